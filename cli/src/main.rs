@@ -1,2 +1,53 @@
-//! The command.
-fn main() {}
+//! The `tierdex` command. One file a subcommand; exit code 2 for usage, 1 for failure.
+
+mod cmd;
+mod failure;
+mod input;
+mod marks;
+mod open;
+mod size;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Full-text search for indexes larger than memory.
+#[derive(Parser)]
+#[command(name = "tierdex", version, max_term_width = 110)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Index documents: JSON lines, TSV, text files and folders, or standard input (-)
+    Index(cmd::index::Arguments),
+    /// Answer one query
+    Search(cmd::search::Arguments),
+    /// Answer a file of queries and write a TREC run
+    Batch(cmd::batch::Arguments),
+    /// Say what an index holds, and how large each part is
+    Info(cmd::info::Arguments),
+    /// Verify every byte and every invariant of an index
+    Check(cmd::check::Arguments),
+    /// Measure a TREC run against relevance judgements
+    Eval(cmd::eval::Arguments),
+    /// Index text that this machine has, and ask it a few queries
+    Demo(cmd::demo::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Index(arguments) => cmd::index::run(&arguments),
+        Command::Search(arguments) => cmd::search::run(&arguments),
+        Command::Batch(arguments) => cmd::batch::run(&arguments),
+        Command::Info(arguments) => cmd::info::run(&arguments),
+        Command::Check(arguments) => cmd::check::run(&arguments),
+        Command::Eval(arguments) => cmd::eval::run(&arguments),
+        Command::Demo(arguments) => cmd::demo::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

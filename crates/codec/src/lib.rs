@@ -1,1 +1,252 @@
-//! placeholder
+//! Integers to bytes and back: the block codecs of posting lists.
+//!
+//! You have up to [`BLOCK`] values of 32 bits (document ids in strictly increasing order, or frequencies);
+//! a [`Codec`] appends them to a byte vector and reads them back into a slice. The number of values is never
+//! stored: the caller knows it. Decoders take untrusted bytes: a slice in, a [`DecodeError`] out, no read past
+//! the slice and no panic.
+//!
+//! This crate must not know what a document, a file or a cache is.
+//!
+//! ```
+//! use tierdex_codec::Codec;
+//!
+//! let ids = [3, 9, 27, 81, 243, 729];
+//! let mut bytes = Vec::new();
+//! Codec::Pfor256Delta.encode(&ids, u32::MAX, &mut bytes);
+//!
+//! let mut back = [0; 6];
+//! let used = Codec::Pfor256Delta.decode(&bytes, u32::MAX, &mut back)?;
+//! assert_eq!((back, used), (ids, bytes.len()));
+//! # Ok::<(), tierdex_codec::DecodeError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod bitpack;
+mod delta;
+mod error;
+mod kernel;
+mod pfor;
+mod raw;
+mod vbyte;
+
+use delta::Step;
+pub use error::DecodeError;
+
+/// The largest number of values in one block.
+pub const BLOCK: usize = 256;
+
+/// A way to write a block of 32-bit values. `docs/format` draws each to the byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Codec {
+    /// Each value as four bytes, little-endian.
+    Raw,
+    /// Seven bits a byte, lowest group first, high bit set while more bytes follow (LEB128).
+    VByte,
+    /// [`Codec::VByte`] over the differences of neighbours.
+    VByteDelta,
+    /// Patched frame of reference: values bit-packed at one width, the few wider ones patched in.
+    Pfor256,
+    /// [`Codec::Pfor256`] over the differences of neighbours minus 1.
+    Pfor256Delta,
+}
+
+/// How values become bytes once the delta step, if any, is done.
+#[derive(Clone, Copy)]
+enum Family {
+    Raw,
+    VByte,
+    Pfor256,
+}
+
+impl Codec {
+    /// Every codec, in the order of their ids.
+    pub const ALL: &'static [Codec] =
+        &[Codec::Raw, Codec::VByte, Codec::VByteDelta, Codec::Pfor256, Codec::Pfor256Delta];
+
+    /// The name users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Codec::Raw => "raw",
+            Codec::VByte => "vbyte",
+            Codec::VByteDelta => "vbyte-delta",
+            Codec::Pfor256 => "pfor256",
+            Codec::Pfor256Delta => "pfor256-delta",
+        }
+    }
+
+    /// The codec that [`Codec::name`] calls `name`.
+    pub fn from_name(name: &str) -> Option<Codec> {
+        Codec::ALL.iter().copied().find(|codec| codec.name() == name)
+    }
+
+    /// The number that files store. It never changes; 0 is not used, so that zeroed bytes name no codec.
+    pub fn id(self) -> u8 {
+        match self {
+            Codec::Raw => 1,
+            Codec::VByte => 2,
+            Codec::VByteDelta => 3,
+            Codec::Pfor256 => 4,
+            Codec::Pfor256Delta => 5,
+        }
+    }
+
+    /// The codec whose [`Codec::id`] is `id`.
+    pub fn from_id(id: u8) -> Option<Codec> {
+        Codec::ALL.iter().copied().find(|codec| codec.id() == id)
+    }
+
+    /// Whether the codec stores differences, and so needs `prev`.
+    pub fn is_delta(self) -> bool {
+        self.step().is_some()
+    }
+
+    /// The codec of the same family that stores the values themselves.
+    pub fn plain(self) -> Codec {
+        match self.family() {
+            Family::Raw => Codec::Raw,
+            Family::VByte => Codec::VByte,
+            Family::Pfor256 => Codec::Pfor256,
+        }
+    }
+
+    /// Upper bound, in bytes, of what [`Codec::encode`] appends for `n` values.
+    pub fn max_len(self, n: usize) -> usize {
+        match self.family() {
+            Family::Raw => raw::max_len(n),
+            Family::VByte => vbyte::max_len(n),
+            Family::Pfor256 => pfor::max_len(n),
+        }
+    }
+
+    /// Appends the block of `values` to `out`; no values, no bytes.
+    ///
+    /// Delta codecs expect strictly increasing values, the first greater than `prev`, where `u32::MAX` stands
+    /// for -1: the start of a list. Other inputs still round-trip, since differences are taken mod 2^32.
+    ///
+    /// # Panics
+    /// If there are more than [`BLOCK`] values.
+    pub fn encode(self, values: &[u32], prev: u32, out: &mut Vec<u8>) {
+        check_count(values.len());
+        if values.is_empty() {
+            return;
+        }
+        out.reserve(self.max_len(values.len()));
+        let Some(step) = self.step() else { return self.family().encode(values, out) };
+        let mut buffer = [0; BLOCK];
+        let gaps = &mut buffer[..values.len()];
+        delta::gaps(values, prev, step, gaps);
+        self.family().encode(gaps, out);
+    }
+
+    /// Decodes `out.len()` values from the front of `bytes` and returns the number of bytes they took.
+    ///
+    /// `prev` is what [`Codec::encode`] was given. Damaged delta blocks may give values that wrap mod 2^32
+    /// and so do not increase; that is for the caller to check. After an error `out` holds anything.
+    ///
+    /// # Errors
+    /// [`DecodeError::NotEnough`] if the block goes on past `bytes`, [`DecodeError::Invalid`] if no encoder
+    /// writes such a block.
+    ///
+    /// # Panics
+    /// If `out` is longer than [`BLOCK`]; never because of `bytes`.
+    pub fn decode(self, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+        check_count(out.len());
+        if out.is_empty() {
+            return Ok(0);
+        }
+        let used = self.family().decode(bytes, out)?;
+        if let Some(step) = self.step() {
+            delta::prefix_sum(out, prev, step);
+        }
+        Ok(used)
+    }
+
+    /// The length in bytes of the block of `n` values at the front of `bytes`, without decoding values.
+    ///
+    /// Equal to what [`Codec::decode`] returns whenever that succeeds. Only the framing is checked.
+    ///
+    /// # Errors
+    /// As [`Codec::decode`], for as much of the block as has to be looked at.
+    ///
+    /// # Panics
+    /// If `n` is greater than [`BLOCK`].
+    pub fn encoded_len(self, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+        check_count(n);
+        if n == 0 {
+            return Ok(0);
+        }
+        match self.family() {
+            Family::Raw => raw::encoded_len(bytes, n),
+            Family::VByte => vbyte::encoded_len(bytes, n),
+            Family::Pfor256 => pfor::encoded_len(bytes, n),
+        }
+    }
+
+    fn family(self) -> Family {
+        match self {
+            Codec::Raw => Family::Raw,
+            Codec::VByte | Codec::VByteDelta => Family::VByte,
+            Codec::Pfor256 | Codec::Pfor256Delta => Family::Pfor256,
+        }
+    }
+
+    fn step(self) -> Option<Step> {
+        match self {
+            Codec::Raw | Codec::VByte | Codec::Pfor256 => None,
+            Codec::VByteDelta => Some(Step::Zero),
+            Codec::Pfor256Delta => Some(Step::One),
+        }
+    }
+}
+
+impl Family {
+    fn encode(self, values: &[u32], out: &mut Vec<u8>) {
+        match self {
+            Family::Raw => raw::encode(values, out),
+            Family::VByte => vbyte::encode(values, out),
+            Family::Pfor256 => pfor::encode(values, out),
+        }
+    }
+
+    fn decode(self, bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+        match self {
+            Family::Raw => raw::decode(bytes, out),
+            Family::VByte => vbyte::decode(bytes, out),
+            Family::Pfor256 => pfor::decode(bytes, out),
+        }
+    }
+}
+
+fn check_count(n: usize) {
+    assert!(n <= BLOCK, "a block holds at most {BLOCK} values, not {n}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_ids_lead_back_to_their_codec() {
+        for &codec in Codec::ALL {
+            assert_eq!(Codec::from_name(codec.name()), Some(codec));
+            assert_eq!(Codec::from_id(codec.id()), Some(codec));
+            assert!(!codec.plain().is_delta());
+        }
+        assert_eq!(Codec::from_name("pfor512"), None);
+        assert_eq!(Codec::from_id(0), None);
+    }
+
+    #[test]
+    fn ids_are_what_files_already_hold() {
+        let ids: Vec<_> = Codec::ALL.iter().map(|codec| (codec.id(), codec.name())).collect();
+        let stored = [(1, "raw"), (2, "vbyte"), (3, "vbyte-delta"), (4, "pfor256"), (5, "pfor256-delta")];
+        assert_eq!(ids, stored);
+    }
+
+    #[test]
+    #[should_panic(expected = "at most 256")]
+    fn a_block_of_257_is_a_mistake_of_the_caller() {
+        Codec::Raw.encode(&[0; BLOCK + 1], 0, &mut Vec::new());
+    }
+}

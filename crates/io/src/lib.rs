@@ -1,1 +1,36 @@
-//! placeholder
+//! Bytes on their way to and from storage.
+//!
+//! *You have* file names and bytes. *You get* files whose every read is checked, on a directory, in memory, or on a
+//! disk that fails on command.
+//!
+//! | you want | take |
+//! |---|---|
+//! | the seam behind which all storage lies | [`Disk`], [`ReadFile`], [`WriteFile`], [`DiskLock`] |
+//! | an index in a directory | [`PosixDisk`] |
+//! | a disk in memory that can lose power | [`MemDisk`], [`CrashImage`] |
+//! | a disk whose n-th operation fails | [`FaultDisk`], [`FaultPlan`] |
+//! | proof that a new disk behaves like the others | [`disk_contract`] |
+//! | a file that notices each changed bit | [`SealedWriter`], [`SealedFile`] |
+//! | what went wrong, in which file, at which byte | [`Error`], [`ErrorKind`] |
+//!
+//! This room knows neither postings nor documents: a payload is bytes, and an [`Identity`] is three numbers.
+
+#![forbid(unsafe_code)]
+
+mod contract;
+mod disk;
+mod envelope;
+pub mod errno;
+mod error;
+mod fault;
+mod mem;
+mod posix;
+mod random;
+
+pub use contract::disk_contract;
+pub use disk::{Disk, DiskLock, NAME_BYTES_MAX, ReadFile, WriteFile, check_name};
+pub use envelope::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal, SealedFile, SealedWriter};
+pub use error::{Error, ErrorKind, Result};
+pub use fault::{Effect, FaultDisk, FaultPlan, Op, OpClass, Operation, Repeat};
+pub use mem::{CrashImage, MemDisk};
+pub use posix::PosixDisk;

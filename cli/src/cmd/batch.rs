@@ -1,0 +1,127 @@
+//! `tierdex batch`: a file of queries to a TREC run.
+
+use super::search::Ranking;
+use crate::failure::{Failure, Outcome, output};
+use crate::{open, size};
+use clap::{Args, ValueEnum};
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write, stdout};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tierdex::index::{Index, SearchOptions};
+use tierdex::query::Query;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Directory of the index
+    dir: PathBuf,
+    /// Queries, one a line: id, tab, text
+    #[arg(long)]
+    queries: PathBuf,
+    /// TREC run to write: query Q0 id rank score tag
+    #[arg(long)]
+    run: PathBuf,
+    /// Hits for each query, at most
+    #[arg(short, default_value_t = 1000)]
+    k: usize,
+    #[command(flatten)]
+    ranking: Ranking,
+    /// How queries are read: plain words that are alternatives, or the language of `tierdex search`
+    #[arg(long, value_enum, default_value_t = Syntax::Plain)]
+    syntax: Syntax,
+    /// Last column of the run
+    #[arg(long, default_value = "tierdex")]
+    tag: String,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Syntax {
+    /// Words; documents that hold any of them match.
+    Plain,
+    /// The query language.
+    Query,
+}
+
+pub fn run(arguments: &Arguments) -> Outcome {
+    let options = SearchOptions { k: arguments.k, bm25: arguments.ranking.bm25()? };
+    if arguments.tag.is_empty() || arguments.tag.contains(char::is_whitespace) {
+        return Err(Failure::Usage("--tag must be one word".to_string()));
+    }
+    let queries = read_queries(&arguments.queries)?;
+    let index = open::index(&arguments.dir)?;
+    let temporary = arguments.run.with_added_extension("partial");
+    let start = Instant::now();
+    let written = write_run(&index, &queries, &options, arguments, &temporary);
+    let written = written.and_then(|matches| {
+        std::fs::rename(&temporary, &arguments.run).map_err(|error| cannot_write(&arguments.run, &error))?;
+        Ok(matches)
+    });
+    let matches = written.inspect_err(|_| {
+        // The run is not whole; the error that is reported says why.
+        let _ = std::fs::remove_file(&temporary);
+    })?;
+    let seconds = start.elapsed().as_secs_f64();
+    writeln!(
+        stdout(),
+        "{} queries, {} matches, {:.2} s, {:.1} queries/s, {} read",
+        size::group(queries.len() as u64),
+        size::group(matches),
+        seconds,
+        queries.len() as f64 / seconds.max(1e-9),
+        size::show(index.bytes_read())
+    )
+    .map_err(output)
+}
+
+fn write_run(
+    index: &Index,
+    queries: &[(String, String)],
+    options: &SearchOptions,
+    arguments: &Arguments,
+    path: &Path,
+) -> Outcome<u64> {
+    let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
+    let mut out = BufWriter::new(file);
+    let searcher = index.searcher();
+    let mut matches = 0;
+    for (id, text) in queries {
+        let query = match arguments.syntax {
+            Syntax::Plain => Query::any_term(text, index.schema()),
+            Syntax::Query => Query::parse(text, index.schema())
+                .map_err(|error| Failure::Usage(format!("{}, query {id}: {error}", arguments.queries.display())))?,
+        };
+        let found = searcher.search(&query, options)?;
+        matches += found.total;
+        for (i, hit) in found.hits.iter().enumerate() {
+            let document = searcher.id(hit.document)?.replace(char::is_whitespace, "_");
+            let (rank, score, tag) = (i + 1, hit.score, &arguments.tag);
+            writeln!(out, "{id} Q0 {document} {rank} {score} {tag}").map_err(|e| cannot_write(path, &e))?;
+        }
+    }
+    out.flush().map_err(|error| cannot_write(path, &error))?;
+    Ok(matches)
+}
+
+fn read_queries(path: &Path) -> Outcome<Vec<(String, String)>> {
+    let problem = |what: String| Failure::Failed(format!("{}: {what}", path.display()));
+    let file = File::open(path).map_err(|error| problem(error.to_string()))?;
+    let mut queries = Vec::new();
+    for (number, line) in BufReader::new(file).lines().enumerate() {
+        let line = line.map_err(|error| problem(format!("line {}: {error}", number + 1)))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let Some((id, text)) = line.split_once('\t') else {
+            return Err(problem(format!("line {}: no tab between the query's id and its text", number + 1)));
+        };
+        if id.is_empty() || id.contains(char::is_whitespace) {
+            return Err(problem(format!("line {}: the query's id is not one word", number + 1)));
+        }
+        queries.push((id.to_string(), text.to_string()));
+    }
+    Ok(queries)
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Failed(format!("cannot write {}: {error}", path.display()))
+}

@@ -1,0 +1,443 @@
+//! `tierdex index`: documents to an index.
+
+use crate::failure::{Failure, Outcome, output};
+use crate::input::{Column, Format, InputOptions, PieceReport, Source, parse};
+use crate::{open, size};
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write, stderr, stdout};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tierdex::codec::Codec;
+use tierdex::index::{IndexWriter, Manifest, Merge, OpenMode, Stop, WriterOptions, ingest};
+use tierdex::io::{Disk, PosixDisk};
+use tierdex::schema::{Language, NormKind, Schema, Tokenizer};
+use tierdex::text::ENGLISH_STOP_WORDS;
+
+/// Problems that are printed one by one; further ones are counted.
+const PROBLEMS_SHOWN: u64 = 20;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Files, folders (recursive), or - for standard input; .gz and .zst are recognised by content
+    #[arg(required = true)]
+    inputs: Vec<PathBuf>,
+    /// Directory of the index
+    #[arg(long)]
+    out: PathBuf,
+    /// Add to the index that is there
+    #[arg(long, conflicts_with = "replace")]
+    append: bool,
+    /// Replace the index that is there, in one step when all is done
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    input: InputArguments,
+    #[command(flatten)]
+    schema: SchemaArguments,
+    /// Threads that analyse text [default: one a core]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Memory for postings that wait to be written, and for batches in work
+    #[arg(long, default_value = "1G", value_parser = size::parse)]
+    memory: usize,
+    /// What to do with the segments that were flushed
+    #[arg(long, value_enum, default_value_t = MergeChoice::One)]
+    merge: MergeChoice,
+    /// What to do about a malformed line
+    #[arg(long, value_enum, default_value_t = OnError::Skip)]
+    on_error: OnError,
+}
+
+#[derive(Args)]
+struct InputArguments {
+    /// Form of the input [default: by name, .jsonl .ndjson .json .tsv, else text; standard input: jsonl]
+    #[arg(long, value_parser = |text: &str| text.parse::<Format>())]
+    format: Option<Format>,
+    /// JSON: member that holds the id
+    #[arg(long, default_value = "id")]
+    id_field: String,
+    /// JSON: member that holds the title
+    #[arg(long, default_value = "title")]
+    title_field: String,
+    /// JSON: member that holds the text
+    #[arg(long, default_value = "text")]
+    text_field: String,
+    /// TSV: columns, such as id,-,title,text [default: by their number]
+    #[arg(long)]
+    columns: Option<String>,
+    /// Cut longer documents into pieces of at most this many bytes, at word boundaries
+    #[arg(long, value_parser = size::parse)]
+    split: Option<usize>,
+}
+
+/// How text is analysed and what is kept. With --append the index's own settings hold.
+#[derive(Args)]
+struct SchemaArguments {
+    /// Keep positions, as phrases need
+    #[arg(long)]
+    positions: bool,
+    /// Codec of document ids [default: pfor256-delta]
+    #[arg(long, value_parser = codec)]
+    codec: Option<Codec>,
+    /// Codec of frequencies and positions [default: the plain form of --codec]
+    #[arg(long, value_parser = codec)]
+    freq_codec: Option<Codec>,
+    /// How a document's length is kept [default: byte]
+    #[arg(long, value_enum)]
+    norms: Option<Norms>,
+    /// Where tokens begin and end [default: alphanumeric]
+    #[arg(long, value_enum)]
+    tokenizer: Option<TokenizerChoice>,
+    /// Snowball stemming in a language, such as english
+    #[arg(long, value_parser = language)]
+    stem: Option<Language>,
+    /// Words that are not indexed: english, or a file with one a line
+    #[arg(long)]
+    stop_words: Option<String>,
+    /// Fold accents: é is e
+    #[arg(long)]
+    fold_accents: bool,
+    /// What is kept of documents for display [default: text]
+    #[arg(long, value_enum)]
+    store: Option<Store>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum MergeChoice {
+    /// Merge all segments to one.
+    One,
+    /// Leave them.
+    None,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OnError {
+    /// Report it and go on.
+    Skip,
+    /// Stop without a commit.
+    Fail,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Norms {
+    /// One byte, within 3%.
+    Byte,
+    /// Four bytes, exact.
+    Exact,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TokenizerChoice {
+    /// Runs of letters and digits, lower-cased.
+    Alphanumeric,
+    /// Whatever stands between blanks, as it is: for text that is tokens already.
+    Whitespace,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Store {
+    /// Title and text, for titles and snippets.
+    Text,
+    /// Neither: hits have ids alone.
+    None,
+}
+
+fn codec(name: &str) -> Result<Codec, String> {
+    Codec::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = Codec::ALL.iter().map(|codec| codec.name()).collect();
+        format!("codecs are {}", names.join(", "))
+    })
+}
+
+fn language(name: &str) -> Result<Language, String> {
+    Language::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = Language::ALL.iter().map(|language| language.name()).collect();
+        format!("languages are {}", names.join(", "))
+    })
+}
+
+impl SchemaArguments {
+    fn given(&self) -> bool {
+        self.positions
+            || self.fold_accents
+            || self.codec.is_some()
+            || self.freq_codec.is_some()
+            || self.norms.is_some()
+            || self.tokenizer.is_some()
+            || self.stem.is_some()
+            || self.stop_words.is_some()
+            || self.store.is_some()
+    }
+
+    fn schema(&self) -> Outcome<Schema> {
+        let mut schema = Schema { stored: self.store != Some(Store::None), ..Schema::default() };
+        let field = &mut schema.fields[0];
+        field.positions = self.positions;
+        field.doc_codec = self.codec.unwrap_or(field.doc_codec);
+        field.freq_codec = self.freq_codec.unwrap_or(field.doc_codec.plain());
+        field.norms = if self.norms == Some(Norms::Exact) { NormKind::Exact } else { NormKind::Byte };
+        field.analysis.tokenizer = match self.tokenizer {
+            Some(TokenizerChoice::Whitespace) => Tokenizer::Whitespace,
+            _ => Tokenizer::Alphanumeric,
+        };
+        field.analysis.fold_accents = self.fold_accents;
+        field.analysis.stemmer = self.stem;
+        if let Some(words) = &self.stop_words {
+            field.analysis.stop_words = stop_words(words)?;
+        }
+        schema.validate()?;
+        Ok(schema)
+    }
+}
+
+fn stop_words(name: &str) -> Outcome<Vec<String>> {
+    let words: BTreeSet<String> = if name == "english" {
+        ENGLISH_STOP_WORDS.iter().map(|word| word.to_string()).collect()
+    } else {
+        let text = std::fs::read_to_string(name).map_err(|error| {
+            Failure::Usage(format!("--stop-words {name}: {error}; give `english` or a file with one word a line"))
+        })?;
+        text.lines().map(|line| line.trim().to_lowercase()).filter(|word| !word.is_empty()).collect()
+    };
+    Ok(words.into_iter().collect())
+}
+
+impl InputArguments {
+    fn options(&self) -> Outcome<InputOptions> {
+        let columns = self.columns.as_deref().map(Column::parse_list).transpose();
+        Ok(InputOptions {
+            format: self.format,
+            id_field: self.id_field.clone(),
+            title_field: self.title_field.clone(),
+            text_field: self.text_field.clone(),
+            columns: columns.map_err(|problem| Failure::Usage(format!("--columns: {problem}")))?,
+            split: self.split,
+        })
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Outcome {
+    let options = arguments.input.options()?;
+    let schema = arguments.schema.schema()?;
+    let mode = match (arguments.append, arguments.replace) {
+        (true, _) => OpenMode::Append,
+        (_, true) => OpenMode::Replace,
+        _ => OpenMode::New,
+    };
+    let source = Source::open(&arguments.inputs, &options).map_err(Failure::Usage)?;
+    let disk = output_disk(&arguments.out)?;
+    let schema = match mode {
+        OpenMode::Append if !arguments.schema.given() => {
+            Manifest::read_newest(disk.as_ref())?.map_or(schema, |manifest| manifest.schema)
+        }
+        _ => schema,
+    };
+    let job = Job {
+        disk,
+        schema,
+        mode,
+        options,
+        threads: threads(arguments.threads)?,
+        memory: arguments.memory,
+        merge: if arguments.merge == MergeChoice::One { Merge::One } else { Merge::Keep },
+        stop_at_problem: arguments.on_error == OnError::Fail,
+    };
+    let done = job.run(source)?;
+    done.summary(&arguments.out).map_err(output)
+}
+
+fn threads(asked: Option<usize>) -> Outcome<usize> {
+    match asked {
+        Some(0) => Err(Failure::Usage("--threads must be at least 1".to_string())),
+        Some(threads) => Ok(threads),
+        None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+    }
+}
+
+/// The output directory, made if it is not there. A directory with other things in it is refused.
+fn output_disk(out: &Path) -> Outcome<Arc<dyn Disk>> {
+    let disk = PosixDisk::create(out)?;
+    if Manifest::newest(&disk)?.is_none() {
+        let foreign = std::fs::read_dir(out)
+            .map_err(|error| Failure::Failed(format!("{}: {error}", out.display())))?
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .find(|name| !Manifest::is_index_file(name));
+        if let Some(name) = foreign {
+            return Err(Failure::Usage(format!(
+                "{} is not empty (it holds `{name}`) and holds no index; name another directory",
+                out.display()
+            )));
+        }
+    }
+    Ok(Arc::new(disk))
+}
+
+/// All that indexing needs to know.
+pub struct Job {
+    pub disk: Arc<dyn Disk>,
+    pub schema: Schema,
+    pub mode: OpenMode,
+    pub options: InputOptions,
+    pub threads: usize,
+    pub memory: usize,
+    pub merge: Merge,
+    pub stop_at_problem: bool,
+}
+
+/// What indexing did.
+pub struct Done {
+    pub documents: u64,
+    pub total: u64,
+    pub bytes: u64,
+    pub problems: u64,
+    pub skipped_binary: u64,
+    pub index_bytes: u64,
+    pub elapsed: Duration,
+}
+
+impl Job {
+    /// Indexes all of `source` and commits.
+    pub fn run(self, mut source: Source) -> Outcome<Done> {
+        let start = Instant::now();
+        let stop = Stop::default();
+        let options = WriterOptions { memory: self.memory, stop: stop.clone() };
+        let mut writer = IndexWriter::open(self.disk.clone(), self.schema.clone(), self.mode, options)?;
+        on_interrupt(stop)?;
+        let mut progress = Progress::new(&source);
+        let mut counts = Counts { stop_at_problem: self.stop_at_problem, ..Counts::default() };
+        let failed = |problem: String| tierdex::Error::Failed(problem);
+        let result = ingest(
+            &mut writer,
+            self.threads,
+            || source.next().map_err(failed),
+            |piece, add| parse(piece, &self.options, add),
+            |report| {
+                progress.advance(&report);
+                counts.add(report, &progress)
+            },
+        );
+        let result = result.and_then(|()| {
+            progress.say("writing");
+            writer.commit(self.merge)
+        });
+        progress.finish();
+        result?;
+        let manifest = Manifest::read_newest(self.disk.as_ref())?;
+        Ok(Done {
+            documents: counts.documents,
+            total: writer.documents(),
+            bytes: counts.bytes,
+            problems: counts.problems,
+            skipped_binary: counts.skipped_binary,
+            index_bytes: manifest.as_ref().map_or(0, super::info::total_bytes),
+            elapsed: start.elapsed(),
+        })
+    }
+}
+
+impl Done {
+    fn summary(&self, out: &Path) -> std::io::Result<()> {
+        let seconds = self.elapsed.as_secs_f64().max(1e-9);
+        let mut line = format!(
+            "{} documents, {} of text in {seconds:.1} s ({:.1} MB/s); {} holds {} documents in {}",
+            size::group(self.documents),
+            size::show(self.bytes),
+            self.bytes as f64 / 1e6 / seconds,
+            out.display(),
+            size::group(self.total),
+            size::show(self.index_bytes)
+        );
+        if self.problems > 0 {
+            line += &format!("; {} malformed and left out", size::group(self.problems));
+        }
+        if self.skipped_binary > 0 {
+            line += &format!("; {} binary files skipped", size::group(self.skipped_binary));
+        }
+        writeln!(stdout(), "{line}")
+    }
+}
+
+/// Ctrl-C stops the writer; what was committed stays.
+fn on_interrupt(stop: Stop) -> Outcome {
+    ctrlc::set_handler(move || stop.raise())
+        .map_err(|error| Failure::Failed(format!("cannot watch for Ctrl-C: {error}")))
+}
+
+#[derive(Default)]
+struct Counts {
+    documents: u64,
+    bytes: u64,
+    problems: u64,
+    skipped_binary: u64,
+    stop_at_problem: bool,
+}
+
+impl Counts {
+    fn add(&mut self, report: PieceReport, progress: &Progress) -> tierdex::Result<()> {
+        self.documents += report.documents;
+        self.bytes += report.bytes;
+        self.skipped_binary += report.skipped_binary;
+        for problem in report.problems {
+            if self.stop_at_problem {
+                return Err(tierdex::Error::Failed(format!("{problem}; nothing was committed")));
+            }
+            self.problems += 1;
+            if self.problems <= PROBLEMS_SHOWN {
+                progress.print(&format!("tierdex: {problem}; left out"));
+            } else if self.problems == PROBLEMS_SHOWN + 1 {
+                progress.print("tierdex: further problems are only counted");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A bar on a terminal, nothing elsewhere.
+struct Progress {
+    bar: ProgressBar,
+    consumed: Arc<std::sync::atomic::AtomicU64>,
+    start: Instant,
+    documents: u64,
+    bytes: u64,
+}
+
+impl Progress {
+    fn new(source: &Source) -> Progress {
+        let bar = match source.total_bytes() {
+            _ if !stderr().is_terminal() => ProgressBar::hidden(),
+            Some(total) => ProgressBar::new(total).with_style(style("{bar:30} {percent:>3}%  {msg}  {eta} left")),
+            None => ProgressBar::new_spinner().with_style(style("{spinner}  {msg}")),
+        };
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Progress { bar, consumed: source.progress(), start: Instant::now(), documents: 0, bytes: 0 }
+    }
+
+    fn advance(&mut self, report: &PieceReport) {
+        self.documents += report.documents;
+        self.bytes += report.bytes;
+        let speed = self.bytes as f64 / 1e6 / self.start.elapsed().as_secs_f64().max(1e-9);
+        self.bar.set_message(format!("{} documents, {speed:.1} MB/s", size::group(self.documents)));
+        self.bar.set_position(self.consumed.load(Ordering::Relaxed));
+    }
+
+    fn say(&self, what: &'static str) {
+        self.bar.set_message(what);
+    }
+
+    fn print(&self, line: &str) {
+        self.bar.suspend(|| eprintln!("{line}"));
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

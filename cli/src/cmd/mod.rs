@@ -1,0 +1,9 @@
+//! Subcommands, one a file.
+
+pub mod batch;
+pub mod check;
+pub mod demo;
+pub mod eval;
+pub mod index;
+pub mod info;
+pub mod search;

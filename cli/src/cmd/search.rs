@@ -1,0 +1,139 @@
+//! `tierdex search`: one query.
+
+use crate::failure::{Failure, Outcome, output};
+use crate::marks::{mark, printable};
+use crate::open;
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use std::io::{IsTerminal, Write, stdout};
+use std::path::PathBuf;
+use std::time::Instant;
+use tierdex::index::{Found, Index, SearchOptions, Searcher};
+use tierdex::query::Query;
+use tierdex::rank::Bm25;
+use tierdex::text::{Analyzer, Snippet, snippet};
+
+/// Length of a snippet in bytes, about.
+const SNIPPET_BYTES: usize = 180;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Directory of the index
+    dir: PathBuf,
+    /// Terms, AND, OR, NOT, +required, -excluded, "phrases", (parentheses), field:term
+    #[arg(required = true, allow_hyphen_values = true)]
+    query: String,
+    /// Hits to show, at most
+    #[arg(short, default_value_t = 10)]
+    k: usize,
+    #[command(flatten)]
+    ranking: Ranking,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// Parameters of BM25, shared by the commands that rank.
+#[derive(Args, Clone, Copy)]
+pub struct Ranking {
+    /// BM25: how slowly further occurrences lose weight
+    #[arg(long, default_value_t = 1.2)]
+    k1: f64,
+    /// BM25: how much a document's length matters
+    #[arg(long, default_value_t = 0.75)]
+    b: f64,
+}
+
+impl Ranking {
+    /// The parameters, checked.
+    pub fn bm25(self) -> Outcome<Bm25> {
+        Ok(Bm25::new(self.k1, self.b)?)
+    }
+}
+
+/// Form of the output.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// One object.
+    Json,
+}
+
+/// A hit as it is shown.
+struct Shown {
+    score: f32,
+    id: String,
+    title: Option<String>,
+    snippet: Option<Snippet>,
+}
+
+pub fn run(arguments: &Arguments) -> Outcome {
+    let options = SearchOptions { k: arguments.k, bm25: arguments.ranking.bm25()? };
+    let index = open::index(&arguments.dir)?;
+    answer(&index, &arguments.query, &options, arguments.format)
+}
+
+/// Answers a query on standard output.
+pub fn answer(index: &Index, text: &str, options: &SearchOptions, format: Format) -> Outcome {
+    let searcher = index.searcher();
+    let start = Instant::now();
+    let query = Query::parse(text, index.schema())?;
+    let found = searcher.search(&query, options)?;
+    let shown = show(index, &searcher, &query, &found)?;
+    let took = start.elapsed();
+    match format {
+        Format::Json => {
+            let hits: Vec<Value> = shown.iter().enumerate().map(|(i, hit)| hit.json(i + 1)).collect();
+            let answer = json!({ "total": found.total, "took_us": took.as_micros() as u64, "hits": hits });
+            writeln!(stdout(), "{answer}").map_err(output)
+        }
+        Format::Table => table(&shown, found.total, took).map_err(output),
+    }
+}
+
+fn show(index: &Index, searcher: &Searcher<'_>, query: &Query, found: &Found) -> Result<Vec<Shown>, Failure> {
+    let mut terms = Vec::new();
+    query.terms_of(0, &mut terms);
+    terms.sort();
+    terms.dedup();
+    let mut analyzer = Analyzer::new(&index.schema().fields[0].analysis);
+    let hits = found.hits.iter().map(|hit| {
+        let stored = searcher.stored(hit.document)?;
+        let part = stored.as_ref().map(|s| snippet(&s.text, &mut analyzer, &terms, SNIPPET_BYTES));
+        let (id, title) = (searcher.id(hit.document)?, stored.map(|stored| stored.title));
+        Ok(Shown { score: hit.score, id, title, snippet: part })
+    });
+    hits.collect()
+}
+
+impl Shown {
+    fn json(&self, rank: usize) -> Value {
+        json!({
+            "rank": rank,
+            "score": self.score,
+            "id": self.id,
+            "title": self.title,
+            "snippet": self.snippet.as_ref().map(|snippet| mark(snippet, "**", "**")),
+        })
+    }
+}
+
+fn table(hits: &[Shown], total: u64, took: std::time::Duration) -> std::io::Result<()> {
+    let mut out = std::io::BufWriter::new(stdout().lock());
+    let (open, close) = if stdout().is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("**", "**") };
+    if !hits.is_empty() {
+        writeln!(out, "{:>4}  {:>9}  {:<24}  title", "rank", "score", "id")?;
+    }
+    for (i, hit) in hits.iter().enumerate() {
+        let title = hit.title.as_deref().unwrap_or_default();
+        let line = format!("{:>4}  {:>9.4}  {:<24}  {}", i + 1, hit.score, printable(&hit.id), printable(title));
+        writeln!(out, "{}", line.trim_end())?;
+        if let Some(snippet) = hit.snippet.as_ref().filter(|snippet| !snippet.text.is_empty()) {
+            writeln!(out, "{:17}{}", "", mark(snippet, open, close))?;
+        }
+    }
+    let documents = if total == 1 { "document" } else { "documents" };
+    writeln!(out, "{} {documents} in {:.1} ms", crate::size::group(total), took.as_secs_f64() * 1e3)?;
+    out.flush()
+}

@@ -1,0 +1,155 @@
+//! Packing of values at one bit width, 0 to 32, in two layouts.
+//!
+//! - *Horizontal*, any number of values: value `k` occupies bits `k*w .. k*w+w` of one stream, least significant
+//!   bit first, bytes in order. The unused high bits of the last byte are zero.
+//! - *Vertical*, 256 values: value `k` belongs to lane `k mod 8` and is its `k div 8`-th. Each lane is a
+//!   horizontal stream of 32 values, so `w` words of 32 bits; word `r` of lane `l` is at byte `4 * (8*r + l)`.
+//!   A row of eight words is one 256-bit register.
+//!
+//! Both take `ceil(n*w / 8)` bytes. Source: Lemire, Boytsov, "Decoding billions of integers per second through
+//! vectorization", section 4.
+
+use crate::{BLOCK, DecodeError, kernel};
+
+/// The widest value, in bits.
+pub(crate) const WIDTH_MAX: u32 = u32::BITS;
+
+/// Bytes of `n` values at `width` bits, in either layout.
+pub(crate) fn packed_len(n: usize, width: u32) -> usize {
+    (n * width as usize).div_ceil(8)
+}
+
+/// Appends the low `width` bits of each value: vertically if there are 256, else horizontally.
+pub(crate) fn pack(values: &[u32], width: u32, out: &mut Vec<u8>) {
+    match <&[u32; BLOCK]>::try_from(values) {
+        Ok(block) => kernel::pack_vertical(block, width, grow(out, packed_len(BLOCK, width))),
+        Err(_) => pack_horizontal(values, width, out),
+    }
+}
+
+/// Appends the low `width` bits of each value, horizontally.
+pub(crate) fn pack_horizontal(values: &[u32], width: u32, out: &mut Vec<u8>) {
+    kernel::pack_horizontal(values, width, grow(out, packed_len(values.len(), width)));
+}
+
+/// Reads what [`pack`] wrote. `packed` is exactly `packed_len(out.len(), width)` bytes.
+/// `Invalid` if the unused bits are not zero.
+pub(crate) fn unpack(packed: &[u8], width: u32, out: &mut [u32]) -> Result<(), DecodeError> {
+    match <&mut [u32; BLOCK]>::try_from(&mut *out) {
+        Ok(block) => {
+            kernel::unpack_vertical(packed, width, block);
+            Ok(())
+        }
+        Err(_) => unpack_horizontal(packed, width, out),
+    }
+}
+
+/// Reads what [`pack_horizontal`] wrote, under the same conditions as [`unpack`].
+pub(crate) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut [u32]) -> Result<(), DecodeError> {
+    check_padding(packed, out.len() * width as usize)?;
+    kernel::unpack_horizontal(packed, width, out);
+    Ok(())
+}
+
+/// `Invalid` unless all bits of the last byte beyond the first `bits` of the stream are zero.
+pub(crate) fn check_padding(bytes: &[u8], bits: usize) -> Result<(), DecodeError> {
+    let used = bits % 8;
+    match bytes.last() {
+        Some(last) if used != 0 && last >> used != 0 => Err(DecodeError::Invalid),
+        _ => Ok(()),
+    }
+}
+
+/// Appends `len` zero bytes and returns them.
+fn grow(out: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    let start = out.len();
+    out.resize(start + len, 0);
+    &mut out[start..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values that fill `width` bits in changing patterns, with `k` = 0 the largest.
+    fn values(n: usize, width: u32) -> Vec<u32> {
+        let low = low_bits(width);
+        (0..n as u32)
+            .map(|k| k.wrapping_mul(0x9e37_79b9).rotate_left(k) ^ u32::MAX)
+            .map(|v| v & low)
+            .collect()
+    }
+
+    fn low_bits(width: u32) -> u32 {
+        u32::MAX.checked_shr(WIDTH_MAX - width).unwrap_or(0)
+    }
+
+    /// One bit at a time, straight from the definition: the stream of every `lanes`-th value, for each lane.
+    fn slow_pack(values: &[u32], width: u32, lanes: usize) -> Vec<u8> {
+        let mut bytes = vec![0; packed_len(values.len(), width)];
+        for (k, value) in values.iter().enumerate() {
+            for bit in 0..width as usize {
+                let in_lane = k / lanes * width as usize + bit;
+                let byte = if lanes == 1 {
+                    in_lane / 8
+                } else {
+                    4 * (in_lane / 32 * lanes + k % lanes) + in_lane % 32 / 8
+                };
+                bytes[byte] |= ((value >> bit & 1) as u8) << (in_lane % 8);
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn horizontal_is_one_bit_stream_at_every_width_and_length() {
+        for width in 0..=WIDTH_MAX {
+            for n in 0..=BLOCK {
+                let (values, mut packed, mut back) = (values(n, width), Vec::new(), vec![7; n]);
+                pack_horizontal(&values, width, &mut packed);
+                assert_eq!(packed, slow_pack(&values, width, 1), "{n} at {width}");
+                assert_eq!(unpack_horizontal(&packed, width, &mut back), Ok(()));
+                assert_eq!(back, values, "{n} at {width}");
+            }
+        }
+    }
+
+    #[test]
+    fn vertical_is_eight_bit_streams_at_every_width() {
+        for width in 0..=WIDTH_MAX {
+            let (values, mut packed, mut back) = (values(BLOCK, width), Vec::new(), [7; BLOCK]);
+            pack(&values, width, &mut packed);
+            assert_eq!(packed, slow_pack(&values, width, 8), "{width}");
+            assert_eq!(unpack(&packed, width, &mut back), Ok(()));
+            assert_eq!(back[..], values, "{width}");
+        }
+    }
+
+    #[test]
+    fn packing_leaves_out_the_high_bits() {
+        for n in [1, 31, 32, 33, 255, 256] {
+            for width in 0..=WIDTH_MAX {
+                let (mut packed, mut back) = (Vec::new(), vec![7; n]);
+                pack(&vec![u32::MAX; n], width, &mut packed);
+                assert_eq!(unpack(&packed, width, &mut back), Ok(()), "{n} at {width}");
+                assert_eq!(back, vec![low_bits(width); n], "{n} at {width}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_set_bit_in_the_padding_is_invalid() {
+        let mut packed = Vec::new();
+        pack(&[1, 2, 3, 4], 3, &mut packed);
+        assert_eq!(packed, [0xd1, 0x08]);
+        packed[1] |= 0x10;
+        assert_eq!(unpack(&packed, 3, &mut [0; 4]), Err(DecodeError::Invalid));
+    }
+
+    #[test]
+    fn vertical_example() {
+        let mut packed = Vec::new();
+        pack(&(0..256).collect::<Vec<_>>(), 8, &mut packed);
+        assert_eq!(packed[..12], [0x00, 0x08, 0x10, 0x18, 0x01, 0x09, 0x11, 0x19, 0x02, 0x0a, 0x12, 0x1a]);
+    }
+}

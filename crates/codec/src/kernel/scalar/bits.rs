@@ -1,0 +1,166 @@
+//! Bit packing, one function a width.
+//!
+//! A *column* is 32 values of `W` bits: `W` words exactly. The vertical layout is 8 columns side by side, the
+//! horizontal one is a column after the other, so both are the same code with 8 lanes or 1. All shifts are
+//! constants once `W` and the row are.
+
+use crate::BLOCK;
+
+/// Values of one lane.
+const ROWS: usize = 32;
+
+/// Packs into or unpacks from `W` words a lane; see [`pack_column`] and [`unpack_column`].
+type Pack = fn(&[u32], &mut [u8]);
+type Unpack = fn(&[u8], &mut [u32]);
+
+/// Runs `$body` 32 times, with the constant `$row` from 0 to 31.
+macro_rules! for_each_row {
+    ($row:ident, $body:expr) => {
+        for_each_row!(@ $row, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+    };
+    (@ $row:ident, $body:expr, $($n:literal)*) => { $({ const $row: usize = $n; $body; })* };
+}
+
+/// The table of `$function::<W, lanes>` for W from 0 to 32.
+macro_rules! by_width {
+    ($function:ident, $lanes:literal) => {
+        by_width!(@ $function, $lanes, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32)
+    };
+    (@ $function:ident, $lanes:literal, $($w:literal)*) => { [$($function::<$w, $lanes>),*] };
+}
+
+static PACK_VERTICAL: [Pack; 33] = by_width!(pack_column, 8);
+static PACK_HORIZONTAL: [Pack; 33] = by_width!(pack_column, 1);
+static UNPACK_VERTICAL: [Unpack; 33] = by_width!(unpack_column, 8);
+static UNPACK_HORIZONTAL: [Unpack; 33] = by_width!(unpack_column, 1);
+
+/// Writes the low `width` bits of each value to `packed`, which has `32 * width` bytes.
+pub(crate) fn pack_vertical(values: &[u32; BLOCK], width: u32, packed: &mut [u8]) {
+    PACK_VERTICAL[width as usize](values, packed);
+}
+
+/// Reads 256 values of `width` bits from `packed`, which has `32 * width` bytes.
+pub(crate) fn unpack_vertical(packed: &[u8], width: u32, out: &mut [u32; BLOCK]) {
+    UNPACK_VERTICAL[width as usize](packed, out);
+}
+
+/// Writes the low `width` bits of each value to `packed`, which has `ceil(n * width / 8)` bytes.
+pub(crate) fn pack_horizontal(values: &[u32], width: u32, packed: &mut [u8]) {
+    let (columns, rest) = values.as_chunks::<ROWS>();
+    let (head, tail) = packed.split_at_mut(columns.len() * 4 * width as usize);
+    for (k, column) in columns.iter().enumerate() {
+        PACK_HORIZONTAL[width as usize](column, &mut head[4 * k * width as usize..]);
+    }
+    pack_rest(rest, width, tail);
+}
+
+/// Reads `n` values of `width` bits from `packed`, which has `ceil(n * width / 8)` bytes.
+pub(crate) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut [u32]) {
+    let (columns, rest) = out.as_chunks_mut::<ROWS>();
+    let (head, tail) = packed.split_at(columns.len() * 4 * width as usize);
+    for (k, column) in columns.iter_mut().enumerate() {
+        UNPACK_HORIZONTAL[width as usize](&head[4 * k * width as usize..], column);
+    }
+    unpack_rest(tail, width, rest);
+}
+
+/// Packs `32 * L` values into the first `4 * W * L` bytes of `packed`.
+fn pack_column<const W: usize, const L: usize>(values: &[u32], packed: &mut [u8]) {
+    let values = values.as_chunks::<L>().0.first_chunk::<ROWS>().expect("the caller gives 32 rows");
+    let words = packed.as_chunks_mut::<4>().0.as_chunks_mut::<L>().0;
+    let words = words.first_chunk_mut::<W>().expect("the caller gives W words a lane");
+    let mut open = [0; L];
+    for_each_row!(ROW, pack_row::<W, L, ROW>(&values[ROW], &mut open, words));
+}
+
+/// Adds one row to the `open` words, and stores these when they are full.
+#[inline(always)]
+fn pack_row<const W: usize, const L: usize, const ROW: usize>(
+    values: &[u32; L],
+    open: &mut [u32; L],
+    words: &mut [[[u8; 4]; L]; W],
+) {
+    let (word, shift) = (ROW * W / 32, ROW * W % 32);
+    let low = values.map(|value| value & low_bits(W));
+    for (open, low) in open.iter_mut().zip(low) {
+        *open |= low << shift;
+    }
+    if W > 0 && shift + W >= 32 {
+        words[word] = open.map(u32::to_le_bytes);
+        *open = if shift + W > 32 { low.map(|low| low >> (32 - shift)) } else { [0; L] };
+    }
+}
+
+/// Unpacks `32 * L` values from the first `4 * W * L` bytes of `packed`.
+fn unpack_column<const W: usize, const L: usize>(packed: &[u8], out: &mut [u32]) {
+    let words = packed.as_chunks::<4>().0.as_chunks::<L>().0;
+    let words = words.first_chunk::<W>().expect("the caller gives W words a lane");
+    let out = out.as_chunks_mut::<L>().0.first_chunk_mut::<ROWS>().expect("the caller gives 32 rows");
+    for_each_row!(ROW, out[ROW] = unpack_row::<W, L, ROW>(words));
+}
+
+/// The values of one row, which lie in one or two words of each lane.
+#[inline(always)]
+fn unpack_row<const W: usize, const L: usize, const ROW: usize>(words: &[[[u8; 4]; L]; W]) -> [u32; L] {
+    if W == 0 {
+        return [0; L];
+    }
+    let (word, shift) = (ROW * W / 32, ROW * W % 32);
+    std::array::from_fn(|lane| {
+        let mut value = u32::from_le_bytes(words[word][lane]) >> shift;
+        if shift + W > 32 {
+            value |= u32::from_le_bytes(words[word + 1][lane]) << (32 - shift);
+        }
+        value & low_bits(W)
+    })
+}
+
+/// Packs fewer than 32 values.
+fn pack_rest(values: &[u32], width: u32, packed: &mut [u8]) {
+    let (mut open, mut filled) = (0u64, 0);
+    let mut words = packed.chunks_mut(4);
+    for value in values {
+        open |= u64::from(value & low_bits(width as usize)) << filled;
+        filled += width;
+        if filled >= 32 {
+            store(words.next(), open as u32);
+            (open, filled) = (open >> 32, filled - 32);
+        }
+    }
+    store(words.next(), open as u32);
+}
+
+/// Stores as much of a word as there is room for: the last of a stream may be cut short.
+fn store(room: Option<&mut [u8]>, word: u32) {
+    if let Some(room) = room {
+        room.copy_from_slice(&word.to_le_bytes()[..room.len()]);
+    }
+}
+
+/// Unpacks fewer than 32 values.
+fn unpack_rest(packed: &[u8], width: u32, out: &mut [u32]) {
+    let (mut open, mut filled) = (0u64, 0);
+    let mut words = packed.chunks(4);
+    for value in out {
+        if filled < width {
+            open |= u64::from(load(words.next())) << filled;
+            filled += 32;
+        }
+        *value = open as u32 & low_bits(width as usize);
+        (open, filled) = (open >> width, filled - width);
+    }
+}
+
+/// A word of which the last of a stream may lack bytes; these are zero.
+fn load(bytes: Option<&[u8]>) -> u32 {
+    let bytes = bytes.unwrap_or(&[]);
+    match bytes.first_chunk::<4>() {
+        Some(word) => u32::from_le_bytes(*word),
+        None => bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)),
+    }
+}
+
+/// The mask of the `width` lowest bits.
+const fn low_bits(width: usize) -> u32 {
+    ((1u64 << width) - 1) as u32
+}

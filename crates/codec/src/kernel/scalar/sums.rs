@@ -1,0 +1,19 @@
+//! Gaps and prefix sums. All arithmetic is mod 2^32.
+
+/// `gaps[i] = values[i] - values[i-1] - step`, with `prev` before the first.
+pub(crate) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [u32]) {
+    let before = std::iter::once(&prev).chain(values);
+    for ((gap, value), before) in gaps.iter_mut().zip(values).zip(before) {
+        *gap = value.wrapping_sub(*before).wrapping_sub(step);
+    }
+}
+
+/// `values[i] = values[i-1] + values[i] + step`, with `prev` before the first, in place.
+pub(crate) fn prefix_sum(values: &mut [u32], prev: u32, step: u32) {
+    let mut sum = prev;
+    for value in values {
+        // The step goes to the gap, so that the chain from value to value is one addition.
+        sum = sum.wrapping_add(value.wrapping_add(step));
+        *value = sum;
+    }
+}

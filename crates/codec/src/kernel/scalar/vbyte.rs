@@ -1,0 +1,122 @@
+//! LEB128 loops.
+
+use crate::DecodeError;
+
+/// The continuation bit of each of 8 bytes.
+const MORE: u64 = 0x8080_8080_8080_8080;
+
+/// Values staged before they are appended.
+const STAGE: usize = 32;
+
+/// Appends `values`, 1 to 5 bytes each.
+pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
+    for values in values.chunks(STAGE) {
+        // Each value is stored as 8 bytes of which 1 to 5 count; the last may need 3 bytes of slack.
+        let mut stage = [0; 5 * STAGE + 3];
+        let mut len = 0;
+        for value in values {
+            let (word, bytes) = spread(*value);
+            stage[len..len + 8].copy_from_slice(&word.to_le_bytes());
+            len += bytes;
+        }
+        out.extend_from_slice(&stage[..len]);
+    }
+}
+
+/// The bytes of a value in the low end of a word, and how many they are.
+fn spread(value: u32) -> (u64, usize) {
+    let v = u64::from(value);
+    let groups =
+        v & 0x7f | (v & 0x3f80) << 1 | (v & 0x1f_c000) << 2 | (v & 0xfe0_0000) << 3 | (v >> 28) << 32;
+    // ceil(w / 7) for w in 1..=32, without a division.
+    let width = u32::BITS - (value | 1).leading_zeros();
+    let bytes = (width * 37 + 222) >> 8;
+    let more = MORE & ((1 << (8 * (bytes - 1))) - 1);
+    (groups | more, bytes as usize)
+}
+
+/// Reads `out.len()` values; returns the bytes consumed.
+pub(crate) fn vbyte_decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+    let (mut used, mut done) = (0, 0);
+    while done < out.len() {
+        if let Some(run) = out[done..].first_chunk_mut::<8>()
+            && let Some(word) = bytes[used..].first_chunk::<8>()
+            && u64::from_le_bytes(*word) & MORE == 0
+        {
+            *run = word.map(u32::from);
+            (used, done) = (used + 8, done + 8);
+            continue;
+        }
+        let (value, len) = read(&bytes[used..])?;
+        out[done] = value;
+        (used, done) = (used + len, done + 1);
+    }
+    Ok(used)
+}
+
+/// The value at the front of `bytes` and its length.
+#[inline(always)]
+fn read(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
+    let Some(bytes) = bytes.first_chunk::<5>() else { return read_near_end(bytes) };
+    let mut value = 0;
+    for (k, byte) in bytes[..4].iter().enumerate() {
+        value |= u32::from(byte & 0x7f) << (7 * k);
+        if *byte < 0x80 {
+            return Ok((value, k + 1));
+        }
+    }
+    match bytes[4] {
+        last @ 0..=0x0f => Ok((value | u32::from(last) << 28, 5)),
+        _ => Err(DecodeError::Invalid),
+    }
+}
+
+/// [`read`] for fewer than 5 bytes.
+#[cold]
+fn read_near_end(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
+    let mut value = 0;
+    for (k, byte) in bytes.iter().enumerate() {
+        value |= u32::from(byte & 0x7f) << (7 * k);
+        if *byte < 0x80 {
+            return Ok((value, k + 1));
+        }
+    }
+    Err(DecodeError::NotEnough)
+}
+
+/// Bytes up to and including the `n`-th whose continuation bit is clear.
+pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+    let (mut used, mut left) = (0, n);
+    for word in bytes.as_chunks::<8>().0 {
+        let ends = (!u64::from_le_bytes(*word) & MORE).count_ones() as usize;
+        if ends >= left {
+            break;
+        }
+        (used, left) = (used + 8, left - ends);
+    }
+    while left > 0 {
+        let byte = bytes.get(used).ok_or(DecodeError::NotEnough)?;
+        left -= usize::from(*byte < 0x80);
+        used += 1;
+    }
+    Ok(used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_width_takes_a_byte_for_seven_bits() {
+        for width in 1..=32 {
+            let bytes = (width as usize).div_ceil(7);
+            for value in [1 << (width - 1), u32::MAX >> (32 - width)] {
+                assert_eq!(spread(value).1, bytes, "{value:#x}");
+                let word = spread(value).0.to_le_bytes();
+                assert_eq!(read(&word), Ok((value, bytes)), "{value:#x}");
+                assert_eq!(read(&word[..bytes]), Ok((value, bytes)), "{value:#x}");
+            }
+        }
+        assert_eq!(spread(0), (0, 1));
+    }
+}

@@ -1,0 +1,39 @@
+//! How many values there are of each bit width.
+
+/// Independent counters: neighbours of equal width would otherwise wait for each other's store.
+const WAYS: usize = 4;
+
+/// `counts[w]` = number of values whose highest set bit is bit `w - 1`; `counts[0]` counts zeros.
+/// At most 65,535 values.
+pub(crate) fn width_counts(values: &[u32]) -> [u16; 33] {
+    // 64 entries a way and a mask that the range of the index already satisfies: no bounds checks.
+    let mut ways = [[0u16; 64]; WAYS];
+    let (groups, rest) = values.as_chunks::<WAYS>();
+    for group in groups {
+        for (way, value) in ways.iter_mut().zip(group) {
+            way[width(*value)] += 1;
+        }
+    }
+    for value in rest {
+        ways[0][width(*value)] += 1;
+    }
+    std::array::from_fn(|w| ways.iter().map(|way| way[w]).sum())
+}
+
+fn width(value: u32) -> usize {
+    (u32::BITS - value.leading_zeros()) as usize & 63
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_value_is_counted_once_under_its_width() {
+        let values = [0, 0, 1, 2, 3, 4, 255, 256, u32::MAX, 0x8000_0000, 0x7fff_ffff];
+        let counts = width_counts(&values);
+        let some: Vec<_> = counts.iter().enumerate().filter(|(_, count)| **count > 0).collect();
+        let expect = [(0, &2), (1, &1), (2, &2), (3, &1), (8, &1), (9, &1), (31, &1), (32, &2)];
+        assert_eq!(some, expect);
+    }
+}

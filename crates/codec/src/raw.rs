@@ -1,0 +1,28 @@
+//! Values as they are: four bytes each, little-endian. The papers' uncompressed baseline.
+
+use crate::DecodeError;
+
+/// Bytes of `n` values; also the exact length.
+pub(crate) fn max_len(n: usize) -> usize {
+    4 * n
+}
+
+/// Appends `values`, 4 bytes each.
+pub(crate) fn encode(values: &[u32], out: &mut Vec<u8>) {
+    out.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+}
+
+/// Reads `out.len()` values; returns the bytes consumed.
+pub(crate) fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+    let len = encoded_len(bytes, out.len())?;
+    for (value, word) in out.iter_mut().zip(bytes[..len].as_chunks::<4>().0) {
+        *value = u32::from_le_bytes(*word);
+    }
+    Ok(len)
+}
+
+/// Bytes of the block of `n` values at the front of `bytes`.
+pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+    let len = max_len(n);
+    if bytes.len() < len { Err(DecodeError::NotEnough) } else { Ok(len) }
+}

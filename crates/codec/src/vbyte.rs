@@ -1,0 +1,69 @@
+//! Variable byte: LEB128 as in Masked `VByte`, protocol buffers and Lucene's `VInt`.
+//!
+//! A value is cut into groups of 7 bits, the lowest first. A byte with its high bit set is followed by another
+//! of the same value; the fifth byte carries 4 bits. So a value of w bits takes max(1, ceil(w / 7)) bytes:
+//!
+//! ```text
+//! 127 -> 7f     128 -> 80 01     16384 -> 80 80 01     2^32-1 -> ff ff ff ff 0f
+//! ```
+//!
+//! Longer forms of small values (`80 00` for 0) are read, never written.
+//! Source: Plaisance, Kurz, Lemire, "Vectorized `VByte` Decoding", section 2.
+
+use crate::{DecodeError, kernel};
+
+/// Bytes of the longest value.
+const VALUE_BYTES_MAX: usize = 5;
+
+/// Upper bound of the bytes of `n` values.
+pub(crate) fn max_len(n: usize) -> usize {
+    VALUE_BYTES_MAX * n
+}
+
+/// Appends `values`, 1 to 5 bytes each.
+pub(crate) fn encode(values: &[u32], out: &mut Vec<u8>) {
+    kernel::vbyte_encode(values, out);
+}
+
+/// Reads `out.len()` values; returns the bytes consumed.
+/// A value of more than 5 bytes or 32 bits is `Invalid`.
+pub(crate) fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+    kernel::vbyte_decode(bytes, out)
+}
+
+/// Bytes of the first `n` values: those up to the `n`-th byte whose high bit is clear.
+pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+    kernel::vbyte_skip(bytes, n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifth_byte_with_more_than_four_bits_is_invalid() {
+        for fifth in 0x10..=0xff {
+            // Once with room for the fast path, once flush with the end.
+            for bytes in [&[0xff, 0xff, 0xff, 0xff, fifth, 0, 0, 0, 0][..], &[0xff, 0xff, 0xff, 0xff, fifth]]
+            {
+                assert_eq!(decode(bytes, &mut [0]), Err(DecodeError::Invalid), "{fifth:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn four_continuation_bytes_at_the_end_are_not_enough() {
+        for len in 0..=4 {
+            assert_eq!(decode(&[0x80; 4][..len], &mut [0]), Err(DecodeError::NotEnough));
+        }
+    }
+
+    #[test]
+    fn skipping_counts_last_bytes() {
+        let bytes: Vec<u8> = (0..40).flat_map(|_| [0x80, 0x01, 0x05]).collect();
+        for n in 0..=80 {
+            assert_eq!(encoded_len(&bytes, n), Ok(n / 2 * 3 + n % 2 * 2), "{n}");
+        }
+        assert_eq!(encoded_len(&bytes, 81), Err(DecodeError::NotEnough));
+    }
+}

@@ -1,0 +1,97 @@
+//! Worked examples of the formats: values, and their bytes in hex.
+
+mod samples;
+
+use tierdex_codec::Codec;
+
+/// `bytes` is in hex; blanks and bars are for the reader.
+#[track_caller]
+fn check(codec: Codec, prev: u32, values: &[u32], bytes: &str) {
+    let expect = from_hex(bytes);
+    let mut written = Vec::new();
+    codec.encode(values, prev, &mut written);
+    assert_eq!(written, expect, "{} of {values:?}: {written:02x?}", codec.name());
+    assert_eq!(samples::decode(codec, &expect, prev, values.len()), (values.to_vec(), expect.len()));
+}
+
+fn from_hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
+    digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
+}
+
+#[test]
+fn raw() {
+    check(Codec::Raw, 0, &[1, 0x0102_0304], "01 00 00 00 | 04 03 02 01");
+}
+
+#[test]
+fn vbyte() {
+    let check = |values, bytes| check(Codec::VByte, 0, values, bytes);
+    check(&[127], "7f");
+    check(&[128], "80 01");
+    check(&[16383], "ff 7f");
+    check(&[16384], "80 80 01");
+    check(&[u32::MAX], "ff ff ff ff 0f");
+    check(&[10, 33, 500, 10, 10, 80000, 3, 300], "0a 21 f4 03 0a 0a 80 f1 04 03 ac 02");
+}
+
+#[test]
+fn vbyte_delta() {
+    check(Codec::VByteDelta, 0, &[10, 43, 543, 80543], "0a 21 f4 03 80 f1 04");
+    check(Codec::VByteDelta, u32::MAX, &[0, 1, 200], "01 01 c7 01");
+}
+
+#[test]
+fn pfor_plain() {
+    let check = |values, bytes| check(Codec::Pfor256, 0, values, bytes);
+    check(&[0], "00");
+    check(&[0; 4], "00");
+    check(&[0; 128], "00");
+    check(&[0; 256], "00");
+    check(&[0, 1, 2, 3, 4, 5, 6, 7, 8], "04 | 10 32 54 76 08");
+    check(&[1, 2, 3, 4], "03 | d1 08");
+}
+
+#[test]
+fn pfor_plain_vertical() {
+    // Row r of the packed words holds, for each lane, the values 32 r + lane and every 8th after that.
+    let values: Vec<u32> = (0..256).collect();
+    let rows = (0..8).map(|row| (0..8).map(|lane| (0..4).map(|k| 32 * row + lane + 8 * k)));
+    let bytes: Vec<u8> = rows.flatten().flatten().collect();
+    assert_eq!(bytes[..8], [0x00, 0x08, 0x10, 0x18, 0x01, 0x09, 0x11, 0x19]);
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    check(Codec::Pfor256, 0, &values, &format!("08 | {hex}"));
+}
+
+#[test]
+fn pfor_constant() {
+    let check = |values, bytes| check(Codec::Pfor256, 0, values, bytes);
+    check(&[1], "c1 | 01");
+    check(&[1; 8], "c1 | 01");
+    check(&[u32::MAX], "e0 | ff ff ff ff");
+    check(&[u32::MAX; 128], "e0 | ff ff ff ff");
+    check(&[1000; 128], "ca | e8 03");
+    check(&[70000; 256], "d1 | 70 11 01");
+}
+
+#[test]
+fn pfor_bitmap() {
+    // The exceptions are 64 and 16512 above 10 low bits.
+    let bytes = "8a 0f | 0c | 40 00 40 20 | 01 08 34 20 c1";
+    check(Codec::Pfor256, 0, &[1, 258, 66051, 16_909_060], bytes);
+}
+
+#[test]
+fn pfor_list() {
+    let mut values = [1; 64];
+    values[5] = 9;
+    check(Codec::Pfor256, 0, &values, "41 01 01 | ff ff ff ff ff ff ff ff | 04 | 05");
+}
+
+#[test]
+fn pfor_delta() {
+    let check = |values, bytes| check(Codec::Pfor256Delta, u32::MAX, values, bytes);
+    check(&[3, 9, 27, 81, 243, 729], "09 | 03 0a 44 a8 11 aa 3c");
+    check(&[0, 1, 2, 3], "00");
+    check(&(0..256).map(|k| 16 * k + 15).collect::<Vec<_>>(), "c4 | 0f");
+}

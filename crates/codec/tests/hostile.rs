@@ -1,0 +1,101 @@
+//! Bytes that no encoder wrote: errors or values, never a panic and never a byte beyond the slice.
+
+mod samples;
+
+use samples::{Random, as_input};
+use tierdex_codec::{BLOCK, Codec, DecodeError};
+
+/// Decodes whatever `bytes` are, and checks that what is said about them is consistent.
+fn survive(codec: Codec, bytes: &[u8], n: usize) {
+    let mut out = [0; BLOCK];
+    let len = codec.encoded_len(bytes, n);
+    if let Ok(used) = codec.decode(bytes, 0, &mut out[..n]) {
+        assert!(used <= bytes.len());
+        assert_eq!(len, Ok(used), "{}, {n} values of {bytes:02x?}", codec.name());
+    }
+    assert!(len.is_ok_and(|len| len <= bytes.len()) || len.is_err());
+}
+
+/// Mostly the ends of the range of lengths, where the layouts change.
+fn any_count(random: &mut Random) -> usize {
+    match random.below(4) {
+        0 => BLOCK,
+        1 => 1 + random.below(9) as usize,
+        _ => 1 + random.below(BLOCK as u64) as usize,
+    }
+}
+
+#[test]
+fn random_bytes() {
+    let mut random = Random(10);
+    let mut bytes = Vec::new();
+    for _ in 0..200_000 {
+        bytes.clear();
+        let len = random.below(if random.below(8) == 0 { 1400 } else { 60 });
+        bytes.extend((0..len).map(|_| random.next() as u8));
+        let n = any_count(&mut random);
+        for &codec in Codec::ALL {
+            survive(codec, &bytes, n);
+        }
+    }
+}
+
+#[test]
+fn random_bytes_behind_likely_headers() {
+    let mut random = Random(11);
+    for _ in 0..200_000 {
+        let n = any_count(&mut random);
+        let count = random.below(12) as u8;
+        let header = (random.below(4) << 6 | random.below(34)) as u8;
+        let mut bytes = vec![header, count, count + random.below(6) as u8];
+        bytes.extend((0..random.below(1100)).map(|_| random.next() as u8 & random.next() as u8));
+        survive(Codec::Pfor256, &bytes, n);
+        survive(Codec::Pfor256Delta, &bytes, n);
+    }
+}
+
+#[test]
+fn blocks_with_a_few_bytes_changed() {
+    let mut random = Random(12);
+    for &codec in Codec::ALL {
+        for gaps in samples::blocks() {
+            let good = samples::encode(codec, &as_input(codec, &gaps));
+            for _ in 0..60 {
+                let mut bytes = good.clone();
+                for _ in 0..=random.below(3) {
+                    // Half of the changes go to the first bytes, which steer the rest.
+                    let reach = if random.below(2) == 0 { bytes.len().min(4) } else { bytes.len() };
+                    bytes[random.below(reach as u64) as usize] = random.next() as u8;
+                }
+                survive(codec, &bytes, gaps.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_truncation_is_an_error() {
+    for &codec in Codec::ALL {
+        for gaps in samples::blocks() {
+            let good = samples::encode(codec, &as_input(codec, &gaps));
+            let mut out = vec![0; gaps.len()];
+            for len in 0..good.len() {
+                let short = &good[..len];
+                assert_eq!(codec.decode(short, 0, &mut out), Err(DecodeError::NotEnough), "{}", codec.name());
+                assert_eq!(codec.encoded_len(short, gaps.len()), Err(DecodeError::NotEnough));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_block_read_past_its_count_is_no_panic() {
+    for &codec in Codec::ALL {
+        for gaps in samples::blocks() {
+            let bytes = samples::encode(codec, &as_input(codec, &gaps));
+            for n in [1, gaps.len() - 1, gaps.len() + 1, BLOCK] {
+                survive(codec, &bytes, n.min(BLOCK));
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Salted CRC-32C.
+//!
+//! A checksum is the CRC-32C of: role u8, kind u8, field u8, segment u64, number u64, and the bytes themselves. The role
+//! tells pages, groups of the page table and the top table apart; the number counts within the role.
+
+use crc32c::{crc32c, crc32c_append};
+
+use super::Identity;
+
+/// The checksums of one file, with the part of the salt that is common to a role computed once.
+pub(super) struct Checksums {
+    page: u32,
+    group: u32,
+    top: u32,
+}
+
+impl Checksums {
+    pub(super) fn new(identity: Identity) -> Checksums {
+        Checksums { page: salt(0, identity), group: salt(1, identity), top: salt(2, identity) }
+    }
+
+    /// Of page `number` of the file.
+    pub(super) fn page(&self, number: u64, bytes: &[u8]) -> u32 {
+        salted(self.page, number, bytes)
+    }
+
+    /// Of group `number` of the page table.
+    pub(super) fn group(&self, number: u64, bytes: &[u8]) -> u32 {
+        salted(self.group, number, bytes)
+    }
+
+    /// Of the top table.
+    pub(super) fn top(&self, bytes: &[u8]) -> u32 {
+        salted(self.top, 0, bytes)
+    }
+}
+
+fn salt(role: u8, identity: Identity) -> u32 {
+    let start = crc32c(&[role, identity.kind, identity.field]);
+    crc32c_append(start, &identity.segment.to_le_bytes())
+}
+
+fn salted(salt: u32, number: u64, bytes: &[u8]) -> u32 {
+    crc32c_append(crc32c_append(salt, &number.to_le_bytes()), bytes)
+}

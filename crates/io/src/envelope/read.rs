@@ -1,0 +1,310 @@
+//! Reading an enveloped file.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::checksum::Checksums;
+use super::layout::{
+    ENTRY_LEN, End, FOOTER_LEN, Footer, GROUP, Layout, Refusal, decode_footer, entries, header,
+};
+use super::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal};
+use crate::disk::{Disk, ReadFile};
+use crate::error::{Error, ErrorKind, Result};
+
+const PAGE_LEN: usize = PAGE as usize;
+
+/// How many pages [`SealedFile::verify`] reads at once: 256 KiB.
+const VERIFY_PAGES: u64 = 64;
+
+/// A sealed file, open for reading by any number of threads. No byte leaves it unchecked.
+///
+/// Memory: the top table (1 MiB for each TiB), 24 bytes for each group of 4 MiB, and the groups that were needed so
+/// far, 4 KiB each. Nothing is allocated before its size has been checked against the file's real length.
+pub struct SealedFile {
+    file: Box<dyn ReadFile>,
+    name: String,
+    identity: Identity,
+    checksums: Checksums,
+    footer: Footer,
+    top_table: Box<[u32]>,
+    /// The page table, group by group, each from the first time it is needed.
+    groups: Box<[OnceLock<Box<[u32]>>]>,
+    bytes_read: AtomicU64,
+}
+
+impl SealedFile {
+    /// Opens the file that was written as `identity` and sealed as `seal`; reads its footer and top table.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]; [`ErrorKind::Corrupt`] when it is damaged, or whole but another file;
+    /// [`ErrorKind::Unsupported`] when it has another version of the format.
+    pub fn open(disk: &dyn Disk, name: &str, identity: Identity, seal: Seal) -> Result<Self> {
+        let file = disk.open(name)?;
+        if file.len() != seal.len {
+            let what = format!("the file has {} bytes and should have {}", file.len(), seal.len);
+            return Err(Error::corrupt(name, file.len().min(seal.len), what));
+        }
+        let opened = SealedFile::start(file, name, identity)?;
+        if opened.seal() != seal {
+            let offset = opened.layout().footer_start;
+            return Err(Error::corrupt(name, offset, "the file is whole, but not the one that was sealed"));
+        }
+        Ok(opened)
+    }
+
+    /// Opens a file whose seal is not known: the manifest. It proves itself to be whole, but not to be the newest.
+    ///
+    /// # Errors
+    /// As [`SealedFile::open`].
+    pub fn open_unsealed(disk: &dyn Disk, name: &str, identity: Identity) -> Result<Self> {
+        SealedFile::start(disk.open(name)?, name, identity)
+    }
+
+    /// The seal of this file.
+    pub fn seal(&self) -> Seal {
+        self.footer.seal
+    }
+
+    /// The name under which it was opened.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file offsets of the payload.
+    pub fn payload(&self) -> Range<u64> {
+        HEADER_LEN..self.layout().payload_end
+    }
+
+    /// The `len` bytes from file offset `offset` on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] when the range is not within [`SealedFile::payload`] or a page does not match its checksum,
+    /// else what the disk reports.
+    pub fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.read_into(offset, len, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// As [`SealedFile::read`], into `out`, whose content is replaced; it is empty after an error.
+    ///
+    /// The pages that cover the range are read with one [`ReadFile::read_at`]. `out` grows to hold them: up to two pages more than `len`.
+    pub fn read_into(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
+        let read = self.read_range(offset, len, out);
+        if read.is_err() {
+            out.clear();
+        }
+        read
+    }
+
+    /// Reads the whole file anew and checks it: both ends, both tables, every page, and that nothing else is there.
+    ///
+    /// # Errors
+    /// The first damage found, or the disk's error.
+    pub fn verify(&self) -> Result<()> {
+        let footer = self.read_footer()?;
+        if footer != self.footer {
+            return Err(
+                self.corrupt(footer.layout.footer_start, "the footer changed after the file was opened")
+            );
+        }
+        self.read_top_table(&footer)?;
+        let mut pages = Vec::new();
+        for group in 0..self.layout().groups {
+            let table = self.read_group(group)?;
+            self.verify_pages(group, &table, &mut pages)?;
+        }
+        Ok(())
+    }
+
+    /// How many bytes were read from the disk through this file so far, tables included.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    fn start(file: Box<dyn ReadFile>, name: &str, identity: Identity) -> Result<SealedFile> {
+        let nothing = Layout::of(HEADER_LEN).expect("an empty payload fits");
+        let mut opened = SealedFile {
+            file,
+            name: name.to_owned(),
+            identity,
+            checksums: Checksums::new(identity),
+            footer: Footer { layout: nothing, top_crc: 0, seal: Seal { len: 0, crc: 0 } },
+            top_table: Box::default(),
+            groups: Box::default(),
+            bytes_read: AtomicU64::new(0),
+        };
+        opened.footer = opened.read_footer()?;
+        opened.top_table = opened.read_top_table(&opened.footer)?;
+        opened.groups = opened.top_table.iter().map(|_| OnceLock::new()).collect();
+        Ok(opened)
+    }
+
+    fn layout(&self) -> &Layout {
+        &self.footer.layout
+    }
+
+    fn corrupt(&self, offset: u64, what: &str) -> Error {
+        Error::corrupt(&*self.name, offset, what)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.bytes_read.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        self.file.read_at(offset, buf)
+    }
+
+    /// Reads a part whose length is bounded by the file's own.
+    fn read_part(&self, part: Range<u64>) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; self.in_memory(part.end - part.start)?];
+        self.read_at(part.start, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn read_footer(&self) -> Result<Footer> {
+        let file_len = self.file.len();
+        let Some(footer_start) = file_len.checked_sub(FOOTER_LEN) else {
+            return Err(self.corrupt(file_len, "the file is shorter than a footer"));
+        };
+        let mut bytes: End = [0; 64];
+        self.read_at(footer_start, &mut bytes)?;
+        decode_footer(&bytes, self.identity, file_len).map_err(|refusal| match refusal {
+            Refusal::Damaged(what) => self.corrupt(footer_start, &what),
+            Refusal::Version(version) => self.other_version(version),
+        })
+    }
+
+    fn other_version(&self, version: u16) -> Error {
+        let detail =
+            format!("it has format version {version}, and this program reads version {FORMAT_VERSION}");
+        Error::new(ErrorKind::Unsupported, "open", &*self.name, detail)
+    }
+
+    fn read_top_table(&self, footer: &Footer) -> Result<Box<[u32]>> {
+        let Layout { top_start, footer_start, .. } = footer.layout;
+        let bytes = self.read_part(top_start..footer_start)?;
+        if self.checksums.top(&bytes) != footer.top_crc {
+            return Err(self.corrupt(top_start, "the top table's checksum does not match"));
+        }
+        Ok(entries(&bytes))
+    }
+
+    fn read_group(&self, group: u64) -> Result<Box<[u32]>> {
+        let part = self.layout().group(group);
+        let start = part.start;
+        let bytes = self.read_part(part)?;
+        if self.checksums.group(group, &bytes) != self.top_table[self.in_memory(group)?] {
+            return Err(self.corrupt(start, "the page table's checksum does not match"));
+        }
+        Ok(entries(&bytes))
+    }
+
+    /// The checked entries of a group. Threads that need it at the same time may each read it; errors are not kept.
+    fn group(&self, group: u64) -> Result<&[u32]> {
+        let slot = &self.groups[self.in_memory(group)?];
+        match slot.get() {
+            Some(table) => Ok(table),
+            None => {
+                let table = self.read_group(group)?;
+                Ok(slot.get_or_init(|| table))
+            }
+        }
+    }
+
+    fn read_range(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
+        let end = offset.checked_add(len as u64).filter(|end| *end <= self.layout().payload_end);
+        let Some(end) = end.filter(|_| offset >= HEADER_LEN) else {
+            return Err(self.corrupt(offset, &format!("{len} bytes from here on are not all payload")));
+        };
+        if len == 0 {
+            out.clear();
+            return Ok(());
+        }
+        let first = offset / PAGE;
+        self.read_pages(first..end.div_ceil(PAGE), out)?;
+        self.check_pages(first, out)?;
+        let skipped = (offset - first * PAGE) as usize;
+        out.truncate(skipped + len);
+        out.drain(..skipped);
+        Ok(())
+    }
+
+    /// Replaces `out` by these pages, unchecked.
+    fn read_pages(&self, pages: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        let start = pages.start * PAGE;
+        let end = self.layout().payload_end.min(pages.end * PAGE);
+        out.resize(self.in_memory(end - start)?, 0);
+        self.read_at(start, out)
+    }
+
+    fn check_pages(&self, first: u64, bytes: &[u8]) -> Result<()> {
+        for (page, number) in bytes.chunks(PAGE_LEN).zip(first..) {
+            let table = self.group(number / GROUP)?;
+            self.check_page(number, page, table)?;
+        }
+        Ok(())
+    }
+
+    /// `table` is the group of page `number`.
+    fn check_page(&self, number: u64, page: &[u8], table: &[u32]) -> Result<()> {
+        if self.checksums.page(number, page) == table[(number % GROUP) as usize] {
+            return Ok(());
+        }
+        Err(self.corrupt(number * PAGE, "the page's checksum does not match"))
+    }
+
+    fn verify_pages(&self, group: u64, table: &[u32], pages: &mut Vec<u8>) -> Result<()> {
+        let end = group * GROUP + table.len() as u64;
+        for first in (group * GROUP..end).step_by(VERIFY_PAGES as usize) {
+            self.read_pages(first..end.min(first + VERIFY_PAGES), pages)?;
+            for (page, number) in pages.chunks(PAGE_LEN).zip(first..) {
+                self.check_page(number, page, table)?;
+            }
+            if first == 0 && !pages.starts_with(&header(self.identity)) {
+                return Err(self.corrupt(0, "the header is not this file's"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A length or number within the file, as one of memory: fails where addresses are shorter than files.
+    fn in_memory(&self, number: u64) -> Result<usize> {
+        let what = "the part does not fit the address space";
+        usize::try_from(number).map_err(|_| Error::new(ErrorKind::Unsupported, "read", &*self.name, what))
+    }
+}
+
+const _: () = assert!(PAGE == GROUP * ENTRY_LEN);
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::footer;
+    use super::*;
+    use crate::mem::MemDisk;
+
+    const IDENTITY: Identity = Identity { kind: 3, field: 1, segment: 77 };
+
+    /// A file of `identity` whose first bytes are `start` and whose checksums are all right.
+    fn crafted(start: &End, identity: Identity) -> SealedFile {
+        let checksums = Checksums::new(identity);
+        let page_table = checksums.page(0, start).to_le_bytes();
+        let top_table = checksums.group(0, &page_table).to_le_bytes();
+        let layout = Layout::of(HEADER_LEN).unwrap();
+        let (footer, seal) = footer(identity, layout, checksums.top(&top_table));
+        let disk = MemDisk::new();
+        let mut file = disk.create("a").unwrap();
+        file.append(&[&start[..], &page_table, &top_table, &footer].concat()).unwrap();
+        SealedFile::open(&disk, "a", identity, seal).unwrap()
+    }
+
+    #[test]
+    fn a_foreign_header_under_right_checksums_is_found() {
+        crafted(&header(IDENTITY), IDENTITY).verify().unwrap();
+        let foreign = crafted(&header(Identity { segment: 78, ..IDENTITY }), IDENTITY);
+        let error = foreign.verify().unwrap_err();
+        assert_eq!(error.to_string(), "a is damaged at byte 0: the header is not this file's");
+        let mut unclean = header(IDENTITY);
+        unclean[63] = 1;
+        assert!(crafted(&unclean, IDENTITY).verify().is_err());
+    }
+}

@@ -1,0 +1,146 @@
+//! What went wrong, in which file, and where.
+//!
+//! An [`Error`] can be cloned, because one failed read may have several waiting callers.
+
+use std::fmt;
+use std::io;
+
+/// The result of everything that touches storage.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failure of storage: its kind, the attempted operation, the file, and for damage the byte.
+///
+/// `Display` gives one line for a person.
+#[derive(Debug, Clone)]
+pub struct Error {
+    kind: ErrorKind,
+    op: &'static str,
+    file: String,
+    offset: Option<u64>,
+    detail: String,
+}
+
+/// The classes of failure that callers treat differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// There is no such file or directory.
+    NotFound,
+    /// There is such a file already.
+    Exists,
+    /// Somebody else holds the lock or the resource.
+    Busy,
+    /// The device or the quota is full. It may pass.
+    NoSpace,
+    /// The system, or the rule for file names, forbids it.
+    Denied,
+    /// The bytes are not those that were written.
+    Corrupt,
+    /// The file or the system is of a kind or version that this program cannot use.
+    Unsupported,
+    /// Anything else; above all, errors of the device.
+    Other,
+}
+
+impl Error {
+    /// An error that has no operating-system error behind it. `op` is a verb: "cannot `op` `file`: `detail`".
+    pub fn new(
+        kind: ErrorKind,
+        op: &'static str,
+        file: impl Into<String>,
+        detail: impl Into<String>,
+    ) -> Error {
+        Error { kind, op, file: file.into(), offset: None, detail: detail.into() }
+    }
+
+    /// Damage: byte `offset` of `file`, or what begins there, is not what was written.
+    pub fn corrupt(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Error {
+        Error { offset: Some(offset), ..Error::new(ErrorKind::Corrupt, "read", file, what) }
+    }
+
+    /// An error of the operating system while it did `op` (a verb) to `file`.
+    pub fn from_os(op: &'static str, file: impl Into<String>, source: &io::Error) -> Error {
+        Error::new(kind_of(source), op, file, lower_first(&source.to_string()))
+    }
+
+    /// The class of the failure.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The file or directory that the failure concerns.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// For damage: the file offset, in bytes, where it was seen.
+    pub fn offset(&self) -> Option<u64> {
+        self.offset
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.offset {
+            Some(offset) => write!(f, "{} is damaged at byte {offset}: {}", self.file, self.detail),
+            None => write!(f, "cannot {} {}: {}", self.op, self.file, self.detail),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn kind_of(source: &io::Error) -> ErrorKind {
+    match source.kind() {
+        io::ErrorKind::NotFound => ErrorKind::NotFound,
+        io::ErrorKind::AlreadyExists => ErrorKind::Exists,
+        io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy => ErrorKind::Busy,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::Denied,
+        io::ErrorKind::Unsupported => ErrorKind::Unsupported,
+        _ => ErrorKind::Other,
+    }
+}
+
+/// System messages begin with a capital; here they stand after a colon.
+fn lower_first(message: &str) -> String {
+    let mut chars = message.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::errno::*;
+
+    #[test]
+    fn system_errors_have_their_kinds() {
+        let pairs = [
+            (ENOENT, ErrorKind::NotFound),
+            (ENOSPC, ErrorKind::NoSpace),
+            (EDQUOT, ErrorKind::NoSpace),
+            (EACCES, ErrorKind::Denied),
+            (EPERM, ErrorKind::Denied),
+            (EROFS, ErrorKind::Denied),
+            (EIO, ErrorKind::Other),
+            (EMFILE, ErrorKind::Other),
+            (EFBIG, ErrorKind::Other),
+        ];
+        for (number, kind) in pairs {
+            let error = Error::from_os("read", "a", &io::Error::from_raw_os_error(number));
+            assert_eq!(error.kind(), kind, "{error}");
+        }
+    }
+
+    #[test]
+    fn messages_are_one_line() {
+        let full = Error::from_os("write", "0000000000000001.0.docs", &io::Error::from_raw_os_error(ENOSPC));
+        assert_eq!(
+            full.to_string(),
+            "cannot write 0000000000000001.0.docs: no space left on device (os error 28)"
+        );
+        assert_eq!((full.file(), full.offset()), ("0000000000000001.0.docs", None));
+        let torn = Error::corrupt("1.docs", 4096, "page checksum does not match");
+        assert_eq!(torn.to_string(), "1.docs is damaged at byte 4096: page checksum does not match");
+        assert_eq!((torn.kind(), torn.offset()), (ErrorKind::Corrupt, Some(4096)));
+    }
+}

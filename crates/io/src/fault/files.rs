@@ -1,0 +1,66 @@
+//! Open files that pass the switch.
+
+use std::sync::Arc;
+
+use super::plan::Op;
+use super::switch::Switch;
+use crate::disk::{ReadFile, WriteFile};
+use crate::error::Result;
+
+pub(super) struct Reader {
+    inner: Box<dyn ReadFile>,
+    name: String,
+    switch: Arc<Switch>,
+}
+
+impl Reader {
+    pub(super) fn new(inner: Box<dyn ReadFile>, name: &str, switch: Arc<Switch>) -> Reader {
+        Reader { inner, name: name.to_owned(), switch }
+    }
+}
+
+impl ReadFile for Reader {
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.switch.pass(Op::ReadAt, &self.name)?;
+        self.inner.read_at(offset, buf)
+    }
+}
+
+pub(super) struct Writer {
+    inner: Box<dyn WriteFile>,
+    name: String,
+    switch: Arc<Switch>,
+    /// A sync has failed: the unwritten pages count as clean, and syncs succeed without effect.
+    lost: bool,
+}
+
+impl Writer {
+    pub(super) fn new(inner: Box<dyn WriteFile>, name: &str, switch: Arc<Switch>) -> Writer {
+        Writer { inner, name: name.to_owned(), switch, lost: false }
+    }
+}
+
+impl WriteFile for Writer {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let Err(fault) = self.switch.pass(Op::Append, &self.name) else {
+            return self.inner.append(bytes);
+        };
+        if fault.begun {
+            // Whether this prefix arrives is left open anyway, so its own failure tells nothing.
+            self.inner.append(&bytes[..self.switch.torn_length(bytes.len())]).ok();
+        }
+        Err(fault.into())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        if let Err(fault) = self.switch.pass(Op::Sync, &self.name) {
+            self.lost = true;
+            return Err(fault.into());
+        }
+        if self.lost { Ok(()) } else { self.inner.sync() }
+    }
+}

@@ -1,0 +1,132 @@
+//! Which operation fails, and how.
+
+/// One fault, or a standing one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FaultPlan {
+    /// The operations that are counted.
+    pub class: OpClass,
+    /// The number of the failing operation among them, from 1. 0: none fails.
+    pub at: u64,
+    /// What happens to it.
+    pub effect: Effect,
+    /// Whether the later ones of the class fail too.
+    pub repeat: Repeat,
+}
+
+impl FaultPlan {
+    /// No fault: the disk only counts and logs.
+    pub fn none() -> FaultPlan {
+        FaultPlan { class: OpClass::Any, at: 0, effect: Effect::Crash, repeat: Repeat::Once }
+    }
+
+    /// Whether the operation with this number in the plan's class fails.
+    pub(super) fn hits(&self, number: u64) -> bool {
+        match self.repeat {
+            _ if self.at == 0 => false,
+            Repeat::Once => number == self.at,
+            Repeat::Forever => number >= self.at,
+        }
+    }
+}
+
+/// What a fault does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// The operation fails with this error of the system; see [`crate::errno`].
+    Error(i32),
+    /// The operation and all that follow fail: the process is as good as dead.
+    Crash,
+}
+
+/// Whether a fault passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeat {
+    /// One operation fails.
+    Once,
+    /// All operations of the class fail from that one on.
+    Forever,
+}
+
+/// The classes in which operations are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpClass {
+    /// All operations.
+    Any,
+    /// list, open, read_at.
+    Read,
+    /// create, append.
+    Write,
+    /// sync, sync_dir.
+    Sync,
+    /// rename, remove, lock.
+    Meta,
+}
+
+impl OpClass {
+    /// Whether `op` counts in this class.
+    pub fn contains(self, op: Op) -> bool {
+        self == OpClass::Any || self == op.class()
+    }
+}
+
+/// The operations of a disk and its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    /// `Disk::list`
+    List,
+    /// `Disk::open`
+    Open,
+    /// `ReadFile::read_at`
+    ReadAt,
+    /// `Disk::create`
+    Create,
+    /// `WriteFile::append`
+    Append,
+    /// `WriteFile::sync`
+    Sync,
+    /// `Disk::sync_dir`
+    SyncDir,
+    /// `Disk::rename`
+    Rename,
+    /// `Disk::remove`
+    Remove,
+    /// `Disk::lock`
+    Lock,
+}
+
+impl Op {
+    /// The class, other than `Any`, in which the operation counts.
+    pub fn class(self) -> OpClass {
+        match self {
+            Op::List | Op::Open | Op::ReadAt => OpClass::Read,
+            Op::Create | Op::Append => OpClass::Write,
+            Op::Sync | Op::SyncDir => OpClass::Sync,
+            Op::Rename | Op::Remove | Op::Lock => OpClass::Meta,
+        }
+    }
+
+    /// The verb for messages: "cannot `verb` `file`".
+    pub fn verb(self) -> &'static str {
+        match self {
+            Op::List => "list",
+            Op::Open => "open",
+            Op::ReadAt => "read",
+            Op::Create => "create",
+            Op::Append => "write",
+            Op::Sync => "sync",
+            Op::SyncDir => "sync directory",
+            Op::Rename => "rename",
+            Op::Remove => "remove",
+            Op::Lock => "lock",
+        }
+    }
+}
+
+/// An entry of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// What was asked for.
+    pub op: Op,
+    /// The file; empty for the directory; `from -> to` for a rename.
+    pub file: String,
+}

@@ -1,0 +1,206 @@
+//! A disk that is a directory of the operating system's file system.
+//!
+//! Interrupted calls (EINTR) are repeated, as the standard library does for all calls used here. No other error is
+//! repeated, a failed sync least of all. Descriptors are closed on exec.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::disk::{Disk, DiskLock, ReadFile, WriteFile, check_name, ends_early};
+use crate::error::{Error, ErrorKind, Result};
+
+/// An index directory.
+///
+/// Symbolic links, pipes and folders inside it are not listed and not opened.
+#[derive(Debug)]
+pub struct PosixDisk {
+    path: PathBuf,
+    /// Held open, so that an error of the directory that the kernel has yet to report reaches the next sync.
+    directory: File,
+}
+
+impl PosixDisk {
+    /// Opens a directory that is there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when there is none, [`ErrorKind::Unsupported`] when the path is no directory.
+    pub fn open(dir: &Path) -> Result<PosixDisk> {
+        let failed = |error: &io::Error| Error::from_os("open directory", dir.display().to_string(), error);
+        let directory = File::open(dir).map_err(|error| failed(&error))?;
+        if !directory.metadata().map_err(|error| failed(&error))?.is_dir() {
+            return Err(no_directory(dir));
+        }
+        Ok(PosixDisk { path: dir.to_path_buf(), directory })
+    }
+
+    /// Creates a directory and its missing parents durably, or opens it when it is there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when something else has that path, [`ErrorKind::Denied`] when the system forbids it.
+    pub fn create(dir: &Path) -> Result<PosixDisk> {
+        let missing: Vec<&Path> = dir.ancestors().take_while(|path| is_missing(path)).collect();
+        for path in missing.iter().rev() {
+            create_one(path)?;
+            sync_parent(path)?;
+        }
+        let disk = PosixDisk::open(dir)?;
+        if missing.is_empty() {
+            sync_parent_if_allowed(dir)?;
+        }
+        Ok(disk)
+    }
+
+    fn path_of(&self, name: &str) -> Result<PathBuf> {
+        check_name(name)?;
+        Ok(self.path.join(name))
+    }
+}
+
+impl Disk for PosixDisk {
+    fn list(&self) -> Result<Vec<String>> {
+        let failed = |error: io::Error| Error::from_os("list", self.describe(), &error);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if check_name(&name).is_ok() && entry.file_type().map_err(failed)?.is_file() {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
+        let path = self.path_of(name)?;
+        let failed = |error: io::Error| Error::from_os("open", name, &error);
+        // Looked at before it is opened, because opening a pipe waits for its writer.
+        if !fs::symlink_metadata(&path).map_err(failed)?.is_file() {
+            return Err(Error::new(ErrorKind::Unsupported, "open", name, "it is not a plain file"));
+        }
+        let file = File::open(&path).map_err(failed)?;
+        let len = file.metadata().map_err(failed)?.len();
+        Ok(Box::new(Reader { file, len, name: name.to_owned() }))
+    }
+
+    fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
+        let path = self.path_of(name)?;
+        let opened = OpenOptions::new().write(true).create_new(true).open(path);
+        let file = opened.map_err(|error| Error::from_os("create", name, &error))?;
+        Ok(Box::new(Writer { file, name: name.to_owned() }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let (old, new) = (self.path_of(from)?, self.path_of(to)?);
+        fs::rename(old, new).map_err(|error| Error::from_os("rename", from, &error))
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        fs::remove_file(self.path_of(name)?).map_err(|error| Error::from_os("remove", name, &error))
+    }
+
+    fn sync_dir(&self) -> Result<()> {
+        self.directory.sync_all().map_err(|error| Error::from_os("sync directory", self.describe(), &error))
+    }
+
+    fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
+        let path = self.path_of(name)?;
+        let failed = |error: io::Error| Error::from_os("lock", name, &error);
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(Lock { _file: file })),
+            Err(TryLockError::WouldBlock) => Err(held(name)),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+
+    fn describe(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+struct Reader {
+    file: File,
+    len: u64,
+    name: String,
+}
+
+impl ReadFile for Reader {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.file.read_exact_at(buf, offset).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => ends_early(&self.name, offset),
+            _ => Error::from_os("read", &*self.name, &error),
+        })
+    }
+}
+
+struct Writer {
+    file: File,
+    name: String,
+}
+
+impl WriteFile for Writer {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).map_err(|error| Error::from_os("write", &*self.name, &error))
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file.sync_data().map_err(|error| Error::from_os("sync", &*self.name, &error))
+    }
+}
+
+/// The lock belongs to the open file and goes with it.
+struct Lock {
+    _file: File,
+}
+
+impl DiskLock for Lock {}
+
+/// The error of a lock that somebody has.
+pub(crate) fn held(name: &str) -> Error {
+    Error::new(ErrorKind::Busy, "lock", name, "it is held by another writer")
+}
+
+fn no_directory(path: &Path) -> Error {
+    Error::new(ErrorKind::Unsupported, "open directory", path.display().to_string(), "it is not a directory")
+}
+
+/// Whether there is nothing at `path`. The parent of a bare name is the empty path, which is the current directory.
+fn is_missing(path: &Path) -> bool {
+    let missing = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+    !path.as_os_str().is_empty() && fs::symlink_metadata(path).is_err_and(missing)
+}
+
+fn create_one(path: &Path) -> Result<()> {
+    match fs::create_dir(path) {
+        // Another process was faster; what it made is looked at when the directory is opened.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => {
+            other.map_err(|error| Error::from_os("create directory", path.display().to_string(), &error))
+        }
+    }
+}
+
+fn sync_parent(path: &Path) -> Result<()> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let synced = File::open(parent).and_then(|directory| directory.sync_all());
+    synced.map_err(|error| Error::from_os("sync directory", parent.display().to_string(), &error))
+}
+
+/// For a directory that was there: an earlier process may have died between creating it and making it durable. When the
+/// parent may not be opened, this program cannot have created anything in it.
+fn sync_parent_if_allowed(path: &Path) -> Result<()> {
+    match sync_parent(path) {
+        Err(error) if error.kind() == ErrorKind::Denied => Ok(()),
+        other => other,
+    }
+}

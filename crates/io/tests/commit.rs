@@ -1,0 +1,181 @@
+//! The commit protocol on enveloped files: crash it, and fail it, at every operation.
+
+use tierdex_io::{
+    CrashImage, Disk, Effect, FaultDisk, FaultPlan, Identity, MemDisk, OpClass, Repeat, Result, SealedFile,
+    SealedWriter, errno,
+};
+
+const MANIFEST: &str = "manifest";
+
+fn payload(generation: u64) -> Vec<u8> {
+    (0..9000u64).map(|i| (i * generation) as u8).collect()
+}
+
+fn write(disk: &dyn Disk, name: &str, identity: Identity, bytes: &[u8]) -> Result<tierdex_io::Seal> {
+    let mut writer = SealedWriter::create(disk, name, identity)?;
+    writer.write(bytes)?;
+    writer.finish()
+}
+
+fn segment(generation: u64) -> (String, Identity) {
+    (format!("{generation}.docs"), Identity { kind: 2, field: 0, segment: generation })
+}
+
+/// Writes a data file and a manifest that names it, each step synced before the next.
+fn commit(disk: &dyn Disk, generation: u64) -> Result<()> {
+    let (name, identity) = segment(generation);
+    let seal = write(disk, &name, identity, &payload(generation))?;
+    disk.sync_dir()?;
+    let entry = [generation, seal.len, u64::from(seal.crc)].map(u64::to_le_bytes).concat();
+    write(disk, "manifest.tmp", Identity { kind: 1, field: 0, segment: 0 }, &entry)?;
+    disk.rename("manifest.tmp", MANIFEST)?;
+    disk.sync_dir()
+}
+
+/// The generation found, after all its bytes have been compared.
+fn recover(disk: &dyn Disk) -> Result<u64> {
+    let manifest = SealedFile::open_unsealed(disk, MANIFEST, Identity { kind: 1, field: 0, segment: 0 })?;
+    manifest.verify()?;
+    let entry = manifest.read(manifest.payload().start, 24)?;
+    let [generation, len, crc] =
+        [0, 8, 16].map(|at| u64::from_le_bytes(entry[at..at + 8].try_into().unwrap()));
+    let (name, identity) = segment(generation);
+    let file = SealedFile::open(disk, &name, identity, tierdex_io::Seal { len, crc: crc as u32 })?;
+    file.verify()?;
+    assert_eq!(file.read(file.payload().start, 9000)?, payload(generation));
+    Ok(generation)
+}
+
+/// A disk with generation 1 durable, and how many operations the next commit takes.
+fn committed() -> (MemDisk, u64) {
+    let disk = MemDisk::new();
+    commit(&disk, 1).unwrap();
+    let counting = FaultDisk::new(disk.snapshot(), FaultPlan::none());
+    commit(&counting, 2).unwrap();
+    (disk, counting.operations(OpClass::Any))
+}
+
+#[test]
+fn a_crash_at_any_operation_leaves_a_whole_generation() {
+    let (disk, operations) = committed();
+    let (mut crashes, mut old, mut new) = (0, 0, 0);
+    for at in 1..=operations {
+        let plan = FaultPlan { class: OpClass::Any, at, effect: Effect::Crash, repeat: Repeat::Once };
+        let faulty = FaultDisk::new(disk.snapshot(), plan);
+        commit(&faulty, 2).unwrap_err();
+        crashes += faulty.injected();
+        let images = [CrashImage::Lost, CrashImage::Kept].into_iter().chain((0..64).map(CrashImage::Random));
+        for image in images {
+            match recover(&faulty.inner().crash(image)).unwrap() {
+                1 => old += 1,
+                2 => new += 1,
+                other => panic!("generation {other} out of nowhere"),
+            }
+        }
+    }
+    assert_eq!(crashes, operations);
+    assert!(old > 0 && new > 0, "old {old}, new {new}");
+}
+
+#[test]
+fn an_acknowledged_commit_survives_every_image() {
+    let (disk, _) = committed();
+    commit(&disk, 2).unwrap();
+    for image in [CrashImage::Lost, CrashImage::Kept].into_iter().chain((0..100).map(CrashImage::Random)) {
+        assert_eq!(recover(&disk.crash(image)).unwrap(), 2);
+    }
+}
+
+/// A canary: the harness must be able to tell a protocol that forgets a sync.
+#[test]
+fn a_commit_without_directory_syncs_is_caught() {
+    struct Careless(MemDisk);
+    impl Disk for Careless {
+        fn list(&self) -> Result<Vec<String>> {
+            self.0.list()
+        }
+        fn open(&self, name: &str) -> Result<Box<dyn tierdex_io::ReadFile>> {
+            self.0.open(name)
+        }
+        fn create(&self, name: &str) -> Result<Box<dyn tierdex_io::WriteFile>> {
+            self.0.create(name)
+        }
+        fn rename(&self, from: &str, to: &str) -> Result<()> {
+            self.0.rename(from, to)
+        }
+        fn remove(&self, name: &str) -> Result<()> {
+            self.0.remove(name)
+        }
+        fn sync_dir(&self) -> Result<()> {
+            Ok(())
+        }
+        fn lock(&self, name: &str) -> Result<Box<dyn tierdex_io::DiskLock>> {
+            self.0.lock(name)
+        }
+        fn describe(&self) -> String {
+            self.0.describe()
+        }
+    }
+    let (disk, _) = committed();
+    let careless = Careless(disk);
+    commit(&careless, 2).unwrap();
+    let caught =
+        (0..100).filter(|seed| recover(&careless.0.crash(CrashImage::Random(*seed))).ok() != Some(2));
+    assert!(caught.count() > 10);
+}
+
+#[test]
+fn an_error_at_any_operation_fails_the_commit_and_harms_nothing() {
+    let (disk, operations) = committed();
+    let mut injected = 0;
+    for at in 1..=operations {
+        for (number, repeat) in [(errno::ENOSPC, Repeat::Once), (errno::EIO, Repeat::Forever)] {
+            let plan = FaultPlan { class: OpClass::Any, at, effect: Effect::Error(number), repeat };
+            let faulty = FaultDisk::new(disk.snapshot(), plan);
+            commit(&faulty, 2).unwrap_err();
+            injected += faulty.injected();
+            let found = recover(faulty.inner()).unwrap();
+            assert!(found == 1 || at == operations, "only the last sync comes after the rename");
+        }
+    }
+    assert_eq!(injected, operations * 2);
+}
+
+#[test]
+fn a_read_error_fails_the_read_and_only_that() {
+    let (disk, _) = committed();
+    let counting = FaultDisk::new(disk.clone(), FaultPlan::none());
+    recover(&counting).unwrap();
+    let reads = counting.operations(OpClass::Read);
+    let mut injected = 0;
+    for at in 1..=reads {
+        let plan =
+            FaultPlan { class: OpClass::Read, at, effect: Effect::Error(errno::EIO), repeat: Repeat::Once };
+        let faulty = FaultDisk::new(disk.clone(), plan);
+        let error = recover(&faulty).unwrap_err();
+        assert!(!error.file().is_empty(), "{error}");
+        injected += faulty.injected();
+        assert_eq!(recover(&faulty).unwrap(), 1, "it works again when the fault has passed");
+    }
+    assert!(injected == reads && reads > 5, "{injected} of {reads}");
+}
+
+#[test]
+fn a_full_disk_of_any_size_keeps_the_last_generation() {
+    let (disk, _) = committed();
+    let used: usize = disk.list().unwrap().iter().map(|name| disk.bytes(name).unwrap().len()).sum();
+    let mut refused = 0;
+    for free in (0..12_000).step_by(97) {
+        let full = disk.snapshot();
+        full.set_capacity(Some(used as u64 + free));
+        match commit(&full, 2) {
+            Ok(()) => assert_eq!(recover(&full).unwrap(), 2),
+            Err(error) => {
+                assert_eq!(error.kind(), tierdex_io::ErrorKind::NoSpace);
+                assert_eq!(recover(&full).unwrap(), 1);
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 50, "{refused}");
+}

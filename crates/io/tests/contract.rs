@@ -1,0 +1,39 @@
+//! Every disk passes the contract suite.
+
+use tempfile::TempDir;
+use tierdex_io::{Disk, FaultDisk, FaultPlan, MemDisk, PosixDisk, disk_contract};
+
+#[test]
+fn posix_disk() {
+    let mut directories = Vec::new();
+    disk_contract(&mut || {
+        let directory = TempDir::new().unwrap();
+        let disk = PosixDisk::open(directory.path()).unwrap();
+        directories.push(directory);
+        Box::new(disk)
+    });
+    assert!(!directories.is_empty());
+}
+
+#[test]
+fn mem_disk() {
+    disk_contract(&mut || Box::new(MemDisk::new()));
+}
+
+#[test]
+fn mem_disk_after_a_crash() {
+    disk_contract(&mut || Box::new(MemDisk::new().crash(tierdex_io::CrashImage::Random(1))));
+}
+
+#[test]
+fn fault_disk_without_faults() {
+    disk_contract(&mut || Box::new(FaultDisk::new(MemDisk::new(), FaultPlan::none())));
+}
+
+#[test]
+fn fault_disk_on_a_boxed_disk() {
+    disk_contract(&mut || {
+        let inner: Box<dyn Disk> = Box::new(MemDisk::new());
+        Box::new(FaultDisk::new(inner, FaultPlan::none()))
+    });
+}

@@ -1,0 +1,154 @@
+//! Faults are counted, happen where they are planned, and are felt through open files.
+
+use tierdex_io::{
+    CrashImage, Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, Op, OpClass, Repeat, Result, errno,
+};
+
+/// Every operation at least once: 2 list, 1 create, 2 append, 2 sync, 1 sync_dir, 1 rename, 1 open, 1 read_at, 1 lock,
+/// 1 remove; 13 in all. Goes on after an error and returns the errors.
+fn all_operations(disk: &impl Disk) -> Vec<tierdex_io::Error> {
+    let mut errors = Vec::new();
+    note(&mut errors, disk.list());
+    if let Some(mut file) = note(&mut errors, disk.create("a")) {
+        for _ in 0..2 {
+            note(&mut errors, file.append(&[1; 1000]));
+            note(&mut errors, file.sync());
+        }
+    }
+    note(&mut errors, disk.sync_dir());
+    note(&mut errors, disk.rename("a", "b"));
+    if let Some(file) = note(&mut errors, disk.open("b")) {
+        note(&mut errors, file.read_at(0, &mut [0; 10]));
+    }
+    note(&mut errors, disk.lock("lock"));
+    note(&mut errors, disk.remove("b"));
+    note(&mut errors, disk.list());
+    errors
+}
+
+fn note<T>(errors: &mut Vec<tierdex_io::Error>, result: Result<T>) -> Option<T> {
+    result.map_err(|error| errors.push(error)).ok()
+}
+
+fn plan(class: OpClass, at: u64, effect: Effect, repeat: Repeat) -> FaultPlan {
+    FaultPlan { class, at, effect, repeat }
+}
+
+const CLASSES: [(OpClass, u64); 5] =
+    [(OpClass::Any, 13), (OpClass::Read, 4), (OpClass::Write, 3), (OpClass::Sync, 3), (OpClass::Meta, 3)];
+
+#[test]
+fn operations_are_counted_and_logged() {
+    let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+    assert!(all_operations(&disk.clone()).is_empty());
+    for (class, count) in CLASSES {
+        assert_eq!(disk.operations(class), count, "{class:?}");
+    }
+    assert_eq!(disk.injected(), 0);
+    let log: Vec<String> = disk.log().iter().map(|entry| format!("{:?} {}", entry.op, entry.file)).collect();
+    let expected = [
+        "List ",
+        "Create a",
+        "Append a",
+        "Sync a",
+        "Append a",
+        "Sync a",
+        "SyncDir ",
+        "Rename a -> b",
+        "Open b",
+        "ReadAt b",
+        "Lock lock",
+        "Remove b",
+        "List ",
+    ];
+    assert_eq!(log, expected);
+}
+
+#[test]
+fn each_operation_fails_once() {
+    let mut injected = 0;
+    for (class, count) in CLASSES {
+        for at in 1..=count {
+            let faults = plan(class, at, Effect::Error(errno::EROFS), Repeat::Once);
+            let disk = FaultDisk::new(MemDisk::new(), faults);
+            let errors = all_operations(&disk);
+            assert_eq!(disk.injected(), 1, "{class:?} {at}");
+            let denied = errors.iter().filter(|error| error.kind() == ErrorKind::Denied);
+            assert_eq!(denied.count(), 1, "{class:?} {at}: {errors:?}");
+            injected += disk.injected();
+        }
+    }
+    assert_eq!(injected, CLASSES.iter().map(|(_, count)| count).sum::<u64>());
+}
+
+#[test]
+fn a_standing_fault_fails_all_that_follow() {
+    for (class, count) in CLASSES {
+        for at in 1..=count {
+            let faults = plan(class, at, Effect::Error(errno::EIO), Repeat::Forever);
+            let disk = FaultDisk::new(MemDisk::new(), faults);
+            assert!(!all_operations(&disk).is_empty());
+            assert_eq!(disk.injected(), disk.operations(class) - at + 1, "{class:?} {at}");
+        }
+    }
+}
+
+#[test]
+fn nothing_works_after_a_crash() {
+    for at in 1..=13 {
+        let disk = FaultDisk::new(MemDisk::new(), plan(OpClass::Any, at, Effect::Crash, Repeat::Once));
+        let mut file = disk.create("before").ok();
+        let errors = all_operations(&disk);
+        assert!(disk.crashed() && !errors.is_empty());
+        assert_eq!((disk.injected(), disk.operations(OpClass::Any)), (1, at));
+        assert!(errors.iter().all(|error| error.kind() == ErrorKind::Other));
+        if let Some(file) = &mut file {
+            assert!(file.append(b"x").is_err() && file.sync().is_err());
+        }
+        assert_eq!(disk.inner().bytes("before").is_some(), at > 1);
+        assert!(disk.inner().list().is_ok(), "what is behind can still be looked at");
+    }
+}
+
+#[test]
+fn a_crashing_append_leaves_a_prefix_chosen_by_the_seed() {
+    let bytes: Vec<u8> = (0..=255).collect();
+    let mut lengths = Vec::new();
+    for seed in 0..100 {
+        let crash = plan(OpClass::Write, 2, Effect::Crash, Repeat::Once);
+        let disk = FaultDisk::new(MemDisk::new(), crash).with_seed(seed);
+        let mut file = disk.create("a").unwrap();
+        file.append(&bytes).unwrap_err();
+        file.append(&bytes).unwrap_err();
+        let left = disk.inner().bytes("a").unwrap();
+        assert_eq!(left, bytes[..left.len()]);
+        lengths.push(left.len());
+    }
+    lengths.sort_unstable();
+    lengths.dedup();
+    assert!(lengths.len() > 30, "{lengths:?}");
+}
+
+#[test]
+fn a_sync_after_a_failed_one_succeeds_and_proves_nothing() {
+    let fault = plan(OpClass::Sync, 1, Effect::Error(errno::EIO), Repeat::Once);
+    let disk = FaultDisk::new(MemDisk::new(), fault);
+    let mut file = disk.create("a").unwrap();
+    file.append(b"lost").unwrap();
+    assert_eq!(file.sync().unwrap_err().to_string(), "cannot sync a: input/output error (os error 5)");
+    file.sync().unwrap();
+    disk.sync_dir().unwrap();
+    assert_eq!(disk.injected(), 1);
+    assert_eq!(disk.inner().crash(CrashImage::Lost).bytes("a").unwrap(), b"");
+}
+
+#[test]
+fn a_new_plan_counts_from_the_beginning() {
+    let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+    let mut file = disk.create("a").unwrap();
+    disk.arm(plan(OpClass::Write, 2, Effect::Error(errno::ENOSPC), Repeat::Once));
+    file.append(b"1").unwrap();
+    assert_eq!(file.append(b"2").unwrap_err().kind(), ErrorKind::NoSpace);
+    assert_eq!((disk.operations(OpClass::Any), disk.injected()), (2, 1));
+    assert!(disk.log().iter().all(|entry| entry.op == Op::Append));
+}

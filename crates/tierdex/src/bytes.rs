@@ -1,0 +1,177 @@
+//! Reading and writing of small structures: little-endian integers, variable-length integers, byte strings.
+//!
+//! A [`View`] is checked borrowed bytes of a file: every read says what is damaged, in which file and at which
+//! byte, when the bytes end early or do not make sense. It never allocates.
+
+use crate::error::{Error, Result};
+
+/// Appends `value` in groups of seven bits, lowest first, high bit set on all but the last byte.
+pub fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a length and the bytes themselves.
+pub fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    push_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Little-endian `u32` at element `i` of an array of them; `None` past the end.
+pub fn u32_at(array: &[u8], i: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(array.get(4 * i..)?.first_chunk().copied()?))
+}
+
+/// Little-endian `u16` at element `i` of an array of them; `None` past the end.
+pub fn u16_at(array: &[u8], i: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(array.get(2 * i..)?.first_chunk().copied()?))
+}
+
+/// Little-endian `u64` at element `i` of an array of them; `None` past the end.
+pub fn u64_at(array: &[u8], i: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(array.get(8 * i..)?.first_chunk().copied()?))
+}
+
+/// Borrowed bytes of a file with a reading position.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    file: &'a str,
+    base: u64,
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> View<'a> {
+    /// `bytes` stand in `file` from byte `base` on.
+    pub fn new(file: &'a str, base: u64, bytes: &'a [u8]) -> View<'a> {
+        View { file, base, bytes, at: 0 }
+    }
+
+    /// Offset in the file of the next byte.
+    pub fn offset(&self) -> u64 {
+        self.base + self.at as u64
+    }
+
+    /// Bytes not read yet.
+    pub fn remaining(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// An error that names the present place.
+    pub fn corrupt(&self, what: impl Into<String>) -> Error {
+        Error::corrupt(self.file, self.offset(), what)
+    }
+
+    /// The next `len` bytes.
+    pub fn bytes(&mut self, len: usize) -> Result<&'a [u8]> {
+        if len > self.remaining() {
+            return Err(self.corrupt("ends early"));
+        }
+        let bytes = &self.bytes[self.at..self.at + len];
+        self.at += len;
+        Ok(bytes)
+    }
+
+    /// The next `count` elements of `width` bytes each.
+    pub fn array(&mut self, count: usize, width: usize) -> Result<&'a [u8]> {
+        match count.checked_mul(width) {
+            Some(len) => self.bytes(len),
+            None => Err(self.corrupt("array is too long")),
+        }
+    }
+
+    /// One byte.
+    pub fn u8(&mut self) -> Result<u8> {
+        Ok(self.bytes(1)?[0])
+    }
+
+    /// Two bytes, little-endian.
+    pub fn u16(&mut self) -> Result<u16> {
+        Ok(u16::from_le_bytes(self.fixed()?))
+    }
+
+    /// Four bytes, little-endian.
+    pub fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.fixed()?))
+    }
+
+    /// Eight bytes, little-endian.
+    pub fn u64(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.fixed()?))
+    }
+
+    /// A variable-length integer of up to 64 bits.
+    pub fn varint(&mut self) -> Result<u64> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            let low = u64::from(byte & 0x7f);
+            if shift == 63 && low > 1 {
+                return Err(self.corrupt("integer of more than 64 bits"));
+            }
+            value |= low << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(self.corrupt("integer of more than 64 bits"))
+    }
+
+    /// A variable-length integer that must fit `u32`.
+    pub fn varint32(&mut self) -> Result<u32> {
+        let value = self.varint()?;
+        u32::try_from(value).map_err(|_| self.corrupt("integer of more than 32 bits"))
+    }
+
+    /// A byte string with its length in front, at most `max` bytes long.
+    pub fn string(&mut self, max: usize) -> Result<&'a str> {
+        let len = self.varint()?;
+        if len > max as u64 {
+            return Err(self.corrupt("string is too long"));
+        }
+        let bytes = self.bytes(len as usize)?;
+        std::str::from_utf8(bytes).map_err(|_| self.corrupt("string is not UTF-8"))
+    }
+
+    /// Says that nothing may follow.
+    pub fn finish(&self) -> Result<()> {
+        if self.remaining() == 0 { Ok(()) } else { Err(self.corrupt("unexpected bytes follow")) }
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let bytes = self.bytes(N)?;
+        Ok(*bytes.first_chunk().expect("length was asked for"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_round_trip_and_end_where_they_should() {
+        for value in [0, 1, 127, 128, 16383, 16384, u64::from(u32::MAX), u64::MAX] {
+            let mut out = Vec::new();
+            push_varint(&mut out, value);
+            let mut view = View::new("f", 10, &out);
+            assert_eq!(view.varint().unwrap(), value);
+            view.finish().unwrap();
+            for cut in 0..out.len() {
+                assert!(View::new("f", 0, &out[..cut]).varint().is_err());
+            }
+        }
+        let too_long = [0xff; 11];
+        assert!(View::new("f", 0, &too_long).varint().is_err());
+    }
+
+    #[test]
+    fn errors_name_file_and_place() {
+        let mut view = View::new("skips", 100, &[1, 2]);
+        view.u8().unwrap();
+        let text = view.u32().unwrap_err().to_string();
+        assert!(text.contains("skips") && text.contains("101"), "{text}");
+    }
+}

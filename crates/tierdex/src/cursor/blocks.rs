@@ -1,0 +1,217 @@
+//! Where the bytes of a list come from, whichever way it is stored: one block in its record, or blocks in files.
+
+use crate::error::{Error, Result};
+use crate::limits::BLOCK;
+use crate::segment::read::{BlockList, FieldReader, InlineList, Part, Record, TermInfo};
+use std::ops::Range;
+use tierdex_codec::{Codec, DecodeError};
+use tierdex_io::SealedFile;
+
+/// Blocks that are read together, so that a long list is never in memory whole.
+const CHUNK: usize = 128;
+
+/// The bytes of one list.
+pub(super) enum Blocks {
+    Inline(InlineList),
+    Listed { list: BlockList, docs: Chunk, freqs: Chunk },
+}
+
+/// Bytes of adjacent blocks of one part of a list.
+pub(super) struct Chunk {
+    part: Part,
+    blocks: Range<usize>,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Chunk {
+    fn new(part: Part) -> Chunk {
+        Chunk { part, blocks: 0..0, start: 0, bytes: Vec::new() }
+    }
+
+    /// Bytes of a block and their offset in the file; reads it and those behind it if it is not here.
+    fn block(&mut self, list: &BlockList, file: &SealedFile, block: usize) -> Result<(&[u8], u64)> {
+        if !self.blocks.contains(&block) {
+            self.blocks = 0..0;
+            let end = (block + CHUNK).min(list.blocks());
+            let range = list.range(self.part, block)?.start..list.range(self.part, end - 1)?.end;
+            file.read_into(range.start, range_len(&range), &mut self.bytes)?;
+            (self.blocks, self.start) = (block..end, range.start);
+        }
+        let range = list.range(self.part, block)?;
+        let bytes = piece(&self.bytes, self.start, &range);
+        Ok((bytes.ok_or_else(|| list.corrupt("blocks do not follow one another"))?, range.start))
+    }
+}
+
+impl Blocks {
+    /// Reads the record of a term.
+    pub(super) fn read(field: &FieldReader, term: &TermInfo) -> Result<Blocks> {
+        Ok(match field.record(term)? {
+            Record::Inline(list) => Blocks::Inline(list),
+            Record::Blocks(list) => {
+                Blocks::Listed { list, docs: Chunk::new(Part::Docs), freqs: Chunk::new(Part::Freqs) }
+            }
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Blocks::Inline(_) => 1,
+            Blocks::Listed { list, .. } => list.blocks(),
+        }
+    }
+
+    /// The first block from `from` on that can hold `document` or a later one.
+    pub(super) fn find(&self, from: usize, document: u32) -> usize {
+        match self {
+            Blocks::Inline(_) => from,
+            Blocks::Listed { list, .. } => list.find_block(from, document),
+        }
+    }
+
+    /// Last document before a block, `u32::MAX` for none.
+    pub(super) fn before(&self, block: usize) -> u32 {
+        match self {
+            Blocks::Inline(_) => u32::MAX,
+            Blocks::Listed { list, .. } => list.before(block),
+        }
+    }
+
+    /// Decodes the documents of a block and checks that they rise, that the last is the one that the skip data
+    /// names, and that all are less than the number of documents in the segment.
+    pub(super) fn documents(&mut self, field: &FieldReader, block: usize, out: &mut [u32; BLOCK]) -> Result<usize> {
+        let codec = field.field().doc_codec;
+        let (len, last) = match self {
+            Blocks::Inline(list) => {
+                let len = list.documents as usize;
+                let decoded = codec.decode(&list.postings, u32::MAX, &mut out[..len]);
+                decoded.map_err(|e| decode_error(field.skips().name(), list.offset, codec, e))?;
+                (len, None)
+            }
+            Blocks::Listed { list, docs, .. } => {
+                let (bytes, at) = docs.block(list, field.docs(), block)?;
+                let len = list.block_len(block);
+                decode_whole(field.docs().name(), at, codec, bytes, list.before(block), &mut out[..len])?;
+                (len, Some(list.last(block)))
+            }
+        };
+        let documents = &out[..len];
+        let end = documents[len - 1];
+        let floor = self.before(block);
+        let rise = documents.is_sorted_by(|a, b| a < b) && (floor == u32::MAX || floor < documents[0]);
+        if !rise || end >= field.documents() || last.is_some_and(|last| last != end) {
+            return Err(self.corrupt(field, Part::Docs, block, "documents of a block do not fit its skip data"));
+        }
+        Ok(len)
+    }
+
+    /// Decodes the frequencies of a block of `len` postings.
+    pub(super) fn frequencies(&mut self, field: &FieldReader, block: usize, out: &mut [u32]) -> Result<()> {
+        let codec = field.field().freq_codec;
+        match self {
+            Blocks::Inline(list) => {
+                let name = field.skips().name();
+                let skipped = field.field().doc_codec.encoded_len(&list.postings, out.len());
+                let skipped =
+                    skipped.map_err(|e| decode_error(name, list.offset, field.field().doc_codec, e))?;
+                let bytes = &list.postings[skipped..];
+                decode_whole(name, list.offset + skipped as u64, codec, bytes, 0, out)?;
+            }
+            Blocks::Listed { list, freqs, .. } => {
+                let (bytes, at) = freqs.block(list, field.freqs(), block)?;
+                decode_whole(field.freqs().name(), at, codec, bytes, 0, out)?;
+            }
+        }
+        for frequency in out.iter_mut() {
+            *frequency = frequency.wrapping_add(1);
+        }
+        if out.contains(&0) {
+            return Err(self.corrupt(field, Part::Freqs, block, "a frequency is too large"));
+        }
+        Ok(())
+    }
+
+    /// Reads and decodes the positions of a block into `out`, one document's behind another's.
+    pub(super) fn positions(
+        &self,
+        field: &FieldReader,
+        block: usize,
+        frequencies: &[u32],
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        out.clear();
+        let Some(file) = field.positions() else {
+            return Err(Error::Usage(format!("field `{}` keeps no positions", field.field().name)));
+        };
+        let range = match self {
+            Blocks::Inline(list) => list.positions.clone().expect("the field keeps positions"),
+            Blocks::Listed { list, .. } => list.range(Part::Positions, block)?,
+        };
+        let bytes = file.read(range.start, range_len(&range))?;
+        let codec = field.field().freq_codec;
+        let total: u64 = frequencies.iter().map(|&f| u64::from(f)).sum();
+        let mut at = 0;
+        let mut piece = [0; BLOCK];
+        for start in (0..total).step_by(BLOCK) {
+            let len = (total - start).min(BLOCK as u64) as usize;
+            let decoded = codec.decode(&bytes[at..], 0, &mut piece[..len]);
+            at += decoded.map_err(|e| decode_error(file.name(), range.start + at as u64, codec, e))?;
+            out.extend_from_slice(&piece[..len]);
+        }
+        if at != bytes.len() {
+            return Err(Error::corrupt(file.name(), range.start + at as u64, "bytes follow the positions of a block"));
+        }
+        restore_positions(frequencies, out)
+            .ok_or_else(|| Error::corrupt(file.name(), range.start, "positions do not rise"))
+    }
+
+    fn corrupt(&self, field: &FieldReader, part: Part, block: usize, what: &str) -> Error {
+        let (file, at) = match self {
+            Blocks::Inline(list) => (field.skips(), list.offset),
+            Blocks::Listed { list, .. } => {
+                let file = if part == Part::Docs { field.docs() } else { field.freqs() };
+                (file, list.range(part, block).map_or(0, |range| range.start))
+            }
+        };
+        Error::corrupt(file.name(), at, what)
+    }
+}
+
+/// Gaps less one within each document to positions; `None` when one exceeds `u32`.
+fn restore_positions(frequencies: &[u32], positions: &mut [u32]) -> Option<()> {
+    let mut at = 0;
+    for &frequency in frequencies {
+        let mut next = 0u64;
+        for position in &mut positions[at..at + frequency as usize] {
+            let place = next + u64::from(*position);
+            *position = u32::try_from(place).ok()?;
+            next = place + 1;
+        }
+        at += frequency as usize;
+    }
+    Some(())
+}
+
+fn decode_whole(file: &str, at: u64, codec: Codec, bytes: &[u8], before: u32, out: &mut [u32]) -> Result<()> {
+    let consumed = codec.decode(bytes, before, out).map_err(|error| decode_error(file, at, codec, error))?;
+    if consumed == bytes.len() {
+        Ok(())
+    } else {
+        Err(Error::corrupt(file, at + consumed as u64, "bytes follow a block"))
+    }
+}
+
+fn decode_error(file: &str, at: u64, codec: Codec, error: DecodeError) -> Error {
+    Error::corrupt(file, at, format!("block of codec {} cannot be decoded: {error}", codec.name()))
+}
+
+fn piece<'a>(bytes: &'a [u8], start: u64, range: &Range<u64>) -> Option<&'a [u8]> {
+    let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
+    let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
+    bytes.get(from..to)
+}
+
+fn range_len(range: &Range<u64>) -> usize {
+    usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,113 @@
+//! A batch: documents analysed together by one thread, ready to become part of a segment.
+
+use crate::error::{Error, Result};
+use crate::limits::{BATCH_BYTES, DOCUMENT_BYTES_MAX, ID_BYTES_MAX};
+use crate::memtable::{FieldTable, Run};
+use crate::schema::{Schema, Source};
+use crate::segment::write::StoredBlocks;
+use crate::text::Analyzer;
+use std::sync::Arc;
+
+/// Analyses documents, one thread at a time.
+pub struct Batch {
+    schema: Arc<Schema>,
+    analyzers: Vec<Analyzer>,
+    tables: Vec<FieldTable>,
+    ids: Ids,
+    stored: Option<StoredBlocks>,
+    text_bytes: usize,
+}
+
+/// Analysed documents in memory.
+pub struct SealedBatch {
+    pub(super) runs: Vec<Run>,
+    pub(super) ids: Ids,
+    pub(super) stored: Option<StoredBlocks>,
+}
+
+/// External ids one behind another.
+#[derive(Default)]
+pub(super) struct Ids {
+    bytes: String,
+    ends: Vec<usize>,
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new(schema: Arc<Schema>) -> Batch {
+        Batch {
+            analyzers: schema.fields.iter().map(|field| Analyzer::new(&field.analysis)).collect(),
+            tables: schema.fields.iter().map(|_| FieldTable::default()).collect(),
+            ids: Ids::default(),
+            stored: schema.stored.then(StoredBlocks::default),
+            text_bytes: 0,
+            schema,
+        }
+    }
+
+    /// Adds a document; an error refuses it and leaves the batch as it was.
+    pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
+        if id.len() > ID_BYTES_MAX {
+            return Err(Error::Limit(format!("id of {} bytes; at most {ID_BYTES_MAX} are kept", id.len())));
+        }
+        let bytes = title.len().saturating_add(text.len());
+        if bytes > DOCUMENT_BYTES_MAX {
+            return Err(Error::Limit(format!(
+                "document of {bytes} bytes; at most {DOCUMENT_BYTES_MAX} are indexed: split it"
+            )));
+        }
+        if let Some(stored) = &mut self.stored {
+            stored.add(title, text)?;
+        }
+        self.ids.bytes.push_str(id);
+        self.ids.ends.push(self.ids.bytes.len());
+        for ((field, table), analyzer) in self.schema.fields.iter().zip(&mut self.tables).zip(&mut self.analyzers) {
+            match field.source {
+                Source::Title => table.add(analyzer, &[title]),
+                Source::Text => table.add(analyzer, &[text]),
+                Source::TitleAndText => table.add(analyzer, &[title, text]),
+            }
+        }
+        self.text_bytes += bytes;
+        Ok(())
+    }
+
+    /// Whether enough has been added to seal the batch.
+    pub fn is_full(&self) -> bool {
+        self.text_bytes >= BATCH_BYTES
+    }
+
+    /// Documents added since the last seal.
+    pub fn documents(&self) -> usize {
+        self.ids.ends.len()
+    }
+
+    /// Gives what was added and starts anew.
+    pub fn seal(&mut self) -> Result<SealedBatch> {
+        let mut stored = self.stored.as_mut().map(std::mem::take);
+        stored.as_mut().map(StoredBlocks::close).transpose()?;
+        let fields = self.schema.fields.iter();
+        let runs = fields.zip(&mut self.tables).map(|(field, table)| table.seal(field.positions)).collect();
+        self.text_bytes = 0;
+        Ok(SealedBatch { runs, ids: std::mem::take(&mut self.ids), stored })
+    }
+}
+
+impl SealedBatch {
+    /// Documents in the batch.
+    pub fn documents(&self) -> usize {
+        self.ids.ends.len()
+    }
+
+    /// Bytes of its runs.
+    pub fn memory(&self) -> usize {
+        self.runs.iter().map(Run::memory).sum()
+    }
+}
+
+impl Ids {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(&start, &end)| &self.bytes[start..end])
+    }
+}

@@ -1,0 +1,168 @@
+//! Batches to a segment: ids and stored text go to disk at once, runs wait in memory until the segment is full.
+
+use super::batch::SealedBatch;
+use super::writer::Stop;
+use crate::error::Result;
+use crate::limits::DOCUMENTS_MAX;
+use crate::memtable::run::{RunTerm, sort_prefix};
+use crate::memtable::{Run, RunCursor};
+use crate::schema::{NormKind, Schema};
+use crate::segment::layout::too_many_documents;
+use crate::segment::write::{FieldWriter, IdsWriter, StoredWriter, write_norms};
+use crate::segment::{FieldStats, SegmentMeta};
+use crate::transform::norm;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use tierdex_io::Disk;
+
+/// A segment in the making.
+pub(super) struct SegmentBuilder {
+    id: u64,
+    ids: IdsWriter,
+    stored: Option<StoredWriter>,
+    /// First document of each batch.
+    bases: Vec<u32>,
+    /// Runs of each field, one a batch.
+    runs: Vec<Vec<Run>>,
+    documents: u32,
+    memory: usize,
+}
+
+impl SegmentBuilder {
+    pub(super) fn create(disk: &dyn Disk, schema: &Schema, id: u64) -> Result<SegmentBuilder> {
+        Ok(SegmentBuilder {
+            id,
+            ids: IdsWriter::create(disk, id)?,
+            stored: schema.stored.then(|| StoredWriter::create(disk, id)).transpose()?,
+            bases: Vec::new(),
+            runs: schema.fields.iter().map(|_| Vec::new()).collect(),
+            documents: 0,
+            memory: 0,
+        })
+    }
+
+    /// Bytes that wait in memory.
+    pub(super) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    pub(super) fn documents(&self) -> u32 {
+        self.documents
+    }
+
+    pub(super) fn push(&mut self, batch: SealedBatch) -> Result<()> {
+        let documents = u64::from(self.documents) + batch.documents() as u64;
+        if documents > DOCUMENTS_MAX {
+            return Err(too_many_documents());
+        }
+        self.memory += batch.memory();
+        for id in batch.ids.iter() {
+            self.ids.add(id.as_bytes())?;
+        }
+        if let (Some(writer), Some(blocks)) = (&mut self.stored, &batch.stored) {
+            writer.add(blocks)?;
+        }
+        self.bases.push(self.documents);
+        for (runs, run) in self.runs.iter_mut().zip(batch.runs) {
+            runs.push(run);
+        }
+        self.documents = documents as u32;
+        Ok(())
+    }
+
+    /// Writes all files of the segment.
+    pub(super) fn finish(self, disk: &dyn Disk, schema: &Schema, stop: &Stop) -> Result<SegmentMeta> {
+        let mut meta = SegmentMeta { id: self.id, documents: self.documents, fields: Vec::new(), files: Vec::new() };
+        for (number, (field, runs)) in schema.fields.iter().zip(self.runs).enumerate() {
+            let lengths = || runs.iter().flat_map(Run::lengths).copied();
+            let codes: Vec<u8> = lengths().map(norm::encode).collect();
+            let tokens = lengths().map(u64::from).sum();
+            let norms = match field.norms {
+                NormKind::Byte => write_norms(disk, self.id, number, &codes)?,
+                NormKind::Exact => {
+                    let bytes: Vec<u8> = lengths().flat_map(u32::to_le_bytes).collect();
+                    write_norms(disk, self.id, number, &bytes)?
+                }
+            };
+            let (stats, files): (FieldStats, _) =
+                FieldWriter::write(disk, self.id, (number, field), (&codes, tokens), |writer| {
+                    join_runs(&runs, &self.bases, writer, stop)
+                })?;
+            meta.fields.push(stats);
+            meta.files.extend(files);
+            meta.files.push(norms);
+        }
+        meta.files.push(self.ids.finish()?);
+        meta.files.extend(self.stored.map(StoredWriter::finish).transpose()?);
+        Ok(meta)
+    }
+}
+
+/// The next term of a run, ordered by term and then by run.
+struct Head<'a> {
+    prefix: u64,
+    term: RunTerm<'a>,
+    run: usize,
+    cursor: RunCursor<'a>,
+}
+
+impl<'a> Head<'a> {
+    fn new(run: usize, mut cursor: RunCursor<'a>) -> Option<Reverse<Head<'a>>> {
+        let term = cursor.next()?;
+        Some(Reverse(Head { prefix: sort_prefix(term.term), term, run, cursor }))
+    }
+}
+
+impl Ord for Head<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_prefix = self.prefix.cmp(&other.prefix);
+        by_prefix.then_with(|| self.term.term.cmp(other.term.term)).then(self.run.cmp(&other.run))
+    }
+}
+
+impl PartialOrd for Head<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Head<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Head<'_> {}
+
+/// Joins runs of adjacent documents term by term.
+fn join_runs(runs: &[Run], bases: &[u32], writer: &mut FieldWriter<'_>, stop: &Stop) -> Result<()> {
+    let heads = runs.iter().enumerate().filter_map(|(run, of)| Head::new(run, of.cursor()));
+    let mut heads: BinaryHeap<_> = heads.collect();
+    let mut same: Vec<(u32, RunTerm<'_>)> = Vec::new();
+    let mut positions = Vec::new();
+    while let Some(Reverse(first)) = heads.peek() {
+        stop.check()?;
+        let term = first.term.term;
+        same.clear();
+        while let Some(mut head) = heads.peek_mut().filter(|head| head.0.term.term == term) {
+            same.push((bases[head.0.run], head.0.term));
+            match head.0.cursor.next() {
+                Some(next) => {
+                    head.0.prefix = sort_prefix(next.term);
+                    head.0.term = next;
+                }
+                None => drop(PeekMut::pop(head)),
+            }
+        }
+        writer.term(term, |postings| {
+            for (base, part) in &same {
+                part.for_each(&mut positions, |document, frequency, positions| {
+                    postings.add(base + document, frequency, positions)
+                })?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! Terms, lists, impacts and lengths of a field.
+
+use crate::cursor::{NO_DOCUMENT, PostingsCursor};
+use crate::error::{Error, Result};
+use crate::limits::SUPERBLOCK;
+use crate::schema::NormKind;
+use crate::segment::FieldStats;
+use crate::segment::layout::bound_units;
+use crate::segment::read::{BlockList, FieldReader, Norms, Part, Record, TermInfo};
+use crate::segment::write::{average_length, default_share};
+use crate::transform::impact::{
+    self, BLOCK_FRONT_BYTES_MAX, FrontBuilder, Impact, SUPERBLOCK_FRONT_BYTES_MAX,
+};
+use crate::transform::norm;
+use tierdex_io::SealedFile;
+
+/// Checks one field of a segment against what the manifest says of it.
+pub(super) fn check(field: &FieldReader, stats: &FieldStats) -> Result<()> {
+    let mut checker = Checker::new(field, stats)?;
+    let mut stream = field.terms().stream();
+    let mut previous = Vec::new();
+    let mut terms = 0;
+    while let Some((term, info)) = stream.next()? {
+        let in_order = terms == 0 || previous.as_slice() < term;
+        previous.clear();
+        previous.extend_from_slice(term);
+        let page = stream.page();
+        if !in_order || field.terms().page_of(&previous) != Some(page) {
+            let what = format!("term `{}` is out of order", String::from_utf8_lossy(&previous));
+            return Err(Error::corrupt(field.terms().name(), field.terms().page_offset(page), what));
+        }
+        checker.term(&info)?;
+        terms += 1;
+    }
+    if terms != stats.terms {
+        let what = format!("{terms} terms; the manifest says {}", stats.terms);
+        return Err(Error::corrupt(field.terms().name(), 0, what));
+    }
+    checker.finish()
+}
+
+struct Checker<'a> {
+    field: &'a FieldReader,
+    stats: &'a FieldStats,
+    norms: &'a Norms,
+    average: f64,
+    /// Where the next record, and the next block of each part, must start.
+    skips: u64,
+    parts: [u64; 3],
+    postings: u64,
+    tokens: u64,
+    /// Tokens found in each document.
+    lengths: Vec<u64>,
+    front: FrontBuilder,
+    expected: Vec<Impact>,
+    found: Vec<Impact>,
+}
+
+impl<'a> Checker<'a> {
+    fn new(field: &'a FieldReader, stats: &'a FieldStats) -> Result<Checker<'a>> {
+        let start = |file: &SealedFile| file.payload().start;
+        Ok(Checker {
+            field,
+            stats,
+            norms: field.norms()?,
+            average: average_length(stats.tokens, field.documents() as usize),
+            skips: start(field.skips()),
+            parts: [start(field.docs()), start(field.freqs()), field.positions().map_or(0, start)],
+            postings: 0,
+            tokens: 0,
+            lengths: vec![0; field.documents() as usize],
+            front: FrontBuilder::default(),
+            expected: Vec::new(),
+            found: Vec::new(),
+        })
+    }
+
+    fn term(&mut self, info: &TermInfo) -> Result<()> {
+        if info.skips.start != self.skips {
+            return Err(Error::corrupt(self.field.skips().name(), info.skips.start, "records do not follow one another"));
+        }
+        self.skips = info.skips.end;
+        match self.field.record(info)? {
+            Record::Inline(list) => {
+                if let Some(range) = &list.positions {
+                    self.follow(Part::Positions, range.start, range.end)?;
+                }
+                self.list(info, None)
+            }
+            Record::Blocks(list) => {
+                self.places(&list)?;
+                self.list(info, Some(&list))
+            }
+        }
+    }
+
+    /// Blocks stand one behind another, without gaps.
+    fn places(&mut self, list: &BlockList) -> Result<()> {
+        let parts = [Part::Docs, Part::Freqs, Part::Positions];
+        let kept = if self.field.positions().is_some() { 3 } else { 2 };
+        for &part in &parts[..kept] {
+            for block in 0..list.blocks() {
+                let range = list.range(part, block)?;
+                self.follow(part, range.start, range.end)?;
+            }
+        }
+        let (all, accounted) = list.impact_bytes()?;
+        if all != accounted {
+            return Err(list.corrupt("bytes follow the impacts"));
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, part: Part, start: u64, end: u64) -> Result<()> {
+        let next = &mut self.parts[part as usize];
+        if start != *next {
+            let file = match part {
+                Part::Docs => self.field.docs(),
+                Part::Freqs => self.field.freqs(),
+                Part::Positions => self.field.positions().expect("the field keeps positions"),
+            };
+            return Err(Error::corrupt(file.name(), start, format!("block does not start at {next}")));
+        }
+        *next = end;
+        Ok(())
+    }
+
+    /// Decodes the list; compares counts, impacts and bounds with what its record says.
+    fn list(&mut self, info: &TermInfo, list: Option<&BlockList>) -> Result<()> {
+        let mut cursor = PostingsCursor::open(self.field, info.clone())?;
+        let (mut documents, mut occurrences, mut block) = (0, 0, 0);
+        let mut pairs = Vec::new();
+        let mut super_bound = 0;
+        while cursor.advance(0)? != NO_DOCUMENT {
+            let (ids, frequencies) = cursor.rest_of_block()?;
+            let count = ids.len();
+            documents += count as u32;
+            for (&document, &frequency) in ids.iter().zip(frequencies) {
+                occurrences += u64::from(frequency);
+                self.lengths[document as usize] += u64::from(frequency);
+                self.front.add(frequency, self.norms.code(document));
+            }
+            self.front.take(&mut self.expected);
+            if self.field.positions().is_some() {
+                cursor.positions()?;
+            }
+            cursor.skip(count)?;
+            if let Some(list) = list {
+                pairs.extend_from_slice(&self.expected);
+                super_bound = super_bound.max(self.block(list, block)?);
+                block += 1;
+                if block.is_multiple_of(SUPERBLOCK) || block == list.blocks() {
+                    self.superblock(list, (block - 1) / SUPERBLOCK, &pairs, super_bound)?;
+                    pairs.clear();
+                    super_bound = 0;
+                }
+            }
+        }
+        if documents != info.documents || occurrences != info.occurrences {
+            let what = format!(
+                "list has {documents} documents and {occurrences} occurrences; its term says {} and {}",
+                info.documents, info.occurrences
+            );
+            return Err(Error::corrupt(self.field.skips().name(), info.skips.start, what));
+        }
+        self.postings += u64::from(documents);
+        self.tokens += occurrences;
+        Ok(())
+    }
+
+    /// Compares the front in `expected` and its bound with a block's; returns the bound.
+    fn block(&mut self, list: &BlockList, block: usize) -> Result<u16> {
+        let best = self.expected.iter().map(|&impact| default_share(self.field.field().norms, impact, self.average));
+        let bound = bound_units(best.fold(0.0, f64::max));
+        impact::coarsen(&mut self.expected, BLOCK_FRONT_BYTES_MAX);
+        list.impacts(block, &mut self.found)?;
+        if self.found != self.expected || list.bound(block) != bound {
+            return Err(list.corrupt(format!("impacts of block {block} are not those of its postings")));
+        }
+        Ok(bound)
+    }
+
+    fn superblock(&mut self, list: &BlockList, superblock: usize, pairs: &[Impact], bound: u16) -> Result<()> {
+        for impact in pairs {
+            self.front.add(impact.frequency, impact.norm);
+        }
+        self.front.take(&mut self.expected);
+        impact::coarsen(&mut self.expected, SUPERBLOCK_FRONT_BYTES_MAX);
+        list.super_impacts(superblock, &mut self.found)?;
+        if self.found != self.expected || list.super_bound(superblock) != bound {
+            return Err(list.corrupt(format!("impacts of superblock {superblock} are not those of its blocks")));
+        }
+        Ok(())
+    }
+
+    /// Compares totals and lengths.
+    fn finish(self) -> Result<()> {
+        let field = self.field;
+        let ends = [
+            (field.skips(), self.skips),
+            (field.docs(), self.parts[Part::Docs as usize]),
+            (field.freqs(), self.parts[Part::Freqs as usize]),
+        ];
+        let positions = field.positions().map(|file| (file, self.parts[Part::Positions as usize]));
+        for (file, end) in ends.into_iter().chain(positions) {
+            if end != file.payload().end {
+                return Err(Error::corrupt(file.name(), end, "bytes that belong to no list"));
+            }
+        }
+        let stats = self.stats;
+        if (self.postings, self.tokens) != (stats.postings, stats.tokens) {
+            let what = format!(
+                "{} postings and {} tokens; the manifest says {} and {}",
+                self.postings, self.tokens, stats.postings, stats.tokens
+            );
+            return Err(Error::corrupt(field.skips().name(), 0, what));
+        }
+        for (document, &length) in (0u32..).zip(&self.lengths) {
+            let same = u32::try_from(length).is_ok_and(|length| match (field.field().norms, self.norms) {
+                (NormKind::Exact, Norms::Exact(lengths)) => lengths[document as usize] == length,
+                _ => self.norms.code(document) == norm::encode(length),
+            });
+            if !same {
+                let what = format!("document {document} has {length} tokens; its norm says otherwise");
+                return Err(Error::corrupt(field.norms_name(), u64::from(document), what));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! Checking an index: every byte by its checksums, then every invariant of every structure.
+
+mod field;
+mod shared;
+
+use super::manifest::Manifest;
+use crate::error::{Error, Result};
+use crate::schema::Schema;
+use crate::segment::layout::{file_name, identity};
+use crate::segment::read::Segment;
+use crate::segment::SegmentMeta;
+use tierdex_io::{Disk, SealedFile};
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub struct CheckReport {
+    /// Generation that was checked.
+    pub generation: u64,
+    /// Files whose every byte was read.
+    pub files: usize,
+    /// Bytes of those files.
+    pub bytes: u64,
+    /// Terms, postings and documents whose invariants were checked.
+    pub terms: u64,
+    /// See `terms`.
+    pub postings: u64,
+    /// See `terms`.
+    pub documents: u64,
+    /// What is wrong: file, offset, reason. Empty for a sound index.
+    pub problems: Vec<Error>,
+    /// Files of this index that no commit names: left by a crash, harmless, removed by the next writer.
+    pub orphans: Vec<String>,
+}
+
+/// Checks the newest commit on `disk`. An error is returned only when there is no commit to check.
+pub fn check(disk: &dyn Disk) -> Result<CheckReport> {
+    let mut report = CheckReport::default();
+    let manifest = match Manifest::read_newest(disk) {
+        Ok(Some(manifest)) => manifest,
+        Ok(None) => return Err(Error::Usage(format!("{} holds no tierdex index", disk.describe()))),
+        Err(error) => {
+            report.problems.push(error);
+            return Ok(report);
+        }
+    };
+    report.generation = manifest.generation;
+    report.files += 1;
+    report.orphans = manifest.orphans(disk)?;
+    for segment in &manifest.segments {
+        check_files(disk, segment, &mut report);
+    }
+    if !report.problems.is_empty() {
+        return Ok(report);
+    }
+    for segment in &manifest.segments {
+        if let Err(error) = check_segment(disk, &manifest.schema, segment, &mut report) {
+            report.problems.push(error);
+        }
+    }
+    Ok(report)
+}
+
+/// Reads every byte of a segment's files.
+fn check_files(disk: &dyn Disk, segment: &SegmentMeta, report: &mut CheckReport) {
+    for file in &segment.files {
+        let name = file_name(segment.id, file.field, file.kind);
+        let identity = identity(segment.id, file.field, file.kind);
+        let verified = SealedFile::open(disk, &name, identity, file.seal).and_then(|open| open.verify());
+        match verified {
+            Ok(()) => {
+                report.files += 1;
+                report.bytes += file.seal.len;
+            }
+            Err(error) => report.problems.push(error.into()),
+        }
+    }
+}
+
+fn check_segment(disk: &dyn Disk, schema: &Schema, meta: &SegmentMeta, report: &mut CheckReport) -> Result<()> {
+    let segment = Segment::open(disk, schema, meta.clone())?;
+    for (field, stats) in segment.fields().iter().zip(&meta.fields) {
+        field::check(field, stats)?;
+        report.terms += stats.terms;
+        report.postings += stats.postings;
+    }
+    shared::check(&segment)?;
+    report.documents += u64::from(meta.documents);
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Many threads analyse, one index comes out.
+//!
+//! 1. A thread takes the next raw piece of input; pieces are numbered as they are taken.
+//! 2. It parses and analyses the piece into a batch, without any lock.
+//! 3. It waits until all pieces before its own have been handed over, and hands its batch over.
+//! 4. The calling thread adds the batches to the writer in that order.
+//!
+//! So the index depends on how the source cuts the input, and never on the number of threads.
+
+use super::batch::{Batch, SealedBatch};
+use super::writer::IndexWriter;
+use crate::error::Result;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A piece of input that became a batch, with what the parser has to report of it.
+type Parsed<P> = Result<(Vec<SealedBatch>, P)>;
+
+/// Reads all input into `writer`. `next` gives raw pieces in order; `parse` adds the documents of a piece to a
+/// batch, calling the given function when the batch is full, and returns a report; `report` sees the reports in
+/// order and may stop with an error. At most `threads` threads parse, and no more than fit the writer's memory.
+pub fn ingest<R, P>(
+    writer: &mut IndexWriter,
+    threads: usize,
+    mut next: impl FnMut() -> Result<Option<R>> + Send,
+    parse: impl Fn(R, &mut dyn FnMut(&str, &str, &str) -> Result<()>) -> Result<P> + Sync,
+    mut report: impl FnMut(P) -> Result<()>,
+) -> Result<()>
+where
+    R: Send,
+    P: Send,
+{
+    let schema = writer.schema().clone();
+    let parse_piece = |batch: &mut Batch, piece: R| -> Parsed<P> {
+        let mut sealed = Vec::new();
+        let reported = parse(piece, &mut |id, title, text| {
+            batch.add(id, title, text)?;
+            if batch.is_full() {
+                sealed.push(batch.seal()?);
+            }
+            Ok(())
+        })?;
+        sealed.push(batch.seal()?);
+        Ok((sealed, reported))
+    };
+    let mut accept = |writer: &mut IndexWriter, (batches, reported): (Vec<SealedBatch>, P)| {
+        report(reported)?;
+        batches.into_iter().try_for_each(|batch| writer.push(batch))
+    };
+    let threads = threads.min(writer.threads_max());
+    if threads <= 1 {
+        let mut batch = Batch::new(schema);
+        while let Some(piece) = next()? {
+            accept(writer, parse_piece(&mut batch, piece)?)?;
+        }
+        return Ok(());
+    }
+    let queue = Queue { source: Mutex::new((0, next)), turn: Mutex::new(Some(0)), turned: Condvar::new() };
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(1);
+        for _ in 0..threads {
+            let (sender, schema, queue, parse_piece) = (sender.clone(), schema.clone(), &queue, &parse_piece);
+            scope.spawn(move || {
+                let mut batch = Batch::new(schema);
+                queue.work(&sender, |piece| parse_piece(&mut batch, piece));
+            });
+        }
+        drop(sender);
+        let result = collect(&receiver, |parsed| accept(writer, parsed));
+        queue.stop();
+        drop(receiver);
+        result
+    })
+}
+
+fn collect<P>(
+    receiver: &Receiver<Parsed<P>>,
+    mut accept: impl FnMut((Vec<SealedBatch>, P)) -> Result<()>,
+) -> Result<()> {
+    for parsed in receiver {
+        accept(parsed?)?;
+    }
+    Ok(())
+}
+
+/// Numbered pieces, and whose turn it is to hand over.
+struct Queue<N> {
+    source: Mutex<(u64, N)>,
+    /// `None` when all shall stop.
+    turn: Mutex<Option<u64>>,
+    turned: Condvar,
+}
+
+impl<N> Queue<N> {
+    fn work<R, P>(&self, sender: &SyncSender<Parsed<P>>, mut parse: impl FnMut(R) -> Parsed<P>)
+    where
+        N: FnMut() -> Result<Option<R>>,
+    {
+        // A panic in the parser must not leave the others waiting for a turn that never comes.
+        let ends = StopOnPanic(self);
+        loop {
+            let (number, piece) = {
+                let mut source = lock(&self.source);
+                if lock(&self.turn).is_none() {
+                    break;
+                }
+                let piece = (source.1)();
+                let number = source.0;
+                source.0 += 1;
+                (number, piece)
+            };
+            let parsed = match piece {
+                Ok(Some(piece)) => parse(piece),
+                Ok(None) => break,
+                Err(error) => Err(error),
+            };
+            if !self.hand_over(number, parsed, sender) {
+                break;
+            }
+        }
+        std::mem::forget(ends);
+    }
+
+    /// Sends in turn; false when all shall stop.
+    fn hand_over<P>(&self, number: u64, parsed: Parsed<P>, sender: &SyncSender<Parsed<P>>) -> bool {
+        let mut turn = lock(&self.turn);
+        while turn.is_some_and(|turn| turn != number) {
+            turn = self.turned.wait(turn).unwrap_or_else(PoisonError::into_inner);
+        }
+        if turn.is_none() {
+            return false;
+        }
+        // It is this thread's turn until it says otherwise, so the lock need not be held while it sends.
+        drop(turn);
+        let sent = parsed.is_ok();
+        let sent = sender.send(parsed).is_ok() && sent;
+        let mut turn = lock(&self.turn);
+        *turn = turn.filter(|_| sent).map(|turn| turn + 1);
+        self.turned.notify_all();
+        turn.is_some()
+    }
+
+    fn stop(&self) {
+        *lock(&self.turn) = None;
+        self.turned.notify_all();
+    }
+}
+
+struct StopOnPanic<'a, N>(&'a Queue<N>);
+
+impl<N> Drop for StopOnPanic<'_, N> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

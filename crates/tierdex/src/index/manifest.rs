@@ -1,0 +1,171 @@
+//! The manifest: one file that says what a commit consists of.
+
+use crate::bytes::{View, push_varint};
+use crate::error::{Error, Result};
+use crate::limits::{DOCUMENTS_MAX, MANIFEST_BYTES_MAX, SEGMENTS_MAX};
+use crate::schema::Schema;
+use crate::segment::{FileKind, SegmentMeta};
+use std::collections::HashSet;
+use tierdex_io::{Disk, ErrorKind, Identity, SealedFile, SealedWriter};
+
+const PREFIX: &str = "manifest-";
+const TEMPORARY: &str = ".tmp";
+
+/// Name of the file that a writer locks.
+pub(super) const LOCK: &str = "write.lock";
+
+/// A commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// Number of the commit; 0 stands for an index without one.
+    pub generation: u64,
+    /// What is kept of documents.
+    pub schema: Schema,
+    /// Number that the next segment gets.
+    pub next_segment: u64,
+    /// Segments in document order.
+    pub segments: Vec<SegmentMeta>,
+}
+
+impl Manifest {
+    /// An index before its first commit.
+    pub fn empty(schema: Schema) -> Manifest {
+        Manifest { generation: 0, schema, next_segment: 1, segments: Vec::new() }
+    }
+
+    /// Name of the manifest of a generation.
+    pub fn file_name(generation: u64) -> String {
+        format!("{PREFIX}{generation:016x}")
+    }
+
+    /// The newest generation on a disk.
+    pub fn newest(disk: &dyn Disk) -> Result<Option<u64>> {
+        Ok(disk.list()?.iter().filter_map(|name| generation_of(name)).max())
+    }
+
+    /// Reads the newest manifest; `None` when the disk has none.
+    pub fn read_newest(disk: &dyn Disk) -> Result<Option<Manifest>> {
+        loop {
+            let Some(generation) = Manifest::newest(disk)? else { return Ok(None) };
+            match Manifest::read(disk, generation) {
+                // A commit in between replaced it.
+                Err(Error::Storage(error))
+                    if error.kind() == ErrorKind::NotFound && Manifest::newest(disk)? > Some(generation) => {}
+                other => return other.map(Some),
+            }
+        }
+    }
+
+    /// Whether a name is one that an index gives to its files.
+    pub fn is_index_file(name: &str) -> bool {
+        name == LOCK || is_index_file(name)
+    }
+
+    /// Documents in all segments.
+    pub fn documents(&self) -> u64 {
+        self.segments.iter().map(|segment| u64::from(segment.documents)).sum()
+    }
+
+    /// Reads the manifest of a generation.
+    pub fn read(disk: &dyn Disk, generation: u64) -> Result<Manifest> {
+        let name = Manifest::file_name(generation);
+        let file = SealedFile::open_unsealed(disk, &name, identity(generation))?;
+        let payload = file.payload();
+        if payload.end > MANIFEST_BYTES_MAX {
+            return Err(Error::corrupt(&name, 0, "impossibly large"));
+        }
+        file.verify()?;
+        let bytes = file.read(payload.start, (payload.end - payload.start) as usize)?;
+        let mut view = View::new(&name, payload.start, &bytes);
+        let schema = Schema::read(&mut view)?;
+        let next_segment = view.varint()?;
+        let count = view.varint()?;
+        if count > SEGMENTS_MAX as u64 {
+            return Err(view.corrupt("too many segments"));
+        }
+        let fields = schema.fields.len();
+        let segments = (0..count).map(|_| SegmentMeta::read(&mut view, fields)).collect::<Result<Vec<_>>>()?;
+        view.finish()?;
+        let manifest = Manifest { generation, schema, next_segment, segments };
+        if manifest.documents() > DOCUMENTS_MAX {
+            return Err(Error::corrupt(&name, payload.start, "more documents than an index can hold"));
+        }
+        Ok(manifest)
+    }
+
+    /// Makes the manifest the newest. All files of its segments are sealed and synced before.
+    pub fn commit(&self, disk: &dyn Disk) -> Result<()> {
+        disk.sync_dir()?;
+        let name = Manifest::file_name(self.generation);
+        let temporary = format!("{name}{TEMPORARY}");
+        let mut file = SealedWriter::create(disk, &temporary, identity(self.generation))?;
+        let mut bytes = Vec::new();
+        self.write(&mut bytes);
+        file.write(&bytes)?;
+        file.finish()?;
+        disk.rename(&temporary, &name)?;
+        disk.sync_dir()?;
+        Ok(())
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.schema.write(out);
+        push_varint(out, self.next_segment);
+        push_varint(out, self.segments.len() as u64);
+        for segment in &self.segments {
+            segment.write(out);
+        }
+    }
+
+    /// Files of an index on `disk` that this commit does not name, and that no reader of it needs.
+    pub fn orphans(&self, disk: &dyn Disk) -> Result<Vec<String>> {
+        let mut named: HashSet<String> = self.segments.iter().flat_map(SegmentMeta::file_names).collect();
+        named.insert(Manifest::file_name(self.generation));
+        let names = disk.list()?.into_iter();
+        Ok(names.filter(|name| is_index_file(name) && !named.contains(name)).collect())
+    }
+}
+
+/// Whether a name is one that an index gives to its files (the lock excepted).
+fn is_index_file(name: &str) -> bool {
+    let stem = name.strip_suffix(TEMPORARY).unwrap_or(name);
+    if generation_of(stem).is_some() {
+        return true;
+    }
+    let mut parts = name.split('.');
+    let segment = parts.next().is_some_and(is_number);
+    let kind = parts.next_back();
+    let kinds = FileKind::OF_FIELD.iter().chain(&[FileKind::Ids, FileKind::Stored]);
+    let field = parts.next().is_none_or(|field| field.parse::<u8>().is_ok());
+    segment && field && parts.next().is_none() && kind.is_some_and(|kind| kinds.clone().any(|k| k.name() == kind))
+}
+
+fn generation_of(name: &str) -> Option<u64> {
+    let number = name.strip_prefix(PREFIX).filter(|number| is_number(number))?;
+    u64::from_str_radix(number, 16).ok()
+}
+
+fn is_number(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+fn identity(generation: u64) -> Identity {
+    Identity { kind: FileKind::Manifest as u8, field: 0, segment: generation }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_index_files_are_known() {
+        for name in ["manifest-000000000000000a", "manifest-000000000000000a.tmp", "0000000000000001.0.terms",
+            "0000000000000001.63.positions", "00000000000000ff.ids", "0000000000000001.stored"] {
+            assert!(is_index_file(name), "{name}");
+        }
+        for name in ["write.lock", "notes.txt", "manifest-a", "0000000000000001", "0000000000000001.x.terms",
+            "0000000000000001.0.0.terms", "manifest-000000000000000A", "x.0000000000000001.0.terms"] {
+            assert!(!is_index_file(name), "{name}");
+        }
+    }
+}

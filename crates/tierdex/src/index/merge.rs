@@ -1,0 +1,156 @@
+//! Several segments to one. The merged segment's lists are encoded anew, so that it has the same bytes as if its
+//! documents had been flushed together.
+
+use super::writer::Stop;
+use crate::cursor::{NO_DOCUMENT, PostingsCursor};
+use crate::error::Result;
+use crate::limits::DOCUMENTS_MAX;
+use crate::schema::Schema;
+use crate::segment::SegmentMeta;
+use crate::segment::layout::too_many_documents;
+use crate::segment::read::{FieldReader, Norms, Segment, TermInfo, TermStream};
+use crate::segment::write::{FieldWriter, IdsWriter, Postings, StoredWriter, write_norms};
+use tierdex_io::Disk;
+
+/// Merges `sources`, whose documents follow one another, into segment `id`.
+pub(super) fn merge(
+    disk: &dyn Disk,
+    schema: &Schema,
+    sources: &[Segment],
+    id: u64,
+    stop: &Stop,
+) -> Result<SegmentMeta> {
+    let documents: u64 = sources.iter().map(|source| u64::from(source.documents())).sum();
+    if documents > DOCUMENTS_MAX {
+        return Err(too_many_documents());
+    }
+    let mut meta = SegmentMeta { id, documents: documents as u32, fields: Vec::new(), files: Vec::new() };
+    for (number, field) in schema.fields.iter().enumerate() {
+        let fields: Vec<&FieldReader> = sources.iter().map(|source| source.field(number)).collect();
+        let (norms, codes) = join_norms(&fields)?;
+        let tokens = sources.iter().map(|source| source.meta().fields[number].tokens).sum();
+        let norms = write_norms(disk, id, number, norms.as_ref().unwrap_or(&codes))?;
+        let (stats, files) = FieldWriter::write(disk, id, (number, field), (&codes, tokens), |writer| {
+            join_terms(&fields, field.positions, writer, stop)
+        })?;
+        meta.fields.push(stats);
+        meta.files.extend(files);
+        meta.files.push(norms);
+    }
+    let mut ids = IdsWriter::create(disk, id)?;
+    for source in sources {
+        source.ids().for_each(|id| ids.add(id.as_bytes()))?;
+    }
+    meta.files.push(ids.finish()?);
+    if schema.stored {
+        meta.files.push(join_stored(disk, sources, id, stop)?);
+    }
+    Ok(meta)
+}
+
+/// Bytes of the merged `norms` file if they are not the codes, and the codes.
+fn join_norms(fields: &[&FieldReader]) -> Result<(Option<Vec<u8>>, Vec<u8>)> {
+    let mut exact = None;
+    let mut codes = Vec::new();
+    for field in fields {
+        let norms = field.norms()?;
+        codes.extend((0..field.documents()).map(|document| norms.code(document)));
+        if let Norms::Exact(lengths) = norms {
+            exact.get_or_insert_with(Vec::new).extend(lengths.iter().flat_map(|length| length.to_le_bytes()));
+        }
+    }
+    Ok((exact, codes))
+}
+
+fn join_stored(
+    disk: &dyn Disk,
+    sources: &[Segment],
+    id: u64,
+    stop: &Stop,
+) -> Result<crate::segment::layout::FileMeta> {
+    let mut writer = StoredWriter::create(disk, id)?;
+    for stored in sources.iter().filter_map(Segment::stored) {
+        for number in 0..stored.blocks() {
+            stop.check()?;
+            let block = stored.block(number)?;
+            writer.block(block.documents, block.raw_len, &block.packed)?;
+        }
+    }
+    writer.finish()
+}
+
+/// A source's place in its dictionary.
+struct Source<'a> {
+    field: &'a FieldReader,
+    stream: TermStream<'a>,
+    base: u32,
+    term: Vec<u8>,
+    info: Option<TermInfo>,
+}
+
+impl Source<'_> {
+    fn step(&mut self) -> Result<()> {
+        match self.stream.next()? {
+            Some((term, info)) => {
+                self.term.clear();
+                self.term.extend_from_slice(term);
+                self.info = Some(info);
+            }
+            None => self.info = None,
+        }
+        Ok(())
+    }
+}
+
+fn join_terms(fields: &[&FieldReader], positions: bool, writer: &mut FieldWriter<'_>, stop: &Stop) -> Result<()> {
+    let mut sources = Vec::with_capacity(fields.len());
+    let mut base = 0;
+    for field in fields {
+        let stream = field.terms().stream();
+        let mut source = Source { field, stream, base, term: Vec::new(), info: None };
+        source.step()?;
+        base += field.documents();
+        sources.push(source);
+    }
+    loop {
+        stop.check()?;
+        let open = sources.iter().filter(|source| source.info.is_some());
+        let Some(term) = open.map(|source| &source.term).min().cloned() else { return Ok(()) };
+        writer.term(&term, |postings| {
+            for source in sources.iter_mut().filter(|source| source.info.is_some() && source.term == term) {
+                if let Some(info) = source.info.take() {
+                    copy_list(source.field, info, source.base, positions, postings)?;
+                }
+                source.step()?;
+            }
+            Ok(())
+        })?;
+    }
+}
+
+fn copy_list(
+    field: &FieldReader,
+    info: TermInfo,
+    base: u32,
+    positions: bool,
+    postings: &mut Postings<'_, '_>,
+) -> Result<()> {
+    let mut cursor = PostingsCursor::open(field, info)?;
+    let mut document = cursor.advance(0)?;
+    while document != NO_DOCUMENT {
+        if positions {
+            let frequency = cursor.frequency()?;
+            postings.add(base + document, frequency, cursor.positions()?)?;
+            cursor.skip(1)?;
+        } else {
+            let (documents, frequencies) = cursor.rest_of_block()?;
+            let count = documents.len();
+            for (&document, &frequency) in documents.iter().zip(frequencies) {
+                postings.add(base + document, frequency, &[])?;
+            }
+            cursor.skip(count)?;
+        }
+        document = cursor.document();
+    }
+    Ok(())
+}

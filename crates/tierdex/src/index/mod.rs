@@ -1,0 +1,29 @@
+//! You have a disk; this room gives an index on it: writers that commit, readers that see one whole commit.
+//!
+//! Commit, step by step (docs/format/manifest.md):
+//! 1. write the files of new segments, each sealed by its footer, and sync each;
+//! 2. sync the directory;
+//! 3. write the manifest of the next generation under a temporary name, and sync it;
+//! 4. rename it; sync the directory;
+//! 5. acknowledge; remove files that no manifest names any more.
+//!
+//! Opening takes the manifest with the highest generation. If it is damaged, that is an error: an older commit
+//! is never served in its place. Temporary and unnamed files are what a crash left; the next writer removes them.
+
+mod batch;
+mod builder;
+mod check;
+mod ingest;
+mod manifest;
+mod merge;
+mod reader;
+mod searcher;
+mod writer;
+
+pub use batch::{Batch, SealedBatch};
+pub use check::{CheckReport, check};
+pub use ingest::ingest;
+pub use manifest::Manifest;
+pub use reader::Index;
+pub use searcher::{Found, SearchHit, SearchOptions, Searcher};
+pub use writer::{IndexWriter, Merge, OpenMode, Stop, WriterOptions};

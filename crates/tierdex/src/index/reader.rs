@@ -1,0 +1,76 @@
+//! The reader: one whole commit for as long as it lives.
+
+use super::manifest::Manifest;
+use super::searcher::Searcher;
+use crate::error::{Error, Result};
+use crate::schema::Schema;
+use crate::segment::read::Segment;
+use std::sync::Arc;
+use tierdex_io::{Disk, ErrorKind};
+
+/// An open commit of an index. Many threads may search it at once; writers do not disturb it.
+pub struct Index {
+    disk: Arc<dyn Disk>,
+    manifest: Manifest,
+    segments: Vec<Segment>,
+}
+
+impl Index {
+    /// Opens the newest commit.
+    pub fn open(disk: Arc<dyn Disk>) -> Result<Index> {
+        loop {
+            let manifest = Manifest::read_newest(disk.as_ref())?;
+            let Some(manifest) = manifest else {
+                return Err(Error::Usage(format!("{} holds no tierdex index", disk.describe())));
+            };
+            match open_segments(disk.as_ref(), &manifest) {
+                Ok(segments) => return Ok(Index { disk, manifest, segments }),
+                // A commit in between merged the segments away: start again from the newer one.
+                Err(Error::Storage(error))
+                    if error.kind() == ErrorKind::NotFound
+                        && Manifest::newest(disk.as_ref())? > Some(manifest.generation) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// What the commit consists of.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The schema.
+    pub fn schema(&self) -> &Schema {
+        &self.manifest.schema
+    }
+
+    /// Open segments in document order.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Where the index lives, for messages.
+    pub fn describe(&self) -> String {
+        self.disk.describe()
+    }
+
+    /// Documents.
+    pub fn documents(&self) -> u64 {
+        self.manifest.documents()
+    }
+
+    /// Answers queries.
+    pub fn searcher(&self) -> Searcher<'_> {
+        Searcher::new(self)
+    }
+
+    /// Bytes read from the index's files so far, as whole pages.
+    pub fn bytes_read(&self) -> u64 {
+        self.segments.iter().map(Segment::bytes_read).sum()
+    }
+}
+
+fn open_segments(disk: &dyn Disk, manifest: &Manifest) -> Result<Vec<Segment>> {
+    let metas = manifest.segments.iter().cloned();
+    metas.map(|meta| Segment::open(disk, &manifest.schema, meta)).collect()
+}

@@ -1,0 +1,119 @@
+//! Queries over all segments of a commit, scored by the statistics of the whole.
+
+use super::reader::Index;
+use crate::error::{Error, Result};
+use crate::query::ops::{Op, Pool};
+use crate::query::{Plan, Query};
+use crate::rank::{Bm25, Collection, Hit, TopK};
+use crate::segment::read::{Segment, Stored};
+
+/// How to search.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchOptions {
+    /// Hits to return; more than there are documents is as good as all.
+    pub k: usize,
+    /// Ranking.
+    pub bm25: Bm25,
+}
+
+impl Default for SearchOptions {
+    fn default() -> SearchOptions {
+        SearchOptions { k: 10, bm25: Bm25::default() }
+    }
+}
+
+/// The answer to a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Documents that match.
+    pub total: u64,
+    /// The best of them, best first; equal scores by document.
+    pub hits: Vec<SearchHit>,
+}
+
+/// A document that matches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchHit {
+    /// Its number in the index: the order in which documents were added.
+    pub document: u32,
+    /// Its score.
+    pub score: f32,
+}
+
+/// Answers queries over one commit.
+pub struct Searcher<'a> {
+    index: &'a Index,
+    /// Number of the first document of each segment.
+    bases: Vec<u32>,
+    collections: Vec<Collection>,
+}
+
+impl<'a> Searcher<'a> {
+    pub(super) fn new(index: &'a Index) -> Searcher<'a> {
+        let mut bases = Vec::with_capacity(index.segments().len());
+        let mut next = 0;
+        for segment in index.segments() {
+            bases.push(next);
+            next += segment.documents();
+        }
+        let fields = 0..index.schema().fields.len();
+        let collections = fields.map(|field| collection(index, field)).collect();
+        Searcher { index, bases, collections }
+    }
+
+    /// Finds the documents of `query`. Every matching document is scored.
+    pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<Found> {
+        let segments = self.index.segments();
+        let plan = Plan::new(query, self.index.schema(), segments, &self.collections, options.bm25)?;
+        let mut top = TopK::new(options.k, self.index.documents());
+        let mut pool = Pool::default();
+        let mut total = 0;
+        for (number, (segment, &base)) in segments.iter().zip(&self.bases).enumerate() {
+            let mut op = plan.ops(number, segment)?;
+            total += collect(&mut op, segment.documents(), base, &mut pool, &mut top)?;
+        }
+        let hits = top.finish().into_iter().map(|Hit { score, document }| SearchHit { document, score });
+        Ok(Found { total, hits: hits.collect() })
+    }
+
+    /// External id of a document.
+    pub fn id(&self, document: u32) -> Result<String> {
+        let (segment, local) = self.place(document)?;
+        segment.ids().get(local)
+    }
+
+    /// Title and text of a document; `None` when the index does not keep them.
+    pub fn stored(&self, document: u32) -> Result<Option<Stored>> {
+        let (segment, local) = self.place(document)?;
+        segment.stored().map(|stored| stored.get(local)).transpose()
+    }
+
+    fn place(&self, document: u32) -> Result<(&'a Segment, u32)> {
+        let number = self.bases.partition_point(|&base| base <= document).checked_sub(1);
+        let place = number.map(|number| (&self.index.segments()[number], document - self.bases[number]));
+        let place = place.filter(|(segment, local)| *local < segment.documents());
+        place.ok_or_else(|| Error::Usage(format!("the index has no document {document}")))
+    }
+}
+
+/// Runs the operators of a segment over all its documents; returns the number of matches.
+fn collect(op: &mut Op<'_>, documents: u32, base: u32, pool: &mut Pool, top: &mut TopK) -> Result<u64> {
+    let mut total = 0;
+    let mut from = 0;
+    while let Some(start) = op.next(from).filter(|&start| start < documents) {
+        let mut window = pool.take(start);
+        op.accumulate(&mut window, pool)?;
+        total += window.matches();
+        window.for_each(|document, score| top.offer(base + document, score));
+        from = window.end();
+        pool.give(window);
+    }
+    Ok(total)
+}
+
+fn collection(index: &Index, field: usize) -> Collection {
+    let documents = index.documents();
+    let tokens: u64 = index.segments().iter().map(|segment| segment.meta().fields[field].tokens).sum();
+    let average_length = if tokens == 0 { 1.0 } else { tokens as f64 / documents as f64 };
+    Collection { documents, average_length }
+}

@@ -1,0 +1,304 @@
+//! The writer: one at a time, holding the index's lock.
+
+use super::batch::{Batch, SealedBatch};
+use super::builder::SegmentBuilder;
+use super::manifest::{LOCK, Manifest};
+use super::merge::merge;
+use crate::error::{Error, Result};
+use crate::limits::{BATCH_BYTES, MEMORY_MIN, MERGE_FAN_IN};
+use crate::schema::Schema;
+use crate::segment::SegmentMeta;
+use crate::segment::read::Segment;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tierdex_io::{Disk, DiskLock, ErrorKind};
+
+/// What to do about an index that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// There must be none.
+    New,
+    /// Add to it; the schema must be the same.
+    Append,
+    /// The next commit replaces its documents and its schema.
+    Replace,
+}
+
+/// What a commit does with segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// Merges all of them to one.
+    One,
+    /// Leaves them as they were flushed.
+    Keep,
+}
+
+/// Bounds of a writer.
+#[derive(Clone, Debug)]
+pub struct WriterOptions {
+    /// Bytes for postings that wait in memory and for batches being analysed.
+    pub memory: usize,
+    /// Set from outside to stop: the call in progress returns [`Error::Interrupted`].
+    pub stop: Stop,
+}
+
+/// A signal to stop.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Raises the signal.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// An error when the signal is raised.
+    pub fn check(&self) -> Result<()> {
+        if self.0.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+    }
+}
+
+impl Default for WriterOptions {
+    fn default() -> WriterOptions {
+        WriterOptions { memory: 1 << 30, stop: Stop::default() }
+    }
+}
+
+/// Bytes that one thread needs for the batch it analyses: text, tokens, the run that comes out.
+const BATCH_MEMORY: usize = 8 * BATCH_BYTES;
+
+/// Adds documents to an index. What is not committed is lost.
+pub struct IndexWriter {
+    disk: Arc<dyn Disk>,
+    schema: Arc<Schema>,
+    options: WriterOptions,
+    committed: Manifest,
+    /// Number that the next segment gets; segments of failed attempts are not numbered again.
+    next_segment: u64,
+    /// Segments of the next commit, in document order.
+    segments: Vec<SegmentMeta>,
+    building: Option<SegmentBuilder>,
+    batch: Option<Batch>,
+    /// Why nothing more can be written, after a write or a sync failed.
+    poisoned: Option<Error>,
+    _lock: Box<dyn DiskLock>,
+}
+
+impl IndexWriter {
+    /// Locks the disk, reads its newest commit and removes what a crash left behind.
+    pub fn open(disk: Arc<dyn Disk>, schema: Schema, mode: OpenMode, options: WriterOptions) -> Result<IndexWriter> {
+        schema.validate()?;
+        if options.memory < MEMORY_MIN {
+            let (memory, least) = (options.memory, MEMORY_MIN >> 20);
+            return Err(Error::Usage(format!("memory of {memory} bytes is too little; {least}M is the least")));
+        }
+        let lock = lock(disk.as_ref())?;
+        let committed = match (Manifest::read_newest(disk.as_ref())?, mode) {
+            (Some(manifest), OpenMode::New) => {
+                return Err(Error::Usage(format!(
+                    "{} holds an index already ({} documents); append to it or replace it",
+                    disk.describe(),
+                    manifest.documents()
+                )));
+            }
+            (Some(manifest), OpenMode::Append) if manifest.schema != schema => {
+                return Err(Error::Usage(format!(
+                    "the index in {} was made with other settings; append with the same ones",
+                    disk.describe()
+                )));
+            }
+            (Some(manifest), _) => manifest,
+            (None, _) => Manifest::empty(schema.clone()),
+        };
+        for name in committed.orphans(disk.as_ref())? {
+            disk.remove(&name)?;
+        }
+        let segments = if mode == OpenMode::Replace { Vec::new() } else { committed.segments.clone() };
+        Ok(IndexWriter {
+            disk,
+            schema: Arc::new(schema),
+            options,
+            next_segment: committed.next_segment,
+            committed,
+            segments,
+            building: None,
+            batch: None,
+            poisoned: None,
+            _lock: lock,
+        })
+    }
+
+    /// The schema.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// The signal that stops this writer.
+    pub fn stop(&self) -> &Stop {
+        &self.options.stop
+    }
+
+    /// How many threads may analyse batches at once within the writer's memory.
+    pub fn threads_max(&self) -> usize {
+        (self.options.memory / 4 / BATCH_MEMORY).max(1)
+    }
+
+    /// Documents that the next commit will hold.
+    pub fn documents(&self) -> u64 {
+        let flushed: u64 = self.segments.iter().map(|segment| u64::from(segment.documents)).sum();
+        let building = self.building.as_ref().map_or(0, |builder| u64::from(builder.documents()));
+        flushed + building + self.batch.as_ref().map_or(0, |batch| batch.documents() as u64)
+    }
+
+    /// Adds one document.
+    pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
+        let batch = self.batch.get_or_insert_with(|| Batch::new(self.schema.clone()));
+        batch.add(id, title, text)?;
+        if batch.is_full() { self.seal_batch() } else { Ok(()) }
+    }
+
+    /// Adds a batch behind all documents added before.
+    pub fn push(&mut self, batch: SealedBatch) -> Result<()> {
+        self.guard(|writer| writer.try_push(batch))
+    }
+
+    /// Makes all added documents durable and visible; returns the generation. Without new documents the commit
+    /// of an index that has one does nothing.
+    pub fn commit(&mut self, policy: Merge) -> Result<u64> {
+        self.seal_batch()?;
+        self.guard(|writer| writer.try_commit(policy))
+    }
+
+    fn seal_batch(&mut self) -> Result<()> {
+        match &mut self.batch {
+            Some(batch) if batch.documents() > 0 => {
+                let sealed = batch.seal()?;
+                self.push(sealed)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs a step that writes; if it fails, the writer refuses all further ones. After a failed sync nothing
+    /// that it wrote before can be trusted.
+    fn guard<T>(&mut self, step: impl FnOnce(&mut IndexWriter) -> Result<T>) -> Result<T> {
+        if let Some(error) = &self.poisoned {
+            return Err(Error::Usage(format!("the writer stopped after an error; open it again ({error})")));
+        }
+        let result = step(self);
+        if let Err(error) = &result {
+            self.poisoned = Some(error.clone());
+        }
+        result
+    }
+
+    fn try_push(&mut self, batch: SealedBatch) -> Result<()> {
+        if batch.documents() == 0 {
+            return Ok(());
+        }
+        self.options.stop.check()?;
+        let flushed: u64 = self.segments.iter().map(|segment| u64::from(segment.documents)).sum();
+        let building = self.building.as_ref().map_or(0, |builder| u64::from(builder.documents()));
+        if flushed + building + batch.documents() as u64 > crate::limits::DOCUMENTS_MAX {
+            return Err(crate::segment::layout::too_many_documents());
+        }
+        if self.building.is_none() {
+            let id = self.new_segment();
+            self.building = Some(SegmentBuilder::create(self.disk.as_ref(), &self.schema, id)?);
+        }
+        let builder = self.building.as_mut().expect("created above");
+        builder.push(batch)?;
+        if builder.memory() >= self.options.memory / 4 * 3 { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if let Some(builder) = self.building.take() {
+            self.segments.push(builder.finish(self.disk.as_ref(), &self.schema, &self.options.stop)?);
+        }
+        Ok(())
+    }
+
+    fn try_commit(&mut self, policy: Merge) -> Result<u64> {
+        self.flush()?;
+        if policy == Merge::One {
+            self.merge_to_one()?;
+        }
+        if self.committed.generation > 0
+            && self.committed.segments == self.segments
+            && self.committed.schema == *self.schema
+        {
+            return Ok(self.committed.generation);
+        }
+        let manifest = Manifest {
+            generation: self.committed.generation + 1,
+            schema: (*self.schema).clone(),
+            next_segment: self.next_segment,
+            segments: self.segments.clone(),
+        };
+        manifest.commit(self.disk.as_ref())?;
+        self.committed = manifest;
+        self.remove_orphans();
+        Ok(self.committed.generation)
+    }
+
+    /// Merges adjacent segments in passes until one is left.
+    fn merge_to_one(&mut self) -> Result<()> {
+        while self.segments.len() > 1 {
+            let mut merged = Vec::new();
+            for group in std::mem::take(&mut self.segments).chunks(MERGE_FAN_IN) {
+                if let [single] = group {
+                    merged.push(single.clone());
+                    continue;
+                }
+                let open = |meta: &SegmentMeta| Segment::open(self.disk.as_ref(), &self.schema, meta.clone());
+                let sources = group.iter().map(open).collect::<Result<Vec<_>>>()?;
+                let id = self.new_segment();
+                merged.push(merge(self.disk.as_ref(), &self.schema, &sources, id, &self.options.stop)?);
+            }
+            let before = std::mem::replace(&mut self.segments, merged);
+            self.remove_merged(&before)?;
+        }
+        Ok(())
+    }
+
+    /// Removes files of merged segments that no commit names, so that passes do not add up on disk.
+    fn remove_merged(&self, before: &[SegmentMeta]) -> Result<()> {
+        let kept = |id| self.segments.iter().chain(&self.committed.segments).any(|segment| segment.id == id);
+        for segment in before.iter().filter(|segment| !kept(segment.id)) {
+            for name in segment.file_names() {
+                self.disk.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what the new commit does not name. The commit stands whether this succeeds or not; what stays is
+    /// removed by the next writer.
+    fn remove_orphans(&self) {
+        for name in self.committed.orphans(self.disk.as_ref()).unwrap_or_default() {
+            // The commit is durable: a file that stays behind only takes space.
+            let _ = self.disk.remove(&name);
+        }
+    }
+
+    fn new_segment(&mut self) -> u64 {
+        let id = self.next_segment;
+        self.next_segment += 1;
+        id
+    }
+}
+
+impl Drop for IndexWriter {
+    /// Removes files that were never committed.
+    fn drop(&mut self) {
+        self.building = None;
+        self.remove_orphans();
+    }
+}
+
+fn lock(disk: &dyn Disk) -> Result<Box<dyn DiskLock>> {
+    disk.lock(LOCK).map_err(|error| match error.kind() {
+        ErrorKind::Busy => Error::Usage(format!("another writer is at work on {}; try again later", disk.describe())),
+        _ => Error::Storage(error),
+    })
+}

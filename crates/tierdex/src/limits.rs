@@ -1,0 +1,76 @@
+//! Every bound that the engine holds, in one place, with their relations asserted at compile time.
+
+/// Longest term in bytes of UTF-8; longer tokens are dropped by analysis.
+pub const TERM_BYTES_MAX: usize = 255;
+
+/// Documents in one index. Document numbers are `u32`; the largest value is kept as a mark for "none".
+pub const DOCUMENTS_MAX: u64 = u32::MAX as u64 - 1;
+
+/// Tokens of one field of one document; text behind it is not indexed.
+pub const FIELD_TOKENS_MAX: u32 = 1 << 30;
+
+/// External id of a document, in bytes.
+pub const ID_BYTES_MAX: usize = 4096;
+
+/// Text fields in a schema.
+pub const FIELDS_MAX: usize = 64;
+
+/// Stop words of one field, and bytes of each.
+pub const STOP_WORDS_MAX: usize = 100_000;
+
+/// Bytes of a field's name.
+pub const FIELD_NAME_BYTES_MAX: usize = 64;
+
+/// Postings in a block, the unit of compression and of skipping.
+pub const BLOCK: usize = tierdex_codec::BLOCK;
+
+/// Blocks under one entry of the second skip level.
+pub const SUPERBLOCK: usize = 32;
+
+/// Bytes of one page of the term dictionary, equal to the page that one checksum covers.
+pub const TERM_PAGE: usize = tierdex_io::PAGE as usize;
+
+/// Terms between two restart points in a page of the term dictionary.
+pub const TERM_RESTART: usize = 16;
+
+/// Documents in a group of the `ids` file.
+pub const IDS_GROUP: u32 = 64;
+
+/// Uncompressed bytes after which a block of stored documents is closed.
+pub const STORED_BLOCK_BYTES: usize = 16 << 10;
+
+/// Largest uncompressed block of stored documents that a reader accepts (one document may exceed
+/// [`STORED_BLOCK_BYTES`] by its own size).
+pub const STORED_BLOCK_BYTES_MAX: usize = 1 << 30;
+
+/// Largest text of one document in bytes, title included.
+pub const DOCUMENT_BYTES_MAX: usize = 512 << 20;
+
+/// Bytes of a query's text.
+pub const QUERY_BYTES_MAX: usize = 64 << 10;
+
+/// Clauses in one query, and how deep parentheses may stand.
+pub const QUERY_CLAUSES_MAX: usize = 4096;
+
+/// Depth of nested parentheses in a query.
+pub const QUERY_DEPTH_MAX: usize = 64;
+
+/// Segments that one merge reads at once; more are merged in passes.
+pub const MERGE_FAN_IN: usize = 64;
+
+/// Segments in one manifest.
+pub const SEGMENTS_MAX: usize = 1 << 20;
+
+/// Largest manifest in bytes.
+pub const MANIFEST_BYTES_MAX: u64 = 1 << 30;
+
+/// Raw input bytes that one worker analyses at a time.
+pub const BATCH_BYTES: usize = 4 << 20;
+
+/// Smallest memory that an index writer accepts.
+pub const MEMORY_MIN: usize = 16 << 20;
+
+const _: () = assert!(TERM_BYTES_MAX <= u8::MAX as usize);
+const _: () = assert!(TERM_PAGE >= 8 * (TERM_BYTES_MAX + 32));
+const _: () = assert!(STORED_BLOCK_BYTES_MAX >= DOCUMENT_BYTES_MAX + STORED_BLOCK_BYTES + 1024);
+const _: () = assert!(BLOCK * 5 + 8 <= u16::MAX as usize);

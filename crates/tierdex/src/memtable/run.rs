@@ -1,0 +1,193 @@
+//! A run: the postings of a batch of documents, sorted by term, as one string of bytes in memory.
+//!
+//! For each term: `length u8, term, documents, occurrences, last document, bytes of postings [, bytes of positions]`,
+//! numbers as variable-length integers; then the postings, then the positions. A posting is the gap to the
+//! document before (the first: the document itself), doubled, plus one when the frequency is 1; else the
+//! frequency follows. Positions are gaps minus one within their document. Documents count from 0 in the batch.
+
+use crate::bytes::push_varint;
+
+/// Postings of a batch of documents in term order.
+pub struct Run {
+    bytes: Vec<u8>,
+    positions: bool,
+    lengths: Vec<u32>,
+}
+
+impl Run {
+    /// Indexed tokens of each document.
+    pub fn lengths(&self) -> &[u32] {
+        &self.lengths
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity() + 4 * self.lengths.capacity()
+    }
+
+    /// Reads the terms in order.
+    pub fn cursor(&self) -> RunCursor<'_> {
+        RunCursor { positions: self.positions, rest: &self.bytes }
+    }
+}
+
+/// Writes a run term by term.
+pub(super) struct RunWriter {
+    run: Run,
+    postings: Vec<u8>,
+    places: Vec<u8>,
+}
+
+impl RunWriter {
+    pub(super) fn new(positions: bool) -> RunWriter {
+        let run = Run { bytes: Vec::new(), positions, lengths: Vec::new() };
+        RunWriter { run, postings: Vec::new(), places: Vec::new() }
+    }
+
+    /// Appends a term whose occurrences are `entries`: (document << 32 | position), ascending, not empty.
+    pub(super) fn term(&mut self, term: &[u8], entries: &[u64]) {
+        self.postings.clear();
+        self.places.clear();
+        let mut documents = 0u64;
+        let mut previous = 0;
+        for occurrences in entries.chunk_by(|a, b| a >> 32 == b >> 32) {
+            let document = occurrences[0] >> 32;
+            let gap = document - previous;
+            previous = document;
+            documents += 1;
+            match occurrences.len() {
+                1 => push_varint(&mut self.postings, gap << 1 | 1),
+                frequency => {
+                    push_varint(&mut self.postings, gap << 1);
+                    push_varint(&mut self.postings, frequency as u64);
+                }
+            }
+            if self.run.positions {
+                push_places(&mut self.places, occurrences);
+            }
+        }
+        let out = &mut self.run.bytes;
+        out.push(term.len() as u8);
+        out.extend_from_slice(term);
+        for number in [documents, entries.len() as u64, previous, self.postings.len() as u64] {
+            push_varint(out, number);
+        }
+        if self.run.positions {
+            push_varint(out, self.places.len() as u64);
+        }
+        out.extend_from_slice(&self.postings);
+        out.extend_from_slice(&self.places);
+    }
+
+    pub(super) fn finish(mut self, lengths: Vec<u32>) -> Run {
+        self.run.bytes.shrink_to_fit();
+        self.run.lengths = lengths;
+        self.run
+    }
+}
+
+fn push_places(out: &mut Vec<u8>, occurrences: &[u64]) {
+    let mut next = 0;
+    for &entry in occurrences {
+        let position = u64::from(entry as u32);
+        push_varint(out, position - next);
+        next = position + 1;
+    }
+}
+
+/// Moves forward over the terms of a run.
+pub struct RunCursor<'a> {
+    positions: bool,
+    rest: &'a [u8],
+}
+
+/// One term of a run.
+#[derive(Clone, Copy)]
+pub struct RunTerm<'a> {
+    /// The term.
+    pub term: &'a [u8],
+    /// Documents that hold it.
+    pub documents: u32,
+    /// Its occurrences.
+    pub occurrences: u64,
+    /// The last document that holds it.
+    pub last: u32,
+    postings: &'a [u8],
+    places: &'a [u8],
+}
+
+impl<'a> Iterator for RunCursor<'a> {
+    type Item = RunTerm<'a>;
+
+    fn next(&mut self) -> Option<RunTerm<'a>> {
+        let (&len, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        let term = take(&mut self.rest, usize::from(len));
+        let documents = varint(&mut self.rest) as u32;
+        let occurrences = varint(&mut self.rest);
+        let last = varint(&mut self.rest) as u32;
+        let postings_len = varint(&mut self.rest) as usize;
+        let places_len = if self.positions { varint(&mut self.rest) as usize } else { 0 };
+        let postings = take(&mut self.rest, postings_len);
+        let places = take(&mut self.rest, places_len);
+        Some(RunTerm { term, documents, occurrences, last, postings, places })
+    }
+}
+
+impl RunTerm<'_> {
+    /// Calls `posting` with each document (counted from 0 in the run), its frequency and its positions; the
+    /// positions are empty when the run has none.
+    pub fn for_each<E>(
+        &self,
+        positions: &mut Vec<u32>,
+        mut posting: impl FnMut(u32, u32, &[u32]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut postings, mut places) = (self.postings, self.places);
+        let mut document = 0;
+        while !postings.is_empty() {
+            let head = varint(&mut postings);
+            document += (head >> 1) as u32;
+            let frequency = if head & 1 == 1 { 1 } else { varint(&mut postings) as u32 };
+            positions.clear();
+            if !places.is_empty() {
+                let mut next = 0;
+                for _ in 0..frequency {
+                    let position = next + varint(&mut places) as u32;
+                    positions.push(position);
+                    next = position + 1;
+                }
+            }
+            posting(document, frequency, positions)?;
+        }
+        Ok(())
+    }
+}
+
+/// The first eight bytes of a term as a number that sorts like them.
+pub fn sort_prefix(term: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let len = term.len().min(8);
+    bytes[..len].copy_from_slice(&term[..len]);
+    u64::from_be_bytes(bytes)
+}
+
+fn take<'a>(rest: &mut &'a [u8], len: usize) -> &'a [u8] {
+    let (head, tail) = rest.split_at(len);
+    *rest = tail;
+    head
+}
+
+#[inline]
+fn varint(rest: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    let mut shift = 0;
+    loop {
+        let (&byte, tail) = rest.split_first().expect("a run ends at the end of a term");
+        *rest = tail;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return value;
+        }
+        shift += 7;
+    }
+}

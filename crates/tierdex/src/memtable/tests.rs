@@ -1,0 +1,64 @@
+//! Runs against a map of maps.
+
+use super::*;
+use crate::schema::{Analysis, Tokenizer};
+use crate::text::Analyzer;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+type Postings = BTreeMap<String, Vec<(u32, u32, Vec<u32>)>>;
+
+fn read(run: &Run) -> Postings {
+    let mut postings = Postings::new();
+    for term in run.cursor() {
+        let mut list = Vec::new();
+        let Ok(()) = term.for_each(&mut Vec::new(), |document, frequency, positions| {
+            list.push((document, frequency, positions.to_vec()));
+            Ok::<(), Infallible>(())
+        });
+        assert_eq!(list.len(), term.documents as usize);
+        assert_eq!(list.iter().map(|p| u64::from(p.1)).sum::<u64>(), term.occurrences);
+        assert_eq!(list.last().unwrap().0, term.last);
+        postings.insert(String::from_utf8(term.term.to_vec()).unwrap(), list);
+    }
+    postings
+}
+
+fn analyzer() -> Analyzer {
+    let stop_words = vec!["stop".to_string()];
+    Analyzer::new(&Analysis { tokenizer: Tokenizer::Whitespace, stop_words, ..Analysis::default() })
+}
+
+proptest! {
+    #[test]
+    fn runs_hold_what_was_added(
+        documents in prop::collection::vec(prop::collection::vec("[a-c]{1,3}|stop|[a-z]{9,12}", 0..20), 0..30),
+        positions in any::<bool>(),
+    ) {
+        let mut table = FieldTable::default();
+        let mut analyzer = analyzer();
+        for round in 0..2 {
+            let mut model = Postings::new();
+            let mut lengths = Vec::new();
+            for (document, words) in documents.iter().enumerate() {
+                let mut kept = BTreeMap::<&str, Vec<u32>>::new();
+                for (position, word) in words.iter().enumerate().filter(|(_, word)| *word != "stop") {
+                    kept.entry(word).or_default().push(position as u32);
+                }
+                lengths.push(kept.values().map(Vec::len).sum::<usize>() as u32);
+                for (word, places) in kept {
+                    let frequency = places.len() as u32;
+                    let places = if positions { places } else { Vec::new() };
+                    model.entry(word.to_string()).or_default().push((document as u32, frequency, places));
+                }
+                let half = words.len() / 2;
+                table.add(&mut analyzer, &[&words[..half].join(" "), &words[half..].join(" ")]);
+            }
+            prop_assert_eq!(table.documents() as usize, documents.len());
+            let run = table.seal(positions);
+            prop_assert_eq!(read(&run), model, "round {}", round);
+            prop_assert_eq!(run.lengths(), lengths);
+        }
+    }
+}

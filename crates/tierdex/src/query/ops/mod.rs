@@ -1,0 +1,48 @@
+//! Operators: each adds its matches and their scores, in a window of documents, to what is there.
+
+mod boolean;
+mod phrase;
+mod term;
+mod window;
+
+pub use boolean::BoolOp;
+pub use phrase::PhraseOp;
+pub use term::TermOp;
+pub use window::{Pool, WINDOW, Window};
+
+use crate::error::Result;
+
+/// An operator over one segment. It moves forward only.
+pub enum Op<'a> {
+    /// One term.
+    Term(TermOp<'a>),
+    /// A phrase.
+    Phrase(PhraseOp<'a>),
+    /// Clauses.
+    Bool(BoolOp<'a>),
+    /// No document.
+    Nothing,
+}
+
+impl Op<'_> {
+    /// A document that is at least `from` and not greater than the first match that is; `None` when no match
+    /// follows.
+    pub fn next(&self, from: u32) -> Option<u32> {
+        match self {
+            Op::Term(op) => op.next(from),
+            Op::Phrase(op) => op.next(from),
+            Op::Bool(op) => op.next(from),
+            Op::Nothing => None,
+        }
+    }
+
+    /// Adds the matches in `window`.
+    pub fn accumulate(&mut self, window: &mut Window, pool: &mut Pool) -> Result<()> {
+        match self {
+            Op::Term(op) => op.accumulate(window),
+            Op::Phrase(op) => op.accumulate(window),
+            Op::Bool(op) => op.accumulate(window, pool),
+            Op::Nothing => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What a query needs of an index: its terms looked up in every segment, weighed by all segments together.
+
+use super::ops::{BoolOp, Op, PhraseOp, TermOp};
+use super::tree::Query;
+use crate::cursor::PostingsCursor;
+use crate::error::{Error, Result};
+use crate::rank::{Bm25, Collection, TermScorer, idf};
+use crate::schema::Schema;
+use crate::segment::read::{Segment, TermInfo};
+use std::sync::Arc;
+
+/// A query ready to run over each segment.
+pub struct Plan {
+    root: Node,
+}
+
+enum Node {
+    Term(Leaf),
+    Phrase(Vec<(u32, Leaf)>, Arc<TermScorer>, usize),
+    Bool { must: Vec<Node>, should: Vec<Node>, must_not: Vec<Node> },
+    Nothing,
+}
+
+/// A term with its entry in the dictionary of each segment.
+struct Leaf {
+    field: usize,
+    infos: Vec<Option<TermInfo>>,
+    scorer: Arc<TermScorer>,
+    idf: f64,
+}
+
+/// Looks up and weighs.
+struct Planner<'a> {
+    schema: &'a Schema,
+    segments: &'a [Segment],
+    collections: &'a [Collection],
+    bm25: Bm25,
+}
+
+impl Plan {
+    /// Plans `query` over `segments`; `collections` holds the statistics of each field.
+    pub fn new(
+        query: &Query,
+        schema: &Schema,
+        segments: &[Segment],
+        collections: &[Collection],
+        bm25: Bm25,
+    ) -> Result<Plan> {
+        let planner = Planner { schema, segments, collections, bm25 };
+        Ok(Plan { root: planner.node(query)? })
+    }
+
+    /// The operators for the segment of that number.
+    pub fn ops<'a>(&self, number: usize, segment: &'a Segment) -> Result<Op<'a>> {
+        self.root.op(number, segment)
+    }
+}
+
+impl Planner<'_> {
+    fn node(&self, query: &Query) -> Result<Node> {
+        let all = |clauses: &[Query]| clauses.iter().map(|clause| self.node(clause)).collect::<Result<Vec<_>>>();
+        match query {
+            Query::Term { field, term, boost } => Ok(Node::Term(self.leaf(*field, term, *boost)?)),
+            Query::Phrase { field, terms, boost } => self.phrase(*field, terms, *boost),
+            Query::Bool { must, should, must_not } => {
+                Ok(Node::Bool { must: all(must)?, should: all(should)?, must_not: all(must_not)? })
+            }
+            Query::Nothing => Ok(Node::Nothing),
+        }
+    }
+
+    fn leaf(&self, field: usize, term: &str, boost: f64) -> Result<Leaf> {
+        let infos = self.segments.iter().map(|segment| segment.field(field).terms().get(term.as_bytes()));
+        let infos = infos.collect::<Result<Vec<_>>>()?;
+        let containing = infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
+        let collection = self.collections[field];
+        let idf = idf(collection.documents, containing);
+        let scorer = Arc::new(TermScorer::new(self.bm25, collection, idf, boost));
+        Ok(Leaf { field, infos, scorer, idf })
+    }
+
+    /// A phrase weighs as much as its terms together.
+    fn phrase(&self, field: usize, terms: &[(u32, String)], boost: f64) -> Result<Node> {
+        if !self.schema.fields[field].positions {
+            return Err(Error::Usage(format!(
+                "phrases need positions, which field `{}` does not keep; index again with --positions",
+                self.schema.fields[field].name
+            )));
+        }
+        let leaves = terms.iter().map(|(distance, term)| Ok((*distance, self.leaf(field, term, 1.0)?)));
+        let leaves = leaves.collect::<Result<Vec<_>>>()?;
+        let idf = leaves.iter().map(|(_, leaf)| leaf.idf).sum();
+        let scorer = Arc::new(TermScorer::new(self.bm25, self.collections[field], idf, boost));
+        Ok(Node::Phrase(leaves, scorer, field))
+    }
+}
+
+impl Node {
+    fn op<'a>(&self, number: usize, segment: &'a Segment) -> Result<Op<'a>> {
+        let all = |nodes: &[Node]| nodes.iter().map(|n| n.op(number, segment)).collect::<Result<Vec<_>>>();
+        match self {
+            Node::Term(leaf) => match leaf.cursor(number, segment)? {
+                Some(cursor) => {
+                    let norms = segment.field(leaf.field).norms()?;
+                    Ok(Op::Term(TermOp::new(cursor, norms, leaf.scorer.clone())))
+                }
+                None => Ok(Op::Nothing),
+            },
+            Node::Phrase(leaves, scorer, field) => {
+                let mut cursors = Vec::with_capacity(leaves.len());
+                if leaves.iter().any(|(_, leaf)| leaf.infos[number].is_none()) {
+                    return Ok(Op::Nothing);
+                }
+                for (distance, leaf) in leaves {
+                    cursors.extend(leaf.cursor(number, segment)?.map(|cursor| (*distance, cursor)));
+                }
+                let norms = segment.field(*field).norms()?;
+                Ok(Op::Phrase(PhraseOp::new(cursors, norms, scorer.clone())))
+            }
+            Node::Bool { must, should, must_not } => {
+                let (must, should, must_not) = (all(must)?, all(should)?, all(must_not)?);
+                Ok(Op::Bool(BoolOp::new(must, should, must_not, segment.documents())))
+            }
+            Node::Nothing => Ok(Op::Nothing),
+        }
+    }
+}
+
+impl Leaf {
+    fn cursor<'a>(&self, number: usize, segment: &'a Segment) -> Result<Option<PostingsCursor<'a>>> {
+        let info = self.infos[number].clone();
+        info.map(|info| PostingsCursor::open(segment.field(self.field), info)).transpose()
+    }
+}

@@ -1,0 +1,7 @@
+//! You have frequencies and lengths; this room gives scores, and keeps the best documents.
+
+mod bm25;
+mod topk;
+
+pub use bm25::{Bm25, Collection, TermScorer, idf};
+pub use topk::{Hit, TopK};

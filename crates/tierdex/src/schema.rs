@@ -1,0 +1,337 @@
+//! What an index keeps of its documents: named text fields, each with its own analysis, terms, postings and norms.
+
+use crate::bytes::{View, push_bytes, push_varint};
+use crate::error::{Error, Result};
+use crate::limits;
+use tierdex_codec::Codec;
+
+/// The fields of an index and whether documents are kept for display.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// Fields in the order of their numbers; the first is the one that queries search by default.
+    pub fields: Vec<Field>,
+    /// Whether title and text are kept, so that hits have titles and snippets.
+    pub stored: bool,
+}
+
+/// One text field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Name as written in queries (`name:term`).
+    pub name: String,
+    /// Which parts of a document it is made of.
+    pub source: Source,
+    /// How text becomes terms, for documents and queries alike.
+    pub analysis: Analysis,
+    /// Whether positions are kept, as phrases need.
+    pub positions: bool,
+    /// How the length of a document is kept.
+    pub norms: NormKind,
+    /// Codec of document ids.
+    pub doc_codec: Codec,
+    /// Codec of frequencies and positions; never a delta codec.
+    pub freq_codec: Codec,
+}
+
+/// Parts of a document that make a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The title alone.
+    Title,
+    /// The text alone.
+    Text,
+    /// Title, a blank, and text.
+    TitleAndText,
+}
+
+/// How a document's length in tokens is kept for ranking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormKind {
+    /// One byte a document ([`crate::transform::norm`]): exact up to 32, within 3% above.
+    Byte,
+    /// Four bytes a document, exact.
+    Exact,
+}
+
+/// The analysis chain: tokens, lower case, accents, stop words, stems.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Analysis {
+    /// Where tokens begin and end.
+    pub tokenizer: Tokenizer,
+    /// Whether accents are folded (`é` to `e`).
+    pub fold_accents: bool,
+    /// Words that are not indexed, as they stand after lower-casing and folding; sorted, unique.
+    pub stop_words: Vec<String>,
+    /// Snowball stemmer.
+    pub stemmer: Option<Language>,
+}
+
+/// Where tokens begin and end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Tokenizer {
+    /// Maximal runs of alphanumeric characters, lower-cased (full Unicode).
+    #[default]
+    Alphanumeric,
+    /// Runs of anything but white space, as they stand: for text that is tokens already.
+    Whitespace,
+}
+
+macro_rules! languages {
+    ($($variant:ident $id:literal $name:literal),* $(,)?) => {
+        /// Languages with a Snowball stemmer.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum Language { $($variant),* }
+
+        impl Language {
+            /// All of them.
+            pub const ALL: &'static [Language] = &[$(Language::$variant),*];
+
+            /// Name as users type it.
+            pub fn name(self) -> &'static str {
+                match self { $(Language::$variant => $name),* }
+            }
+
+            fn id(self) -> u8 {
+                match self { $(Language::$variant => $id),* }
+            }
+        }
+    };
+}
+
+languages! {
+    Arabic 1 "arabic", Danish 2 "danish", Dutch 3 "dutch", English 4 "english", Finnish 5 "finnish",
+    French 6 "french", German 7 "german", Greek 8 "greek", Hungarian 9 "hungarian", Italian 10 "italian",
+    Norwegian 11 "norwegian", Portuguese 12 "portuguese", Romanian 13 "romanian", Russian 14 "russian",
+    Spanish 15 "spanish", Swedish 16 "swedish", Tamil 17 "tamil", Turkish 18 "turkish",
+}
+
+impl Language {
+    /// The language that users call `name`.
+    pub fn from_name(name: &str) -> Option<Language> {
+        Language::ALL.iter().copied().find(|language| language.name() == name)
+    }
+
+    fn from_id(id: u8) -> Option<Language> {
+        Language::ALL.iter().copied().find(|language| language.id() == id)
+    }
+}
+
+impl Default for Schema {
+    /// One field, `text`, made of title, a blank and text; documents are kept for display.
+    fn default() -> Schema {
+        Schema { fields: vec![Field::new("text", Source::TitleAndText)], stored: true }
+    }
+}
+
+impl Field {
+    /// A field with plain analysis, no positions, one-byte norms and the default codecs.
+    pub fn new(name: &str, source: Source) -> Field {
+        Field {
+            name: name.to_string(),
+            source,
+            analysis: Analysis::default(),
+            positions: false,
+            norms: NormKind::Byte,
+            doc_codec: Codec::Pfor256Delta,
+            freq_codec: Codec::Pfor256,
+        }
+    }
+}
+
+impl Schema {
+    /// Says what makes the schema impossible, if anything does.
+    pub fn validate(&self) -> Result<()> {
+        if self.fields.is_empty() || self.fields.len() > limits::FIELDS_MAX {
+            return Err(Error::Usage(format!("a schema has 1 to {} fields", limits::FIELDS_MAX)));
+        }
+        for (i, field) in self.fields.iter().enumerate() {
+            field.validate()?;
+            if self.fields[..i].iter().any(|other| other.name == field.name) {
+                return Err(Error::Usage(format!("field `{}` is named twice", field.name)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of the field called `name`.
+    pub fn field(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|field| field.name == name)
+    }
+
+    /// Appends the schema as the manifest keeps it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.stored));
+        push_varint(out, self.fields.len() as u64);
+        for field in &self.fields {
+            field.write(out);
+        }
+    }
+
+    /// Reads what [`Schema::write`] wrote.
+    pub fn read(view: &mut View<'_>) -> Result<Schema> {
+        let stored = read_flag(view)?;
+        let count = view.varint()?;
+        if count == 0 || count > limits::FIELDS_MAX as u64 {
+            return Err(view.corrupt("impossible number of fields"));
+        }
+        let fields = (0..count).map(|_| Field::read(view)).collect::<Result<Vec<_>>>()?;
+        let schema = Schema { fields, stored };
+        schema.validate().map_err(|error| view.corrupt(error.to_string()))?;
+        Ok(schema)
+    }
+}
+
+impl Field {
+    fn validate(&self) -> Result<()> {
+        let name_fits = !self.name.is_empty()
+            && self.name.len() <= limits::FIELD_NAME_BYTES_MAX
+            && self.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        if !name_fits {
+            return Err(Error::Usage(format!(
+                "field name `{}` is not 1 to {} of the characters a-z, A-Z, 0-9, _ and -",
+                self.name,
+                limits::FIELD_NAME_BYTES_MAX
+            )));
+        }
+        if self.freq_codec.is_delta() {
+            return Err(Error::Usage(format!(
+                "codec {} cannot hold frequencies: they are not sorted; take {}",
+                self.freq_codec.name(),
+                self.freq_codec.plain().name()
+            )));
+        }
+        let words = &self.analysis.stop_words;
+        if words.len() > limits::STOP_WORDS_MAX || words.iter().any(|w| w.len() > limits::TERM_BYTES_MAX) {
+            return Err(Error::Limit(format!(
+                "more than {} stop words, or one of over {} bytes",
+                limits::STOP_WORDS_MAX,
+                limits::TERM_BYTES_MAX
+            )));
+        }
+        if !words.is_sorted_by(|a, b| a < b) {
+            return Err(Error::Usage("stop words are not sorted and unique".to_string()));
+        }
+        Ok(())
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        push_bytes(out, self.name.as_bytes());
+        out.push(match self.source {
+            Source::Title => 0,
+            Source::Text => 1,
+            Source::TitleAndText => 2,
+        });
+        out.push(u8::from(self.positions));
+        out.push(match self.norms {
+            NormKind::Byte => 1,
+            NormKind::Exact => 4,
+        });
+        out.push(self.doc_codec.id());
+        out.push(self.freq_codec.id());
+        out.push(match self.analysis.tokenizer {
+            Tokenizer::Alphanumeric => 0,
+            Tokenizer::Whitespace => 1,
+        });
+        out.push(u8::from(self.analysis.fold_accents));
+        out.push(self.analysis.stemmer.map_or(0, Language::id));
+        push_varint(out, self.analysis.stop_words.len() as u64);
+        for word in &self.analysis.stop_words {
+            push_bytes(out, word.as_bytes());
+        }
+    }
+
+    fn read(view: &mut View<'_>) -> Result<Field> {
+        let name = view.string(limits::FIELD_NAME_BYTES_MAX)?.to_string();
+        let source = match view.u8()? {
+            0 => Source::Title,
+            1 => Source::Text,
+            2 => Source::TitleAndText,
+            _ => return Err(view.corrupt("unknown field source")),
+        };
+        let positions = read_flag(view)?;
+        let norms = match view.u8()? {
+            1 => NormKind::Byte,
+            4 => NormKind::Exact,
+            _ => return Err(view.corrupt("unknown kind of norms")),
+        };
+        let doc_codec = read_codec(view)?;
+        let freq_codec = read_codec(view)?;
+        let analysis = Analysis::read(view)?;
+        Ok(Field { name, source, analysis, positions, norms, doc_codec, freq_codec })
+    }
+}
+
+impl Analysis {
+    fn read(view: &mut View<'_>) -> Result<Analysis> {
+        let tokenizer = match view.u8()? {
+            0 => Tokenizer::Alphanumeric,
+            1 => Tokenizer::Whitespace,
+            _ => return Err(view.corrupt("unknown tokenizer")),
+        };
+        let fold_accents = read_flag(view)?;
+        let stemmer = match view.u8()? {
+            0 => None,
+            id => Some(Language::from_id(id).ok_or_else(|| view.corrupt("unknown stemmer"))?),
+        };
+        let count = view.varint()?;
+        if count > limits::STOP_WORDS_MAX as u64 {
+            return Err(view.corrupt("too many stop words"));
+        }
+        let stop_words = (0..count)
+            .map(|_| view.string(limits::TERM_BYTES_MAX).map(str::to_string))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Analysis { tokenizer, fold_accents, stop_words, stemmer })
+    }
+}
+
+fn read_flag(view: &mut View<'_>) -> Result<bool> {
+    match view.u8()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(view.corrupt("a flag is neither 0 nor 1")),
+    }
+}
+
+fn read_codec(view: &mut View<'_>) -> Result<Codec> {
+    Codec::from_id(view.u8()?).ok_or_else(|| view.corrupt("unknown codec"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemas_round_trip() {
+        let mut title = Field::new("title", Source::Title);
+        title.analysis = Analysis {
+            tokenizer: Tokenizer::Whitespace,
+            fold_accents: true,
+            stop_words: vec!["a".into(), "the".into()],
+            stemmer: Some(Language::Finnish),
+        };
+        title.norms = NormKind::Exact;
+        title.positions = true;
+        let schema = Schema { fields: vec![Field::new("text", Source::Text), title], stored: false };
+        let mut out = Vec::new();
+        schema.write(&mut out);
+        let mut view = View::new("m", 0, &out);
+        assert_eq!(Schema::read(&mut view).unwrap(), schema);
+        view.finish().unwrap();
+        for cut in 0..out.len() {
+            assert!(Schema::read(&mut View::new("m", 0, &out[..cut])).is_err());
+        }
+    }
+
+    #[test]
+    fn impossible_schemas_are_refused() {
+        let mut schema = Schema::default();
+        schema.fields[0].freq_codec = Codec::VByteDelta;
+        assert!(schema.validate().unwrap_err().to_string().contains("vbyte"));
+        schema = Schema::default();
+        schema.fields.push(schema.fields[0].clone());
+        assert!(schema.validate().unwrap_err().to_string().contains("twice"));
+        schema.fields[1].name = "no blanks".into();
+        assert!(schema.validate().is_err());
+    }
+}

@@ -1,0 +1,205 @@
+//! What writers and readers of a segment share: kinds and names of files, and what the manifest says of them.
+
+use crate::bytes::{View, push_varint};
+use crate::error::{Error, Result};
+use crate::limits;
+use tierdex_io::{Identity, Seal};
+
+/// Kinds of files, with their numbers in the envelope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileKind {
+    /// The commit: which segments there are.
+    Manifest = 1,
+    /// Term dictionary of a field.
+    Terms = 2,
+    /// Skip data, impacts and short lists of a field.
+    Skips = 3,
+    /// Blocks of document ids of a field.
+    Docs = 4,
+    /// Blocks of frequencies of a field.
+    Freqs = 5,
+    /// Blocks of positions of a field.
+    Positions = 6,
+    /// Document lengths of a field.
+    Norms = 7,
+    /// External ids.
+    Ids = 8,
+    /// Titles and texts.
+    Stored = 9,
+}
+
+impl FileKind {
+    /// Kinds that stand once a field, in the order of the manifest.
+    pub const OF_FIELD: [FileKind; 6] = [
+        FileKind::Terms,
+        FileKind::Skips,
+        FileKind::Docs,
+        FileKind::Freqs,
+        FileKind::Positions,
+        FileKind::Norms,
+    ];
+
+    /// Name as it stands in file names.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileKind::Manifest => "manifest",
+            FileKind::Terms => "terms",
+            FileKind::Skips => "skips",
+            FileKind::Docs => "docs",
+            FileKind::Freqs => "freqs",
+            FileKind::Positions => "positions",
+            FileKind::Norms => "norms",
+            FileKind::Ids => "ids",
+            FileKind::Stored => "stored",
+        }
+    }
+
+    /// Whether there is one for each field.
+    pub fn of_field(self) -> bool {
+        FileKind::OF_FIELD.contains(&self)
+    }
+}
+
+/// Name of a segment's file: `SEGMENT.FIELD.KIND`, or `SEGMENT.KIND` for what all fields share.
+pub fn file_name(segment: u64, field: usize, kind: FileKind) -> String {
+    if kind.of_field() {
+        format!("{segment:016x}.{field}.{}", kind.name())
+    } else {
+        format!("{segment:016x}.{}", kind.name())
+    }
+}
+
+/// Identity of a segment's file in its envelope.
+pub fn identity(segment: u64, field: usize, kind: FileKind) -> Identity {
+    Identity { kind: kind as u8, field: if kind.of_field() { field as u8 } else { 0 }, segment }
+}
+
+/// A file of a segment as the manifest knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileMeta {
+    /// What it holds.
+    pub kind: FileKind,
+    /// Number of the field, 0 for what all fields share.
+    pub field: usize,
+    /// Length and checksum.
+    pub seal: Seal,
+}
+
+/// Statistics of one field of a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FieldStats {
+    /// Distinct terms.
+    pub terms: u64,
+    /// Postings: pairs of term and document.
+    pub postings: u64,
+    /// Indexed tokens: the sum of all documents' lengths.
+    pub tokens: u64,
+}
+
+/// A segment as the manifest knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentMeta {
+    /// Number of the segment, unique in its index for ever.
+    pub id: u64,
+    /// Documents.
+    pub documents: u32,
+    /// Statistics of each field of the schema.
+    pub fields: Vec<FieldStats>,
+    /// All files, by field and kind.
+    pub files: Vec<FileMeta>,
+}
+
+impl SegmentMeta {
+    /// The file of `kind`, if the segment has one.
+    pub fn file(&self, field: usize, kind: FileKind) -> Option<FileMeta> {
+        self.files.iter().copied().find(|file| file.kind == kind && (!kind.of_field() || file.field == field))
+    }
+
+    /// Names of all files.
+    pub fn file_names(&self) -> impl Iterator<Item = String> + '_ {
+        self.files.iter().map(|file| file_name(self.id, file.field, file.kind))
+    }
+
+    /// Appends the segment as the manifest keeps it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        push_varint(out, self.id);
+        push_varint(out, u64::from(self.documents));
+        for field in &self.fields {
+            for number in [field.terms, field.postings, field.tokens] {
+                push_varint(out, number);
+            }
+        }
+        push_varint(out, self.files.len() as u64);
+        for file in &self.files {
+            out.push(file.kind as u8);
+            out.push(file.field as u8);
+            push_varint(out, file.seal.len);
+            out.extend_from_slice(&file.seal.crc.to_le_bytes());
+        }
+    }
+
+    /// Reads what [`SegmentMeta::write`] wrote, for a schema of `fields` fields.
+    pub fn read(view: &mut View<'_>, fields: usize) -> Result<SegmentMeta> {
+        let id = view.varint()?;
+        let documents = view.varint32()?;
+        let fields = (0..fields).map(|_| read_stats(view)).collect::<Result<Vec<_>>>()?;
+        let count = view.varint()?;
+        let most = FileKind::OF_FIELD.len() * fields.len() + 2;
+        if count > most as u64 {
+            return Err(view.corrupt("too many files in a segment"));
+        }
+        let files = (0..count).map(|_| read_file(view, fields.len())).collect::<Result<Vec<_>>>()?;
+        Ok(SegmentMeta { id, documents, fields, files })
+    }
+}
+
+fn read_stats(view: &mut View<'_>) -> Result<FieldStats> {
+    Ok(FieldStats { terms: view.varint()?, postings: view.varint()?, tokens: view.varint()? })
+}
+
+fn read_file(view: &mut View<'_>, fields: usize) -> Result<FileMeta> {
+    let number = view.u8()?;
+    let kinds = FileKind::OF_FIELD.iter().chain(&[FileKind::Ids, FileKind::Stored]);
+    let kind = kinds.copied().find(|&kind| kind as u8 == number);
+    let kind = kind.ok_or_else(|| view.corrupt("unknown kind of file"))?;
+    let field = usize::from(view.u8()?);
+    if field >= fields {
+        return Err(view.corrupt("file of a field that the schema does not have"));
+    }
+    let seal = Seal { len: view.varint()?, crc: view.u32()? };
+    Ok(FileMeta { kind, field, seal })
+}
+
+/// Bytes of a page's head: number of terms u16, number of restarts u16, start in `skips` u64.
+pub(super) const PAGE_HEAD: usize = 12;
+
+/// Bytes of a restart: place in the page u16, distance in `skips` from the page's start u32.
+pub(super) const RESTART: usize = 6;
+
+/// Blocks of a list of `documents` postings.
+pub fn blocks(documents: u32) -> usize {
+    (documents as usize).div_ceil(limits::BLOCK)
+}
+
+/// Whether a list stands whole in its skip record: it is shorter than one block.
+pub fn is_inline(documents: u32) -> bool {
+    (documents as usize) < limits::BLOCK
+}
+
+/// Largest share of `k1 + 1` that a posting of a block earns with the default parameters, in units of 1/65535,
+/// rounded up. `share` is between 0 and 1.
+pub fn bound_units(share: f64) -> u16 {
+    (share * 65535.0).ceil().clamp(0.0, 65535.0) as u16
+}
+
+/// Appends the tail of a file whose readers start at its end: numbers of eight bytes each.
+pub fn push_tail(out: &mut Vec<u8>, numbers: &[u64]) {
+    for number in numbers {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
+/// A limit was reached while a segment was written.
+pub(crate) fn too_many_documents() -> Error {
+    Error::Limit(format!("an index holds at most {} documents", limits::DOCUMENTS_MAX))
+}

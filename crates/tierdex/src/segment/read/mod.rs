@@ -1,0 +1,205 @@
+//! Reading the files of a segment. Writers of each stand under the same name in `write/`.
+//!
+//! Every range is verified when it enters memory ([`tierdex_io::SealedFile`]), and every number in it is checked
+//! before it is used, so that even a file that was forged with right checksums leads to an error.
+
+mod ids;
+mod lists;
+mod norms;
+mod stored;
+mod terms;
+
+pub use ids::IdsReader;
+pub use lists::{BlockList, InlineList, Part, Record};
+pub use norms::Norms;
+pub use stored::{Stored, StoredReader};
+pub use terms::{TermInfo, TermStream, TermsReader};
+
+use super::layout::{FileKind, SegmentMeta, file_name, identity};
+use crate::error::{Error, Result};
+use crate::schema::{Field, Schema};
+use std::sync::OnceLock;
+use tierdex_io::{Disk, SealedFile};
+
+/// An open segment. Many threads may read it at once.
+pub struct Segment {
+    meta: SegmentMeta,
+    fields: Vec<FieldReader>,
+    ids: IdsReader,
+    stored: Option<StoredReader>,
+}
+
+/// The files of one field of an open segment.
+pub struct FieldReader {
+    field: Field,
+    number: usize,
+    documents: u32,
+    terms: TermsReader,
+    skips: SealedFile,
+    docs: SealedFile,
+    freqs: SealedFile,
+    positions: Option<SealedFile>,
+    norms_file: SealedFile,
+    norms: OnceLock<Norms>,
+}
+
+impl Segment {
+    /// Opens all files that `meta` names and checks their seals.
+    pub fn open(disk: &dyn Disk, schema: &Schema, meta: SegmentMeta) -> Result<Segment> {
+        let fields = schema.fields.iter().enumerate();
+        let fields = fields.map(|(number, field)| FieldReader::open(disk, &meta, number, field));
+        let fields = fields.collect::<Result<Vec<_>>>()?;
+        let ids = IdsReader::open(open(disk, &meta, 0, FileKind::Ids)?, meta.documents)?;
+        let stored = schema.stored.then(|| {
+            StoredReader::open(open(disk, &meta, 0, FileKind::Stored)?, meta.documents)
+        });
+        Ok(Segment { fields, ids, stored: stored.transpose()?, meta })
+    }
+
+    /// What the manifest says of the segment.
+    pub fn meta(&self) -> &SegmentMeta {
+        &self.meta
+    }
+
+    /// Documents in the segment.
+    pub fn documents(&self) -> u32 {
+        self.meta.documents
+    }
+
+    /// The field of that number in the schema.
+    pub fn field(&self, number: usize) -> &FieldReader {
+        &self.fields[number]
+    }
+
+    /// All fields in the order of the schema.
+    pub fn fields(&self) -> &[FieldReader] {
+        &self.fields
+    }
+
+    /// External ids.
+    pub fn ids(&self) -> &IdsReader {
+        &self.ids
+    }
+
+    /// Titles and texts, when the index keeps them.
+    pub fn stored(&self) -> Option<&StoredReader> {
+        self.stored.as_ref()
+    }
+
+    /// Bytes read from the segment's files so far, as whole pages.
+    pub fn bytes_read(&self) -> u64 {
+        self.files().map(SealedFile::bytes_read).sum()
+    }
+
+    /// All open files.
+    pub fn files(&self) -> impl Iterator<Item = &SealedFile> {
+        let fields = self.fields.iter().flat_map(FieldReader::files);
+        fields.chain([self.ids.file()]).chain(self.stored.as_ref().map(StoredReader::file))
+    }
+}
+
+impl FieldReader {
+    fn open(disk: &dyn Disk, meta: &SegmentMeta, number: usize, field: &Field) -> Result<FieldReader> {
+        let file = |kind| open(disk, meta, number, kind);
+        Ok(FieldReader {
+            field: field.clone(),
+            number,
+            documents: meta.documents,
+            terms: TermsReader::open(file(FileKind::Terms)?, meta.documents, meta.fields[number].terms)?,
+            skips: file(FileKind::Skips)?,
+            docs: file(FileKind::Docs)?,
+            freqs: file(FileKind::Freqs)?,
+            positions: field.positions.then(|| file(FileKind::Positions)).transpose()?,
+            norms_file: file(FileKind::Norms)?,
+            norms: OnceLock::new(),
+        })
+    }
+
+    /// The field as the schema has it.
+    pub fn field(&self) -> &Field {
+        &self.field
+    }
+
+    /// Number of the field in the schema.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Documents in the segment.
+    pub fn documents(&self) -> u32 {
+        self.documents
+    }
+
+    /// The term dictionary.
+    pub fn terms(&self) -> &TermsReader {
+        &self.terms
+    }
+
+    /// The skip record of a term.
+    pub fn record(&self, term: &TermInfo) -> Result<Record> {
+        let len = term.skips.end - term.skips.start;
+        let bytes = self.skips.read(term.skips.start, usize::try_from(len).unwrap_or(usize::MAX))?;
+        Record::parse(self.skips.name(), term, bytes, self.positions.is_some())
+    }
+
+    /// Blocks of documents.
+    pub fn docs(&self) -> &SealedFile {
+        &self.docs
+    }
+
+    /// Blocks of frequencies.
+    pub fn freqs(&self) -> &SealedFile {
+        &self.freqs
+    }
+
+    /// Skip records.
+    pub fn skips(&self) -> &SealedFile {
+        &self.skips
+    }
+
+    /// Name of the file of lengths, for messages.
+    pub fn norms_name(&self) -> &str {
+        self.norms_file.name()
+    }
+
+    /// Blocks of positions, when the field keeps them.
+    pub fn positions(&self) -> Option<&SealedFile> {
+        self.positions.as_ref()
+    }
+
+    /// Document lengths, read on first use.
+    pub fn norms(&self) -> Result<&Norms> {
+        if let Some(norms) = self.norms.get() {
+            return Ok(norms);
+        }
+        let norms = Norms::read(&self.norms_file, self.field.norms, self.documents)?;
+        Ok(self.norms.get_or_init(|| norms))
+    }
+
+    fn files(&self) -> impl Iterator<Item = &SealedFile> {
+        [self.terms.file(), &self.skips, &self.docs, &self.freqs, &self.norms_file]
+            .into_iter()
+            .chain(self.positions.as_ref())
+    }
+}
+
+fn open(disk: &dyn Disk, meta: &SegmentMeta, field: usize, kind: FileKind) -> Result<SealedFile> {
+    let name = file_name(meta.id, field, kind);
+    let file = meta
+        .file(field, kind)
+        .ok_or_else(|| Error::corrupt(&name, 0, "the manifest does not name this file of the segment"))?;
+    Ok(SealedFile::open(disk, &name, identity(meta.id, field, kind), file.seal)?)
+}
+
+/// Reads the last `N` numbers of eight bytes of a file.
+fn read_tail<const N: usize>(file: &SealedFile) -> Result<[u64; N]> {
+    let end = file.payload().end;
+    let at = end.checked_sub(8 * N as u64).filter(|&at| at >= file.payload().start);
+    let at = at.ok_or_else(|| Error::corrupt(file.name(), end, "too short for its tail"))?;
+    let bytes = file.read(at, 8 * N)?;
+    let mut numbers = [0; N];
+    for (number, bytes) in numbers.iter_mut().zip(bytes.chunks_exact(8)) {
+        *number = u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes"));
+    }
+    Ok(numbers)
+}

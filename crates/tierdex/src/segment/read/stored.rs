@@ -1,0 +1,147 @@
+//! Titles and texts.
+
+use super::read_tail;
+use crate::bytes::View;
+use crate::error::{Error, Result};
+use crate::limits::{DOCUMENT_BYTES_MAX, STORED_BLOCK_BYTES_MAX};
+use tierdex_io::SealedFile;
+
+/// Bytes of an entry of the block index: place u64, first document u32, unpacked bytes u32.
+const ENTRY: u64 = 16;
+
+/// Finds title and text of a document. The block index is searched in the file; nothing is resident.
+pub struct StoredReader {
+    file: SealedFile,
+    documents: u32,
+    blocks: u64,
+    index_at: u64,
+}
+
+/// What is kept of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Its title, possibly empty.
+    pub title: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A packed block as it stands in the file.
+pub struct PackedBlock {
+    /// First document of the block.
+    pub first: u32,
+    /// Documents in the block.
+    pub documents: u32,
+    /// Unpacked bytes.
+    pub raw_len: u32,
+    /// Packed bytes.
+    pub packed: Vec<u8>,
+    at: u64,
+}
+
+impl PackedBlock {
+    /// Offset in the file.
+    pub fn offset(&self) -> u64 {
+        self.at
+    }
+}
+
+struct Entry {
+    at: u64,
+    first: u32,
+    raw_len: u32,
+}
+
+impl StoredReader {
+    pub(super) fn open(file: SealedFile, documents: u32) -> Result<StoredReader> {
+        let [blocks, index_at] = read_tail::<2>(&file)?;
+        let payload = file.payload();
+        let end = blocks.checked_mul(ENTRY).and_then(|len| index_at.checked_add(len)?.checked_add(16));
+        let fits = index_at >= payload.start && end == Some(payload.end);
+        if !fits || (blocks == 0) != (documents == 0) || blocks > u64::from(documents) {
+            return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
+        }
+        Ok(StoredReader { file, documents, blocks, index_at })
+    }
+
+    /// Title and text of a document.
+    pub fn get(&self, document: u32) -> Result<Stored> {
+        let (mut low, mut high) = (0, self.blocks);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if self.entry(middle)?.first <= document { low = middle } else { high = middle }
+        }
+        let block = self.block(low)?;
+        let mut found = None;
+        let wanted = document.wrapping_sub(block.first);
+        self.unpack(&block, |place, title, text| {
+            if place == wanted {
+                found = Some(Stored { title: title.to_string(), text: text.to_string() });
+            }
+        })?;
+        found.ok_or_else(|| Error::corrupt(self.file.name(), block.at, "document is not in its block"))
+    }
+
+    /// Number of blocks.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// A block, still packed.
+    pub fn block(&self, number: u64) -> Result<PackedBlock> {
+        let Entry { at, first, raw_len } = self.entry(number)?;
+        let (end, next) = if number + 1 == self.blocks {
+            (self.index_at, self.documents)
+        } else {
+            let next = self.entry(number + 1)?;
+            (next.at, next.first)
+        };
+        let sane = at >= self.file.payload().start && end <= self.index_at;
+        let len = end.checked_sub(at).filter(|_| sane);
+        let documents = next.checked_sub(first).filter(|&documents| documents > 0);
+        let (Some(len), Some(documents)) = (len, documents) else {
+            return Err(self.corrupt(number, "blocks do not follow one another"));
+        };
+        let packed = self.file.read(at, usize::try_from(len).unwrap_or(usize::MAX))?;
+        Ok(PackedBlock { first, documents, raw_len, packed, at })
+    }
+
+    /// Calls `body` with place in the block, title and text of each of its documents.
+    pub fn unpack(&self, block: &PackedBlock, mut body: impl FnMut(u32, &str, &str)) -> Result<()> {
+        if block.raw_len as usize > STORED_BLOCK_BYTES_MAX {
+            return Err(Error::corrupt(self.file.name(), block.at, "block claims to be impossibly large"));
+        }
+        let raw = zstd::bulk::decompress(&block.packed, block.raw_len as usize)
+            .map_err(|error| Error::corrupt(self.file.name(), block.at, format!("cannot unpack: {error}")))?;
+        if raw.len() != block.raw_len as usize {
+            return Err(Error::corrupt(self.file.name(), block.at, "unpacks to another length"));
+        }
+        let mut view = View::new(self.file.name(), block.at, &raw);
+        for place in 0..block.documents {
+            let title = view.string(DOCUMENT_BYTES_MAX)?;
+            let text = view.string(DOCUMENT_BYTES_MAX)?;
+            body(place, title, text);
+        }
+        view.finish()
+    }
+
+    /// Name of the file, for messages.
+    pub fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    pub(super) fn file(&self) -> &SealedFile {
+        &self.file
+    }
+
+    fn entry(&self, number: u64) -> Result<Entry> {
+        let at = self.index_at + number * ENTRY;
+        let bytes = self.file.read(at, ENTRY as usize)?;
+        let mut view = View::new(self.file.name(), at, &bytes);
+        Ok(Entry { at: view.u64()?, first: view.u32()?, raw_len: view.u32()? })
+    }
+
+    fn corrupt(&self, number: u64, what: &str) -> Error {
+        Error::corrupt(self.file.name(), self.index_at + number * ENTRY, what)
+    }
+}

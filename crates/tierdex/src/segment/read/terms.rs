@@ -1,0 +1,275 @@
+//! The term dictionary.
+
+use super::super::layout::{PAGE_HEAD, RESTART};
+use super::read_tail;
+use crate::bytes::{View, u16_at};
+use crate::error::{Error, Result};
+use crate::limits::{TERM_BYTES_MAX, TERM_PAGE};
+use fst::{IntoStreamer, Map, Streamer};
+use std::cmp::Ordering;
+use std::ops::Range;
+use tierdex_io::{PAGE, SealedFile};
+
+/// Finds terms. The FST over the pages is resident; a look-up reads one page.
+pub struct TermsReader {
+    file: SealedFile,
+    documents: u32,
+    pages: u64,
+    terms: u64,
+    index: Map<Vec<u8>>,
+}
+
+/// What the dictionary says of a term.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TermInfo {
+    /// Documents that hold it, at least 1.
+    pub documents: u32,
+    /// Its occurrences in all of them.
+    pub occurrences: u64,
+    /// Bytes of its record in `skips`.
+    pub skips: Range<u64>,
+}
+
+impl TermsReader {
+    pub(super) fn open(file: SealedFile, documents: u32, expected: u64) -> Result<TermsReader> {
+        let [pages, terms, index_at, index_len] = read_tail::<4>(&file)?;
+        let payload = file.payload();
+        let pages_end = pages.checked_mul(PAGE).and_then(|len| len.checked_add(PAGE));
+        let end = index_at.checked_add(index_len).and_then(|end| end.checked_add(32));
+        if pages_end != Some(index_at) || end != Some(payload.end) || terms != expected {
+            return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
+        }
+        let bytes = file.read(index_at, usize::try_from(index_len).unwrap_or(usize::MAX))?;
+        let damaged = |error: fst::Error| Error::corrupt(file.name(), index_at, format!("term index: {error}"));
+        let index = Map::new(bytes).map_err(damaged)?;
+        index.as_fst().verify().map_err(damaged)?;
+        if index.len() as u64 != pages {
+            return Err(Error::corrupt(file.name(), index_at, "the term index has not one entry a page"));
+        }
+        Ok(TermsReader { file, documents, pages, terms, index })
+    }
+
+    /// Number of terms.
+    pub fn len(&self) -> u64 {
+        self.terms
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.terms == 0
+    }
+
+    /// Bytes that stay in memory.
+    pub fn memory(&self) -> usize {
+        self.index.as_fst().size()
+    }
+
+    /// Number of pages.
+    pub fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    /// Finds a term.
+    pub fn get(&self, term: &[u8]) -> Result<Option<TermInfo>> {
+        let Some(page) = self.page_of(term) else { return Ok(None) };
+        let mut buffer = Vec::new();
+        self.read_page(page, &mut buffer)?;
+        let page = Page::parse(&self.file, page, &buffer, self.documents)?;
+        page.find(term)
+    }
+
+    /// All terms in order.
+    pub fn stream(&self) -> TermStream<'_> {
+        TermStream { reader: self, page: 0, cursor: None, term: Vec::new(), buffer: Vec::new() }
+    }
+
+    /// The page in which `term` stands if it stands anywhere.
+    pub fn page_of(&self, term: &[u8]) -> Option<u64> {
+        let mut stream = self.index.range().ge(term).into_stream();
+        stream.next().map(|(_, page)| page)
+    }
+
+    /// Name of the file, for messages.
+    pub fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    /// Offset of a page in the file.
+    pub fn page_offset(&self, page: u64) -> u64 {
+        PAGE + page * PAGE
+    }
+
+    pub(super) fn file(&self) -> &SealedFile {
+        &self.file
+    }
+
+    fn read_page(&self, page: u64, buffer: &mut Vec<u8>) -> Result<()> {
+        if page >= self.pages {
+            return Err(Error::corrupt(self.file.name(), 0, "the term index names a page that is not there"));
+        }
+        Ok(self.file.read_into(PAGE + page * PAGE, TERM_PAGE, buffer)?)
+    }
+}
+
+/// Moves over all terms in order.
+pub struct TermStream<'a> {
+    reader: &'a TermsReader,
+    page: u64,
+    cursor: Option<Entries>,
+    term: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+impl TermStream<'_> {
+    /// The next term; `None` behind the last. What was returned before is gone.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<(&[u8], TermInfo)>> {
+        loop {
+            if let Some(entries) = &mut self.cursor {
+                let page = Page::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
+                if let Some(info) = page.next(entries, &mut self.term)? {
+                    return Ok(Some((&self.term, info)));
+                }
+                page.check_end(entries)?;
+                self.page += 1;
+            }
+            if self.page == self.reader.pages {
+                return Ok(None);
+            }
+            self.reader.read_page(self.page, &mut self.buffer)?;
+            let page = Page::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
+            self.cursor = Some(page.entries(0)?);
+        }
+    }
+
+    /// The page that the last returned term stands in.
+    pub fn page(&self) -> u64 {
+        self.page
+    }
+}
+
+/// One page, checked as it is read.
+struct Page<'a> {
+    file: &'a SealedFile,
+    at: u64,
+    bytes: &'a [u8],
+    terms: usize,
+    restarts: usize,
+    skips: u64,
+    documents: u32,
+}
+
+/// A place between two entries of a page.
+struct Entries {
+    at: usize,
+    number: usize,
+    skips: u64,
+}
+
+impl<'a> Page<'a> {
+    fn parse(file: &'a SealedFile, page: u64, bytes: &'a [u8], documents: u32) -> Result<Page<'a>> {
+        let at = PAGE + page * PAGE;
+        let mut view = View::new(file.name(), at, bytes);
+        let (terms, restarts) = (usize::from(view.u16()?), usize::from(view.u16()?));
+        let skips = view.u64()?;
+        if terms == 0 || restarts != terms.div_ceil(crate::limits::TERM_RESTART) {
+            return Err(view.corrupt("impossible number of terms or restarts"));
+        }
+        if PAGE_HEAD + restarts * RESTART > bytes.len() {
+            return Err(view.corrupt("restarts do not fit the page"));
+        }
+        Ok(Page { file, at, bytes, terms, restarts, skips, documents })
+    }
+
+    fn find(&self, term: &[u8]) -> Result<Option<TermInfo>> {
+        let (mut low, mut high) = (0, self.restarts);
+        let mut found = Vec::new();
+        while high - low > 1 {
+            let middle = (low + high) / 2;
+            if self.first_term(middle)? <= term { low = middle } else { high = middle }
+        }
+        let mut entries = self.entries(low)?;
+        while let Some(info) = self.next(&mut entries, &mut found)? {
+            match found.as_slice().cmp(term) {
+                Ordering::Less => {}
+                Ordering::Equal => return Ok(Some(info)),
+                Ordering::Greater => break,
+            }
+        }
+        Ok(None)
+    }
+
+    fn entries(&self, restart: usize) -> Result<Entries> {
+        let place = &self.bytes[self.bytes.len() - (self.restarts - restart) * RESTART..];
+        let at = usize::from(u16_at(place, 0).expect("a restart has six bytes"));
+        let mut view = View::new(self.file.name(), self.at, &place[2..RESTART]);
+        let skips = self.skips.checked_add(u64::from(view.u32()?));
+        let skips = skips.ok_or_else(|| self.corrupt(at, "place in skips overflows"))?;
+        if at < PAGE_HEAD || at > self.entries_end() {
+            return Err(self.corrupt(at, "restart lies outside the page"));
+        }
+        Ok(Entries { at, number: restart * crate::limits::TERM_RESTART, skips })
+    }
+
+    fn first_term(&self, restart: usize) -> Result<&'a [u8]> {
+        let at = self.entries(restart)?.at;
+        let mut view = self.view(at)?;
+        if view.u8()? != 0 {
+            return Err(self.corrupt(at, "a restart shares a prefix"));
+        }
+        let len = usize::from(view.u8()?);
+        view.bytes(len)
+    }
+
+    /// Reads the entry at the place and moves on; `term` holds the entry before, and then this one.
+    fn next(&self, entries: &mut Entries, term: &mut Vec<u8>) -> Result<Option<TermInfo>> {
+        if entries.number == self.terms {
+            return Ok(None);
+        }
+        let mut view = self.view(entries.at)?;
+        let (shared, own) = (usize::from(view.u8()?), usize::from(view.u8()?));
+        let restart = entries.number.is_multiple_of(crate::limits::TERM_RESTART);
+        if shared > term.len() || (restart && shared > 0) || shared + own > TERM_BYTES_MAX || shared + own == 0 {
+            return Err(self.corrupt(entries.at, "impossible lengths of a term"));
+        }
+        let suffix = view.bytes(own)?;
+        let documents = view.varint32()?;
+        let more = view.varint()?;
+        let skips_len = view.varint()?;
+        let occurrences = u64::from(documents).checked_add(more);
+        let end = entries.skips.checked_add(skips_len);
+        let (Some(occurrences), Some(end)) = (occurrences, end) else {
+            return Err(self.corrupt(entries.at, "numbers of a term overflow"));
+        };
+        if documents == 0 || documents > self.documents || skips_len == 0 {
+            return Err(self.corrupt(entries.at, "impossible numbers of a term"));
+        }
+        term.truncate(shared);
+        term.extend_from_slice(suffix);
+        let skips = entries.skips..end;
+        *entries = Entries { at: (view.offset() - self.at) as usize, number: entries.number + 1, skips: end };
+        Ok(Some(TermInfo { documents, occurrences, skips }))
+    }
+
+    /// Checks that nothing but zeros stands between the last entry and the restarts.
+    fn check_end(&self, entries: &Entries) -> Result<()> {
+        match self.bytes[entries.at..self.entries_end()].iter().position(|&byte| byte != 0) {
+            Some(place) => Err(self.corrupt(entries.at + place, "padding is not zero")),
+            None => Ok(()),
+        }
+    }
+
+    fn view(&self, at: usize) -> Result<View<'a>> {
+        let bytes = self.bytes.get(at..self.entries_end());
+        let bytes = bytes.ok_or_else(|| self.corrupt(at, "entry lies outside the page"))?;
+        Ok(View::new(self.file.name(), self.at + at as u64, bytes))
+    }
+
+    fn entries_end(&self) -> usize {
+        self.bytes.len() - self.restarts * RESTART
+    }
+
+    fn corrupt(&self, at: usize, what: &str) -> Error {
+        Error::corrupt(self.file.name(), self.at + at as u64, what)
+    }
+}

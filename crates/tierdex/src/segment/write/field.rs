@@ -1,0 +1,104 @@
+//! The files of one field: terms in order with their postings become `terms`, `skips`, `docs`, `freqs`,
+//! `positions`; the lengths become `norms`.
+
+use super::super::layout::{FieldStats, FileKind, FileMeta};
+use super::lists::ListsWriter;
+use super::terms::TermsWriter;
+use super::{create, seal};
+use crate::error::Result;
+use crate::schema::{Field, NormKind};
+use crate::transform::impact::Impact;
+use crate::transform::norm;
+use tierdex_io::Disk;
+
+/// Default k1 of BM25, for which blocks carry a bound.
+pub const DEFAULT_K1: f64 = 1.2;
+
+/// Default b of BM25.
+pub const DEFAULT_B: f64 = 0.75;
+
+/// Where a caller puts the postings of a term: document (rising over all calls), frequency, positions.
+pub struct Postings<'w, 'a> {
+    lists: &'w mut ListsWriter<'a>,
+    documents: u32,
+    occurrences: u64,
+}
+
+impl Postings<'_, '_> {
+    /// Appends a posting.
+    #[inline]
+    pub fn add(&mut self, document: u32, frequency: u32, positions: &[u32]) -> Result<()> {
+        self.documents += 1;
+        self.occurrences += u64::from(frequency);
+        self.lists.posting(document, frequency, positions)
+    }
+}
+
+/// Writes the terms and postings of one field.
+pub struct FieldWriter<'a> {
+    number: usize,
+    terms: TermsWriter,
+    lists: ListsWriter<'a>,
+    stats: FieldStats,
+}
+
+/// Calls `body` with a writer for the field, then seals its files. `norms` holds the code of every document;
+/// `tokens` is the sum of their lengths.
+impl FieldWriter<'_> {
+    /// See above.
+    pub fn write(
+        disk: &dyn Disk,
+        segment: u64,
+        (number, field): (usize, &Field),
+        (norms, tokens): (&[u8], u64),
+        body: impl FnOnce(&mut FieldWriter<'_>) -> Result<()>,
+    ) -> Result<(FieldStats, Vec<FileMeta>)> {
+        let average = average_length(tokens, norms.len());
+        let share = |impact| default_share(field.norms, impact, average);
+        let lists = ListsWriter::new(disk, segment, number, field, norms, &share)?;
+        let terms = TermsWriter::new(create(disk, segment, number, FileKind::Terms)?, lists.skips_end())?;
+        let stats = FieldStats { tokens, ..FieldStats::default() };
+        let mut writer = FieldWriter { number, terms, lists, stats };
+        body(&mut writer)?;
+        writer.finish()
+    }
+
+    /// Appends a term, greater than all before it, with at least one posting.
+    pub fn term(&mut self, term: &[u8], body: impl FnOnce(&mut Postings<'_, '_>) -> Result<()>) -> Result<()> {
+        let mut postings = Postings { lists: &mut self.lists, documents: 0, occurrences: 0 };
+        body(&mut postings)?;
+        let (documents, occurrences) = (postings.documents, postings.occurrences);
+        self.lists.finish_list()?;
+        self.stats.postings += u64::from(documents);
+        self.terms.add(term, documents, occurrences, self.lists.skips_end())
+    }
+
+    fn finish(self) -> Result<(FieldStats, Vec<FileMeta>)> {
+        let (file, terms) = self.terms.finish()?;
+        let mut files = vec![seal(file, self.number, FileKind::Terms)?];
+        files.extend(self.lists.finish(self.number)?);
+        Ok((FieldStats { terms, ..self.stats }, files))
+    }
+}
+
+/// Writes the lengths of all documents, as the field keeps them: codes, or `u32` little-endian.
+pub fn write_norms(disk: &dyn Disk, segment: u64, number: usize, norms: &[u8]) -> Result<FileMeta> {
+    let mut file = create(disk, segment, number, FileKind::Norms)?;
+    file.write(norms)?;
+    seal(file, number, FileKind::Norms)
+}
+
+/// Average length of documents; 1 when all are empty, so that nothing divides by zero.
+pub(crate) fn average_length(tokens: u64, documents: usize) -> f64 {
+    if tokens == 0 { 1.0 } else { tokens as f64 / documents as f64 }
+}
+
+/// Share of `k1 + 1` that a posting earns with the default parameters.
+pub(crate) fn default_share(kind: NormKind, impact: Impact, average: f64) -> f64 {
+    let length = match kind {
+        NormKind::Byte => f64::from(norm::length(impact.norm)),
+        NormKind::Exact => f64::from(norm::floor(impact.norm)),
+    };
+    let frequency = f64::from(impact.frequency);
+    frequency / (frequency + DEFAULT_K1 * (1.0 - DEFAULT_B + DEFAULT_B * length / average))
+}

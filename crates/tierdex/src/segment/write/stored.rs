@@ -1,0 +1,96 @@
+//! Titles and texts: blocks of at least 16 KiB, each packed by zstd; then an index of the blocks.
+
+use super::super::layout::{FileKind, FileMeta, push_tail};
+use super::{create, seal};
+use crate::bytes::push_bytes;
+use crate::error::{Error, Result};
+use crate::limits::STORED_BLOCK_BYTES;
+use tierdex_io::{Disk, SealedWriter};
+use zstd::bulk::Compressor;
+
+/// Level of zstd: the fastest ordinary one.
+const LEVEL: i32 = 1;
+
+/// Packed blocks of adjacent documents, made by a worker.
+#[derive(Default)]
+pub struct StoredBlocks {
+    blocks: Vec<(u32, u32, Vec<u8>)>,
+    raw: Vec<u8>,
+    documents: u32,
+    compressor: Option<Compressor<'static>>,
+}
+
+impl StoredBlocks {
+    /// Appends the next document.
+    pub fn add(&mut self, title: &str, text: &str) -> Result<()> {
+        push_bytes(&mut self.raw, title.as_bytes());
+        push_bytes(&mut self.raw, text.as_bytes());
+        self.documents += 1;
+        if self.raw.len() >= STORED_BLOCK_BYTES { self.close() } else { Ok(()) }
+    }
+
+    /// Closes the last block.
+    pub fn close(&mut self) -> Result<()> {
+        if self.documents == 0 {
+            return Ok(());
+        }
+        let compressor = match &mut self.compressor {
+            Some(compressor) => compressor,
+            none => none.insert(Compressor::new(LEVEL).map_err(|e| pack_error(&e))?),
+        };
+        let packed = compressor.compress(&self.raw).map_err(|e| pack_error(&e))?;
+        self.blocks.push((self.documents, self.raw.len() as u32, packed));
+        self.raw.clear();
+        self.documents = 0;
+        Ok(())
+    }
+}
+
+/// Writes packed blocks in document order.
+pub struct StoredWriter {
+    file: SealedWriter,
+    index: Vec<u8>,
+    blocks: u64,
+    documents: u32,
+}
+
+impl StoredWriter {
+    /// Creates the file.
+    pub fn create(disk: &dyn Disk, segment: u64) -> Result<StoredWriter> {
+        let file = create(disk, segment, 0, FileKind::Stored)?;
+        Ok(StoredWriter { file, index: Vec::new(), blocks: 0, documents: 0 })
+    }
+
+    /// Appends closed blocks.
+    pub fn add(&mut self, blocks: &StoredBlocks) -> Result<()> {
+        debug_assert!(blocks.raw.is_empty(), "the last block is closed");
+        for (documents, raw_len, packed) in &blocks.blocks {
+            self.block(*documents, *raw_len, packed)?;
+        }
+        Ok(())
+    }
+
+    /// Appends one packed block that holds `documents` documents and unpacks to `raw_len` bytes.
+    pub fn block(&mut self, documents: u32, raw_len: u32, packed: &[u8]) -> Result<()> {
+        push_tail(&mut self.index, &[self.file.position()]);
+        self.index.extend_from_slice(&self.documents.to_le_bytes());
+        self.index.extend_from_slice(&raw_len.to_le_bytes());
+        self.documents += documents;
+        self.blocks += 1;
+        Ok(self.file.write(packed)?)
+    }
+
+    /// Writes the index and seals the file.
+    pub fn finish(mut self) -> Result<FileMeta> {
+        let at = self.file.position();
+        self.file.write(&self.index)?;
+        let mut tail = Vec::new();
+        push_tail(&mut tail, &[self.blocks, at]);
+        self.file.write(&tail)?;
+        seal(self.file, 0, FileKind::Stored)
+    }
+}
+
+fn pack_error(error: &std::io::Error) -> Error {
+    Error::Limit(format!("cannot pack stored text: {error}"))
+}

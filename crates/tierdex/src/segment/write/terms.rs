@@ -1,0 +1,134 @@
+//! The term dictionary: pages of sorted terms, and an FST over the pages.
+//!
+//! Each page is one 4-KiB page of the file, so that a look-up reads, and verifies, one page. The FST maps a
+//! separator (at least the page's last term, less than the next page's first) to the page's number.
+
+use super::super::layout::{PAGE_HEAD, RESTART, push_tail};
+use crate::bytes::push_varint;
+use crate::error::{Error, Result};
+use crate::limits::{TERM_PAGE, TERM_RESTART};
+use fst::MapBuilder;
+use tierdex_io::SealedWriter;
+
+/// Writes terms in order.
+pub(super) struct TermsWriter {
+    file: SealedWriter,
+    fst: MapBuilder<Vec<u8>>,
+    entries: Vec<u8>,
+    restarts: Vec<u8>,
+    in_page: usize,
+    /// Offsets in `skips`: of the page's first record, and behind the last record.
+    page_skips: u64,
+    skips_end: u64,
+    last: Vec<u8>,
+    terms: u64,
+    pages: u64,
+}
+
+impl TermsWriter {
+    /// `skips_start` is the offset in `skips` of the first term's record.
+    pub(super) fn new(mut file: SealedWriter, skips_start: u64) -> Result<TermsWriter> {
+        file.pad_to_page()?;
+        Ok(TermsWriter {
+            file,
+            fst: MapBuilder::memory(),
+            entries: Vec::with_capacity(TERM_PAGE),
+            restarts: Vec::new(),
+            in_page: 0,
+            page_skips: skips_start,
+            skips_end: skips_start,
+            last: Vec::new(),
+            terms: 0,
+            pages: 0,
+        })
+    }
+
+    /// Appends a term: `documents` hold it `occurrences` times; its record ends at `skips_end`.
+    pub(super) fn add(&mut self, term: &[u8], documents: u32, occurrences: u64, skips_end: u64) -> Result<()> {
+        let distance = self.skips_end - self.page_skips;
+        let worst = term.len() + 2 + 30 + RESTART;
+        let full = PAGE_HEAD + self.entries.len() + self.restarts.len() + worst > TERM_PAGE;
+        if self.in_page > 0 && (full || distance > u64::from(u32::MAX)) {
+            self.close_page(Some(term))?;
+        }
+        let restart = self.in_page.is_multiple_of(TERM_RESTART);
+        let shared = if restart { 0 } else { common_prefix(&self.last, term) };
+        if restart {
+            self.restarts.extend_from_slice(&((PAGE_HEAD + self.entries.len()) as u16).to_le_bytes());
+            self.restarts.extend_from_slice(&((self.skips_end - self.page_skips) as u32).to_le_bytes());
+        }
+        self.entries.push(shared as u8);
+        self.entries.push((term.len() - shared) as u8);
+        self.entries.extend_from_slice(&term[shared..]);
+        push_varint(&mut self.entries, u64::from(documents));
+        push_varint(&mut self.entries, occurrences - u64::from(documents));
+        push_varint(&mut self.entries, skips_end - self.skips_end);
+        self.skips_end = skips_end;
+        self.last.clear();
+        self.last.extend_from_slice(term);
+        self.in_page += 1;
+        self.terms += 1;
+        Ok(())
+    }
+
+    /// Writes the FST and the tail. Returns the file and the number of terms.
+    pub(super) fn finish(mut self) -> Result<(SealedWriter, u64)> {
+        if self.in_page > 0 {
+            self.close_page(None)?;
+        }
+        let fst = self.fst.into_inner().map_err(|error| Error::Limit(format!("term index: {error}")))?;
+        let at = self.file.position();
+        self.file.write(&fst)?;
+        let mut tail = Vec::new();
+        push_tail(&mut tail, &[self.pages, self.terms, at, fst.len() as u64]);
+        self.file.write(&tail)?;
+        Ok((self.file, self.terms))
+    }
+
+    fn close_page(&mut self, next: Option<&[u8]>) -> Result<()> {
+        let mut page = Vec::with_capacity(TERM_PAGE);
+        page.extend_from_slice(&(self.in_page as u16).to_le_bytes());
+        page.extend_from_slice(&((self.restarts.len() / RESTART) as u16).to_le_bytes());
+        page.extend_from_slice(&self.page_skips.to_le_bytes());
+        page.extend_from_slice(&self.entries);
+        page.resize(TERM_PAGE - self.restarts.len(), 0);
+        page.extend_from_slice(&self.restarts);
+        self.file.write(&page)?;
+        let separator = next.map_or(self.last.as_slice(), |next| separator(&self.last, next));
+        self.fst
+            .insert(separator, self.pages)
+            .map_err(|error| Error::Limit(format!("term index: {error}")))?;
+        self.pages += 1;
+        self.in_page = 0;
+        self.entries.clear();
+        self.restarts.clear();
+        self.page_skips = self.skips_end;
+        Ok(())
+    }
+}
+
+fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// The shortest string that is at least `last` and less than `next`: `last` itself, or a prefix of `next` that
+/// is greater than `last`.
+fn separator<'a>(last: &'a [u8], next: &'a [u8]) -> &'a [u8] {
+    let shared = common_prefix(last, next);
+    let candidate = &next[..(shared + 1).min(next.len())];
+    if candidate.len() < next.len() && candidate.len() < last.len() { candidate } else { last }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::separator;
+
+    #[test]
+    fn separators_lie_between() {
+        for (last, next) in [("abc", "abd"), ("a", "ab"), ("abcdef", "abx123"), ("car", "cart"), ("a", "b"), ("ab", "b")] {
+            let found = separator(last.as_bytes(), next.as_bytes());
+            assert!(found >= last.as_bytes() && found < next.as_bytes(), "{last} {next}");
+        }
+        assert_eq!(separator(b"abcdef", b"abx123"), b"abx");
+    }
+}

@@ -1,0 +1,143 @@
+//! You have text and an [`Analysis`]; this room gives tokens: terms with their positions and places in the text.
+//!
+//! The same chain runs over documents, queries and snippets: tokens, lower case, accents, stop words, stems.
+//! Dropped tokens (stop words, tokens of over 255 bytes) keep their position, so that phrases keep their gaps.
+
+mod fold;
+mod snippet;
+mod stop;
+mod tokenize;
+
+use crate::limits::TERM_BYTES_MAX;
+use crate::schema::{Analysis, Language, Tokenizer};
+use rust_stemmers::{Algorithm, Stemmer};
+use std::collections::HashSet;
+
+pub use snippet::{Snippet, snippet};
+pub use stop::ENGLISH_STOP_WORDS;
+
+/// One token that analysis kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token<'a> {
+    /// The term as it stands in the index, 1 to 255 bytes.
+    pub term: &'a str,
+    /// Number of the token in the text, counting dropped ones.
+    pub position: u32,
+    /// First byte of the token in the text.
+    pub start: usize,
+    /// First byte behind the token in the text.
+    pub end: usize,
+}
+
+/// An analysis chain ready to run. One thread uses it at a time; cloning is cheap enough for one a thread.
+pub struct Analyzer {
+    tokenizer: Tokenizer,
+    filters: Option<Filters>,
+    lowered: String,
+}
+
+/// What happens to a token after it was cut out and lower-cased.
+struct Filters {
+    fold_accents: bool,
+    stop_words: HashSet<String>,
+    stemmer: Option<Stemmer>,
+    folded: String,
+}
+
+impl Analyzer {
+    /// Prepares the chain that `analysis` describes.
+    pub fn new(analysis: &Analysis) -> Analyzer {
+        let plain = !analysis.fold_accents && analysis.stop_words.is_empty() && analysis.stemmer.is_none();
+        let filters = (!plain).then(|| Filters {
+            fold_accents: analysis.fold_accents,
+            stop_words: analysis.stop_words.iter().cloned().collect(),
+            stemmer: analysis.stemmer.map(|language| Stemmer::create(algorithm(language))),
+            folded: String::new(),
+        });
+        Analyzer { tokenizer: analysis.tokenizer, filters, lowered: String::with_capacity(64) }
+    }
+
+    /// Calls `emit` for each kept token of `text`, in order. Positions start at `first_position`; returns the
+    /// position that the next token would have.
+    pub fn analyze(&mut self, text: &str, first_position: u32, mut emit: impl FnMut(Token<'_>)) -> u32 {
+        let mut position = first_position;
+        let filters = &mut self.filters;
+        let mut pass = |term: &str, start: usize, end: usize| {
+            match filters {
+                None if fits(term) => emit(Token { term, position, start, end }),
+                None => {}
+                Some(filters) => filters.run(term, |term| emit(Token { term, position, start, end })),
+            }
+            position = position.saturating_add(1);
+        };
+        match self.tokenizer {
+            Tokenizer::Alphanumeric => tokenize::alphanumeric(text, &mut self.lowered, &mut pass),
+            Tokenizer::Whitespace => tokenize::whitespace(text, &mut pass),
+        }
+        position
+    }
+
+    /// The terms of `text` in order, for callers that need no places.
+    pub fn terms(&mut self, text: &str) -> Vec<String> {
+        let mut terms = Vec::new();
+        self.analyze(text, 0, |token| terms.push(token.term.to_string()));
+        terms
+    }
+}
+
+impl Filters {
+    fn run(&mut self, lowered: &str, keep: impl FnOnce(&str)) {
+        if !fits(lowered) {
+            return;
+        }
+        let term = if self.fold_accents && !lowered.is_ascii() {
+            fold::fold_accents(lowered, &mut self.folded);
+            self.folded.as_str()
+        } else {
+            lowered
+        };
+        if self.stop_words.contains(term) {
+            return;
+        }
+        match &self.stemmer {
+            Some(stemmer) => {
+                let stem = stemmer.stem(term);
+                if fits(&stem) {
+                    keep(&stem);
+                }
+            }
+            None if fits(term) => keep(term),
+            None => {}
+        }
+    }
+}
+
+fn fits(term: &str) -> bool {
+    (1..=TERM_BYTES_MAX).contains(&term.len())
+}
+
+fn algorithm(language: Language) -> Algorithm {
+    match language {
+        Language::Arabic => Algorithm::Arabic,
+        Language::Danish => Algorithm::Danish,
+        Language::Dutch => Algorithm::Dutch,
+        Language::English => Algorithm::English,
+        Language::Finnish => Algorithm::Finnish,
+        Language::French => Algorithm::French,
+        Language::German => Algorithm::German,
+        Language::Greek => Algorithm::Greek,
+        Language::Hungarian => Algorithm::Hungarian,
+        Language::Italian => Algorithm::Italian,
+        Language::Norwegian => Algorithm::Norwegian,
+        Language::Portuguese => Algorithm::Portuguese,
+        Language::Romanian => Algorithm::Romanian,
+        Language::Russian => Algorithm::Russian,
+        Language::Spanish => Algorithm::Spanish,
+        Language::Swedish => Algorithm::Swedish,
+        Language::Tamil => Algorithm::Tamil,
+        Language::Turkish => Algorithm::Turkish,
+    }
+}
+
+#[cfg(test)]
+mod tests;

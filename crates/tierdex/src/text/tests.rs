@@ -1,0 +1,89 @@
+//! Chains over ordinary and hostile text.
+
+use super::*;
+use proptest::prelude::*;
+
+fn terms(analysis: &Analysis, text: &str) -> String {
+    Analyzer::new(analysis).terms(text).join(" ")
+}
+
+#[test]
+fn alphanumeric_runs_are_lower_cased() {
+    let plain = Analysis::default();
+    for (text, expected) in [
+        ("", ""),
+        (" .,!", ""),
+        ("One, TWO-three's 4th", "one two three s 4th"),
+        ("Ünïcode ÄÖÜ Straße", "ünïcode äöü straße"),
+        ("ΟΔΥΣΣΕΥΣ", "οδυσσευς"),
+        ("漢字 と kana", "漢字 と kana"),
+        ("x²+½", "x² ½"),
+        ("a\u{0}b", "a b"),
+        ("naïve—café", "naïve café"),
+    ] {
+        assert_eq!(terms(&plain, text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn long_tokens_are_dropped_but_keep_their_position() {
+    let text = format!("a {} b {}", "x".repeat(256), "y".repeat(255));
+    let mut seen = Vec::new();
+    let next = Analyzer::new(&Analysis::default())
+        .analyze(&text, 5, |token| seen.push((token.term.len(), token.position)));
+    assert_eq!(seen, [(1, 5), (1, 7), (255, 8)]);
+    assert_eq!(next, 9);
+}
+
+#[test]
+fn whitespace_tokens_stand_as_they_are() {
+    let analysis = Analysis { tokenizer: Tokenizer::Whitespace, ..Analysis::default() };
+    assert_eq!(terms(&analysis, " The don't\t3.14\nÉ "), "The don't 3.14 É");
+}
+
+#[test]
+fn accents_stop_words_and_stems() {
+    let analysis = Analysis {
+        fold_accents: true,
+        stop_words: ENGLISH_STOP_WORDS.iter().map(|w| w.to_string()).collect(),
+        stemmer: Some(Language::English),
+        ..Analysis::default()
+    };
+    assert_eq!(terms(&analysis, "The cafés of Łódź were running"), "cafe lodz were run");
+    assert!(ENGLISH_STOP_WORDS.is_sorted());
+}
+
+proptest! {
+    /// Places lie inside the text on character boundaries, positions rise, and a second run gives the same.
+    #[test]
+    fn chains_hold_on_any_text(
+        text in "\\PC{0,60}|[a-zA-ZéÉßİΣ漢 \u{0}\u{301}]{0,80}",
+        fold in any::<bool>(),
+        white in any::<bool>(),
+        stem in 0usize..=18,
+    ) {
+        let analysis = Analysis {
+            tokenizer: if white { Tokenizer::Whitespace } else { Tokenizer::Alphanumeric },
+            fold_accents: fold,
+            stop_words: vec!["a".into(), "the".into()],
+            stemmer: stem.checked_sub(1).map(|i| Language::ALL[i]),
+        };
+        let run = || {
+            let mut seen = Vec::new();
+            let next = Analyzer::new(&analysis).analyze(&text, 0, |t| {
+                seen.push((t.term.to_string(), t.position, t.start, t.end));
+            });
+            (seen, next)
+        };
+        let (seen, next) = run();
+        let mut last_end = 0;
+        for (i, (term, position, start, end)) in seen.iter().enumerate() {
+            prop_assert!(fits(term));
+            prop_assert!(*position < next && *position as usize >= i);
+            prop_assert!(last_end <= *start && start < end);
+            prop_assert!(text.get(*start..*end).is_some());
+            last_end = *end;
+        }
+        prop_assert_eq!(run(), (seen, next));
+    }
+}

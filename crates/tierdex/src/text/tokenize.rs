@@ -1,0 +1,89 @@
+//! Cutting text into tokens. ASCII goes by a table; other characters by their Unicode properties.
+
+/// Lower-case form of an ASCII letter or digit; 0 for every other byte.
+const LOWER: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut b = 0usize;
+    while b < 128 {
+        let byte = b as u8;
+        if byte.is_ascii_alphanumeric() {
+            table[b] = byte.to_ascii_lowercase();
+        }
+        b += 1;
+    }
+    table
+};
+
+/// Maximal runs of alphanumeric characters, lower-cased. `pass` gets the token and its first and last+1 byte.
+pub(super) fn alphanumeric(text: &str, lowered: &mut String, pass: &mut impl FnMut(&str, usize, usize)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    loop {
+        at = skip_separators(text, at);
+        if at == bytes.len() {
+            return;
+        }
+        let start = at;
+        lowered.clear();
+        while let Some(&byte) = bytes.get(at) {
+            match LOWER[usize::from(byte)] {
+                0 => break,
+                low => lowered.push(char::from(low)),
+            }
+            at += 1;
+        }
+        if bytes.get(at).is_some_and(|byte| !byte.is_ascii()) {
+            let end = end_of_run(text, at);
+            if end > at {
+                at = end;
+                // Whole tokens, because the lower case of a final sigma depends on its neighbours.
+                *lowered = text[start..at].to_lowercase();
+            }
+        }
+        pass(lowered, start, at);
+    }
+}
+
+/// Runs of anything but white space, as they stand.
+pub(super) fn whitespace(text: &str, pass: &mut impl FnMut(&str, usize, usize)) {
+    let origin = text.as_ptr().addr();
+    for token in text.split_whitespace() {
+        let start = token.as_ptr().addr() - origin;
+        pass(token, start, start + token.len());
+    }
+}
+
+fn skip_separators(text: &str, mut at: usize) -> usize {
+    let bytes = text.as_bytes();
+    while let Some(&byte) = bytes.get(at) {
+        if byte.is_ascii() {
+            if LOWER[usize::from(byte)] != 0 {
+                break;
+            }
+            at += 1;
+        } else {
+            let c = char_at(text, at);
+            if c.is_alphanumeric() {
+                break;
+            }
+            at += c.len_utf8();
+        }
+    }
+    at
+}
+
+fn end_of_run(text: &str, mut at: usize) -> usize {
+    let bytes = text.as_bytes();
+    while let Some(&byte) = bytes.get(at) {
+        let c = if byte.is_ascii() { char::from(byte) } else { char_at(text, at) };
+        if !c.is_alphanumeric() {
+            break;
+        }
+        at += c.len_utf8();
+    }
+    at
+}
+
+fn char_at(text: &str, at: usize) -> char {
+    text[at..].chars().next().expect("at stands on a character")
+}

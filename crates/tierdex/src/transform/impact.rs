@@ -1,0 +1,165 @@
+//! Impacts: what a block of postings can score at most, for any BM25 parameters.
+//!
+//! BM25 grows with the frequency and falls with the document's length. So the best score in a block is
+//! reached at one of the postings whose (frequency, norm) no other posting of the block beats in both: the
+//! Pareto front. It is kept in order, frequencies and norms strictly rising (Ding and Suel, SIGIR 2011, keep
+//! one score instead; the pairs stay exact when k1, b or the average length change).
+
+use crate::bytes::{View, push_varint};
+use crate::error::Result;
+
+/// A pair of the front. `norm` is a code of [`super::norm`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Impact {
+    /// Occurrences in the document.
+    pub frequency: u32,
+    /// Code of the document's length.
+    pub norm: u8,
+}
+
+/// Longest front in bytes that a block keeps; longer ones are coarsened, which stays safe.
+pub const BLOCK_FRONT_BYTES_MAX: usize = u8::MAX as usize;
+
+/// Longest front in bytes that 32 blocks together keep.
+pub const SUPERBLOCK_FRONT_BYTES_MAX: usize = 4096;
+
+/// Collects pairs and gives their front.
+pub struct FrontBuilder {
+    /// Smallest norm seen for each frequency below 256.
+    small: [u8; 256],
+    /// Largest frequency below 256 that was seen.
+    largest: usize,
+    large: Vec<Impact>,
+}
+
+const NO_NORM: u8 = u8::MAX;
+
+impl Default for FrontBuilder {
+    fn default() -> FrontBuilder {
+        FrontBuilder { small: [NO_NORM; 256], largest: 0, large: Vec::new() }
+    }
+}
+
+impl FrontBuilder {
+    /// Adds a pair.
+    #[inline]
+    pub fn add(&mut self, frequency: u32, norm: u8) {
+        match self.small.get_mut(frequency as usize) {
+            Some(best) => {
+                *best = norm.min(*best);
+                self.largest = self.largest.max(frequency as usize);
+            }
+            None => self.large.push(Impact { frequency, norm }),
+        }
+    }
+
+    /// Writes the front of all pairs added since the last call into `front`, rising, and starts anew.
+    pub fn take(&mut self, front: &mut Vec<Impact>) {
+        front.clear();
+        self.large.sort_unstable_by_key(|impact| (impact.frequency, std::cmp::Reverse(impact.norm)));
+        let small = self.small[..=self.largest].iter().enumerate().rev();
+        let small = small.map(|(frequency, &norm)| Impact { frequency: frequency as u32, norm });
+        let mut best = NO_NORM;
+        for impact in self.large.iter().rev().copied().chain(small) {
+            if impact.norm < best {
+                best = impact.norm;
+                front.push(impact);
+            }
+        }
+        front.reverse();
+        self.large.clear();
+        self.small[..=self.largest].fill(NO_NORM);
+        self.largest = 0;
+    }
+}
+
+/// Makes a front fit into `bytes_max` bytes by joining neighbours into a pair that is as good as both.
+pub fn coarsen(front: &mut Vec<Impact>, bytes_max: usize) {
+    while encoded_len(front) > bytes_max {
+        let mut kept = 0;
+        for i in (0..front.len()).step_by(2) {
+            let upper = front.get(i + 1).unwrap_or(&front[i]).frequency;
+            front[kept] = Impact { frequency: upper, norm: front[i].norm };
+            kept += 1;
+        }
+        front.truncate(kept);
+    }
+}
+
+/// Appends a front: for each pair the gap of its frequency to the one before as a variable-length integer, and
+/// the norm as a byte.
+pub fn write(front: &[Impact], out: &mut Vec<u8>) {
+    let mut previous = 0;
+    for impact in front {
+        push_varint(out, u64::from(impact.frequency - previous));
+        out.push(impact.norm);
+        previous = impact.frequency;
+    }
+}
+
+/// Reads a front that fills `view`, and checks that it rises.
+pub fn read(mut view: View<'_>, front: &mut Vec<Impact>) -> Result<()> {
+    front.clear();
+    while view.remaining() > 0 {
+        let gap = view.varint32()?;
+        let norm = view.u8()?;
+        let last = front.last().copied();
+        let frequency = last.map_or(0, |last| last.frequency).checked_add(gap);
+        match frequency {
+            Some(frequency) if gap > 0 && last.is_none_or(|last| last.norm < norm) => {
+                front.push(Impact { frequency, norm });
+            }
+            _ => return Err(view.corrupt("impacts do not rise")),
+        }
+    }
+    Ok(())
+}
+
+fn encoded_len(front: &[Impact]) -> usize {
+    let mut out = Vec::new();
+    write(front, &mut out);
+    out.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn naive(pairs: &[(u32, u8)]) -> Vec<Impact> {
+        let beaten = |p: &(u32, u8)| pairs.iter().any(|q| q != p && q.0 >= p.0 && q.1 <= p.1);
+        let mut front: Vec<_> = pairs.iter().filter(|p| !beaten(p)).copied().collect();
+        front.sort_unstable();
+        front.dedup();
+        front.into_iter().map(|(frequency, norm)| Impact { frequency, norm }).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn fronts_are_exact(rounds in prop::collection::vec(
+            prop::collection::vec((prop_oneof![1u32..20, 200u32..300, 1u32..100_000], 0u8..248), 1..300), 1..4)
+        ) {
+            let mut builder = FrontBuilder::default();
+            for pairs in rounds {
+                for &(frequency, norm) in &pairs {
+                    builder.add(frequency, norm);
+                }
+                let mut front = Vec::new();
+                builder.take(&mut front);
+                prop_assert_eq!(&front, &naive(&pairs));
+                let mut bytes = Vec::new();
+                write(&front, &mut bytes);
+                let mut back = Vec::new();
+                read(View::new("f", 0, &bytes), &mut back).unwrap();
+                prop_assert_eq!(&back, &front);
+
+                let mut coarse = front.clone();
+                coarsen(&mut coarse, 8);
+                prop_assert!(encoded_len(&coarse) <= 8);
+                for impact in &front {
+                    prop_assert!(coarse.iter().any(|c| c.frequency >= impact.frequency && c.norm <= impact.norm));
+                }
+            }
+        }
+    }
+}
