@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome, output};
 use crate::input::{Column, Format, InputOptions, PieceReport, Source, parse};
-use crate::{open, size};
+use crate::size;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeSet;
@@ -124,7 +124,7 @@ enum OnError {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Norms {
-    /// One byte, within 3%.
+    /// One byte, within 1/32 for documents of up to 16,383 tokens.
     Byte,
     /// Four bytes, exact.
     Exact,

@@ -1,15 +1,16 @@
 //! Packing of values at one bit width, 0 to 32, in two layouts.
 //!
 //! - *Horizontal*, any number of values: value `k` occupies bits `k*w .. k*w+w` of one stream, least significant
-//!   bit first, bytes in order. The unused high bits of the last byte are zero.
+//!   bit first, bytes in order. The unused high bits of the last byte are written as zero and not looked at:
+//!   TurboPFor leaves anything there.
 //! - *Vertical*, 256 values: value `k` belongs to lane `k mod 8` and is its `k div 8`-th. Each lane is a
 //!   horizontal stream of 32 values, so `w` words of 32 bits; word `r` of lane `l` is at byte `4 * (8*r + l)`.
 //!   A row of eight words is one 256-bit register.
 //!
 //! Both take `ceil(n*w / 8)` bytes. Source: Lemire, Boytsov, "Decoding billions of integers per second through
-//! vectorization", section 4.
+//! vectorization".
 
-use crate::{BLOCK, DecodeError, kernel};
+use crate::{BLOCK, kernel};
 
 /// The widest value, in bits.
 pub(crate) const WIDTH_MAX: u32 = u32::BITS;
@@ -33,31 +34,16 @@ pub(crate) fn pack_horizontal(values: &[u32], width: u32, out: &mut Vec<u8>) {
 }
 
 /// Reads what [`pack`] wrote. `packed` is exactly `packed_len(out.len(), width)` bytes.
-/// `Invalid` if the unused bits are not zero.
-pub(crate) fn unpack(packed: &[u8], width: u32, out: &mut [u32]) -> Result<(), DecodeError> {
+pub(crate) fn unpack(packed: &[u8], width: u32, out: &mut [u32]) {
     match <&mut [u32; BLOCK]>::try_from(&mut *out) {
-        Ok(block) => {
-            kernel::unpack_vertical(packed, width, block);
-            Ok(())
-        }
+        Ok(block) => kernel::unpack_vertical(packed, width, block),
         Err(_) => unpack_horizontal(packed, width, out),
     }
 }
 
-/// Reads what [`pack_horizontal`] wrote, under the same conditions as [`unpack`].
-pub(crate) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut [u32]) -> Result<(), DecodeError> {
-    check_padding(packed, out.len() * width as usize)?;
+/// Reads what [`pack_horizontal`] wrote, from as many bytes as [`unpack`].
+pub(crate) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut [u32]) {
     kernel::unpack_horizontal(packed, width, out);
-    Ok(())
-}
-
-/// `Invalid` unless all bits of the last byte beyond the first `bits` of the stream are zero.
-pub(crate) fn check_padding(bytes: &[u8], bits: usize) -> Result<(), DecodeError> {
-    let used = bits % 8;
-    match bytes.last() {
-        Some(last) if used != 0 && last >> used != 0 => Err(DecodeError::Invalid),
-        _ => Ok(()),
-    }
 }
 
 /// Appends `len` zero bytes and returns them.
@@ -108,7 +94,7 @@ mod tests {
                 let (values, mut packed, mut back) = (values(n, width), Vec::new(), vec![7; n]);
                 pack_horizontal(&values, width, &mut packed);
                 assert_eq!(packed, slow_pack(&values, width, 1), "{n} at {width}");
-                assert_eq!(unpack_horizontal(&packed, width, &mut back), Ok(()));
+                unpack_horizontal(&packed, width, &mut back);
                 assert_eq!(back, values, "{n} at {width}");
             }
         }
@@ -120,7 +106,7 @@ mod tests {
             let (values, mut packed, mut back) = (values(BLOCK, width), Vec::new(), [7; BLOCK]);
             pack(&values, width, &mut packed);
             assert_eq!(packed, slow_pack(&values, width, 8), "{width}");
-            assert_eq!(unpack(&packed, width, &mut back), Ok(()));
+            unpack(&packed, width, &mut back);
             assert_eq!(back[..], values, "{width}");
         }
     }
@@ -131,19 +117,20 @@ mod tests {
             for width in 0..=WIDTH_MAX {
                 let (mut packed, mut back) = (Vec::new(), vec![7; n]);
                 pack(&vec![u32::MAX; n], width, &mut packed);
-                assert_eq!(unpack(&packed, width, &mut back), Ok(()), "{n} at {width}");
+                unpack(&packed, width, &mut back);
                 assert_eq!(back, vec![low_bits(width); n], "{n} at {width}");
             }
         }
     }
 
     #[test]
-    fn a_set_bit_in_the_padding_is_invalid() {
-        let mut packed = Vec::new();
+    fn set_bits_in_the_padding_do_not_matter() {
+        let (mut packed, mut back) = (Vec::new(), [7; 4]);
         pack(&[1, 2, 3, 4], 3, &mut packed);
         assert_eq!(packed, [0xd1, 0x08]);
-        packed[1] |= 0x10;
-        assert_eq!(unpack(&packed, 3, &mut [0; 4]), Err(DecodeError::Invalid));
+        packed[1] |= 0xf0;
+        unpack(&packed, 3, &mut back);
+        assert_eq!(back, [1, 2, 3, 4]);
     }
 
     #[test]

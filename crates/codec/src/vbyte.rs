@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Longer forms of small values (`80 00` for 0) are read, never written.
-//! Source: Plaisance, Kurz, Lemire, "Vectorized `VByte` Decoding", section 2.
+//! Source: Plaisance, Kurz, Lemire, "Vectorized `VByte` Decoding", section 1.
 
 use crate::{DecodeError, kernel};
 

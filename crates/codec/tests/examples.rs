@@ -54,12 +54,12 @@ fn pfor_plain() {
 
 #[test]
 fn pfor_plain_vertical() {
-    // Row r of the packed words holds, for each lane, the values 32 r + lane and every 8th after that.
-    let values: Vec<u32> = (0..256).collect();
-    let rows = (0..8).map(|row| (0..8).map(|lane| (0..4).map(|k| 32 * row + lane + 8 * k)));
-    let bytes: Vec<u8> = rows.flatten().flatten().collect();
+    // Byte k of a lane's word in row r is the lane's value 4 r + k, and its lane comes back every 8 values.
+    let value_at = |byte: u8| byte / 32 * 32 + byte % 4 * 8 + byte % 32 / 4;
+    let bytes: Vec<u8> = (0..=255).map(value_at).collect();
     assert_eq!(bytes[..8], [0x00, 0x08, 0x10, 0x18, 0x01, 0x09, 0x11, 0x19]);
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let values: Vec<u32> = (0..256).collect();
     check(Codec::Pfor256, 0, &values, &format!("08 | {hex}"));
 }
 

@@ -31,8 +31,8 @@ fn random_bytes() {
     let mut bytes = Vec::new();
     for _ in 0..200_000 {
         bytes.clear();
-        let len = random.below(if random.below(8) == 0 { 1400 } else { 60 });
-        bytes.extend((0..len).map(|_| random.next() as u8));
+        let reach = if random.below(8) == 0 { 1400 } else { 60 };
+        bytes.extend((0..random.below(reach)).map(|_| random.next() as u8));
         let n = any_count(&mut random);
         for &codec in Codec::ALL {
             survive(codec, &bytes, n);

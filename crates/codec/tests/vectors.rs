@@ -97,7 +97,7 @@ fn vbyte_delta() {
     check_both_ways("vbyte_delta.json", Codec::VByteDelta);
 }
 
-// In the next two files full blocks are horizontal as well; ours are vertical.
+// In the next two files blocks of 256 are horizontal as well; ours are vertical.
 
 #[test]
 fn pfor_blocks_shorter_than_256() {

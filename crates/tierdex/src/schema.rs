@@ -47,7 +47,7 @@ pub enum Source {
 /// How a document's length in tokens is kept for ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NormKind {
-    /// One byte a document ([`crate::transform::norm`]): exact up to 32, within 3% above.
+    /// One byte a document ([`crate::transform::norm`]): exact below 32, within 1/32 up to 16,383.
     Byte,
     /// Four bytes a document, exact.
     Exact,

@@ -1,7 +1,7 @@
 //! What the first bytes of a block say: its form, its width, and so its length.
 
 use crate::DecodeError;
-use crate::bitpack::{WIDTH_MAX, check_padding, packed_len};
+use crate::bitpack::{WIDTH_MAX, packed_len};
 
 /// Form and width of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,9 @@ fn read_bitmap(bytes: &[u8], n: usize, width: u32) -> Result<Form, DecodeError> 
         return Err(DecodeError::Invalid);
     }
     let bitmap = bytes.get(2..2 + bitmap_len(n)).ok_or(DecodeError::NotEnough)?;
-    check_padding(bitmap, n)?;
+    if bitmap.get(n / 8).is_some_and(|last| last >> (n % 8) != 0) {
+        return Err(DecodeError::Invalid);
+    }
     match bitmap.iter().map(|byte| byte.count_ones() as usize).sum() {
         0 => Err(DecodeError::Invalid),
         count => Ok(Form::Bitmap { count, high_width }),

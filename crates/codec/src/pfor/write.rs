@@ -48,8 +48,7 @@ impl Exceptions {
         let mut found = Exceptions { highs: [0; BLOCK], positions: [0; BLOCK], count: 0 };
         for (position, value) in values.iter().enumerate() {
             let high = value >> width;
-            // Written in any case, kept if it is one: no branch on the data. Of at most 256 values some value is
-            // kept after the others only while the count is below the number seen, so the place exists.
+            // Written in any case, kept if it is one: no branch on the data.
             found.highs[found.count] = high;
             found.positions[found.count] = position as u8;
             found.count += usize::from(high != 0);

@@ -1,59 +1,65 @@
 //! Terms to small numbers.
+//!
+//! Most tokens of a text are short and seen before, so the table is made for them: an entry holds the term itself
+//! when it has up to eight bytes, and one cache line answers. Of a longer term it holds the hash, and the term is
+//! compared where it stands.
 
 use super::run::sort_prefix;
 use ahash::RandomState;
-use hashbrown::HashTable;
 
 /// Gives each distinct term the next number. Terms stand one behind another in one buffer.
 pub(super) struct Interner {
     hasher: RandomState,
-    table: HashTable<u32>,
+    /// Makes the places of short terms unpredictable, as the hasher does for long ones.
+    seed: u64,
+    /// Open addressing; a power of two, at most half full.
+    slots: Vec<Slot>,
     bytes: Vec<u8>,
     ends: Vec<u32>,
 }
 
+#[derive(Clone, Copy)]
+struct Slot {
+    key: u64,
+    len: u32,
+    id: u32,
+}
+
+const EMPTY: Slot = Slot { key: 0, len: 0, id: 0 };
+
+/// Slots of a new table.
+const SLOTS_MIN: usize = 1 << 12;
+
 impl Interner {
     pub(super) fn new() -> Interner {
-        Interner {
-            hasher: RandomState::new(),
-            table: HashTable::new(),
-            bytes: Vec::new(),
-            ends: Vec::new(),
-        }
+        let hasher = RandomState::new();
+        let seed = hasher.hash_one(0u64);
+        Interner { hasher, seed, slots: vec![EMPTY; SLOTS_MIN], bytes: Vec::new(), ends: Vec::new() }
     }
 
-    /// Number of `term`, given now if it is new.
+    /// Number of `term`, given now if it is new. Terms have 1 to 255 bytes.
     #[inline]
     pub(super) fn intern(&mut self, term: &[u8]) -> u32 {
-        let hash = self.hasher.hash_one(term);
-        let (bytes, ends) = (&self.bytes, &self.ends);
-        if let Some(&id) = self.table.find(hash, |&id| slice(bytes, ends, id) == term) {
-            return id;
+        let len = term.len() as u32;
+        let key = if len <= 8 { short_key(term) } else { self.hasher.hash_one(term) };
+        let mask = self.slots.len() - 1;
+        let mut at = self.place(key, len) & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot.len == 0 {
+                return self.insert(at, key, term);
+            }
+            if slot.key == key && slot.len == len && (len <= 8 || self.term(slot.id) == term) {
+                return slot.id;
+            }
+            at = (at + 1) & mask;
         }
-        self.insert(hash, term)
-    }
-
-    #[cold]
-    fn insert(&mut self, hash: u64, term: &[u8]) -> u32 {
-        let id = self.ends.len() as u32;
-        self.bytes.extend_from_slice(term);
-        self.ends.push(self.bytes.len() as u32);
-        let (hasher, bytes, ends) = (&self.hasher, &self.bytes, &self.ends);
-        self.table.insert_unique(hash, id, |&id| hasher.hash_one(slice(bytes, ends, id)));
-        id
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
     }
 
     pub(super) fn term(&self, id: u32) -> &[u8] {
-        slice(&self.bytes, &self.ends, id)
-    }
-
-    /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
-        self.bytes.capacity() + 4 * self.ends.capacity() + 5 * self.table.capacity()
+        let id = id as usize;
+        let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
+        &self.bytes[start..self.ends[id] as usize]
     }
 
     /// Numbers of all terms in the order of their bytes.
@@ -65,15 +71,89 @@ impl Interner {
     }
 
     pub(super) fn clear(&mut self) {
-        self.table.clear();
+        self.slots.fill(EMPTY);
         self.bytes.clear();
         self.ends.clear();
     }
+
+    #[inline]
+    fn place(&self, key: u64, len: u32) -> usize {
+        let wide = u128::from(key ^ self.seed) * u128::from(0x9e37_79b9_7f4a_7c15_u64 ^ u64::from(len));
+        (wide as u64 ^ (wide >> 64) as u64) as usize
+    }
+
+    #[cold]
+    fn insert(&mut self, at: usize, key: u64, term: &[u8]) -> u32 {
+        let id = self.ends.len() as u32;
+        self.bytes.extend_from_slice(term);
+        self.ends.push(self.bytes.len() as u32);
+        self.slots[at] = Slot { key, len: term.len() as u32, id };
+        if self.ends.len() * 2 > self.slots.len() {
+            self.grow();
+        }
+        id
+    }
+
+    fn grow(&mut self) {
+        let old = std::mem::take(&mut self.slots);
+        self.slots = vec![EMPTY; old.len() * 2];
+        let mask = self.slots.len() - 1;
+        for slot in old.into_iter().filter(|slot| slot.len > 0) {
+            let mut at = self.place(slot.key, slot.len) & mask;
+            while self.slots[at].len > 0 {
+                at = (at + 1) & mask;
+            }
+            self.slots[at] = slot;
+        }
+    }
 }
 
+/// All bytes of a term of 1 to 8 bytes; different for different terms of the same length.
 #[inline]
-fn slice<'a>(bytes: &'a [u8], ends: &[u32], id: u32) -> &'a [u8] {
-    let id = id as usize;
-    let start = if id == 0 { 0 } else { ends[id - 1] as usize };
-    &bytes[start..ends[id] as usize]
+fn short_key(term: &[u8]) -> u64 {
+    let len = term.len();
+    if len >= 4 {
+        let low = u32::from_le_bytes([term[0], term[1], term[2], term[3]]);
+        let high = u32::from_le_bytes([term[len - 4], term[len - 3], term[len - 2], term[len - 1]]);
+        u64::from(low) | u64::from(high) << 32
+    } else {
+        u64::from(term[0]) | u64::from(term[len / 2]) << 8 | u64::from(term[len - 1]) << 16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    proptest! {
+        #[test]
+        fn equal_terms_have_equal_numbers(terms in prop::collection::vec("[ab\u{0}]{1,5}|[a-c]{6,14}", 0..400)) {
+            let mut interner = Interner::new();
+            for round in 0..2 {
+                let mut model = HashMap::new();
+                for term in &terms {
+                    let next = model.len() as u32;
+                    let id = *model.entry(term.clone()).or_insert(next);
+                    prop_assert_eq!(interner.intern(term.as_bytes()), id, "round {}", round);
+                    prop_assert_eq!(interner.term(id), term.as_bytes());
+                }
+                let sorted: Vec<_> = interner.sorted().iter().map(|&id| interner.term(id).to_vec()).collect();
+                prop_assert_eq!(sorted.len(), model.len());
+                prop_assert!(sorted.is_sorted_by(|a, b| a < b));
+                interner.clear();
+            }
+        }
+    }
+
+    #[test]
+    fn tables_grow() {
+        let mut interner = Interner::new();
+        for round in 0..2 {
+            for i in 0..20_000u32 {
+                assert_eq!(interner.intern(format!("t{i}").as_bytes()), i, "round {round}");
+            }
+        }
+    }
 }

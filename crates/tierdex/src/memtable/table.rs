@@ -46,16 +46,6 @@ impl FieldTable {
         self.lengths.push(length);
     }
 
-    /// Documents added since the last seal.
-    pub fn documents(&self) -> u32 {
-        self.ends.len() as u32
-    }
-
-    /// Bytes held, and those that sealing will need beside them.
-    pub fn memory(&self) -> usize {
-        self.interner.memory() + 12 * self.tokens.capacity() + 24 * self.interner.len()
-    }
-
     /// Gives the run of all documents added, with their lengths, and starts anew.
     pub fn seal(&mut self, positions: bool) -> Run {
         let order = self.interner.sorted();

@@ -1,8 +1,7 @@
 //! Bit packing, one function a width.
 //!
 //! A *column* is 32 values of `W` bits: `W` words exactly. The vertical layout is 8 columns side by side, the
-//! horizontal one is a column after the other, so both are the same code with 8 lanes or 1. All shifts are
-//! constants once `W` and the row are.
+//! horizontal one is a column after the other, so both are the same code with 8 lanes or 1.
 
 use crate::BLOCK;
 
@@ -13,12 +12,22 @@ const ROWS: usize = 32;
 type Pack = fn(&[u32], &mut [u8]);
 type Unpack = fn(&[u8], &mut [u32]);
 
-/// Runs `$body` 32 times, with the constant `$row` from 0 to 31.
+/// Runs `$body` for each `$row` from 0 to 31.
+///
+/// One lane is unrolled, which makes every shift a constant and packs twice as fast. Eight lanes are left as a
+/// loop: a row becomes vector instructions with one shift for all lanes, which is as fast as the unrolled form
+/// and takes a tenth of its time to compile.
 macro_rules! for_each_row {
-    ($row:ident, $body:expr) => {
-        for_each_row!(@ $row, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+    ($lanes:expr, $row:ident, $body:expr) => {
+        if $lanes == 1 {
+            for_each_row!(@ $row, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+        } else {
+            for $row in 0..ROWS {
+                $body;
+            }
+        }
     };
-    (@ $row:ident, $body:expr, $($n:literal)*) => { $({ const $row: usize = $n; $body; })* };
+    (@ $row:ident, $body:expr, $($n:literal)*) => {{ $({ let $row = $n; $body; })* }};
 }
 
 /// The table of `$function::<W, lanes>` for W from 0 to 32.
@@ -70,17 +79,18 @@ fn pack_column<const W: usize, const L: usize>(values: &[u32], packed: &mut [u8]
     let words = packed.as_chunks_mut::<4>().0.as_chunks_mut::<L>().0;
     let words = words.first_chunk_mut::<W>().expect("the caller gives W words a lane");
     let mut open = [0; L];
-    for_each_row!(ROW, pack_row::<W, L, ROW>(&values[ROW], &mut open, words));
+    for_each_row!(L, row, pack_row(&values[row], row, &mut open, words));
 }
 
 /// Adds one row to the `open` words, and stores these when they are full.
 #[inline(always)]
-fn pack_row<const W: usize, const L: usize, const ROW: usize>(
+fn pack_row<const W: usize, const L: usize>(
     values: &[u32; L],
+    row: usize,
     open: &mut [u32; L],
     words: &mut [[[u8; 4]; L]; W],
 ) {
-    let (word, shift) = (ROW * W / 32, ROW * W % 32);
+    let (word, shift) = (row * W / 32, row * W % 32);
     let low = values.map(|value| value & low_bits(W));
     for (open, low) in open.iter_mut().zip(low) {
         *open |= low << shift;
@@ -96,16 +106,16 @@ fn unpack_column<const W: usize, const L: usize>(packed: &[u8], out: &mut [u32])
     let words = packed.as_chunks::<4>().0.as_chunks::<L>().0;
     let words = words.first_chunk::<W>().expect("the caller gives W words a lane");
     let out = out.as_chunks_mut::<L>().0.first_chunk_mut::<ROWS>().expect("the caller gives 32 rows");
-    for_each_row!(ROW, out[ROW] = unpack_row::<W, L, ROW>(words));
+    for_each_row!(L, row, out[row] = unpack_row(words, row));
 }
 
 /// The values of one row, which lie in one or two words of each lane.
 #[inline(always)]
-fn unpack_row<const W: usize, const L: usize, const ROW: usize>(words: &[[[u8; 4]; L]; W]) -> [u32; L] {
+fn unpack_row<const W: usize, const L: usize>(words: &[[[u8; 4]; L]; W], row: usize) -> [u32; L] {
     if W == 0 {
         return [0; L];
     }
-    let (word, shift) = (ROW * W / 32, ROW * W % 32);
+    let (word, shift) = (row * W / 32, row * W % 32);
     std::array::from_fn(|lane| {
         let mut value = u32::from_le_bytes(words[word][lane]) >> shift;
         if shift + W > 32 {

@@ -2,9 +2,11 @@
 
 /// `gaps[i] = values[i] - values[i-1] - step`, with `prev` before the first.
 pub(crate) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [u32]) {
-    let before = std::iter::once(&prev).chain(values);
-    for ((gap, value), before) in gaps.iter_mut().zip(values).zip(before) {
-        *gap = value.wrapping_sub(*before).wrapping_sub(step);
+    let difference = |value: u32, before: u32| value.wrapping_sub(before).wrapping_sub(step);
+    let (Some((first_gap, gaps)), Some(first)) = (gaps.split_first_mut(), values.first()) else { return };
+    *first_gap = difference(*first, prev);
+    for (gap, pair) in gaps.iter_mut().zip(values.windows(2)) {
+        *gap = difference(pair[1], pair[0]);
     }
 }
 

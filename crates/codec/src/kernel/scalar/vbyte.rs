@@ -28,11 +28,9 @@ fn spread(value: u32) -> (u64, usize) {
     let v = u64::from(value);
     let groups =
         v & 0x7f | (v & 0x3f80) << 1 | (v & 0x1f_c000) << 2 | (v & 0xfe0_0000) << 3 | (v >> 28) << 32;
-    // ceil(w / 7) for w in 1..=32, without a division.
-    let width = u32::BITS - (value | 1).leading_zeros();
-    let bytes = (width * 37 + 222) >> 8;
-    let more = MORE & ((1 << (8 * (bytes - 1))) - 1);
-    (groups | more, bytes as usize)
+    let more_bytes = [7, 14, 21, 28].map(|bits| usize::from(value >> bits != 0)).iter().sum::<usize>();
+    let more = MORE & ((1 << (8 * more_bytes)) - 1);
+    (groups | more, 1 + more_bytes)
 }
 
 /// Reads `out.len()` values; returns the bytes consumed.

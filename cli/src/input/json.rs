@@ -1,0 +1,262 @@
+//! JSON lines: one object a line.
+//!
+//! The members of interest are picked out as the parser passes them; strings without escapes are borrowed from
+//! the line, other members are skipped unread. No tree is built.
+
+use super::options::InputOptions;
+use super::sink::Document;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// Bytes of a complaint that are kept at each end: the parser quotes what it did not expect, however long.
+const MESSAGE_END_BYTES: usize = 80;
+
+/// The document of a line, or what is wrong with it.
+pub(super) fn document<'l>(line: &'l str, options: &InputOptions) -> Result<Document<'l>, String> {
+    let mut parser = serde_json::Deserializer::from_str(line);
+    let members = Object(options).deserialize(&mut parser).map_err(|error| explain(&error))?;
+    parser.end().map_err(|error| explain(&error))?;
+    let text = members.text.ok_or_else(|| format!("no text: `{}` is missing or null", options.text_field))?;
+    Ok(Document { id: members.id, title: members.title.unwrap_or_default(), text })
+}
+
+fn explain(error: &serde_json::Error) -> String {
+    let mut message = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let column = message.ends_with(&place).then(|| error.column());
+    message.truncate(message.len() - column.map_or(0, |_| place.len()));
+    shorten(&mut message);
+    let prefix = if error.is_data() { "" } else { "not valid JSON: " };
+    match column {
+        Some(column) => format!("{prefix}{message} at byte {column}"),
+        None => format!("{prefix}{message}"),
+    }
+}
+
+/// Leaves out the middle of a long message.
+fn shorten(message: &mut String) {
+    if message.len() > 2 * MESSAGE_END_BYTES {
+        let head = message.floor_char_boundary(MESSAGE_END_BYTES);
+        let tail = message.ceil_char_boundary(message.len() - MESSAGE_END_BYTES);
+        message.replace_range(head..tail, " ... ");
+    }
+}
+
+/// What was picked out of an object. A member that appears twice counts with its last value.
+#[derive(Default)]
+struct Members<'l> {
+    id: Option<Cow<'l, str>>,
+    title: Option<Cow<'l, str>>,
+    text: Option<Cow<'l, str>>,
+}
+
+struct Object<'o>(&'o InputOptions);
+
+impl<'l> DeserializeSeed<'l> for Object<'_> {
+    type Value = Members<'l>;
+
+    fn deserialize<D: Deserializer<'l>>(self, parser: D) -> Result<Members<'l>, D::Error> {
+        parser.deserialize_map(self)
+    }
+}
+
+impl<'l> Visitor<'l> for Object<'_> {
+    type Value = Members<'l>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<Members<'l>, A::Error> {
+        let mut members = Members::default();
+        while let Some(name) = map.next_key_seed(Name(self.0))? {
+            match name {
+                Member::Id => members.id = id(map.next_value()?, &self.0.id_field)?,
+                Member::Title => members.title = map.next_value_seed(Words(&self.0.title_field))?,
+                Member::Text => members.text = map.next_value_seed(Words(&self.0.text_field))?,
+                Member::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(members)
+    }
+}
+
+enum Member {
+    Id,
+    Title,
+    Text,
+    Other,
+}
+
+/// Tells what a member is for from its name.
+struct Name<'o>(&'o InputOptions);
+
+impl<'l> DeserializeSeed<'l> for Name<'_> {
+    type Value = Member;
+
+    fn deserialize<D: Deserializer<'l>>(self, parser: D) -> Result<Member, D::Error> {
+        parser.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = Member;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a member's name")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Member, E> {
+        Ok(match name {
+            name if name == self.0.text_field => Member::Text,
+            name if name == self.0.id_field => Member::Id,
+            name if name == self.0.title_field => Member::Title,
+            _ => Member::Other,
+        })
+    }
+}
+
+/// An id: a string, or a number exactly as written, or null for none.
+fn id<'l, E: Error>(raw: &'l RawValue, field: &str) -> Result<Option<Cow<'l, str>>, E> {
+    let raw = raw.get();
+    match raw.as_bytes().first() {
+        Some(b'"') => {
+            let mut parser = serde_json::Deserializer::from_str(raw);
+            Words(field).deserialize(&mut parser).map_err(|error| E::custom(explain(&error)))
+        }
+        Some(b'-' | b'0'..=b'9') => Ok(Some(Cow::Borrowed(raw))),
+        Some(b'n') => Ok(None),
+        _ => Err(E::custom(format_args!("`{field}` must be a string or a number"))),
+    }
+}
+
+/// A string, or an array of strings joined by newlines, or null for none. Holds the member's name.
+struct Words<'o>(&'o str);
+
+impl<'l> DeserializeSeed<'l> for Words<'_> {
+    type Value = Option<Cow<'l, str>>;
+
+    fn deserialize<D: Deserializer<'l>>(self, parser: D) -> Result<Self::Value, D::Error> {
+        parser.deserialize_any(self)
+    }
+}
+
+impl<'l> Visitor<'l> for Words<'_> {
+    type Value = Option<Cow<'l, str>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a string or an array of strings in `{}`", self.0)
+    }
+
+    fn visit_borrowed_str<E: Error>(self, value: &'l str) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Borrowed(value)))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Owned(value.to_string())))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'l>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut joined = String::new();
+        let mut separator = "";
+        while let Some(part) = list.next_element::<String>()? {
+            joined.push_str(separator);
+            joined.push_str(&part);
+            separator = "\n";
+        }
+        Ok(Some(Cow::Owned(joined)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, id: Option<&str>, title: &str, text: &str) {
+        let found = document(line, &InputOptions::default()).unwrap();
+        assert_eq!((found.id.as_deref(), &*found.title, &*found.text), (id, title, text));
+    }
+
+    #[track_caller]
+    fn refuse(line: &str, expected: &str) {
+        let message = document(line, &InputOptions::default()).unwrap_err();
+        assert!(message.contains(expected), "{message}");
+        assert!(message.len() < 300 && !message.contains('\n'), "{message}");
+    }
+
+    #[test]
+    fn members_are_picked_out() {
+        check(r#"{"id":"a","title":"t","text":"x"}"#, Some("a"), "t", "x");
+        check(r#" {"text" : "x", "more": {"id":[1,{"text":"no"}]}, "id":"a" } "#, Some("a"), "", "x");
+        check(r#"{"text":"","title":null,"id":null}"#, None, "", "");
+        check(r#"{"text":["a","b\n",""]}"#, None, "", "a\nb\n\n");
+        check(r#"{"text":[]}"#, None, "", "");
+        check(r#"{"text":"1","text":"2"}"#, None, "", "2");
+        check(r#"{"t\u0065xt":"\u00e9\ud83d\ude00\"\\","id":"\n"}"#, Some("\n"), "", "é😀\"\\");
+        check("{\"text\":\"a\\u0000b\"}", None, "", "a\0b");
+    }
+
+    #[test]
+    fn numbers_stay_as_written() {
+        for number in ["0", "-0", "17", "1.0", "1e3", "-2.50E+007", "123456789012345678901234567890"] {
+            check(&format!(r#"{{"id": {number} ,"text":""}}"#), Some(number), "", "");
+        }
+    }
+
+    #[test]
+    fn strings_without_escapes_are_borrowed() {
+        let found = document(r#"{"id":"a","title":"t","text":"x"}"#, &InputOptions::default()).unwrap();
+        let borrowed = |value: &Cow<'_, str>| matches!(value, Cow::Borrowed(_));
+        assert!(found.id.as_ref().is_some_and(borrowed) && borrowed(&found.title) && borrowed(&found.text));
+    }
+
+    #[test]
+    fn fields_can_be_renamed() {
+        let options = InputOptions {
+            id_field: "docno".to_string(),
+            title_field: "headline".to_string(),
+            text_field: "body".to_string(),
+            ..InputOptions::default()
+        };
+        let found = document(r#"{"id":5,"docno":6,"text":7,"body":"b","headline":"h"}"#, &options).unwrap();
+        assert_eq!((found.id.as_deref(), &*found.title, &*found.text), (Some("6"), "h", "b"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        refuse("{", "not valid JSON: EOF while parsing an object at byte 1");
+        refuse(r#"{"text":"a"} x"#, "not valid JSON: trailing characters at byte 14");
+        refuse(r#"{"text":"a"}{"text":"b"}"#, "trailing characters");
+        refuse("{\"text\":\"a\tb\"}", "not valid JSON: control character");
+        refuse(r#"{"text":"\ud800"}"#, "not valid JSON");
+        refuse(r#"{"id":"\ud800","text":""}"#, "not valid JSON");
+        refuse("[1]", "expected a JSON object");
+        refuse("5", "expected a JSON object");
+        refuse(&format!("\"{}\"", "é".repeat(1000)), "expected a JSON object");
+        refuse(r#"{"id":1}"#, "no text: `text` is missing or null");
+        refuse(r#"{"text":null}"#, "no text");
+        refuse(r#"{"text":5}"#, "expected a string or an array of strings in `text`");
+        refuse(r#"{"text":["a",5]}"#, "expected a string");
+        refuse(r#"{"text":["a",["b"]]}"#, "expected a string");
+        refuse(r#"{"title":{},"text":""}"#, "strings in `title`");
+        refuse(r#"{"id":true,"text":""}"#, "`id` must be a string or a number");
+        refuse(r#"{"id":{"a":1},"text":""}"#, "`id` must be a string or a number");
+        refuse("nope", "not valid JSON");
+    }
+
+    #[test]
+    fn deep_nesting_costs_no_stack() {
+        let deep = "[".repeat(1_000_000);
+        refuse(&format!("{{\"more\":{deep}"), "not valid JSON");
+        refuse(&format!("{{\"id\":{deep}"), "not valid JSON");
+        refuse(&format!("{{\"text\":{deep}"), "");
+        check(&format!("{{\"more\":{deep}{},\"text\":\"a\"}}", "]".repeat(1_000_000)), None, "", "a");
+    }
+}

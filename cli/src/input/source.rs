@@ -1,0 +1,213 @@
+//! The reading half: arguments in, pieces out.
+//!
+//! One file is open at a time. Files of lines give pieces of their own; plain files are gathered into a batch
+//! until it is about as large as a piece.
+
+use super::lines::{Cut, Cutter, Sizes};
+use super::open::{Opened, Packing};
+use super::options::{Format, InputOptions};
+use super::piece::{Body, LineFormat, Lines, Notes, Piece, Problem, TextFile};
+use super::text::{self, PlainFile};
+use super::tsv;
+use super::walk::{self, Entry, InputFile, Place};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The inputs as a sequence of pieces.
+pub struct Source {
+    entries: std::vec::IntoIter<Entry>,
+    format: Option<Format>,
+    sizes: Sizes,
+    total: Option<u64>,
+    consumed: Arc<AtomicU64>,
+    /// The file of lines that is being read.
+    current: Option<LineFile>,
+    batch: Batch,
+    notes: Notes,
+}
+
+impl Source {
+    /// Lists the inputs and checks the options. The error is one line that says what to change.
+    pub fn open(inputs: &[PathBuf], options: &InputOptions) -> Result<Source, String> {
+        Source::with_sizes(inputs, options, Sizes::default())
+    }
+
+    pub(super) fn with_sizes(
+        inputs: &[PathBuf],
+        options: &InputOptions,
+        sizes: Sizes,
+    ) -> Result<Source, String> {
+        options.check()?;
+        let entries = walk::expand(inputs)?;
+        Ok(Source {
+            total: total(&entries),
+            entries: entries.into_iter(),
+            format: options.format,
+            sizes,
+            consumed: Arc::default(),
+            current: None,
+            batch: Batch::default(),
+            notes: Notes::default(),
+        })
+    }
+
+    /// Bytes of all inputs as they stand on disk; `None` when one of them is a stream.
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// Counts the bytes of [`Source::total_bytes`] that are done with.
+    pub fn progress(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.consumed)
+    }
+
+    /// The next piece; `None` after the last. The error is one line that names the file.
+    #[allow(clippy::should_implement_trait, reason = "an iterator would go on after an error")]
+    pub fn next(&mut self) -> Result<Option<Piece>, String> {
+        loop {
+            if let Some(piece) = self.next_lines()? {
+                return Ok(Some(piece));
+            }
+            match self.entries.next() {
+                Some(Entry::File(file)) => self.start(file)?,
+                Some(Entry::Problem(problem)) => self.notes.problems.push(problem),
+                None => return Ok(self.take_batch()),
+            }
+            if self.batch.cost >= self.sizes.piece || (self.current.is_some() && !self.batch.files.is_empty())
+            {
+                return Ok(self.take_batch());
+            }
+        }
+    }
+
+    /// The next piece of the current file of lines, which is closed at its end.
+    fn next_lines(&mut self) -> Result<Option<Piece>, String> {
+        let Some(file) = &mut self.current else { return Ok(None) };
+        let Some(lines) = file.next(&mut self.notes)? else {
+            self.consumed.fetch_max(file.done_at, Ordering::Relaxed);
+            self.current = None;
+            return Ok(None);
+        };
+        Ok(Some(Piece { body: Body::Lines(lines), notes: std::mem::take(&mut self.notes) }))
+    }
+
+    /// What was gathered of plain files, with what is to be noted; `None` when there is neither.
+    fn take_batch(&mut self) -> Option<Piece> {
+        let files = std::mem::take(&mut self.batch).files;
+        let notes = std::mem::take(&mut self.notes);
+        let empty = files.is_empty() && notes.is_empty();
+        (!empty).then_some(Piece { body: Body::Files(files), notes })
+    }
+
+    /// Opens a file: one of lines becomes current, a plain one is read into the batch.
+    fn start(&mut self, file: InputFile) -> Result<(), String> {
+        let name = file.name();
+        let done_at = self.consumed.load(Ordering::Relaxed).saturating_add(file.size.unwrap_or(0));
+        let opened = match Opened::open(&file.place, &self.consumed) {
+            Ok(opened) => opened,
+            Err(error) if file.named => return Err(Packing::Plain.explain(&name, &error)),
+            Err(error) => {
+                self.consumed.fetch_max(done_at, Ordering::Relaxed);
+                self.notes.problems.push(Problem::of_file(name, format!("cannot read: {error}")));
+                return Ok(());
+            }
+        };
+        match self.format.unwrap_or_else(|| usual_format(&file, &name)) {
+            Format::Text => {
+                self.gather(&file, name, opened)?;
+                self.consumed.fetch_max(done_at, Ordering::Relaxed);
+            }
+            Format::JsonLines => self.current = Some(self.lines(name, opened, LineFormat::Json, done_at)),
+            Format::Tsv => {
+                // Until a line that is not blank tells the columns, none are needed.
+                self.current = Some(self.lines(name, opened, LineFormat::Tsv(&[]), done_at));
+            }
+        }
+        Ok(())
+    }
+
+    fn lines(&self, name: String, opened: Opened, format: LineFormat, done_at: u64) -> LineFile {
+        let cutter = Cutter::new(opened.reader, self.sizes);
+        LineFile { name: name.into(), packing: opened.packing, format, cutter, done_at }
+    }
+
+    /// Reads a plain file into the batch, or notes why not.
+    fn gather(&mut self, file: &InputFile, name: String, opened: Opened) -> Result<(), String> {
+        let packing = opened.packing;
+        let read = text::read(opened.reader, file.size, self.sizes.document_max);
+        match read.map_err(|error| packing.explain(&name, &error))? {
+            PlainFile::Text(bytes) => self.batch.push(TextFile { id: name, title: file.title(), bytes }),
+            PlainFile::Binary if !file.named => self.notes.skipped_binary += 1,
+            PlainFile::Binary => {
+                let message = "binary, not text; for lines of JSON or TSV name the format";
+                self.notes.problems.push(Problem::of_file(name, message));
+            }
+            PlainFile::TooLong => {
+                let message = format!("longer than a document may be ({} bytes)", self.sizes.document_max);
+                self.notes.problems.push(Problem::of_file(name, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The format of a file when the user forces none. A stream without a telling name is taken for JSON lines.
+fn usual_format(file: &InputFile, name: &str) -> Format {
+    let fallback = if file.size.is_none() { Format::JsonLines } else { Format::Text };
+    match file.place {
+        Place::StandardInput => fallback,
+        Place::Path(_) => Format::of_name(name).unwrap_or(fallback),
+    }
+}
+
+fn total(entries: &[Entry]) -> Option<u64> {
+    let size = |entry: &Entry| match entry {
+        Entry::File(file) => file.size,
+        Entry::Problem(_) => Some(0),
+    };
+    entries.iter().map(size).sum()
+}
+
+/// Plain files that wait to become a piece.
+#[derive(Default)]
+struct Batch {
+    files: Vec<TextFile>,
+    /// Bytes of memory, about: many empty files must not grow a piece without end.
+    cost: usize,
+}
+
+impl Batch {
+    fn push(&mut self, file: TextFile) {
+        self.cost += size_of::<TextFile>() + file.id.len() + file.title.len() + file.bytes.len();
+        self.files.push(file);
+    }
+}
+
+/// An open file of lines.
+struct LineFile {
+    name: Arc<str>,
+    packing: Packing,
+    format: LineFormat,
+    cutter: Cutter,
+    /// What the count of consumed bytes must reach with this file's end.
+    done_at: u64,
+}
+
+impl LineFile {
+    fn next(&mut self, notes: &mut Notes) -> Result<Option<Lines>, String> {
+        let cut = self.cutter.next().map_err(|error: io::Error| self.packing.explain(&self.name, &error))?;
+        let Some(Cut { first, bytes, too_long }) = cut else { return Ok(None) };
+        notes.problems.extend(too_long.into_iter().map(|line| self.too_long(line)));
+        if self.format == LineFormat::Tsv(&[]) {
+            self.format = LineFormat::Tsv(tsv::usual_columns(&bytes));
+        }
+        Ok(Some(Lines { file: Arc::clone(&self.name), format: self.format, first, bytes }))
+    }
+
+    fn too_long(&self, line: u64) -> Problem {
+        let message = "the line is longer than a document may be";
+        Problem { file: self.name.to_string(), line: Some(line), message: message.to_string() }
+    }
+}

@@ -1,0 +1,81 @@
+//! Long texts in parts, cut between words.
+
+/// The parts of a text, each of 1 to `bytes_max` bytes and without white space around it. A single word longer
+/// than that is cut between characters. `bytes_max` must leave room for a character of four bytes.
+pub(super) fn parts(text: &str, bytes_max: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text.trim();
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (part, after) = rest.split_at(cut(rest, bytes_max));
+        rest = after.trim_start();
+        Some(part.trim_end())
+    })
+}
+
+/// Where the first part of a text that begins with a word ends; above 0.
+fn cut(text: &str, bytes_max: usize) -> usize {
+    if text.len() <= bytes_max {
+        return text.len();
+    }
+    let most = text.floor_char_boundary(bytes_max);
+    let (head, tail) = text.split_at(most);
+    if tail.starts_with(char::is_whitespace) {
+        return most;
+    }
+    head.rfind(char::is_whitespace).unwrap_or(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, bytes_max: usize, expected: &[&str]) {
+        assert_eq!(parts(text, bytes_max).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn cuts_fall_between_words() {
+        check("one two three", 7, &["one two", "three"]);
+        check("one two three", 8, &["one two", "three"]);
+        check("one two three", 6, &["one", "two", "three"]);
+        check("  one \n\t two  ", 5, &["one", "two"]);
+        check("abcdefghij", 4, &["abcd", "efgh", "ij"]);
+        check("ab cdefghij k", 4, &["ab", "cdef", "ghij", "k"]);
+        check("ééé", 5, &["éé", "é"]);
+        check("a\u{3000}b\u{a0}c", 4, &["a", "b\u{a0}c"]);
+        check(" \n ", 4, &[]);
+        check("", 4, &[]);
+    }
+
+    #[test]
+    fn parts_keep_all_but_white_space() {
+        let alphabet = ['a', 'b', 'ß', '語', '😀', ' ', ' ', '\n', '\u{2003}'];
+        let mut state = 3u32;
+        for round in 0..4000usize {
+            let mut random = |below: usize| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 8) as usize % below
+            };
+            let choices = 1 + random(alphabet.len());
+            let text: String =
+                (0..random(200)).map(|_| alphabet[alphabet.len() - 1 - random(choices)]).collect();
+            let bytes_max = 4 + round % 40;
+            let found: Vec<&str> = parts(&text, bytes_max).collect();
+            assert!(
+                found.iter().all(|part| !part.is_empty() && part.len() <= bytes_max && part.trim() == *part)
+            );
+            let bare = |text: &str| text.split_whitespace().collect::<String>();
+            assert_eq!(bare(&found.concat()), bare(&text));
+            let whole = text.split_whitespace().filter(|word| word.len() <= bytes_max);
+            for word in whole {
+                assert!(
+                    found.iter().any(|part| part.split_whitespace().any(|other| other == word)),
+                    "{word}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Plain files: one document a file.
+
+use memchr::memchr;
+use std::io::{self, Read};
+
+/// How far into a file a NUL byte betrays that it is binary.
+const BINARY_PROBE_BYTES: u64 = 8 << 10;
+
+/// Memory that is set aside on the word of a file's size.
+const RESERVE_BYTES_MAX: u64 = 64 << 20;
+
+/// What reading a plain file gives.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum PlainFile {
+    Text(Vec<u8>),
+    Binary,
+    TooLong,
+}
+
+/// Reads a whole file of at most `bytes_max`. `size` is what it is expected to hold, if known.
+pub(super) fn read(mut reader: impl Read, size: Option<u64>, bytes_max: usize) -> io::Result<PlainFile> {
+    let mut bytes = Vec::new();
+    reader.by_ref().take(BINARY_PROBE_BYTES).read_to_end(&mut bytes)?;
+    if memchr(0, &bytes).is_some() {
+        return Ok(PlainFile::Binary);
+    }
+    if bytes.len() as u64 == BINARY_PROBE_BYTES {
+        let expected = size.unwrap_or(0).min(RESERVE_BYTES_MAX).min(bytes_max as u64);
+        bytes.reserve(expected as usize);
+        let beyond = (bytes_max as u64).saturating_add(1).saturating_sub(BINARY_PROBE_BYTES);
+        reader.take(beyond).read_to_end(&mut bytes)?;
+    }
+    Ok(if bytes.len() > bytes_max { PlainFile::TooLong } else { PlainFile::Text(bytes) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nul_counts_in_the_first_bytes_only() {
+        let probe = BINARY_PROBE_BYTES as usize;
+        for (at, binary) in [(0, true), (probe - 1, true), (probe, false), (probe + 1, false)] {
+            let mut bytes = vec![b'a'; probe + 10];
+            bytes[at] = 0;
+            let expected = if binary { PlainFile::Binary } else { PlainFile::Text(bytes.clone()) };
+            assert_eq!(read(&bytes[..], Some(3), 1 << 20).unwrap(), expected, "NUL at {at}");
+        }
+    }
+
+    #[test]
+    fn the_limit_is_exact() {
+        for limit in [10, 8191, 8192, 8193, 20_000] {
+            let bytes = vec![b'a'; limit + 1];
+            assert_eq!(read(&bytes[..], None, limit).unwrap(), PlainFile::TooLong, "{limit}");
+            let fits = bytes[1..].to_vec();
+            assert_eq!(read(&fits[..], Some(1 << 60), limit).unwrap(), PlainFile::Text(fits), "{limit}");
+        }
+        assert_eq!(read(&b""[..], Some(0), 10).unwrap(), PlainFile::Text(vec![]));
+    }
+}

@@ -1,0 +1,225 @@
+//! You have arguments; here is the list of files to read, in order.
+//!
+//! Arguments keep their order; the files of a folder follow in the byte order of their paths. Hidden names,
+//! symbolic links to folders and special files inside folders are left out. What the user named must be
+//! readable now; what a folder holds may fail and is then a problem in its place in the list.
+
+use super::piece::Problem;
+use std::fs::{self, DirEntry, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// One item of the list.
+#[derive(Debug)]
+pub(super) enum Entry {
+    File(InputFile),
+    Problem(Problem),
+}
+
+/// A file to read.
+#[derive(Debug)]
+pub(super) struct InputFile {
+    pub place: Place,
+    /// Bytes on disk; `None` for a stream.
+    pub size: Option<u64>,
+    /// Whether the user named it, rather than a folder around it.
+    pub named: bool,
+}
+
+/// Where a file's bytes come from.
+#[derive(Debug)]
+pub(super) enum Place {
+    StandardInput,
+    Path(PathBuf),
+}
+
+impl InputFile {
+    /// The file as the user knows it.
+    pub fn name(&self) -> String {
+        match &self.place {
+            Place::StandardInput => "stdin".to_string(),
+            Place::Path(path) => path.to_string_lossy().into_owned(),
+        }
+    }
+
+    /// The last part of its path; empty for standard input.
+    pub fn title(&self) -> String {
+        match &self.place {
+            Place::StandardInput => String::new(),
+            Place::Path(path) => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+        }
+    }
+}
+
+/// The list of files for the arguments.
+pub(super) fn expand(inputs: &[PathBuf]) -> Result<Vec<Entry>, String> {
+    if inputs.iter().filter(|input| is_standard_input(input)).count() > 1 {
+        return Err("standard input is named twice; it can be read only once".to_string());
+    }
+    let mut entries = Vec::new();
+    for input in inputs {
+        expand_argument(input, &mut entries)?;
+    }
+    Ok(entries)
+}
+
+fn is_standard_input(input: &Path) -> bool {
+    input.as_os_str() == "-" || input.as_os_str() == "/dev/stdin"
+}
+
+fn expand_argument(input: &Path, entries: &mut Vec<Entry>) -> Result<(), String> {
+    if is_standard_input(input) {
+        entries.push(named(Place::StandardInput, None));
+        return Ok(());
+    }
+    let metadata = fs::metadata(input).map_err(|error| cannot_read(input, &error))?;
+    if metadata.is_dir() {
+        let found = Walker::walk(input).map_err(|error| cannot_read(input, &error))?;
+        entries.extend(found);
+        return Ok(());
+    }
+    // A pipe is not tried: to open it twice would lose its writer.
+    if metadata.is_file() {
+        File::open(input).map_err(|error| cannot_read(input, &error))?;
+    }
+    let size = metadata.is_file().then_some(metadata.len());
+    entries.push(named(Place::Path(input.to_path_buf()), size));
+    Ok(())
+}
+
+fn named(place: Place, size: Option<u64>) -> Entry {
+    Entry::File(InputFile { place, size, named: true })
+}
+
+fn cannot_read(input: &Path, error: &io::Error) -> String {
+    let advice = match error.kind() {
+        io::ErrorKind::NotFound => "check the name",
+        io::ErrorKind::PermissionDenied => "check its permissions",
+        _ => "leave it out or repair it",
+    };
+    format!("cannot read {}: {error}; {advice}", input.display())
+}
+
+/// A walk through one folder. Folders that wait stand in a list, so deep ones cost no stack.
+#[derive(Default)]
+struct Walker {
+    folders: Vec<PathBuf>,
+    found: Vec<(PathBuf, Found)>,
+}
+
+/// What stands at a path: a file of so many bytes, or nothing that can be read.
+type Found = io::Result<u64>;
+
+impl Walker {
+    /// Everything under `root`; an error when `root` itself cannot be listed.
+    fn walk(root: &Path) -> io::Result<impl Iterator<Item = Entry>> {
+        let mut walker = Walker::default();
+        walker.list(root)?;
+        while let Some(folder) = walker.folders.pop() {
+            if let Err(error) = walker.list(&folder) {
+                walker.found.push((folder, Err(error)));
+            }
+        }
+        let mut found = walker.found;
+        found.sort_unstable_by(|(a, _), (b, _)| {
+            a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes())
+        });
+        Ok(found.into_iter().map(|(path, found)| entry(path, found)))
+    }
+
+    fn list(&mut self, folder: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            if let Err(error) = self.visit(&entry) {
+                self.found.push((entry.path(), Err(error)));
+            }
+        }
+        Ok(())
+    }
+
+    fn visit(&mut self, entry: &DirEntry) -> io::Result<()> {
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            self.folders.push(entry.path());
+        } else if kind.is_file() || kind.is_symlink() {
+            let metadata = fs::metadata(entry.path())?;
+            if metadata.is_file() {
+                self.found.push((entry.path(), Ok(metadata.len())));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn entry(path: PathBuf, found: Found) -> Entry {
+    match found {
+        Ok(size) => Entry::File(InputFile { place: Place::Path(path), size: Some(size), named: false }),
+        Err(error) => {
+            Entry::Problem(Problem::of_file(path.to_string_lossy(), format!("cannot read: {error}")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn names(root: &Path, entries: &[Entry]) -> Vec<String> {
+        let root = format!("{}/", root.display());
+        let show = |entry: &Entry| match entry {
+            Entry::File(file) => file.name().replace(&root, ""),
+            Entry::Problem(problem) => format!("!{}", problem.file.replace(&root, "")),
+        };
+        entries.iter().map(show).collect()
+    }
+
+    #[test]
+    fn folders_are_listed_in_byte_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for sub in ["a", "a/.git", "z/deep/er"] {
+            fs::create_dir_all(root.join(sub)).unwrap();
+        }
+        for file in ["a/x", "a.txt", "a-b", "B", "a/.hidden", "a/.git/x", "z/deep/er/f", "z/b"] {
+            fs::write(root.join(file), "12").unwrap();
+        }
+        symlink(root.join("a"), root.join("linked-folder")).unwrap();
+        symlink(root.join("B"), root.join("linked-file")).unwrap();
+        symlink(root.join("nowhere"), root.join("dangling")).unwrap();
+        let entries = expand(&[root.to_path_buf(), root.join("z/b")]).unwrap();
+        let expected = ["B", "a-b", "a.txt", "a/x", "!dangling", "linked-file", "z/b", "z/deep/er/f", "z/b"];
+        assert_eq!(names(root, &entries), expected);
+        let flags: Vec<bool> = entries
+            .iter()
+            .filter_map(|e| if let Entry::File(f) = e { Some(f.named) } else { None })
+            .collect();
+        assert_eq!(flags.iter().filter(|&&named| named).count(), 1);
+        assert!(flags.last().unwrap());
+    }
+
+    #[test]
+    fn missing_arguments_are_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = expand(&[folder.path().join("none")]).unwrap_err();
+        assert!(error.contains("none") && error.contains("check the name"), "{error}");
+        assert!(!error.contains('\n'));
+        assert!(expand(&["-".into(), "/dev/stdin".into()]).is_err());
+        assert!(expand(&[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn hidden_arguments_and_linked_arguments_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir(root.join(".real")).unwrap();
+        fs::write(root.join(".real/.f"), "").unwrap();
+        fs::write(root.join(".real/g"), "").unwrap();
+        symlink(root.join(".real"), root.join("link")).unwrap();
+        let entries = expand(&[root.join(".real/.f"), root.join("link")]).unwrap();
+        assert_eq!(names(root, &entries), [".real/.f", "link/g"]);
+    }
+}

@@ -1,0 +1,217 @@
+//! Power is lost at every operation of an index's life, and again during recovery.
+//!
+//! What is found afterwards must be the last acknowledged generation or the one after it, whole, with right answers; a
+//! new writer must clean up, and commit once more. The same harness over a disk that forgets its syncs must fail.
+
+mod support;
+
+use std::sync::Arc;
+use support::script::Script;
+use support::{crash_images, on_two_threads};
+use tierdex::index::IndexWriter;
+use tierdex::io::{
+    CrashImage, Disk, DiskLock, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, ReadFile, Repeat, Result, WriteFile,
+};
+
+/// A disk in memory that may forget one kind of sync while it says that all is well.
+#[derive(Clone)]
+struct Careless {
+    disk: MemDisk,
+    forgets: Forgets,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Forgets {
+    Nothing,
+    Directory,
+    Files,
+}
+
+struct CarelessFile(Box<dyn WriteFile>);
+
+impl WriteFile for CarelessFile {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.0.append(bytes)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Disk for Careless {
+    fn list(&self) -> Result<Vec<String>> {
+        self.disk.list()
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
+        self.disk.open(name)
+    }
+
+    fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
+        let file = self.disk.create(name)?;
+        Ok(if self.forgets == Forgets::Files { Box::new(CarelessFile(file)) } else { file })
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        self.disk.rename(from, to)
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        self.disk.remove(name)
+    }
+
+    fn sync_dir(&self) -> Result<()> {
+        if self.forgets == Forgets::Directory { Ok(()) } else { self.disk.sync_dir() }
+    }
+
+    fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
+        self.disk.lock(name)
+    }
+
+    fn describe(&self) -> String {
+        self.disk.describe()
+    }
+}
+
+fn crash_at(at: u64) -> FaultPlan {
+    FaultPlan { class: OpClass::Any, at, effect: Effect::Crash, repeat: Repeat::Once }
+}
+
+/// What a run of the harness did.
+#[derive(Default)]
+struct Counts {
+    crashes: u64,
+    states: u64,
+    /// States that were the generation after the acknowledged one.
+    newer: u64,
+    violations: Vec<String>,
+}
+
+impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.crashes += other.crashes;
+        self.states += other.states;
+        self.newer += other.newer;
+        self.violations.extend(other.violations);
+    }
+}
+
+/// Operations of the whole script when nothing fails.
+fn operations(script: &Script) -> u64 {
+    let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+    let outcome = script.run(&(Arc::new(disk.clone()) as _));
+    assert!(outcome.error.is_none() && outcome.acknowledged == script.generations());
+    disk.operations(OpClass::Any)
+}
+
+/// Runs the script, crashes it at operation `at`, and looks at each image.
+fn crash(script: &Script, at: u64, forgets: Forgets, seeds: u64) -> Counts {
+    let mut counts = Counts::default();
+    let disk = FaultDisk::new(Careless { disk: MemDisk::new(), forgets }, crash_at(at));
+    let outcome = script.run(&(Arc::new(disk.clone()) as _));
+    assert!(disk.crashed(), "operation {at} never came");
+    counts.crashes += disk.injected();
+    for (number, image) in crash_images(at * 100..at * 100 + seeds).enumerate() {
+        let found = disk.inner().disk.crash(image);
+        counts.states += 1;
+        let verified = script.verify(&found, outcome.acknowledged).and_then(|generation| {
+            counts.newer += u64::from(generation > outcome.acknowledged);
+            if (at + number as u64).is_multiple_of(10) {
+                let again = crash_recovery(script, &found, generation, at);
+                counts.crashes += again.crashes;
+                counts.states += again.states;
+                counts.violations.extend(again.violations);
+            }
+            let recovered = script.recover(&(Arc::new(found.clone()) as _), generation);
+            recovered.map_err(|error| format!("recovery: {error}"))?;
+            script.verify_recovered(&found, generation)
+        });
+        if let Err(what) = verified {
+            counts.violations.push(format!("operation {at}, {image:?}: {what}"));
+        }
+    }
+    counts
+}
+
+/// Crashes a recovery from `image` at some of its operations, a different choice for each `seed`.
+fn crash_recovery(script: &Script, image: &MemDisk, generation: u64, seed: u64) -> Counts {
+    const STEP: u64 = 47;
+    let mut counts = Counts::default();
+    for at in (1 + seed % STEP..).step_by(STEP as usize) {
+        let disk = FaultDisk::new(image.snapshot(), crash_at(at));
+        let recovered = script.recover(&(Arc::new(disk.clone()) as _), generation);
+        if !disk.crashed() {
+            break;
+        }
+        counts.crashes += 1;
+        let images = [CrashImage::Lost, CrashImage::Kept, CrashImage::Random(seed * 1000 + at)];
+        for image in images {
+            counts.states += 1;
+            let found = disk.inner().crash(image);
+            let verified = match &recovered {
+                // Only what follows the acknowledgement was lost.
+                Ok(_) => script.verify_recovered(&found, generation),
+                Err(_) => script.verify_half_recovered(&found, generation),
+            };
+            if let Err(what) = verified {
+                counts.violations.push(format!("recovery, operation {at}, {image:?}: {what}"));
+            }
+        }
+    }
+    counts
+}
+
+fn crash_everywhere(script: &Script, forgets: Forgets, step: usize, seeds: u64) -> Counts {
+    let places: Vec<u64> = (1..=operations(script)).step_by(step).collect();
+    let mut counts = Counts::default();
+    for of_one in on_two_threads(places.len(), |number| crash(script, places[number], forgets, seeds)) {
+        counts.add(of_one);
+    }
+    println!("operations {}", operations(script));
+    println!("injected {0}, crashes {0}, states {1}, newer {2}", counts.crashes, counts.states, counts.newer);
+    counts
+}
+
+#[test]
+fn a_crash_at_any_operation_leaves_a_whole_generation() {
+    let script = Script::new(40);
+    let operations = operations(&script);
+    let counts = crash_everywhere(&script, Forgets::Nothing, 1, 4);
+    assert!(counts.violations.is_empty(), "{} violations: {:#?}", counts.violations.len(), &counts.violations[..1]);
+    assert!(operations > 500 && counts.crashes > operations && counts.states > 10_000);
+    assert!(counts.newer > 0, "no crash came between rename and acknowledgement");
+}
+
+/// Canary: a commit that does not make names durable.
+#[test]
+fn a_disk_that_forgets_directory_syncs_is_caught() {
+    let counts = crash_everywhere(&Script::new(12), Forgets::Directory, 9, 4);
+    assert!(counts.violations.len() > 20, "{} violations", counts.violations.len());
+}
+
+/// Canary: a commit that does not make bytes durable.
+#[test]
+fn a_disk_that_forgets_file_syncs_is_caught() {
+    let counts = crash_everywhere(&Script::new(12), Forgets::Files, 9, 4);
+    assert!(counts.violations.len() > 20, "{} violations", counts.violations.len());
+}
+
+/// What was added and not committed is lost with the process, all of it, and leaves nothing behind.
+#[test]
+fn uncommitted_documents_leave_nothing_behind() {
+    let script = Script::new(12);
+    let disk = MemDisk::new();
+    let outcome = script.run(&(Arc::new(disk.clone()) as _));
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let mut writer: IndexWriter = support::open_writer(&shared, &script.schema, tierdex::index::OpenMode::Append);
+    let mut batch = tierdex::index::Batch::new(writer.schema().clone());
+    batch.add("never", "", "w0 committed").unwrap();
+    writer.push(batch.seal().unwrap()).unwrap();
+    for image in crash_images(0..20) {
+        assert_eq!(script.verify(&disk.crash(image), outcome.acknowledged), Ok(script.generations()));
+    }
+    drop(writer);
+    let index = tierdex::index::Index::open(shared).unwrap();
+    support::script::only_named(&disk, Some(&index)).unwrap();
+}

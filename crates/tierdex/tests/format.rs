@@ -1,0 +1,188 @@
+//! The worked examples of docs/format are made again and compared. `UPDATE_EXAMPLES=1` writes them anew.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tierdex::codec::Codec;
+use tierdex::index::{IndexWriter, Manifest, Merge, OpenMode, WriterOptions};
+use tierdex::io::{Disk, MemDisk, SealedFile};
+use tierdex::schema::Schema;
+use tierdex::segment::FileKind;
+use tierdex::segment::layout::{file_name, identity};
+use tierdex::transform::norm;
+
+fn index(positions: bool, documents: &[(&str, &str, &str)]) -> MemDisk {
+    let disk = MemDisk::new();
+    let mut schema = Schema::default();
+    schema.fields[0].positions = positions;
+    let mut writer =
+        IndexWriter::open(Arc::new(disk.clone()), schema, OpenMode::New, WriterOptions::default()).unwrap();
+    for (id, title, text) in documents {
+        writer.add(id, title, text).unwrap();
+    }
+    writer.commit(Merge::One).unwrap();
+    disk
+}
+
+fn small() -> MemDisk {
+    index(true, &[("a", "Cats", "cats and dogs"), ("b", "", "dogs dogs dogs"), ("c", "Birds", "and birds")])
+}
+
+fn long() -> MemDisk {
+    let ids: Vec<String> = (0..300).map(|i| i.to_string()).collect();
+    let text = |i: usize| if i.is_multiple_of(3) { "x x" } else { "x" };
+    let documents: Vec<_> = ids.iter().enumerate().map(|(i, id)| (id.as_str(), "", text(i))).collect();
+    index(false, &documents)
+}
+
+/// The payload of a file of the only segment.
+fn payload(disk: &MemDisk, kind: FileKind) -> (u64, Vec<u8>) {
+    let manifest = Manifest::read_newest(disk).unwrap().unwrap();
+    let segment = &manifest.segments[0];
+    let seal = segment.file(0, kind).unwrap().seal;
+    let name = file_name(segment.id, 0, kind);
+    let file = SealedFile::open(disk, &name, identity(segment.id, 0, kind), seal).unwrap();
+    let range = file.payload();
+    (range.start, file.read(range.start, (range.end - range.start) as usize).unwrap())
+}
+
+fn whole_file(disk: &MemDisk, name: &str) -> Vec<u8> {
+    let file = disk.open(name).unwrap();
+    let mut bytes = vec![0; file.len() as usize];
+    file.read_at(0, &mut bytes).unwrap();
+    bytes
+}
+
+fn hex((start, bytes): (u64, Vec<u8>)) -> String {
+    let mut out = String::new();
+    let mut zeros = false;
+    for (i, row) in bytes.chunks(16).enumerate() {
+        let last = (i + 1) * 16 >= bytes.len();
+        let zero = row.iter().all(|&byte| byte == 0) && !last;
+        if zero {
+            if !zeros {
+                out.push_str("*\n");
+            }
+        } else {
+            let digits: Vec<String> = row.iter().map(|byte| format!("{byte:02x}")).collect();
+            writeln!(out, "{:>6}  {}", start + 16 * i as u64, digits.join(" ")).unwrap();
+        }
+        zeros = zero;
+    }
+    out
+}
+
+fn codecs() -> String {
+    let mut out = String::new();
+    let ids = [3, 9, 27, 81, 243, 729];
+    let every_16: Vec<u32> = (0..256).map(|i| 16 * i).collect();
+    let mut ones = vec![1; 64];
+    ones[5] = 9;
+    let mut show = |codec: Codec, what: &str, values: &[u32]| {
+        let mut bytes = Vec::new();
+        codec.encode(values, u32::MAX, &mut bytes);
+        let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(out, "{:<14} {what:<26} {}", codec.name(), digits.join(" ")).unwrap();
+    };
+    for codec in [Codec::Raw, Codec::VByte, Codec::VByteDelta, Codec::Pfor256, Codec::Pfor256Delta] {
+        show(codec, "3 9 27 81 243 729", &ids);
+    }
+    show(Codec::Pfor256Delta, "0 16 32 ... 4080", &every_16);
+    show(Codec::Pfor256, "1 258 66051 16909060", &[1, 258, 66_051, 16_909_060]);
+    show(Codec::Pfor256, "64 times 1, but 9 at 5", &ones);
+    show(Codec::Pfor256, "256 times 70000", &[70_000; 256]);
+    out
+}
+
+fn examples() -> BTreeMap<&'static str, String> {
+    let (small, long) = (small(), long());
+    let of = |disk: &MemDisk, kind| hex(payload(disk, kind));
+    let (start, stored) = payload(&small, FileKind::Stored);
+    let tail = stored.len() - 32;
+    let manifest = whole_file(&small, &Manifest::file_name(1));
+    let payload_end = u64::from_le_bytes(manifest[manifest.len() - 44..][..8].try_into().unwrap());
+    BTreeMap::from([
+        ("envelope", hex((0, whole_file(&small, &file_name(1, 0, FileKind::Norms))))),
+        ("manifest", hex((64, manifest[64..payload_end as usize].to_vec()))),
+        ("terms", of(&small, FileKind::Terms)),
+        ("skips-small", of(&small, FileKind::Skips)),
+        ("skips-long", of(&long, FileKind::Skips)),
+        ("docs-long", of(&long, FileKind::Docs)),
+        ("freqs-long", of(&long, FileKind::Freqs)),
+        ("positions", of(&small, FileKind::Positions)),
+        ("norms", of(&small, FileKind::Norms)),
+        ("ids", of(&small, FileKind::Ids)),
+        ("stored-tail", hex((start + tail as u64, stored[tail..].to_vec()))),
+        ("codecs", codecs()),
+    ])
+}
+
+fn documents() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+/// Puts the right examples into a page; returns it with the names of those it has.
+fn with_examples(page: &str, examples: &BTreeMap<&'static str, String>) -> (String, Vec<String>) {
+    let mut out = String::new();
+    let mut names = Vec::new();
+    let mut rest = page;
+    while let Some((before, after)) = rest.split_once("<!-- example: ") {
+        let (name, after) = after.split_once(" -->\n```hex\n").expect("a hex block follows the mark");
+        let (_, after) = after.split_once("```\n").expect("the hex block is closed");
+        let example = examples.get(name).unwrap_or_else(|| panic!("no example is called {name}"));
+        write!(out, "{before}<!-- example: {name} -->\n```hex\n{example}```\n").unwrap();
+        names.push(name.to_string());
+        rest = after;
+    }
+    out.push_str(rest);
+    (out, names)
+}
+
+#[test]
+fn the_examples_of_the_documents_are_what_is_written() {
+    let examples = examples();
+    let mut shown = Vec::new();
+    for path in documents() {
+        let page = std::fs::read_to_string(&path).unwrap();
+        let (right, names) = with_examples(&page, &examples);
+        shown.extend(names);
+        if std::env::var_os("UPDATE_EXAMPLES").is_some() {
+            std::fs::write(&path, right).unwrap();
+        } else {
+            assert!(page == right, "{}: an example differs; UPDATE_EXAMPLES=1 writes it anew", path.display());
+        }
+    }
+    shown.sort();
+    assert_eq!(shown, examples.keys().map(|name| name.to_string()).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_table_of_norms_is_right() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format/norms.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let rows = page.lines().filter_map(|line| {
+        let cells: Vec<String> = line.split('|').map(|cell| cell.trim().replace(',', "")).collect();
+        let [_, length, code, ranked, _] = cells.as_slice() else { return None };
+        Some((length.parse::<u32>().ok()?, code.parse::<u8>().ok()?, ranked.parse::<f32>().ok()?))
+    });
+    let mut checked = 0;
+    for (length, code, ranked) in rows {
+        assert_eq!((norm::encode(length), norm::length(code)), (code, ranked), "length {length}");
+        checked += 1;
+    }
+    assert_eq!(checked, 5);
+}
+
+#[test]
+fn the_table_of_codecs_is_right() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format/codecs.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for codec in Codec::ALL {
+        let row = format!("| {} | `{}` |", codec.id(), codec.name());
+        assert!(page.contains(&row), "{row}");
+    }
+}

@@ -1,0 +1,196 @@
+//! Every answer of the engine against that of the naive engine: the same hits in the same order with the same score
+//! bits, and the same total, for any cut into segments, codec, norms, fields and k.
+
+mod support;
+
+use proptest::prelude::*;
+use std::sync::Arc;
+use support::corpus::{Doc, Shape, corpus};
+use support::model::Model;
+use support::random::Random;
+use support::{Growth, answer, build, queries};
+use tierdex::codec::Codec;
+use tierdex::index::{Index, Merge, check};
+use tierdex::io::MemDisk;
+use tierdex::query::Query;
+use tierdex::rank::Bm25;
+use tierdex::schema::{NormKind, Schema, Tokenizer};
+
+const DELTA_CODECS: [Codec; 3] = [Codec::VByteDelta, Codec::Pfor256Delta, Codec::Raw];
+
+/// How one case is made.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    seed: u64,
+    documents: usize,
+    segments: usize,
+    growth: Growth,
+    last: Merge,
+    shape: Shape,
+    bm25: Bm25,
+}
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    let codec = prop_oneof![prop::sample::select(&DELTA_CODECS[..]), prop::sample::select(Codec::ALL)];
+    let norms = prop_oneof![Just(NormKind::Byte), Just(NormKind::Exact)];
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0u8..6);
+    (codec, norms, flags).prop_map(|(codec, norms, (positions, stop_words, title, stored, tokenizer))| Shape {
+        codec,
+        positions,
+        norms,
+        stop_words,
+        tokenizer: if tokenizer == 0 { Tokenizer::Whitespace } else { Tokenizer::Alphanumeric },
+        title,
+        stored,
+    })
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let growth =
+        prop_oneof![Just(Growth::Commits), Just(Growth::Writers), (1usize..60).prop_map(Growth::Batches)];
+    let last = prop_oneof![Just(Merge::Keep), Just(Merge::One)];
+    let documents = prop_oneof![0usize..40, 200usize..700, 500usize..1500];
+    let bm25 = prop_oneof![Just(Bm25::default()), Just(Bm25 { k1: 0.9, b: 0.4 }), Just(Bm25 { k1: 0.0, b: 1.0 })];
+    (any::<u64>(), documents, 1usize..=5, growth, last, shapes(), bm25).prop_map(
+        |(seed, documents, segments, growth, last, shape, bm25)| Case {
+            seed,
+            documents,
+            segments,
+            growth,
+            last,
+            shape,
+            bm25,
+        },
+    )
+}
+
+fn open(docs: &[Doc], schema: &Schema, cuts: &[usize], growth: Growth, last: Merge) -> (MemDisk, Index) {
+    let disk = MemDisk::new();
+    build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, growth, last);
+    let index = Index::open(Arc::new(disk.clone())).unwrap();
+    (disk, index)
+}
+
+/// The first difference between engine and model.
+fn difference(index: &Index, model: &Model, query: &Query, bm25: Bm25) -> Option<String> {
+    [1, 10, 100, usize::MAX].into_iter().find_map(|k| {
+        let (found, expected) = (answer(index, query, k, bm25).unwrap(), model.answer(query, k, bm25));
+        (found != expected).then(|| {
+            let place = found.hits.iter().zip(&expected.hits).position(|(found, expected)| found != expected);
+            format!(
+                "k {k}: totals {} and {}, hits {} and {}, first difference {:?}",
+                found.total,
+                expected.total,
+                found.hits.len(),
+                expected.hits.len(),
+                place.map(|at| (at, &found.hits[at], &expected.hits[at])),
+            )
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 160, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn answers_are_those_of_the_naive_engine(case in cases()) {
+        let mut random = Random::new(case.seed);
+        let docs = corpus(case.seed, case.documents);
+        let schema = case.shape.schema();
+        let mut cuts: Vec<usize> = (1..case.segments).map(|_| random.below(case.documents + 1)).collect();
+        cuts.sort_unstable();
+        let (disk, index) = open(&docs, &schema, &cuts, case.growth, case.last);
+        let report = check(&disk).unwrap();
+        prop_assert!(report.problems.is_empty(), "{:?}", report.problems);
+        let most = if case.last == Merge::One { 1 } else { case.segments };
+        prop_assert!(index.segments().len() <= most);
+        let model = Model::new(&schema, &docs);
+        for _ in 0..25 {
+            let ast = queries::query(&mut random, &schema);
+            let text = ast.text();
+            let query = Query::parse(&text, &schema).unwrap();
+            prop_assert_eq!(&query, &ast.normal(&schema), "{} is read differently", text);
+            let difference = difference(&index, &model, &query, case.bm25);
+            prop_assert!(difference.is_none(), "{text}: {}", difference.unwrap_or_default());
+        }
+    }
+}
+
+/// Lists of more than three superblocks (of 32 blocks of 256), beside lists of one block and of one document.
+#[test]
+fn long_lists_answer_like_the_naive_engine() {
+    let mut random = Random::new(8192);
+    let mut docs: Vec<Doc> = (0..27_000).map(|number| long_list_document(number, &mut random)).collect();
+    docs[26_999].text.push_str(" last");
+    for (codec, last) in [(Codec::Pfor256Delta, Merge::One), (Codec::VByteDelta, Merge::Keep), (Codec::Raw, Merge::One)]
+    {
+        let schema = Shape { codec, title: false, stored: false, ..Shape::default() }.schema();
+        let model = Model::new(&schema, &docs);
+        assert!(model.containing(0, "every") == 27_000 && model.containing(0, "most") > 3 * 8192);
+        let (disk, index) = open(&docs, &schema, &[300, 26_000], Growth::Commits, last);
+        assert!(check(&disk).unwrap().problems.is_empty());
+        for text in [
+            "every", "most", "half", "tenth", "rare", "last", "every AND last", "most AND rare", "half AND tenth",
+            "half OR tenth rare", "+every -most", "NOT most", "\"most half\"", "\"half tenth\" rare", "last rare absent",
+            "\"every every\"", "(half OR last) AND (tenth OR rare)", "every most half tenth rare burst",
+            "+burst tenth", "block",
+        ] {
+            let query = Query::parse(text, &schema).unwrap();
+            let difference = difference(&index, &model, &query, Bm25::default());
+            assert!(difference.is_none(), "{} {last:?}, {text}: {}", codec.name(), difference.unwrap_or_default());
+        }
+    }
+}
+
+fn long_list_document(number: usize, random: &mut Random) -> Doc {
+    let mut text = "every".to_string();
+    let mut push = |word: &str, wanted: bool| {
+        if wanted {
+            text.push(' ');
+            text.push_str(word);
+        }
+    };
+    push("most", !random.one_in(40));
+    push("half", random.one_in(2));
+    push("tenth", random.one_in(10));
+    push("rare", random.one_in(900));
+    push("burst", (9000..9700).contains(&number));
+    push("block", number < 256);
+    push("every", random.one_in(50));
+    Doc { id: number.to_string(), title: String::new(), text }
+}
+
+/// A canary: if one posting were lost, the comparison would notice.
+#[test]
+fn a_lost_posting_is_noticed() {
+    let docs = corpus(5, 300);
+    let schema = Shape::default().schema();
+    let (_, index) = open(&docs, &schema, &[100], Growth::Commits, Merge::Keep);
+    let mut model = Model::new(&schema, &docs);
+    let query = Query::parse("all", &schema).unwrap();
+    assert!(difference(&index, &model, &query, Bm25::default()).is_none());
+    assert!(model.forget(0, "all"));
+    assert!(difference(&index, &model, &query, Bm25::default()).is_some());
+}
+
+/// What [`Query::Bool`] promises for trees that are built by hand.
+#[test]
+fn clauses_mean_what_their_documentation_says() {
+    let docs = corpus(6, 50);
+    let schema = Shape::default().schema();
+    let (_, index) = open(&docs, &schema, &[20], Growth::Commits, Merge::Keep);
+    let model = Model::new(&schema, &docs);
+    let term = |term: &str| Query::Term { field: 0, term: term.to_string(), boost: 1.5 };
+    let boolean = |must, should, must_not| Query::Bool { must, should, must_not };
+    for query in [
+        Query::Nothing,
+        boolean(vec![Query::Nothing], vec![term("all")], vec![]),
+        boolean(vec![], vec![Query::Nothing, term("all")], vec![]),
+        boolean(vec![term("all")], vec![], vec![Query::Nothing]),
+        boolean(vec![], vec![], vec![term("all")]),
+        boolean(vec![], vec![], vec![]),
+    ] {
+        let difference = difference(&index, &model, &query, Bm25::default());
+        assert!(difference.is_none(), "{query:?}: {}", difference.unwrap_or_default());
+    }
+}

@@ -1,0 +1,128 @@
+//! Seeded documents and schemas.
+
+use super::random::Random;
+use tierdex::codec::Codec;
+use tierdex::schema::{Analysis, Field, NormKind, Schema, Source, Tokenizer};
+
+/// One document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doc {
+    pub id: String,
+    pub title: String,
+    pub text: String,
+}
+
+/// Words of the vocabulary; the first ones stand in most documents.
+pub const VOCABULARY: usize = 120;
+
+/// Stands in every document that is not empty.
+pub const EVERYWHERE: &str = "all";
+
+/// Words that some schemas drop.
+pub const STOP_WORDS: [&str; 3] = ["of", "the", "w3"];
+
+const SEPARATORS: [&str; 6] = [" ", " ", " ", ", ", "-", "\n"];
+
+/// A word of the vocabulary in lower case.
+pub fn word(rank: usize) -> String {
+    match rank % 5 {
+        1 => format!("über{rank}"),
+        2 => format!("prefix{rank}"),
+        _ => format!("w{rank}"),
+    }
+}
+
+/// Documents with a skewed vocabulary: some empty, some equal to an earlier one, some long.
+pub fn corpus(seed: u64, count: usize) -> Vec<Doc> {
+    let mut random = Random::new(seed);
+    let mut docs: Vec<Doc> = Vec::with_capacity(count);
+    for number in 0..count {
+        let mut doc = match () {
+            () if random.one_in(15) && number > 0 => docs[random.below(number)].clone(),
+            () if random.one_in(15) => Doc { id: String::new(), title: String::new(), text: String::new() },
+            () => document(number, &mut random),
+        };
+        doc.id = format!("doc-{number}");
+        docs.push(doc);
+    }
+    docs
+}
+
+fn document(number: usize, random: &mut Random) -> Doc {
+    let title_words = random.below(5);
+    let text_words = match random.below(40) {
+        0 => 100 + random.below(300),
+        1..=5 => 30 + random.below(40),
+        _ => random.below(20),
+    };
+    let title = words(title_words, random);
+    let mut text = format!("All {}", words(text_words, random));
+    if random.one_in(8) {
+        text.push_str(&format!(" only{number}"));
+    }
+    Doc { id: String::new(), title, text }
+}
+
+fn words(count: usize, random: &mut Random) -> String {
+    let mut text = String::new();
+    for _ in 0..count {
+        match random.below(20) {
+            0 => text.push_str("The"),
+            1 => text.push_str("of"),
+            2 => text.push_str(&word(random.skewed(VOCABULARY)).to_uppercase()),
+            _ => text.push_str(&word(random.skewed(VOCABULARY))),
+        }
+        text.push_str(random.pick::<&str>(&SEPARATORS));
+    }
+    text
+}
+
+/// The choices that tests vary in a schema.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub codec: Codec,
+    pub positions: bool,
+    pub norms: NormKind,
+    pub stop_words: bool,
+    pub tokenizer: Tokenizer,
+    pub title: bool,
+    pub stored: bool,
+}
+
+impl Default for Shape {
+    fn default() -> Shape {
+        Shape {
+            codec: Codec::Pfor256Delta,
+            positions: true,
+            norms: NormKind::Byte,
+            stop_words: false,
+            tokenizer: Tokenizer::Alphanumeric,
+            title: true,
+            stored: true,
+        }
+    }
+}
+
+impl Shape {
+    /// A field `text`, and a field `title` if there is one, with other norms.
+    pub fn schema(&self) -> Schema {
+        let source = if self.title { Source::Text } else { Source::TitleAndText };
+        let mut fields = vec![Field { norms: self.norms, ..self.field("text", source) }];
+        if self.title {
+            let norms = if self.norms == NormKind::Byte { NormKind::Exact } else { NormKind::Byte };
+            fields.push(Field { norms, ..self.field("title", Source::Title) });
+        }
+        Schema { fields, stored: self.stored }
+    }
+
+    fn field(&self, name: &str, source: Source) -> Field {
+        let words = if self.stop_words { STOP_WORDS.map(str::to_string).to_vec() } else { Vec::new() };
+        Field {
+            analysis: Analysis { tokenizer: self.tokenizer, stop_words: words, ..Analysis::default() },
+            positions: self.positions,
+            doc_codec: self.codec,
+            freq_codec: self.codec.plain(),
+            ..Field::new(name, source)
+        }
+    }
+}

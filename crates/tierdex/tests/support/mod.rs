@@ -1,0 +1,133 @@
+//! What the tests of the engine share: a seeded generator, corpora, queries, a naive engine as the oracle, and a
+//! scripted life of an index with what each of its generations must answer.
+//!
+//! The naive engine is written from the documentation and shares no code with the engine but the one-byte norms.
+#![allow(dead_code)]
+
+pub mod corpus;
+pub mod model;
+pub mod queries;
+pub mod random;
+pub mod script;
+
+use std::sync::Arc;
+use tierdex::Result;
+use tierdex::index::{Batch, Index, IndexWriter, Merge, OpenMode, SearchOptions, WriterOptions};
+use tierdex::io::{CrashImage, Disk};
+use tierdex::query::Query;
+use tierdex::rank::Bm25;
+use tierdex::schema::Schema;
+
+use corpus::Doc;
+
+/// The answer to a query, with all that a user would see of it. Scores are compared by their bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub total: u64,
+    pub hits: Vec<Row>,
+}
+
+/// How many hits of an answer are shown with id and texts.
+pub const SHOWN: usize = 2;
+
+/// One hit.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Row {
+    pub document: u32,
+    pub score_bits: u32,
+    /// Of the first [`SHOWN`] hits: id, and title and text where they are kept.
+    pub shown: Option<(String, Option<(String, String)>)>,
+}
+
+impl std::fmt::Debug for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?} {:?}", self.document, f32::from_bits(self.score_bits), self.shown)
+    }
+}
+
+/// What the engine answers.
+pub fn answer(index: &Index, query: &Query, k: usize, bm25: Bm25) -> Result<Answer> {
+    let searcher = index.searcher();
+    let found = searcher.search(query, &SearchOptions { k, bm25 })?;
+    let show = |document| -> Result<_> {
+        let stored = searcher.stored(document)?.map(|stored| (stored.title, stored.text));
+        Ok((searcher.id(document)?, stored))
+    };
+    let rows = found.hits.iter().enumerate().map(|(place, hit)| {
+        let shown = (place < SHOWN).then(|| show(hit.document)).transpose()?;
+        Ok(Row { document: hit.document, score_bits: hit.score.to_bits(), shown })
+    });
+    Ok(Answer { total: found.total, hits: rows.collect::<Result<Vec<_>>>()? })
+}
+
+/// What the engine answers to query text, all of it.
+pub fn ask(index: &Index, text: &str) -> Result<Answer> {
+    let query = Query::parse(text, index.schema())?;
+    answer(index, &query, usize::MAX, Bm25::default())
+}
+
+/// Total and hits without ids and texts.
+pub fn ranking(answer: &Answer) -> (u64, Vec<(u32, u32)>) {
+    (answer.total, answer.hits.iter().map(|row| (row.document, row.score_bits)).collect())
+}
+
+/// How documents come into an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// One writer commits each part.
+    Commits,
+    /// A writer for each part.
+    Writers,
+    /// One writer commits each part, which it is given in sealed batches of that many documents.
+    Batches(usize),
+}
+
+/// Writes `docs` to an empty disk, cut at `cuts`; all commits keep their segments but the last, which does as told.
+pub fn build(disk: &Arc<dyn Disk>, schema: &Schema, docs: &[Doc], cuts: &[usize], growth: Growth, last: Merge) {
+    let ends: Vec<usize> = cuts.iter().copied().chain([docs.len()]).collect();
+    let mut writer = open_writer(disk, schema, OpenMode::New);
+    let mut start = 0;
+    for (number, &end) in ends.iter().enumerate() {
+        if growth == Growth::Writers && number > 0 {
+            drop(writer);
+            writer = open_writer(disk, schema, OpenMode::Append);
+        }
+        add(&mut writer, &docs[start..end], growth);
+        let merge = if number + 1 == ends.len() { last } else { Merge::Keep };
+        writer.commit(merge).unwrap();
+        start = end;
+    }
+}
+
+fn add(writer: &mut IndexWriter, docs: &[Doc], growth: Growth) {
+    let Growth::Batches(size) = growth else {
+        return docs.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
+    };
+    let mut batch = Batch::new(writer.schema().clone());
+    for docs in docs.chunks(size) {
+        docs.iter().for_each(|doc| batch.add(&doc.id, &doc.title, &doc.text).unwrap());
+        writer.push(batch.seal().unwrap()).unwrap();
+    }
+}
+
+/// A writer on a disk that does not fail.
+pub fn open_writer(disk: &Arc<dyn Disk>, schema: &Schema, mode: OpenMode) -> IndexWriter {
+    IndexWriter::open(disk.clone(), schema.clone(), mode, WriterOptions::default()).unwrap()
+}
+
+/// Both extremes and some seeds.
+pub fn crash_images(seeds: std::ops::Range<u64>) -> impl Iterator<Item = CrashImage> {
+    [CrashImage::Lost, CrashImage::Kept].into_iter().chain(seeds.map(CrashImage::Random))
+}
+
+/// Runs `body` for each number below `count` on two threads; results in order.
+pub fn on_two_threads<T: Send>(count: usize, body: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let half = |first: usize| (first..count).step_by(2).map(&body).collect::<Vec<T>>();
+    let (even, odd) = std::thread::scope(|scope| {
+        let odd = scope.spawn(|| half(1));
+        let even = half(0);
+        (even, odd.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let (mut even, mut odd) = (even.into_iter(), odd.into_iter());
+    (0..count).filter_map(|number| if number % 2 == 0 { even.next() } else { odd.next() }).collect()
+}

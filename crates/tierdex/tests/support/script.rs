@@ -1,0 +1,229 @@
+//! The life of an index in a few sessions, and what each generation of it must answer.
+
+use super::corpus::{Doc, Shape};
+use super::model::Model;
+use super::random::Random;
+use super::{Answer, ask};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tierdex::Error;
+use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check};
+use tierdex::io::{Disk, MemDisk};
+use tierdex::query::Query;
+use tierdex::rank::Bm25;
+use tierdex::schema::Schema;
+
+/// What writers do, one after another, and what must come of it.
+pub struct Script {
+    pub schema: Schema,
+    sessions: Vec<Session>,
+    /// What is added after recovery.
+    extra: Vec<Doc>,
+    /// What each generation answers, from 0 (no index) on; and what it answers with `extra` behind it.
+    expected: Vec<(Vec<Answer>, Vec<Answer>)>,
+}
+
+struct Session {
+    mode: OpenMode,
+    commits: Vec<(Vec<Doc>, Merge)>,
+}
+
+/// How far the script came.
+pub struct Outcome {
+    /// The last generation that a commit returned.
+    pub acknowledged: u64,
+    /// What stopped it.
+    pub error: Option<Error>,
+}
+
+const QUERIES: [&str; 12] = [
+    "all", "w0", "w0 w1 w2", "w1 AND w2", "\"w0 w1\"", "title:w0", "title:\"w1 w0\" w3", "+w0 -w1", "NOT w0",
+    "(w2 OR w3) AND NOT w4", "absent", "w4 only7",
+];
+
+impl Script {
+    /// Seven commits of `size` documents and fewer: appends, merges, a replacement, an empty commit that merges.
+    pub fn new(size: usize) -> Script {
+        let mut next = 0;
+        let mut docs = |count: usize| {
+            next += count;
+            (next - count..next).map(document).collect::<Vec<_>>()
+        };
+        use Merge::{Keep, One};
+        let session = |mode, commits| Session { mode, commits };
+        let sessions = vec![
+            session(OpenMode::New, vec![(docs(size), Keep), (docs(size / 2), Keep)]),
+            session(OpenMode::Append, vec![(docs(size / 4), One)]),
+            session(OpenMode::Append, vec![(docs(1), Keep), (Vec::new(), One)]),
+            session(OpenMode::Replace, vec![(docs(size / 2), Keep)]),
+            session(OpenMode::Append, vec![(docs(3), Keep), (docs(2), One)]),
+        ];
+        let extra = docs(4);
+        let schema = Shape::default().schema();
+        let mut script = Script { schema, sessions, extra, expected: Vec::new() };
+        script.expected = script.states().iter().map(|docs| script.answers(docs)).collect();
+        script
+    }
+
+    /// Generations that the whole script makes.
+    pub fn generations(&self) -> u64 {
+        self.expected.len() as u64 - 1
+    }
+
+    /// Runs all sessions until something fails. A writer that failed must refuse all that follows.
+    pub fn run(&self, disk: &Arc<dyn Disk>) -> Outcome {
+        let mut outcome = Outcome { acknowledged: 0, error: None };
+        for session in &self.sessions {
+            if let Err(error) = self.session(disk, session, &mut outcome.acknowledged) {
+                outcome.error = Some(error);
+                break;
+            }
+        }
+        outcome
+    }
+
+    fn session(&self, disk: &Arc<dyn Disk>, session: &Session, acknowledged: &mut u64) -> tierdex::Result<()> {
+        let mut writer =
+            IndexWriter::open(disk.clone(), self.schema.clone(), session.mode, WriterOptions::default())?;
+        for (docs, merge) in &session.commits {
+            match add_all(&mut writer, docs).and_then(|()| writer.commit(*merge)) {
+                Ok(generation) => *acknowledged = generation,
+                Err(error) => {
+                    let again = writer.commit(Merge::Keep).expect_err("a writer that failed is poisoned");
+                    assert!(again.to_string().contains("open it again"), "{again}");
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens what a crash or a fault left: it must be the last acknowledged generation or the next one, whole.
+    /// Returns the generation.
+    pub fn verify(&self, disk: &MemDisk, acknowledged: u64) -> Result<u64, String> {
+        let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+        let generation = match Index::open(shared) {
+            Ok(index) => {
+                let generation = index.manifest().generation;
+                let (expected, _) =
+                    self.expected.get(generation as usize).ok_or_else(|| format!("generation {generation}"))?;
+                compare(&index, expected).map_err(|what| format!("generation {generation}: {what}"))?;
+                generation
+            }
+            Err(Error::Usage(message)) if message.contains("holds no tierdex index") => 0,
+            Err(error) => return Err(format!("after generation {acknowledged}: {error}")),
+        };
+        if !(acknowledged..=acknowledged + 1).contains(&generation) {
+            return Err(format!("generation {generation} stands after {acknowledged} was acknowledged"));
+        }
+        if generation > 0 {
+            let report = check(disk).map_err(|error| error.to_string())?;
+            if let Some(problem) = report.problems.first() {
+                return Err(format!("check of generation {generation}: {problem}"));
+            }
+        }
+        Ok(generation)
+    }
+
+    /// A writer opens the disk, cleans it up, and commits once more.
+    pub fn recover(&self, disk: &Arc<dyn Disk>, generation: u64) -> tierdex::Result<u64> {
+        let mode = if generation == 0 { OpenMode::New } else { OpenMode::Append };
+        let mut writer = IndexWriter::open(disk.clone(), self.schema.clone(), mode, WriterOptions::default())?;
+        let index = (generation > 0).then(|| Index::open(disk.clone())).transpose()?;
+        only_named(disk.as_ref(), index.as_ref())?;
+        add_all(&mut writer, &self.extra)?;
+        writer.commit(Merge::Keep)
+    }
+
+    /// What stands after [`Script::recover`] from `generation`.
+    pub fn verify_recovered(&self, disk: &MemDisk, generation: u64) -> Result<(), String> {
+        let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+        let index = Index::open(shared).map_err(|error| format!("after recovery: {error}"))?;
+        if index.manifest().generation != generation + 1 {
+            return Err(format!("generation {} after {generation}", index.manifest().generation));
+        }
+        compare(&index, &self.expected[generation as usize].1)?;
+        match check(disk).map_err(|error| error.to_string())?.problems.first() {
+            Some(problem) => Err(format!("check after recovery: {problem}")),
+            None => Ok(()),
+        }
+    }
+
+    /// A crash during recovery: the generation before, or the one after it, whole.
+    pub fn verify_half_recovered(&self, disk: &MemDisk, generation: u64) -> Result<(), String> {
+        let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+        let recovered = Index::open(shared).is_ok_and(|index| index.manifest().generation == generation + 1);
+        if recovered {
+            return self.verify_recovered(disk, generation);
+        }
+        match self.verify(disk, generation)? {
+            found if found == generation => Ok(()),
+            found => Err(format!("generation {found} after {generation}")),
+        }
+    }
+
+    /// Documents of each generation, from 0 on. A commit without documents makes one here because it merges.
+    fn states(&self) -> Vec<Vec<Doc>> {
+        let mut states = vec![Vec::new()];
+        for session in &self.sessions {
+            let mut docs = match session.mode {
+                OpenMode::Replace => Vec::new(),
+                _ => states.last().expect("there is a first").clone(),
+            };
+            for (added, _) in &session.commits {
+                docs.extend(added.iter().cloned());
+                states.push(docs.clone());
+            }
+        }
+        states
+    }
+
+    fn answers(&self, docs: &[Doc]) -> (Vec<Answer>, Vec<Answer>) {
+        let answers = |docs: &[Doc]| {
+            let model = Model::new(&self.schema, docs);
+            let query = |text: &&str| Query::parse(text, &self.schema).unwrap();
+            QUERIES.iter().map(|text| model.answer(&query(text), usize::MAX, Bm25::default())).collect()
+        };
+        (answers(docs), answers(&[docs, &self.extra].concat()))
+    }
+}
+
+/// Words that repeat often, so that the queries find something in every generation.
+fn document(number: usize) -> Doc {
+    let mut random = Random::new(number as u64);
+    let mut words = |count: usize| {
+        let words = (0..count).map(|_| format!("w{}", random.skewed(9)));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let title = words(1 + number % 3);
+    let text = format!("all {} only{number}", words(3 + number % 4));
+    Doc { id: format!("id{number}"), title, text }
+}
+
+fn add_all(writer: &mut IndexWriter, docs: &[Doc]) -> tierdex::Result<()> {
+    docs.iter().try_for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text))
+}
+
+fn compare(index: &Index, expected: &[Answer]) -> Result<(), String> {
+    for (text, expected) in QUERIES.iter().zip(expected) {
+        let found = ask(index, text).map_err(|error| format!("query {text}: {error}"))?;
+        if found != *expected {
+            return Err(format!("query {text}: {found:?}, not {expected:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Nothing may lie on the disk but what the open commit names, and the lock.
+pub fn only_named(disk: &dyn Disk, index: Option<&Index>) -> tierdex::Result<()> {
+    let mut named = BTreeSet::from(["write.lock".to_string()]);
+    if let Some(manifest) = index.map(Index::manifest) {
+        named.insert(Manifest::file_name(manifest.generation));
+        manifest.segments.iter().for_each(|segment| named.extend(segment.file_names()));
+    }
+    let found: BTreeSet<String> = disk.list()?.into_iter().collect();
+    match found.symmetric_difference(&named).next() {
+        Some(name) => Err(Error::Usage(format!("{name} is an orphan, or missing"))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,84 @@
+//! Whether the documents are true where a program can tell: links lead to files, the commands of the README are
+//! those that CI runs, and every crate and room is named in ARCHITECTURE.md.
+
+use crate::tree::{File, files};
+use std::fs;
+use std::path::Path;
+
+/// Documents that must be there.
+const REQUIRED: &[&str] =
+    &["README.md", "ARCHITECTURE.md", "STYLE.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "docs/format/README.md"];
+
+/// Folders of sources that ARCHITECTURE.md names.
+const MAPPED: &[&str] = &["crates", "crates/tierdex/src", "crates/io/src", "crates/codec/src"];
+
+/// What is not true, one line each.
+pub fn problems(root: &Path) -> Vec<String> {
+    let mut problems: Vec<String> = REQUIRED
+        .iter()
+        .filter(|name| !root.join(name).is_file())
+        .map(|name| format!("{name}: is missing"))
+        .collect();
+    let documents = files(root, "md");
+    for document in &documents {
+        problems.extend(dead_links(root, document));
+    }
+    problems.extend(test_command(root));
+    problems.extend(unmapped(root));
+    problems
+}
+
+fn dead_links(root: &Path, document: &File) -> Vec<String> {
+    let folder = root.join(&document.path);
+    let folder = folder.parent().expect("a file has a folder");
+    let dead = links(&document.text).filter(|(_, target)| {
+        let path = target.split('#').next().unwrap_or_default();
+        !target.contains("://") && !path.is_empty() && !folder.join(path).exists()
+    });
+    dead.map(|(line, target)| format!("{}:{line}: link to {target} leads nowhere", document.path)).collect()
+}
+
+fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().flat_map(|(i, line)| {
+        let targets = line.split("](").skip(1);
+        targets.filter_map(move |rest| Some((i + 1, rest.split_once(')')?.0)))
+    })
+}
+
+/// The README's test command must be a line of `.ci/run`.
+fn test_command(root: &Path) -> Option<String> {
+    let readme = fs::read_to_string(root.join("README.md")).ok()?;
+    let ci = fs::read_to_string(root.join(".ci/run")).ok()?;
+    let commands: Vec<&str> = readme.lines().map(str::trim).filter(|line| line.starts_with("cargo test")).collect();
+    match commands.as_slice() {
+        [command, ..] if ci.lines().any(|line| line.trim() == *command) => None,
+        [command, ..] => Some(format!(".ci/run: does not run the README's `{command}`")),
+        [] => Some("README.md: names no test command".to_string()),
+    }
+}
+
+fn unmapped(root: &Path) -> Vec<String> {
+    let map = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap_or_default();
+    let mut problems = Vec::new();
+    for folder in MAPPED {
+        for entry in fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if entry.path().is_dir() && !map.contains(&format!("{name}/")) {
+                problems.push(format!("ARCHITECTURE.md: does not name {folder}/{name}/"));
+            }
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::links;
+
+    #[test]
+    fn links_are_found() {
+        let text = "See [a](x.md) and [b](y/z.md#part).\n[c](https://example.org)";
+        let found: Vec<_> = links(text).collect();
+        assert_eq!(found, [(1, "x.md"), (1, "y/z.md#part"), (2, "https://example.org")]);
+    }
+}

@@ -1,0 +1,97 @@
+//! Which room uses which. Data flows one way: a room uses only rooms named before it.
+
+use crate::tree::File;
+
+/// Crates, each with the folder of its sources and the crates that it may use.
+const CRATES: &[(&str, &str, &[&str])] = &[
+    ("tierdex_codec", "crates/codec/src/", &[]),
+    ("tierdex_io", "crates/io/src/", &[]),
+    ("tierdex", "crates/tierdex/src/", &["tierdex_codec", "tierdex_io"]),
+    ("cli", "cli/src/", &["tierdex"]),
+    // Names the crates in strings, and depends on none of them.
+    ("xtask", "xtask/src/", &["tierdex_codec", "tierdex_io", "tierdex"]),
+];
+
+/// Rooms of the engine in dependency order.
+const ROOMS: &[&str] = &[
+    "limits", "error", "bytes", "schema", "text", "memtable", "transform", "segment", "cursor", "rank", "query",
+    "index",
+];
+
+/// Steps backwards, one line each.
+pub fn problems(sources: &[File]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for file in sources {
+        let Some((name, folder, allowed)) = CRATES.iter().find(|(_, folder, _)| file.path.starts_with(folder)) else {
+            let known = file.path.contains("/tests/") || file.path.contains("/fuzz/") || file.path.contains("/benches/");
+            if !known {
+                problems.push(format!("{}: stands in no crate that layers.rs knows", file.path));
+            }
+            continue;
+        };
+        let room = (*name == "tierdex").then(|| room_of(&file.path[folder.len()..]));
+        for (line, code) in file.code() {
+            for (other, _, _) in CRATES.iter().filter(|(other, _, _)| other != name && !allowed.contains(other)) {
+                if mentions(code, other) {
+                    problems.push(format!("{}:{line}: {name} must not use {other}", file.path));
+                }
+            }
+            if let Some(room) = room {
+                problems.extend(backwards(file, line, code, room));
+            }
+        }
+    }
+    problems
+}
+
+fn room_of(path: &str) -> &str {
+    path.split(['/', '.']).next().unwrap_or_default()
+}
+
+fn backwards(file: &File, line: usize, code: &str, room: &str) -> Option<String> {
+    let rank = |name: &str| ROOMS.iter().position(|known| *known == name);
+    if room == "lib" {
+        return None;
+    }
+    let Some(own) = rank(room) else {
+        return (line == 1).then(|| format!("{}: room {room} has no place in the order of layers.rs", file.path));
+    };
+    let used = code.split("crate::").skip(1).map(|rest| {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        &rest[..end]
+    });
+    let later = used.filter(|used| rank(used).is_some_and(|other| other > own)).next()?;
+    Some(format!("{}:{line}: room {room} uses {later}, which stands behind it", file.path))
+}
+
+/// Whether code names a crate: as a whole word with `::` behind it, or after `use`.
+fn mentions(code: &str, name: &str) -> bool {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    code.match_indices(name).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        let after = &code[at + name.len()..];
+        !before.is_some_and(|c| word(c) || c == ':') && (after.starts_with("::") || after.starts_with(" as "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, text: &str) -> Vec<String> {
+        problems(&[File { path: path.to_string(), text: text.to_string() }])
+    }
+
+    #[test]
+    fn steps_backwards_are_found() {
+        assert_eq!(found("crates/tierdex/src/query/plan.rs", "use crate::rank::TopK;\n"), [""; 0]);
+        assert_eq!(found("crates/tierdex/src/rank/topk.rs", "use crate::query::Plan;\n").len(), 1);
+        assert_eq!(found("crates/tierdex/src/text/mod.rs", "let x = crate::index::Index;\n").len(), 1);
+        assert_eq!(found("crates/tierdex/src/text/mod.rs", "// crate::index\n"), [""; 0]);
+        assert_eq!(found("crates/io/src/mem.rs", "use tierdex_codec::Codec;\n").len(), 1);
+        assert_eq!(found("crates/codec/src/raw.rs", "use tierdex::Error;\n").len(), 1);
+        assert_eq!(found("cli/src/main.rs", "use tierdex_io::Disk;\n").len(), 1);
+        assert_eq!(found("crates/tierdex/src/cellar/mod.rs", "x\n").len(), 1);
+        assert_eq!(found("crates/attic/src/lib.rs", "x\n").len(), 1);
+    }
+}

@@ -1,0 +1,67 @@
+//! What may stand only in certain places.
+
+use crate::tree::File;
+
+/// Words that may stand only in these folders, and why.
+const PLACES: &[(&str, &[&str], &str)] = &[
+    ("unsafe", &["crates/codec/src/kernel/", "crates/io/src/"], "unsafe lives in codec/kernel and in io"),
+    ("std::fs", &["crates/io/", "cli/", "xtask/", "crates/codec/tests/", "crates/tierdex/tests/"],
+        "only io makes system calls"),
+    ("std::thread", &["crates/tierdex/src/index/", "crates/io/", "cli/", "crates/tierdex/tests/", "crates/codec/tests/"],
+        "threads are started in index"),
+    ("async", &[], "nothing below a server is async"),
+    ("serde_json", &["cli/", "crates/codec/tests/"], "engine types know neither serde nor JSON"),
+    ("todo!", &[], "nothing is left to do on main"),
+    ("unimplemented!", &[], "nothing is left to do on main"),
+];
+
+/// Names that no folder may have.
+const FOLDERS: &[&str] = &["util", "utils", "common", "misc", "helpers"];
+
+/// Misplaced words and folders, one line each.
+pub fn problems(sources: &[File]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for file in sources.iter().filter(|file| file.path != "xtask/src/places.rs") {
+        for (line, code) in file.code() {
+            for (word, folders, why) in PLACES {
+                let placed = folders.iter().any(|folder| file.path.starts_with(folder));
+                if !placed && has_word(code, word) {
+                    problems.push(format!("{}:{line}: `{word}` stands here; {why}", file.path));
+                }
+            }
+        }
+        for folder in file.path.split('/').filter(|part| FOLDERS.contains(&part.trim_end_matches(".rs"))) {
+            problems.push(format!("{}: nothing is called `{folder}`", file.path));
+        }
+    }
+    problems
+}
+
+fn has_word(code: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    code.match_indices(word).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        let after = code[at + word.len()..].chars().next();
+        !before.is_some_and(part) && !after.is_some_and(part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, text: &str) -> usize {
+        problems(&[File { path: path.to_string(), text: text.to_string() }]).len()
+    }
+
+    #[test]
+    fn misplaced_words_are_found() {
+        assert_eq!(found("crates/tierdex/src/rank/topk.rs", "unsafe { x }"), 1);
+        assert_eq!(found("crates/tierdex/src/lib.rs", "#![forbid(unsafe_code)]"), 0);
+        assert_eq!(found("crates/codec/src/kernel/avx2/mod.rs", "unsafe { x }"), 0);
+        assert_eq!(found("crates/codec/src/pfor/mod.rs", "unsafe { x }"), 1);
+        assert_eq!(found("crates/tierdex/src/segment/mod.rs", "use std::fs::File;"), 1);
+        assert_eq!(found("crates/tierdex/src/query/mod.rs", "std::thread::spawn(f)"), 1);
+        assert_eq!(found("cli/src/util/mod.rs", "x"), 1);
+    }
+}
