@@ -92,8 +92,9 @@ fn write_run(
         };
         let found = searcher.search(&query, options)?;
         matches += found.total;
-        for (i, hit) in found.hits.iter().enumerate() {
-            let document = searcher.id(hit.document)?.replace(char::is_whitespace, "_");
+        let ids = searcher.ids(&found.hits)?;
+        for (i, (hit, document)) in found.hits.iter().zip(ids).enumerate() {
+            let document = document.replace(char::is_whitespace, "_");
             let (rank, score, tag) = (i + 1, hit.score, &arguments.tag);
             writeln!(out, "{id} Q0 {document} {rank} {score} {tag}").map_err(|e| cannot_write(path, &e))?;
         }

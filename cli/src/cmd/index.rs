@@ -124,7 +124,7 @@ enum OnError {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Norms {
-    /// One byte, within 1/32 for documents of up to 16,383 tokens.
+    /// One byte: exact below 128 tokens, within 1/64 below 512.
     Byte,
     /// Four bytes, exact.
     Exact,

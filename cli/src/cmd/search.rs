@@ -98,10 +98,11 @@ fn show(index: &Index, searcher: &Searcher<'_>, query: &Query, found: &Found) ->
     terms.sort();
     terms.dedup();
     let mut analyzer = Analyzer::new(&index.schema().fields[0].analysis);
-    let hits = found.hits.iter().map(|hit| {
+    let ids = searcher.ids(&found.hits)?;
+    let hits = found.hits.iter().zip(ids).map(|(hit, id)| {
         let stored = searcher.stored(hit.document)?;
         let part = stored.as_ref().map(|s| snippet(&s.text, &mut analyzer, &terms, SNIPPET_BYTES));
-        let (id, title) = (searcher.id(hit.document)?, stored.map(|stored| stored.title));
+        let title = stored.map(|stored| stored.title);
         Ok(Shown { score: hit.score, id, title, snippet: part })
     });
     hits.collect()

@@ -1,7 +1,7 @@
 //! JSON lines: one object a line.
 //!
-//! The members of interest are picked out as the parser passes them; strings without escapes are borrowed from
-//! the line, other members are skipped unread. No tree is built.
+//! The members of interest are picked out as the parser passes them; strings without escapes are borrowed
+//! from the line, other members are skipped unread. No tree is built.
 
 use super::options::InputOptions;
 use super::sink::Document;

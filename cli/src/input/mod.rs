@@ -6,7 +6,8 @@
 //! 2. [`parse`] turns a piece into documents. It needs nothing but the piece and the options.
 //!
 //! What a user can repair in the data (a malformed line, an unreadable file in a folder) is a [`Problem`] and
-//! reading goes on; what makes the rest of the run doubtful (a missing argument, a damaged archive) is an error.
+//! reading goes on; what makes the rest of the run doubtful (a missing argument, a damaged archive) is an
+//! error.
 //!
 //! This module knows nothing of the index: documents leave through a callback.
 

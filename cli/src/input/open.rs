@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Compressed bytes that are asked for at once.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Largest window of a zstd frame, as a power of two: what `zstd --long` takes by itself. More would let a small
-/// file claim gigabytes.
+/// Largest window of a zstd frame, as a power of two: what `zstd --long` takes by itself. More would let a
+/// small file claim gigabytes.
 const WINDOW_LOG_MAX: u32 = 27;
 
 /// How a file is compressed.

@@ -28,7 +28,7 @@ pub fn parse(piece: Piece, options: &InputOptions, add: Add<'_>) -> tierdex::Res
 
 fn parse_lines(lines: &Lines, options: &InputOptions, sink: &mut Sink<'_>) -> tierdex::Result<()> {
     sink.report.bytes += lines.bytes.len() as u64;
-    let bytes = if lines.first == 1 { without_mark(&lines.bytes) } else { &lines.bytes };
+    let bytes = lines.content();
     let mut start = 0;
     let ends = memchr_iter(b'\n', bytes).chain(std::iter::once(bytes.len()));
     for (number, end) in (lines.first..).zip(ends) {

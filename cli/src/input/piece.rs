@@ -1,6 +1,7 @@
 //! What goes from the reading half to the parsing half, and what comes back.
 
 use super::options::Column;
+use super::without_mark;
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,6 +30,13 @@ pub(super) struct Lines {
     /// Number of the first line, from 1.
     pub first: u64,
     pub bytes: Vec<u8>,
+}
+
+impl Lines {
+    /// The bytes, without the mark that a file may begin with.
+    pub fn content(&self) -> &[u8] {
+        if self.first == 1 { without_mark(&self.bytes) } else { &self.bytes }
+    }
 }
 
 /// How a line becomes a document.
@@ -95,8 +103,8 @@ pub struct PieceReport {
     pub bytes: u64,
     /// What gave no document, and why, in the order of the input.
     pub problems: Vec<Problem>,
-    /// Problems beyond the first [`PieceReport::PROBLEMS_MAX`], which are only counted: input in a wrong format
-    /// must not fill memory with complaints.
+    /// Problems beyond the first [`PieceReport::PROBLEMS_MAX`], which are only counted: input in a wrong
+    /// format must not fill memory with complaints.
     pub problems_unlisted: u64,
     /// Binary files in folders that were passed over.
     pub skipped_binary: u64,

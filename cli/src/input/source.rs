@@ -163,11 +163,10 @@ fn usual_format(file: &InputFile, name: &str) -> Format {
 }
 
 fn total(entries: &[Entry]) -> Option<u64> {
-    let size = |entry: &Entry| match entry {
-        Entry::File(file) => file.size,
-        Entry::Problem(_) => Some(0),
-    };
-    entries.iter().map(size).sum()
+    entries.iter().try_fold(0u64, |total, entry| match entry {
+        Entry::File(file) => file.size.map(|size| total.saturating_add(size)),
+        Entry::Problem(_) => Some(total),
+    })
 }
 
 /// Plain files that wait to become a piece.
@@ -200,10 +199,12 @@ impl LineFile {
         let cut = self.cutter.next().map_err(|error: io::Error| self.packing.explain(&self.name, &error))?;
         let Some(Cut { first, bytes, too_long }) = cut else { return Ok(None) };
         notes.problems.extend(too_long.into_iter().map(|line| self.too_long(line)));
+        let mut lines = Lines { file: Arc::clone(&self.name), format: self.format, first, bytes };
         if self.format == LineFormat::Tsv(&[]) {
-            self.format = LineFormat::Tsv(tsv::usual_columns(&bytes));
+            self.format = LineFormat::Tsv(tsv::usual_columns(lines.content()));
+            lines.format = self.format;
         }
-        Ok(Some(Lines { file: Arc::clone(&self.name), format: self.format, first, bytes }))
+        Ok(Some(lines))
     }
 
     fn too_long(&self, line: u64) -> Problem {

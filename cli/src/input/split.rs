@@ -1,7 +1,7 @@
 //! Long texts in parts, cut between words.
 
-/// The parts of a text, each of 1 to `bytes_max` bytes and without white space around it. A single word longer
-/// than that is cut between characters. `bytes_max` must leave room for a character of four bytes.
+/// The parts of a text, each of 1 to `bytes_max` bytes and without white space around it. A single word
+/// longer than that is cut between characters. `bytes_max` must leave room for a character of four bytes.
 pub(super) fn parts(text: &str, bytes_max: usize) -> impl Iterator<Item = &str> {
     let mut rest = text.trim();
     std::iter::from_fn(move || {

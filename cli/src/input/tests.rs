@@ -176,6 +176,7 @@ fn marks_and_line_ends_do_not_matter() {
         ("b.tsv", b"\xEF\xBB\xBF\r\n1\tx\r\n\r\n2\ty\r"),
         ("c.txt", b"\xEF\xBB\xBFx\r\n"),
         ("d.tsv", b"\xEF\xBB\xBF"),
+        ("e.tsv", b"\xEF\xBB\xBF\n3\tz\n\xEF\xBB\xBF\tw"),
     ]);
     bench.check(
         &[
@@ -185,6 +186,8 @@ fn marks_and_line_ends_do_not_matter() {
             ["1", "", "x"],
             ["2", "", "y"],
             ["c.txt", "c.txt", "x\r\n"],
+            ["3", "", "z"],
+            ["\u{FEFF}", "", "w"],
         ],
         &[],
     );
@@ -299,11 +302,9 @@ fn long_documents_are_split() {
     let mut bench = Bench::new(&[("a.jsonl", b"")]);
     bench.options.split = Some(16);
     let text = "one two three four five six";
-    let lines = format!(
-        "{{\"id\":\"L\",\"title\":\"T\",\"text\":\"{text}\"}}\n{{\"id\":\"S\",\"title\":\"T\",\"text\":\" sixteen bytes. \"}}\n{{\"text\":\"{}\"}}\n",
-        " ".repeat(17)
-    );
-    fs::write(bench.path("a.jsonl"), lines).unwrap();
+    let titled = |id: &str, text: &str| format!("{{\"id\":\"{id}\",\"title\":\"T\",\"text\":\"{text}\"}}\n");
+    let lines = [titled("L", text), titled("S", " sixteen bytes. "), titled("blank", &" ".repeat(17))];
+    fs::write(bench.path("a.jsonl"), lines.concat()).unwrap();
     fs::write(bench.path("b.txt"), text).unwrap();
     bench.check(
         &[
@@ -386,8 +387,8 @@ fn problems_without_documents_are_reported_too() {
 fn forbidden_files_are_problems_in_folders_and_errors_by_name() {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new(&[("f", b"x"), ("sub/g", b"x"), ("z", b"x")]);
-    fs::set_permissions(bench.path("f"), fs::Permissions::from_mode(0)).unwrap();
-    fs::set_permissions(bench.path("sub"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(bench.path("f"), fs::Permissions::from_mode(0o000)).unwrap();
+    fs::set_permissions(bench.path("sub"), fs::Permissions::from_mode(0o000)).unwrap();
     // Root may read everything.
     if fs::File::open(bench.path("f")).is_err() {
         let outcome = bench.run(&[""]);

@@ -2,13 +2,12 @@
 
 use super::options::Column;
 use super::sink::Document;
-use super::without_mark;
 use memchr::memchr_iter;
 use std::borrow::Cow;
 
 /// The columns that the first line of a file with something in it suggests; none when all are blank.
 pub(super) fn usual_columns(bytes: &[u8]) -> &'static [Column] {
-    let mut lines = without_mark(bytes).split(|&byte| byte == b'\n');
+    let mut lines = bytes.split(|&byte| byte == b'\n');
     let Some(line) = lines.find(|line| !line.trim_ascii().is_empty()) else { return &[] };
     match memchr_iter(b'\t', line).count() {
         0 => &[Column::Text],
@@ -77,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_first_line_tells_the_columns() {
-        let cases: [(&[u8], usize); 8] = [
+        let cases: [(&[u8], usize); 7] = [
             (b"", 0),
             (b"\n\r\n \n", 0),
             (b"a", 1),
@@ -85,7 +84,6 @@ mod tests {
             (b"\r\n1\ta\n", 2),
             (b"1\tt\ta", 3),
             (b"1\tt\ta\t\t", 3),
-            (b"\xEF\xBB\xBF\n1\ta", 2),
         ];
         for (bytes, count) in cases {
             assert_eq!(usual_columns(bytes).len(), count, "{:?}", String::from_utf8_lossy(bytes));

@@ -47,7 +47,7 @@ pub enum Source {
 /// How a document's length in tokens is kept for ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NormKind {
-    /// One byte a document ([`crate::transform::norm`]): exact below 32, within 1/32 up to 16,383.
+    /// One byte a document ([`crate::transform::norm`]): exact below 128, within 1/64 below 512.
     Byte,
     /// Four bytes a document, exact.
     Exact,

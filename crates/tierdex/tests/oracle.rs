@@ -8,7 +8,7 @@ use std::sync::Arc;
 use support::corpus::{Doc, Shape, corpus};
 use support::model::Model;
 use support::random::Random;
-use support::{Growth, answer, build, queries};
+use support::{Growth, Look, answer, build, queries};
 use tierdex::codec::Codec;
 use tierdex::index::{Index, Merge, check};
 use tierdex::io::MemDisk;
@@ -74,7 +74,8 @@ fn open(docs: &[Doc], schema: &Schema, cuts: &[usize], growth: Growth, last: Mer
 /// The first difference between engine and model.
 fn difference(index: &Index, model: &Model, query: &Query, bm25: Bm25) -> Option<String> {
     [1, 10, 100, usize::MAX].into_iter().find_map(|k| {
-        let (found, expected) = (answer(index, query, k, bm25).unwrap(), model.answer(query, k, bm25));
+        let look = Look { k, bm25, shown: 2 };
+        let (found, expected) = (answer(index, query, look).unwrap(), model.answer(query, look));
         (found != expected).then(|| {
             let place = found.hits.iter().zip(&expected.hits).position(|(found, expected)| found != expected);
             format!(

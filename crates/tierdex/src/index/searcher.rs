@@ -76,10 +76,26 @@ impl<'a> Searcher<'a> {
         Ok(Found { total, hits: hits.collect() })
     }
 
+    /// External ids of hits, in their order.
+    pub fn ids(&self, hits: &[SearchHit]) -> Result<Vec<String>> {
+        let mut ids = vec![String::new(); hits.len()];
+        let mut order: Vec<usize> = (0..hits.len()).collect();
+        order.sort_unstable_by_key(|&i| hits[i].document);
+        let mut rest = order.as_slice();
+        while let Some(&first) = rest.first() {
+            let (segment, local) = self.place(hits[first].document)?;
+            let base = hits[first].document - local;
+            let here = rest.partition_point(|&i| hits[i].document - base < segment.documents());
+            let locals: Vec<u32> = rest[..here].iter().map(|&i| hits[i].document - base).collect();
+            segment.ids().get(&locals, |place, id| ids[rest[place]].push_str(id))?;
+            rest = &rest[here..];
+        }
+        Ok(ids)
+    }
+
     /// External id of a document.
     pub fn id(&self, document: u32) -> Result<String> {
-        let (segment, local) = self.place(document)?;
-        segment.ids().get(local)
+        Ok(self.ids(&[SearchHit { document, score: 0.0 }])?.remove(0))
     }
 
     /// Title and text of a document; `None` when the index does not keep them.

@@ -10,6 +10,7 @@ pub mod queries;
 pub mod random;
 pub mod script;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tierdex::Result;
 use tierdex::index::{Batch, Index, IndexWriter, Merge, OpenMode, SearchOptions, WriterOptions};
@@ -27,15 +28,27 @@ pub struct Answer {
     pub hits: Vec<Row>,
 }
 
-/// How many hits of an answer are shown with id and texts.
-pub const SHOWN: usize = 2;
+/// How to ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    pub k: usize,
+    pub bm25: Bm25,
+    /// How many of the hits are shown with id and texts.
+    pub shown: usize,
+}
+
+impl Default for Look {
+    fn default() -> Look {
+        Look { k: usize::MAX, bm25: Bm25::default(), shown: 2 }
+    }
+}
 
 /// One hit.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Row {
     pub document: u32,
     pub score_bits: u32,
-    /// Of the first [`SHOWN`] hits: id, and title and text where they are kept.
+    /// Of the first hits: id, and title and text where they are kept.
     pub shown: Option<(String, Option<(String, String)>)>,
 }
 
@@ -46,29 +59,30 @@ impl std::fmt::Debug for Row {
 }
 
 /// What the engine answers.
-pub fn answer(index: &Index, query: &Query, k: usize, bm25: Bm25) -> Result<Answer> {
+pub fn answer(index: &Index, query: &Query, look: Look) -> Result<Answer> {
     let searcher = index.searcher();
-    let found = searcher.search(query, &SearchOptions { k, bm25 })?;
+    let found = searcher.search(query, &SearchOptions { k: look.k, bm25: look.bm25 })?;
     let show = |document| -> Result<_> {
         let stored = searcher.stored(document)?.map(|stored| (stored.title, stored.text));
         Ok((searcher.id(document)?, stored))
     };
     let rows = found.hits.iter().enumerate().map(|(place, hit)| {
-        let shown = (place < SHOWN).then(|| show(hit.document)).transpose()?;
+        let shown = (place < look.shown).then(|| show(hit.document)).transpose()?;
         Ok(Row { document: hit.document, score_bits: hit.score.to_bits(), shown })
     });
     Ok(Answer { total: found.total, hits: rows.collect::<Result<Vec<_>>>()? })
 }
 
-/// What the engine answers to query text, all of it.
-pub fn ask(index: &Index, text: &str) -> Result<Answer> {
-    let query = Query::parse(text, index.schema())?;
-    answer(index, &query, usize::MAX, Bm25::default())
+/// What the engine answers to query text.
+pub fn ask(index: &Index, text: &str, look: Look) -> Result<Answer> {
+    answer(index, &Query::parse(text, index.schema())?, look)
 }
 
-/// Total and hits without ids and texts.
-pub fn ranking(answer: &Answer) -> (u64, Vec<(u32, u32)>) {
-    (answer.total, answer.hits.iter().map(|row| (row.document, row.score_bits)).collect())
+/// Documents that match a query's text.
+pub fn documents(index: &Index, text: &str) -> BTreeSet<u32> {
+    let found = ask(index, text, Look { shown: 0, ..Look::default() }).unwrap();
+    assert_eq!(found.total, found.hits.len() as u64, "{text}");
+    found.hits.iter().map(|row| row.document).collect()
 }
 
 /// How documents come into an index.

@@ -1,7 +1,7 @@
 //! The naive engine: lists in a map, every document scored, everything sorted.
 
 use super::corpus::Doc;
-use super::{Answer, Row, SHOWN};
+use super::{Answer, Look, Row};
 use std::collections::{BTreeMap, HashSet};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
@@ -33,14 +33,14 @@ impl Model {
         Model { docs: docs.to_vec(), stored: schema.stored, fields }
     }
 
-    /// The best `k` documents of a query in normal form.
-    pub fn answer(&self, query: &Query, k: usize, bm25: Bm25) -> Answer {
-        let mut matches: Vec<(u32, f32)> = self.ranked(query, bm25);
+    /// The best documents of a query in normal form.
+    pub fn answer(&self, query: &Query, look: Look) -> Answer {
+        let mut matches: Vec<(u32, f32)> = self.ranked(query, look.bm25);
         let total = matches.len() as u64;
         matches.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        matches.truncate(k);
+        matches.truncate(look.k);
         let rows = matches.into_iter().enumerate();
-        Answer { total, hits: rows.map(|(place, hit)| self.row(place < SHOWN, hit)).collect() }
+        Answer { total, hits: rows.map(|(place, hit)| self.row(place < look.shown, hit)).collect() }
     }
 
     /// Documents that hold `term` in a field.

@@ -1,16 +1,19 @@
 //! External ids.
 
 use super::read_tail;
-use crate::bytes::View;
+use crate::bytes::{View, u64_at};
 use crate::error::{Error, Result};
 use crate::limits::{ID_BYTES_MAX, IDS_GROUP};
+use std::sync::OnceLock;
 use tierdex_io::SealedFile;
 
-/// Finds the external id of a document. Nothing but the two numbers of the tail is resident.
+/// Finds the external id of a document. The places of the groups, an eighth of a byte a document, stay in memory
+/// once they are needed.
 pub struct IdsReader {
     file: SealedFile,
     documents: u32,
     groups_at: u64,
+    places: OnceLock<Vec<u8>>,
 }
 
 impl IdsReader {
@@ -22,14 +25,22 @@ impl IdsReader {
         if count != u64::from(documents) || groups_at < payload.start || end != Some(payload.end) {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
-        Ok(IdsReader { file, documents, groups_at })
+        Ok(IdsReader { file, documents, groups_at, places: OnceLock::new() })
     }
 
-    /// External id of a document.
-    pub fn get(&self, document: u32) -> Result<String> {
-        let ids = self.group(document / IDS_GROUP)?;
-        let place = (document % IDS_GROUP) as usize;
-        ids.into_iter().nth(place).ok_or_else(|| self.corrupt("document has no id"))
+    /// Calls `body` with the place in `documents` and the external id of each of them; a group is read once for
+    /// neighbours, so rising documents are cheapest.
+    pub fn get(&self, documents: &[u32], mut body: impl FnMut(usize, &str)) -> Result<()> {
+        let mut group = (u32::MAX, Vec::new());
+        for (place, &document) in documents.iter().enumerate() {
+            let number = document / IDS_GROUP;
+            if group.0 != number {
+                group = (number, self.group(number)?);
+            }
+            let id = group.1.get((document % IDS_GROUP) as usize);
+            body(place, id.ok_or_else(|| self.corrupt("document has no id"))?);
+        }
+        Ok(())
     }
 
     /// Calls `body` with the id of each document in order.
@@ -61,12 +72,17 @@ impl IdsReader {
     }
 
     fn group_range(&self, group: u32) -> Result<(u64, u64)> {
-        let last = group + 1 == self.documents.div_ceil(IDS_GROUP);
-        let at = self.groups_at + 8 * u64::from(group);
-        let bytes = self.file.read(at, if last { 8 } else { 16 })?;
-        let mut view = View::new(self.file.name(), at, &bytes);
-        let start = view.u64()?;
-        Ok((start, if last { self.groups_at } else { view.u64()? }))
+        let places = self.places()?;
+        let start = u64_at(places, group as usize).ok_or_else(|| self.corrupt("document has no id"))?;
+        Ok((start, u64_at(places, group as usize + 1).unwrap_or(self.groups_at)))
+    }
+
+    fn places(&self) -> Result<&[u8]> {
+        if let Some(places) = self.places.get() {
+            return Ok(places);
+        }
+        let places = self.file.read(self.groups_at, 8 * self.documents.div_ceil(IDS_GROUP) as usize)?;
+        Ok(self.places.get_or_init(|| places))
     }
 
     fn corrupt(&self, what: &str) -> Error {

@@ -1,0 +1,127 @@
+//! The same documents give the same bytes, whatever the threads, the batches and the history.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use support::corpus::{Doc, Shape, corpus};
+use support::{Growth, build, open_writer};
+use tierdex::codec::Codec;
+use tierdex::index::{Index, Merge, OpenMode, ingest};
+use tierdex::io::{Disk, MemDisk};
+use tierdex::schema::Schema;
+
+fn schema() -> Schema {
+    Shape::default().schema()
+}
+
+/// All files but the lock.
+fn files(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
+    let names = disk.list().unwrap().into_iter().filter(|name| name != "write.lock");
+    names.map(|name| (name.clone(), disk.bytes(&name).unwrap())).collect()
+}
+
+/// Payloads of a single segment's files by field and kind. Envelopes differ with the segment's number, and stored
+/// blocks with the batches that they were packed in.
+fn payloads(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
+    let index = Index::open(Arc::new(disk.clone())).unwrap();
+    let [segment] = index.segments() else { panic!("one segment is wanted") };
+    let files = segment.files().filter(|file| !file.name().ends_with(".stored"));
+    let payload = |file: &tierdex::io::SealedFile| {
+        let range = file.payload();
+        let (_, name) = file.name().split_once('.').unwrap();
+        (name.to_string(), file.read(range.start, (range.end - range.start) as usize).unwrap())
+    };
+    files.map(payload).collect()
+}
+
+fn built(schema: &Schema, docs: &[Doc], cuts: &[usize], growth: Growth) -> MemDisk {
+    let disk = MemDisk::new();
+    build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, growth, Merge::One);
+    disk
+}
+
+/// Ingests pieces of 7 documents by that many threads; returns the files and the order of the reports.
+fn ingested(docs: &[Doc], threads: usize) -> (BTreeMap<String, Vec<u8>>, Vec<usize>) {
+    let disk = MemDisk::new();
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let mut writer = open_writer(&shared, &schema(), OpenMode::New);
+    let mut pieces = docs.chunks(7).enumerate();
+    let reports = Mutex::new(Vec::new());
+    let parse = |(number, piece): (usize, &[Doc]), add: &mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>| {
+        if number % 3 == 0 {
+            std::thread::yield_now();
+        }
+        piece.iter().try_for_each(|doc| add(&doc.id, &doc.title, &doc.text))?;
+        Ok(number)
+    };
+    let report = |number| {
+        reports.lock().unwrap().push(number);
+        Ok(())
+    };
+    ingest(&mut writer, threads, || Ok(pieces.next()), parse, report).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    drop(writer);
+    (files(&disk), reports.into_inner().unwrap())
+}
+
+#[test]
+fn threads_do_not_show_in_the_bytes() {
+    let docs = corpus(11, 2000);
+    let (one, order) = ingested(&docs, 1);
+    assert!(one.len() > 10 && order.is_sorted() && order.len() == docs.len().div_ceil(7));
+    for threads in [2, 4] {
+        for _ in 0..3 {
+            let (many, order_of_many) = ingested(&docs, threads);
+            assert!(many == one, "{threads} threads give other bytes");
+            assert_eq!(order_of_many, order);
+        }
+    }
+}
+
+#[test]
+fn two_runs_give_the_same_bytes() {
+    let docs = corpus(12, 900);
+    for growth in [Growth::Commits, Growth::Writers, Growth::Batches(50)] {
+        let run = || files(&built(&schema(), &docs, &[100, 500], growth));
+        assert!(run() == run(), "{growth:?}");
+    }
+}
+
+#[test]
+fn a_merged_segment_is_the_one_that_would_have_been_flushed() {
+    for (seed, codec) in (20..).zip(Codec::ALL) {
+        for positions in [true, false] {
+            let schema = Shape { codec: *codec, positions, ..Shape::default() }.schema();
+            let docs = corpus(seed, 1200);
+            let flushed = payloads(&built(&schema, &docs, &[], Growth::Commits));
+            assert!(flushed.len() > 10);
+            for (cuts, growth) in [
+                (vec![600], Growth::Commits),
+                (vec![1, 256, 257, 1000], Growth::Writers),
+                ((1..150).map(|cut| 8 * cut).collect(), Growth::Commits),
+                (vec![], Growth::Batches(17)),
+            ] {
+                let merged = payloads(&built(&schema, &docs, &cuts, growth));
+                for (name, bytes) in &flushed {
+                    assert!(merged[name] == *bytes, "{}, {growth:?}, {cuts:?}: {name} differs", codec.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_in_a_piece_stops_all_threads() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    for threads in [1, 2, 4] {
+        let mut writer = open_writer(&disk, &schema(), OpenMode::New);
+        let mut numbers = 0..1000;
+        let parse = |number: i32, _: &mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>| match number {
+            40 => Err(tierdex::Error::Usage("piece 40 is bad".to_string())),
+            _ => Ok(()),
+        };
+        let error = ingest(&mut writer, threads, || Ok(numbers.next()), parse, |()| Ok(())).unwrap_err();
+        assert_eq!(error.to_string(), "piece 40 is bad");
+    }
+}

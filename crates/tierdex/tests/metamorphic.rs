@@ -1,0 +1,150 @@
+//! Relations between answers that hold whatever the right answers are.
+
+mod support;
+
+use std::sync::Arc;
+use support::corpus::{Doc, EVERYWHERE, Shape, corpus};
+use support::random::Random;
+use support::{Answer, Growth, Look, ask, build, documents, queries};
+use tierdex::index::{Index, Merge, OpenMode};
+use tierdex::io::{Disk, MemDisk};
+use tierdex::rank::Bm25;
+use tierdex::schema::Schema;
+
+const CORPORA: u64 = 10;
+const QUERIES: usize = 60;
+
+fn schema() -> Schema {
+    Shape::default().schema()
+}
+
+fn build_new(docs: &[Doc], cuts: &[usize], growth: Growth, last: Merge) -> Arc<dyn Disk> {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    build(&disk, &schema(), docs, cuts, growth, last);
+    disk
+}
+
+fn all(index: &Index, text: &str) -> Answer {
+    ask(index, text, Look::default()).unwrap()
+}
+
+/// Calls `body` with indexes of several corpora and pairs of queries, each in parentheses.
+fn for_pairs(mut body: impl FnMut(&Index, &str, &str)) {
+    for seed in 0..CORPORA {
+        let docs = corpus(seed, 400);
+        let index = Index::open(build_new(&docs, &[50, 300], Growth::Commits, Merge::Keep)).unwrap();
+        let mut random = Random::new(seed);
+        for _ in 0..QUERIES {
+            let mut text = || format!("({})", queries::query(&mut random, &schema()).text());
+            let (a, b) = (text(), text());
+            // What analysis leaves nothing of matches nothing, and so does its exclusion.
+            if ![&a, &b].iter().any(|text| text.contains("()")) {
+                body(&index, &a, &b);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_query_twice_finds_the_same_documents() {
+    for_pairs(|index, a, _| {
+        let once = documents(index, a);
+        assert_eq!(documents(index, &format!("{a} AND {a}")), once, "{a}");
+        assert_eq!(documents(index, &format!("{a} OR {a}")), once, "{a}");
+    });
+}
+
+#[test]
+fn a_query_and_its_exclusion_share_out_the_documents() {
+    for_pairs(|index, a, b| {
+        let (with_a, with_b) = (documents(index, a), documents(index, b));
+        let (without_a, both) = (documents(index, &format!("NOT {a}")), documents(index, &format!("{a} AND {b}")));
+        let any = documents(index, &format!("{a} OR {b}"));
+        assert!(without_a.is_disjoint(&with_a), "{a}");
+        assert_eq!(with_a.len() as u64 + without_a.len() as u64, index.documents(), "{a}");
+        assert_eq!(any, &with_a | &with_b, "{a} OR {b}");
+        assert_eq!(both, &with_a & &with_b, "{a} AND {b}");
+        assert_eq!(documents(index, &format!("{a} NOT {b}")), &with_a - &with_b, "{a} NOT {b}");
+        assert_eq!(documents(index, &format!("+{a} {b}")), with_a, "+{a} {b}");
+        assert_eq!(documents(index, &format!("{a} OR NOT {b}")), &with_a | &documents(index, &format!("NOT {b}")));
+    });
+}
+
+#[test]
+fn fewer_hits_are_the_first_of_more() {
+    for_pairs(|index, a, _| {
+        let every = all(index, a);
+        for k in [0, 1, 10, 100] {
+            let few = ask(index, a, Look { k, ..Look::default() }).unwrap();
+            assert_eq!(few.total, every.total);
+            assert_eq!(few.hits[..], every.hits[..k.min(every.hits.len())], "{a}, k {k}");
+        }
+    });
+}
+
+#[test]
+fn phrases_are_found_among_conjunctions() {
+    let (mut found, mut random) = (0, Random::new(3));
+    let docs = corpus(77, 600);
+    let index = Index::open(build_new(&docs, &[], Growth::Commits, Merge::One)).unwrap();
+    for _ in 0..400 {
+        let mut word = || support::corpus::word(random.skewed(12));
+        let (a, b) = (word(), word());
+        let phrase = documents(&index, &format!("\"{a} {b}\""));
+        assert!(phrase.is_subset(&documents(&index, &format!("{a} AND {b}"))), "{a} {b}");
+        found += phrase.len();
+    }
+    assert!(found > 500, "{found}");
+}
+
+/// Neither merging, nor opening again, nor how documents were cut into commits and batches changes an answer.
+#[test]
+fn history_changes_nothing() {
+    for seed in 0..CORPORA {
+        let docs = corpus(seed, 350);
+        let grown = [
+            build_new(&docs, &[], Growth::Commits, Merge::Keep),
+            build_new(&docs, &[1, 2, 100, 200, 349], Growth::Writers, Merge::Keep),
+            build_new(&docs, &[120, 240], Growth::Commits, Merge::One),
+            build_new(&docs, &[33], Growth::Batches(10), Merge::Keep),
+            build_new(&docs, &(1..100).map(|cut| 3 * cut).collect::<Vec<_>>(), Growth::Commits, Merge::One),
+        ];
+        let indexes = grown.map(|disk| (Index::open(disk.clone()).unwrap(), Index::open(disk).unwrap()));
+        let mut random = Random::new(seed);
+        for _ in 0..QUERIES {
+            let text = queries::query(&mut random, &schema()).text();
+            let expected = all(&indexes[0].0, &text);
+            for (index, again) in &indexes {
+                assert_eq!(all(index, &text), expected, "{text}");
+                assert_eq!(all(again, &text), expected, "{text}");
+            }
+        }
+    }
+}
+
+/// A document without the term changes the term's weight, and so all scores by one factor, when lengths do not matter.
+#[test]
+fn another_document_changes_only_the_weight() {
+    let docs = corpus(9, 300);
+    let disk = build_new(&docs, &[], Growth::Commits, Merge::Keep);
+    let look = Look { bm25: Bm25 { k1: 1.2, b: 0.0 }, shown: 0, ..Look::default() };
+    let before = Index::open(disk.clone()).unwrap();
+    let mut writer = support::open_writer(&disk, &schema(), OpenMode::Append);
+    writer.add("new", "nothing", "of what is asked for").unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    let after = Index::open(disk).unwrap();
+    for text in [EVERYWHERE, "w0", "über1", "\"w0 w0\"", "title:w0"] {
+        let (old, new) = (ask(&before, text, look).unwrap(), ask(&after, text, look).unwrap());
+        assert!(old.total > 1 && old.total == new.total, "{text}");
+        let factor = score(&new, 0) / score(&old, 0);
+        assert!(factor > 1.0, "{text}: a rarer term weighs more");
+        for place in 0..old.hits.len() {
+            assert_eq!(new.hits[place].document, old.hits[place].document, "{text}");
+            assert!((score(&new, place) / score(&old, place) / factor - 1.0).abs() < 1e-5, "{text}");
+        }
+    }
+}
+
+fn score(answer: &Answer, place: usize) -> f64 {
+    f64::from(f32::from_bits(answer.hits[place].score_bits))
+}
