@@ -382,6 +382,7 @@ impl Counts {
         self.documents += report.documents;
         self.bytes += report.bytes;
         self.skipped_binary += report.skipped_binary;
+        self.problems += report.problems_unlisted;
         for problem in report.problems {
             if self.stop_at_problem {
                 return Err(tierdex::Error::Failed(format!("{problem}; nothing was committed")));

@@ -37,10 +37,10 @@ pub struct Arguments {
 #[derive(Args, Clone, Copy)]
 pub struct Ranking {
     /// BM25: how slowly further occurrences lose weight
-    #[arg(long, default_value_t = 1.2)]
+    #[arg(long, default_value_t = 1.2, allow_negative_numbers = true)]
     k1: f64,
     /// BM25: how much a document's length matters
-    #[arg(long, default_value_t = 0.75)]
+    #[arg(long, default_value_t = 0.75, allow_negative_numbers = true)]
     b: f64,
 }
 

@@ -1,7 +1,7 @@
 //! You have a stream of lines; here are pieces of whole lines.
 //!
-//! 1. Fill the buffer to the size of a piece, however short the single reads are: so the cuts do not depend
-//! on    timing.
+//! 1. Fill the buffer to the size of a piece, however short the single reads are, so that the cuts do not
+//!    depend on timing.
 //! 2. Cut after the last newline in it; what follows is copied to the front of the next buffer.
 //! 3. Without a newline, let the buffer grow until there is one.
 //! 4. A line that outgrows the limit is dropped from memory and read past.

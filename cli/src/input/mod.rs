@@ -29,7 +29,7 @@ mod tests;
 
 pub use options::{Column, Format, InputOptions};
 pub use parse::parse;
-pub use piece::{Piece, PieceReport, Problem};
+pub use piece::PieceReport;
 pub use source::Source;
 
 /// What some editors put before the first byte of UTF-8 text.

@@ -438,6 +438,6 @@ fn refusals_are_problems_and_failures_are_errors() {
 fn halves_can_run_on_different_threads() {
     fn sendable<T: Send>() {}
     sendable::<Source>();
-    sendable::<Piece>();
+    sendable::<super::piece::Piece>();
     sendable::<PieceReport>();
 }

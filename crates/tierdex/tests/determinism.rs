@@ -93,13 +93,13 @@ fn a_merged_segment_is_the_one_that_would_have_been_flushed() {
     for (seed, codec) in (20..).zip(Codec::ALL) {
         for positions in [true, false] {
             let schema = Shape { codec: *codec, positions, ..Shape::default() }.schema();
-            let docs = corpus(seed, 1200);
+            let docs = corpus(seed, 800);
             let flushed = payloads(&built(&schema, &docs, &[], Growth::Commits));
             assert!(flushed.len() > 10);
             for (cuts, growth) in [
                 (vec![600], Growth::Commits),
-                (vec![1, 256, 257, 1000], Growth::Writers),
-                ((1..150).map(|cut| 8 * cut).collect(), Growth::Commits),
+                (vec![1, 256, 257, 700], Growth::Writers),
+                ((1..100).map(|cut| 8 * cut).collect(), Growth::Commits),
                 (vec![], Growth::Batches(17)),
             ] {
                 let merged = payloads(&built(&schema, &docs, &cuts, growth));

@@ -11,7 +11,7 @@ use tierdex::io::{Disk, MemDisk};
 use tierdex::rank::Bm25;
 use tierdex::schema::Schema;
 
-const CORPORA: u64 = 10;
+const CORPORA: u64 = 6;
 const QUERIES: usize = 60;
 
 fn schema() -> Schema {
@@ -37,10 +37,7 @@ fn for_pairs(mut body: impl FnMut(&Index, &str, &str)) {
         for _ in 0..QUERIES {
             let mut text = || format!("({})", queries::query(&mut random, &schema()).text());
             let (a, b) = (text(), text());
-            // What analysis leaves nothing of matches nothing, and so does its exclusion.
-            if ![&a, &b].iter().any(|text| text.contains("()")) {
-                body(&index, &a, &b);
-            }
+            body(&index, &a, &b);
         }
     }
 }

@@ -1,0 +1,387 @@
+//! The command as a user meets it: output, exit codes, and what happens when things are not as they should be.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// Runs the command in this place; `arguments` are separated by blanks.
+    fn run(&self, arguments: &str) -> Output {
+        self.run_with(arguments.split(' '))
+    }
+
+    fn run_with<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tierdex"));
+        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
+        command
+    }
+
+    fn ok(&self, arguments: &str) -> String {
+        succeeded(&self.run(arguments))
+    }
+
+    /// Runs a command that must fail with `code` and one line that holds `words`.
+    fn fails(&self, code: i32, arguments: &str, words: &str) {
+        failed(&self.run(arguments), code, words);
+    }
+
+    /// Total and ids of a query.
+    fn search(&self, index: &str, query: &str) -> (u64, Vec<String>) {
+        let output = succeeded(&self.run_with(["search", index, query, "--format", "json", "-k", "100"]));
+        let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
+        let ids = answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_string());
+        (answer["total"].as_u64().unwrap(), ids.collect())
+    }
+}
+
+fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn failed(output: &Output, code: i32, words: &str) {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{error}");
+    let last = error.lines().last().unwrap_or_default();
+    assert!(last.starts_with("tierdex: ") && last.contains(words), "`{error}` does not say `{words}`");
+    assert!(!error.contains("panicked"), "{error}");
+}
+
+const DOCUMENTS: &str = r#"{"id":"1","title":"First","text":"the cat sat on the mat"}
+{"id":"2","title":"","text":"the dog and the cat"}
+{"id":3,"title":"Third","text":"a bird in the hand"}
+"#;
+
+#[test]
+fn documents_are_found_with_titles_and_marked_snippets() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    let summary = place.ok("index docs.jsonl --out i --positions");
+    assert!(summary.contains("3 documents") && summary.lines().count() == 1, "{summary}");
+
+    let output = place.ok("search i cat --format json");
+    let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(answer["total"], 2);
+    let first = &answer["hits"][0];
+    assert_eq!(first["rank"], 1);
+    assert_eq!(first["id"], "2");
+    assert_eq!(first["title"], "");
+    assert_eq!(first["snippet"], "the dog and the **cat**");
+    assert!(first["score"].as_f64().unwrap() > 0.0 && answer["took_us"].is_u64());
+
+    let table = place.ok("search i cat");
+    assert!(table.contains("First") && table.contains("**cat** sat") && table.contains("2 documents"), "{table}");
+
+    assert_eq!(place.search("i", "\"the cat\"").1, ["2", "1"]);
+    assert_eq!(place.search("i", "+the -cat").1, ["3"]);
+    assert_eq!(place.search("i", "(dog OR bird) AND the").0, 2);
+    assert_eq!(place.search("i", "NOT dog").0, 2);
+    assert_eq!(place.search("i", "zebra"), (0, vec![]));
+    assert!(place.ok("check i").starts_with("sound"));
+    assert!(place.ok("info i").contains("pfor256-delta"));
+    let info: serde_json::Value = serde_json::from_str(&place.ok("info i --format json")).unwrap();
+    assert_eq!((info["documents"].as_u64(), info["fields"][0]["tokens"].as_u64()), (Some(3), Some(18)));
+}
+
+#[test]
+fn batches_write_trec_runs() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    place.file("q.tsv", "q1\tcat - \"dog\nq2\tzebra\nq3\tbird\n");
+    let said = place.ok("batch i --queries q.tsv --run out.trec -k 2");
+    assert!(said.contains("3 queries, 3 matches"), "{said}");
+    let run = std::fs::read_to_string(place.path("out.trec")).unwrap();
+    let columns: Vec<Vec<&str>> = run.lines().map(|line| line.split(' ').collect()).collect();
+    assert_eq!(columns.len(), 3);
+    assert_eq!(columns[0][..4], ["q1", "Q0", "2", "1"]);
+    assert_eq!(columns[2][..4], ["q3", "Q0", "3", "1"]);
+
+    place.file("bad.tsv", "no tab here\n");
+    place.fails(1, "batch i --queries bad.tsv --run out2.trec", "line 1");
+    place.fails(1, "batch i --queries none.tsv --run out2.trec", "none.tsv");
+    place.fails(1, "batch i --queries q.tsv --run nowhere/out.trec", "nowhere");
+    assert!(!place.path("out2.trec").exists());
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    place.fails(2, "index docs.jsonl --out i", "holds an index already");
+    place.fails(2, "index none.jsonl --out j", "none.jsonl");
+    assert!(!place.path("j").exists(), "a directory was made for nothing");
+    place.fails(2, "index docs.jsonl --out j --memory 1M", "memory");
+    place.fails(2, "index docs.jsonl --out j --threads 0", "threads");
+    place.fails(2, "index docs.jsonl --out j --freq-codec vbyte-delta", "frequencies");
+    place.fails(2, "index docs.jsonl --out j --stop-words none.txt", "none.txt");
+    place.fails(2, "search i cat --k1 -1", "k1");
+    place.fails(2, "search i cat --b 2", "b is 2");
+    failed(&place.run_with(["search", "i", "(cat"]), 2, "not closed");
+    failed(&place.run_with(["search", "i", "\"the cat\""]), 2, "--positions");
+    for wrong in ["index docs.jsonl", "search i", "frob", "index docs.jsonl --out j --codec zip"] {
+        assert_eq!(place.run(wrong).status.code(), Some(2), "{wrong}");
+    }
+    place.file("notes/mine.txt", "hands off");
+    place.fails(2, "index docs.jsonl --out notes", "mine.txt");
+    assert_eq!(std::fs::read_to_string(place.path("notes/mine.txt")).unwrap(), "hands off");
+}
+
+#[test]
+fn failures_exit_with_1_and_say_where() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.file("flat", "not a directory");
+    place.fails(1, "index docs.jsonl --out flat", "flat");
+    place.fails(1, "search flat cat", "flat");
+    place.fails(1, "search nowhere cat", "no such directory");
+    std::fs::create_dir(place.path("empty")).unwrap();
+    for command in ["search empty cat", "info empty", "check empty"] {
+        place.fails(1, command, "holds no tierdex index");
+    }
+}
+
+#[test]
+fn damaged_and_cut_files_are_reported() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    let files: Vec<_> = std::fs::read_dir(place.path("i")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut tried = 0;
+    for path in files.iter().filter(|path| !path.ends_with("write.lock")) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let sound = std::fs::read(path).unwrap();
+        let mut damaged = sound.clone();
+        let middle = damaged.len() / 2;
+        damaged[middle] ^= 1;
+        for bytes in [&damaged[..], &sound[..sound.len() - 1], &sound[..0]] {
+            std::fs::write(path, bytes).unwrap();
+            let output = place.run("check i");
+            failed(&output, 1, "problem");
+            assert!(String::from_utf8_lossy(&output.stdout).contains(name), "{name}");
+            tried += 1;
+        }
+        std::fs::remove_file(path).unwrap();
+        assert_eq!(place.run("check i").status.code(), Some(1), "{name} removed");
+        std::fs::write(path, &sound).unwrap();
+    }
+    assert!(tried >= 24, "only {tried} changes were tried");
+    assert!(place.ok("check i").starts_with("sound"));
+}
+
+#[test]
+fn malformed_lines_are_counted_and_named() {
+    let place = Place::new();
+    let mut bytes = DOCUMENTS.as_bytes().to_vec();
+    bytes.extend_from_slice(b"not json\n{\"id\":\"x\"}\n\xff\xfe\n{\"id\":\"4\",\"text\":\"nul \\u0000 and \\n line\"}\n");
+    place.file("docs.jsonl", bytes);
+    let output = place.run("index docs.jsonl --out i");
+    let summary = succeeded(&output);
+    assert!(summary.contains("4 documents") && summary.contains("3 malformed"), "{summary}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    for line in 4..=6 {
+        assert!(errors.contains(&format!("docs.jsonl:{line}:")), "{errors}");
+    }
+    place.fails(1, "index docs.jsonl --out i --replace --on-error fail", "docs.jsonl:4:");
+    assert_eq!(place.search("i", "nul"), (1, vec!["4".to_string()]));
+    assert!(place.ok("check i").starts_with("sound"));
+}
+
+#[test]
+fn unusual_inputs_are_indexed() {
+    let place = Place::new();
+    place.file("empty.jsonl", "");
+    assert!(place.ok("index empty.jsonl --out empty").contains("0 documents"));
+    assert_eq!(place.search("empty", "cat"), (0, vec![]));
+    assert!(place.ok("check empty").starts_with("sound"));
+    assert!(place.ok("info empty").contains("0 documents"));
+
+    place.file("one.txt", "Ünïcode text");
+    place.ok("index one.txt --out one");
+    assert_eq!(place.search("one", "ÜNÏCODE").0, 1);
+
+    place.file("tree/b/two.txt", "second file");
+    place.file("tree/a.txt", "first file");
+    place.file("tree/blob.bin", b"a\0b");
+    let said = place.ok("index tree --out t");
+    assert!(said.contains("2 documents") && said.contains("1 binary"), "{said}");
+    assert_eq!(place.search("t", "file").1, ["tree/a.txt", "tree/b/two.txt"]);
+
+    place.file("rows.tsv", "1\tred apple\n2\tgreen pear\n");
+    place.ok("index rows.tsv --out rows");
+    assert_eq!(place.search("rows", "pear").1, ["2"]);
+
+    let long = "word ".repeat(1000);
+    place.file("long.txt", &long);
+    let said = place.ok("index long.txt --out split --split 1K");
+    assert!(said.contains("5 documents"), "{said}");
+    assert_eq!(place.search("split", "word").1[0], "long.txt#0");
+}
+
+#[test]
+fn standard_input_and_packed_files_are_read() {
+    let place = Place::new();
+    let mut child = place.command(["index", "-", "--out", "i"]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&zstd::encode_all(DOCUMENTS.as_bytes(), 3).unwrap()).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(place.search("i", "cat").0, 2);
+}
+
+#[test]
+fn appending_and_replacing_keep_the_index_whole() {
+    let place = Place::new();
+    place.file("a.jsonl", DOCUMENTS);
+    place.file("b.jsonl", "{\"id\":\"9\",\"text\":\"the cat again\"}\n");
+    place.ok("index a.jsonl --out i --positions --fold-accents");
+    let said = place.ok("index b.jsonl --out i --append");
+    assert!(said.contains("holds 4 documents"), "{said}");
+    assert_eq!(place.search("i", "cat").0, 3);
+    place.fails(2, "index b.jsonl --out i --append --stem english", "other settings");
+    place.ok("index b.jsonl --out i --append --merge none");
+    assert!(place.ok("info i").contains("in 2 segments"));
+    assert_eq!(place.search("i", "again").0, 2);
+    place.ok("index b.jsonl --out i --replace --codec raw");
+    assert_eq!(place.search("i", "cat").0, 1);
+    assert!(place.ok("check i").starts_with("sound"));
+}
+
+#[test]
+fn threads_do_not_change_the_bytes() {
+    let place = Place::new();
+    let mut docs = String::new();
+    for i in 0..60_000 {
+        let words = (0..20).map(|j| format!("w{} ", (i * 7919 + j * 104_729) % (1 + j * 500)));
+        docs += &format!("{{\"id\":\"{i}\",\"text\":\"{}\"}}\n", words.collect::<String>());
+    }
+    place.file("docs.jsonl", docs);
+    for threads in ["1", "2", "5"] {
+        for merge in ["one", "none"] {
+            place.ok(&format!("index docs.jsonl --out {merge}{threads} --threads {threads} --memory 16M --merge {merge}"));
+        }
+    }
+    let files = |dir: String| {
+        let entries = std::fs::read_dir(place.path(&dir)).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<(PathBuf, Vec<u8>)> =
+            entries.map(|path| (path.file_name().unwrap().into(), std::fs::read(path).unwrap())).collect();
+        files.sort();
+        files
+    };
+    for merge in ["one", "none"] {
+        let expected = files(format!("{merge}1"));
+        for threads in ["2", "5"] {
+            assert!(files(format!("{merge}{threads}")) == expected, "{threads} threads, merge {merge}");
+        }
+    }
+}
+
+#[test]
+fn the_second_writer_is_told_and_interrupts_leave_the_last_commit() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    let mut child = place
+        .command(["index", "-", "--out", "i", "--replace"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // The writer has the lock before it reads: once the pipe's buffer has been drained, it is at work.
+    let line = format!("{{\"id\":\"n\",\"text\":\"{}\"}}\n", "new words ".repeat(1000));
+    for _ in 0..2000 {
+        input.write_all(line.as_bytes()).unwrap();
+    }
+    place.fails(2, "index docs.jsonl --out i --append", "another writer");
+    assert_eq!(place.search("i", "cat").0, 2);
+
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    // A writer that waits for input sees the signal with the next piece of it.
+    while input.write_all(line.as_bytes()).is_ok() {}
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    failed(&output, 130, "last commit is intact");
+    assert_eq!(place.search("i", "cat").0, 2);
+    let report = place.ok("check i");
+    assert!(report.starts_with("sound"), "files were left: {report}");
+}
+
+#[test]
+fn a_full_disk_is_reported_and_loses_nothing() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    let line = |i| format!("{{\"id\":\"document number {i}\",\"text\":\"many different words here\"}}\n");
+    place.file("more.jsonl", (0..20_000).map(line).collect::<String>());
+    // A limit on the size of files stands in for a device without room. SIGXFSZ is ignored, so writes fail.
+    let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" index more.jsonl --out i --append";
+    let output = Command::new("bash")
+        .args(["-c", script, env!("CARGO_BIN_EXE_tierdex")])
+        .current_dir(place.0.path())
+        .output()
+        .unwrap();
+    failed(&output, 1, "cannot write");
+    assert_eq!(place.search("i", "cat").0, 2);
+    assert!(place.ok("check i").starts_with("sound"));
+    place.ok("index more.jsonl --out i --append");
+    assert_eq!(place.search("i", "different").0, 20_000);
+}
+
+#[test]
+fn demo_answers_over_a_folder() {
+    let place = Place::new();
+    for i in 0..400 {
+        let rare = if i % 50 == 0 { "gryphon lanterns" } else { "" };
+        let some = ["harbour", "meadow", "quarry", "orchard"][i % 4];
+        let few = if i % 70 < 2 { "telescope bicycle windmill" } else { "" };
+        place.file(&format!("text/{i:03}.txt"), format!("the {some} and {rare} {few} number {i}"));
+    }
+    let said = place.ok("demo text --out d");
+    assert!(said.contains("MB/s") && said.contains("$ tierdex search") && said.contains("Go on:"), "{said}");
+    assert!(said.matches(" documents in ").count() + said.matches(" document in ").count() >= 3, "{said}");
+}
+
+/// Commands in the documents name subcommands and flags that exist.
+#[test]
+fn commands_in_the_documents_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let place = Place::new();
+    let mut checked = 0;
+    for name in ["README.md", "docs/promises.md"] {
+        let text = std::fs::read_to_string(root.join(name)).unwrap();
+        let fenced = text.split("```").skip(1).step_by(2).flat_map(str::lines).map(str::trim);
+        let commands = fenced.filter_map(|line| line.strip_prefix("tierdex ").or(line.strip_prefix("cargo run --release -- ")));
+        for command in commands {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let help = succeeded(&place.run_with([words[0], "--help"]));
+            for flag in words.iter().filter(|word| word.starts_with("--")) {
+                assert!(help.contains(flag), "{name}: `{command}`: no {flag}");
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked >= 5, "only {checked} commands were found");
+}

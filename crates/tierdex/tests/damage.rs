@@ -1,0 +1,303 @@
+//! Every byte of a small index is flipped, every file cut at every length, lengthened, zeroed and swapped.
+//!
+//! A check must report it, and an index that can be opened must answer right or say that a file is damaged: never a
+//! wrong answer, never an older commit, never a panic.
+
+mod support;
+
+use std::sync::Arc;
+use support::corpus::{Doc, Shape, corpus};
+use support::random::Random;
+use support::{Answer, Growth, Look, ask, build, on_two_threads, open_writer};
+use tierdex::Error;
+use tierdex::index::{Index, Manifest, Merge, OpenMode, check};
+use tierdex::io::{Disk, ErrorKind, MemDisk};
+use tierdex::schema::Schema;
+
+const QUERIES: [&str; 12] = [
+    "all", "w0 w3", "w4", "w0 AND prefix2", "\"w0 w0\"", "\"all über1\"", "title:w0", "title:\"w0 prefix2\"", "NOT all",
+    "+w0 -w3 w4", "only5 only8", "absent",
+];
+
+/// A sound index and its answers.
+struct Sample {
+    disk: MemDisk,
+    answers: Vec<Answer>,
+}
+
+fn schema() -> Schema {
+    Shape::default().schema()
+}
+
+fn look() -> Look {
+    Look { shown: 2, ..Look::default() }
+}
+
+fn answers(index: &Index) -> tierdex::Result<Vec<Answer>> {
+    QUERIES.iter().map(|text| ask(index, text, look())).collect()
+}
+
+/// Two segments of two fields with positions and stored text, lists of more than a block among them.
+fn sample(docs: &[Doc]) -> Sample {
+    let disk = MemDisk::new();
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    build(&shared, &schema(), docs, &[docs.len() - 20], Growth::Commits, Merge::Keep);
+    let answers = answers(&Index::open(shared).unwrap()).unwrap();
+    assert!(check(&disk).unwrap().problems.is_empty());
+    Sample { disk, answers }
+}
+
+fn small_docs(seed: u64) -> Vec<Doc> {
+    let mut docs = corpus(seed, 320);
+    docs.iter_mut().for_each(|doc| doc.text = doc.text.split(' ').take(6).collect::<Vec<_>>().join(" "));
+    docs
+}
+
+impl Sample {
+    /// The index's files, without the lock.
+    fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let names = self.disk.list().unwrap().into_iter().filter(|name| name != "write.lock");
+        names.map(|name| (name.clone(), self.disk.bytes(&name).unwrap())).collect()
+    }
+
+    /// What is wrong about how the engine treats the damaged copy `disk` of this index.
+    fn judge(&self, disk: &MemDisk) -> Option<String> {
+        match check(disk) {
+            Ok(report) if report.problems.is_empty() => return Some("check finds nothing".to_string()),
+            Ok(report) if !report.problems.iter().all(is_clear) => return Some(format!("{:?}", report.problems)),
+            Err(error) if !is_no_index(&error) => return Some(format!("check: {error}")),
+            _ => {}
+        }
+        let index = match Index::open(Arc::new(disk.clone())) {
+            Ok(index) => index,
+            Err(error) if is_clear(&error) || is_no_index(&error) => return None,
+            Err(error) => return Some(format!("open: {error}")),
+        };
+        QUERIES.iter().zip(&self.answers).find_map(|(text, expected)| match ask(&index, text, look()) {
+            Ok(found) if found == *expected => None,
+            Ok(found) => Some(format!("{text}: {found:?}, not {expected:?}")),
+            Err(error) if is_clear(&error) => None,
+            Err(error) => Some(format!("{text}: {error}")),
+        })
+    }
+
+    /// Runs `count` trials on each file: `damage` changes the file's bytes, or says that there is nothing to change.
+    fn trials(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        count: usize,
+        damage: impl Fn(usize, &mut Vec<u8>) -> bool + Sync,
+    ) -> usize {
+        let done = on_two_threads(2, |half| {
+            let disk = self.disk.snapshot();
+            let mut done = 0;
+            for trial in (half..count).step_by(2) {
+                let mut damaged = bytes.to_vec();
+                if !damage(trial, &mut damaged) {
+                    continue;
+                }
+                disk.corrupt(name, |bytes| *bytes = damaged);
+                let verdict = self.judge(&disk);
+                assert!(verdict.is_none(), "{name}, trial {trial}: {}", verdict.unwrap_or_default());
+                done += 1;
+            }
+            done
+        });
+        done.into_iter().sum()
+    }
+
+    /// [`Sample::trials`] on all files.
+    fn on_all_files(
+        &self,
+        count: impl Fn(&[u8]) -> usize,
+        damage: impl Fn(usize, &mut Vec<u8>) -> bool + Sync,
+    ) -> usize {
+        let files = self.files();
+        let trials = files.iter().map(|(name, bytes)| self.trials(name, bytes, count(bytes), &damage)).sum();
+        println!("injected {trials}, crashes 0, states {trials}");
+        trials
+    }
+}
+
+/// Damage of a named file, said in one line. A file that is missing or of another version is as clear.
+fn is_clear(error: &Error) -> bool {
+    let clear = matches!(error, Error::Storage(error)
+        if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound | ErrorKind::Unsupported)
+            && !error.file().is_empty());
+    clear && !error.to_string().contains('\n')
+}
+
+fn is_no_index(error: &Error) -> bool {
+    matches!(error, Error::Usage(message) if message.contains("holds no tierdex index"))
+}
+
+#[test]
+fn every_flipped_byte_is_found() {
+    let sample = sample(&small_docs(1));
+    let size: usize = sample.files().iter().map(|(_, bytes)| bytes.len()).sum();
+    println!("{size} bytes in {} files", sample.files().len());
+    assert!((20_000..64_000).contains(&size) && sample.files().len() == 29, "{size}");
+    let trials = sample.on_all_files(
+        |bytes| 2 * bytes.len(),
+        |trial, bytes| {
+            let at = trial / 2;
+            bytes[at] ^= if trial % 2 == 0 { 0xFF } else { 1 << Random::new(at as u64).below(8) };
+            true
+        },
+    );
+    assert_eq!(trials, 2 * size);
+}
+
+#[test]
+fn every_length_is_found() {
+    let sample = sample(&small_docs(2));
+    let trials = sample.on_all_files(<[u8]>::len, |trial, bytes| {
+        bytes.truncate(trial);
+        true
+    });
+    assert!(trials > 20_000, "{trials}");
+}
+
+#[test]
+fn appended_garbage_is_found() {
+    let sample = sample(&small_docs(3));
+    let trials = sample.on_all_files(
+        |_| 60,
+        |trial, bytes| {
+            let len = [1, 2, 3, 4, 8, 63, 64, 65, 127, 128, 136, 200, 512, 513, 1000, 2048, 4032, 4095, 4096, 4097];
+            let len = len[trial / 3];
+            match trial % 3 {
+                0 => bytes.extend(std::iter::repeat_n(0, len)),
+                1 => bytes.extend((0..len as u64).map(|seed| Random::new(seed).next() as u8)),
+                // As if the end of the file had been written twice.
+                _ => bytes.extend_from_within(bytes.len().saturating_sub(len)..),
+            }
+            true
+        },
+    );
+    assert!(trials > 1000, "{trials}");
+}
+
+#[test]
+fn zeroed_sectors_and_pages_are_found() {
+    let sample = sample(&small_docs(4));
+    let mut trials = 0;
+    for unit in [64, 512, 4096, usize::MAX] {
+        trials += sample.on_all_files(
+            |bytes| bytes.len().div_ceil(unit),
+            |trial, bytes| {
+                let end = bytes.len().min((trial + 1).saturating_mul(unit));
+                let zeroed = &mut bytes[trial * unit..end];
+                let changed = zeroed.iter().any(|&byte| byte != 0);
+                zeroed.fill(0);
+                changed
+            },
+        );
+    }
+    assert!(trials > 500, "{trials}");
+}
+
+/// Each file in the place of each other of the same index, and of the same name in another index.
+#[test]
+fn swapped_files_are_found() {
+    let (one, other) = (sample(&small_docs(5)), sample(&small_docs(6)));
+    let (files, others) = (one.files(), other.files());
+    let mut trials = 0;
+    for (name, bytes) in &files {
+        let strangers = others.iter().filter(|(other, _)| other == name);
+        for (from, foreign) in files.iter().chain(strangers).filter(|(_, foreign)| foreign != bytes) {
+            let disk = one.disk.snapshot();
+            disk.corrupt(name, |bytes| bytes.clone_from(foreign));
+            let verdict = one.judge(&disk);
+            assert!(verdict.is_none(), "{from} as {name}: {}", verdict.unwrap_or_default());
+            trials += 1;
+        }
+    }
+    println!("injected {trials}, crashes 0, states {trials}");
+    assert!(trials > 800, "{trials}");
+}
+
+/// A page of one file where another file of the same kind, or another place of the same file, has its own.
+#[test]
+fn misdirected_pages_are_found() {
+    let (one, other) = (sample(&corpus(5, 1200)), sample(&corpus(6, 1200)));
+    let others = other.files();
+    let mut trials = 0;
+    for (name, bytes) in one.files() {
+        let twin = &others.iter().find(|(other, _)| *other == name).unwrap().1;
+        for (number, page) in bytes.chunks(4096).enumerate() {
+            let neighbour = bytes.chunks(4096).nth(number + 1);
+            for foreign in [twin.chunks(4096).nth(number), neighbour].into_iter().flatten() {
+                if foreign.len() != page.len() || foreign == page {
+                    continue;
+                }
+                let disk = one.disk.snapshot();
+                disk.corrupt(&name, |bytes| bytes[number * 4096..][..page.len()].copy_from_slice(foreign));
+                let verdict = one.judge(&disk);
+                assert!(verdict.is_none(), "{name}, page {number}: {}", verdict.unwrap_or_default());
+                trials += 1;
+            }
+        }
+    }
+    println!("injected {trials}, crashes 0, states {trials}");
+    assert!(trials > 20, "{trials}");
+}
+
+/// An older generation that lies on the disk is never served in the place of a damaged newer one.
+#[test]
+fn a_damaged_manifest_does_not_uncover_an_older_one() {
+    let docs = small_docs(7);
+    let older = sample(&docs[..300]);
+    let disk = older.disk.snapshot();
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let mut writer = open_writer(&shared, &schema(), OpenMode::Append);
+    docs[300..].iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
+    let generation = writer.commit(Merge::Keep).unwrap();
+    drop(writer);
+    // As a crash between the commit and the removal of what it replaced would leave it.
+    let (old, new) = (Manifest::file_name(generation - 1), Manifest::file_name(generation));
+    let old_bytes = older.disk.bytes(&old).unwrap();
+    shared.create(&old).unwrap().append(&old_bytes).unwrap();
+    assert_eq!(Index::open(shared.clone()).unwrap().manifest().generation, generation);
+
+    let bytes = disk.bytes(&new).unwrap();
+    let mut trials = 0;
+    let mut refused = |damage: &dyn Fn(&mut Vec<u8>)| {
+        let damaged = disk.snapshot();
+        damaged.corrupt(&new, |bytes| damage(bytes));
+        trials += 1;
+        match Index::open(Arc::new(damaged)) {
+            Ok(index) => panic!("generation {} is served", index.manifest().generation),
+            Err(error) => assert!(is_clear(&error) && error.is_corrupt(), "{error}"),
+        }
+    };
+    for at in 0..bytes.len() {
+        refused(&|bytes| bytes[at] ^= 0xFF);
+        refused(&|bytes| bytes.truncate(at));
+        refused(&|bytes| bytes[at..].fill(0xA5));
+    }
+    for start in (0..bytes.len()).step_by(64) {
+        refused(&|bytes| bytes[start..].fill(0));
+    }
+    refused(&|bytes| bytes.clone_from(&old_bytes));
+    println!("injected {trials}, crashes 0, states {trials}");
+    assert!(trials > 1000, "{trials}");
+}
+
+/// Without its manifest there is no index, and no file of it is served; without another file it says which.
+#[test]
+fn a_missing_file_is_named() {
+    let sample = sample(&small_docs(8));
+    for (name, _) in sample.files() {
+        let disk = sample.disk.snapshot();
+        disk.remove(&name).unwrap();
+        let error = Index::open(Arc::new(disk.clone())).err().expect("a file is missing");
+        if name.starts_with("manifest") {
+            assert!(is_no_index(&error) && is_no_index(&check(&disk).unwrap_err()), "{error}");
+        } else {
+            assert!(error.to_string().contains(&name), "{error}");
+            assert!(check(&disk).unwrap().problems[0].to_string().contains(&name));
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Every operation of an index's life fails once and for ever.
+//!
+//! The call that needed it fails with one clear error, the writer refuses all that follows, the last commit stays
+//! readable, power may be lost at once, and a new writer goes on when the fault has passed.
+
+mod support;
+
+use std::sync::Arc;
+use support::script::{Outcome, Script};
+use support::{Growth, Look, ask, build, crash_images, on_two_threads};
+use tierdex::index::{Index, Merge, check};
+use tierdex::io::{
+    Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, Op, OpClass, Operation, Repeat, errno,
+};
+use tierdex::{Error, Result};
+
+/// What became of all faults of a kind.
+#[derive(Debug, Default)]
+struct Counts {
+    injected: u64,
+    crashes: u64,
+    states: u64,
+    violations: Vec<String>,
+}
+
+impl Counts {
+    fn sum(of: Vec<Counts>) -> Counts {
+        let mut sum = Counts::default();
+        for one in of {
+            sum.injected += one.injected;
+            sum.crashes += one.crashes;
+            sum.states += one.states;
+            sum.violations.extend(one.violations);
+        }
+        println!("injected {}, crashes {}, states {}", sum.injected, sum.crashes, sum.states);
+        sum
+    }
+
+    fn none_violated(&self) {
+        let violations = &self.violations;
+        assert!(violations.is_empty(), "{}: {:#?}", violations.len(), &violations[..violations.len().min(5)]);
+    }
+}
+
+/// Operations of each class when nothing fails.
+fn operations(script: &Script, class: OpClass) -> u64 {
+    let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+    assert!(script.run(&(Arc::new(disk.clone()) as _)).error.is_none());
+    disk.operations(class)
+}
+
+/// The operation that failed first.
+fn hit(disk: &FaultDisk<MemDisk>, plan: FaultPlan) -> Operation {
+    let log = disk.log();
+    log.into_iter().filter(|entry| plan.class.contains(entry.op)).nth(plan.at as usize - 1).expect("it happened")
+}
+
+fn is_clear(error: &Error, number: i32) -> bool {
+    let text = error.to_string();
+    let kind = matches!(error, Error::Storage(error) if number != errno::ENOSPC || error.kind() == ErrorKind::NoSpace);
+    kind && !text.is_empty() && !text.contains('\n') && text.contains("os error")
+}
+
+/// Cleaning up after a commit may fail without a word: the commit stands.
+fn may_be_ignored(op: Op) -> bool {
+    matches!(op, Op::Remove | Op::List)
+}
+
+fn fail(script: &Script, plan: FaultPlan, number: i32) -> Counts {
+    let mut counts = Counts::default();
+    let disk = FaultDisk::new(MemDisk::new(), plan);
+    let outcome = script.run(&(Arc::new(disk.clone()) as _));
+    counts.injected += disk.injected();
+    let operation = hit(&disk, plan);
+    let verdict = judge(&outcome, &operation, number).and_then(|()| survive(script, &disk, &outcome, &mut counts));
+    if let Err(what) = verdict {
+        let Operation { op, file } = operation;
+        counts.violations.push(format!("{op:?} {file} ({:?} {}, {:?}): {what}", plan.class, plan.at, plan.repeat));
+    }
+    counts
+}
+
+fn judge(outcome: &Outcome, operation: &Operation, number: i32) -> std::result::Result<(), String> {
+    match &outcome.error {
+        Some(error) if is_clear(error, number) => Ok(()),
+        Some(error) => Err(format!("unclear error: {error}")),
+        None if may_be_ignored(operation.op) => Ok(()),
+        None => Err("the fault was passed over".to_string()),
+    }
+}
+
+/// The fault has passed. The index is read as it is, after a loss of power, and by a new writer.
+fn survive(
+    script: &Script,
+    disk: &FaultDisk<MemDisk>,
+    outcome: &Outcome,
+    counts: &mut Counts,
+) -> std::result::Result<(), String> {
+    let found = disk.inner();
+    let generation = script.verify(found, outcome.acknowledged)?;
+    for image in crash_images(0..3) {
+        counts.crashes += 1;
+        let verified = script.verify(&found.crash(image), outcome.acknowledged);
+        verified.map_err(|what| format!("then a crash, {image:?}: {what}"))?;
+    }
+    let recovered = script.recover(&(Arc::new(found.clone()) as _), generation);
+    recovered.map_err(|error| format!("recovery: {error}"))?;
+    counts.states += 1;
+    script.verify_recovered(found, generation)
+}
+
+fn fail_everywhere(class: OpClass, errors: &[i32], floor: u64) {
+    let script = Script::new(12);
+    let operations = operations(&script, class);
+    let plan = |at, number, repeat| (FaultPlan { class, at, effect: Effect::Error(number), repeat }, number);
+    let plans: Vec<(FaultPlan, i32)> = (1..=operations)
+        .flat_map(|at| errors.iter().flat_map(move |&number| [(at, number, Repeat::Once), (at, number, Repeat::Forever)]))
+        .map(|(at, number, repeat)| plan(at, number, repeat))
+        .collect();
+    let counts = Counts::sum(on_two_threads(plans.len(), |number| {
+        let (plan, error) = plans[number];
+        fail(&script, plan, error)
+    }));
+    counts.none_violated();
+    assert!(counts.injected >= plans.len() as u64 && plans.len() as u64 >= floor, "{} plans", plans.len());
+}
+
+#[test]
+fn every_write_fails() {
+    fail_everywhere(OpClass::Write, &[errno::EIO, errno::ENOSPC], 400);
+}
+
+#[test]
+fn every_sync_fails() {
+    fail_everywhere(OpClass::Sync, &[errno::EIO, errno::ENOSPC], 300);
+}
+
+#[test]
+fn every_change_of_the_directory_fails() {
+    fail_everywhere(OpClass::Meta, &[errno::EIO, errno::ENOSPC], 300);
+}
+
+#[test]
+fn every_read_of_a_writer_fails() {
+    fail_everywhere(OpClass::Read, &[errno::EIO], 400);
+}
+
+/// The disk holds ever more bytes, until the whole script fits.
+#[test]
+fn the_disk_is_full() {
+    const STEP: usize = 509;
+    let script = Script::new(12);
+    let mut counts = Counts::default();
+    for capacity in (0..).step_by(STEP) {
+        let disk = MemDisk::with_capacity(capacity);
+        let outcome = script.run(&(Arc::new(disk.clone()) as _));
+        let Some(error) = outcome.error else { break };
+        counts.injected += 1;
+        assert!(matches!(&error, Error::Storage(error) if error.kind() == ErrorKind::NoSpace), "{error}");
+        let generation = script.verify(&disk, outcome.acknowledged).unwrap();
+        assert_eq!(generation, outcome.acknowledged, "{capacity} bytes");
+        disk.set_capacity(None);
+        script.recover(&(Arc::new(disk.clone()) as _), generation).unwrap();
+        script.verify_recovered(&disk, generation).unwrap();
+        counts.states += 1;
+    }
+    let counts = Counts::sum(vec![counts]);
+    assert!(counts.injected > 30, "{} capacities", counts.injected);
+}
+
+const QUERIES: [&str; 8] =
+    ["all", "w0", "w0 w7 w14", "w0 AND prefix2", "\"w0 w0\"", "title:w0 -w4", "NOT all", "only5 absent"];
+
+fn readable() -> MemDisk {
+    let disk = MemDisk::new();
+    let docs = support::corpus::corpus(31, 700);
+    let schema = support::corpus::Shape::default().schema();
+    build(&(Arc::new(disk.clone()) as _), &schema, &docs, &[350], Growth::Commits, Merge::Keep);
+    disk
+}
+
+fn read_plan(at: u64, repeat: Repeat) -> FaultPlan {
+    FaultPlan { class: OpClass::Read, at, effect: Effect::Error(errno::EIO), repeat }
+}
+
+/// An error of a read that names the file; of the directory there is no file to name.
+fn names_its_file(error: &Error, operation: &Operation) -> bool {
+    let named = matches!(error, Error::Storage(error) if error.file() == operation.file);
+    named && error.to_string().contains("os error 5")
+}
+
+#[test]
+fn every_read_of_opening_fails() {
+    let disk = readable();
+    let mut injected = 0;
+    for repeat in [Repeat::Once, Repeat::Forever] {
+        for at in 1.. {
+            let plan = read_plan(at, repeat);
+            let faulty = FaultDisk::new(disk.clone(), plan);
+            let opened = Index::open(Arc::new(faulty.clone()));
+            if faulty.injected() == 0 {
+                break;
+            }
+            injected += faulty.injected();
+            let error = opened.err().expect("the fault was passed over");
+            assert!(names_its_file(&error, &hit(&faulty, plan)), "{error}");
+            faulty.arm(FaultPlan::none());
+            let index = Index::open(Arc::new(faulty)).unwrap();
+            assert!(ask(&index, "all", Look::default()).unwrap().total > 0);
+        }
+    }
+    println!("injected {injected}");
+    assert!(injected > 100, "{injected}");
+}
+
+/// A read that fails fails its query; the same index answers the same query right when the fault has passed.
+#[test]
+fn every_read_of_a_query_fails() {
+    let disk = readable();
+    let plain = Index::open(Arc::new(disk.clone())).unwrap();
+    let mut injected = 0;
+    for text in QUERIES {
+        let expected = ask(&plain, text, Look::default()).unwrap();
+        for repeat in [Repeat::Once, Repeat::Forever] {
+            let faulty = FaultDisk::new(disk.clone(), FaultPlan::none());
+            for at in 1.. {
+                faulty.arm(FaultPlan::none());
+                let index = Index::open(Arc::new(faulty.clone())).unwrap();
+                faulty.arm(read_plan(at, repeat));
+                let answered: Result<_> = ask(&index, text, Look::default());
+                if faulty.injected() == 0 {
+                    assert_eq!(answered.unwrap(), expected);
+                    break;
+                }
+                injected += faulty.injected();
+                let error = answered.expect_err("the fault was passed over");
+                assert!(names_its_file(&error, &hit(&faulty, read_plan(at, repeat))), "{text}: {error}");
+                faulty.arm(FaultPlan::none());
+                assert_eq!(ask(&index, text, Look::default()).unwrap(), expected, "{text}");
+            }
+        }
+    }
+    println!("injected {injected}");
+    assert!(injected > 150, "{injected}");
+}
+
+/// A read that fails during a check is a finding or an error, never a clean bill.
+#[test]
+fn every_read_of_a_check_fails() {
+    let disk = readable();
+    let mut injected = 0;
+    for at in 1.. {
+        let faulty = FaultDisk::new(disk.clone(), read_plan(at, Repeat::Once));
+        let report = check(&faulty);
+        if faulty.injected() == 0 {
+            break;
+        }
+        injected += faulty.injected();
+        assert!(report.is_err() || !report.unwrap().problems.is_empty(), "read {at}");
+    }
+    println!("injected {injected}");
+    assert!(injected > 100, "{injected}");
+}
+
+/// The reader of a poisoned writer's index goes on; the writer gives its lock back when it is dropped.
+#[test]
+fn a_poisoned_writer_still_frees_its_lock() {
+    let faulty = FaultDisk::new(readable(), FaultPlan::none());
+    let shared: Arc<dyn Disk> = Arc::new(faulty.clone());
+    let schema = support::corpus::Shape::default().schema();
+    let reader = Index::open(shared.clone()).unwrap();
+    let expected = ask(&reader, "all", Look::default()).unwrap();
+    let mut writer = support::open_writer(&shared, &schema, tierdex::index::OpenMode::Append);
+    writer.add("new", "", "all").unwrap();
+    faulty.arm(FaultPlan { class: OpClass::Sync, ..read_plan(1, Repeat::Once) });
+    writer.commit(Merge::Keep).unwrap_err();
+    assert_eq!(faulty.injected(), 1);
+    let syncs = faulty.operations(OpClass::Sync);
+    for _ in 0..3 {
+        assert!(writer.commit(Merge::One).unwrap_err().to_string().contains("open it again"));
+    }
+    assert_eq!(faulty.operations(OpClass::Sync), syncs, "a failed sync was repeated");
+    assert_eq!(ask(&reader, "all", Look::default()).unwrap(), expected);
+    drop(writer);
+    let mut writer = support::open_writer(&shared, &schema, tierdex::index::OpenMode::Append);
+    writer.add("new", "", "all").unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    let found = ask(&Index::open(shared).unwrap(), "all", Look::default()).unwrap();
+    assert_eq!(found.total, expected.total + 1);
+}
