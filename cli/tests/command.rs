@@ -51,7 +51,8 @@ impl Place {
     fn search(&self, index: &str, query: &str) -> (u64, Vec<String>) {
         let output = succeeded(&self.run_with(["search", index, query, "--format", "json", "-k", "100"]));
         let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
-        let ids = answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_string());
+        let ids =
+            answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_string());
         (answer["total"].as_u64().unwrap(), ids.collect())
     }
 }
@@ -92,7 +93,10 @@ fn documents_are_found_with_titles_and_marked_snippets() {
     assert!(first["score"].as_f64().unwrap() > 0.0 && answer["took_us"].is_u64());
 
     let table = place.ok("search i cat");
-    assert!(table.contains("First") && table.contains("**cat** sat") && table.contains("2 documents"), "{table}");
+    assert!(
+        table.contains("First") && table.contains("**cat** sat") && table.contains("2 documents"),
+        "{table}"
+    );
 
     assert_eq!(place.search("i", "\"the cat\"").1, ["2", "1"]);
     assert_eq!(place.search("i", "+the -cat").1, ["3"]);
@@ -169,7 +173,8 @@ fn damaged_and_cut_files_are_reported() {
     let place = Place::new();
     place.file("docs.jsonl", DOCUMENTS);
     place.ok("index docs.jsonl --out i");
-    let files: Vec<_> = std::fs::read_dir(place.path("i")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files: Vec<_> =
+        std::fs::read_dir(place.path("i")).unwrap().map(|entry| entry.unwrap().path()).collect();
     let mut tried = 0;
     for path in files.iter().filter(|path| !path.ends_with("write.lock")) {
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -196,7 +201,9 @@ fn damaged_and_cut_files_are_reported() {
 fn malformed_lines_are_counted_and_named() {
     let place = Place::new();
     let mut bytes = DOCUMENTS.as_bytes().to_vec();
-    bytes.extend_from_slice(b"not json\n{\"id\":\"x\"}\n\xff\xfe\n{\"id\":\"4\",\"text\":\"nul \\u0000 and \\n line\"}\n");
+    bytes.extend_from_slice(
+        b"not json\n{\"id\":\"x\"}\n\xff\xfe\n{\"id\":\"4\",\"text\":\"nul \\u0000 and \\n line\"}\n",
+    );
     place.file("docs.jsonl", bytes);
     let output = place.run("index docs.jsonl --out i");
     let summary = succeeded(&output);
@@ -279,7 +286,9 @@ fn threads_do_not_change_the_bytes() {
     place.file("docs.jsonl", docs);
     for threads in ["1", "2", "5"] {
         for merge in ["one", "none"] {
-            place.ok(&format!("index docs.jsonl --out {merge}{threads} --threads {threads} --memory 16M --merge {merge}"));
+            place.ok(&format!(
+                "index docs.jsonl --out {merge}{threads} --threads {threads} --memory 16M --merge {merge}"
+            ));
         }
     }
     let files = |dir: String| {
@@ -360,7 +369,7 @@ fn demo_answers_over_a_folder() {
         place.file(&format!("text/{i:03}.txt"), format!("the {some} and {rare} {few} number {i}"));
     }
     let said = place.ok("demo text --out d");
-    assert!(said.contains("MB/s") && said.contains("$ tierdex search") && said.contains("Go on:"), "{said}");
+    assert!(said.contains("MB/s") && said.contains("tierdex search") && said.contains("Go on:"), "{said}");
     assert!(said.matches(" documents in ").count() + said.matches(" document in ").count() >= 3, "{said}");
 }
 
@@ -373,7 +382,9 @@ fn commands_in_the_documents_exist() {
     for name in ["README.md", "docs/promises.md"] {
         let text = std::fs::read_to_string(root.join(name)).unwrap();
         let fenced = text.split("```").skip(1).step_by(2).flat_map(str::lines).map(str::trim);
-        let commands = fenced.filter_map(|line| line.strip_prefix("tierdex ").or(line.strip_prefix("cargo run --release -- ")));
+        let commands = fenced.filter_map(|line| {
+            line.strip_prefix("tierdex ").or(line.strip_prefix("cargo run --release -- "))
+        });
         for command in commands {
             let words: Vec<&str> = command.split_whitespace().collect();
             let help = succeeded(&place.run_with([words[0], "--help"]));

@@ -6,8 +6,15 @@ use std::fs;
 use std::path::Path;
 
 /// Documents that must be there.
-const REQUIRED: &[&str] =
-    &["README.md", "ARCHITECTURE.md", "STYLE.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "docs/format/README.md"];
+const REQUIRED: &[&str] = &[
+    "README.md",
+    "ARCHITECTURE.md",
+    "STYLE.md",
+    "CHANGELOG.md",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+    "docs/format/README.md",
+];
 
 /// Folders of sources that ARCHITECTURE.md names.
 const MAPPED: &[&str] = &["crates", "crates/tierdex/src", "crates/io/src", "crates/codec/src"];
@@ -49,7 +56,8 @@ fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
 fn test_command(root: &Path) -> Option<String> {
     let readme = fs::read_to_string(root.join("README.md")).ok()?;
     let ci = fs::read_to_string(root.join(".ci/run")).ok()?;
-    let commands: Vec<&str> = readme.lines().map(str::trim).filter(|line| line.starts_with("cargo test")).collect();
+    let commands: Vec<&str> =
+        readme.lines().map(str::trim).filter(|line| line.starts_with("cargo test")).collect();
     match commands.as_slice() {
         [command, ..] if ci.lines().any(|line| line.trim() == *command) => None,
         [command, ..] => Some(format!(".ci/run: does not run the README's `{command}`")),

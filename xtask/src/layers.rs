@@ -14,7 +14,17 @@ const CRATES: &[(&str, &str, &[&str])] = &[
 
 /// Rooms of the engine in dependency order.
 const ROOMS: &[&str] = &[
-    "limits", "error", "bytes", "schema", "text", "memtable", "transform", "segment", "cursor", "rank", "query",
+    "limits",
+    "error",
+    "bytes",
+    "schema",
+    "text",
+    "memtable",
+    "transform",
+    "segment",
+    "cursor",
+    "rank",
+    "query",
     "index",
 ];
 
@@ -22,8 +32,12 @@ const ROOMS: &[&str] = &[
 pub fn problems(sources: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in sources {
-        let Some((name, folder, allowed)) = CRATES.iter().find(|(_, folder, _)| file.path.starts_with(folder)) else {
-            let known = file.path.contains("/tests/") || file.path.contains("/fuzz/") || file.path.contains("/benches/");
+        let Some((name, folder, allowed)) =
+            CRATES.iter().find(|(_, folder, _)| file.path.starts_with(folder))
+        else {
+            let known = file.path.contains("/tests/")
+                || file.path.contains("/fuzz/")
+                || file.path.contains("/benches/");
             if !known {
                 problems.push(format!("{}: stands in no crate that layers.rs knows", file.path));
             }
@@ -31,7 +45,9 @@ pub fn problems(sources: &[File]) -> Vec<String> {
         };
         let room = (*name == "tierdex").then(|| room_of(&file.path[folder.len()..]));
         for (line, code) in file.code() {
-            for (other, _, _) in CRATES.iter().filter(|(other, _, _)| other != name && !allowed.contains(other)) {
+            for (other, _, _) in
+                CRATES.iter().filter(|(other, _, _)| other != name && !allowed.contains(other))
+            {
                 if mentions(code, other) {
                     problems.push(format!("{}:{line}: {name} must not use {other}", file.path));
                 }
@@ -54,7 +70,8 @@ fn backwards(file: &File, line: usize, code: &str, room: &str) -> Option<String>
         return None;
     }
     let Some(own) = rank(room) else {
-        return (line == 1).then(|| format!("{}: room {room} has no place in the order of layers.rs", file.path));
+        return (line == 1)
+            .then(|| format!("{}: room {room} has no place in the order of layers.rs", file.path));
     };
     let used = code.split("crate::").skip(1).map(|rest| {
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());

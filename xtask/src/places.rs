@@ -5,10 +5,16 @@ use crate::tree::File;
 /// Words that may stand only in these folders, and why.
 const PLACES: &[(&str, &[&str], &str)] = &[
     ("unsafe", &["crates/codec/src/kernel/", "crates/io/src/"], "unsafe lives in codec/kernel and in io"),
-    ("std::fs", &["crates/io/", "cli/", "xtask/", "crates/codec/tests/", "crates/tierdex/tests/"],
-        "only io makes system calls"),
-    ("std::thread", &["crates/tierdex/src/index/", "crates/io/", "cli/", "crates/tierdex/tests/", "crates/codec/tests/"],
-        "threads are started in index"),
+    (
+        "std::fs",
+        &["crates/io/", "cli/", "xtask/", "crates/codec/tests/", "crates/tierdex/tests/"],
+        "only io makes system calls",
+    ),
+    (
+        "std::thread",
+        &["crates/tierdex/src/index/", "crates/io/", "cli/", "crates/tierdex/tests/", "crates/codec/tests/"],
+        "threads are started in index",
+    ),
     ("async", &[], "nothing below a server is async"),
     ("serde_json", &["cli/", "crates/codec/tests/"], "engine types know neither serde nor JSON"),
     ("todo!", &[], "nothing is left to do on main"),

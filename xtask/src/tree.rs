@@ -30,7 +30,8 @@ pub fn files(root: &Path, extension: &str) -> Vec<File> {
     paths.sort();
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let path = path.strip_prefix(root).expect("found below the root").to_string_lossy().replace('\\', "/");
+        let path =
+            path.strip_prefix(root).expect("found below the root").to_string_lossy().replace('\\', "/");
         File { path, text }
     };
     paths.into_iter().map(read).collect()

@@ -87,8 +87,9 @@ fn write_run(
     for (id, text) in queries {
         let query = match arguments.syntax {
             Syntax::Plain => Query::any_term(text, index.schema()),
-            Syntax::Query => Query::parse(text, index.schema())
-                .map_err(|error| Failure::Usage(format!("{}, query {id}: {error}", arguments.queries.display())))?,
+            Syntax::Query => Query::parse(text, index.schema()).map_err(|error| {
+                Failure::Usage(format!("{}, query {id}: {error}", arguments.queries.display()))
+            })?,
         };
         let found = searcher.search(&query, options)?;
         matches += found.total;

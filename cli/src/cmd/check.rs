@@ -16,7 +16,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let disk = open::disk(&arguments.dir)?;
     let report = tierdex::index::check(disk.as_ref()).map_err(|error| Failure::Failed(error.to_string()))?;
     for name in &report.orphans {
-        writeln!(stdout(), "{name}: no commit names this file; the next writer removes it").map_err(output)?;
+        writeln!(stdout(), "{name}: no commit names this file; the next writer removes it")
+            .map_err(output)?;
     }
     for problem in &report.problems {
         writeln!(stdout(), "{problem}").map_err(output)?;

@@ -1,8 +1,8 @@
 //! `tierdex demo`: indexes text that this machine has, and asks it a few queries.
 
 use super::index::{Done, Job};
-use super::search::{Format, answer};
 use super::info::ratio_against_raw;
+use super::search::{Format, answer};
 use crate::failure::{Failure, Outcome, output};
 use crate::input::{InputOptions, Source};
 use crate::{open, size};
@@ -34,17 +34,18 @@ pub fn run(arguments: &Arguments) -> Outcome {
         None => fetched_crates()?,
     };
     let out = arguments.out.clone().unwrap_or_else(|| std::env::temp_dir().join("tierdex-demo"));
+    let program = std::env::args().next().unwrap_or_else(|| "tierdex".to_string());
     say(&format!("Indexing {} into {}", folder.display(), out.display()))?;
     let done = build(&folder, &out)?;
     let index = open::index(&out)?;
     describe(&index, &done)?;
     for query in queries(&index)? {
-        say(&format!("\n$ tierdex search {} '{query}' -k 3", out.display()))?;
+        say(&format!("\n$ {program} search {} '{query}' -k 3", out.display()))?;
         answer(&index, &query, &SearchOptions { k: 3, ..SearchOptions::default() }, Format::Table)?;
     }
     say(&format!(
-        "\nGo on: tierdex search {0} 'your words'   tierdex info {0}   tierdex check {0}\n\
-         Your own text: tierdex index FOLDER-OR-FILES --positions --out DIR",
+        "\nGo on:\n  {program} search {0} 'your words'\n  {program} info {0}\n  {program} check {0}\n  \
+         {program} index YOUR-FILES-OR-FOLDERS --positions --out DIR",
         out.display()
     ))
 }
@@ -55,7 +56,9 @@ fn fetched_crates() -> Outcome<PathBuf> {
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
     let sources = home.map(|home| home.join("registry").join("src")).filter(|path| path.is_dir());
     sources.ok_or_else(|| {
-        Failure::Usage("cargo has fetched no crates here; name a folder of text: tierdex demo FOLDER".to_string())
+        Failure::Usage(
+            "cargo has fetched no crates here; name a folder of text: tierdex demo FOLDER".to_string(),
+        )
     })
 }
 
@@ -79,30 +82,40 @@ fn build(folder: &Path, out: &Path) -> Outcome<Done> {
 
 fn describe(index: &Index, done: &Done) -> Outcome {
     let seconds = done.elapsed.as_secs_f64().max(1e-9);
+    let binary = match done.skipped_binary {
+        0 => String::new(),
+        files => format!("; {} binary files skipped", size::group(files)),
+    };
     say(&format!(
-        "{} pieces of {} files' text, {} in {seconds:.1} s: {:.1} MB/s\n\
-         Index: {}, with text for snippets and positions for phrases; postings {:.1} times smaller than raw",
-        size::group(done.documents),
-        if done.skipped_binary > 0 { "all but binary" } else { "all" },
+        "{} of text in {seconds:.1} s: {:.1} MB/s, {} pieces of up to {} bytes{binary}\n\
+         Index of {}, with the text for snippets and positions for phrases; ids, frequencies and skip data are {:.1} \
+         times smaller than raw ids and frequencies",
         size::show(done.bytes),
         done.bytes as f64 / 1e6 / seconds,
+        size::group(done.documents),
+        size::group(PIECE as u64),
         size::show(done.index_bytes),
         ratio_against_raw(index.manifest(), 0)
     ))
 }
 
-/// Queries made of words that the index holds: not the most frequent ones, not rare ones.
+/// Queries made of words that stand together in a document: not the most frequent ones, not rare ones.
 fn queries(index: &Index) -> Outcome<Vec<String>> {
     let words = words(index)?;
-    let [a, b, c, ..] = words.as_slice() else {
-        say("\nToo little text for queries of its own; ask it yourself:")?;
-        return Ok(Vec::new());
-    };
-    let mut queries = vec![format!("{a} {b}"), format!("{b} AND {c}"), format!("{a} -{c}")];
-    queries.extend(phrase(index, a)?.map(|phrase| format!("\"{phrase}\"")));
-    Ok(queries)
+    for word in &words {
+        let terms = best_document(index, word)?;
+        let others = terms.iter().filter(|term| *term != word && words.contains(term));
+        let Some(other) = others.max_by_key(|term| words.iter().position(|word| word == *term)) else { continue };
+        let mut queries = vec![format!("{word} {other}"), format!("{word} AND {other}"), format!("{other} -{word}")];
+        let next = terms.windows(2).find(|pair| pair[0] == *word && pair[1].len() > 1);
+        queries.extend(next.map(|pair| format!("\"{}\"", pair.join(" "))));
+        return Ok(queries);
+    }
+    say("\nToo little text for queries of its own; ask it yourself.")?;
+    Ok(Vec::new())
 }
 
+/// Words of letters that stand in 0.5% to 3% of the documents, most frequent first.
 fn words(index: &Index) -> Outcome<Vec<String>> {
     let documents = index.documents();
     let mut found: Vec<(u32, String)> = Vec::new();
@@ -111,26 +124,23 @@ fn words(index: &Index) -> Outcome<Vec<String>> {
         while let Some((term, info)) = terms.next()? {
             let word = term.len() >= 6 && term.iter().all(u8::is_ascii_lowercase);
             let share = u64::from(info.documents) * 1000 / documents.max(1);
-            if word && (2..=30).contains(&share) {
+            if word && (5..=30).contains(&share) {
                 found.push((info.documents, String::from_utf8_lossy(term).into_owned()));
             }
         }
     }
     found.sort_by(|a, b| b.cmp(a));
-    let step = (found.len() / 3).max(1);
-    Ok(found.into_iter().step_by(step).map(|(_, word)| word).collect())
+    Ok(found.into_iter().map(|(_, word)| word).collect())
 }
 
-/// Two words that stand side by side in the best document of a word.
-fn phrase(index: &Index, word: &str) -> Outcome<Option<String>> {
+/// Terms of the best document of a word, in their order.
+fn best_document(index: &Index, word: &str) -> Outcome<Vec<String>> {
     let searcher = index.searcher();
     let query = Query::any_term(word, index.schema());
     let found = searcher.search(&query, &SearchOptions { k: 1, ..SearchOptions::default() })?;
-    let Some(hit) = found.hits.first() else { return Ok(None) };
-    let Some(stored) = searcher.stored(hit.document)? else { return Ok(None) };
-    let terms = Analyzer::new(&index.schema().fields[0].analysis).terms(&stored.text);
-    let pair = terms.windows(2).find(|pair| pair[0] == word && pair[1].len() > 1);
-    Ok(pair.map(|pair| pair.join(" ")))
+    let Some(hit) = found.hits.first() else { return Ok(Vec::new()) };
+    let text = searcher.stored(hit.document)?.map(|stored| stored.text).unwrap_or_default();
+    Ok(Analyzer::new(&index.schema().fields[0].analysis).terms(&text))
 }
 
 fn say(line: &str) -> Outcome {

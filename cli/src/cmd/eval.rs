@@ -50,8 +50,11 @@ fn measure(grades: &Grades, rankings: &Rankings) -> Measures {
     let mut sum = Measures::default();
     let none = Vec::new();
     for (query, judged) in grades {
-        let relevant: HashMap<&str, f64> =
-            judged.iter().filter(|(_, grade)| **grade > 0.0).map(|(id, grade)| (id.as_str(), *grade)).collect();
+        let relevant: HashMap<&str, f64> = judged
+            .iter()
+            .filter(|(_, grade)| **grade > 0.0)
+            .map(|(id, grade)| (id.as_str(), *grade))
+            .collect();
         if relevant.is_empty() {
             continue;
         }
@@ -112,7 +115,11 @@ fn read_run(path: &Path) -> Outcome<Rankings> {
     Ok(rankings)
 }
 
-fn for_each_line(path: &Path, columns: usize, mut body: impl FnMut(&[&str]) -> Result<(), String>) -> Outcome {
+fn for_each_line(
+    path: &Path,
+    columns: usize,
+    mut body: impl FnMut(&[&str]) -> Result<(), String>,
+) -> Outcome {
     let problem = |what: String| Failure::Failed(format!("{}: {what}", path.display()));
     let file = File::open(path).map_err(|error| problem(error.to_string()))?;
     for (number, line) in BufReader::new(file).lines().enumerate() {

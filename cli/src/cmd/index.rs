@@ -199,7 +199,9 @@ fn stop_words(name: &str) -> Outcome<Vec<String>> {
         ENGLISH_STOP_WORDS.iter().map(|word| word.to_string()).collect()
     } else {
         let text = std::fs::read_to_string(name).map_err(|error| {
-            Failure::Usage(format!("--stop-words {name}: {error}; give `english` or a file with one word a line"))
+            Failure::Usage(format!(
+                "--stop-words {name}: {error}; give `english` or a file with one word a line"
+            ))
         })?;
         text.lines().map(|line| line.trim().to_lowercase()).filter(|word| !word.is_empty()).collect()
     };
@@ -411,7 +413,9 @@ impl Progress {
     fn new(source: &Source) -> Progress {
         let bar = match source.total_bytes() {
             _ if !stderr().is_terminal() => ProgressBar::hidden(),
-            Some(total) => ProgressBar::new(total).with_style(style("{bar:30} {percent:>3}%  {msg}  {eta} left")),
+            Some(total) => {
+                ProgressBar::new(total).with_style(style("{bar:30} {percent:>3}%  {msg}  {eta} left"))
+            }
             None => ProgressBar::new_spinner().with_style(style("{spinner}  {msg}")),
         };
         bar.enable_steady_tick(Duration::from_millis(200));

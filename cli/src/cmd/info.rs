@@ -115,7 +115,11 @@ fn as_table(index: &Index) -> std::io::Result<()> {
             let bytes = bytes(manifest, number, kind);
             if bytes > 0 {
                 let bits = 8.0 * bytes as f64 / stats.postings.max(1) as f64;
-                let line = format!("  {:<10}{:>12}  {bits:>7.3} bits a posting  {codec}", kind.name(), size::show(bytes));
+                let line = format!(
+                    "  {:<10}{:>12}  {bits:>7.3} bits a posting  {codec}",
+                    kind.name(),
+                    size::show(bytes)
+                );
                 writeln!(out, "{}", line.trim_end())?;
             }
         }

@@ -128,7 +128,8 @@ fn table(hits: &[Shown], total: u64, took: std::time::Duration) -> std::io::Resu
     }
     for (i, hit) in hits.iter().enumerate() {
         let title = hit.title.as_deref().unwrap_or_default();
-        let line = format!("{:>4}  {:>9.4}  {:<24}  {}", i + 1, hit.score, printable(&hit.id), printable(title));
+        let line =
+            format!("{:>4}  {:>9.4}  {:<24}  {}", i + 1, hit.score, printable(&hit.id), printable(title));
         writeln!(out, "{}", line.trim_end())?;
         if let Some(snippet) = hit.snippet.as_ref().filter(|snippet| !snippet.text.is_empty()) {
             writeln!(out, "{:17}{}", "", mark(snippet, open, close))?;

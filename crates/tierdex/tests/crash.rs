@@ -10,7 +10,8 @@ use support::script::Script;
 use support::{crash_images, on_two_threads};
 use tierdex::index::IndexWriter;
 use tierdex::io::{
-    CrashImage, Disk, DiskLock, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, ReadFile, Repeat, Result, WriteFile,
+    CrashImage, Disk, DiskLock, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, ReadFile, Repeat, Result,
+    WriteFile,
 };
 
 /// A disk in memory that may forget one kind of sync while it says that all is well.
@@ -178,7 +179,12 @@ fn a_crash_at_any_operation_leaves_a_whole_generation() {
     let script = Script::new(40);
     let operations = operations(&script);
     let counts = crash_everywhere(&script, Forgets::Nothing, 1, 4);
-    assert!(counts.violations.is_empty(), "{} violations: {:#?}", counts.violations.len(), &counts.violations[..1]);
+    assert!(
+        counts.violations.is_empty(),
+        "{} violations: {:#?}",
+        counts.violations.len(),
+        &counts.violations[..1]
+    );
     assert!(operations > 500 && counts.crashes > operations && counts.states > 10_000);
     assert!(counts.newer > 0, "no crash came between rename and acknowledgement");
 }
@@ -204,7 +210,8 @@ fn uncommitted_documents_leave_nothing_behind() {
     let disk = MemDisk::new();
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let mut writer: IndexWriter = support::open_writer(&shared, &script.schema, tierdex::index::OpenMode::Append);
+    let mut writer: IndexWriter =
+        support::open_writer(&shared, &script.schema, tierdex::index::OpenMode::Append);
     let mut batch = tierdex::index::Batch::new(writer.schema().clone());
     batch.add("never", "", "w0 committed").unwrap();
     writer.push(batch.seal().unwrap()).unwrap();

@@ -48,7 +48,8 @@ fn ingested(docs: &[Doc], threads: usize) -> (BTreeMap<String, Vec<u8>>, Vec<usi
     let mut writer = open_writer(&shared, &schema(), OpenMode::New);
     let mut pieces = docs.chunks(7).enumerate();
     let reports = Mutex::new(Vec::new());
-    let parse = |(number, piece): (usize, &[Doc]), add: &mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>| {
+    let parse = |(number, piece): (usize, &[Doc]),
+                 add: &mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>| {
         if number % 3 == 0 {
             std::thread::yield_now();
         }

@@ -52,7 +52,10 @@ fn operations(script: &Script, class: OpClass) -> u64 {
 /// The operation that failed first.
 fn hit(disk: &FaultDisk<MemDisk>, plan: FaultPlan) -> Operation {
     let log = disk.log();
-    log.into_iter().filter(|entry| plan.class.contains(entry.op)).nth(plan.at as usize - 1).expect("it happened")
+    log.into_iter()
+        .filter(|entry| plan.class.contains(entry.op))
+        .nth(plan.at as usize - 1)
+        .expect("it happened")
 }
 
 fn is_clear(error: &Error, number: i32) -> bool {
@@ -72,10 +75,13 @@ fn fail(script: &Script, plan: FaultPlan, number: i32) -> Counts {
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
     counts.injected += disk.injected();
     let operation = hit(&disk, plan);
-    let verdict = judge(&outcome, &operation, number).and_then(|()| survive(script, &disk, &outcome, &mut counts));
+    let verdict =
+        judge(&outcome, &operation, number).and_then(|()| survive(script, &disk, &outcome, &mut counts));
     if let Err(what) = verdict {
         let Operation { op, file } = operation;
-        counts.violations.push(format!("{op:?} {file} ({:?} {}, {:?}): {what}", plan.class, plan.at, plan.repeat));
+        counts
+            .violations
+            .push(format!("{op:?} {file} ({:?} {}, {:?}): {what}", plan.class, plan.at, plan.repeat));
     }
     counts
 }
@@ -114,7 +120,9 @@ fn fail_everywhere(class: OpClass, errors: &[i32], floor: u64) {
     let operations = operations(&script, class);
     let plan = |at, number, repeat| (FaultPlan { class, at, effect: Effect::Error(number), repeat }, number);
     let plans: Vec<(FaultPlan, i32)> = (1..=operations)
-        .flat_map(|at| errors.iter().flat_map(move |&number| [(at, number, Repeat::Once), (at, number, Repeat::Forever)]))
+        .flat_map(|at| {
+            errors.iter().flat_map(move |&number| [(at, number, Repeat::Once), (at, number, Repeat::Forever)])
+        })
         .map(|(at, number, repeat)| plan(at, number, repeat))
         .collect();
     let counts = Counts::sum(on_two_threads(plans.len(), |number| {
@@ -166,6 +174,53 @@ fn the_disk_is_full() {
     }
     let counts = Counts::sum(vec![counts]);
     assert!(counts.injected > 30, "{} capacities", counts.injected);
+}
+
+/// The sync that comes last in a commit fails: the new manifest has its name, but was not acknowledged. The process is
+/// then killed at each step of the writer's cleaning up, or power is lost after it.
+#[test]
+fn a_failed_last_sync_costs_no_commit() {
+    let schema = support::corpus::Shape::default().schema();
+    let prepared = || {
+        let faulty = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+        let shared: Arc<dyn Disk> = Arc::new(faulty.clone());
+        let mut writer = support::open_writer(&shared, &schema, tierdex::index::OpenMode::New);
+        writer.add("1", "", "all").unwrap();
+        writer.commit(Merge::Keep).unwrap();
+        writer.add("2", "", "all").unwrap();
+        (faulty, writer)
+    };
+    let (counting, mut writer) = prepared();
+    counting.arm(FaultPlan::none());
+    writer.commit(Merge::Keep).unwrap();
+    let syncs = counting.operations(OpClass::Sync);
+
+    let (mut injected, mut states, mut lost) = (0, 0, Vec::new());
+    for kill_at in 0..30 {
+        let (faulty, mut writer) = prepared();
+        faulty.arm(FaultPlan { class: OpClass::Sync, ..read_plan(syncs, Repeat::Once) });
+        writer.commit(Merge::Keep).unwrap_err();
+        injected += faulty.injected();
+        faulty.arm(FaultPlan {
+            class: OpClass::Any,
+            at: kill_at,
+            effect: Effect::Crash,
+            repeat: Repeat::Once,
+        });
+        drop(writer);
+        for image in crash_images(0..20) {
+            states += 1;
+            let found = Index::open(Arc::new(faulty.inner().crash(image)))
+                .and_then(|index| ask(&index, "all", Look::default()));
+            match found {
+                Ok(found) => assert!([1, 2].contains(&found.total)),
+                Err(error) => lost.push(format!("killed at operation {kill_at}, {image:?}: {error}")),
+            }
+        }
+    }
+    println!("injected {injected}, crashes {injected}, states {states}");
+    assert!(injected == 30);
+    assert!(lost.is_empty(), "{} of {states}: {:#?}", lost.len(), &lost[..lost.len().min(3)]);
 }
 
 const QUERIES: [&str; 8] =

@@ -153,7 +153,11 @@ fn the_examples_of_the_documents_are_what_is_written() {
         if std::env::var_os("UPDATE_EXAMPLES").is_some() {
             std::fs::write(&path, right).unwrap();
         } else {
-            assert!(page == right, "{}: an example differs; UPDATE_EXAMPLES=1 writes it anew", path.display());
+            assert!(
+                page == right,
+                "{}: an example differs; UPDATE_EXAMPLES=1 writes it anew",
+                path.display()
+            );
         }
     }
     shown.sort();

@@ -55,7 +55,8 @@ fn a_query_twice_finds_the_same_documents() {
 fn a_query_and_its_exclusion_share_out_the_documents() {
     for_pairs(|index, a, b| {
         let (with_a, with_b) = (documents(index, a), documents(index, b));
-        let (without_a, both) = (documents(index, &format!("NOT {a}")), documents(index, &format!("{a} AND {b}")));
+        let (without_a, both) =
+            (documents(index, &format!("NOT {a}")), documents(index, &format!("{a} AND {b}")));
         let any = documents(index, &format!("{a} OR {b}"));
         assert!(without_a.is_disjoint(&with_a), "{a}");
         assert_eq!(with_a.len() as u64 + without_a.len() as u64, index.documents(), "{a}");
@@ -63,7 +64,10 @@ fn a_query_and_its_exclusion_share_out_the_documents() {
         assert_eq!(both, &with_a & &with_b, "{a} AND {b}");
         assert_eq!(documents(index, &format!("{a} NOT {b}")), &with_a - &with_b, "{a} NOT {b}");
         assert_eq!(documents(index, &format!("+{a} {b}")), with_a, "+{a} {b}");
-        assert_eq!(documents(index, &format!("{a} OR NOT {b}")), &with_a | &documents(index, &format!("NOT {b}")));
+        assert_eq!(
+            documents(index, &format!("{a} OR NOT {b}")),
+            &with_a | &documents(index, &format!("NOT {b}"))
+        );
     });
 }
 

@@ -34,14 +34,16 @@ fn shapes() -> impl Strategy<Value = Shape> {
     let codec = prop_oneof![prop::sample::select(&DELTA_CODECS[..]), prop::sample::select(Codec::ALL)];
     let norms = prop_oneof![Just(NormKind::Byte), Just(NormKind::Exact)];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0u8..6);
-    (codec, norms, flags).prop_map(|(codec, norms, (positions, stop_words, title, stored, tokenizer))| Shape {
-        codec,
-        positions,
-        norms,
-        stop_words,
-        tokenizer: if tokenizer == 0 { Tokenizer::Whitespace } else { Tokenizer::Alphanumeric },
-        title,
-        stored,
+    (codec, norms, flags).prop_map(|(codec, norms, (positions, stop_words, title, stored, tokenizer))| {
+        Shape {
+            codec,
+            positions,
+            norms,
+            stop_words,
+            tokenizer: if tokenizer == 0 { Tokenizer::Whitespace } else { Tokenizer::Alphanumeric },
+            title,
+            stored,
+        }
     })
 }
 
@@ -50,7 +52,8 @@ fn cases() -> impl Strategy<Value = Case> {
         prop_oneof![Just(Growth::Commits), Just(Growth::Writers), (1usize..60).prop_map(Growth::Batches)];
     let last = prop_oneof![Just(Merge::Keep), Just(Merge::One)];
     let documents = prop_oneof![0usize..40, 200usize..700, 500usize..1500];
-    let bm25 = prop_oneof![Just(Bm25::default()), Just(Bm25 { k1: 0.9, b: 0.4 }), Just(Bm25 { k1: 0.0, b: 1.0 })];
+    let bm25 =
+        prop_oneof![Just(Bm25::default()), Just(Bm25 { k1: 0.9, b: 0.4 }), Just(Bm25 { k1: 0.0, b: 1.0 })];
     (any::<u64>(), documents, 1usize..=5, growth, last, shapes(), bm25).prop_map(
         |(seed, documents, segments, growth, last, shape, bm25)| Case {
             seed,
@@ -123,7 +126,8 @@ fn long_lists_answer_like_the_naive_engine() {
     let mut random = Random::new(8192);
     let mut docs: Vec<Doc> = (0..27_000).map(|number| long_list_document(number, &mut random)).collect();
     docs[26_999].text.push_str(" last");
-    for (codec, last) in [(Codec::Pfor256Delta, Merge::One), (Codec::VByteDelta, Merge::Keep), (Codec::Raw, Merge::One)]
+    for (codec, last) in
+        [(Codec::Pfor256Delta, Merge::One), (Codec::VByteDelta, Merge::Keep), (Codec::Raw, Merge::One)]
     {
         let schema = Shape { codec, title: false, stored: false, ..Shape::default() }.schema();
         let model = Model::new(&schema, &docs);
@@ -131,14 +135,35 @@ fn long_lists_answer_like_the_naive_engine() {
         let (disk, index) = open(&docs, &schema, &[300, 26_000], Growth::Commits, last);
         assert!(check(&disk).unwrap().problems.is_empty());
         for text in [
-            "every", "most", "half", "tenth", "rare", "last", "every AND last", "most AND rare", "half AND tenth",
-            "half OR tenth rare", "+every -most", "NOT most", "\"most half\"", "\"half tenth\" rare", "last rare absent",
-            "\"every every\"", "(half OR last) AND (tenth OR rare)", "every most half tenth rare burst",
-            "+burst tenth", "block",
+            "every",
+            "most",
+            "half",
+            "tenth",
+            "rare",
+            "last",
+            "every AND last",
+            "most AND rare",
+            "half AND tenth",
+            "half OR tenth rare",
+            "+every -most",
+            "NOT most",
+            "\"most half\"",
+            "\"half tenth\" rare",
+            "last rare absent",
+            "\"every every\"",
+            "(half OR last) AND (tenth OR rare)",
+            "every most half tenth rare burst",
+            "+burst tenth",
+            "block",
         ] {
             let query = Query::parse(text, &schema).unwrap();
             let difference = difference(&index, &model, &query, Bm25::default());
-            assert!(difference.is_none(), "{} {last:?}, {text}: {}", codec.name(), difference.unwrap_or_default());
+            assert!(
+                difference.is_none(),
+                "{} {last:?}, {text}: {}",
+                codec.name(),
+                difference.unwrap_or_default()
+            );
         }
     }
 }

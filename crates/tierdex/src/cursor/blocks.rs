@@ -13,7 +13,7 @@ const CHUNK: usize = 128;
 /// The bytes of one list.
 pub(super) enum Blocks {
     Inline(InlineList),
-    Listed { list: BlockList, docs: Chunk, freqs: Chunk },
+    Listed { list: Box<BlockList>, docs: Chunk, freqs: Chunk },
 }
 
 /// Bytes of adjacent blocks of one part of a list.
@@ -80,7 +80,12 @@ impl Blocks {
 
     /// Decodes the documents of a block and checks that they rise, that the last is the one that the skip data
     /// names, and that all are less than the number of documents in the segment.
-    pub(super) fn documents(&mut self, field: &FieldReader, block: usize, out: &mut [u32; BLOCK]) -> Result<usize> {
+    pub(super) fn documents(
+        &mut self,
+        field: &FieldReader,
+        block: usize,
+        out: &mut [u32; BLOCK],
+    ) -> Result<usize> {
         let codec = field.field().doc_codec;
         let (len, last) = match self {
             Blocks::Inline(list) => {
@@ -101,7 +106,12 @@ impl Blocks {
         let floor = self.before(block);
         let rise = documents.is_sorted_by(|a, b| a < b) && (floor == u32::MAX || floor < documents[0]);
         if !rise || end >= field.documents() || last.is_some_and(|last| last != end) {
-            return Err(self.corrupt(field, Part::Docs, block, "documents of a block do not fit its skip data"));
+            return Err(self.corrupt(
+                field,
+                Part::Docs,
+                block,
+                "documents of a block do not fit its skip data",
+            ));
         }
         Ok(len)
     }
@@ -160,7 +170,11 @@ impl Blocks {
             out.extend_from_slice(&piece[..len]);
         }
         if at != bytes.len() {
-            return Err(Error::corrupt(file.name(), range.start + at as u64, "bytes follow the positions of a block"));
+            return Err(Error::corrupt(
+                file.name(),
+                range.start + at as u64,
+                "bytes follow the positions of a block",
+            ));
         }
         restore_positions(frequencies, out)
             .ok_or_else(|| Error::corrupt(file.name(), range.start, "positions do not rise"))

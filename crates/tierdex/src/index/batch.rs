@@ -61,7 +61,9 @@ impl Batch {
         }
         self.ids.bytes.push_str(id);
         self.ids.ends.push(self.ids.bytes.len());
-        for ((field, table), analyzer) in self.schema.fields.iter().zip(&mut self.tables).zip(&mut self.analyzers) {
+        for ((field, table), analyzer) in
+            self.schema.fields.iter().zip(&mut self.tables).zip(&mut self.analyzers)
+        {
             match field.source {
                 Source::Title => table.add(analyzer, &[title]),
                 Source::Text => table.add(analyzer, &[text]),

@@ -73,7 +73,8 @@ impl SegmentBuilder {
 
     /// Writes all files of the segment.
     pub(super) fn finish(self, disk: &dyn Disk, schema: &Schema, stop: &Stop) -> Result<SegmentMeta> {
-        let mut meta = SegmentMeta { id: self.id, documents: self.documents, fields: Vec::new(), files: Vec::new() };
+        let mut meta =
+            SegmentMeta { id: self.id, documents: self.documents, fields: Vec::new(), files: Vec::new() };
         for (number, (field, runs)) in schema.fields.iter().zip(self.runs).enumerate() {
             let lengths = || runs.iter().flat_map(Run::lengths).copied();
             let codes: Vec<u8> = lengths().map(norm::encode).collect();
@@ -114,10 +115,20 @@ impl<'a> Head<'a> {
     }
 }
 
+impl Head<'_> {
+    /// Of two terms of up to eight bytes with the same first eight, the shorter one is the smaller.
+    #[inline]
+    fn by_term(&self, other: &Self) -> Ordering {
+        let (own, others) = (self.term.term, other.term.term);
+        self.prefix.cmp(&other.prefix).then_with(|| {
+            if own.len() <= 8 && others.len() <= 8 { own.len().cmp(&others.len()) } else { own.cmp(others) }
+        })
+    }
+}
+
 impl Ord for Head<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        let by_prefix = self.prefix.cmp(&other.prefix);
-        by_prefix.then_with(|| self.term.term.cmp(other.term.term)).then(self.run.cmp(&other.run))
+        self.by_term(other).then(self.run.cmp(&other.run))
     }
 }
 

@@ -84,7 +84,8 @@ impl Manifest {
             return Err(view.corrupt("too many segments"));
         }
         let fields = schema.fields.len();
-        let segments = (0..count).map(|_| SegmentMeta::read(&mut view, fields)).collect::<Result<Vec<_>>>()?;
+        let segments =
+            (0..count).map(|_| SegmentMeta::read(&mut view, fields)).collect::<Result<Vec<_>>>()?;
         view.finish()?;
         let manifest = Manifest { generation, schema, next_segment, segments };
         if manifest.documents() > DOCUMENTS_MAX {
@@ -137,7 +138,10 @@ fn is_index_file(name: &str) -> bool {
     let kind = parts.next_back();
     let kinds = FileKind::OF_FIELD.iter().chain(&[FileKind::Ids, FileKind::Stored]);
     let field = parts.next().is_none_or(|field| field.parse::<u8>().is_ok());
-    segment && field && parts.next().is_none() && kind.is_some_and(|kind| kinds.clone().any(|k| k.name() == kind))
+    segment
+        && field
+        && parts.next().is_none()
+        && kind.is_some_and(|kind| kinds.clone().any(|k| k.name() == kind))
 }
 
 fn generation_of(name: &str) -> Option<u64> {
@@ -159,12 +163,26 @@ mod tests {
 
     #[test]
     fn names_of_index_files_are_known() {
-        for name in ["manifest-000000000000000a", "manifest-000000000000000a.tmp", "0000000000000001.0.terms",
-            "0000000000000001.63.positions", "00000000000000ff.ids", "0000000000000001.stored"] {
+        for name in [
+            "manifest-000000000000000a",
+            "manifest-000000000000000a.tmp",
+            "0000000000000001.0.terms",
+            "0000000000000001.63.positions",
+            "00000000000000ff.ids",
+            "0000000000000001.stored",
+        ] {
             assert!(is_index_file(name), "{name}");
         }
-        for name in ["write.lock", "notes.txt", "manifest-a", "0000000000000001", "0000000000000001.x.terms",
-            "0000000000000001.0.0.terms", "manifest-000000000000000A", "x.0000000000000001.0.terms"] {
+        for name in [
+            "write.lock",
+            "notes.txt",
+            "manifest-a",
+            "0000000000000001",
+            "0000000000000001.x.terms",
+            "0000000000000001.0.0.terms",
+            "manifest-000000000000000A",
+            "x.0000000000000001.0.terms",
+        ] {
             assert!(!is_index_file(name), "{name}");
         }
     }

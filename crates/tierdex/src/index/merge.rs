@@ -102,7 +102,12 @@ impl Source<'_> {
     }
 }
 
-fn join_terms(fields: &[&FieldReader], positions: bool, writer: &mut FieldWriter<'_>, stop: &Stop) -> Result<()> {
+fn join_terms(
+    fields: &[&FieldReader],
+    positions: bool,
+    writer: &mut FieldWriter<'_>,
+    stop: &Stop,
+) -> Result<()> {
     let mut sources = Vec::with_capacity(fields.len());
     let mut base = 0;
     for field in fields {

@@ -86,11 +86,18 @@ pub struct IndexWriter {
 
 impl IndexWriter {
     /// Locks the disk, reads its newest commit and removes what a crash left behind.
-    pub fn open(disk: Arc<dyn Disk>, schema: Schema, mode: OpenMode, options: WriterOptions) -> Result<IndexWriter> {
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        schema: Schema,
+        mode: OpenMode,
+        options: WriterOptions,
+    ) -> Result<IndexWriter> {
         schema.validate()?;
         if options.memory < MEMORY_MIN {
             let (memory, least) = (options.memory, MEMORY_MIN >> 20);
-            return Err(Error::Usage(format!("memory of {memory} bytes is too little; {least}M is the least")));
+            return Err(Error::Usage(format!(
+                "memory of {memory} bytes is too little; {least}M is the least"
+            )));
         }
         let lock = lock(disk.as_ref())?;
         let committed = match (Manifest::read_newest(disk.as_ref())?, mode) {
@@ -298,7 +305,9 @@ impl Drop for IndexWriter {
 
 fn lock(disk: &dyn Disk) -> Result<Box<dyn DiskLock>> {
     disk.lock(LOCK).map_err(|error| match error.kind() {
-        ErrorKind::Busy => Error::Usage(format!("another writer is at work on {}; try again later", disk.describe())),
+        ErrorKind::Busy => {
+            Error::Usage(format!("another writer is at work on {}; try again later", disk.describe()))
+        }
         _ => Error::Storage(error),
     })
 }

@@ -58,7 +58,8 @@ impl Plan {
 
 impl Planner<'_> {
     fn node(&self, query: &Query) -> Result<Node> {
-        let all = |clauses: &[Query]| clauses.iter().map(|clause| self.node(clause)).collect::<Result<Vec<_>>>();
+        let all =
+            |clauses: &[Query]| clauses.iter().map(|clause| self.node(clause)).collect::<Result<Vec<_>>>();
         match query {
             Query::Term { field, term, boost } => Ok(Node::Term(self.leaf(*field, term, *boost)?)),
             Query::Phrase { field, terms, boost } => self.phrase(*field, terms, *boost),
@@ -102,7 +103,7 @@ impl Node {
             Node::Term(leaf) => match leaf.cursor(number, segment)? {
                 Some(cursor) => {
                     let norms = segment.field(leaf.field).norms()?;
-                    Ok(Op::Term(TermOp::new(cursor, norms, leaf.scorer.clone())))
+                    Ok(Op::Term(Box::new(TermOp::new(cursor, norms, leaf.scorer.clone()))))
                 }
                 None => Ok(Op::Nothing),
             },

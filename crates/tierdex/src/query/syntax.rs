@@ -85,7 +85,9 @@ impl Parser {
                 return Err(self.error("`OR` has nothing on its left"));
             }
             match self.peek() {
-                None | Some(Token::Close) if after_or => return Err(self.error("`OR` has nothing on its right")),
+                None | Some(Token::Close) if after_or => {
+                    return Err(self.error("`OR` has nothing on its right"));
+                }
                 None | Some(Token::Close) => break,
                 Some(_) => {}
             }

@@ -123,8 +123,12 @@ impl Query {
 
     fn same_leaf(&self, other: &Query) -> bool {
         match (self, other) {
-            (Query::Term { field: a, term: s, .. }, Query::Term { field: b, term: t, .. }) => a == b && s == t,
-            (Query::Phrase { field: a, terms: s, .. }, Query::Phrase { field: b, terms: t, .. }) => a == b && s == t,
+            (Query::Term { field: a, term: s, .. }, Query::Term { field: b, term: t, .. }) => {
+                a == b && s == t
+            }
+            (Query::Phrase { field: a, terms: s, .. }, Query::Phrase { field: b, terms: t, .. }) => {
+                a == b && s == t
+            }
             _ => false,
         }
     }

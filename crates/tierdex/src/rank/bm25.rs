@@ -63,7 +63,8 @@ impl TermScorer {
     /// A scorer for a term of inverse document frequency `idf`, which counts `boost` times.
     pub fn new(bm25: Bm25, collection: Collection, idf: f64, boost: f64) -> TermScorer {
         let (constant, factor) = (bm25.k1 * (1.0 - bm25.b), bm25.k1 * bm25.b / collection.average_length);
-        let by_code = std::array::from_fn(|code| (constant + factor * f64::from(norm::length(code as u8))) as f32);
+        let by_code =
+            std::array::from_fn(|code| (constant + factor * f64::from(norm::length(code as u8))) as f32);
         TermScorer {
             weight: (idf * (bm25.k1 + 1.0) * boost) as f32,
             by_code: Box::new(by_code),

@@ -20,7 +20,8 @@ pub struct Snippet {
 /// matches, and comes first; the beginning of the text when nothing matches.
 pub fn snippet(text: &str, analyzer: &mut Analyzer, terms: &[String], width: usize) -> Snippet {
     let text = &text[..floor_boundary(text, TEXT_BYTES_MAX.min(text.len()))];
-    let numbers: HashMap<&str, usize> = terms.iter().enumerate().map(|(i, term)| (term.as_str(), i)).collect();
+    let numbers: HashMap<&str, usize> =
+        terms.iter().enumerate().map(|(i, term)| (term.as_str(), i)).collect();
     let mut matches = Vec::new();
     analyzer.analyze(text, 0, |token| {
         if let Some(&term) = numbers.get(token.term) {
@@ -137,7 +138,8 @@ mod tests {
 
     #[test]
     fn snippets_show_most_of_the_query() {
-        let text = "cat one two three four five six seven eight nine\nCat and  dog ten eleven twelve thirteen";
+        let text =
+            "cat one two three four five six seven eight nine\nCat and  dog ten eleven twelve thirteen";
         assert_eq!(show(text, &["cat", "dog"], 30), "nine [Cat] and [dog] ten eleven");
         assert_eq!(show(text, &["zebra"], 14), "cat one two");
         assert_eq!(show("", &["a"], 10), "");

@@ -18,7 +18,8 @@
 pub const CODES: usize = 255;
 
 /// Octaves from 2^7 on, and their steps.
-const OCTAVES: &[(std::ops::Range<u32>, u32)] = &[(7..9, 32), (9..10, 16), (10..12, 8), (12..14, 4), (14..25, 2), (25..26, 1)];
+const OCTAVES: &[(std::ops::Range<u32>, u32)] =
+    &[(7..9, 32), (9..10, 16), (10..12, 8), (12..14, 4), (14..25, 2), (25..26, 1)];
 
 const FLOORS: [u32; CODES] = floors();
 

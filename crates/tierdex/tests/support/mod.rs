@@ -97,7 +97,14 @@ pub enum Growth {
 }
 
 /// Writes `docs` to an empty disk, cut at `cuts`; all commits keep their segments but the last, which does as told.
-pub fn build(disk: &Arc<dyn Disk>, schema: &Schema, docs: &[Doc], cuts: &[usize], growth: Growth, last: Merge) {
+pub fn build(
+    disk: &Arc<dyn Disk>,
+    schema: &Schema,
+    docs: &[Doc],
+    cuts: &[usize],
+    growth: Growth,
+    last: Merge,
+) {
     let ends: Vec<usize> = cuts.iter().copied().chain([docs.len()]).collect();
     let mut writer = open_writer(disk, schema, OpenMode::New);
     let mut start = 0;

@@ -85,7 +85,8 @@ impl Model {
         let (must, should, must_not) = (all(must), all(should), all(must_not));
         let documents = 0..self.docs.len();
         let score = |document: usize| {
-            let of = |clauses: &[Scores]| clauses.iter().filter_map(|scores| scores[document]).collect::<Vec<_>>();
+            let of =
+                |clauses: &[Scores]| clauses.iter().filter_map(|scores| scores[document]).collect::<Vec<_>>();
             let (required, optional) = (of(&must), of(&should));
             let asked = !must.is_empty() || !should.is_empty();
             let matches = required.len() == must.len()
@@ -99,7 +100,10 @@ impl Model {
 
 impl FieldModel {
     fn new(field: &Field, docs: &[Doc]) -> FieldModel {
-        assert!(!field.analysis.fold_accents && field.analysis.stemmer.is_none(), "the model has no such filter");
+        assert!(
+            !field.analysis.fold_accents && field.analysis.stemmer.is_none(),
+            "the model has no such filter"
+        );
         let stop_words: HashSet<&str> = field.analysis.stop_words.iter().map(String::as_str).collect();
         let mut model = FieldModel { exact_norms: field.norms == NormKind::Exact, ..FieldModel::default() };
         for (document, doc) in (0u32..).zip(docs) {

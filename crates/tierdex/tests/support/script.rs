@@ -36,8 +36,18 @@ pub struct Outcome {
 }
 
 const QUERIES: [&str; 12] = [
-    "all", "w0", "w0 w1 w2", "w1 AND w2", "\"w0 w1\"", "title:w0", "title:\"w1 w0\" w3", "+w0 -w1", "NOT w0",
-    "(w2 OR w3) AND NOT w4", "absent", "w4 only7",
+    "all",
+    "w0",
+    "w0 w1 w2",
+    "w1 AND w2",
+    "\"w0 w1\"",
+    "title:w0",
+    "title:\"w1 w0\" w3",
+    "+w0 -w1",
+    "NOT w0",
+    "(w2 OR w3) AND NOT w4",
+    "absent",
+    "w4 only7",
 ];
 
 impl Script {
@@ -81,7 +91,12 @@ impl Script {
         outcome
     }
 
-    fn session(&self, disk: &Arc<dyn Disk>, session: &Session, acknowledged: &mut u64) -> tierdex::Result<()> {
+    fn session(
+        &self,
+        disk: &Arc<dyn Disk>,
+        session: &Session,
+        acknowledged: &mut u64,
+    ) -> tierdex::Result<()> {
         let mut writer =
             IndexWriter::open(disk.clone(), self.schema.clone(), session.mode, WriterOptions::default())?;
         for (docs, merge) in &session.commits {
@@ -104,8 +119,10 @@ impl Script {
         let generation = match Index::open(shared) {
             Ok(index) => {
                 let generation = index.manifest().generation;
-                let (expected, _) =
-                    self.expected.get(generation as usize).ok_or_else(|| format!("generation {generation}"))?;
+                let (expected, _) = self
+                    .expected
+                    .get(generation as usize)
+                    .ok_or_else(|| format!("generation {generation}"))?;
                 compare(&index, expected).map_err(|what| format!("generation {generation}: {what}"))?;
                 generation
             }
@@ -127,7 +144,8 @@ impl Script {
     /// A writer opens the disk, cleans it up, and commits once more.
     pub fn recover(&self, disk: &Arc<dyn Disk>, generation: u64) -> tierdex::Result<u64> {
         let mode = if generation == 0 { OpenMode::New } else { OpenMode::Append };
-        let mut writer = IndexWriter::open(disk.clone(), self.schema.clone(), mode, WriterOptions::default())?;
+        let mut writer =
+            IndexWriter::open(disk.clone(), self.schema.clone(), mode, WriterOptions::default())?;
         let index = (generation > 0).then(|| Index::open(disk.clone())).transpose()?;
         only_named(disk.as_ref(), index.as_ref())?;
         add_all(&mut writer, &self.extra)?;

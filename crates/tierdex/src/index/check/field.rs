@@ -77,7 +77,11 @@ impl<'a> Checker<'a> {
 
     fn term(&mut self, info: &TermInfo) -> Result<()> {
         if info.skips.start != self.skips {
-            return Err(Error::corrupt(self.field.skips().name(), info.skips.start, "records do not follow one another"));
+            return Err(Error::corrupt(
+                self.field.skips().name(),
+                info.skips.start,
+                "records do not follow one another",
+            ));
         }
         self.skips = info.skips.end;
         match self.field.record(info)? {
@@ -170,7 +174,8 @@ impl<'a> Checker<'a> {
 
     /// Compares the front in `expected` and its bound with a block's; returns the bound.
     fn block(&mut self, list: &BlockList, block: usize) -> Result<u16> {
-        let best = self.expected.iter().map(|&impact| default_share(self.field.field().norms, impact, self.average));
+        let best =
+            self.expected.iter().map(|&impact| default_share(self.field.field().norms, impact, self.average));
         let bound = bound_units(best.fold(0.0, f64::max));
         impact::coarsen(&mut self.expected, BLOCK_FRONT_BYTES_MAX);
         list.impacts(block, &mut self.found)?;
@@ -180,7 +185,13 @@ impl<'a> Checker<'a> {
         Ok(bound)
     }
 
-    fn superblock(&mut self, list: &BlockList, superblock: usize, pairs: &[Impact], bound: u16) -> Result<()> {
+    fn superblock(
+        &mut self,
+        list: &BlockList,
+        superblock: usize,
+        pairs: &[Impact],
+        bound: u16,
+    ) -> Result<()> {
         for impact in pairs {
             self.front.add(impact.frequency, impact.norm);
         }
@@ -188,7 +199,9 @@ impl<'a> Checker<'a> {
         impact::coarsen(&mut self.expected, SUPERBLOCK_FRONT_BYTES_MAX);
         list.super_impacts(superblock, &mut self.found)?;
         if self.found != self.expected || list.super_bound(superblock) != bound {
-            return Err(list.corrupt(format!("impacts of superblock {superblock} are not those of its blocks")));
+            return Err(
+                list.corrupt(format!("impacts of superblock {superblock} are not those of its blocks"))
+            );
         }
         Ok(())
     }

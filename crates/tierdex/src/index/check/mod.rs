@@ -6,9 +6,9 @@ mod shared;
 use super::manifest::Manifest;
 use crate::error::{Error, Result};
 use crate::schema::Schema;
+use crate::segment::SegmentMeta;
 use crate::segment::layout::{file_name, identity};
 use crate::segment::read::Segment;
-use crate::segment::SegmentMeta;
 use tierdex_io::{Disk, SealedFile};
 
 /// What a check found.
@@ -76,7 +76,12 @@ fn check_files(disk: &dyn Disk, segment: &SegmentMeta, report: &mut CheckReport)
     }
 }
 
-fn check_segment(disk: &dyn Disk, schema: &Schema, meta: &SegmentMeta, report: &mut CheckReport) -> Result<()> {
+fn check_segment(
+    disk: &dyn Disk,
+    schema: &Schema,
+    meta: &SegmentMeta,
+    report: &mut CheckReport,
+) -> Result<()> {
     let segment = Segment::open(disk, schema, meta.clone())?;
     for (field, stats) in segment.fields().iter().zip(&meta.fields) {
         field::check(field, stats)?;

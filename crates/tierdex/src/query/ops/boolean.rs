@@ -13,7 +13,12 @@ pub struct BoolOp<'a> {
 }
 
 impl<'a> BoolOp<'a> {
-    pub(crate) fn new(must: Vec<Op<'a>>, should: Vec<Op<'a>>, must_not: Vec<Op<'a>>, documents: u32) -> BoolOp<'a> {
+    pub(crate) fn new(
+        must: Vec<Op<'a>>,
+        should: Vec<Op<'a>>,
+        must_not: Vec<Op<'a>>,
+        documents: u32,
+    ) -> BoolOp<'a> {
         BoolOp { must, should, must_not, documents }
     }
 
@@ -71,7 +76,12 @@ impl<'a> BoolOp<'a> {
 }
 
 /// Runs `clause` in a window of its own and joins that with `mine`.
-fn apply(clause: &mut Op<'_>, mine: &mut Window, pool: &mut Pool, join: fn(&mut Window, &Window)) -> Result<()> {
+fn apply(
+    clause: &mut Op<'_>,
+    mine: &mut Window,
+    pool: &mut Pool,
+    join: fn(&mut Window, &Window),
+) -> Result<()> {
     let mut other = pool.take(mine.base());
     clause.accumulate(&mut other, pool)?;
     join(mine, &other);

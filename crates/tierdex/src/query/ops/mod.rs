@@ -15,7 +15,7 @@ use crate::error::Result;
 /// An operator over one segment. It moves forward only.
 pub enum Op<'a> {
     /// One term.
-    Term(TermOp<'a>),
+    Term(Box<TermOp<'a>>),
     /// A phrase.
     Phrase(PhraseOp<'a>),
     /// Clauses.

@@ -13,7 +13,7 @@ pub enum Record {
     /// The list stands whole in the record.
     Inline(InlineList),
     /// The list stands in blocks.
-    Blocks(BlockList),
+    Blocks(Box<BlockList>),
 }
 
 /// A list shorter than one block.
@@ -77,9 +77,14 @@ impl Record {
             };
             let offset = view.offset();
             let postings = view.bytes(view.remaining())?.to_vec();
-            return Ok(Record::Inline(InlineList { documents: term.documents, postings, positions: places, offset }));
+            return Ok(Record::Inline(InlineList {
+                documents: term.documents,
+                postings,
+                positions: places,
+                offset,
+            }));
         }
-        BlockList::parse(file, term, bytes, positions).map(Record::Blocks)
+        BlockList::parse(file, term, bytes, positions).map(|list| Record::Blocks(Box::new(list)))
     }
 }
 
@@ -224,7 +229,8 @@ impl BlockList {
 
     /// Bytes of all impacts, and how many of them the fronts of blocks and superblocks account for.
     pub(crate) fn impact_bytes(&self) -> Result<(usize, usize)> {
-        let blocks: usize = self.bytes[self.arrays.front_lens.clone()].iter().map(|&len| usize::from(len)).sum();
+        let blocks: usize =
+            self.bytes[self.arrays.front_lens.clone()].iter().map(|&len| usize::from(len)).sum();
         let supers = (0..self.superblocks()).map(|s| Ok(self.super_front(s)?.len()));
         Ok((self.arrays.impacts.len(), blocks + supers.sum::<Result<usize>>()?))
     }

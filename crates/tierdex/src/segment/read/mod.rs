@@ -50,9 +50,9 @@ impl Segment {
         let fields = fields.map(|(number, field)| FieldReader::open(disk, &meta, number, field));
         let fields = fields.collect::<Result<Vec<_>>>()?;
         let ids = IdsReader::open(open(disk, &meta, 0, FileKind::Ids)?, meta.documents)?;
-        let stored = schema.stored.then(|| {
-            StoredReader::open(open(disk, &meta, 0, FileKind::Stored)?, meta.documents)
-        });
+        let stored = schema
+            .stored
+            .then(|| StoredReader::open(open(disk, &meta, 0, FileKind::Stored)?, meta.documents));
         Ok(Segment { fields, ids, stored: stored.transpose()?, meta })
     }
 

@@ -40,7 +40,8 @@ impl TermsReader {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
         let bytes = file.read(index_at, usize::try_from(index_len).unwrap_or(usize::MAX))?;
-        let damaged = |error: fst::Error| Error::corrupt(file.name(), index_at, format!("term index: {error}"));
+        let damaged =
+            |error: fst::Error| Error::corrupt(file.name(), index_at, format!("term index: {error}"));
         let index = Map::new(bytes).map_err(damaged)?;
         index.as_fst().verify().map_err(damaged)?;
         if index.len() as u64 != pages {
@@ -229,7 +230,11 @@ impl<'a> Page<'a> {
         let mut view = self.view(entries.at)?;
         let (shared, own) = (usize::from(view.u8()?), usize::from(view.u8()?));
         let restart = entries.number.is_multiple_of(crate::limits::TERM_RESTART);
-        if shared > term.len() || (restart && shared > 0) || shared + own > TERM_BYTES_MAX || shared + own == 0 {
+        if shared > term.len()
+            || (restart && shared > 0)
+            || shared + own > TERM_BYTES_MAX
+            || shared + own == 0
+        {
             return Err(self.corrupt(entries.at, "impossible lengths of a term"));
         }
         let suffix = view.bytes(own)?;

@@ -64,7 +64,11 @@ impl FieldWriter<'_> {
     }
 
     /// Appends a term, greater than all before it, with at least one posting.
-    pub fn term(&mut self, term: &[u8], body: impl FnOnce(&mut Postings<'_, '_>) -> Result<()>) -> Result<()> {
+    pub fn term(
+        &mut self,
+        term: &[u8],
+        body: impl FnOnce(&mut Postings<'_, '_>) -> Result<()>,
+    ) -> Result<()> {
         let mut postings = Postings { lists: &mut self.lists, documents: 0, occurrences: 0 };
         body(&mut postings)?;
         let (documents, occurrences) = (postings.documents, postings.occurrences);

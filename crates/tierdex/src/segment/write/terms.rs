@@ -44,7 +44,13 @@ impl TermsWriter {
     }
 
     /// Appends a term: `documents` hold it `occurrences` times; its record ends at `skips_end`.
-    pub(super) fn add(&mut self, term: &[u8], documents: u32, occurrences: u64, skips_end: u64) -> Result<()> {
+    pub(super) fn add(
+        &mut self,
+        term: &[u8],
+        documents: u32,
+        occurrences: u64,
+        skips_end: u64,
+    ) -> Result<()> {
         let distance = self.skips_end - self.page_skips;
         let worst = term.len() + 2 + 30 + RESTART;
         let full = PAGE_HEAD + self.entries.len() + self.restarts.len() + worst > TERM_PAGE;
@@ -125,7 +131,9 @@ mod tests {
 
     #[test]
     fn separators_lie_between() {
-        for (last, next) in [("abc", "abd"), ("a", "ab"), ("abcdef", "abx123"), ("car", "cart"), ("a", "b"), ("ab", "b")] {
+        for (last, next) in
+            [("abc", "abd"), ("a", "ab"), ("abcdef", "abx123"), ("car", "cart"), ("a", "b"), ("ab", "b")]
+        {
             let found = separator(last.as_bytes(), next.as_bytes());
             assert!(found >= last.as_bytes() && found < next.as_bytes(), "{last} {next}");
         }

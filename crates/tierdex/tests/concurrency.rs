@@ -1,0 +1,180 @@
+//! Readers and writers side by side, on a directory of the file system.
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use support::corpus::{Doc, Shape, corpus};
+use support::model::Model;
+use support::{Answer, Growth, Look, answer, ask, build, open_writer};
+use tierdex::index::{Index, IndexWriter, Merge, OpenMode, WriterOptions, check};
+use tierdex::io::{Disk, MemDisk, PosixDisk};
+use tierdex::query::Query;
+use tierdex::schema::Schema;
+
+const QUERIES: [&str; 6] =
+    ["all", "w0 AND prefix2", "\"all w0\"", "title:w0 -w3", "NOT w0", "only7 only12 w8"];
+
+fn schema() -> Schema {
+    Shape::default().schema()
+}
+
+fn directory(path: &Path) -> Arc<dyn Disk> {
+    Arc::new(PosixDisk::create(path).unwrap())
+}
+
+fn answers(index: &Index) -> Vec<Answer> {
+    QUERIES.iter().map(|text| ask(index, text, Look::default()).unwrap()).collect()
+}
+
+fn expected(docs: &[Doc]) -> Vec<Answer> {
+    let model = Model::new(&schema(), docs);
+    let queries = QUERIES.iter().map(|text| Query::parse(text, &schema()).unwrap());
+    queries.map(|query| model.answer(&query, Look::default())).collect()
+}
+
+fn add(writer: &mut IndexWriter, docs: &[Doc]) {
+    docs.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
+}
+
+#[test]
+fn a_second_writer_is_told_to_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let disks: [Arc<dyn Disk>; 2] = [Arc::new(MemDisk::new()), directory(folder.path())];
+    for disk in disks {
+        let first = open_writer(&disk, &schema(), OpenMode::New);
+        for mode in [OpenMode::New, OpenMode::Append, OpenMode::Replace] {
+            let second = IndexWriter::open(disk.clone(), schema(), mode, WriterOptions::default());
+            let error = second.err().expect("the lock is held").to_string();
+            assert!(error.contains("another writer is at work") && !error.contains('\n'), "{error}");
+        }
+        drop(first);
+        let mut writer = open_writer(&disk, &schema(), OpenMode::New);
+        add(&mut writer, &corpus(1, 5));
+        writer.commit(Merge::Keep).unwrap();
+        drop(writer);
+        drop(open_writer(&disk, &schema(), OpenMode::Append));
+    }
+}
+
+#[test]
+fn of_many_writers_one_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..20 {
+        let disk = directory(folder.path());
+        let barrier = std::sync::Barrier::new(4);
+        let open = || {
+            barrier.wait();
+            let writer =
+                IndexWriter::open(disk.clone(), schema(), OpenMode::Append, WriterOptions::default());
+            // Nobody gives the lock back before all have tried.
+            barrier.wait();
+            writer.is_ok()
+        };
+        let won = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+            threads
+                .into_iter()
+                .filter(|_| true)
+                .map(|thread| thread.join().unwrap())
+                .filter(|won| *won)
+                .count()
+        });
+        assert_eq!(won, 1);
+    }
+}
+
+/// A reader keeps its commit while its files are merged, replaced and removed under it.
+#[test]
+fn a_reader_keeps_its_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = directory(folder.path());
+    let docs = corpus(2, 500);
+    build(&disk, &schema(), &docs[..300], &[100, 200], Growth::Commits, Merge::Keep);
+    let reader = Index::open(disk.clone()).unwrap();
+    let (generation, before) = (reader.manifest().generation, disk.list().unwrap());
+    let mut writer = open_writer(&disk, &schema(), OpenMode::Append);
+    add(&mut writer, &docs[300..400]);
+    writer.commit(Merge::One).unwrap();
+    drop(writer);
+    let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
+    add(&mut writer, &docs[400..]);
+    writer.commit(Merge::Keep).unwrap();
+    drop(writer);
+    let after = disk.list().unwrap();
+    assert!(
+        before.iter().all(|name| name == "write.lock" || !after.contains(name)),
+        "nothing was removed: {after:?}"
+    );
+    // Asked for the first time only now, when all of its files are gone.
+    assert_eq!(answers(&reader), expected(&docs[..300]));
+    assert_eq!(reader.manifest().generation, generation);
+    assert_eq!(answers(&Index::open(disk.clone()).unwrap()), expected(&docs[400..]));
+    assert!(check(disk.as_ref()).unwrap().problems.is_empty());
+}
+
+/// Readers open again and again while commits, merges and removals go on; each sees one whole commit, and never an
+/// older one than was acknowledged before it opened.
+#[test]
+fn readers_always_see_a_whole_commit() {
+    const COMMITS: usize = 24;
+    const STEP: usize = 12;
+    let folder = tempfile::tempdir().unwrap();
+    let disk = directory(folder.path());
+    let docs = corpus(3, COMMITS * STEP);
+    let generations: Vec<Vec<Answer>> =
+        (0..=COMMITS).map(|commits| expected(&docs[..commits * STEP])).collect();
+    build(&disk, &schema(), &docs[..STEP], &[], Growth::Commits, Merge::Keep);
+    let acknowledged = AtomicU64::new(1);
+
+    let read = || {
+        let (mut seen, mut opened) = (0, 0);
+        while seen < COMMITS as u64 {
+            let floor = acknowledged.load(Ordering::SeqCst);
+            let index = Index::open(disk.clone()).unwrap();
+            let generation = index.manifest().generation;
+            assert!(generation >= floor.max(seen), "generation {generation} after {floor}");
+            assert_eq!(answers(&index), generations[generation as usize], "generation {generation}");
+            seen = generation;
+            opened += 1;
+        }
+        opened
+    };
+    let opened: u64 = std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..3).map(|_| scope.spawn(read)).collect();
+        let mut writer = open_writer(&disk, &schema(), OpenMode::Append);
+        for commit in 1..COMMITS {
+            add(&mut writer, &docs[commit * STEP..(commit + 1) * STEP]);
+            let merge = if commit % 3 == 0 { Merge::One } else { Merge::Keep };
+            acknowledged.store(writer.commit(merge).unwrap(), Ordering::SeqCst);
+        }
+        readers.into_iter().map(|reader| reader.join().unwrap()).sum()
+    });
+    println!("{opened} readers opened during {COMMITS} commits");
+    assert!(opened > 10);
+    assert!(check(disk.as_ref()).unwrap().problems.is_empty());
+}
+
+/// One index answers many threads at once as it answers one.
+#[test]
+fn many_threads_share_an_index() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let docs = corpus(4, 600);
+    build(&disk, &schema(), &docs, &[250], Growth::Commits, Merge::Keep);
+    let wanted = expected(&docs);
+    for _ in 0..5 {
+        let index = Index::open(disk.clone()).unwrap();
+        std::thread::scope(|scope| {
+            for first in 0..8 {
+                let (index, wanted) = (&index, &wanted);
+                scope.spawn(move || {
+                    for number in (first..first + 12).map(|number| number % QUERIES.len()) {
+                        let query = Query::parse(QUERIES[number], index.schema()).unwrap();
+                        assert_eq!(answer(index, &query, Look::default()).unwrap(), wanted[number]);
+                    }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,357 @@
+//! The edges: nothing, one, too much, and text that nobody expects.
+
+mod support;
+
+use std::sync::Arc;
+use support::corpus::{Doc, Shape};
+use support::model::Model;
+use support::{Growth, Look, answer, ask, build, documents, open_writer};
+use tierdex::Error;
+use tierdex::index::{Batch, Index, IndexWriter, Merge, OpenMode, WriterOptions, check};
+use tierdex::io::{Disk, MemDisk};
+use tierdex::limits::{
+    ID_BYTES_MAX, MEMORY_MIN, MERGE_FAN_IN, QUERY_BYTES_MAX, QUERY_CLAUSES_MAX, QUERY_DEPTH_MAX,
+    TERM_BYTES_MAX,
+};
+use tierdex::query::Query;
+use tierdex::rank::Bm25;
+use tierdex::schema::Schema;
+
+fn schema() -> Schema {
+    Shape::default().schema()
+}
+
+fn doc(id: &str, title: &str, text: &str) -> Doc {
+    Doc { id: id.to_string(), title: title.to_string(), text: text.to_string() }
+}
+
+fn indexed(docs: &[Doc]) -> Index {
+    let disk = MemDisk::new();
+    build(&(Arc::new(disk.clone()) as _), &schema(), docs, &[], Growth::Commits, Merge::Keep);
+    let report = check(&disk).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    Index::open(Arc::new(disk)).unwrap()
+}
+
+/// Compares with the naive engine and returns the number of documents found.
+fn same_as_model(docs: &[Doc], index: &Index, text: &str) -> u64 {
+    let look = Look { shown: docs.len().min(50), ..Look::default() };
+    let query = Query::parse(text, index.schema()).unwrap();
+    let found = answer(index, &query, look).unwrap();
+    assert_eq!(found, Model::new(index.schema(), docs).answer(&query, look), "{text}");
+    found.total
+}
+
+#[test]
+fn an_empty_disk_holds_no_index() {
+    let disk = MemDisk::new();
+    for error in [Index::open(Arc::new(disk.clone())).err(), check(&disk).err()] {
+        assert!(error.unwrap().to_string().contains("holds no tierdex index"));
+    }
+}
+
+#[test]
+fn an_index_of_nothing_answers_nothing() {
+    let index = indexed(&[]);
+    assert_eq!((index.documents(), index.segments().len(), index.manifest().generation), (0, 0, 1));
+    for text in ["", "a", "NOT a", "\"a b\"", "title:a OR b"] {
+        assert_eq!(ask(&index, text, Look::default()).unwrap().total, 0, "{text}");
+    }
+    assert!(index.searcher().id(0).is_err() && index.searcher().stored(0).is_err());
+}
+
+#[test]
+fn one_document_is_found() {
+    let docs = [doc("the one", "A title", "to be or not to be")];
+    let index = indexed(&docs);
+    for (text, total) in
+        [("be", 1), ("title:a", 1), ("a", 0), ("\"not to be\"", 1), ("NOT be", 0), ("NOT x", 1)]
+    {
+        assert_eq!(same_as_model(&docs, &index, text), total, "{text}");
+    }
+    assert!(index.searcher().id(1).is_err() && index.searcher().id(u32::MAX).is_err());
+}
+
+#[test]
+fn empty_documents_are_documents() {
+    let docs: Vec<Doc> = (0..300).map(|number| doc(&number.to_string(), "", "")).collect();
+    let index = indexed(&docs);
+    assert_eq!(same_as_model(&docs, &index, "NOT anything"), 300);
+    assert_eq!(same_as_model(&docs, &index, "anything"), 0);
+    let mixed: Vec<Doc> = (0..600)
+        .map(|number| {
+            doc("", if number % 7 == 0 { "x" } else { "" }, if number % 5 == 0 { "x y" } else { " ?! " })
+        })
+        .collect();
+    let index = indexed(&mixed);
+    assert_eq!(same_as_model(&mixed, &index, "x"), 120);
+    assert_eq!(same_as_model(&mixed, &index, "title:x AND NOT \"x y\""), 68);
+}
+
+/// Equal documents have equal scores, and come in the order in which they were added.
+#[test]
+fn a_hundred_thousand_equal_documents() {
+    const COUNT: u32 = 100_000;
+    let disk = MemDisk::new();
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let mut writer = open_writer(&shared, &schema(), OpenMode::New);
+    for number in 0..COUNT {
+        writer.add(&number.to_string(), "same", "the same text again and again").unwrap();
+    }
+    writer.commit(Merge::One).unwrap();
+    assert!(check(&disk).unwrap().problems.is_empty());
+    let index = Index::open(shared).unwrap();
+    for text in
+        ["same", "again text", "\"again and again\"", "title:same", "NOT other", "text AND the OR other"]
+    {
+        let found = ask(&index, text, Look { k: 1000, ..Look::default() }).unwrap();
+        assert_eq!(found.total, u64::from(COUNT), "{text}");
+        assert!(found.hits.iter().map(|hit| hit.document).eq(0..1000), "{text}");
+        assert!(found.hits.iter().all(|hit| hit.score_bits == found.hits[0].score_bits), "{text}");
+    }
+    for document in [0, 63, 64, COUNT / 2, COUNT - 1] {
+        assert_eq!(index.searcher().id(document).unwrap(), document.to_string());
+    }
+    assert_eq!(documents(&index, "again").len(), COUNT as usize);
+}
+
+#[test]
+fn odd_ids_come_back_as_they_were() {
+    let mut docs: Vec<Doc> = [
+        "",
+        " ",
+        "\0",
+        "a\nb\tc",
+        "../../etc/passwd",
+        "\"quoted\"",
+        "日本語",
+        "e\u{301}",
+        "🦀",
+        "\u{feff}bom",
+        "same",
+        "same",
+    ]
+    .map(|id| doc(id, "t", "x"))
+    .to_vec();
+    docs.push(doc(&"i".repeat(ID_BYTES_MAX), "t", "x"));
+    docs.extend((0..200).map(|number| doc(&"n".repeat(number * 20), "", "x")));
+    let index = indexed(&docs);
+    for (number, doc) in (0..).zip(&docs) {
+        assert_eq!(index.searcher().id(number).unwrap(), doc.id);
+    }
+    assert_eq!(same_as_model(&docs, &index, "x"), docs.len() as u64);
+}
+
+#[test]
+fn an_id_that_is_too_long_is_refused_and_leaves_no_trace() {
+    let too_long = "i".repeat(ID_BYTES_MAX + 1);
+    let refuse = |error: Error| {
+        assert!(matches!(error, Error::Limit(_)) && error.to_string().contains("4096"), "{error}");
+    };
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let mut writer = open_writer(&disk, &schema(), OpenMode::New);
+    refuse(writer.add(&too_long, "first", "refused").unwrap_err());
+    writer.add("good", "second", "kept").unwrap();
+    refuse(writer.add(&too_long, "third", "refused").unwrap_err());
+    let mut batch = Batch::new(writer.schema().clone());
+    batch.add("batched", "fourth", "kept").unwrap();
+    refuse(batch.add(&too_long, "fifth", "refused").unwrap_err());
+    assert_eq!((batch.documents(), writer.documents()), (1, 1));
+    writer.commit(Merge::Keep).unwrap();
+    writer.push(batch.seal().unwrap()).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    drop(writer);
+    let docs = [doc("good", "second", "kept"), doc("batched", "fourth", "kept")];
+    let index = Index::open(disk).unwrap();
+    assert_eq!(same_as_model(&docs, &index, "kept"), 2);
+    assert_eq!(same_as_model(&docs, &index, "refused title:first title:third"), 0);
+}
+
+#[test]
+fn any_number_of_hits_may_be_asked_for() {
+    let docs: Vec<Doc> =
+        (0..500).map(|number| doc(&number.to_string(), "", &"x ".repeat(number % 9))).collect();
+    let index = indexed(&docs);
+    let every = ask(&index, "x", Look::default()).unwrap();
+    for k in [0, 1, 443, 444, 445, 499, 500, 501, usize::MAX / 2, usize::MAX / 2 + 1, usize::MAX] {
+        let found = ask(&index, "x", Look { k, ..Look::default() }).unwrap();
+        assert_eq!((found.total, found.hits.len()), (every.total, k.min(444)));
+        assert_eq!(found.hits[..], every.hits[..found.hits.len()]);
+    }
+}
+
+#[test]
+fn extreme_parameters_rank_without_nonsense() {
+    let docs: Vec<Doc> = (0..60).map(|number| doc("", "", &"x y ".repeat(number))).collect();
+    let index = indexed(&docs);
+    let model = Model::new(index.schema(), &docs);
+    for (k1, b) in [(0.0, 0.0), (0.0, 1.0), (1000.0, 1.0), (1.2, 0.0), (1e-30, 0.5)] {
+        let look = Look { bm25: Bm25::new(k1, b).unwrap(), ..Look::default() };
+        let query = Query::parse("x y NOT z", index.schema()).unwrap();
+        let found = answer(&index, &query, look).unwrap();
+        assert_eq!(found, model.answer(&query, look), "k1 {k1}, b {b}");
+        assert!(found.hits.iter().all(|hit| f32::from_bits(hit.score_bits).is_finite()));
+    }
+}
+
+#[test]
+fn queries_that_are_too_large_are_refused() {
+    let docs = [doc("1", "", "a b"), doc("2", "", "b")];
+    let index = indexed(&docs);
+    let refused = |text: &str| match Query::parse(text, index.schema()) {
+        Err(Error::Query { at, .. }) => assert!(at <= text.len()),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("{} bytes are accepted", text.len()),
+    };
+    let longest = format!("a{}", " ".repeat(QUERY_BYTES_MAX - 1));
+    assert_eq!(same_as_model(&docs, &index, &longest), 1);
+    refused(&format!("{longest} "));
+    let most = "a ".repeat(QUERY_CLAUSES_MAX);
+    assert_eq!(same_as_model(&docs, &index, &most), 1);
+    refused(&format!("{most}a"));
+    let distinct: String = (0..QUERY_CLAUSES_MAX - 1).map(|number| format!("x{number} ")).collect();
+    assert_eq!(same_as_model(&docs, &index, &format!("{distinct}b")), 2);
+    let nested = |depth| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
+    assert_eq!(same_as_model(&docs, &index, &nested(QUERY_DEPTH_MAX)), 1);
+    refused(&nested(QUERY_DEPTH_MAX + 1));
+    refused(&"(".repeat(60_000));
+    refused(&")".repeat(60_000));
+    refused(&"-".repeat(60_000));
+    let alternating = (0..60).fold("a".to_string(), |inner, _| format!("(NOT {inner})"));
+    assert_eq!(same_as_model(&docs, &index, &alternating), 1);
+    let deep_and = (0..60).fold("a".to_string(), |inner, _| format!("({inner} AND b OR c)"));
+    assert_eq!(same_as_model(&docs, &index, &deep_and), 1);
+    let phrase = format!("\"{}\"", "a ".repeat(20_000));
+    assert_eq!(same_as_model(&docs, &index, &phrase), 0);
+}
+
+#[test]
+fn a_phrase_without_positions_says_what_to_do() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let schema = Shape { positions: false, ..Shape::default() }.schema();
+    build(&disk, &schema, &[doc("1", "", "a b")], &[], Growth::Commits, Merge::Keep);
+    let index = Index::open(disk).unwrap();
+    let error = ask(&index, "\"a b\"", Look::default()).unwrap_err();
+    assert!(matches!(&error, Error::Usage(message) if message.contains("positions")), "{error}");
+    assert_eq!(ask(&index, "\"a\"", Look::default()).unwrap().total, 1);
+}
+
+#[test]
+fn text_of_all_scripts_is_found() {
+    let longest = "l".repeat(TERM_BYTES_MAX);
+    let docs = [
+        doc("greek", "ΟΔΥΣΣΕΥΣ", "ΣΊΣΥΦΟΣ ὀδυσσεύς"),
+        doc("cjk", "東京", "日本語のテキスト 12３"),
+        doc("turkish", "İSTANBUL", "Iğdır ısı"),
+        doc("marks", "", "e\u{301}te\u{301} été naïve"),
+        doc("symbols", "🦀", "a\u{200b}b c\u{ad}d x²y ½ ㎏ ﬁn"),
+        doc("controls", "\0\u{1}", "nul\0nul tab\ttab \u{feff}bom\r\nline"),
+        doc("long", "", &format!("{longest} {longest}x after")),
+        doc("rtl", "", "שלום עולם مرحبا بالعالم"),
+    ];
+    let index = indexed(&docs);
+    for (text, total) in [
+        ("title:Οδυσσευς", 1),
+        ("ὈΔΥΣΣΕΎΣ", 1),
+        ("日本語のテキスト", 1),
+        ("12３", 1),
+        ("title:İstanbul", 1),
+        ("IĞDIR", 0),
+        ("été", 1),
+        ("NAÏVE", 1),
+        ("x²y", 1),
+        ("ﬁn", 1),
+        ("\"a b\"", 1),
+        ("\"c d\"", 1),
+        ("nul", 1),
+        ("\"nul nul tab\"", 1),
+        ("bom", 1),
+        ("שלום", 1),
+        ("\"مرحبا بالعالم\"", 1),
+        ("after", 1),
+        ("title:🦀", 0),
+        (&longest, 1),
+    ] {
+        let found = same_as_model(&docs, &index, text);
+        assert_eq!(found, total, "{text}");
+    }
+    // A token that is too long is dropped and keeps its place.
+    assert_eq!(same_as_model(&docs, &index, &format!("{longest}x")), 0);
+    assert_eq!(same_as_model(&docs, &index, &format!("\"{longest} after\"")), 0);
+    assert_eq!(same_as_model(&docs, &index, &format!("\"{longest} {longest}x after\"")), 1);
+}
+
+/// More segments than one merge reads at once.
+#[test]
+fn many_segments_are_merged_in_passes() {
+    let count = 2 * MERGE_FAN_IN + 3;
+    let docs: Vec<Doc> = (0..count)
+        .map(|number| doc(&number.to_string(), "", &format!("x y{} z{number}", number % 4)))
+        .collect();
+    let disk = MemDisk::new();
+    let cuts: Vec<usize> = (1..count).collect();
+    build(&(Arc::new(disk.clone()) as _), &schema(), &docs, &cuts, Growth::Commits, Merge::One);
+    let index = Index::open(Arc::new(disk.clone())).unwrap();
+    assert_eq!(index.segments().len(), 1);
+    for text in ["x", "y1 AND NOT z5", "z100", "\"x y2\""] {
+        assert!(same_as_model(&docs, &index, text) > 0, "{text}");
+    }
+    support::script::only_named(&disk, Some(&index)).unwrap();
+}
+
+/// A writer of little memory flushes by itself; nothing of that shows in the answers.
+#[test]
+fn a_writer_of_little_memory_flushes_by_itself() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let options = || WriterOptions { memory: MEMORY_MIN, ..WriterOptions::default() };
+    let little = WriterOptions { memory: MEMORY_MIN - 1, ..WriterOptions::default() };
+    let refused = IndexWriter::open(disk.clone(), schema(), OpenMode::New, little);
+    assert!(refused.err().unwrap().to_string().contains("16M"));
+    let mut writer = IndexWriter::open(disk.clone(), schema(), OpenMode::New, options()).unwrap();
+    let mut count = 0;
+    let mut text = String::new();
+    for number in 0..9000u64 {
+        text.clear();
+        (0..250)
+            .for_each(|word: u64| text.push_str(&format!("t{} ", (number * 7919 + word * 104_729) % 50_000)));
+        text.push_str(if number % 3 == 0 { "third" } else { "other" });
+        count += u64::from(number % 3 == 0);
+        writer.add(&number.to_string(), "", &text).unwrap();
+    }
+    writer.commit(Merge::Keep).unwrap();
+    let kept = Index::open(disk.clone()).unwrap();
+    assert!(kept.segments().len() > 1, "{} segments", kept.segments().len());
+    writer.commit(Merge::One).unwrap();
+    drop(writer);
+    let merged = Index::open(disk.clone()).unwrap();
+    assert_eq!(merged.segments().len(), 1);
+    for text in ["third", "t1 t2 t3", "t7 AND third", "NOT other"] {
+        let look = Look { k: 100, ..Look::default() };
+        assert_eq!(ask(&kept, text, look).unwrap(), ask(&merged, text, look).unwrap(), "{text}");
+    }
+    assert_eq!(ask(&merged, "third", Look { k: 0, ..Look::default() }).unwrap().total, count);
+    assert!(check(disk.as_ref()).unwrap().problems.is_empty());
+}
+
+/// What a writer refuses about an index that is there already; the stop signal.
+#[test]
+fn writers_say_what_they_cannot_do() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    build(&disk, &schema(), &[doc("1", "", "a")], &[], Growth::Commits, Merge::Keep);
+    let open = |schema: Schema, mode| IndexWriter::open(disk.clone(), schema, mode, WriterOptions::default());
+    let other = Shape { positions: false, ..Shape::default() }.schema();
+    assert!(open(schema(), OpenMode::New).err().unwrap().to_string().contains("holds an index already"));
+    assert!(open(other.clone(), OpenMode::Append).err().unwrap().to_string().contains("other settings"));
+    let mut writer = open(schema(), OpenMode::Append).unwrap();
+    assert_eq!(writer.commit(Merge::One).unwrap(), 1, "nothing to do");
+    writer.add("2", "", "a").unwrap();
+    writer.stop().raise();
+    assert!(matches!(writer.commit(Merge::Keep), Err(Error::Interrupted)));
+    drop(writer);
+    assert_eq!(Index::open(disk.clone()).unwrap().documents(), 1);
+    let mut writer = open(other.clone(), OpenMode::Replace).unwrap();
+    assert_eq!(Index::open(disk.clone()).unwrap().documents(), 1, "not before the commit");
+    assert_eq!(writer.commit(Merge::Keep).unwrap(), 2);
+    let index = Index::open(disk.clone()).unwrap();
+    assert!(index.documents() == 0 && *index.schema() == other);
+}
