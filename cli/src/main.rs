@@ -3,8 +3,10 @@
 mod cmd;
 mod failure;
 mod input;
+mod job;
 mod marks;
 mod open;
+mod progress;
 mod size;
 
 use clap::{Parser, Subcommand};

@@ -1,10 +1,10 @@
 //! `tierdex demo`: indexes text that this machine has, and asks it a few queries.
 
-use super::index::{Done, Job};
 use super::info::ratio_against_raw;
 use super::search::{Format, answer};
 use crate::failure::{Failure, Outcome, output};
 use crate::input::{InputOptions, Source};
+use crate::job::{Done, Job};
 use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
@@ -105,8 +105,11 @@ fn queries(index: &Index) -> Outcome<Vec<String>> {
     for word in &words {
         let terms = best_document(index, word)?;
         let others = terms.iter().filter(|term| *term != word && words.contains(term));
-        let Some(other) = others.max_by_key(|term| words.iter().position(|word| word == *term)) else { continue };
-        let mut queries = vec![format!("{word} {other}"), format!("{word} AND {other}"), format!("{other} -{word}")];
+        let Some(other) = others.max_by_key(|term| words.iter().position(|word| word == *term)) else {
+            continue;
+        };
+        let mut queries =
+            vec![format!("{word} {other}"), format!("{word} AND {other}"), format!("{other} -{word}")];
         let next = terms.windows(2).find(|pair| pair[0] == *word && pair[1].len() > 1);
         queries.extend(next.map(|pair| format!("\"{}\"", pair.join(" "))));
         return Ok(queries);

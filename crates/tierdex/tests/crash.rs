@@ -137,7 +137,7 @@ fn crash(script: &Script, at: u64, forgets: Forgets, seeds: u64) -> Counts {
 
 /// Crashes a recovery from `image` at some of its operations, a different choice for each `seed`.
 fn crash_recovery(script: &Script, image: &MemDisk, generation: u64, seed: u64) -> Counts {
-    const STEP: u64 = 47;
+    const STEP: u64 = 61;
     let mut counts = Counts::default();
     for at in (1 + seed % STEP..).step_by(STEP as usize) {
         let disk = FaultDisk::new(image.snapshot(), crash_at(at));

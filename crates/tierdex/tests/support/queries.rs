@@ -211,8 +211,11 @@ fn joined(clauses: Vec<Query>, inner: fn(Query) -> Result<Vec<Query>, Query>) ->
     joined
 }
 
+/// Field and terms of a leaf.
+type Leaf = (usize, Vec<(u32, String)>);
+
 /// What makes two leaves equal, and how often this one counts.
-fn counted(clause: &Query) -> (Option<(usize, Vec<(u32, String)>)>, f64) {
+fn counted(clause: &Query) -> (Option<Leaf>, f64) {
     match clause {
         Query::Term { field, term, boost } => (Some((*field, vec![(0, term.clone())])), *boost),
         Query::Phrase { field, terms, boost } => (Some((*field, terms.clone())), *boost),
