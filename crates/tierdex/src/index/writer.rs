@@ -81,6 +81,9 @@ pub struct IndexWriter {
     batch: Option<Batch>,
     /// Why nothing more can be written, after a write or a sync failed.
     poisoned: Option<Error>,
+    /// A commit failed on its last steps: its manifest may or may not be the newest. Only the next writer, which
+    /// reads the disk anew, may remove what belongs to either.
+    in_doubt: bool,
     _lock: Box<dyn DiskLock>,
 }
 
@@ -117,9 +120,7 @@ impl IndexWriter {
             (Some(manifest), _) => manifest,
             (None, _) => Manifest::empty(schema.clone()),
         };
-        for name in committed.orphans(disk.as_ref())? {
-            disk.remove(&name)?;
-        }
+        remove_leftovers(disk.as_ref(), &committed)?;
         let segments = if mode == OpenMode::Replace { Vec::new() } else { committed.segments.clone() };
         Ok(IndexWriter {
             disk,
@@ -131,6 +132,7 @@ impl IndexWriter {
             building: None,
             batch: None,
             poisoned: None,
+            in_doubt: false,
             _lock: lock,
         })
     }
@@ -159,6 +161,7 @@ impl IndexWriter {
 
     /// Adds one document.
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
+        self.refuse_poisoned()?;
         let batch = self.batch.get_or_insert_with(|| Batch::new(self.schema.clone()));
         batch.add(id, title, text)?;
         if batch.is_full() { self.seal_batch() } else { Ok(()) }
@@ -189,14 +192,21 @@ impl IndexWriter {
     /// Runs a step that writes; if it fails, the writer refuses all further ones. After a failed sync nothing
     /// that it wrote before can be trusted.
     fn guard<T>(&mut self, step: impl FnOnce(&mut IndexWriter) -> Result<T>) -> Result<T> {
-        if let Some(error) = &self.poisoned {
-            return Err(Error::Usage(format!("the writer stopped after an error; open it again ({error})")));
-        }
+        self.refuse_poisoned()?;
         let result = step(self);
         if let Err(error) = &result {
             self.poisoned = Some(error.clone());
         }
         result
+    }
+
+    fn refuse_poisoned(&self) -> Result<()> {
+        match &self.poisoned {
+            Some(error) => {
+                Err(Error::Usage(format!("the writer stopped after an error; open it again ({error})")))
+            }
+            None => Ok(()),
+        }
     }
 
     fn try_push(&mut self, batch: SealedBatch) -> Result<()> {
@@ -242,7 +252,9 @@ impl IndexWriter {
             next_segment: self.next_segment,
             segments: self.segments.clone(),
         };
+        self.in_doubt = true;
         manifest.commit(self.disk.as_ref())?;
+        self.in_doubt = false;
         self.committed = manifest;
         self.remove_orphans();
         Ok(self.committed.generation)
@@ -299,8 +311,20 @@ impl Drop for IndexWriter {
     /// Removes files that were never committed.
     fn drop(&mut self) {
         self.building = None;
-        self.remove_orphans();
+        if !self.in_doubt {
+            self.remove_orphans();
+        }
     }
+}
+
+/// Removes what a crash left, once the newest commit is sure to stay: its writer may have died between the renaming
+/// of its manifest and the sync of the directory.
+fn remove_leftovers(disk: &dyn Disk, newest: &Manifest) -> Result<()> {
+    let leftovers = newest.orphans(disk)?;
+    if !leftovers.is_empty() {
+        disk.sync_dir()?;
+    }
+    leftovers.iter().try_for_each(|name| Ok(disk.remove(name)?))
 }
 
 fn lock(disk: &dyn Disk) -> Result<Box<dyn DiskLock>> {

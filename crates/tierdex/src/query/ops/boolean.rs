@@ -33,7 +33,7 @@ impl<'a> BoolOp<'a> {
     }
 
     pub(super) fn accumulate(&mut self, window: &mut Window, pool: &mut Pool) -> Result<()> {
-        if self.must.is_empty() && self.must_not.is_empty() {
+        if self.must.is_empty() && self.must_not.is_empty() && !self.should.is_empty() {
             return self.should.iter_mut().try_for_each(|clause| clause.accumulate(window, pool));
         }
         let mut mine = pool.take(window.base());

@@ -4,7 +4,9 @@ use super::read_tail;
 use crate::bytes::View;
 use crate::error::{Error, Result};
 use crate::limits::{DOCUMENT_BYTES_MAX, STORED_BLOCK_BYTES_MAX};
+use std::sync::{Mutex, PoisonError};
 use tierdex_io::SealedFile;
+use zstd::bulk::Decompressor;
 
 /// Bytes of an entry of the block index: place u64, first document u32, unpacked bytes u32.
 const ENTRY: u64 = 16;
@@ -15,6 +17,8 @@ pub struct StoredReader {
     documents: u32,
     blocks: u64,
     index_at: u64,
+    /// Kept between calls, because making one takes longer than unpacking a block.
+    unpacker: Mutex<Option<Decompressor<'static>>>,
 }
 
 /// What is kept of a document.
@@ -61,7 +65,7 @@ impl StoredReader {
         if !fits || (blocks == 0) != (documents == 0) || blocks > u64::from(documents) {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
-        Ok(StoredReader { file, documents, blocks, index_at })
+        Ok(StoredReader { file, documents, blocks, index_at, unpacker: Mutex::new(None) })
     }
 
     /// Title and text of a document.
@@ -111,8 +115,11 @@ impl StoredReader {
         if block.raw_len as usize > STORED_BLOCK_BYTES_MAX {
             return Err(Error::corrupt(self.file.name(), block.at, "block claims to be impossibly large"));
         }
-        let raw = zstd::bulk::decompress(&block.packed, block.raw_len as usize)
-            .map_err(|error| Error::corrupt(self.file.name(), block.at, format!("cannot unpack: {error}")))?;
+        let damaged = |error| Error::corrupt(self.file.name(), block.at, format!("cannot unpack: {error}"));
+        let kept = self.unpacker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut unpacker = kept.map_or_else(Decompressor::new, Ok).map_err(damaged)?;
+        let raw = unpacker.decompress(&block.packed, block.raw_len as usize).map_err(damaged)?;
+        *self.unpacker.lock().unwrap_or_else(PoisonError::into_inner) = Some(unpacker);
         if raw.len() != block.raw_len as usize {
             return Err(Error::corrupt(self.file.name(), block.at, "unpacks to another length"));
         }
