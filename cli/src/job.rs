@@ -46,10 +46,19 @@ impl Job {
         let stop = Stop::default();
         let options = WriterOptions { memory: self.memory, stop: stop.clone() };
         let mut writer = IndexWriter::open(self.disk.clone(), self.schema.clone(), self.mode, options)?;
-        on_interrupt(stop)?;
+        on_interrupt(stop.clone())?;
+        source.stop_on(stop.clone());
         let mut progress = Progress::new(&source);
+        if writer.threads_max() < self.threads {
+            let (memory, most) = (size::show(self.memory as u64), writer.threads_max());
+            progress.print(&format!(
+                "tierdex: {memory} of memory keep {most} of {} threads at work",
+                self.threads
+            ));
+        }
         let mut counts = Counts { stop_at_problem: self.stop_at_problem, ..Counts::default() };
-        let failed = |problem: String| tierdex::Error::Failed(problem);
+        // A stream whose reading was stopped fails; that it was stopped is what matters.
+        let failed = |problem| stop.check().err().unwrap_or(tierdex::Error::Failed(problem));
         let result = ingest(
             &mut writer,
             self.threads,
@@ -65,7 +74,9 @@ impl Job {
             writer.commit(self.merge)
         });
         progress.finish();
-        result?;
+        if let Err(error) = result {
+            return Err(if writer.in_doubt() { doubtful(&error) } else { error.into() });
+        }
         let manifest = Manifest::read_newest(self.disk.as_ref())?;
         Ok(Done {
             documents: counts.documents,
@@ -100,6 +111,13 @@ impl Done {
         }
         writeln!(stdout(), "{line}")
     }
+}
+
+/// The directory could not be synced after the manifest was renamed.
+fn doubtful(error: &tierdex::Error) -> Failure {
+    Failure::Failed(format!(
+        "{error}; the commit may stand nevertheless: `tierdex info` tells what the index holds"
+    ))
 }
 
 /// Ctrl-C stops the writer; what was committed stays.

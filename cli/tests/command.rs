@@ -140,6 +140,7 @@ fn wrong_usage_exits_with_2() {
     assert!(!place.path("j").exists(), "a directory was made for nothing");
     place.fails(2, "index docs.jsonl --out j --memory 1M", "memory");
     place.fails(2, "index docs.jsonl --out j --threads 0", "threads");
+    assert!(!place.path("j").exists(), "a directory was made for nothing");
     place.fails(2, "index docs.jsonl --out j --freq-codec vbyte-delta", "frequencies");
     place.fails(2, "index docs.jsonl --out j --stop-words none.txt", "none.txt");
     place.fails(2, "search i cat --k1 -1", "k1");
@@ -149,7 +150,9 @@ fn wrong_usage_exits_with_2() {
     for wrong in ["index docs.jsonl", "search i", "frob", "index docs.jsonl --out j --codec zip"] {
         assert_eq!(place.run(wrong).status.code(), Some(2), "{wrong}");
     }
+    failed(&place.run_with(["search", "i", "text:(cat)"]), 2, "must follow");
     place.file("notes/mine.txt", "hands off");
+    place.fails(2, "demo notes --out i", "holds an index already");
     place.fails(2, "index docs.jsonl --out notes", "mine.txt");
     assert_eq!(std::fs::read_to_string(place.path("notes/mine.txt")).unwrap(), "hands off");
 }
@@ -323,15 +326,14 @@ fn the_second_writer_is_told_and_interrupts_leave_the_last_commit() {
     for _ in 0..2000 {
         input.write_all(line.as_bytes()).unwrap();
     }
-    place.fails(2, "index docs.jsonl --out i --append", "another writer");
+    place.fails(1, "index docs.jsonl --out i --append", "another writer");
     assert_eq!(place.search("i", "cat").0, 2);
 
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
-    // A writer that waits for input sees the signal with the next piece of it.
-    while input.write_all(line.as_bytes()).is_ok() {}
-    drop(input);
+    // The pipe stays open and idle: the writer must not wait for more input.
     let output = child.wait_with_output().unwrap();
+    drop(input);
     failed(&output, 130, "last commit is intact");
     assert_eq!(place.search("i", "cat").0, 2);
     let report = place.ok("check i");
@@ -357,6 +359,37 @@ fn a_full_disk_is_reported_and_loses_nothing() {
     assert!(place.ok("check i").starts_with("sound"));
     place.ok("index more.jsonl --out i --append");
     assert_eq!(place.search("i", "different").0, 20_000);
+}
+
+#[test]
+fn an_error_is_told_while_the_input_is_idle() {
+    let place = Place::new();
+    let mut child = place
+        .command(["index", "-", "--out", "i", "--on-error", "fail"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let line = format!("{{\"id\":\"n\",\"text\":\"{}\"}}\n", "words ".repeat(1000));
+    let bytes = format!("not json\n{}", line.repeat(2000));
+    input.write_all(bytes.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(input);
+    failed(&output, 1, "stdin:1:");
+}
+
+#[test]
+fn large_queries_are_refused_or_answered_in_bounds() {
+    let place = Place::new();
+    place.file("docs.jsonl", format!("{{\"id\":\"1\",\"text\":\"{}\"}}\n", "the ".repeat(100_000)));
+    place.ok("index docs.jsonl --out i --positions --codec raw");
+    let words = |count: usize| (0..count).map(|i| format!("w{i} ")).collect::<String>();
+    failed(&place.run_with(["search", "i", &words(1025)]), 2, "clauses");
+    failed(&place.run_with(["search", "i", &words(1025).replace(' ', "-")]), 1, "at most 1024");
+    failed(&place.run_with(["search", "i", &format!("\"{}\"", "the ".repeat(65))]), 1, "at most 64");
+    assert_eq!(place.search("i", &format!("\"{}\"", "the ".repeat(64))).0, 1);
+    assert_eq!(place.search("i", &words(1000)).0, 0);
 }
 
 #[test]

@@ -73,11 +73,11 @@ fn backwards(file: &File, line: usize, code: &str, room: &str) -> Option<String>
         return (line == 1)
             .then(|| format!("{}: room {room} has no place in the order of layers.rs", file.path));
     };
-    let used = code.split("crate::").skip(1).map(|rest| {
+    let mut used = code.split("crate::").skip(1).map(|rest| {
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
         &rest[..end]
     });
-    let later = used.filter(|used| rank(used).is_some_and(|other| other > own)).next()?;
+    let later = used.find(|used| rank(used).is_some_and(|other| other > own))?;
     Some(format!("{}:{line}: room {room} uses {later}, which stands behind it", file.path))
 }
 

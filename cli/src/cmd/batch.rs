@@ -87,11 +87,10 @@ fn write_run(
     for (id, text) in queries {
         let query = match arguments.syntax {
             Syntax::Plain => Query::any_term(text, index.schema()),
-            Syntax::Query => Query::parse(text, index.schema()).map_err(|error| {
-                Failure::Usage(format!("{}, query {id}: {error}", arguments.queries.display()))
-            })?,
+            Syntax::Query => Query::parse(text, index.schema()),
         };
-        let found = searcher.search(&query, options)?;
+        let named = |error| Failure::Failed(format!("{}, query {id}: {error}", arguments.queries.display()));
+        let found = searcher.search(&query.map_err(named)?, options)?;
         matches += found.total;
         let ids = searcher.ids(&found.hits)?;
         for (i, (hit, document)) in found.hits.iter().zip(ids).enumerate() {

@@ -1,5 +1,6 @@
 //! `tierdex demo`: indexes text that this machine has, and asks it a few queries.
 
+use super::index::output_disk;
 use super::info::ratio_against_raw;
 use super::search::{Format, answer};
 use crate::failure::{Failure, Outcome, output};
@@ -9,9 +10,7 @@ use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use tierdex::index::{Index, Merge, OpenMode, SearchOptions};
-use tierdex::io::PosixDisk;
 use tierdex::query::Query;
 use tierdex::schema::Schema;
 use tierdex::text::Analyzer;
@@ -20,7 +19,7 @@ use tierdex::text::Analyzer;
 pub struct Arguments {
     /// Folder of text [default: the sources and documents of the crates that Rust has fetched]
     folder: Option<PathBuf>,
-    /// Directory of the index [default: tierdex-demo in the system's temporary directory]
+    /// Directory of a new index [default: tierdex-demo in the system's temporary directory, made anew]
     #[arg(long)]
     out: Option<PathBuf>,
 }
@@ -36,7 +35,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let out = arguments.out.clone().unwrap_or_else(|| std::env::temp_dir().join("tierdex-demo"));
     let program = std::env::args().next().unwrap_or_else(|| "tierdex".to_string());
     say(&format!("Indexing {} into {}", folder.display(), out.display()))?;
-    let done = build(&folder, &out)?;
+    let mode = if arguments.out.is_some() { OpenMode::New } else { OpenMode::Replace };
+    let done = build(&folder, &out, mode)?;
     let index = open::index(&out)?;
     describe(&index, &done)?;
     for query in queries(&index)? {
@@ -62,15 +62,15 @@ fn fetched_crates() -> Outcome<PathBuf> {
     })
 }
 
-fn build(folder: &Path, out: &Path) -> Outcome<Done> {
+fn build(folder: &Path, out: &Path, mode: OpenMode) -> Outcome<Done> {
     let mut schema = Schema::default();
     schema.fields[0].positions = true;
     let options = InputOptions { split: Some(PIECE), ..InputOptions::default() };
     let source = Source::open(&[folder.to_path_buf()], &options).map_err(Failure::Usage)?;
     let job = Job {
-        disk: Arc::new(PosixDisk::create(out)?),
+        disk: output_disk(out)?,
         schema,
-        mode: OpenMode::Replace,
+        mode,
         options,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         memory: 1 << 30,
@@ -139,7 +139,7 @@ fn words(index: &Index) -> Outcome<Vec<String>> {
 /// Terms of the best document of a word, in their order.
 fn best_document(index: &Index, word: &str) -> Outcome<Vec<String>> {
     let searcher = index.searcher();
-    let query = Query::any_term(word, index.schema());
+    let query = Query::any_term(word, index.schema())?;
     let found = searcher.search(&query, &SearchOptions { k: 1, ..SearchOptions::default() })?;
     let Some(hit) = found.hits.first() else { return Ok(Vec::new()) };
     let text = searcher.stored(hit.document)?.map(|stored| stored.text).unwrap_or_default();

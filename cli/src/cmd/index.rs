@@ -11,8 +11,9 @@ use std::sync::Arc;
 use tierdex::codec::Codec;
 use tierdex::index::{Manifest, Merge, OpenMode};
 use tierdex::io::{Disk, PosixDisk};
-use tierdex::schema::{Language, NormKind, Schema, Tokenizer};
-use tierdex::text::ENGLISH_STOP_WORDS;
+use tierdex::limits::MEMORY_MIN;
+use tierdex::schema::{Analysis, Language, NormKind, Schema, Tokenizer};
+use tierdex::text::{Analyzer, ENGLISH_STOP_WORDS};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -32,7 +33,7 @@ pub struct Arguments {
     input: InputArguments,
     #[command(flatten)]
     schema: SchemaArguments,
-    /// Threads that analyse text [default: one a core]
+    /// Threads that analyse text; each needs 128M of --memory [default: one a core]
     #[arg(long)]
     threads: Option<usize>,
     /// Memory for postings that wait to be written, and for batches in work
@@ -181,23 +182,25 @@ impl SchemaArguments {
         field.analysis.fold_accents = self.fold_accents;
         field.analysis.stemmer = self.stem;
         if let Some(words) = &self.stop_words {
-            field.analysis.stop_words = stop_words(words)?;
+            field.analysis.stop_words = stop_words(words, &field.analysis)?;
         }
         schema.validate()?;
         Ok(schema)
     }
 }
 
-fn stop_words(name: &str) -> Outcome<Vec<String>> {
+/// The words as they stand in the chain before stemming.
+fn stop_words(name: &str, analysis: &Analysis) -> Outcome<Vec<String>> {
+    let mut chain = Analyzer::new(&Analysis { stemmer: None, ..analysis.clone() });
     let words: BTreeSet<String> = if name == "english" {
-        ENGLISH_STOP_WORDS.iter().map(|word| word.to_string()).collect()
+        chain.terms(&ENGLISH_STOP_WORDS.join(" ")).into_iter().collect()
     } else {
         let text = std::fs::read_to_string(name).map_err(|error| {
             Failure::Usage(format!(
                 "--stop-words {name}: {error}; give `english` or a file with one word a line"
             ))
         })?;
-        text.lines().map(|line| line.trim().to_lowercase()).filter(|word| !word.is_empty()).collect()
+        chain.terms(&text).into_iter().collect()
     };
     Ok(words.into_iter().collect())
 }
@@ -224,6 +227,13 @@ pub fn run(arguments: &Arguments) -> Outcome {
         (_, true) => OpenMode::Replace,
         _ => OpenMode::New,
     };
+    if arguments.memory < MEMORY_MIN {
+        return Err(Failure::Usage(format!(
+            "--memory of {} bytes is too little; 16M is the least",
+            arguments.memory
+        )));
+    }
+    let threads = threads(arguments.threads)?;
     let source = Source::open(&arguments.inputs, &options).map_err(Failure::Usage)?;
     let disk = output_disk(&arguments.out)?;
     let schema = match mode {
@@ -237,7 +247,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         schema,
         mode,
         options,
-        threads: threads(arguments.threads)?,
+        threads,
         memory: arguments.memory,
         merge: if arguments.merge == MergeChoice::One { Merge::One } else { Merge::Keep },
         stop_at_problem: arguments.on_error == OnError::Fail,
@@ -255,7 +265,7 @@ fn threads(asked: Option<usize>) -> Outcome<usize> {
 }
 
 /// The output directory, made if it is not there. A directory with other things in it is refused.
-fn output_disk(out: &Path) -> Outcome<Arc<dyn Disk>> {
+pub fn output_disk(out: &Path) -> Outcome<Arc<dyn Disk>> {
     let disk = PosixDisk::create(out)?;
     if Manifest::newest(&disk)?.is_none() {
         let foreign = std::fs::read_dir(out)

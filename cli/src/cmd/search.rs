@@ -9,6 +9,7 @@ use std::io::{IsTerminal, Write, stdout};
 use std::path::PathBuf;
 use std::time::Instant;
 use tierdex::index::{Found, Index, SearchOptions, Searcher};
+use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
 use tierdex::text::{Analyzer, Snippet, snippet};
@@ -20,8 +21,7 @@ const SNIPPET_BYTES: usize = 180;
 pub struct Arguments {
     /// Directory of the index
     dir: PathBuf,
-    /// Terms, AND, OR, NOT, +required, -excluded, "phrases", (parentheses), field:term
-    #[arg(required = true, allow_hyphen_values = true)]
+    /// Terms, AND, OR, NOT, +required, -excluded, "phrases", (parentheses), field:term; if it begins with -, put -- before
     query: String,
     /// Hits to show, at most
     #[arg(short, default_value_t = 10)]
@@ -37,10 +37,10 @@ pub struct Arguments {
 #[derive(Args, Clone, Copy)]
 pub struct Ranking {
     /// BM25: how slowly further occurrences lose weight
-    #[arg(long, default_value_t = 1.2, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = DEFAULT_K1, allow_negative_numbers = true)]
     k1: f64,
     /// BM25: how much a document's length matters
-    #[arg(long, default_value_t = 0.75, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = DEFAULT_B, allow_negative_numbers = true)]
     b: f64,
 }
 
@@ -108,11 +108,16 @@ fn show(index: &Index, searcher: &Searcher<'_>, query: &Query, found: &Found) ->
     hits.collect()
 }
 
+/// The number that is written with the fewest digits that mean the score: `0.1`, not `0.10000000149011612`.
+fn shortest(score: f32) -> f64 {
+    score.to_string().parse().unwrap_or(f64::from(score))
+}
+
 impl Shown {
     fn json(&self, rank: usize) -> Value {
         json!({
             "rank": rank,
-            "score": self.score,
+            "score": shortest(self.score),
             "id": self.id,
             "title": self.title,
             "snippet": self.snippet.as_ref().map(|snippet| mark(snippet, "**", "**")),

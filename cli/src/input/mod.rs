@@ -20,6 +20,7 @@ mod piece;
 mod sink;
 mod source;
 mod split;
+mod stream;
 mod text;
 mod tsv;
 mod walk;

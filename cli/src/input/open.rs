@@ -2,12 +2,14 @@
 //!
 //! The first bytes tell the compression, not the name: a renamed file still reads, and a pipe has no name.
 
-use super::walk::Place;
+use super::stream::Stream;
+use super::walk::{InputFile, Place};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tierdex::index::Stop;
 
 /// Compressed bytes that are asked for at once.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -63,10 +65,15 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Opens a place; `consumed` counts its bytes as they stand on disk.
-    pub fn open(place: &Place, consumed: &Arc<AtomicU64>) -> io::Result<Opened> {
-        match place {
-            Place::StandardInput => Opened::unpack(io::stdin(), consumed),
+    /// Opens a place; `consumed` counts its bytes as they stand on disk. A place without a size is a stream, whose
+    /// reading ends when `stop` is raised.
+    pub fn open(file: &InputFile, consumed: &Arc<AtomicU64>, stop: &Stop) -> io::Result<Opened> {
+        match &file.place {
+            Place::StandardInput => Opened::unpack(Stream::new(|| Ok(io::stdin()), stop.clone()), consumed),
+            Place::Path(path) if file.size.is_none() => {
+                let path = path.clone();
+                Opened::unpack(Stream::new(|| File::open(path), stop.clone()), consumed)
+            }
             Place::Path(path) => Opened::unpack(File::open(path)?, consumed),
         }
     }

@@ -73,6 +73,9 @@ impl<'a> Sink<'a> {
     ) -> tierdex::Result<()> {
         let stem = self.id.len();
         let mut title: &str = &document.title;
+        if split::parts(&document.text, bytes_max).next().is_none() {
+            return self.add(title, "", origin);
+        }
         for (number, part) in split::parts(&document.text, bytes_max).enumerate() {
             self.id.truncate(stem);
             append(&mut self.id, format_args!("#{number}"));

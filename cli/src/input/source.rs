@@ -14,6 +14,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tierdex::index::Stop;
 
 /// The inputs as a sequence of pieces.
 pub struct Source {
@@ -26,6 +27,7 @@ pub struct Source {
     current: Option<LineFile>,
     batch: Batch,
     notes: Notes,
+    stop: Stop,
 }
 
 impl Source {
@@ -50,12 +52,18 @@ impl Source {
             current: None,
             batch: Batch::default(),
             notes: Notes::default(),
+            stop: Stop::default(),
         })
     }
 
     /// Bytes of all inputs as they stand on disk; `None` when one of them is a stream.
     pub fn total_bytes(&self) -> Option<u64> {
         self.total
+    }
+
+    /// Makes the reading of streams, which may be idle for ever, end when `stop` is raised.
+    pub fn stop_on(&mut self, stop: Stop) {
+        self.stop = stop;
     }
 
     /// Counts the bytes of [`Source::total_bytes`] that are done with.
@@ -105,7 +113,7 @@ impl Source {
     fn start(&mut self, file: InputFile) -> Result<(), String> {
         let name = file.name();
         let done_at = self.consumed.load(Ordering::Relaxed).saturating_add(file.size.unwrap_or(0));
-        let opened = match Opened::open(&file.place, &self.consumed) {
+        let opened = match Opened::open(&file, &self.consumed, &self.stop) {
             Ok(opened) => opened,
             Err(error) if file.named => return Err(Packing::Plain.explain(&name, &error)),
             Err(error) => {
@@ -137,7 +145,15 @@ impl Source {
     fn gather(&mut self, file: &InputFile, name: String, opened: Opened) -> Result<(), String> {
         let packing = opened.packing;
         let read = text::read(opened.reader, file.size, self.sizes.document_max);
-        match read.map_err(|error| packing.explain(&name, &error))? {
+        let read = match read {
+            // Nobody said that it is an archive: any file may begin like one.
+            Err(error) if !file.named => {
+                self.notes.problems.push(Problem::of_file(name, format!("cannot read: {error}")));
+                return Ok(());
+            }
+            read => read.map_err(|error| packing.explain(&name, &error))?,
+        };
+        match read {
             PlainFile::Text(bytes) => self.batch.push(TextFile { id: name, title: file.title(), bytes }),
             PlainFile::Binary if !file.named => self.notes.skipped_binary += 1,
             PlainFile::Binary => {

@@ -7,7 +7,7 @@ pub const TERM_BYTES_MAX: usize = 255;
 pub const DOCUMENTS_MAX: u64 = u32::MAX as u64 - 1;
 
 /// Tokens of one field of one document; text behind it is not indexed.
-pub const FIELD_TOKENS_MAX: u32 = 1 << 30;
+pub const FIELD_TOKENS_MAX: u32 = 1 << 26;
 
 /// External id of a document, in bytes.
 pub const ID_BYTES_MAX: usize = 4096;
@@ -49,8 +49,14 @@ pub const DOCUMENT_BYTES_MAX: usize = 512 << 20;
 /// Bytes of a query's text.
 pub const QUERY_BYTES_MAX: usize = 64 << 10;
 
-/// Clauses in one query, and how deep parentheses may stand.
-pub const QUERY_CLAUSES_MAX: usize = 4096;
+/// Words and phrases in one query.
+pub const QUERY_CLAUSES_MAX: usize = 1024;
+
+/// Terms in one query, those of phrases included, after analysis.
+pub const QUERY_TERMS_MAX: usize = 1024;
+
+/// Terms in one phrase.
+pub const PHRASE_TERMS_MAX: usize = 64;
 
 /// Depth of nested parentheses in a query.
 pub const QUERY_DEPTH_MAX: usize = 64;
@@ -58,11 +64,23 @@ pub const QUERY_DEPTH_MAX: usize = 64;
 /// Segments that one merge reads at once; more are merged in passes.
 pub const MERGE_FAN_IN: usize = 64;
 
+/// Segments that a commit leaves unmerged; each takes up to nine open files of a reader.
+pub const SEGMENTS_KEPT_MAX: usize = 64;
+
 /// Segments in one manifest.
 pub const SEGMENTS_MAX: usize = 1 << 20;
 
 /// Largest manifest in bytes.
 pub const MANIFEST_BYTES_MAX: u64 = 1 << 30;
+
+/// Bytes that a document costs a batch beside its text and id.
+pub const DOCUMENT_COST: usize = 64;
+
+/// Default k1 of BM25, for which blocks carry a bound.
+pub const DEFAULT_K1: f64 = 1.2;
+
+/// Default b of BM25.
+pub const DEFAULT_B: f64 = 0.75;
 
 /// Raw input bytes that one worker analyses at a time.
 pub const BATCH_BYTES: usize = 4 << 20;

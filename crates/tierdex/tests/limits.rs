@@ -10,8 +10,8 @@ use tierdex::Error;
 use tierdex::index::{Batch, Index, IndexWriter, Merge, OpenMode, WriterOptions, check};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{
-    ID_BYTES_MAX, MEMORY_MIN, MERGE_FAN_IN, QUERY_BYTES_MAX, QUERY_CLAUSES_MAX, QUERY_DEPTH_MAX,
-    TERM_BYTES_MAX,
+    ID_BYTES_MAX, MEMORY_MIN, MERGE_FAN_IN, PHRASE_TERMS_MAX, QUERY_BYTES_MAX, QUERY_CLAUSES_MAX,
+    QUERY_DEPTH_MAX, QUERY_TERMS_MAX, TERM_BYTES_MAX,
 };
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
@@ -153,7 +153,7 @@ fn an_id_that_is_too_long_is_refused_and_leaves_no_trace() {
     refuse(writer.add(&too_long, "first", "refused").unwrap_err());
     writer.add("good", "second", "kept").unwrap();
     refuse(writer.add(&too_long, "third", "refused").unwrap_err());
-    let mut batch = Batch::new(writer.schema().clone());
+    let mut batch = Batch::new(writer.schema().clone(), writer.document_bytes_max());
     batch.add("batched", "fourth", "kept").unwrap();
     refuse(batch.add(&too_long, "fifth", "refused").unwrap_err());
     assert_eq!((batch.documents(), writer.documents()), (1, 1));
@@ -221,8 +221,16 @@ fn queries_that_are_too_large_are_refused() {
     assert_eq!(same_as_model(&docs, &index, &alternating), 1);
     let deep_and = (0..60).fold("a".to_string(), |inner, _| format!("({inner} AND b OR c)"));
     assert_eq!(same_as_model(&docs, &index, &deep_and), 1);
-    let phrase = format!("\"{}\"", "a ".repeat(20_000));
-    assert_eq!(same_as_model(&docs, &index, &phrase), 0);
+    let phrase = |terms: usize| format!("\"{}\"", "a ".repeat(terms));
+    assert_eq!(same_as_model(&docs, &index, &phrase(PHRASE_TERMS_MAX)), 0);
+    let joined = |terms: usize| "a-".repeat(terms);
+    assert_eq!(same_as_model(&docs, &index, &joined(QUERY_TERMS_MAX)), 1);
+    let limits = [phrase(PHRASE_TERMS_MAX + 1), joined(QUERY_TERMS_MAX + 1)];
+    for text in limits {
+        assert!(matches!(Query::parse(&text, index.schema()), Err(Error::Limit(_))));
+    }
+    assert!(matches!(Query::any_term(&joined(QUERY_TERMS_MAX + 1), index.schema()), Err(Error::Limit(_))));
+    assert!(Query::any_term(&" ".repeat(QUERY_BYTES_MAX + 1), index.schema()).is_err());
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Where the bytes of a list come from, whichever way it is stored: one block in its record, or blocks in files.
 
+use super::pieces::Pieces;
 use crate::error::{Error, Result};
-use crate::limits::BLOCK;
-use crate::segment::read::{BlockList, FieldReader, InlineList, Part, Record, TermInfo};
+use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
+use crate::segment::read::{BlockList, FieldReader, InlineList, Part, Record};
 use std::ops::Range;
 use tierdex_codec::{Codec, DecodeError};
 use tierdex_io::SealedFile;
@@ -45,14 +46,13 @@ impl Chunk {
 }
 
 impl Blocks {
-    /// Reads the record of a term.
-    pub(super) fn read(field: &FieldReader, term: &TermInfo) -> Result<Blocks> {
-        Ok(match field.record(term)? {
+    pub(super) fn of(record: Record) -> Blocks {
+        match record {
             Record::Inline(list) => Blocks::Inline(list),
             Record::Blocks(list) => {
                 Blocks::Listed { list, docs: Chunk::new(Part::Docs), freqs: Chunk::new(Part::Freqs) }
             }
-        })
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -136,21 +136,14 @@ impl Blocks {
         for frequency in out.iter_mut() {
             *frequency = frequency.wrapping_add(1);
         }
-        if out.contains(&0) {
-            return Err(self.corrupt(field, Part::Freqs, block, "a frequency is too large"));
+        if out.iter().any(|frequency| !(1..=FIELD_TOKENS_MAX).contains(frequency)) {
+            return Err(self.corrupt(field, Part::Freqs, block, "an impossible frequency"));
         }
         Ok(())
     }
 
-    /// Reads and decodes the positions of a block into `out`, one document's behind another's.
-    pub(super) fn positions(
-        &self,
-        field: &FieldReader,
-        block: usize,
-        frequencies: &[u32],
-        out: &mut Vec<u32>,
-    ) -> Result<()> {
-        out.clear();
+    /// Reads the encoded positions of a block.
+    pub(super) fn positions(&self, field: &FieldReader, block: usize) -> Result<Pieces> {
         let Some(file) = field.positions() else {
             return Err(Error::Usage(format!("field `{}` keeps no positions", field.field().name)));
         };
@@ -159,25 +152,7 @@ impl Blocks {
             Blocks::Listed { list, .. } => list.range(Part::Positions, block)?,
         };
         let bytes = file.read(range.start, range_len(&range))?;
-        let codec = field.field().freq_codec;
-        let total: u64 = frequencies.iter().map(|&f| u64::from(f)).sum();
-        let mut at = 0;
-        let mut piece = [0; BLOCK];
-        for start in (0..total).step_by(BLOCK) {
-            let len = (total - start).min(BLOCK as u64) as usize;
-            let decoded = codec.decode(&bytes[at..], 0, &mut piece[..len]);
-            at += decoded.map_err(|e| decode_error(file.name(), range.start + at as u64, codec, e))?;
-            out.extend_from_slice(&piece[..len]);
-        }
-        if at != bytes.len() {
-            return Err(Error::corrupt(
-                file.name(),
-                range.start + at as u64,
-                "bytes follow the positions of a block",
-            ));
-        }
-        restore_positions(frequencies, out)
-            .ok_or_else(|| Error::corrupt(file.name(), range.start, "positions do not rise"))
+        Ok(Pieces::new(bytes, range.start))
     }
 
     fn corrupt(&self, field: &FieldReader, part: Part, block: usize, what: &str) -> Error {
@@ -192,21 +167,6 @@ impl Blocks {
     }
 }
 
-/// Gaps less one within each document to positions; `None` when one exceeds `u32`.
-fn restore_positions(frequencies: &[u32], positions: &mut [u32]) -> Option<()> {
-    let mut at = 0;
-    for &frequency in frequencies {
-        let mut next = 0u64;
-        for position in &mut positions[at..at + frequency as usize] {
-            let place = next + u64::from(*position);
-            *position = u32::try_from(place).ok()?;
-            next = place + 1;
-        }
-        at += frequency as usize;
-    }
-    Some(())
-}
-
 fn decode_whole(file: &str, at: u64, codec: Codec, bytes: &[u8], before: u32, out: &mut [u32]) -> Result<()> {
     let consumed = codec.decode(bytes, before, out).map_err(|error| decode_error(file, at, codec, error))?;
     if consumed == bytes.len() {
@@ -216,7 +176,7 @@ fn decode_whole(file: &str, at: u64, codec: Codec, bytes: &[u8], before: u32, ou
     }
 }
 
-fn decode_error(file: &str, at: u64, codec: Codec, error: DecodeError) -> Error {
+pub(super) fn decode_error(file: &str, at: u64, codec: Codec, error: DecodeError) -> Error {
     Error::corrupt(file, at, format!("block of codec {} cannot be decoded: {error}", codec.name()))
 }
 

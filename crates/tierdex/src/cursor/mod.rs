@@ -4,6 +4,7 @@
 //! caller passes over are neither decoded nor looked at. The room knows files and codecs, but no scores.
 
 mod blocks;
+mod pieces;
 mod postings;
 
 pub use postings::{NO_DOCUMENT, PostingsCursor};

@@ -1,9 +1,11 @@
 //! The cursor over one list.
 
 use super::blocks::Blocks;
+use super::pieces::Pieces;
 use crate::error::Result;
 use crate::limits::BLOCK;
-use crate::segment::read::{FieldReader, TermInfo};
+use crate::segment::read::{FieldReader, Record, TermInfo};
+use tierdex_io::SealedFile;
 
 /// Stands for "behind the last document".
 pub const NO_DOCUMENT: u32 = u32::MAX;
@@ -20,10 +22,12 @@ pub struct PostingsCursor<'a> {
     documents: Box<[u32; BLOCK]>,
     frequencies: Box<[u32; BLOCK]>,
     frequencies_of: usize,
+    /// Encoded positions of a block, and which.
+    pieces: Option<Pieces>,
+    pieces_of: usize,
+    /// A place in the block, and how many positions stand before those of its document.
+    positions_at: (usize, u64),
     positions: Vec<u32>,
-    positions_of: usize,
-    /// A place in the block, and where the positions of its document start.
-    positions_at: (usize, usize),
 }
 
 const NONE: usize = usize::MAX;
@@ -31,9 +35,15 @@ const NONE: usize = usize::MAX;
 impl<'a> PostingsCursor<'a> {
     /// Reads the list of `term`. The cursor stands before the first document.
     pub fn open(field: &'a FieldReader, term: TermInfo) -> Result<PostingsCursor<'a>> {
-        Ok(PostingsCursor {
+        let record = field.record(&term)?;
+        Ok(PostingsCursor::with_record(field, term, record))
+    }
+
+    /// The same, for a caller that has read the record of `term`.
+    pub fn with_record(field: &'a FieldReader, term: TermInfo, record: Record) -> PostingsCursor<'a> {
+        PostingsCursor {
             field,
-            blocks: Blocks::read(field, &term)?,
+            blocks: Blocks::of(record),
             term,
             block: NONE,
             len: 0,
@@ -41,10 +51,11 @@ impl<'a> PostingsCursor<'a> {
             documents: Box::new([0; BLOCK]),
             frequencies: Box::new([0; BLOCK]),
             frequencies_of: NONE,
-            positions: Vec::new(),
-            positions_of: NONE,
+            pieces: None,
+            pieces_of: NONE,
             positions_at: (0, 0),
-        })
+            positions: Vec::new(),
+        }
     }
 
     /// What the dictionary says of the term.
@@ -109,16 +120,21 @@ impl<'a> PostingsCursor<'a> {
     /// Positions of the term in the present document.
     pub fn positions(&mut self) -> Result<&[u32]> {
         self.need_frequencies()?;
-        if self.positions_of != self.block {
-            let frequencies = &self.frequencies[..self.len];
-            self.blocks.positions(self.field, self.block, frequencies, &mut self.positions)?;
-            self.positions_of = self.block;
+        let frequencies = &self.frequencies[..self.len];
+        if self.pieces_of != self.block {
+            self.pieces = Some(self.blocks.positions(self.field, self.block)?);
+            self.pieces_of = self.block;
             self.positions_at = (0, 0);
         }
+        let sum = |range: &[u32]| range.iter().map(|&frequency| u64::from(frequency)).sum::<u64>();
         let (from, start) = self.positions_at;
-        let start = start + self.frequencies[from..self.at].iter().map(|&f| f as usize).sum::<usize>();
+        let start = start + sum(&frequencies[from..self.at]);
         self.positions_at = (self.at, start);
-        Ok(&self.positions[start..start + self.frequencies[self.at] as usize])
+        let numbers = (start, frequencies[self.at] as usize, start + sum(&frequencies[self.at..]));
+        let file = self.field.positions().map_or("", SealedFile::name);
+        let pieces = self.pieces.as_mut().expect("read above");
+        pieces.read((file, self.field.field().freq_codec), numbers, &mut self.positions)?;
+        Ok(&self.positions)
     }
 
     fn load(&mut self, block: usize) -> Result<()> {

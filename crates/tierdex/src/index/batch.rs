@@ -1,7 +1,7 @@
 //! A batch: documents analysed together by one thread, ready to become part of a segment.
 
 use crate::error::{Error, Result};
-use crate::limits::{BATCH_BYTES, DOCUMENT_BYTES_MAX, ID_BYTES_MAX};
+use crate::limits::{BATCH_BYTES, DOCUMENT_COST, ID_BYTES_MAX};
 use crate::memtable::{FieldTable, Run};
 use crate::schema::{Schema, Source};
 use crate::segment::write::StoredBlocks;
@@ -15,7 +15,8 @@ pub struct Batch {
     tables: Vec<FieldTable>,
     ids: Ids,
     stored: Option<StoredBlocks>,
-    text_bytes: usize,
+    document_bytes_max: usize,
+    bytes: usize,
 }
 
 /// Analysed documents in memory.
@@ -33,27 +34,30 @@ pub(super) struct Ids {
 }
 
 impl Batch {
-    /// An empty batch.
-    pub fn new(schema: Arc<Schema>) -> Batch {
+    /// An empty batch, which refuses documents of more than `document_bytes_max` bytes.
+    pub fn new(schema: Arc<Schema>, document_bytes_max: usize) -> Batch {
         Batch {
             analyzers: schema.fields.iter().map(|field| Analyzer::new(&field.analysis)).collect(),
             tables: schema.fields.iter().map(|_| FieldTable::default()).collect(),
             ids: Ids::default(),
             stored: schema.stored.then(StoredBlocks::default),
-            text_bytes: 0,
+            document_bytes_max,
+            bytes: 0,
             schema,
         }
     }
 
-    /// Adds a document; an error refuses it and leaves the batch as it was.
+    /// Adds a document. [`Error::Limit`] refuses it and leaves the batch as it was; after another error the batch
+    /// cannot be used.
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
         if id.len() > ID_BYTES_MAX {
             return Err(Error::Limit(format!("id of {} bytes; at most {ID_BYTES_MAX} are kept", id.len())));
         }
         let bytes = title.len().saturating_add(text.len());
-        if bytes > DOCUMENT_BYTES_MAX {
+        if bytes > self.document_bytes_max {
             return Err(Error::Limit(format!(
-                "document of {bytes} bytes; at most {DOCUMENT_BYTES_MAX} are indexed: split it"
+                "document of {bytes} bytes; the writer's memory is enough for {}: split it or give more memory",
+                self.document_bytes_max
             )));
         }
         if let Some(stored) = &mut self.stored {
@@ -70,13 +74,13 @@ impl Batch {
                 Source::TitleAndText => table.add(analyzer, &[title, text]),
             }
         }
-        self.text_bytes += bytes;
+        self.bytes += bytes + id.len() + DOCUMENT_COST;
         Ok(())
     }
 
     /// Whether enough has been added to seal the batch.
     pub fn is_full(&self) -> bool {
-        self.text_bytes >= BATCH_BYTES
+        self.bytes >= BATCH_BYTES
     }
 
     /// Documents added since the last seal.
@@ -90,7 +94,7 @@ impl Batch {
         stored.as_mut().map(StoredBlocks::close).transpose()?;
         let fields = self.schema.fields.iter();
         let runs = fields.zip(&mut self.tables).map(|(field, table)| table.seal(field.positions)).collect();
-        self.text_bytes = 0;
+        self.bytes = 0;
         Ok(SealedBatch { runs, ids: std::mem::take(&mut self.ids), stored })
     }
 }

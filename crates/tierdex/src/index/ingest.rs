@@ -17,9 +17,27 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 type Parsed<P> = Result<(Vec<SealedBatch>, P)>;
 
 /// Reads all input into `writer`. `next` gives raw pieces in order; `parse` adds the documents of a piece to a
-/// batch, calling the given function when the batch is full, and returns a report; `report` sees the reports in
-/// order and may stop with an error. At most `threads` threads parse, and no more than fit the writer's memory.
+/// batch by the given function and returns a report; `report` sees the reports in order and may stop with an error.
+/// At most `threads` threads parse, and no more than fit the writer's memory.
+///
+/// An error raises the writer's stop signal, so that nothing can be committed after it and a `next` that waits for
+/// more input can see that it is not wanted any more.
 pub fn ingest<R, P>(
+    writer: &mut IndexWriter,
+    threads: usize,
+    next: impl FnMut() -> Result<Option<R>> + Send,
+    parse: impl Fn(R, &mut dyn FnMut(&str, &str, &str) -> Result<()>) -> Result<P> + Sync,
+    report: impl FnMut(P) -> Result<()>,
+) -> Result<()>
+where
+    R: Send,
+    P: Send,
+{
+    let stop = writer.stop().clone();
+    ingest_all(writer, threads, next, parse, report).inspect_err(|_| stop.raise())
+}
+
+fn ingest_all<R, P>(
     writer: &mut IndexWriter,
     threads: usize,
     mut next: impl FnMut() -> Result<Option<R>> + Send,
@@ -30,7 +48,7 @@ where
     R: Send,
     P: Send,
 {
-    let schema = writer.schema().clone();
+    let (schema, document_max) = (writer.schema().clone(), writer.document_bytes_max());
     let parse_piece = |batch: &mut Batch, piece: R| -> Parsed<P> {
         let mut sealed = Vec::new();
         let reported = parse(piece, &mut |id, title, text| {
@@ -49,7 +67,7 @@ where
     };
     let threads = threads.min(writer.threads_max());
     if threads <= 1 {
-        let mut batch = Batch::new(schema);
+        let mut batch = Batch::new(schema, document_max);
         while let Some(piece) = next()? {
             accept(writer, parse_piece(&mut batch, piece)?)?;
         }
@@ -61,12 +79,13 @@ where
         for _ in 0..threads {
             let (sender, schema, queue, parse_piece) = (sender.clone(), schema.clone(), &queue, &parse_piece);
             scope.spawn(move || {
-                let mut batch = Batch::new(schema);
+                let mut batch = Batch::new(schema, document_max);
                 queue.work(&sender, |piece| parse_piece(&mut batch, piece));
             });
         }
         drop(sender);
-        let result = collect(&receiver, |parsed| accept(writer, parsed));
+        let stop = writer.stop().clone();
+        let result = collect(&receiver, |parsed| accept(writer, parsed)).inspect_err(|_| stop.raise());
         queue.stop();
         drop(receiver);
         result

@@ -2,7 +2,7 @@
 
 use crate::bytes::{View, push_varint};
 use crate::error::{Error, Result};
-use crate::limits::{DOCUMENTS_MAX, MANIFEST_BYTES_MAX, SEGMENTS_MAX};
+use crate::limits::{DOCUMENTS_MAX, FIELD_TOKENS_MAX, MANIFEST_BYTES_MAX, SEGMENTS_MAX};
 use crate::schema::Schema;
 use crate::segment::{FileKind, SegmentMeta};
 use std::collections::HashSet;
@@ -46,7 +46,10 @@ impl Manifest {
     /// Reads the newest manifest; `None` when the disk has none.
     pub fn read_newest(disk: &dyn Disk) -> Result<Option<Manifest>> {
         loop {
-            let Some(generation) = Manifest::newest(disk)? else { return Ok(None) };
+            // A listing during a commit may show neither the old manifest nor the new one.
+            let newest =
+                Manifest::newest(disk)?.map_or_else(|| Manifest::newest(disk), |newest| Ok(Some(newest)));
+            let Some(generation) = newest? else { return Ok(None) };
             match Manifest::read(disk, generation) {
                 // A commit in between replaced it.
                 Err(Error::Storage(error))
@@ -88,10 +91,34 @@ impl Manifest {
             (0..count).map(|_| SegmentMeta::read(&mut view, fields)).collect::<Result<Vec<_>>>()?;
         view.finish()?;
         let manifest = Manifest { generation, schema, next_segment, segments };
-        if manifest.documents() > DOCUMENTS_MAX {
-            return Err(Error::corrupt(&name, payload.start, "more documents than an index can hold"));
+        match manifest.impossible() {
+            Some(what) => Err(Error::corrupt(&name, payload.start, what)),
+            None => Ok(manifest),
         }
-        Ok(manifest)
+    }
+
+    /// What no writer would have written, if there is anything.
+    fn impossible(&self) -> Option<&'static str> {
+        let tokens_max = |documents: u32| u64::from(documents) * u64::from(FIELD_TOKENS_MAX);
+        let mut numbers: Vec<u64> = self.segments.iter().map(|segment| segment.id).collect();
+        numbers.sort_unstable();
+        if self.documents() > DOCUMENTS_MAX {
+            Some("more documents than an index can hold")
+        } else if self
+            .segments
+            .iter()
+            .any(|s| s.documents == 0 || s.fields.iter().any(|f| f.tokens > tokens_max(s.documents)))
+        {
+            Some("a segment with impossible numbers")
+        } else if numbers.windows(2).any(|pair| pair[0] == pair[1])
+            || numbers.last() >= Some(&self.next_segment)
+        {
+            Some("numbers of segments are not unique")
+        } else if self.next_segment > u64::MAX / 2 || self.generation > u64::MAX / 2 {
+            Some("impossible numbers")
+        } else {
+            None
+        }
     }
 
     /// Makes the manifest the newest. All files of its segments are sealed and synced before.
@@ -102,6 +129,12 @@ impl Manifest {
         let mut file = SealedWriter::create(disk, &temporary, identity(self.generation))?;
         let mut bytes = Vec::new();
         self.write(&mut bytes);
+        if bytes.len() as u64 > MANIFEST_BYTES_MAX / 2 {
+            return Err(Error::Limit(format!(
+                "the manifest would have {} bytes: too many stop words",
+                bytes.len()
+            )));
+        }
         file.write(&bytes)?;
         file.finish()?;
         disk.rename(&temporary, &name)?;

@@ -8,7 +8,7 @@ use crate::limits::DOCUMENTS_MAX;
 use crate::schema::Schema;
 use crate::segment::SegmentMeta;
 use crate::segment::layout::too_many_documents;
-use crate::segment::read::{FieldReader, Norms, Segment, TermInfo, TermStream};
+use crate::segment::read::{FieldReader, Norms, RecordsAhead, Segment, TermInfo, TermStream};
 use crate::segment::write::{FieldWriter, IdsWriter, Postings, StoredWriter, write_norms};
 use tierdex_io::Disk;
 
@@ -83,6 +83,7 @@ fn join_stored(
 struct Source<'a> {
     field: &'a FieldReader,
     stream: TermStream<'a>,
+    ahead: RecordsAhead,
     base: u32,
     term: Vec<u8>,
     info: Option<TermInfo>,
@@ -112,7 +113,8 @@ fn join_terms(
     let mut base = 0;
     for field in fields {
         let stream = field.terms().stream();
-        let mut source = Source { field, stream, base, term: Vec::new(), info: None };
+        let mut source =
+            Source { field, stream, ahead: RecordsAhead::default(), base, term: Vec::new(), info: None };
         source.step()?;
         base += field.documents();
         sources.push(source);
@@ -124,7 +126,9 @@ fn join_terms(
         writer.term(&term, |postings| {
             for source in sources.iter_mut().filter(|source| source.info.is_some() && source.term == term) {
                 if let Some(info) = source.info.take() {
-                    copy_list(source.field, info, source.base, positions, postings)?;
+                    let record = source.field.next_record(&info, &mut source.ahead)?;
+                    let cursor = PostingsCursor::with_record(source.field, info, record);
+                    copy_list(cursor, source.base, positions, postings)?;
                 }
                 source.step()?;
             }
@@ -134,13 +138,11 @@ fn join_terms(
 }
 
 fn copy_list(
-    field: &FieldReader,
-    info: TermInfo,
+    mut cursor: PostingsCursor<'_>,
     base: u32,
     positions: bool,
     postings: &mut Postings<'_, '_>,
 ) -> Result<()> {
-    let mut cursor = PostingsCursor::open(field, info)?;
     let mut document = cursor.advance(0)?;
     while document != NO_DOCUMENT {
         if positions {

@@ -5,7 +5,9 @@ use super::builder::SegmentBuilder;
 use super::manifest::{LOCK, Manifest};
 use super::merge::merge;
 use crate::error::{Error, Result};
-use crate::limits::{BATCH_BYTES, MEMORY_MIN, MERGE_FAN_IN};
+use crate::limits::{
+    BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, MEMORY_MIN, MERGE_FAN_IN, SEGMENTS_KEPT_MAX,
+};
 use crate::schema::Schema;
 use crate::segment::SegmentMeta;
 use crate::segment::read::Segment;
@@ -29,7 +31,7 @@ pub enum OpenMode {
 pub enum Merge {
     /// Merges all of them to one.
     One,
-    /// Leaves them as they were flushed.
+    /// Leaves them as they were flushed, unless there are more than [`SEGMENTS_KEPT_MAX`].
     Keep,
 }
 
@@ -73,7 +75,7 @@ pub struct IndexWriter {
     schema: Arc<Schema>,
     options: WriterOptions,
     committed: Manifest,
-    /// Number that the next segment gets; segments of failed attempts are not numbered again.
+    /// Number that the next segment gets.
     next_segment: u64,
     /// Segments of the next commit, in document order.
     segments: Vec<SegmentMeta>,
@@ -152,19 +154,37 @@ impl IndexWriter {
         (self.options.memory / 4 / BATCH_MEMORY).max(1)
     }
 
+    /// Largest document that this writer takes, title and text together: a quarter of its memory.
+    pub fn document_bytes_max(&self) -> usize {
+        (self.options.memory / 4).min(DOCUMENT_BYTES_MAX)
+    }
+
     /// Documents that the next commit will hold.
     pub fn documents(&self) -> u64 {
+        self.pushed() + self.batch.as_ref().map_or(0, |batch| batch.documents() as u64)
+    }
+
+    /// Whether a commit failed so late that it may stand nevertheless.
+    pub fn in_doubt(&self) -> bool {
+        self.in_doubt
+    }
+
+    /// Documents in segments and in the segment in the making.
+    fn pushed(&self) -> u64 {
         let flushed: u64 = self.segments.iter().map(|segment| u64::from(segment.documents)).sum();
-        let building = self.building.as_ref().map_or(0, |builder| u64::from(builder.documents()));
-        flushed + building + self.batch.as_ref().map_or(0, |batch| batch.documents() as u64)
+        flushed + self.building.as_ref().map_or(0, |builder| u64::from(builder.documents()))
     }
 
     /// Adds one document.
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
         self.refuse_poisoned()?;
-        let batch = self.batch.get_or_insert_with(|| Batch::new(self.schema.clone()));
-        batch.add(id, title, text)?;
-        if batch.is_full() { self.seal_batch() } else { Ok(()) }
+        let (schema, document_max) = (&self.schema, self.document_bytes_max());
+        let batch = self.batch.get_or_insert_with(|| Batch::new(schema.clone(), document_max));
+        match batch.add(id, title, text) {
+            Ok(()) if batch.is_full() => self.seal_batch(),
+            Err(error) if !matches!(error, Error::Limit(_)) => self.guard(|_| Err(error)),
+            other => other,
+        }
     }
 
     /// Adds a batch behind all documents added before.
@@ -182,8 +202,8 @@ impl IndexWriter {
     fn seal_batch(&mut self) -> Result<()> {
         match &mut self.batch {
             Some(batch) if batch.documents() > 0 => {
-                let sealed = batch.seal()?;
-                self.push(sealed)
+                let sealed = batch.seal();
+                self.guard(|writer| writer.try_push(sealed?))
             }
             _ => Ok(()),
         }
@@ -214,9 +234,7 @@ impl IndexWriter {
             return Ok(());
         }
         self.options.stop.check()?;
-        let flushed: u64 = self.segments.iter().map(|segment| u64::from(segment.documents)).sum();
-        let building = self.building.as_ref().map_or(0, |builder| u64::from(builder.documents()));
-        if flushed + building + batch.documents() as u64 > crate::limits::DOCUMENTS_MAX {
+        if self.pushed() + batch.documents() as u64 > DOCUMENTS_MAX {
             return Err(crate::segment::layout::too_many_documents());
         }
         if self.building.is_none() {
@@ -237,7 +255,7 @@ impl IndexWriter {
 
     fn try_commit(&mut self, policy: Merge) -> Result<u64> {
         self.flush()?;
-        if policy == Merge::One {
+        if policy == Merge::One || self.segments.len() > SEGMENTS_KEPT_MAX {
             self.merge_to_one()?;
         }
         if self.committed.generation > 0
@@ -330,7 +348,7 @@ fn remove_leftovers(disk: &dyn Disk, newest: &Manifest) -> Result<()> {
 fn lock(disk: &dyn Disk) -> Result<Box<dyn DiskLock>> {
     disk.lock(LOCK).map_err(|error| match error.kind() {
         ErrorKind::Busy => {
-            Error::Usage(format!("another writer is at work on {}; try again later", disk.describe()))
+            Error::Failed(format!("another writer is at work on {}; try again later", disk.describe()))
         }
         _ => Error::Storage(error),
     })

@@ -30,6 +30,9 @@ const EMPTY: Slot = Slot { key: 0, len: 0, id: 0 };
 /// Slots of a new table.
 const SLOTS_MIN: usize = 1 << 12;
 
+/// Slots that are kept from batch to batch: those of an ordinary one.
+const SLOTS_KEPT: usize = 1 << 18;
+
 impl Interner {
     pub(super) fn new() -> Interner {
         let hasher = RandomState::new();
@@ -71,6 +74,10 @@ impl Interner {
     }
 
     pub(super) fn clear(&mut self) {
+        if self.slots.len() > SLOTS_KEPT {
+            self.slots = vec![EMPTY; SLOTS_MIN];
+            (self.bytes, self.ends) = (Vec::new(), Vec::new());
+        }
         self.slots.fill(EMPTY);
         self.bytes.clear();
         self.ends.clear();

@@ -1,7 +1,6 @@
 //! A run: the postings of a batch of documents, sorted by term, as one string of bytes in memory.
 //!
-//! For each term: `length u8, term, documents, occurrences, last document, bytes of postings [, bytes of positions]`,
-//! numbers as variable-length integers; then the postings, then the positions. A posting is the gap to the
+//! For each term: `length u8, term, bytes of postings [, bytes of positions]`, numbers as variable-length integers; then the postings, then the positions. A posting is the gap to the
 //! document before (the first: the document itself), doubled, plus one when the frequency is 1; else the
 //! frequency follows. Positions are gaps minus one within their document. Documents count from 0 in the batch.
 
@@ -48,13 +47,11 @@ impl RunWriter {
     pub(super) fn term(&mut self, term: &[u8], entries: &[u64]) {
         self.postings.clear();
         self.places.clear();
-        let mut documents = 0u64;
         let mut previous = 0;
         for occurrences in entries.chunk_by(|a, b| a >> 32 == b >> 32) {
             let document = occurrences[0] >> 32;
             let gap = document - previous;
             previous = document;
-            documents += 1;
             match occurrences.len() {
                 1 => push_varint(&mut self.postings, gap << 1 | 1),
                 frequency => {
@@ -69,9 +66,7 @@ impl RunWriter {
         let out = &mut self.run.bytes;
         out.push(term.len() as u8);
         out.extend_from_slice(term);
-        for number in [documents, entries.len() as u64, previous, self.postings.len() as u64] {
-            push_varint(out, number);
-        }
+        push_varint(out, self.postings.len() as u64);
         if self.run.positions {
             push_varint(out, self.places.len() as u64);
         }
@@ -106,12 +101,6 @@ pub struct RunCursor<'a> {
 pub struct RunTerm<'a> {
     /// The term.
     pub term: &'a [u8],
-    /// Documents that hold it.
-    pub documents: u32,
-    /// Its occurrences.
-    pub occurrences: u64,
-    /// The last document that holds it.
-    pub last: u32,
     postings: &'a [u8],
     places: &'a [u8],
 }
@@ -123,14 +112,11 @@ impl<'a> Iterator for RunCursor<'a> {
         let (&len, rest) = self.rest.split_first()?;
         self.rest = rest;
         let term = take(&mut self.rest, usize::from(len));
-        let documents = varint(&mut self.rest) as u32;
-        let occurrences = varint(&mut self.rest);
-        let last = varint(&mut self.rest) as u32;
         let postings_len = varint(&mut self.rest) as usize;
         let places_len = if self.positions { varint(&mut self.rest) as usize } else { 0 };
         let postings = take(&mut self.rest, postings_len);
         let places = take(&mut self.rest, places_len);
-        Some(RunTerm { term, documents, occurrences, last, postings, places })
+        Some(RunTerm { term, postings, places })
     }
 }
 

@@ -8,6 +8,9 @@ use crate::text::Analyzer;
 /// Marks a position whose token analysis dropped.
 const HOLE: u32 = u32::MAX;
 
+/// Tokens for which memory is kept from batch to batch: those of an ordinary one.
+const TOKENS_KEPT: usize = 1 << 20;
+
 /// Collects the tokens of one field, document after document.
 pub struct FieldTable {
     interner: Interner,
@@ -56,6 +59,7 @@ impl FieldTable {
         }
         self.interner.clear();
         self.tokens.clear();
+        self.tokens.shrink_to(TOKENS_KEPT);
         self.ends.clear();
         writer.finish(std::mem::take(&mut self.lengths))
     }

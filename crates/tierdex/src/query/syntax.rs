@@ -40,16 +40,22 @@ pub enum Occur {
 
 /// Reads a query. `is_field` says whether the index has a field of that name.
 pub fn parse(text: &str, is_field: &dyn Fn(&str) -> bool) -> Result<Syntax> {
-    if text.len() > QUERY_BYTES_MAX {
-        let message = format!("longer than {QUERY_BYTES_MAX} bytes");
-        return Err(Error::Query { at: QUERY_BYTES_MAX, message });
-    }
+    check_length(text)?;
     let mut parser = Parser { tokens: tokenize(text, is_field)?, next: 0, end: text.len(), clauses: 0 };
     let tree = parser.list(0)?;
     match parser.peek() {
         None => Ok(tree),
         Some(_) => Err(parser.error("`)` without `(`")),
     }
+}
+
+/// Refuses queries that are too long to be read.
+pub(super) fn check_length(text: &str) -> Result<()> {
+    if text.len() <= QUERY_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("longer than {QUERY_BYTES_MAX} bytes");
+    Err(Error::Query { at: QUERY_BYTES_MAX, message })
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,6 +231,7 @@ fn phrase(at: usize, chars: &mut Chars<'_>) -> Result<String> {
 }
 
 fn word(chars: &mut Chars<'_>, is_field: &dyn Fn(&str) -> bool) -> Result<Token> {
+    let start = chars.peek().map_or(0, |&(at, _)| at);
     let mut field = None;
     let mut word = String::new();
     let mut escaped = false;
@@ -248,6 +255,12 @@ fn word(chars: &mut Chars<'_>, is_field: &dyn Fn(&str) -> bool) -> Result<Token>
             _ => word.push(c),
         }
         chars.next();
+    }
+    if word.is_empty()
+        && let Some(field) = field
+    {
+        let message = format!("a word or a phrase must follow `{field}:` at once");
+        return Err(Error::Query { at: start, message });
     }
     Ok(match word.as_str() {
         "AND" if field.is_none() && !escaped => Token::And,
@@ -322,9 +335,11 @@ mod tests {
         check("a OR", expect!["query, byte 4: `OR` has nothing on its right"]);
         check("OR a", expect!["query, byte 0: `OR` has nothing on its left"]);
         check("a + ", expect!["query, byte 4: a word is missing here"]);
+        check("title:(a b)", expect!["query, byte 0: a word or a phrase must follow `title:` at once"]);
+        check("x title:", expect!["query, byte 2: a word or a phrase must follow `title:` at once"]);
         check("+-a", expect!["query, byte 1: two of `+`, `-` and `NOT` in a row"]);
         check(&"(".repeat(100), expect!["query, byte 65: more than 64 parentheses inside one another"]);
-        check(&"a ".repeat(5000), expect!["query, byte 8192: more than 4096 clauses"]);
+        check(&"a ".repeat(5000), expect!["query, byte 2048: more than 1024 clauses"]);
     }
 
     proptest! {

@@ -1,9 +1,11 @@
 //! Queries in terms of the index: analysed words in numbered fields, in normal form.
 
-use super::syntax::{Occur, Syntax, parse};
-use crate::error::Result;
+use super::syntax::{Occur, Syntax, check_length, parse};
+use crate::error::{Error, Result};
+use crate::limits::{PHRASE_TERMS_MAX, QUERY_TERMS_MAX};
 use crate::schema::Schema;
 use crate::text::Analyzer;
+use std::collections::HashMap;
 
 /// A query whose words are terms.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,14 +46,15 @@ impl Query {
     /// Reads `text` by the query language ([`super::syntax`]); words without a field search the first field.
     pub fn parse(text: &str, schema: &Schema) -> Result<Query> {
         let syntax = parse(text, &|name| schema.field(name).is_some())?;
-        let mut analyzers = Analyzers::new(schema);
-        Ok(analyzers.query(&syntax).map_or(Query::Nothing, Query::normal))
+        let query = Analyzers::new(schema).query(&syntax)?;
+        Ok(query.map_or(Query::Nothing, Query::normal))
     }
 
     /// Documents that hold any term of `text`, which is plain text: no operators.
-    pub fn any_term(text: &str, schema: &Schema) -> Query {
-        let mut analyzers = Analyzers::new(schema);
-        analyzers.words(0, text).map_or(Query::Nothing, Query::normal)
+    pub fn any_term(text: &str, schema: &Schema) -> Result<Query> {
+        check_length(text)?;
+        let query = Analyzers::new(schema).words(0, text)?;
+        Ok(query.map_or(Query::Nothing, Query::normal))
     }
 
     /// All terms that the query looks for in a field, for marking them in a text.
@@ -121,15 +124,12 @@ impl Query {
         }
     }
 
-    fn same_leaf(&self, other: &Query) -> bool {
-        match (self, other) {
-            (Query::Term { field: a, term: s, .. }, Query::Term { field: b, term: t, .. }) => {
-                a == b && s == t
-            }
-            (Query::Phrase { field: a, terms: s, .. }, Query::Phrase { field: b, terms: t, .. }) => {
-                a == b && s == t
-            }
-            _ => false,
+    /// What makes two leaves equal: field, and terms with their distances.
+    fn leaf_key(&self) -> Option<(usize, Vec<(u32, String)>)> {
+        match self {
+            Query::Term { field, term, .. } => Some((*field, vec![(0, term.clone())])),
+            Query::Phrase { field, terms, .. } => Some((*field, terms.clone())),
+            _ => None,
         }
     }
 }
@@ -137,8 +137,10 @@ impl Query {
 /// Joins equal leaves at the place of the first.
 fn merge_equal(clauses: Vec<Query>) -> Vec<Query> {
     let mut merged: Vec<Query> = Vec::with_capacity(clauses.len());
+    let mut places = HashMap::new();
     for mut clause in clauses {
-        let first = merged.iter_mut().find(|first| first.same_leaf(&clause));
+        let place = clause.leaf_key().map(|key| *places.entry(key).or_insert(merged.len()));
+        let first = place.and_then(|place| merged.get_mut(place));
         match (first.and_then(Query::boost_mut), clause.boost_mut()) {
             (Some(total), Some(own)) => *total += *own,
             _ => merged.push(clause),
@@ -151,15 +153,17 @@ fn merge_equal(clauses: Vec<Query>) -> Vec<Query> {
 struct Analyzers<'a> {
     schema: &'a Schema,
     chains: Vec<Option<Analyzer>>,
+    /// Terms that the query has so far.
+    terms: usize,
 }
 
 impl<'a> Analyzers<'a> {
     fn new(schema: &'a Schema) -> Analyzers<'a> {
-        Analyzers { schema, chains: schema.fields.iter().map(|_| None).collect() }
+        Analyzers { schema, chains: schema.fields.iter().map(|_| None).collect(), terms: 0 }
     }
 
     /// `None` when analysis leaves nothing of what the query asks for.
-    fn query(&mut self, syntax: &Syntax) -> Option<Query> {
+    fn query(&mut self, syntax: &Syntax) -> Result<Option<Query>> {
         match syntax {
             Syntax::Word(field, word) => {
                 let field = self.number(field.as_deref());
@@ -173,10 +177,10 @@ impl<'a> Analyzers<'a> {
         }
     }
 
-    fn list(&mut self, clauses: &[(Occur, Syntax)]) -> Option<Query> {
+    fn list(&mut self, clauses: &[(Occur, Syntax)]) -> Result<Option<Query>> {
         let (mut must, mut should, mut must_not) = (Vec::new(), Vec::new(), Vec::new());
         for (occur, syntax) in clauses {
-            let clause = self.query(syntax);
+            let clause = self.query(syntax)?;
             match occur {
                 Occur::Must => must.extend(clause),
                 Occur::Should => should.extend(clause),
@@ -185,28 +189,45 @@ impl<'a> Analyzers<'a> {
         }
         let asked = clauses.iter().any(|(occur, _)| *occur != Occur::MustNot);
         let nothing_left = must.is_empty() && should.is_empty() && (asked || must_not.is_empty());
-        (!nothing_left).then_some(Query::Bool { must, should, must_not })
+        Ok((!nothing_left).then_some(Query::Bool { must, should, must_not }))
     }
 
-    fn words(&mut self, field: usize, words: &str) -> Option<Query> {
+    fn words(&mut self, field: usize, words: &str) -> Result<Option<Query>> {
         let terms = self.chain(field).terms(words);
+        self.count(terms.len())?;
         let should: Vec<_> = terms.into_iter().map(|term| Query::Term { field, term, boost: 1.0 }).collect();
-        match should.len() {
-            0 => None,
-            _ => Some(Query::Bool { must: Vec::new(), should, must_not: Vec::new() }),
-        }
+        Ok((!should.is_empty()).then_some(Query::Bool { must: Vec::new(), should, must_not: Vec::new() }))
     }
 
-    fn phrase(&mut self, field: usize, words: &str) -> Option<Query> {
+    fn phrase(&mut self, field: usize, words: &str) -> Result<Option<Query>> {
         let mut terms = Vec::new();
         self.chain(field).analyze(words, 0, |token| terms.push((token.position, token.term.to_string())));
-        let first = terms.first()?.0;
+        self.count(terms.len())?;
+        if terms.len() > PHRASE_TERMS_MAX {
+            return Err(Error::Limit(format!(
+                "a phrase of {} terms; at most {PHRASE_TERMS_MAX} can be one",
+                terms.len()
+            )));
+        }
+        let first = terms.first().map_or(0, |(position, _)| *position);
         for (position, _) in &mut terms {
             *position -= first;
         }
-        match terms.len() {
+        Ok(match terms.len() {
+            0 => None,
             1 => Some(Query::Term { field, term: terms.remove(0).1, boost: 1.0 }),
             _ => Some(Query::Phrase { field, terms, boost: 1.0 }),
+        })
+    }
+
+    /// Adds to the number of terms, which has a bound: each costs memory and time.
+    fn count(&mut self, terms: usize) -> Result<()> {
+        self.terms += terms;
+        match self.terms {
+            0..=QUERY_TERMS_MAX => Ok(()),
+            terms => Err(Error::Limit(format!(
+                "a query of {terms} terms or more; at most {QUERY_TERMS_MAX} are answered"
+            ))),
         }
     }
 

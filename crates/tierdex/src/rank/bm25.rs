@@ -4,6 +4,7 @@
 //! `idf * f * (k1 + 1) / (f + k1 * (1 - b + b * length / average))`, `idf = ln(1 + (N - n + 0.5) / (n + 0.5))`.
 
 use crate::error::{Error, Result};
+use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::segment::read::Norms;
 use crate::transform::norm;
 
@@ -18,7 +19,7 @@ pub struct Bm25 {
 
 impl Default for Bm25 {
     fn default() -> Bm25 {
-        Bm25 { k1: 1.2, b: 0.75 }
+        Bm25 { k1: DEFAULT_K1, b: DEFAULT_B }
     }
 }
 

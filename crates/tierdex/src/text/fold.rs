@@ -1,4 +1,5 @@
-//! Accent folding: canonical decomposition without its combining marks, and the letters that do not decompose.
+//! Accent folding: Latin, Greek and Cyrillic letters without their combining marks, and the Latin letters that do
+//! not decompose.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -6,12 +7,25 @@ use unicode_normalization::char::is_combining_mark;
 /// Writes `term` without accents into `out`.
 pub(super) fn fold_accents(term: &str, out: &mut String) {
     out.clear();
-    for c in term.nfd().filter(|&c| !is_combining_mark(c)) {
+    let mut accented = false;
+    let kept = term.nfd().filter(|&c| {
+        let mark = is_combining_mark(c);
+        if !mark {
+            accented = has_accents(c);
+        }
+        !(mark && accented)
+    });
+    for c in kept.nfc() {
         match letters(c) {
             Some(plain) => out.push_str(plain),
             None => out.push(c),
         }
     }
+}
+
+/// Latin, Greek and Cyrillic letters, whose marks are accents. In other scripts a mark may make another letter.
+fn has_accents(base: char) -> bool {
+    matches!(base, 'a'..='z' | 'A'..='Z' | '\u{c0}'..='\u{52f}' | '\u{1e00}'..='\u{1fff}')
 }
 
 /// Latin letters that Unicode does not decompose, in lower case.

@@ -50,6 +50,8 @@ fn accents_stop_words_and_stems() {
         ..Analysis::default()
     };
     assert_eq!(terms(&analysis, "The cafés of Łódź were running"), "cafe lodz were run");
+    let folding = Analysis { fold_accents: true, ..Analysis::default() };
+    assert_eq!(terms(&folding, "Ἀθῆναι ёлка かがみ 한국 straße"), "αθηναι елка かがみ 한국 strasse");
     assert!(ENGLISH_STOP_WORDS.is_sorted());
 }
 

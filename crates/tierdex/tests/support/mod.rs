@@ -124,7 +124,7 @@ fn add(writer: &mut IndexWriter, docs: &[Doc], growth: Growth) {
     let Growth::Batches(size) = growth else {
         return docs.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
     };
-    let mut batch = Batch::new(writer.schema().clone());
+    let mut batch = Batch::new(writer.schema().clone(), writer.document_bytes_max());
     for docs in docs.chunks(size) {
         docs.iter().for_each(|doc| batch.add(&doc.id, &doc.title, &doc.text).unwrap());
         writer.push(batch.seal().unwrap()).unwrap();

@@ -3,7 +3,6 @@
 use crate::cursor::{NO_DOCUMENT, PostingsCursor};
 use crate::error::{Error, Result};
 use crate::limits::SUPERBLOCK;
-use crate::schema::NormKind;
 use crate::segment::FieldStats;
 use crate::segment::layout::bound_units;
 use crate::segment::read::{BlockList, FieldReader, Norms, Part, Record, TermInfo};
@@ -50,7 +49,7 @@ struct Checker<'a> {
     postings: u64,
     tokens: u64,
     /// Tokens found in each document.
-    lengths: Vec<u64>,
+    lengths: Vec<u32>,
     front: FrontBuilder,
     expected: Vec<Impact>,
     found: Vec<Impact>,
@@ -141,14 +140,19 @@ impl<'a> Checker<'a> {
             documents += count as u32;
             for (&document, &frequency) in ids.iter().zip(frequencies) {
                 occurrences += u64::from(frequency);
-                self.lengths[document as usize] += u64::from(frequency);
+                let length = &mut self.lengths[document as usize];
+                *length = length.saturating_add(frequency);
                 self.front.add(frequency, self.norms.code(document));
             }
             self.front.take(&mut self.expected);
             if self.field.positions().is_some() {
-                cursor.positions()?;
+                for _ in 0..count {
+                    cursor.positions()?;
+                    cursor.skip(1)?;
+                }
+            } else {
+                cursor.skip(count)?;
             }
-            cursor.skip(count)?;
             if let Some(list) = list {
                 pairs.extend_from_slice(&self.expected);
                 super_bound = super_bound.max(self.block(list, block)?);
@@ -229,10 +233,10 @@ impl<'a> Checker<'a> {
             return Err(Error::corrupt(field.skips().name(), 0, what));
         }
         for (document, &length) in (0u32..).zip(&self.lengths) {
-            let same = u32::try_from(length).is_ok_and(|length| match (field.field().norms, self.norms) {
-                (NormKind::Exact, Norms::Exact(lengths)) => lengths[document as usize] == length,
-                _ => self.norms.code(document) == norm::encode(length),
-            });
+            let same = match self.norms {
+                Norms::Exact(lengths) => lengths[document as usize] == length,
+                Norms::Byte(codes) => codes[document as usize] == norm::encode(length),
+            };
             if !same {
                 let what = format!("document {document} has {length} tokens; its norm says otherwise");
                 return Err(Error::corrupt(field.norms_name(), u64::from(document), what));

@@ -9,7 +9,7 @@ use crate::schema::Schema;
 use crate::segment::SegmentMeta;
 use crate::segment::layout::{file_name, identity};
 use crate::segment::read::Segment;
-use tierdex_io::{Disk, SealedFile};
+use tierdex_io::{Disk, ErrorKind, SealedFile};
 
 /// What a check found.
 #[derive(Debug, Default)]
@@ -20,11 +20,11 @@ pub struct CheckReport {
     pub files: usize,
     /// Bytes of those files.
     pub bytes: u64,
-    /// Terms, postings and documents whose invariants were checked.
+    /// Terms whose order and records were checked.
     pub terms: u64,
-    /// See `terms`.
+    /// Postings that were decoded and counted.
     pub postings: u64,
-    /// See `terms`.
+    /// Documents whose lengths were compared with their postings.
     pub documents: u64,
     /// What is wrong: file, offset, reason. Empty for a sound index.
     pub problems: Vec<Error>,
@@ -32,8 +32,19 @@ pub struct CheckReport {
     pub orphans: Vec<String>,
 }
 
-/// Checks the newest commit on `disk`. An error is returned only when there is no commit to check.
+/// Checks the newest commit on `disk`. An error is returned only when there is no commit to check. When another
+/// commit takes the place of the one being checked, the check starts again with that.
 pub fn check(disk: &dyn Disk) -> Result<CheckReport> {
+    loop {
+        let report = check_once(disk)?;
+        let gone = |error: &Error| matches!(error, Error::Storage(e) if e.kind() == ErrorKind::NotFound);
+        if !report.problems.iter().any(gone) || Manifest::newest(disk)? <= Some(report.generation) {
+            return Ok(report);
+        }
+    }
+}
+
+fn check_once(disk: &dyn Disk) -> Result<CheckReport> {
     let mut report = CheckReport::default();
     let manifest = match Manifest::read_newest(disk) {
         Ok(Some(manifest)) => manifest,

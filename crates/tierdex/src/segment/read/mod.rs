@@ -1,7 +1,8 @@
 //! Reading the files of a segment. Writers of each stand under the same name in `write/`.
 //!
 //! Every range is verified when it enters memory ([`tierdex_io::SealedFile`]), and every number in it is checked
-//! before it is used, so that even a file that was forged with right checksums leads to an error.
+//! before it is used, so that a file that was forged with right checksums leads to an error too; the one
+//! exception is the walk in the term index, which is a library's and may panic.
 
 mod ids;
 mod lists;
@@ -42,6 +43,16 @@ pub struct FieldReader {
     norms_file: SealedFile,
     norms: OnceLock<Norms>,
 }
+
+/// Records of adjacent terms that were read together.
+#[derive(Default)]
+pub struct RecordsAhead {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+/// Bytes of records that are read together.
+const RECORDS_AHEAD: u64 = 256 << 10;
 
 impl Segment {
     /// Opens all files that `meta` names and checks their seals.
@@ -139,6 +150,20 @@ impl FieldReader {
     pub fn record(&self, term: &TermInfo) -> Result<Record> {
         let len = term.skips.end - term.skips.start;
         let bytes = self.skips.read(term.skips.start, usize::try_from(len).unwrap_or(usize::MAX))?;
+        Record::parse(self.skips.name(), term, bytes, self.positions.is_some())
+    }
+
+    /// The skip record of a term, for callers that go through all terms in order: records are read many at a time.
+    pub fn next_record(&self, term: &TermInfo, ahead: &mut RecordsAhead) -> Result<Record> {
+        let (start, end) = (term.skips.start, term.skips.end);
+        let read_to = ahead.start + ahead.bytes.len() as u64;
+        if start < ahead.start || end > read_to {
+            let len = (end - start).max(RECORDS_AHEAD.min(self.skips.payload().end.saturating_sub(start)));
+            self.skips.read_into(start, usize::try_from(len).unwrap_or(usize::MAX), &mut ahead.bytes)?;
+            ahead.start = start;
+        }
+        let from = (start - ahead.start) as usize;
+        let bytes = ahead.bytes[from..from + (end - start) as usize].to_vec();
         Record::parse(self.skips.name(), term, bytes, self.positions.is_some())
     }
 

@@ -6,16 +6,11 @@ use super::lists::ListsWriter;
 use super::terms::TermsWriter;
 use super::{create, seal};
 use crate::error::Result;
+use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::schema::{Field, NormKind};
 use crate::transform::impact::Impact;
 use crate::transform::norm;
 use tierdex_io::Disk;
-
-/// Default k1 of BM25, for which blocks carry a bound.
-pub const DEFAULT_K1: f64 = 1.2;
-
-/// Default b of BM25.
-pub const DEFAULT_B: f64 = 0.75;
 
 /// Where a caller puts the postings of a term: document (rising over all calls), frequency, positions.
 pub struct Postings<'w, 'a> {
@@ -42,10 +37,9 @@ pub struct FieldWriter<'a> {
     stats: FieldStats,
 }
 
-/// Calls `body` with a writer for the field, then seals its files. `norms` holds the code of every document;
-/// `tokens` is the sum of their lengths.
 impl FieldWriter<'_> {
-    /// See above.
+    /// Calls `body` with a writer for the field, then seals its files. `norms` holds the code of every document;
+    /// `tokens` is the sum of their lengths.
     pub fn write(
         disk: &dyn Disk,
         segment: u64,

@@ -8,7 +8,7 @@
 use super::super::layout::{FileKind, FileMeta, bound_units};
 use super::{create, seal};
 use crate::bytes::push_varint;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::schema::Field;
 use crate::transform::block::{Block, BlockEncoder};
@@ -125,7 +125,7 @@ impl<'a> ListsWriter<'a> {
                 self.close_block()?;
             }
             if !self.record.blocks.is_multiple_of(SUPERBLOCK) {
-                self.record.close_superblock(&mut self.encoder);
+                self.record.close_superblock(&mut self.encoder)?;
             }
             self.bytes.clear();
             self.record.write(self.positions.is_some(), &mut self.bytes);
@@ -195,13 +195,13 @@ impl<'a> ListsWriter<'a> {
             self.bytes.clear();
             self.encoder.positions(block, &mut self.bytes);
             positions.write(&self.bytes)?;
-            record.positions_lens.extend_from_slice(&(self.bytes.len() as u32).to_le_bytes());
+            record.positions_lens.extend_from_slice(&length(self.bytes.len())?.to_le_bytes());
         }
 
         self.encoder.impacts(block, self.norms, &mut record.front);
         record.close_block(block.documents[block.documents.len() - 1], self.share);
         if record.blocks.is_multiple_of(SUPERBLOCK) {
-            record.close_superblock(&mut self.encoder);
+            record.close_superblock(&mut self.encoder)?;
         }
         self.pending.next_block();
         Ok(())
@@ -253,18 +253,19 @@ impl Record {
         self.blocks += 1;
     }
 
-    fn close_superblock(&mut self, encoder: &mut BlockEncoder) {
+    fn close_superblock(&mut self, encoder: &mut BlockEncoder) -> Result<()> {
         encoder.join_fronts(&self.pairs, &mut self.front);
         impact::coarsen(&mut self.front, SUPERBLOCK_FRONT_BYTES_MAX);
         let of = &mut self.superblocks;
         let at = of.impacts.len();
-        of.impacts_at.extend_from_slice(&(at as u32).to_le_bytes());
+        of.impacts_at.extend_from_slice(&length(at)?.to_le_bytes());
         impact::write(&self.front, &mut of.impacts);
         push_u16(&mut of.front_lens, of.impacts.len() - at);
         of.impacts.append(&mut self.fronts);
         of.bounds.extend_from_slice(&self.bound.to_le_bytes());
         self.pairs.clear();
         self.bound = 0;
+        Ok(())
     }
 
     fn write(&self, positions: bool, out: &mut Vec<u8>) {
@@ -293,6 +294,11 @@ impl Record {
     fn clear(&mut self) {
         *self = Record::default();
     }
+}
+
+/// A length that the record keeps in four bytes.
+fn length(len: usize) -> Result<u32> {
+    u32::try_from(len).map_err(|_| Error::Limit(format!("{len} bytes in one block of a list are too many")))
 }
 
 fn push_u16(out: &mut Vec<u8>, len: usize) {

@@ -92,5 +92,5 @@ impl StoredWriter {
 }
 
 fn pack_error(error: &std::io::Error) -> Error {
-    Error::Limit(format!("cannot pack stored text: {error}"))
+    Error::Failed(format!("cannot pack stored text: {error}"))
 }
