@@ -7,7 +7,7 @@ use support::corpus::{Doc, Shape};
 use support::model::Model;
 use support::{Growth, Look, answer, ask, build, documents, open_writer};
 use tierdex::Error;
-use tierdex::index::{Batch, Index, IndexWriter, Merge, OpenMode, WriterOptions, check};
+use tierdex::index::{Batch, Index, IndexWriter, Merge, OpenMode, WriterOptions, check, ingest};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{
     ID_BYTES_MAX, MEMORY_MIN, MERGE_FAN_IN, PHRASE_TERMS_MAX, QUERY_BYTES_MAX, QUERY_CLAUSES_MAX,
@@ -382,4 +382,28 @@ fn writers_say_what_they_cannot_do() {
     assert_eq!(writer.commit(Merge::Keep).unwrap(), 2);
     let index = Index::open(disk.clone()).unwrap();
     assert!(index.documents() == 0 && *index.schema() == other);
+}
+
+#[test]
+fn a_failed_ingest_commits_nothing() {
+    let disk = MemDisk::new();
+    for threads in [1, 3] {
+        let options = WriterOptions::default();
+        let mut writer = IndexWriter::open(Arc::new(disk.clone()), schema(), OpenMode::New, options).unwrap();
+        let mut pieces = 0;
+        let failed = ingest(
+            &mut writer,
+            threads,
+            || {
+                pieces += 1;
+                if pieces < 20 { Ok(Some(pieces)) } else { Err(Error::Failed("the source broke".into())) }
+            },
+            |piece: u32, add| add(&piece.to_string(), "", "some words"),
+            |()| Ok(()),
+        );
+        assert!(failed.unwrap_err().to_string().contains("the source broke"));
+        assert!(writer.commit(Merge::One).is_err());
+        drop(writer);
+        assert_eq!(disk.list().unwrap(), ["write.lock"], "{threads} threads");
+    }
 }

@@ -254,6 +254,7 @@ impl IndexWriter {
     }
 
     fn try_commit(&mut self, policy: Merge) -> Result<u64> {
+        self.options.stop.check()?;
         self.flush()?;
         if policy == Merge::One || self.segments.len() > SEGMENTS_KEPT_MAX {
             self.merge_to_one()?;
