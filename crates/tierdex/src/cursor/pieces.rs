@@ -4,6 +4,7 @@
 use super::blocks::decode_error;
 use crate::error::{Error, Result};
 use crate::limits::BLOCK;
+use std::ops::Range;
 use tierdex_codec::Codec;
 
 /// Encoded numbers in pieces of 256, the last one shorter. Reading moves forward.
@@ -11,50 +12,62 @@ pub(super) struct Pieces {
     bytes: Vec<u8>,
     /// Offset of the bytes in their file.
     offset: u64,
-    /// Number of the piece that begins at `at`.
-    piece: usize,
-    at: usize,
+    /// The piece at hand: its number, its place in `bytes`, and its numbers once they are decoded.
+    piece: u64,
+    at: Range<usize>,
+    numbers: Vec<u32>,
 }
 
 impl Pieces {
     pub(super) fn new(bytes: Vec<u8>, offset: u64) -> Pieces {
-        Pieces { bytes, offset, piece: 0, at: 0 }
+        Pieces { bytes, offset, piece: 0, at: 0..0, numbers: Vec::new() }
     }
 
     /// Decodes numbers `start .. start + count` of the `total` that there are, and adds up their gaps: positions.
     /// `start` is not less than in the call before.
     pub(super) fn read(
         &mut self,
-        (file, codec): (&str, Codec),
+        of: (&str, Codec),
         (start, count, total): (u64, usize, u64),
         out: &mut Vec<u32>,
     ) -> Result<()> {
         out.clear();
-        let first = (start / BLOCK as u64) as usize;
-        while self.piece < first {
-            let len = codec.encoded_len(&self.bytes[self.at..], BLOCK);
-            self.at += len.map_err(|e| decode_error(file, self.offset + self.at as u64, codec, e))?;
-            self.piece += 1;
-        }
-        let (mut at, mut piece) = (self.at, first);
-        let mut skipped = (start % BLOCK as u64) as usize;
-        let mut numbers = [0; BLOCK];
+        let mut place = start;
         let mut next = 0u64;
         while out.len() < count {
-            let len = (total - piece as u64 * BLOCK as u64).min(BLOCK as u64) as usize;
-            let used = codec.decode(&self.bytes[at..], 0, &mut numbers[..len]);
-            at += used.map_err(|e| decode_error(file, self.offset + at as u64, codec, e))?;
-            for gap in numbers[skipped..len].iter().take(count - out.len()) {
+            self.move_to(of, place / BLOCK as u64, total)?;
+            let wanted = count - out.len();
+            let from = (place % BLOCK as u64) as usize;
+            for gap in self.numbers[from..].iter().take(wanted) {
                 let position = u32::try_from(next + u64::from(*gap));
-                out.push(position.map_err(|_| self.corrupt(file, at, "positions do not rise"))?);
+                out.push(position.map_err(|_| self.corrupt(of.0, self.at.start, "positions do not rise"))?);
                 next += u64::from(*gap) + 1;
             }
-            piece += 1;
-            skipped = 0;
+            place = start + out.len() as u64;
         }
-        if start + count as u64 == total && at != self.bytes.len() {
-            return Err(self.corrupt(file, at, "bytes follow the positions of a block"));
+        if place == total && self.at.end != self.bytes.len() {
+            return Err(self.corrupt(of.0, self.at.end, "bytes follow the positions of a block"));
         }
+        Ok(())
+    }
+
+    /// Decodes the piece of that number, unless it is at hand; pieces before it are passed over.
+    fn move_to(&mut self, (file, codec): (&str, Codec), piece: u64, total: u64) -> Result<()> {
+        if self.piece == piece && !self.numbers.is_empty() {
+            return Ok(());
+        }
+        let failed = |error, at: usize| decode_error(file, self.offset + at as u64, codec, error);
+        let mut at = self.at.end;
+        let passed = if self.numbers.is_empty() { self.piece } else { self.piece + 1 };
+        for _ in passed..piece {
+            at += codec.encoded_len(&self.bytes[at..], BLOCK).map_err(|error| failed(error, at))?;
+        }
+        let len = (total - piece * BLOCK as u64).min(BLOCK as u64) as usize;
+        self.numbers.resize(len, 0);
+        let decoded =
+            codec.decode(&self.bytes[at..], 0, &mut self.numbers).map_err(|error| failed(error, at));
+        let used = decoded.inspect_err(|_| self.numbers.clear())?;
+        (self.piece, self.at) = (piece, at..at + used);
         Ok(())
     }
 
