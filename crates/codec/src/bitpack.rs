@@ -7,7 +7,7 @@
 //!   horizontal stream of 32 values, so `w` words of 32 bits; word `r` of lane `l` is at byte `4 * (8*r + l)`.
 //!   A row of eight words is one 256-bit register.
 //!
-//! Both take `ceil(n*w / 8)` bytes. Source: Lemire, Boytsov, "Decoding billions of integers per second through
+//! Both take `ceil(n*w / 8)` bytes, so a [`Layout`] never changes a length. Source: Lemire, Boytsov, "Decoding billions of integers per second through
 //! vectorization".
 
 use crate::{BLOCK, kernel};
@@ -15,16 +15,27 @@ use crate::{BLOCK, kernel};
 /// The widest value, in bits.
 pub(crate) const WIDTH_MAX: u32 = u32::BITS;
 
+/// How the values of a block lie in its packed bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Horizontal at every length.
+    Horizontal,
+    /// Vertical if there are 256 values, else horizontal.
+    Vertical,
+}
+
 /// Bytes of `n` values at `width` bits, in either layout.
 pub(crate) fn packed_len(n: usize, width: u32) -> usize {
     (n * width as usize).div_ceil(8)
 }
 
-/// Appends the low `width` bits of each value: vertically if there are 256, else horizontally.
-pub(crate) fn pack(values: &[u32], width: u32, out: &mut Vec<u8>) {
-    match <&[u32; BLOCK]>::try_from(values) {
-        Ok(block) => kernel::pack_vertical(block, width, grow(out, packed_len(BLOCK, width))),
-        Err(_) => pack_horizontal(values, width, out),
+/// Appends the low `width` bits of each value in the given layout.
+pub(crate) fn pack(values: &[u32], width: u32, layout: Layout, out: &mut Vec<u8>) {
+    match (<&[u32; BLOCK]>::try_from(values), layout) {
+        (Ok(block), Layout::Vertical) => {
+            kernel::pack_vertical(block, width, grow(out, packed_len(BLOCK, width)))
+        }
+        _ => pack_horizontal(values, width, out),
     }
 }
 
@@ -34,10 +45,10 @@ pub(crate) fn pack_horizontal(values: &[u32], width: u32, out: &mut Vec<u8>) {
 }
 
 /// Reads what [`pack`] wrote. `packed` is exactly `packed_len(out.len(), width)` bytes.
-pub(crate) fn unpack(packed: &[u8], width: u32, out: &mut [u32]) {
-    match <&mut [u32; BLOCK]>::try_from(&mut *out) {
-        Ok(block) => kernel::unpack_vertical(packed, width, block),
-        Err(_) => unpack_horizontal(packed, width, out),
+pub(crate) fn unpack(packed: &[u8], width: u32, layout: Layout, out: &mut [u32]) {
+    match (<&mut [u32; BLOCK]>::try_from(&mut *out), layout) {
+        (Ok(block), Layout::Vertical) => kernel::unpack_vertical(packed, width, block),
+        _ => unpack_horizontal(packed, width, out),
     }
 }
 
@@ -104,9 +115,9 @@ mod tests {
     fn vertical_is_eight_bit_streams_at_every_width() {
         for width in 0..=WIDTH_MAX {
             let (values, mut packed, mut back) = (values(BLOCK, width), Vec::new(), [7; BLOCK]);
-            pack(&values, width, &mut packed);
+            pack(&values, width, Layout::Vertical, &mut packed);
             assert_eq!(packed, slow_pack(&values, width, 8), "{width}");
-            unpack(&packed, width, &mut back);
+            unpack(&packed, width, Layout::Vertical, &mut back);
             assert_eq!(back[..], values, "{width}");
         }
     }
@@ -116,8 +127,8 @@ mod tests {
         for n in [1, 31, 32, 33, 255, 256] {
             for width in 0..=WIDTH_MAX {
                 let (mut packed, mut back) = (Vec::new(), vec![7; n]);
-                pack(&vec![u32::MAX; n], width, &mut packed);
-                unpack(&packed, width, &mut back);
+                pack(&vec![u32::MAX; n], width, Layout::Vertical, &mut packed);
+                unpack(&packed, width, Layout::Vertical, &mut back);
                 assert_eq!(back, vec![low_bits(width); n], "{n} at {width}");
             }
         }
@@ -126,17 +137,17 @@ mod tests {
     #[test]
     fn set_bits_in_the_padding_do_not_matter() {
         let (mut packed, mut back) = (Vec::new(), [7; 4]);
-        pack(&[1, 2, 3, 4], 3, &mut packed);
+        pack(&[1, 2, 3, 4], 3, Layout::Vertical, &mut packed);
         assert_eq!(packed, [0xd1, 0x08]);
         packed[1] |= 0xf0;
-        unpack(&packed, 3, &mut back);
+        unpack(&packed, 3, Layout::Vertical, &mut back);
         assert_eq!(back, [1, 2, 3, 4]);
     }
 
     #[test]
     fn vertical_example() {
         let mut packed = Vec::new();
-        pack(&(0..256).collect::<Vec<_>>(), 8, &mut packed);
+        pack(&(0..256).collect::<Vec<_>>(), 8, Layout::Vertical, &mut packed);
         assert_eq!(packed[..12], [0x00, 0x08, 0x10, 0x18, 0x01, 0x09, 0x11, 0x19, 0x02, 0x0a, 0x12, 0x1a]);
     }
 }

@@ -22,14 +22,19 @@
 
 #![forbid(unsafe_code)]
 
+mod auto;
+mod bitmap;
 mod bitpack;
+mod bp256;
 mod delta;
 mod error;
 mod kernel;
 mod pfor;
 mod raw;
+mod streamvbyte;
 mod vbyte;
 
+use bitpack::Layout;
 use delta::Step;
 pub use error::DecodeError;
 
@@ -49,6 +54,20 @@ pub enum Codec {
     Pfor256,
     /// [`Codec::Pfor256`] over the differences of neighbours minus 1.
     Pfor256Delta,
+    /// One to four bytes a value, their number apart in two bits (Stream `VByte`).
+    StreamVByte,
+    /// [`Codec::StreamVByte`] over the differences of neighbours.
+    StreamVByteDelta,
+    /// [`Codec::Pfor256`] with the packed values in one stream of bits at every length.
+    Pfor,
+    /// [`Codec::Pfor`] over the differences of neighbours minus 1.
+    PforDelta,
+    /// Differences of neighbours minus 1, bit-packed at the width of the widest.
+    Bp256Delta,
+    /// Rising values as the set bits of a bitmap, or as they are if that is shorter.
+    Bitmap,
+    /// Rising values in the shortest of several forms, named by the first byte of the block.
+    Auto,
 }
 
 /// How values become bytes once the delta step, if any, is done.
@@ -56,13 +75,30 @@ pub enum Codec {
 enum Family {
     Raw,
     VByte,
-    Pfor256,
+    StreamVByte,
+    Pfor(Layout),
+    Bp256,
+    /// This and the next take the values themselves and `prev`: their delta step is their own.
+    Bitmap,
+    Auto,
 }
 
 impl Codec {
     /// Every codec, in the order of their ids.
-    pub const ALL: &'static [Codec] =
-        &[Codec::Raw, Codec::VByte, Codec::VByteDelta, Codec::Pfor256, Codec::Pfor256Delta];
+    pub const ALL: &'static [Codec] = &[
+        Codec::Raw,
+        Codec::VByte,
+        Codec::VByteDelta,
+        Codec::Pfor256,
+        Codec::Pfor256Delta,
+        Codec::StreamVByte,
+        Codec::StreamVByteDelta,
+        Codec::Pfor,
+        Codec::PforDelta,
+        Codec::Bp256Delta,
+        Codec::Bitmap,
+        Codec::Auto,
+    ];
 
     /// The name users type.
     pub fn name(self) -> &'static str {
@@ -72,6 +108,13 @@ impl Codec {
             Codec::VByteDelta => "vbyte-delta",
             Codec::Pfor256 => "pfor256",
             Codec::Pfor256Delta => "pfor256-delta",
+            Codec::StreamVByte => "streamvbyte",
+            Codec::StreamVByteDelta => "streamvbyte-delta",
+            Codec::Pfor => "pfor",
+            Codec::PforDelta => "pfor-delta",
+            Codec::Bp256Delta => "bp256-delta",
+            Codec::Bitmap => "bitmap",
+            Codec::Auto => "auto",
         }
     }
 
@@ -88,6 +131,13 @@ impl Codec {
             Codec::VByteDelta => 3,
             Codec::Pfor256 => 4,
             Codec::Pfor256Delta => 5,
+            Codec::StreamVByte => 6,
+            Codec::StreamVByteDelta => 7,
+            Codec::Pfor => 8,
+            Codec::PforDelta => 9,
+            Codec::Bp256Delta => 10,
+            Codec::Bitmap => 11,
+            Codec::Auto => 12,
         }
     }
 
@@ -96,17 +146,19 @@ impl Codec {
         Codec::ALL.iter().copied().find(|codec| codec.id() == id)
     }
 
-    /// Whether the codec stores differences, and so needs `prev`.
+    /// Whether the codec is for rising values only, and so needs `prev`.
     pub fn is_delta(self) -> bool {
-        self.step().is_some()
+        self.step().is_some() || matches!(self, Codec::Bitmap | Codec::Auto)
     }
 
-    /// The codec of the same family that stores the values themselves.
+    /// The codec of the same family that takes any values as they are; if there is none, [`Codec::Pfor256`].
     pub fn plain(self) -> Codec {
         match self.family() {
             Family::Raw => Codec::Raw,
             Family::VByte => Codec::VByte,
-            Family::Pfor256 => Codec::Pfor256,
+            Family::StreamVByte => Codec::StreamVByte,
+            Family::Pfor(Layout::Horizontal) => Codec::Pfor,
+            Family::Pfor(Layout::Vertical) | Family::Bp256 | Family::Bitmap | Family::Auto => Codec::Pfor256,
         }
     }
 
@@ -115,7 +167,11 @@ impl Codec {
         match self.family() {
             Family::Raw => raw::max_len(n),
             Family::VByte => vbyte::max_len(n),
-            Family::Pfor256 => pfor::max_len(n),
+            Family::StreamVByte => streamvbyte::max_len(n),
+            Family::Pfor(_) => pfor::max_len(n),
+            Family::Bp256 => bp256::max_len(n),
+            Family::Bitmap => bitmap::max_len(n),
+            Family::Auto => auto::max_len(n),
         }
     }
 
@@ -132,11 +188,11 @@ impl Codec {
             return;
         }
         out.reserve(self.max_len(values.len()));
-        let Some(step) = self.step() else { return self.family().encode(values, out) };
+        let Some(step) = self.step() else { return self.family().encode(values, prev, out) };
         let mut buffer = [0; BLOCK];
         let gaps = &mut buffer[..values.len()];
         delta::gaps(values, prev, step, gaps);
-        self.family().encode(gaps, out);
+        self.family().encode(gaps, prev, out);
     }
 
     /// Decodes `out.len()` values from the front of `bytes` and returns the number of bytes they took.
@@ -155,7 +211,7 @@ impl Codec {
         if out.is_empty() {
             return Ok(0);
         }
-        let used = self.family().decode(bytes, out)?;
+        let used = self.family().decode(bytes, prev, out)?;
         if let Some(step) = self.step() {
             delta::prefix_sum(out, prev, step);
         }
@@ -179,7 +235,11 @@ impl Codec {
         match self.family() {
             Family::Raw => raw::encoded_len(bytes, n),
             Family::VByte => vbyte::encoded_len(bytes, n),
-            Family::Pfor256 => pfor::encoded_len(bytes, n),
+            Family::StreamVByte => streamvbyte::encoded_len(bytes, n),
+            Family::Pfor(_) => pfor::encoded_len(bytes, n),
+            Family::Bp256 => bp256::encoded_len(bytes, n),
+            Family::Bitmap => bitmap::encoded_len(bytes, n),
+            Family::Auto => auto::encoded_len(bytes, n),
         }
     }
 
@@ -187,33 +247,48 @@ impl Codec {
         match self {
             Codec::Raw => Family::Raw,
             Codec::VByte | Codec::VByteDelta => Family::VByte,
-            Codec::Pfor256 | Codec::Pfor256Delta => Family::Pfor256,
+            Codec::StreamVByte | Codec::StreamVByteDelta => Family::StreamVByte,
+            Codec::Pfor | Codec::PforDelta => Family::Pfor(Layout::Horizontal),
+            Codec::Pfor256 | Codec::Pfor256Delta => Family::Pfor(Layout::Vertical),
+            Codec::Bp256Delta => Family::Bp256,
+            Codec::Bitmap => Family::Bitmap,
+            Codec::Auto => Family::Auto,
         }
     }
 
+    /// The step between the values and what the family stores.
     fn step(self) -> Option<Step> {
         match self {
-            Codec::Raw | Codec::VByte | Codec::Pfor256 => None,
-            Codec::VByteDelta => Some(Step::Zero),
-            Codec::Pfor256Delta => Some(Step::One),
+            Codec::Raw | Codec::VByte | Codec::StreamVByte | Codec::Pfor | Codec::Pfor256 => None,
+            Codec::Bitmap | Codec::Auto => None,
+            Codec::VByteDelta | Codec::StreamVByteDelta => Some(Step::Zero),
+            Codec::Pfor256Delta | Codec::PforDelta | Codec::Bp256Delta => Some(Step::One),
         }
     }
 }
 
 impl Family {
-    fn encode(self, values: &[u32], out: &mut Vec<u8>) {
+    fn encode(self, values: &[u32], prev: u32, out: &mut Vec<u8>) {
         match self {
             Family::Raw => raw::encode(values, out),
             Family::VByte => vbyte::encode(values, out),
-            Family::Pfor256 => pfor::encode(values, out),
+            Family::StreamVByte => streamvbyte::encode(values, out),
+            Family::Pfor(layout) => pfor::encode(values, layout, out),
+            Family::Bp256 => bp256::encode(values, out),
+            Family::Bitmap => bitmap::encode(values, prev, out),
+            Family::Auto => auto::encode(values, prev, out),
         }
     }
 
-    fn decode(self, bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+    fn decode(self, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
         match self {
             Family::Raw => raw::decode(bytes, out),
             Family::VByte => vbyte::decode(bytes, out),
-            Family::Pfor256 => pfor::decode(bytes, out),
+            Family::StreamVByte => streamvbyte::decode(bytes, out),
+            Family::Pfor(layout) => pfor::decode(bytes, layout, out),
+            Family::Bp256 => bp256::decode(bytes, out),
+            Family::Bitmap => bitmap::decode(bytes, prev, out),
+            Family::Auto => auto::decode(bytes, prev, out),
         }
     }
 }
@@ -240,7 +315,20 @@ mod tests {
     #[test]
     fn ids_are_what_files_already_hold() {
         let ids: Vec<_> = Codec::ALL.iter().map(|codec| (codec.id(), codec.name())).collect();
-        let stored = [(1, "raw"), (2, "vbyte"), (3, "vbyte-delta"), (4, "pfor256"), (5, "pfor256-delta")];
+        let stored = [
+            (1, "raw"),
+            (2, "vbyte"),
+            (3, "vbyte-delta"),
+            (4, "pfor256"),
+            (5, "pfor256-delta"),
+            (6, "streamvbyte"),
+            (7, "streamvbyte-delta"),
+            (8, "pfor"),
+            (9, "pfor-delta"),
+            (10, "bp256-delta"),
+            (11, "bitmap"),
+            (12, "auto"),
+        ];
         assert_eq!(ids, stored);
     }
 

@@ -89,6 +89,64 @@ fn pfor_list() {
 }
 
 #[test]
+fn pfor_horizontal() {
+    let hex: String = (0..=255).map(|byte: u8| format!("{byte:02x}")).collect();
+    let values: Vec<u32> = (0..256).collect();
+    check(Codec::Pfor, 0, &values, &format!("08 | {hex}"));
+    let every_16th: Vec<u32> = (1..=256).map(|k| 16 * k - 1).collect();
+    check(Codec::PforDelta, u32::MAX, &every_16th, "c4 | 0f");
+    check(Codec::PforDelta, u32::MAX, &[3, 9, 27, 81, 243, 729], "09 | 03 0a 44 a8 11 aa 3c");
+}
+
+#[test]
+fn streamvbyte() {
+    let check = |values, bytes| check(Codec::StreamVByte, 0, values, bytes);
+    check(&[0], "00 | 00");
+    check(&[1, 2, 3, 4], "00 | 01 02 03 04");
+    check(&[1, 0x0102, 0x01_0203, 0x0102_0304], "e4 | 01 02 01 03 02 01 04 03 02 01");
+    check(&[1024, 12, 10, 1 << 30, 3], "c1 00 | 00 04 0c 0a 00 00 00 40 03");
+    check(&[u32::MAX; 3], "3f | ff ff ff ff ff ff ff ff ff ff ff ff");
+}
+
+#[test]
+fn streamvbyte_delta() {
+    let values = &[1, 201, 70201, 20_070_201];
+    check(Codec::StreamVByteDelta, 0, values, "e0 | 01 c8 70 11 01 00 2d 31 01");
+    check(Codec::StreamVByteDelta, u32::MAX, &[0, 201, 70201], "20 | 01 c9 70 11 01");
+}
+
+#[test]
+fn bp256_delta() {
+    let check = |prev, values, bytes| check(Codec::Bp256Delta, prev, values, bytes);
+    check(u32::MAX, &[0, 1, 2], "00");
+    check(u32::MAX, &[3, 9, 27, 81, 243, 729], "09 | 03 0a 44 a8 11 aa 3c");
+    check(4, &[u32::MAX], "20 | fa ff ff ff");
+    let full: Vec<u32> = (1..=256).map(|k| 2 * k).collect();
+    check(0, &full, &format!("01 | {}", "ff".repeat(32)));
+}
+
+#[test]
+fn bitmap() {
+    let check = |prev, values, bytes| check(Codec::Bitmap, prev, values, bytes);
+    check(u32::MAX, &[0, 1, 2, 5], "01 00 | 27");
+    check(u32::MAX, &[1, 9, 12], "02 00 | 02 12");
+    check(99, &[100, 108], "02 00 | 01 01");
+    check(u32::MAX, &[3, 70000], "00 00 | 03 00 00 00 70 11 01 00");
+}
+
+#[test]
+fn auto() {
+    let check = |prev, values, bytes| check(Codec::Auto, prev, values, bytes);
+    check(u32::MAX, &[u32::MAX - 1], "01 | fe ff ff ff");
+    check(u32::MAX, &[0, 1, 2, 3], "0a | 00");
+    check(u32::MAX, &[3, 9, 27, 81, 243, 729], "0a | 09 | 03 0a 44 a8 11 aa 3c");
+    check(0, &[255, 65_790, 66_045, 131_580], "07 | 44 | ff ff ff ff ff ff");
+    let runs: Vec<u32> = (0..=6).chain(11..=15).chain(19..=22).collect();
+    check(u32::MAX, &runs, "0b | 03 00 | 7f f8 78");
+    check(u32::MAX, &(1..=256).map(|k| 16 * k - 1).collect::<Vec<_>>(), "05 | c4 | 0f");
+}
+
+#[test]
 fn pfor_delta() {
     let check = |values, bytes| check(Codec::Pfor256Delta, u32::MAX, values, bytes);
     check(&[3, 9, 27, 81, 243, 729], "09 | 03 0a 44 a8 11 aa 3c");

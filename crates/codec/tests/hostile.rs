@@ -55,6 +55,39 @@ fn random_bytes_behind_likely_headers() {
 }
 
 #[test]
+fn random_bytes_behind_likely_heads_of_other_codecs() {
+    let mut random = Random(13);
+    for _ in 0..200_000 {
+        let n = any_count(&mut random);
+        // A form, then as many bytes of bitmap as might do, a width or control bytes.
+        let mut bytes = vec![random.below(14) as u8];
+        bytes.extend(((random.below(40) << random.below(6)) as u16).to_le_bytes());
+        bytes.extend((0..random.below(1100)).map(|_| random.next() as u8 & random.next() as u8));
+        survive(Codec::Auto, &bytes, n);
+        for codec in [Codec::StreamVByte, Codec::Bp256Delta, Codec::Bitmap] {
+            survive(codec, &bytes[1..], n);
+        }
+    }
+}
+
+#[test]
+fn bitmaps_of_the_right_number_of_bits_decode() {
+    let mut random = Random(14);
+    let (mut bytes, mut decoded) = (Vec::new(), 0);
+    for _ in 0..20_000 {
+        bytes.clear();
+        bytes.extend((0..1 + random.below(80)).map(|_| random.next() as u8 & random.next() as u8));
+        let n: u32 = bytes.iter().map(|byte| byte.count_ones()).sum();
+        bytes.splice(..0, (bytes.len() as u16).to_le_bytes());
+        survive(Codec::Bitmap, &bytes, (n as usize).clamp(1, BLOCK));
+        survive(Codec::Bitmap, &bytes, (n as usize + 1).min(BLOCK));
+        let mut out = vec![0; (n as usize).clamp(1, BLOCK)];
+        decoded += usize::from(Codec::Bitmap.decode(&bytes, u32::MAX, &mut out).is_ok());
+    }
+    assert!(decoded > 10_000, "{decoded}");
+}
+
+#[test]
 fn blocks_with_a_few_bytes_changed() {
     let mut random = Random(12);
     for &codec in Codec::ALL {

@@ -5,6 +5,8 @@ mod samples;
 use samples::as_input;
 use tierdex_codec::Codec;
 
+const PFOR: [Codec; 4] = [Codec::Pfor, Codec::PforDelta, Codec::Pfor256, Codec::Pfor256Delta];
+
 const FORMS: [&str; 4] = ["plain", "list", "bitmap", "constant"];
 
 fn form(block: &[u8]) -> usize {
@@ -13,7 +15,7 @@ fn form(block: &[u8]) -> usize {
 
 #[test]
 fn the_encoder_writes_and_reads_every_form_in_both_layouts() {
-    for codec in [Codec::Pfor256, Codec::Pfor256Delta] {
+    for codec in PFOR {
         let (mut tails, mut full) = ([0; 4], [0; 4]);
         for gaps in samples::blocks() {
             let values = as_input(codec, &gaps);
@@ -36,6 +38,7 @@ fn no_form_is_longer_than_the_plain_one() {
         let widest = values.iter().map(|value| 32 - value.leading_zeros()).max().unwrap_or(0);
         let plain = 1 + (values.len() * widest as usize).div_ceil(8);
         assert!(samples::encode(Codec::Pfor256, &values).len() <= plain);
+        assert!(samples::encode(Codec::Pfor, &values).len() <= plain);
     }
 }
 
@@ -46,7 +49,7 @@ fn exceptions_need_not_be_equally_wide() {
     values.iter_mut().step_by(3).for_each(|value| *value = 100);
     values[100] = u32::MAX;
     values[101] = 0x0012_3456;
-    for codec in [Codec::Pfor256, Codec::Pfor256Delta] {
+    for codec in PFOR {
         let values = as_input(codec, &values);
         let block = samples::encode(codec, &values);
         assert_eq!(FORMS[form(&block)], "list");

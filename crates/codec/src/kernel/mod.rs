@@ -6,8 +6,12 @@
 
 mod scalar;
 
+pub(crate) use scalar::bitmap::{bitmap_read, bitmap_span, bitmap_write};
 pub(crate) use scalar::bits::{pack_horizontal, pack_vertical, unpack_horizontal, unpack_vertical};
 pub(crate) use scalar::patch::patch_bitmap;
+pub(crate) use scalar::streamvbyte::{
+    streamvbyte_bytes, streamvbyte_data_len, streamvbyte_decode, streamvbyte_encode,
+};
 pub(crate) use scalar::sums::{gaps, prefix_sum};
 pub(crate) use scalar::vbyte::{vbyte_decode, vbyte_encode, vbyte_skip};
-pub(crate) use scalar::widths::width_counts;
+pub(crate) use scalar::widths::{width_counts, width_of_all};

@@ -11,9 +11,9 @@
 //! 11 constant  [11|b] the value, ceil(b/8) bytes, little-endian; b is its exact width, so it is not zero
 //! ```
 //!
-//! Low parts are vertical if n = 256 and horizontal otherwise ([`crate::bitpack`]). Every form tells its length
-//! from its first bytes. Plain, bitmap and constant blocks are those of TurboPFor's `p4enc32` (n < 256) and
-//! `p4enc256v32` (n = 256). The list form is our own: it has `e`, so that the block's end is known without
+//! Low parts are horizontal or, in the vertical layout and if n = 256, vertical ([`crate::bitpack`]). Every form
+//! tells its length from its first bytes, whatever the layout. Plain, bitmap and constant blocks are those of
+//! TurboPFor's `p4enc32` (horizontal) and `p4enc256v32` (vertical). The list form is our own: it has `e`, so that the block's end is known without
 //! reading the high parts, and it writes these as ordinary `VByte`, with no escape to raw words.
 //!
 //! Examples:
@@ -35,6 +35,7 @@ mod write;
 
 use crate::DecodeError;
 use header::Header;
+pub(crate) use plan::block_len;
 pub(crate) use read::decode;
 pub(crate) use write::encode;
 

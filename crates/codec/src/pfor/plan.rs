@@ -48,6 +48,11 @@ pub(super) fn choose(values: &[u32]) -> Header {
     best
 }
 
+/// Bytes of the shortest block of `values`, of which there is at least one.
+pub(crate) fn block_len(values: &[u32]) -> usize {
+    choose(values).block_len(values.len())
+}
+
 impl Tally {
     fn of(values: &[u32]) -> Tally {
         let counts = kernel::width_counts(values);

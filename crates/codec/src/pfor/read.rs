@@ -4,20 +4,20 @@
 //! to nothing, since such a block is damaged. (The padding of packed bits is not looked at: see [`bitpack`].)
 
 use super::header::{Form, Header, bitmap_len};
-use crate::bitpack::{self, WIDTH_MAX, packed_len};
+use crate::bitpack::{self, Layout, WIDTH_MAX, packed_len};
 use crate::{BLOCK, DecodeError, kernel, vbyte};
 
 /// Reads `out.len()` values, 1 to 256; returns the bytes consumed.
-pub(crate) fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+pub(crate) fn decode(bytes: &[u8], layout: Layout, out: &mut [u32]) -> Result<usize, DecodeError> {
     let header = Header::read(bytes, out.len())?;
     let len = header.block_len(out.len());
     // From here on every array of the body has the length that the header gives it.
     let body = bytes.get(header.len()..len).ok_or(DecodeError::NotEnough)?;
     let width = header.width;
     match header.form {
-        Form::Plain => bitpack::unpack(body, width, out),
-        Form::List { count, high_bytes } => read_list(body, width, count, high_bytes, out)?,
-        Form::Bitmap { count, high_width } => read_bitmap(body, width, count, high_width, out)?,
+        Form::Plain => bitpack::unpack(body, width, layout, out),
+        Form::List { count, high_bytes } => read_list(body, width, layout, count, high_bytes, out)?,
+        Form::Bitmap { count, high_width } => read_bitmap(body, width, layout, count, high_width, out)?,
         Form::Constant => out.fill(read_constant(body, width)?),
     }
     Ok(len)
@@ -38,6 +38,7 @@ fn read_constant(body: &[u8], width: u32) -> Result<u32, DecodeError> {
 fn read_list(
     body: &[u8],
     width: u32,
+    layout: Layout,
     count: usize,
     high_bytes: usize,
     out: &mut [u32],
@@ -52,7 +53,7 @@ fn read_list(
     }
     check_positions(positions, out.len())?;
     check_highs(highs, width)?;
-    bitpack::unpack(lows, width, out);
+    bitpack::unpack(lows, width, layout, out);
     for (position, high) in positions.iter().zip(highs) {
         out[usize::from(*position)] |= *high << width;
     }
@@ -63,6 +64,7 @@ fn read_list(
 fn read_bitmap(
     body: &[u8],
     width: u32,
+    layout: Layout,
     count: usize,
     high_width: u32,
     out: &mut [u32],
@@ -73,7 +75,7 @@ fn read_bitmap(
     let highs = &mut buffer[..count];
     bitpack::unpack_horizontal(packed, high_width, highs);
     check_highs(highs, width)?;
-    bitpack::unpack(lows, width, out);
+    bitpack::unpack(lows, width, layout, out);
     kernel::patch_bitmap(bitmap, highs, width, out);
     Ok(())
 }
@@ -95,6 +97,10 @@ fn check_highs(highs: &[u32], width: u32) -> Result<(), DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+        super::decode(bytes, Layout::Vertical, out)
+    }
 
     /// Eight zeros, but 5 << 1 at place 2 and 300 << 1 at place 6.
     const LIST: [u8; 9] = [0x41, 2, 3, 0, 0x05, 0xac, 0x02, 2, 6];

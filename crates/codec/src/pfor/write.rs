@@ -2,30 +2,31 @@
 
 use super::header::{Form, bitmap_len, constant_len};
 use super::plan::choose;
-use crate::{BLOCK, bitpack, vbyte};
+use crate::bitpack::{self, Layout};
+use crate::{BLOCK, vbyte};
 
 /// Appends the shortest block of `values`, of which there are 1 to 256.
-pub(crate) fn encode(values: &[u32], out: &mut Vec<u8>) {
+pub(crate) fn encode(values: &[u32], layout: Layout, out: &mut Vec<u8>) {
     let header = choose(values);
     let (start, width) = (out.len(), header.width);
     header.write(out);
     match header.form {
-        Form::Plain => bitpack::pack(values, width, out),
-        Form::List { .. } => write_list(values, width, out),
-        Form::Bitmap { high_width, .. } => write_bitmap(values, width, high_width, out),
+        Form::Plain => bitpack::pack(values, width, layout, out),
+        Form::List { .. } => write_list(values, width, layout, out),
+        Form::Bitmap { high_width, .. } => write_bitmap(values, width, high_width, layout, out),
         Form::Constant => out.extend_from_slice(&values[0].to_le_bytes()[..constant_len(width)]),
     }
     debug_assert_eq!(out.len() - start, header.block_len(values.len()));
 }
 
-fn write_list(values: &[u32], width: u32, out: &mut Vec<u8>) {
+fn write_list(values: &[u32], width: u32, layout: Layout, out: &mut Vec<u8>) {
     let exceptions = Exceptions::of(values, width);
-    bitpack::pack(values, width, out);
+    bitpack::pack(values, width, layout, out);
     vbyte::encode(exceptions.highs(), out);
     out.extend_from_slice(exceptions.positions());
 }
 
-fn write_bitmap(values: &[u32], width: u32, high_width: u32, out: &mut Vec<u8>) {
+fn write_bitmap(values: &[u32], width: u32, high_width: u32, layout: Layout, out: &mut Vec<u8>) {
     let exceptions = Exceptions::of(values, width);
     let mut bitmap = [0; BLOCK / 8];
     for position in exceptions.positions() {
@@ -33,7 +34,7 @@ fn write_bitmap(values: &[u32], width: u32, high_width: u32, out: &mut Vec<u8>) 
     }
     out.extend_from_slice(&bitmap[..bitmap_len(values.len())]);
     bitpack::pack_horizontal(exceptions.highs(), high_width, out);
-    bitpack::pack(values, width, out);
+    bitpack::pack(values, width, layout, out);
 }
 
 /// The values wider than the low parts: their high parts and where they are.

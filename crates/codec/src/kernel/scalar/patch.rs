@@ -19,7 +19,7 @@ pub(crate) fn patch_bitmap(bitmap: &[u8], highs: &[u32], width: u32, out: &mut [
 }
 
 /// Up to 8 bytes as a little-endian number.
-fn word(bytes: &[u8]) -> u64 {
+pub(super) fn word(bytes: &[u8]) -> u64 {
     let mut padded = [0; 8];
     padded[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(padded)

@@ -1,4 +1,4 @@
-//! How many values there are of each bit width.
+//! The bit widths of values: how many there are of each, and the largest.
 
 /// Independent counters: neighbours of equal width would otherwise wait for each other's store.
 const WAYS: usize = 4;
@@ -20,6 +20,11 @@ pub(crate) fn width_counts(values: &[u32]) -> [u16; 33] {
     std::array::from_fn(|w| ways.iter().map(|way| way[w]).sum())
 }
 
+/// The bit width of the widest value.
+pub(crate) fn width_of_all(values: &[u32]) -> u32 {
+    u32::BITS - values.iter().fold(0, |all, value| all | value).leading_zeros()
+}
+
 /// Bit width from the exponent of the value as a float, which is exact and takes vector instructions; counting
 /// leading zeros takes one slow instruction a value on CPUs without `lzcnt`.
 fn width(value: u32) -> usize {
@@ -39,5 +44,8 @@ mod tests {
         let some: Vec<_> = counts.iter().enumerate().filter(|(_, count)| **count > 0).collect();
         let expect = [(0, &2), (1, &1), (2, &2), (3, &1), (8, &1), (9, &1), (31, &1), (32, &2)];
         assert_eq!(some, expect);
+        assert_eq!(width_of_all(&values), 32);
+        assert_eq!(width_of_all(&[0, 5, 2]), 3);
+        assert_eq!(width_of_all(&[0, 0]), 0);
     }
 }

@@ -1,0 +1,59 @@
+//! Bit packing at the width of the widest value: TurboPFor's `bitnpack256v32`, block by block.
+//!
+//! ```text
+//! [b] the values at b bits: vertical if n = 256, else horizontal
+//! ```
+//!
+//! For example 1, 2, 3, 4 are `03 | d1 08`, and any number of zeros is `00`. It is the plain form of
+//! [`crate::pfor`] alone: longer where a few values are wide, but without exceptions to look for.
+//! Source: Lemire, Boytsov, "Decoding billions of integers per second through vectorization".
+
+use crate::bitpack::{self, Layout, WIDTH_MAX, packed_len};
+use crate::{DecodeError, kernel};
+
+/// Upper bound of the bytes of `n` values.
+pub(crate) fn max_len(n: usize) -> usize {
+    if n == 0 { 0 } else { 1 + 4 * n }
+}
+
+/// Bytes that [`encode`] appends for `values`, of which there is at least one.
+pub(crate) fn block_len(values: &[u32]) -> usize {
+    1 + packed_len(values.len(), kernel::width_of_all(values))
+}
+
+/// Appends `values`, of which there are 1 to 256.
+pub(crate) fn encode(values: &[u32], out: &mut Vec<u8>) {
+    let width = kernel::width_of_all(values);
+    out.push(width as u8);
+    bitpack::pack(values, width, Layout::Vertical, out);
+}
+
+/// Reads `out.len()` values, 1 to 256; returns the bytes consumed.
+pub(crate) fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+    let len = encoded_len(bytes, out.len())?;
+    bitpack::unpack(&bytes[1..len], u32::from(bytes[0]), Layout::Vertical, out);
+    Ok(len)
+}
+
+/// Bytes of the block of `n` > 0 values at the front of `bytes`. A width of over 32 bits is `Invalid`.
+pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+    let width = u32::from(*bytes.first().ok_or(DecodeError::NotEnough)?);
+    if width > WIDTH_MAX {
+        return Err(DecodeError::Invalid);
+    }
+    let len = 1 + packed_len(n, width);
+    if bytes.len() < len { Err(DecodeError::NotEnough) } else { Ok(len) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_beyond_32_bits_are_invalid() {
+        for width in 33..=u8::MAX {
+            assert_eq!(decode(&[width; 2000], &mut [0; 9]), Err(DecodeError::Invalid));
+        }
+        assert_eq!(decode(&[32; 2000], &mut [0; 9]), Ok(37));
+    }
+}

@@ -1,0 +1,99 @@
+//! `StreamVByte` loops: four values a control byte.
+
+/// Values of one control byte.
+const QUAD: usize = 4;
+
+/// Bytes that a quad's data is loaded from at most: three values before the last, and a whole word for that.
+const WINDOW: usize = 16;
+
+/// The value bits of a word for each code.
+const MASKS: [u32; 4] = [0xff, 0xffff, 0x00ff_ffff, u32::MAX];
+
+/// Writes the control bytes and the data of `values`; returns the bytes of data.
+///
+/// `controls` has one zero byte for every four values or fewer, `data` has 4 bytes for every value.
+pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
+    let mut len = 0;
+    for (quad, control) in values.chunks(QUAD).zip(controls) {
+        for (k, value) in quad.iter().enumerate() {
+            // A whole word is stored; the next value overwrites what does not count.
+            data[len..len + 4].copy_from_slice(&value.to_le_bytes());
+            let code = code(*value);
+            *control |= (code << (2 * k)) as u8;
+            len += 1 + code;
+        }
+    }
+    len
+}
+
+/// Bytes of data that [`streamvbyte_encode`] writes for `values`.
+pub(crate) fn streamvbyte_bytes(values: &[u32]) -> usize {
+    values.iter().map(|value| 1 + code(*value)).sum()
+}
+
+/// One less than the bytes of a value.
+fn code(value: u32) -> usize {
+    [8, 16, 24].map(|bits| usize::from(value >> bits != 0)).iter().sum()
+}
+
+/// Bytes of data that `controls` announce for `n` values.
+///
+/// The caller has checked that the codes beyond the `n`-th are zero.
+pub(crate) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
+    let ones = |bits: u8| bits.count_ones() as usize;
+    let codes = |control: &u8| ones(control & 0x55) + 2 * ones(control & 0xaa);
+    n + controls.iter().map(codes).sum::<usize>()
+}
+
+/// Reads `out.len()` values from `data`, which has exactly the bytes that `controls` announce.
+pub(crate) fn streamvbyte_decode(controls: &[u8], mut data: &[u8], out: &mut [u32]) {
+    for (quad, control) in out.chunks_mut(QUAD).zip(controls) {
+        let used = match (<&mut [u32; QUAD]>::try_from(&mut *quad), data.first_chunk::<WINDOW>()) {
+            (Ok(quad), Some(window)) => read_quad(*control, window, quad),
+            _ => read_near_end(*control, data, quad),
+        };
+        data = &data[used..];
+    }
+}
+
+/// Four values by whole words, of which some bytes are masked away; returns the bytes that count.
+#[inline(always)]
+fn read_quad(control: u8, window: &[u8; WINDOW], quad: &mut [u32; QUAD]) -> usize {
+    let mut used = 0;
+    for (k, value) in quad.iter_mut().enumerate() {
+        let code = usize::from(control >> (2 * k) & 3);
+        let word = [window[used], window[used + 1], window[used + 2], window[used + 3]];
+        *value = u32::from_le_bytes(word) & MASKS[code];
+        used += 1 + code;
+    }
+    used
+}
+
+/// [`read_quad`] where whole words may reach beyond the data, or of fewer than four values.
+fn read_near_end(control: u8, data: &[u8], quad: &mut [u32]) -> usize {
+    let mut used = 0;
+    for (k, value) in quad.iter_mut().enumerate() {
+        let len = 1 + usize::from(control >> (2 * k) & 3);
+        let bytes = &data[used..used + len];
+        *value = bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+        used += len;
+    }
+    used
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_readers_agree_on_every_control_byte() {
+        let window: [u8; WINDOW] = std::array::from_fn(|k| 0x80 + k as u8);
+        for control in 0..=u8::MAX {
+            let (mut quad, mut same) = ([0; QUAD], [0; QUAD]);
+            let used = read_quad(control, &window, &mut quad);
+            assert_eq!(used, streamvbyte_data_len(&[control], QUAD));
+            assert_eq!(used, read_near_end(control, &window[..used], &mut same));
+            assert_eq!(quad, same, "{control:#x}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `StreamVByte`, the variant of 1 to 4 bytes a value: the lengths apart from the bytes.
+//!
+//! ```text
+//! control bytes, ceil(n/4) | data, 1 to 4 bytes a value
+//! ```
+//!
+//! A control byte has the lengths less 1 of four values, two bits each, the first in the lowest. The codes of
+//! values that the last byte has no more are zero. The data of a value are its low bytes, little-endian:
+//!
+//! ```text
+//! 0                                         00 | 00
+//! 0x01, 0x0102, 0x010203, 0x01020304        e4 | 01 02 01 03 02 01 04 03 02 01
+//! 1024, 12, 10, 2^30, 3                     c1 00 | 00 04 0c 0a 00 00 00 40 03
+//! ```
+//!
+//! Longer forms of small values (`01 | 00 00` for 0) are read, never written.
+//! Source: Lemire, Kurz, Rupp, "Stream `VByte`: Faster Byte-Oriented Integer Compression".
+
+use crate::{BLOCK, DecodeError, kernel};
+
+/// Bytes of the longest value.
+const VALUE_BYTES_MAX: usize = 4;
+
+/// Bytes before the data of `n` values.
+fn controls_len(n: usize) -> usize {
+    n.div_ceil(4)
+}
+
+/// Upper bound of the bytes of `n` values.
+pub(crate) fn max_len(n: usize) -> usize {
+    controls_len(n) + VALUE_BYTES_MAX * n
+}
+
+/// Bytes that [`encode`] appends for `values`.
+pub(crate) fn block_len(values: &[u32]) -> usize {
+    controls_len(values.len()) + kernel::streamvbyte_bytes(values)
+}
+
+/// Appends `values`, of which there are 1 to 256.
+pub(crate) fn encode(values: &[u32], out: &mut Vec<u8>) {
+    let mut controls = [0; BLOCK / 4];
+    let mut data = [0; VALUE_BYTES_MAX * BLOCK];
+    let controls = &mut controls[..controls_len(values.len())];
+    let len = kernel::streamvbyte_encode(values, controls, &mut data);
+    out.extend_from_slice(controls);
+    out.extend_from_slice(&data[..len]);
+}
+
+/// Reads `out.len()` values; returns the bytes consumed.
+pub(crate) fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+    let len = encoded_len(bytes, out.len())?;
+    let (controls, data) = bytes[..len].split_at(controls_len(out.len()));
+    kernel::streamvbyte_decode(controls, data, out);
+    Ok(len)
+}
+
+/// Bytes of the block of `n` > 0 values at the front of `bytes`. A code without a value is `Invalid`.
+pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+    let controls = bytes.get(..controls_len(n)).ok_or(DecodeError::NotEnough)?;
+    if controls.get(n / 4).is_some_and(|last| last >> (2 * (n % 4)) != 0) {
+        return Err(DecodeError::Invalid);
+    }
+    let len = controls.len() + kernel::streamvbyte_data_len(controls, n);
+    if bytes.len() < len { Err(DecodeError::NotEnough) } else { Ok(len) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_without_a_value_are_invalid() {
+        for n in 1..4 {
+            let bytes = |code: u8| [&[code << (2 * n)][..], &[0; 16]].concat();
+            assert_eq!(decode(&bytes(0), &mut vec![0; n]), Ok(1 + n));
+            for code in 1..4 {
+                assert_eq!(decode(&bytes(code), &mut vec![0; n]), Err(DecodeError::Invalid));
+                assert_eq!(encoded_len(&bytes(code), n), Err(DecodeError::Invalid));
+            }
+        }
+    }
+
+    #[test]
+    fn longer_forms_of_small_values_are_read() {
+        let mut out = [9; 2];
+        assert_eq!(decode(&[0x0d, 5, 0, 7, 0, 0, 0], &mut out), Ok(7));
+        assert_eq!(out, [5, 7]);
+    }
+}
