@@ -17,8 +17,6 @@ const PLACES: &[(&str, &[&str], &str)] = &[
     ),
     ("async", &[], "nothing below a server is async"),
     ("serde_json", &["cli/", "crates/codec/tests/"], "engine types know neither serde nor JSON"),
-    ("todo!", &[], "nothing is left to do on main"),
-    ("unimplemented!", &[], "nothing is left to do on main"),
 ];
 
 /// Names that no folder may have.

@@ -124,7 +124,10 @@ fn as_table(index: &Index) -> std::io::Result<()> {
             }
         }
         let ratio = ratio_against_raw(manifest, number);
-        writeln!(out, "  ids, frequencies and skips: {ratio:.2} times smaller than raw ids and frequencies")?;
+        writeln!(
+            out,
+            "  raw ids and frequencies would be {ratio:.2} times as large as ids, frequencies and skips"
+        )?;
     }
     writeln!(out, "\nids       {:>14}", size::show(bytes(manifest, 0, FileKind::Ids)))?;
     writeln!(out, "stored    {:>14}", size::show(bytes(manifest, 0, FileKind::Stored)))?;

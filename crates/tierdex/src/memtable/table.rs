@@ -30,7 +30,7 @@ impl Default for FieldTable {
 
 impl FieldTable {
     /// Adds the next document; its text is `parts`, analysed one after another with rising positions. Tokens
-    /// from position 2^30 on are not indexed.
+    /// from position [`FIELD_TOKENS_MAX`] on are not indexed.
     pub fn add(&mut self, analyzer: &mut Analyzer, parts: &[&str]) {
         let start = self.tokens.len();
         let mut position = 0;

@@ -99,7 +99,7 @@ pub struct FieldStats {
 /// A segment as the manifest knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentMeta {
-    /// Number of the segment, unique in its index for ever.
+    /// Number of the segment, unique among those of its commit.
     pub id: u64,
     /// Documents.
     pub documents: u32,
