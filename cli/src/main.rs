@@ -10,7 +10,9 @@ mod progress;
 mod size;
 
 use clap::{Parser, Subcommand};
+use failure::{Failure, Outcome};
 use std::process::ExitCode;
+use tierdex::codec::Kernel;
 
 /// Full-text search for indexes larger than memory.
 #[derive(Parser)]
@@ -39,7 +41,20 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    match kernel_is_known().and_then(|()| run(command)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// `TIERDEX_KERNEL` is checked before any work, so that no work is lost by its being wrong.
+fn kernel_is_known() -> Outcome {
+    Kernel::from_env().map(|_| ()).map_err(|error| Failure::Usage(format!("TIERDEX_KERNEL: {error}")))
+}
+
+fn run(command: Command) -> Outcome {
+    match command {
         Command::Index(arguments) => cmd::index::run(&arguments),
         Command::Search(arguments) => cmd::search::run(&arguments),
         Command::Batch(arguments) => cmd::batch::run(&arguments),
@@ -47,9 +62,5 @@ fn main() -> ExitCode {
         Command::Check(arguments) => cmd::check::run(&arguments),
         Command::Eval(arguments) => cmd::eval::run(&arguments),
         Command::Demo(arguments) => cmd::demo::run(&arguments),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
     }
 }

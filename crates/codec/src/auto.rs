@@ -7,8 +7,8 @@
 //! All forms take document ids and the id before them. The lengths are exact, so no other form would be
 //! shorter; among equals it is the one that is decoded faster, which is the earlier in [`FORMS`].
 
-use crate::delta::{self, Step};
-use crate::{BLOCK, Codec, DecodeError, bitmap, bp256, pfor, raw, streamvbyte};
+use crate::delta::Step;
+use crate::{BLOCK, Codec, DecodeError, Kernel, bitmap, bp256, pfor, raw, streamvbyte};
 
 /// The forms, in the order of their speed of decoding by vector instructions: nothing to do, bits at fixed places,
 /// bytes whose places depend on those before, bits one by one, and bits that are patched. (One value at a time,
@@ -22,32 +22,32 @@ pub(crate) fn max_len(n: usize) -> usize {
 }
 
 /// Appends `values`, of which there are 1 to 256.
-pub(crate) fn encode(values: &[u32], prev: u32, out: &mut Vec<u8>) {
-    let form = choose(values, prev);
+pub(crate) fn encode(kernel: Kernel, values: &[u32], prev: u32, out: &mut Vec<u8>) {
+    let form = choose(kernel, values, prev);
     out.push(form.id());
-    form.encode(values, prev, out);
+    form.encode_with(kernel, values, prev, out);
 }
 
 /// The form of the shortest block.
-fn choose(values: &[u32], prev: u32) -> Codec {
+fn choose(kernel: Kernel, values: &[u32], prev: u32) -> Codec {
     let mut buffers = [[0; BLOCK]; 2];
     let [gaps, less_one] = buffers.each_mut().map(|buffer| &mut buffer[..values.len()]);
-    delta::gaps(values, prev, Step::Zero, gaps);
-    delta::gaps(values, prev, Step::One, less_one);
+    kernel.gaps(values, prev, Step::Zero as u32, gaps);
+    kernel.gaps(values, prev, Step::One as u32, less_one);
     let len = |form: &Codec| match form {
         Codec::Bp256Delta => bp256::block_len(less_one),
         Codec::StreamVByteDelta => streamvbyte::block_len(gaps),
         Codec::Bitmap => bitmap::block_len(values, prev),
-        Codec::Pfor256Delta => pfor::block_len(less_one),
+        Codec::Pfor256Delta => pfor::block_len(kernel, less_one),
         _ => raw::max_len(values.len()),
     };
     FORMS.into_iter().min_by_key(len).unwrap_or(Codec::Raw)
 }
 
 /// Reads `out.len()` values, 1 to 256; returns the bytes consumed.
-pub(crate) fn decode(bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
     let (form, block) = split(bytes)?;
-    Ok(1 + form.decode(block, prev, out)?)
+    Ok(1 + form.decode_with(kernel, block, prev, out)?)
 }
 
 /// Bytes of the block of `n` > 0 values at the front of `bytes`.

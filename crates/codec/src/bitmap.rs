@@ -18,7 +18,7 @@
 //! The bits of two such blocks can be intersected without decoding either. Source: Culpepper, Moffat, "Efficient
 //! set intersection for inverted indexing", for bitmaps among other forms.
 
-use crate::{DecodeError, kernel, raw};
+use crate::{DecodeError, Kernel, raw};
 
 /// Bytes before the bits or the values.
 const HEAD: usize = 2;
@@ -38,7 +38,7 @@ enum Form {
 impl Form {
     /// The shorter form of `values`, of which there is at least one; among equals the raw one.
     fn choose(values: &[u32], prev: u32) -> Form {
-        let len = kernel::bitmap_span(values, prev).div_ceil(8);
+        let len = span(values, prev).div_ceil(8);
         if len < raw::max_len(values.len()) as u64 { Form::Bitmap { len: len as usize } } else { Form::Raw }
     }
 
@@ -72,7 +72,7 @@ pub(crate) fn encode(values: &[u32], prev: u32, out: &mut Vec<u8>) {
             out.extend_from_slice(&(len as u16).to_le_bytes());
             let start = out.len();
             out.resize(start + len, 0);
-            kernel::bitmap_write(values, prev, &mut out[start..]);
+            set(values, prev, &mut out[start..]);
         }
         Form::Raw => {
             out.extend_from_slice(&[0; HEAD]);
@@ -83,7 +83,7 @@ pub(crate) fn encode(values: &[u32], prev: u32, out: &mut Vec<u8>) {
 
 /// Reads `out.len()` values, 1 to 256; returns the bytes consumed.
 /// A bitmap of another number of values, or with a zero byte at its end, is `Invalid`.
-pub(crate) fn decode(bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
     let form = Form::read(bytes, out.len())?;
     let len = form.block_len(out.len());
     let body = bytes.get(HEAD..len).ok_or(DecodeError::NotEnough)?;
@@ -93,7 +93,7 @@ pub(crate) fn decode(bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, 
             if ones != out.len() || body.last() == Some(&0) {
                 return Err(DecodeError::Invalid);
             }
-            kernel::bitmap_read(body, prev, out);
+            kernel.bitmap_read(body, prev, out);
         }
         Form::Raw => _ = raw::decode(body, out)?,
     }
@@ -104,6 +104,27 @@ pub(crate) fn decode(bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, 
 pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let len = Form::read(bytes, n)?.block_len(n);
     if bytes.len() < len { Err(DecodeError::NotEnough) } else { Ok(len) }
+}
+
+/// The place of the last of `values` in a bitmap that starts behind `prev`, counted from 1.
+///
+/// Wherever the values wrap around, that is the sum of the ways from each to the next.
+fn span(values: &[u32], prev: u32) -> u64 {
+    let mut before = prev;
+    let way = |value: &u32| {
+        let gap = value.wrapping_sub(before).wrapping_sub(1);
+        before = *value;
+        u64::from(gap) + 1
+    };
+    values.iter().map(way).sum()
+}
+
+/// Sets the bit of each value in `bits`, which reach as far as [`span`] says.
+fn set(values: &[u32], prev: u32, bits: &mut [u8]) {
+    for value in values {
+        let place = value.wrapping_sub(prev).wrapping_sub(1) as usize;
+        bits[place / 8] |= 1 << (place % 8);
+    }
 }
 
 #[cfg(test)]
@@ -127,7 +148,7 @@ mod tests {
 
     #[test]
     fn bitmaps_of_another_shape_are_invalid() {
-        let decode = |bytes: &[u8], n: usize| decode(bytes, 0, &mut vec![0; n]);
+        let decode = |bytes: &[u8], n: usize| decode(Kernel::SCALAR, bytes, 0, &mut vec![0; n]);
         assert_eq!(decode(&[2, 0, 0x03, 0x04], 3), Ok(4));
         assert_eq!(decode(&[2, 0, 0x03, 0x04], 2), Err(DecodeError::Invalid), "a bit too many");
         assert_eq!(decode(&[2, 0, 0x03, 0x04], 4), Err(DecodeError::Invalid), "a bit too few");

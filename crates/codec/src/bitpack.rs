@@ -10,7 +10,7 @@
 //! Both take `ceil(n*w / 8)` bytes, so a [`Layout`] never changes a length. Source: Lemire, Boytsov, "Decoding billions of integers per second through
 //! vectorization".
 
-use crate::{BLOCK, kernel};
+use crate::Kernel;
 
 /// The widest value, in bits.
 pub(crate) const WIDTH_MAX: u32 = u32::BITS;
@@ -29,44 +29,32 @@ pub(crate) fn packed_len(n: usize, width: u32) -> usize {
     (n * width as usize).div_ceil(8)
 }
 
+/// The bit width of the widest value.
+pub(crate) fn width_of_all(values: &[u32]) -> u32 {
+    WIDTH_MAX - values.iter().fold(0, |all, value| all | value).leading_zeros()
+}
+
 /// Appends the low `width` bits of each value in the given layout.
-pub(crate) fn pack(values: &[u32], width: u32, layout: Layout, out: &mut Vec<u8>) {
-    match (<&[u32; BLOCK]>::try_from(values), layout) {
-        (Ok(block), Layout::Vertical) => {
-            kernel::pack_vertical(block, width, grow(out, packed_len(BLOCK, width)))
-        }
-        _ => pack_horizontal(values, width, out),
-    }
-}
-
-/// Appends the low `width` bits of each value, horizontally.
-pub(crate) fn pack_horizontal(values: &[u32], width: u32, out: &mut Vec<u8>) {
-    kernel::pack_horizontal(values, width, grow(out, packed_len(values.len(), width)));
-}
-
-/// Reads what [`pack`] wrote. `packed` is exactly `packed_len(out.len(), width)` bytes.
-pub(crate) fn unpack(packed: &[u8], width: u32, layout: Layout, out: &mut [u32]) {
-    match (<&mut [u32; BLOCK]>::try_from(&mut *out), layout) {
-        (Ok(block), Layout::Vertical) => kernel::unpack_vertical(packed, width, block),
-        _ => unpack_horizontal(packed, width, out),
-    }
-}
-
-/// Reads what [`pack_horizontal`] wrote, from as many bytes as [`unpack`].
-pub(crate) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut [u32]) {
-    kernel::unpack_horizontal(packed, width, out);
-}
-
-/// Appends `len` zero bytes and returns them.
-fn grow(out: &mut Vec<u8>, len: usize) -> &mut [u8] {
-    let start = out.len();
+pub(crate) fn pack(kernel: Kernel, values: &[u32], width: u32, layout: Layout, out: &mut Vec<u8>) {
+    let (start, len) = (out.len(), packed_len(values.len(), width));
     out.resize(start + len, 0);
-    &mut out[start..]
+    kernel.pack(values, width, layout, &mut out[start..]);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::BLOCK;
+    use crate::kernel::Packed;
+
+    fn pack(values: &[u32], width: u32, layout: Layout, out: &mut Vec<u8>) {
+        super::pack(Kernel::SCALAR, values, width, layout, out);
+    }
+
+    fn unpack(bytes: &[u8], width: u32, layout: Layout, out: &mut [u32]) {
+        let packed = Packed { bytes, width, layout, exceptions: None, after: None };
+        Kernel::SCALAR.unpack(&packed, out);
+    }
 
     /// Values that fill `width` bits in changing patterns, with `k` = 0 the largest.
     fn values(n: usize, width: u32) -> Vec<u32> {
@@ -103,9 +91,9 @@ mod tests {
         for width in 0..=WIDTH_MAX {
             for n in 0..=BLOCK {
                 let (values, mut packed, mut back) = (values(n, width), Vec::new(), vec![7; n]);
-                pack_horizontal(&values, width, &mut packed);
+                pack(&values, width, Layout::Horizontal, &mut packed);
                 assert_eq!(packed, slow_pack(&values, width, 1), "{n} at {width}");
-                unpack_horizontal(&packed, width, &mut back);
+                unpack(&packed, width, Layout::Horizontal, &mut back);
                 assert_eq!(back, values, "{n} at {width}");
             }
         }
@@ -142,6 +130,13 @@ mod tests {
         packed[1] |= 0xf0;
         unpack(&packed, 3, Layout::Vertical, &mut back);
         assert_eq!(back, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn the_widest_value_decides() {
+        assert_eq!(width_of_all(&[1, u32::MAX]), 32);
+        assert_eq!(width_of_all(&[0, 5, 2]), 3);
+        assert_eq!(width_of_all(&[0, 0]), 0);
     }
 
     #[test]

@@ -8,8 +8,9 @@
 //! [`crate::pfor`] alone: longer where a few values are wide, but without exceptions to look for.
 //! Source: Lemire, Boytsov, "Decoding billions of integers per second through vectorization".
 
-use crate::bitpack::{self, Layout, WIDTH_MAX, packed_len};
-use crate::{DecodeError, kernel};
+use crate::bitpack::{self, Layout, WIDTH_MAX, packed_len, width_of_all};
+use crate::kernel::Packed;
+use crate::{DecodeError, Kernel};
 
 /// Upper bound of the bytes of `n` values.
 pub(crate) fn max_len(n: usize) -> usize {
@@ -18,20 +19,27 @@ pub(crate) fn max_len(n: usize) -> usize {
 
 /// Bytes that [`encode`] appends for `values`, of which there is at least one.
 pub(crate) fn block_len(values: &[u32]) -> usize {
-    1 + packed_len(values.len(), kernel::width_of_all(values))
+    1 + packed_len(values.len(), width_of_all(values))
 }
 
 /// Appends `values`, of which there are 1 to 256.
-pub(crate) fn encode(values: &[u32], out: &mut Vec<u8>) {
-    let width = kernel::width_of_all(values);
+pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
+    let width = width_of_all(values);
     out.push(width as u8);
-    bitpack::pack(values, width, Layout::Vertical, out);
+    bitpack::pack(kernel, values, width, Layout::Vertical, out);
 }
 
-/// Reads `out.len()` values, 1 to 256; returns the bytes consumed.
-pub(crate) fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+/// Reads `out.len()` values, 1 to 256, or their sums from `after` on; returns the bytes consumed.
+pub(crate) fn decode(
+    kernel: Kernel,
+    bytes: &[u8],
+    after: Option<u32>,
+    out: &mut [u32],
+) -> Result<usize, DecodeError> {
     let len = encoded_len(bytes, out.len())?;
-    bitpack::unpack(&bytes[1..len], u32::from(bytes[0]), Layout::Vertical, out);
+    let (width, bytes) = (u32::from(bytes[0]), &bytes[1..len]);
+    let packed = Packed { bytes, width, layout: Layout::Vertical, exceptions: None, after };
+    kernel.unpack(&packed, out);
     Ok(len)
 }
 
@@ -48,6 +56,10 @@ pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+        super::decode(Kernel::SCALAR, bytes, None, out)
+    }
 
     #[test]
     fn widths_beyond_32_bits_are_invalid() {

@@ -20,7 +20,7 @@
 //! # Ok::<(), tierdex_codec::DecodeError>(())
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod auto;
 mod bitmap;
@@ -28,6 +28,7 @@ mod bitpack;
 mod bp256;
 mod delta;
 mod error;
+#[allow(unsafe_code, reason = "vector instructions; each block says why it is sound")]
 mod kernel;
 mod pfor;
 mod raw;
@@ -37,6 +38,7 @@ mod vbyte;
 use bitpack::Layout;
 use delta::Step;
 pub use error::DecodeError;
+pub use kernel::{Kernel, KernelError};
 
 /// The largest number of values in one block.
 pub const BLOCK: usize = 256;
@@ -183,16 +185,21 @@ impl Codec {
     /// # Panics
     /// If there are more than [`BLOCK`] values.
     pub fn encode(self, values: &[u32], prev: u32, out: &mut Vec<u8>) {
+        self.encode_with(Kernel::active(), values, prev, out);
+    }
+
+    /// [`Codec::encode`] by a kernel of your choice. The bytes are the same.
+    pub fn encode_with(self, kernel: Kernel, values: &[u32], prev: u32, out: &mut Vec<u8>) {
         check_count(values.len());
         if values.is_empty() {
             return;
         }
         out.reserve(self.max_len(values.len()));
-        let Some(step) = self.step() else { return self.family().encode(values, prev, out) };
+        let Some(step) = self.step() else { return self.family().encode(kernel, values, prev, out) };
         let mut buffer = [0; BLOCK];
         let gaps = &mut buffer[..values.len()];
-        delta::gaps(values, prev, step, gaps);
-        self.family().encode(gaps, prev, out);
+        kernel.gaps(values, prev, step as u32, gaps);
+        self.family().encode(kernel, gaps, prev, out);
     }
 
     /// Decodes `out.len()` values from the front of `bytes` and returns the number of bytes they took.
@@ -206,16 +213,39 @@ impl Codec {
     ///
     /// # Panics
     /// If `out` is longer than [`BLOCK`]; never because of `bytes`.
+    #[inline]
     pub fn decode(self, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+        self.decode_with(Kernel::active(), bytes, prev, out)
+    }
+
+    /// [`Codec::decode`] by a kernel of your choice. The values are the same.
+    ///
+    /// # Errors
+    /// As [`Codec::decode`].
+    ///
+    /// # Panics
+    /// As [`Codec::decode`].
+    pub fn decode_with(
+        self,
+        kernel: Kernel,
+        bytes: &[u8],
+        prev: u32,
+        out: &mut [u32],
+    ) -> Result<usize, DecodeError> {
         check_count(out.len());
         if out.is_empty() {
             return Ok(0);
         }
-        let used = self.family().decode(bytes, prev, out)?;
-        if let Some(step) = self.step() {
-            delta::prefix_sum(out, prev, step);
+        let after = self.step().map(|_| prev);
+        match self.family() {
+            Family::Raw => raw::decode(bytes, out),
+            Family::VByte => vbyte::decode(kernel, bytes, after, out),
+            Family::StreamVByte => streamvbyte::decode(kernel, bytes, after, out),
+            Family::Pfor(layout) => pfor::decode(layout.kernel(kernel), bytes, layout, after, out),
+            Family::Bp256 => bp256::decode(kernel, bytes, after, out),
+            Family::Bitmap => bitmap::decode(kernel, bytes, prev, out),
+            Family::Auto => auto::decode(kernel, bytes, prev, out),
         }
-        Ok(used)
     }
 
     /// The length in bytes of the block of `n` values at the front of `bytes`, without decoding values.
@@ -234,8 +264,8 @@ impl Codec {
         }
         match self.family() {
             Family::Raw => raw::encoded_len(bytes, n),
-            Family::VByte => vbyte::encoded_len(bytes, n),
-            Family::StreamVByte => streamvbyte::encoded_len(bytes, n),
+            Family::VByte => vbyte::encoded_len(Kernel::active(), bytes, n),
+            Family::StreamVByte => streamvbyte::encoded_len(Kernel::active(), bytes, n),
             Family::Pfor(_) => pfor::encoded_len(bytes, n),
             Family::Bp256 => bp256::encoded_len(bytes, n),
             Family::Bitmap => bitmap::encoded_len(bytes, n),
@@ -268,27 +298,26 @@ impl Codec {
 }
 
 impl Family {
-    fn encode(self, values: &[u32], prev: u32, out: &mut Vec<u8>) {
+    fn encode(self, kernel: Kernel, values: &[u32], prev: u32, out: &mut Vec<u8>) {
         match self {
             Family::Raw => raw::encode(values, out),
-            Family::VByte => vbyte::encode(values, out),
-            Family::StreamVByte => streamvbyte::encode(values, out),
-            Family::Pfor(layout) => pfor::encode(values, layout, out),
-            Family::Bp256 => bp256::encode(values, out),
+            Family::VByte => vbyte::encode(kernel, values, out),
+            Family::StreamVByte => streamvbyte::encode(kernel, values, out),
+            Family::Pfor(layout) => pfor::encode(layout.kernel(kernel), values, layout, out),
+            Family::Bp256 => bp256::encode(kernel, values, out),
             Family::Bitmap => bitmap::encode(values, prev, out),
-            Family::Auto => auto::encode(values, prev, out),
+            Family::Auto => auto::encode(kernel, values, prev, out),
         }
     }
+}
 
-    fn decode(self, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+impl Layout {
+    /// The horizontal layout is the papers' scalar `PForDelta`, the baseline of the vertical one: it is read and
+    /// written by portable loops whatever the CPU can do.
+    fn kernel(self, kernel: Kernel) -> Kernel {
         match self {
-            Family::Raw => raw::decode(bytes, out),
-            Family::VByte => vbyte::decode(bytes, out),
-            Family::StreamVByte => streamvbyte::decode(bytes, out),
-            Family::Pfor(layout) => pfor::decode(bytes, layout, out),
-            Family::Bp256 => bp256::decode(bytes, out),
-            Family::Bitmap => bitmap::decode(bytes, prev, out),
-            Family::Auto => auto::decode(bytes, prev, out),
+            Layout::Horizontal => Kernel::SCALAR,
+            Layout::Vertical => kernel,
         }
     }
 }

@@ -16,7 +16,7 @@
 //! Longer forms of small values (`01 | 00 00` for 0) are read, never written.
 //! Source: Lemire, Kurz, Rupp, "Stream `VByte`: Faster Byte-Oriented Integer Compression".
 
-use crate::{BLOCK, DecodeError, kernel};
+use crate::{BLOCK, DecodeError, Kernel};
 
 /// Bytes of the longest value.
 const VALUE_BYTES_MAX: usize = 4;
@@ -33,34 +33,44 @@ pub(crate) fn max_len(n: usize) -> usize {
 
 /// Bytes that [`encode`] appends for `values`.
 pub(crate) fn block_len(values: &[u32]) -> usize {
-    controls_len(values.len()) + kernel::streamvbyte_bytes(values)
+    controls_len(values.len()) + values.iter().map(bytes_of).sum::<usize>()
+}
+
+/// Bytes of data of a value.
+fn bytes_of(value: &u32) -> usize {
+    1 + [8, 16, 24].map(|bits| usize::from(value >> bits != 0)).iter().sum::<usize>()
 }
 
 /// Appends `values`, of which there are 1 to 256.
-pub(crate) fn encode(values: &[u32], out: &mut Vec<u8>) {
+pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
     let mut controls = [0; BLOCK / 4];
     let mut data = [0; VALUE_BYTES_MAX * BLOCK];
     let controls = &mut controls[..controls_len(values.len())];
-    let len = kernel::streamvbyte_encode(values, controls, &mut data);
+    let len = kernel.streamvbyte_encode(values, controls, &mut data);
     out.extend_from_slice(controls);
     out.extend_from_slice(&data[..len]);
 }
 
-/// Reads `out.len()` values; returns the bytes consumed.
-pub(crate) fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
-    let len = encoded_len(bytes, out.len())?;
+/// Reads `out.len()` values, or their sums from `after` on; returns the bytes consumed.
+pub(crate) fn decode(
+    kernel: Kernel,
+    bytes: &[u8],
+    after: Option<u32>,
+    out: &mut [u32],
+) -> Result<usize, DecodeError> {
+    let len = encoded_len(kernel, bytes, out.len())?;
     let (controls, data) = bytes[..len].split_at(controls_len(out.len()));
-    kernel::streamvbyte_decode(controls, data, out);
+    kernel.streamvbyte_decode(controls, data, after, out);
     Ok(len)
 }
 
 /// Bytes of the block of `n` > 0 values at the front of `bytes`. A code without a value is `Invalid`.
-pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let controls = bytes.get(..controls_len(n)).ok_or(DecodeError::NotEnough)?;
     if controls.get(n / 4).is_some_and(|last| last >> (2 * (n % 4)) != 0) {
         return Err(DecodeError::Invalid);
     }
-    let len = controls.len() + kernel::streamvbyte_data_len(controls, n);
+    let len = controls.len() + kernel.streamvbyte_data_len(controls, n);
     if bytes.len() < len { Err(DecodeError::NotEnough) } else { Ok(len) }
 }
 
@@ -72,10 +82,13 @@ mod tests {
     fn codes_without_a_value_are_invalid() {
         for n in 1..4 {
             let bytes = |code: u8| [&[code << (2 * n)][..], &[0; 16]].concat();
-            assert_eq!(decode(&bytes(0), &mut vec![0; n]), Ok(1 + n));
+            assert_eq!(decode(Kernel::SCALAR, &bytes(0), None, &mut vec![0; n]), Ok(1 + n));
             for code in 1..4 {
-                assert_eq!(decode(&bytes(code), &mut vec![0; n]), Err(DecodeError::Invalid));
-                assert_eq!(encoded_len(&bytes(code), n), Err(DecodeError::Invalid));
+                assert_eq!(
+                    decode(Kernel::SCALAR, &bytes(code), None, &mut vec![0; n]),
+                    Err(DecodeError::Invalid)
+                );
+                assert_eq!(encoded_len(Kernel::SCALAR, &bytes(code), n), Err(DecodeError::Invalid));
             }
         }
     }
@@ -83,7 +96,7 @@ mod tests {
     #[test]
     fn longer_forms_of_small_values_are_read() {
         let mut out = [9; 2];
-        assert_eq!(decode(&[0x0d, 5, 0, 7, 0, 0, 0], &mut out), Ok(7));
+        assert_eq!(decode(Kernel::SCALAR, &[0x0d, 5, 0, 7, 0, 0, 0], None, &mut out), Ok(7));
         assert_eq!(out, [5, 7]);
     }
 }

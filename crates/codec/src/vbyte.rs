@@ -10,7 +10,7 @@
 //! Longer forms of small values (`80 00` for 0) are read, never written.
 //! Source: Plaisance, Kurz, Lemire, "Vectorized `VByte` Decoding", section 1.
 
-use crate::{DecodeError, kernel};
+use crate::{DecodeError, Kernel};
 
 /// Bytes of the longest value.
 const VALUE_BYTES_MAX: usize = 5;
@@ -21,19 +21,24 @@ pub(crate) fn max_len(n: usize) -> usize {
 }
 
 /// Appends `values`, 1 to 5 bytes each.
-pub(crate) fn encode(values: &[u32], out: &mut Vec<u8>) {
-    kernel::vbyte_encode(values, out);
+pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
+    kernel.vbyte_encode(values, out);
 }
 
-/// Reads `out.len()` values; returns the bytes consumed.
+/// Reads `out.len()` values, or their sums from `after` on; returns the bytes consumed.
 /// A value of more than 5 bytes or 32 bits is `Invalid`.
-pub(crate) fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
-    kernel::vbyte_decode(bytes, out)
+pub(crate) fn decode(
+    kernel: Kernel,
+    bytes: &[u8],
+    after: Option<u32>,
+    out: &mut [u32],
+) -> Result<usize, DecodeError> {
+    kernel.vbyte_decode(bytes, after, out)
 }
 
 /// Bytes of the first `n` values: those up to the `n`-th byte whose high bit is clear.
-pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
-    kernel::vbyte_skip(bytes, n)
+pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+    kernel.vbyte_skip(bytes, n)
 }
 
 #[cfg(test)]
@@ -46,7 +51,11 @@ mod tests {
             // Once with room for the fast path, once flush with the end.
             for bytes in [&[0xff, 0xff, 0xff, 0xff, fifth, 0, 0, 0, 0][..], &[0xff, 0xff, 0xff, 0xff, fifth]]
             {
-                assert_eq!(decode(bytes, &mut [0]), Err(DecodeError::Invalid), "{fifth:#x}");
+                assert_eq!(
+                    decode(Kernel::SCALAR, bytes, None, &mut [0]),
+                    Err(DecodeError::Invalid),
+                    "{fifth:#x}"
+                );
             }
         }
     }
@@ -54,7 +63,10 @@ mod tests {
     #[test]
     fn four_continuation_bytes_at_the_end_are_not_enough() {
         for len in 0..=4 {
-            assert_eq!(decode(&[0x80; 4][..len], &mut [0]), Err(DecodeError::NotEnough));
+            assert_eq!(
+                decode(Kernel::SCALAR, &[0x80; 4][..len], None, &mut [0]),
+                Err(DecodeError::NotEnough)
+            );
         }
     }
 
@@ -62,8 +74,8 @@ mod tests {
     fn skipping_counts_last_bytes() {
         let bytes: Vec<u8> = (0..40).flat_map(|_| [0x80, 0x01, 0x05]).collect();
         for n in 0..=80 {
-            assert_eq!(encoded_len(&bytes, n), Ok(n / 2 * 3 + n % 2 * 2), "{n}");
+            assert_eq!(encoded_len(Kernel::SCALAR, &bytes, n), Ok(n / 2 * 3 + n % 2 * 2), "{n}");
         }
-        assert_eq!(encoded_len(&bytes, 81), Err(DecodeError::NotEnough));
+        assert_eq!(encoded_len(Kernel::SCALAR, &bytes, 81), Err(DecodeError::NotEnough));
     }
 }

@@ -85,7 +85,7 @@ fn pfor_bitmap() {
 fn pfor_list() {
     let mut values = [1; 64];
     values[5] = 9;
-    check(Codec::Pfor256, 0, &values, "41 01 01 | ff ff ff ff ff ff ff ff | 04 | 05");
+    check(Codec::Pfor256, 0, &values, "41 03 01 | 05 | 04 | ff ff ff ff ff ff ff ff");
 }
 
 #[test]

@@ -16,9 +16,9 @@ pub(super) struct Header {
 pub(super) enum Form {
     /// There are none.
     Plain,
-    /// `count` of them in `high_bytes` bytes of `VByte` and a byte each for their positions.
-    List { count: usize, high_bytes: usize },
-    /// `count` bits in a bitmap, and as many high parts of `high_width` bits.
+    /// `count` high parts of `high_width` bits, and a byte each for their positions.
+    List { count: usize, high_width: u32 },
+    /// `count` high parts of `high_width` bits, and as many bits in a bitmap.
     Bitmap { count: usize, high_width: u32 },
     /// All values are one, which is not zero.
     Constant,
@@ -51,8 +51,8 @@ impl Header {
         let width = self.width as u8;
         match self.form {
             Form::Plain => out.push(width),
-            Form::List { count, high_bytes } => {
-                out.extend_from_slice(&[Header::LIST | width, count as u8, high_bytes as u8]);
+            Form::List { count, high_width } => {
+                out.extend_from_slice(&[Header::LIST | width, high_width as u8, count as u8]);
             }
             Form::Bitmap { high_width, .. } => {
                 out.extend_from_slice(&[Header::BITMAP | width, high_width as u8])
@@ -75,7 +75,7 @@ impl Header {
         let lows = packed_len(n, self.width);
         let body = match self.form {
             Form::Plain => lows,
-            Form::List { count, high_bytes } => lows + high_bytes + count,
+            Form::List { count, high_width } => count + packed_len(count, high_width) + lows,
             Form::Bitmap { count, high_width } => bitmap_len(n) + packed_len(count, high_width) + lows,
             Form::Constant => constant_len(self.width),
         };
@@ -93,15 +93,14 @@ pub(super) fn constant_len(width: u32) -> usize {
     width.div_ceil(8) as usize
 }
 
-/// At least one exception, each of 1 to 5 bytes and with a bit left for it above `width`.
+/// At least one exception, not more than values, and low and high part not above 32 bits together.
 fn read_list(bytes: &[u8], n: usize, width: u32) -> Result<Form, DecodeError> {
-    let [_, count, high_bytes] = *bytes.first_chunk::<3>().ok_or(DecodeError::NotEnough)?;
-    let (count, high_bytes) = (usize::from(count), usize::from(high_bytes));
-    let fits = (1..=n).contains(&count) && (count..=5 * count).contains(&high_bytes);
-    if !fits || width >= WIDTH_MAX {
+    let [_, high_width, count] = *bytes.first_chunk::<3>().ok_or(DecodeError::NotEnough)?;
+    let (count, high_width) = (usize::from(count), u32::from(high_width));
+    if high_width == 0 || width + high_width > WIDTH_MAX || !(1..=n).contains(&count) {
         return Err(DecodeError::Invalid);
     }
-    Ok(Form::List { count, high_bytes })
+    Ok(Form::List { count, high_width })
 }
 
 /// At least one exception, none beyond the last value, and low and high part not above 32 bits together.
@@ -137,17 +136,17 @@ mod tests {
         }
         check(&[Header::BITMAP | 20, 13, 1], 8, Err(DecodeError::Invalid));
         check(&[Header::BITMAP | 20, 12, 1], 8, Ok(Form::Bitmap { count: 1, high_width: 12 }));
-        check(&[Header::LIST | 32, 1, 1], 8, Err(DecodeError::Invalid));
-        check(&[Header::LIST | 31, 1, 1], 8, Ok(Form::List { count: 1, high_bytes: 1 }));
+        check(&[Header::LIST | 20, 13, 1], 8, Err(DecodeError::Invalid));
+        check(&[Header::LIST | 20, 12, 1], 8, Ok(Form::List { count: 1, high_width: 12 }));
     }
 
     #[test]
     fn lists_are_neither_empty_nor_longer_than_the_block() {
-        check(&[Header::LIST, 0, 0], 8, Err(DecodeError::Invalid));
-        check(&[Header::LIST, 9, 9], 8, Err(DecodeError::Invalid));
-        check(&[Header::LIST, 8, 7], 8, Err(DecodeError::Invalid));
-        check(&[Header::LIST, 8, 41], 8, Err(DecodeError::Invalid));
-        check(&[Header::LIST, 8, 40], 8, Ok(Form::List { count: 8, high_bytes: 40 }));
+        check(&[Header::LIST, 1, 0], 8, Err(DecodeError::Invalid));
+        check(&[Header::LIST, 0, 1], 8, Err(DecodeError::Invalid));
+        check(&[Header::LIST, 1, 9], 8, Err(DecodeError::Invalid));
+        check(&[Header::LIST, 5, 8], 8, Ok(Form::List { count: 8, high_width: 5 }));
+        check(&[Header::LIST, 5], 8, Err(DecodeError::NotEnough));
     }
 
     #[test]

@@ -6,15 +6,15 @@
 //!
 //! ```text
 //! 00 plain     [00|b] low parts
-//! 01 list      [01|b] [x] [e] low parts | x high parts as VByte, e bytes | x positions, one byte each, rising
+//! 01 list      [01|b] [bx] [x] x positions, one byte each, rising | high parts at bx bits, horizontal | low parts
 //! 10 bitmap    [10|b] [bx] bitmap, ceil(n/8) bytes | high parts at bx bits, horizontal | low parts
 //! 11 constant  [11|b] the value, ceil(b/8) bytes, little-endian; b is its exact width, so it is not zero
 //! ```
 //!
 //! Low parts are horizontal or, in the vertical layout and if n = 256, vertical ([`crate::bitpack`]). Every form
 //! tells its length from its first bytes, whatever the layout. Plain, bitmap and constant blocks are those of
-//! TurboPFor's `p4enc32` (horizontal) and `p4enc256v32` (vertical). The list form is our own: it has `e`, so that the block's end is known without
-//! reading the high parts, and it writes these as ordinary `VByte`, with no escape to raw words.
+//! TurboPFor's `p4enc32` (horizontal) and `p4enc256v32` (vertical). The list form is our own: its high parts are
+//! packed as in the bitmap form, which is shorter than bytes and is read by the same loop.
 //!
 //! Examples:
 //!
@@ -22,7 +22,7 @@
 //! 1, 2, 3, 4                   03 | d1 08
 //! 256 x 70000                  d1 | 70 11 01
 //! 1, 258, 66051, 16909060      8a 0f | 0c | 40 00 40 20 | 01 08 34 20 c1
-//! 64 x 1, but 9 at place 5     41 01 01 | ff ff ff ff ff ff ff ff | 04 | 05
+//! 64 x 1, but 9 at place 5     41 03 01 | 05 | 04 | ff ff ff ff ff ff ff ff
 //! ```
 //!
 //! Source: Zukowski, Héman, Nes, Boncz, "Super-Scalar RAM-CPU Cache Compression", for the idea; TurboPFor for

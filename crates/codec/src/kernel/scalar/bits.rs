@@ -3,7 +3,11 @@
 //! A *column* is 32 values of `W` bits: `W` words exactly. The vertical layout is 8 columns side by side, the
 //! horizontal one is a column after the other, so both are the same code with 8 lanes or 1.
 
+use super::exceptions::patch;
+use super::sums::prefix_sum;
 use crate::BLOCK;
+use crate::bitpack::Layout;
+use crate::kernel::Packed;
 
 /// Values of one lane.
 const ROWS: usize = 32;
@@ -43,18 +47,30 @@ static PACK_HORIZONTAL: [Pack; 33] = by_width!(pack_column, 1);
 static UNPACK_VERTICAL: [Unpack; 33] = by_width!(unpack_column, 8);
 static UNPACK_HORIZONTAL: [Unpack; 33] = by_width!(unpack_column, 1);
 
-/// Writes the low `width` bits of each value to `packed`, which has `32 * width` bytes.
-pub(crate) fn pack_vertical(values: &[u32; BLOCK], width: u32, packed: &mut [u8]) {
-    PACK_VERTICAL[width as usize](values, packed);
+/// [`crate::Kernel::pack`].
+pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [u8]) {
+    match layout {
+        Layout::Vertical if values.len() == BLOCK => PACK_VERTICAL[width as usize](values, packed),
+        _ => pack_horizontal(values, width, packed),
+    }
 }
 
-/// Reads 256 values of `width` bits from `packed`, which has `32 * width` bytes.
-pub(crate) fn unpack_vertical(packed: &[u8], width: u32, out: &mut [u32; BLOCK]) {
-    UNPACK_VERTICAL[width as usize](packed, out);
+/// [`crate::Kernel::unpack`]: bits, exceptions and sums one after the other.
+pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
+    match packed.layout {
+        Layout::Vertical if out.len() == BLOCK => UNPACK_VERTICAL[packed.width as usize](packed.bytes, out),
+        _ => unpack_horizontal(packed.bytes, packed.width, out),
+    }
+    if let Some(exceptions) = packed.exceptions {
+        patch(exceptions, out);
+    }
+    if let Some(prev) = packed.after {
+        prefix_sum(out, prev, 1);
+    }
 }
 
 /// Writes the low `width` bits of each value to `packed`, which has `ceil(n * width / 8)` bytes.
-pub(crate) fn pack_horizontal(values: &[u32], width: u32, packed: &mut [u8]) {
+fn pack_horizontal(values: &[u32], width: u32, packed: &mut [u8]) {
     let (columns, rest) = values.as_chunks::<ROWS>();
     let (head, tail) = packed.split_at_mut(columns.len() * 4 * width as usize);
     for (k, column) in columns.iter().enumerate() {
@@ -64,7 +80,7 @@ pub(crate) fn pack_horizontal(values: &[u32], width: u32, packed: &mut [u8]) {
 }
 
 /// Reads `n` values of `width` bits from `packed`, which has `ceil(n * width / 8)` bytes.
-pub(crate) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut [u32]) {
+pub(in crate::kernel) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut [u32]) {
     let (columns, rest) = out.as_chunks_mut::<ROWS>();
     let (head, tail) = packed.split_at(columns.len() * 4 * width as usize);
     for (k, column) in columns.iter_mut().enumerate() {

@@ -2,8 +2,27 @@
 
 pub(super) mod bitmap;
 pub(super) mod bits;
-pub(super) mod patch;
+pub(super) mod exceptions;
 pub(super) mod streamvbyte;
 pub(super) mod sums;
 pub(super) mod vbyte;
 pub(super) mod widths;
+
+use super::Table;
+
+pub(super) static TABLE: Table = Table {
+    name: "scalar",
+    pack: bits::pack,
+    unpack: bits::unpack,
+    wider: widths::wider,
+    highs: exceptions::highs,
+    exceptions: exceptions::exceptions,
+    gaps: sums::gaps,
+    vbyte_encode: vbyte::vbyte_encode,
+    vbyte_decode: vbyte::vbyte_decode,
+    vbyte_skip: vbyte::vbyte_skip,
+    streamvbyte_encode: streamvbyte::streamvbyte_encode,
+    streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
+    streamvbyte_decode: streamvbyte::streamvbyte_decode,
+    bitmap_read: bitmap::bitmap_read,
+};

@@ -1,5 +1,7 @@
 //! `StreamVByte` loops: four values a control byte.
 
+use super::sums::prefix_sum;
+
 /// Values of one control byte.
 const QUAD: usize = 4;
 
@@ -9,10 +11,8 @@ const WINDOW: usize = 16;
 /// The value bits of a word for each code.
 const MASKS: [u32; 4] = [0xff, 0xffff, 0x00ff_ffff, u32::MAX];
 
-/// Writes the control bytes and the data of `values`; returns the bytes of data.
-///
-/// `controls` has one zero byte for every four values or fewer, `data` has 4 bytes for every value.
-pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
+/// [`crate::Kernel::streamvbyte_encode`].
+pub(in crate::kernel) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
     let mut len = 0;
     for (quad, control) in values.chunks(QUAD).zip(controls) {
         for (k, value) in quad.iter().enumerate() {
@@ -26,33 +26,34 @@ pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut
     len
 }
 
-/// Bytes of data that [`streamvbyte_encode`] writes for `values`.
-pub(crate) fn streamvbyte_bytes(values: &[u32]) -> usize {
-    values.iter().map(|value| 1 + code(*value)).sum()
-}
-
 /// One less than the bytes of a value.
 fn code(value: u32) -> usize {
     [8, 16, 24].map(|bits| usize::from(value >> bits != 0)).iter().sum()
 }
 
-/// Bytes of data that `controls` announce for `n` values.
-///
-/// The caller has checked that the codes beyond the `n`-th are zero.
-pub(crate) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
+/// [`crate::Kernel::streamvbyte_data_len`].
+pub(in crate::kernel) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
     let ones = |bits: u8| bits.count_ones() as usize;
     let codes = |control: &u8| ones(control & 0x55) + 2 * ones(control & 0xaa);
     n + controls.iter().map(codes).sum::<usize>()
 }
 
-/// Reads `out.len()` values from `data`, which has exactly the bytes that `controls` announce.
-pub(crate) fn streamvbyte_decode(controls: &[u8], mut data: &[u8], out: &mut [u32]) {
+/// [`crate::Kernel::streamvbyte_decode`].
+pub(in crate::kernel) fn streamvbyte_decode(
+    controls: &[u8],
+    mut data: &[u8],
+    after: Option<u32>,
+    out: &mut [u32],
+) {
     for (quad, control) in out.chunks_mut(QUAD).zip(controls) {
         let used = match (<&mut [u32; QUAD]>::try_from(&mut *quad), data.first_chunk::<WINDOW>()) {
             (Ok(quad), Some(window)) => read_quad(*control, window, quad),
             _ => read_near_end(*control, data, quad),
         };
         data = &data[used..];
+    }
+    if let Some(prev) = after {
+        prefix_sum(out, prev, 0);
     }
 }
 

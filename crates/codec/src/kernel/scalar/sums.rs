@@ -1,7 +1,7 @@
 //! Gaps and prefix sums. All arithmetic is mod 2^32.
 
-/// `gaps[i] = values[i] - values[i-1] - step`, with `prev` before the first.
-pub(crate) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [u32]) {
+/// [`crate::Kernel::gaps`].
+pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [u32]) {
     let difference = |value: u32, before: u32| value.wrapping_sub(before).wrapping_sub(step);
     let (Some((first_gap, gaps)), Some(first)) = (gaps.split_first_mut(), values.first()) else { return };
     *first_gap = difference(*first, prev);
@@ -11,11 +11,42 @@ pub(crate) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [u32]) {
 }
 
 /// `values[i] = values[i-1] + values[i] + step`, with `prev` before the first, in place.
-pub(crate) fn prefix_sum(values: &mut [u32], prev: u32, step: u32) {
+pub(in crate::kernel) fn prefix_sum(values: &mut [u32], prev: u32, step: u32) {
     let mut sum = prev;
     for value in values {
         // The step goes to the gap, so that the chain from value to value is one addition.
         sum = sum.wrapping_add(value.wrapping_add(step));
         *value = sum;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(values: &[u32], prev: u32, step: u32, expect: &[u32]) {
+        let mut work = vec![0; values.len()];
+        gaps(values, prev, step, &mut work);
+        assert_eq!(work, expect);
+        prefix_sum(&mut work, prev, step);
+        assert_eq!(work, values);
+    }
+
+    #[test]
+    fn the_start_of_a_list_is_minus_one() {
+        check(&[0, 1, 5], u32::MAX, 1, &[0, 0, 3]);
+        check(&[0, 1, 5], u32::MAX, 0, &[1, 1, 4]);
+    }
+
+    #[test]
+    fn a_block_goes_on_from_its_predecessor() {
+        check(&[8, 9, u32::MAX], 7, 1, &[0, 0, u32::MAX - 10]);
+        check(&[8, 9, u32::MAX], 7, 0, &[1, 1, u32::MAX - 9]);
+    }
+
+    #[test]
+    fn falling_values_wrap() {
+        check(&[5, 3, 3], 9, 1, &[u32::MAX - 4, u32::MAX - 2, u32::MAX]);
     }
 }

@@ -1,5 +1,6 @@
 //! LEB128 loops.
 
+use super::sums::prefix_sum;
 use crate::DecodeError;
 
 /// The continuation bit of each of 8 bytes.
@@ -8,8 +9,8 @@ const MORE: u64 = 0x8080_8080_8080_8080;
 /// Values staged before they are appended.
 const STAGE: usize = 32;
 
-/// Appends `values`, 1 to 5 bytes each.
-pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
+/// [`crate::Kernel::vbyte_encode`].
+pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
     for values in values.chunks(STAGE) {
         // Each value is stored as 8 bytes of which 1 to 5 count; the last may need 3 bytes of slack.
         let mut stage = [0; 5 * STAGE + 3];
@@ -33,8 +34,21 @@ fn spread(value: u32) -> (u64, usize) {
     (groups | more, 1 + more_bytes)
 }
 
-/// Reads `out.len()` values; returns the bytes consumed.
-pub(crate) fn vbyte_decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+/// [`crate::Kernel::vbyte_decode`].
+pub(in crate::kernel) fn vbyte_decode(
+    bytes: &[u8],
+    after: Option<u32>,
+    out: &mut [u32],
+) -> Result<usize, DecodeError> {
+    let used = read_all(bytes, out)?;
+    if let Some(prev) = after {
+        prefix_sum(out, prev, 0);
+    }
+    Ok(used)
+}
+
+/// Reads as many values as `out` has; returns the bytes consumed.
+fn read_all(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
     let (mut used, mut done) = (0, 0);
     while done < out.len() {
         if let Some(run) = out[done..].first_chunk_mut::<8>()
@@ -82,8 +96,8 @@ fn read_near_end(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
     Err(DecodeError::NotEnough)
 }
 
-/// Bytes up to and including the `n`-th whose continuation bit is clear.
-pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+/// [`crate::Kernel::vbyte_skip`].
+pub(in crate::kernel) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let (mut used, mut left) = (0, n);
     for word in bytes.as_chunks::<8>().0 {
         let ends = (!u64::from_le_bytes(*word) & MORE).count_ones() as usize;

@@ -1,11 +1,23 @@
-//! The bit widths of values: how many there are of each, and the largest.
+//! The bit widths of values: how many are wider than each.
+
+use crate::kernel::WIDTHS;
 
 /// Independent counters: neighbours of equal width would otherwise wait for each other's store.
 const WAYS: usize = 4;
 
+/// [`crate::Kernel::wider`].
+pub(in crate::kernel) fn wider(values: &[u32]) -> [u16; WIDTHS] {
+    let counts = width_counts(values);
+    let mut wider = [0; WIDTHS];
+    for width in (0..counts.len() - 1).rev() {
+        wider[width] = wider[width + 1] + counts[width + 1];
+    }
+    wider
+}
+
 /// `counts[w]` = number of values whose highest set bit is bit `w - 1`; `counts[0]` counts zeros.
 /// At most 65,535 values.
-pub(crate) fn width_counts(values: &[u32]) -> [u16; 33] {
+fn width_counts(values: &[u32]) -> [u16; 33] {
     // 64 entries a way and a mask that the range of the index already satisfies: no bounds checks.
     let mut ways = [[0u16; 64]; WAYS];
     let (groups, rest) = values.as_chunks::<WAYS>();
@@ -18,11 +30,6 @@ pub(crate) fn width_counts(values: &[u32]) -> [u16; 33] {
         ways[0][width(*value)] += 1;
     }
     std::array::from_fn(|w| ways.iter().map(|way| way[w]).sum())
-}
-
-/// The bit width of the widest value.
-pub(crate) fn width_of_all(values: &[u32]) -> u32 {
-    u32::BITS - values.iter().fold(0, |all, value| all | value).leading_zeros()
 }
 
 /// Bit width from the exponent of the value as a float, which is exact and takes vector instructions; counting
@@ -44,8 +51,8 @@ mod tests {
         let some: Vec<_> = counts.iter().enumerate().filter(|(_, count)| **count > 0).collect();
         let expect = [(0, &2), (1, &1), (2, &2), (3, &1), (8, &1), (9, &1), (31, &1), (32, &2)];
         assert_eq!(some, expect);
-        assert_eq!(width_of_all(&values), 32);
-        assert_eq!(width_of_all(&[0, 5, 2]), 3);
-        assert_eq!(width_of_all(&[0, 0]), 0);
+        let wider = wider(&values);
+        assert_eq!(wider[..9], [9, 8, 6, 5, 5, 5, 5, 5, 4]);
+        assert_eq!((wider[30], wider[31], wider[32]), (3, 2, 0));
     }
 }

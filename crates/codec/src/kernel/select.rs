@@ -1,0 +1,105 @@
+//! Which kernel a process uses: the best that the CPU can run, or the one that the environment names.
+
+use super::Kernel;
+use std::env;
+use std::fmt;
+use std::sync::OnceLock;
+
+/// The variable that forces a kernel.
+const VARIABLE: &str = "TIERDEX_KERNEL";
+
+/// All names, also of those that this CPU cannot run.
+const NAMES: [&str; 3] = ["scalar", "avx2", "avx512"];
+
+/// Why a kernel that was asked for by name cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KernelError {
+    /// No kernel has this name.
+    Unknown(String),
+    /// The CPU lacks the instructions of this kernel.
+    Impossible(String),
+}
+
+impl fmt::Display for KernelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |names: &[&str]| names.join(", ");
+        match self {
+            KernelError::Unknown(name) => {
+                write!(f, "no kernel is called `{name}`; there are {}", list(&NAMES))
+            }
+            KernelError::Impossible(name) => {
+                let able: Vec<_> = Kernel::available().into_iter().map(Kernel::name).collect();
+                write!(f, "this CPU cannot run the kernel `{name}`; it can run {}", list(&able))
+            }
+        }
+    }
+}
+
+impl std::error::Error for KernelError {}
+
+impl Kernel {
+    /// The kernels that this CPU can run, the slowest first. There is always [`Kernel::SCALAR`].
+    pub fn available() -> Vec<Kernel> {
+        vec![Kernel::SCALAR]
+    }
+
+    /// The kernel called `name`.
+    ///
+    /// # Errors
+    /// If there is none of that name or this CPU cannot run it.
+    pub fn from_name(name: &str) -> Result<Kernel, KernelError> {
+        match Kernel::available().into_iter().find(|kernel| kernel.name() == name) {
+            Some(kernel) => Ok(kernel),
+            None if NAMES.contains(&name) => Err(KernelError::Impossible(name.to_owned())),
+            None => Err(KernelError::Unknown(name.to_owned())),
+        }
+    }
+
+    /// The kernel that `TIERDEX_KERNEL` names; if it is not set, the fastest that this CPU can run.
+    ///
+    /// # Errors
+    /// If the variable names none that can be had.
+    pub fn from_env() -> Result<Kernel, KernelError> {
+        match env::var_os(VARIABLE) {
+            Some(name) => Kernel::from_name(&name.to_string_lossy()),
+            None => Ok(Kernel::available().pop().unwrap_or(Kernel::SCALAR)),
+        }
+    }
+
+    /// The kernel of this process: that of [`Kernel::from_env`] when it is first asked for.
+    ///
+    /// # Panics
+    /// If [`Kernel::from_env`] is an error. Programs call that first and say what is wrong.
+    pub fn active() -> Kernel {
+        static ACTIVE: OnceLock<Kernel> = OnceLock::new();
+        *ACTIVE.get_or_init(|| match Kernel::from_env() {
+            Ok(kernel) => kernel,
+            Err(error) => panic!("{VARIABLE}: {error}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_available_kernel_has_its_name() {
+        for kernel in Kernel::available() {
+            assert_eq!(Kernel::from_name(kernel.name()), Ok(kernel));
+            assert!(NAMES.contains(&kernel.name()));
+        }
+        assert_eq!(Kernel::available()[0], Kernel::SCALAR);
+    }
+
+    #[test]
+    fn other_names_are_errors() {
+        for name in ["", "AVX2", "sse", "avx512f"] {
+            assert_eq!(Kernel::from_name(name), Err(KernelError::Unknown(name.to_owned())));
+        }
+        let able: Vec<_> = Kernel::available().into_iter().map(Kernel::name).collect();
+        for name in NAMES.into_iter().filter(|name| !able.contains(name)) {
+            assert_eq!(Kernel::from_name(name), Err(KernelError::Impossible(name.to_owned())));
+        }
+    }
+}
