@@ -7,6 +7,8 @@
 //! Every kernel gives the same values and the same bytes; [`scalar`] is the reference, and what the others use
 //! wherever vector instructions would not help. A kernel is chosen once a process ([`Kernel::active`]).
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod scalar;
 mod select;
 
@@ -29,13 +31,16 @@ struct Table {
     exceptions: unsafe fn(&[u32], u32, &mut Exceptions),
     gaps: unsafe fn(&[u32], u32, u32, &mut [u32]),
     vbyte_encode: unsafe fn(&[u32], &mut Vec<u8>),
-    vbyte_decode: unsafe fn(&[u8], Option<u32>, &mut [u32]) -> Result<usize, DecodeError>,
-    vbyte_skip: unsafe fn(&[u8], usize) -> Result<usize, DecodeError>,
+    vbyte_decode: unsafe fn(&[u8], Option<u32>, &mut [u32]) -> Decoded,
+    vbyte_skip: unsafe fn(&[u8], usize) -> Decoded,
     streamvbyte_encode: unsafe fn(&[u32], &mut [u8], &mut [u8]) -> usize,
     streamvbyte_data_len: unsafe fn(&[u8], usize) -> usize,
     streamvbyte_decode: unsafe fn(&[u8], &[u8], Option<u32>, &mut [u32]),
     bitmap_read: unsafe fn(&[u8], u32, &mut [u32]),
 }
+
+/// Bytes consumed.
+type Decoded = Result<usize, DecodeError>;
 
 /// Places of [`Kernel::wider`]: widths 0 to 32, and 7 more that are always zero.
 pub(crate) const WIDTHS: usize = 40;
@@ -67,7 +72,7 @@ impl Exceptions {
     const SLACK: usize = 16;
 
     /// None.
-    pub(crate) fn new() -> Exceptions {
+    pub(crate) const fn new() -> Exceptions {
         Exceptions { bitmap: [0; BLOCK / 8], highs: [0; BLOCK + Exceptions::SLACK], count: 0 }
     }
 

@@ -40,7 +40,10 @@ impl std::error::Error for KernelError {}
 impl Kernel {
     /// The kernels that this CPU can run, the slowest first. There is always [`Kernel::SCALAR`].
     pub fn available() -> Vec<Kernel> {
-        vec![Kernel::SCALAR]
+        let mut kernels = vec![Kernel::SCALAR];
+        #[cfg(target_arch = "x86_64")]
+        kernels.extend(super::avx512::available());
+        kernels
     }
 
     /// The kernel called `name`.

@@ -48,6 +48,7 @@ static UNPACK_VERTICAL: [Unpack; 33] = by_width!(unpack_column, 8);
 static UNPACK_HORIZONTAL: [Unpack; 33] = by_width!(unpack_column, 1);
 
 /// [`crate::Kernel::pack`].
+#[inline(always)]
 pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [u8]) {
     match layout {
         Layout::Vertical if values.len() == BLOCK => PACK_VERTICAL[width as usize](values, packed),
@@ -70,6 +71,7 @@ pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
 }
 
 /// Writes the low `width` bits of each value to `packed`, which has `ceil(n * width / 8)` bytes.
+#[inline(always)]
 fn pack_horizontal(values: &[u32], width: u32, packed: &mut [u8]) {
     let (columns, rest) = values.as_chunks::<ROWS>();
     let (head, tail) = packed.split_at_mut(columns.len() * 4 * width as usize);

@@ -32,10 +32,14 @@ fn code(value: u32) -> usize {
 }
 
 /// [`crate::Kernel::streamvbyte_data_len`].
+#[inline(always)]
 pub(in crate::kernel) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
-    let ones = |bits: u8| bits.count_ones() as usize;
-    let codes = |control: &u8| ones(control & 0x55) + 2 * ones(control & 0xaa);
-    n + controls.iter().map(codes).sum::<usize>()
+    // The high bit of a code counts twice.
+    let codes = |word: u64| word.count_ones() + (word & 0xaaaa_aaaa_aaaa_aaaa).count_ones();
+    let (words, rest) = controls.as_chunks::<8>();
+    let whole: u32 = words.iter().map(|word| codes(u64::from_le_bytes(*word))).sum();
+    let last: u32 = rest.iter().map(|control| codes(u64::from(*control))).sum();
+    n + (whole + last) as usize
 }
 
 /// [`crate::Kernel::streamvbyte_decode`].

@@ -1,6 +1,7 @@
 //! Gaps and prefix sums. All arithmetic is mod 2^32.
 
 /// [`crate::Kernel::gaps`].
+#[inline(always)]
 pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [u32]) {
     let difference = |value: u32, before: u32| value.wrapping_sub(before).wrapping_sub(step);
     let (Some((first_gap, gaps)), Some(first)) = (gaps.split_first_mut(), values.first()) else { return };

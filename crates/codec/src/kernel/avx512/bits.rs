@@ -1,0 +1,194 @@
+//! Bit packing in both layouts.
+
+use super::super::scalar;
+use super::memory::{LANES, load_bytes, store, store_all};
+use super::sums::Sums;
+use crate::BLOCK;
+use crate::bitpack::Layout;
+use crate::kernel::{Exceptions, Packed};
+use core::arch::x86_64::*;
+
+/// [`crate::Kernel::pack`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
+pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [u8]) {
+    scalar::bits::pack(values, width, layout, packed);
+}
+
+/// [`crate::Kernel::unpack`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
+    let none = &const { Exceptions::new() };
+    let exceptions = packed.exceptions.unwrap_or(none);
+    let finish = Finish::new(exceptions, packed.after.unwrap_or(0));
+    let (bytes, width) = (packed.bytes, packed.width);
+    if let (Layout::Vertical, Ok(block)) = (packed.layout, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
+        match (packed.exceptions, packed.after) {
+            (None, None) => vertical::<false, false>(bytes, width, finish, block),
+            (None, Some(_)) => vertical::<false, true>(bytes, width, finish, block),
+            (Some(_), None) => vertical::<true, false>(bytes, width, finish, block),
+            (Some(_), Some(_)) => vertical::<true, true>(bytes, width, finish, block),
+        }
+    } else {
+        match (packed.exceptions, packed.after) {
+            (None, None) => horizontal::<false, false>(bytes, width, finish, out),
+            (None, Some(_)) => horizontal::<false, true>(bytes, width, finish, out),
+            (Some(_), None) => horizontal::<true, false>(bytes, width, finish, out),
+            (Some(_), Some(_)) => horizontal::<true, true>(bytes, width, finish, out),
+        }
+    }
+}
+
+/// Two rows of eight lanes at a time. A value lies in the words of its first and of its last bit, which are mostly
+/// the same; a funnel shift joins the two whether they are or not, so that one loop does for all widths.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
+fn vertical<const PATCH: bool, const SUM: bool>(
+    bytes: &[u8],
+    width: u32,
+    mut finish: Finish,
+    out: &mut [u32; BLOCK],
+) {
+    // No bits, no rows: zeros are then read from here.
+    let rows = if width == 0 { NO_BITS.as_ptr() } else { bytes.as_ptr() };
+    let last = width.saturating_sub(1) as usize;
+    let width = width as usize;
+    // The row of a bit starts at the byte of that number, less the bit's place in its word.
+    let words = |first: usize, second: usize| {
+        // SAFETY: Both bits are below 32 * width, so their rows are within the 32 * width bytes that the caller
+        // has checked; if the width is zero, so are the bits, and there are 32 zeros.
+        let first = unsafe { _mm512_castsi256_si512(_mm256_loadu_si256(rows.add(first & !31).cast())) };
+        // SAFETY: As before.
+        let second = unsafe { _mm256_loadu_si256(rows.add(second & !31).cast()) };
+        _mm512_inserti64x4::<1>(first, second)
+    };
+    let mask = low_bits(width as u32);
+    let second = _mm512_maskz_set1_epi32(0xff00, width as i32);
+    let (mut shifts, step) = (second, _mm512_set1_epi32(2 * width as i32));
+    for (pair, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+        let bit = 2 * pair * width;
+        let low = words(bit, bit + width);
+        let high = words(bit + last, bit + width + last);
+        let values = _mm512_and_si512(_mm512_shrdv_epi32(low, high, shifts), mask);
+        shifts = _mm512_add_epi32(shifts, step);
+        store_all(out, finish.apply::<PATCH, SUM>(values, pair));
+    }
+}
+
+static NO_BITS: [u8; 32] = [0; 32];
+
+/// 16 values at a time, whatever their number.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn horizontal<const PATCH: bool, const SUM: bool>(
+    bytes: &[u8],
+    width: u32,
+    mut finish: Finish,
+    out: &mut [u32],
+) {
+    let stream = Stream::new(bytes, width);
+    for (group, out) in out.chunks_mut(LANES).enumerate() {
+        store(out, finish.apply::<PATCH, SUM>(stream.values(group), group));
+    }
+}
+
+/// One stream of bits, of which 16 values are always whole bytes.
+pub(super) struct Stream<'a> {
+    bytes: &'a [u8],
+    /// Bytes of 16 values.
+    stride: usize,
+    /// For each lane the four bytes that its value starts in.
+    places: __m512i,
+    /// The bit of the first of these bytes that it starts at.
+    shifts: __m512i,
+    mask: __m512i,
+}
+
+impl<'a> Stream<'a> {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn new(bytes: &'a [u8], width: u32) -> Stream<'a> {
+        let places = &PLACES[width as usize];
+        // SAFETY: There are 64 bytes.
+        let places_of_width = unsafe { _mm512_loadu_si512(places.bytes.as_ptr().cast()) };
+        // SAFETY: There are 16 shifts.
+        let shifts = unsafe { _mm512_loadu_si512(places.shifts.as_ptr().cast()) };
+        Stream { bytes, stride: 2 * width as usize, places: places_of_width, shifts, mask: low_bits(width) }
+    }
+
+    /// The values from the `16 * group`-th on; what is beyond the last is anything.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2")]
+    pub(super) fn values(&self, group: usize) -> __m512i {
+        let bytes = load_bytes(&self.bytes[group * self.stride..]);
+        let low = _mm512_permutexvar_epi8(self.places, bytes);
+        let next = _mm512_add_epi8(self.places, _mm512_set1_epi8(4));
+        let high = _mm512_permutexvar_epi8(next, bytes);
+        _mm512_and_si512(_mm512_shrdv_epi32(low, high, self.shifts), self.mask)
+    }
+}
+
+/// Where 16 values of one width lie in their bytes.
+struct Places {
+    bytes: [u8; 64],
+    shifts: [u32; LANES],
+}
+
+static PLACES: [Places; 33] = {
+    let mut all = [const { Places { bytes: [0; 64], shifts: [0; LANES] } }; 33];
+    let mut k = 0;
+    while k < 33 * LANES {
+        let (width, lane) = (k / LANES, k % LANES);
+        let bit = width * lane;
+        all[width].shifts[lane] = bit as u32 % 8;
+        let mut byte = 0;
+        while byte < 4 {
+            all[width].bytes[4 * lane + byte] = (bit / 8 + byte) as u8;
+            byte += 1;
+        }
+        k += 1;
+    }
+    all
+};
+
+/// What is done to values on their way out.
+struct Finish<'a> {
+    exceptions: &'a Exceptions,
+    /// Exceptions used up.
+    used: usize,
+    sums: Sums,
+}
+
+impl<'a> Finish<'a> {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new(exceptions: &'a Exceptions, prev: u32) -> Finish<'a> {
+        Finish { exceptions, used: 0, sums: Sums::after(prev) }
+    }
+
+    /// `group` is one of 16, and each is asked for once, in order.
+    #[inline]
+    #[target_feature(enable = "avx512f,popcnt")]
+    fn apply<const PATCH: bool, const SUM: bool>(&mut self, mut values: __m512i, group: usize) -> __m512i {
+        if PATCH {
+            let bitmap = self.exceptions.bitmap.as_chunks::<2>().0;
+            let places = u16::from_le_bytes(bitmap[group]);
+            let highs = self.exceptions.highs.as_ptr().wrapping_add(self.used);
+            // SAFETY: The groups before had at most 16 exceptions each, so that 240 are used up at most, and
+            // there are 272 places.
+            let highs = unsafe { _mm512_loadu_si512(highs.cast()) };
+            values = _mm512_or_si512(values, _mm512_maskz_expand_epi32(places, highs));
+            self.used += places.count_ones() as usize;
+        }
+        if SUM {
+            values = self.sums.next(_mm512_add_epi32(values, _mm512_set1_epi32(1)));
+        }
+        values
+    }
+}
+
+/// The `width` lowest bits of every lane.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn low_bits(width: u32) -> __m512i {
+    _mm512_set1_epi32(((1u64 << width) - 1) as u32 as i32)
+}

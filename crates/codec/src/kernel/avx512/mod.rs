@@ -1,0 +1,48 @@
+//! Loops for CPUs with AVX-512 and VBMI2 (Intel from Ice Lake on, AMD from Zen 4 on).
+//!
+//! A vector is 16 values. What pays most, beside its width: `vpexpandd` puts exceptions where their bitmap says,
+//! `vpexpandb` the bytes of `StreamVByte` where their control bytes say, `vpermb` and `vpshrdvd` read 16 values of
+//! any bit width, and masks end every loop without a scalar rest.
+
+mod bitmap;
+mod bits;
+mod exceptions;
+mod memory;
+mod streamvbyte;
+mod sums;
+mod vbyte;
+mod widths;
+
+use super::{Kernel, Table, scalar};
+
+static TABLE: Table = Table {
+    name: "avx512",
+    pack: bits::pack,
+    unpack: bits::unpack,
+    wider: widths::wider,
+    highs: exceptions::highs,
+    exceptions: exceptions::exceptions,
+    gaps: sums::gaps,
+    vbyte_encode: scalar::vbyte::vbyte_encode,
+    vbyte_decode: vbyte::vbyte_decode,
+    vbyte_skip: vbyte::vbyte_skip,
+    streamvbyte_encode: scalar::streamvbyte::streamvbyte_encode,
+    streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
+    streamvbyte_decode: streamvbyte::streamvbyte_decode,
+    bitmap_read: bitmap::bitmap_read,
+};
+
+/// The kernel, if the CPU has every instruction that the functions of this folder are compiled for.
+pub(super) fn available() -> Option<Kernel> {
+    let able = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512cd")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vbmi")
+        && is_x86_feature_detected!("avx512vbmi2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt");
+    able.then_some(Kernel(&TABLE))
+}

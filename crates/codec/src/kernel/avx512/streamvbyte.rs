@@ -1,0 +1,84 @@
+//! `StreamVByte`: 16 values, so four control bytes, at a time.
+
+use super::super::scalar;
+use super::memory::{LANES, load_bytes, store};
+use super::sums::Sums;
+use core::arch::x86_64::*;
+
+/// [`crate::Kernel::streamvbyte_data_len`].
+#[target_feature(enable = "popcnt")]
+pub(in crate::kernel) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
+    scalar::streamvbyte::streamvbyte_data_len(controls, n)
+}
+
+/// [`crate::Kernel::streamvbyte_decode`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+pub(in crate::kernel) fn streamvbyte_decode(
+    controls: &[u8],
+    data: &[u8],
+    after: Option<u32>,
+    out: &mut [u32],
+) {
+    match after {
+        Some(prev) => decode::<true>(controls, data, prev, out),
+        None => decode::<false>(controls, data, 0, out),
+    }
+}
+
+/// A value is its bytes and zeros up to four: an expansion whose mask is made of the control bytes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+fn decode<const SUM: bool>(controls: &[u8], mut data: &[u8], prev: u32, out: &mut [u32]) {
+    let masks = masks(controls);
+    let mut sums = Sums::after(prev);
+    for (out, mask) in out.chunks_mut(LANES).zip(masks) {
+        let mask = _bzhi_u64(mask, 4 * out.len() as u32);
+        let mut values = _mm512_maskz_expand_epi8(mask, load_bytes(data));
+        if SUM {
+            values = sums.next(values);
+        }
+        store(out, values);
+        data = &data[mask.count_ones() as usize..];
+    }
+}
+
+/// For each 16 values a bit for each of their 64 bytes: whether it is stored.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,bmi2")]
+fn masks(controls: &[u8]) -> [u64; 16] {
+    // A nibble has the codes of two values; their two nibbles of the mask are 1, 3, 7 or 15.
+    let nibbles = _mm_setr_epi8(
+        0x11,
+        0x13,
+        0x17,
+        0x1f,
+        0x31,
+        0x33,
+        0x37,
+        0x3f,
+        0x71,
+        0x73,
+        0x77,
+        0x7f,
+        0xf1u8 as i8,
+        0xf3u8 as i8,
+        0xf7u8 as i8,
+        -1,
+    );
+    let nibbles = _mm512_broadcast_i32x4(nibbles);
+    let controls = load_bytes(controls);
+    let low_nibble = _mm512_set1_epi8(0x0f);
+    let low = _mm512_shuffle_epi8(nibbles, _mm512_and_si512(controls, low_nibble));
+    let high = _mm512_shuffle_epi8(nibbles, _mm512_and_si512(_mm512_srli_epi16::<4>(controls), low_nibble));
+    // Interleaved within each quarter; then the quarters are put in order.
+    let (even, odd) = (_mm512_unpacklo_epi8(low, high), _mm512_unpackhi_epi8(low, high));
+    let first = _mm512_permutex2var_epi64(even, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), odd);
+    let second = _mm512_permutex2var_epi64(even, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), odd);
+    let mut masks = [0; 16];
+    let (low_half, high_half) = masks.split_at_mut(8);
+    // SAFETY: There is room for eight words.
+    unsafe { _mm512_storeu_si512(low_half.as_mut_ptr().cast(), first) };
+    // SAFETY: There is room for eight words.
+    unsafe { _mm512_storeu_si512(high_half.as_mut_ptr().cast(), second) };
+    masks
+}

@@ -1,0 +1,112 @@
+//! `VByte`: all values that end within the next 64 bytes at a time.
+//!
+//! As in Plaisance, Kurz, Lemire, "Vectorized `VByte` Decoding", the continuation bits of the next bytes are
+//! gathered into a mask that says where every value ends. With masks of 64 bits and permutations of 64 bytes no
+//! table of shuffles is needed: the starts of the values are compressed out of the mask, each value's four bytes
+//! are fetched from its start, and what follows its last byte is cleared. Values of five bytes, and bytes that are
+//! no values, are left to the portable loop.
+
+use super::super::scalar;
+use super::memory::{BYTES, Constant, LANES, first_lanes, load_bytes, store};
+use super::sums::Sums;
+use crate::DecodeError;
+use core::arch::x86_64::*;
+
+/// Bytes looked at together.
+const WINDOW: usize = 64;
+
+/// [`crate::Kernel::vbyte_decode`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+pub(in crate::kernel) fn vbyte_decode(
+    bytes: &[u8],
+    after: Option<u32>,
+    out: &mut [u32],
+) -> Result<usize, DecodeError> {
+    match after {
+        Some(prev) => decode::<true>(bytes, prev, out),
+        None => decode::<false>(bytes, 0, out),
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+    let (mut used, mut done) = (0, 0);
+    let mut sums = Sums::after(prev);
+    while done < out.len() {
+        let (rest, out) = (&bytes[used..], &mut out[done..]);
+        let window = load_bytes(rest);
+        let more = _mm512_movepi8_mask(window);
+        let ends = _bzhi_u64(!more, rest.len().min(WINDOW) as u32);
+        let count = (ends.count_ones() as usize).min(out.len());
+        // Four continuation bits in a row: a value of five bytes or of too many.
+        let long = more & more >> 1 & more >> 2 & more >> 3;
+        if long != 0 || count == 0 {
+            let few = out.len().min(LANES);
+            let few = &mut out[..few];
+            used += scalar::vbyte::vbyte_decode(rest, SUM.then_some(prev), few)?;
+            done += few.len();
+            prev = few[few.len() - 1];
+            sums = Sums::after(prev);
+            continue;
+        }
+        let starts = (ends << 1 | 1) & u64::MAX >> ends.leading_zeros();
+        let starts = _mm512_maskz_compress_epi8(starts, BYTES.vector());
+        for (group, out) in out[..count].chunks_mut(LANES).enumerate() {
+            // The lanes after the last value are no values, and add nothing to the sums.
+            let there = first_lanes(out.len());
+            let mut values = _mm512_maskz_mov_epi32(there, values(window, starts, group));
+            if SUM {
+                values = sums.next(values);
+            }
+            store(out, values);
+        }
+        // The end of the last value that was wanted.
+        let end = _pdep_u64(1 << (count - 1), ends).trailing_zeros();
+        used += end as usize + 1;
+        done += count;
+        prev = out[count - 1];
+    }
+    Ok(used)
+}
+
+/// 16 values of at most four bytes, which start at the `16 * group`-th of `starts` and on.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn values(window: __m512i, starts: __m512i, group: usize) -> __m512i {
+    let lanes = _mm512_add_epi8(FOURFOLD.vector(), _mm512_set1_epi8((LANES * group) as i8));
+    let places = _mm512_permutexvar_epi8(lanes, starts);
+    let places = _mm512_add_epi8(places, _mm512_set1_epi32(0x0302_0100));
+    let word = _mm512_permutexvar_epi8(places, window);
+    // The lowest byte without a continuation bit ends the value: keep what is up to there.
+    let ends = _mm512_andnot_si512(word, _mm512_set1_epi32(0x8080_8080_u32 as i32));
+    let below = _mm512_add_epi32(ends, _mm512_set1_epi32(-1));
+    let kept = _mm512_ternarylogic_epi32::<0b0010_1000>(ends, below, word);
+    let groups = _mm512_and_si512(kept, _mm512_set1_epi32(0x7f7f_7f7f));
+    // Groups of 7 bits to pairs of 14 bits, and these to 28 bits.
+    let pairs = _mm512_maddubs_epi16(_mm512_set1_epi16(0x8001_u16 as i16), groups);
+    _mm512_madd_epi16(pairs, _mm512_set1_epi32(0x4000_0001))
+}
+
+/// [`crate::Kernel::vbyte_skip`].
+#[target_feature(enable = "avx512f,avx512bw,bmi2,popcnt")]
+pub(in crate::kernel) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+    let (mut used, mut left) = (0, n);
+    while left > 0 {
+        let rest = &bytes[used..];
+        if rest.is_empty() {
+            return Err(DecodeError::NotEnough);
+        }
+        let there = rest.len().min(WINDOW);
+        let ends = _bzhi_u64(!_mm512_movepi8_mask(load_bytes(rest)), there as u32);
+        let count = ends.count_ones() as usize;
+        if count >= left {
+            return Ok(used + _pdep_u64(1 << (left - 1), ends).trailing_zeros() as usize + 1);
+        }
+        (used, left) = (used + there, left - count);
+    }
+    Ok(used)
+}
+
+/// Each number four times.
+static FOURFOLD: Constant = Constant::counting(4);

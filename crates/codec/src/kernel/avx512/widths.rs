@@ -1,0 +1,38 @@
+//! The bit widths of values: how many are wider than each.
+
+use super::memory::{LANES, load};
+use crate::bitpack::width_of_all;
+use crate::kernel::WIDTHS;
+use core::arch::x86_64::*;
+
+/// Values whose widths fill a vector of bytes.
+const QUARTER: usize = 64;
+
+/// [`crate::Kernel::wider`]: a byte for each width, compared with every width below the widest.
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512vl,bmi2,lzcnt,popcnt")]
+pub(in crate::kernel) fn wider(values: &[u32]) -> [u16; WIDTHS] {
+    let mut widths = [_mm512_setzero_si512(); 4];
+    for (quarter, values) in widths.iter_mut().zip(values.chunks(QUARTER)) {
+        *quarter = widths_of(values);
+    }
+    let mut wider = [0; WIDTHS];
+    for (width, wider) in wider.iter_mut().enumerate().take(width_of_all(values) as usize) {
+        let width = _mm512_set1_epi8(width as i8);
+        let count = |widths: __m512i| _mm512_cmpgt_epu8_mask(widths, width).count_ones() as u16;
+        *wider = widths.map(count).iter().sum();
+    }
+    wider
+}
+
+/// A byte for each of 64 values: its bit width, 0 where there is no value.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,bmi2")]
+fn widths_of(values: &[u32]) -> __m512i {
+    let part = |k: usize| {
+        let values = load(values.get(LANES * k..).unwrap_or(&[]));
+        let widths = _mm512_sub_epi32(_mm512_set1_epi32(32), _mm512_lzcnt_epi32(values));
+        _mm512_cvtepi32_epi8(widths)
+    };
+    let low = _mm512_inserti32x4::<1>(_mm512_castsi128_si512(part(0)), part(1));
+    _mm512_inserti32x4::<3>(_mm512_inserti32x4::<2>(low, part(2)), part(3))
+}
