@@ -89,8 +89,7 @@ pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -
     let body = bytes.get(HEAD..len).ok_or(DecodeError::NotEnough)?;
     match form {
         Form::Bitmap { .. } => {
-            let ones: usize = body.iter().map(|byte| byte.count_ones() as usize).sum();
-            if ones != out.len() || body.last() == Some(&0) {
+            if kernel.ones(body) != out.len() || body.last() == Some(&0) {
                 return Err(DecodeError::Invalid);
             }
             kernel.bitmap_read(body, prev, out);

@@ -52,7 +52,7 @@ mod tests {
     }
 
     fn unpack(bytes: &[u8], width: u32, layout: Layout, out: &mut [u32]) {
-        let packed = Packed { bytes, width, layout, exceptions: None, after: None };
+        let packed = Packed { bytes, width, layout, patch: None, after: None };
         Kernel::SCALAR.unpack(&packed, out);
     }
 

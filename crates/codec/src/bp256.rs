@@ -38,7 +38,7 @@ pub(crate) fn decode(
 ) -> Result<usize, DecodeError> {
     let len = encoded_len(bytes, out.len())?;
     let (width, bytes) = (u32::from(bytes[0]), &bytes[1..len]);
-    let packed = Packed { bytes, width, layout: Layout::Vertical, exceptions: None, after };
+    let packed = Packed { bytes, width, layout: Layout::Vertical, patch: None, after };
     kernel.unpack(&packed, out);
     Ok(len)
 }

@@ -266,7 +266,7 @@ impl Codec {
             Family::Raw => raw::encoded_len(bytes, n),
             Family::VByte => vbyte::encoded_len(Kernel::active(), bytes, n),
             Family::StreamVByte => streamvbyte::encoded_len(Kernel::active(), bytes, n),
-            Family::Pfor(_) => pfor::encoded_len(bytes, n),
+            Family::Pfor(_) => pfor::encoded_len(Kernel::active(), bytes, n),
             Family::Bp256 => bp256::encoded_len(bytes, n),
             Family::Bitmap => bitmap::encoded_len(bytes, n),
             Family::Auto => auto::encoded_len(bytes, n),

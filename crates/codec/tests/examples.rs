@@ -82,10 +82,10 @@ fn pfor_bitmap() {
 }
 
 #[test]
-fn pfor_list() {
+fn pfor_sparse() {
     let mut values = [1; 64];
     values[5] = 9;
-    check(Codec::Pfor256, 0, &values, "41 03 01 | 05 | 04 | ff ff ff ff ff ff ff ff");
+    check(Codec::Pfor256, 0, &values, "41 03 | 01 20 | 04 | ff ff ff ff ff ff ff ff");
 }
 
 #[test]

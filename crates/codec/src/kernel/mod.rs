@@ -26,9 +26,10 @@ struct Table {
     name: &'static str,
     pack: unsafe fn(&[u32], u32, Layout, &mut [u8]),
     unpack: unsafe fn(&Packed, &mut [u32]),
-    wider: unsafe fn(&[u32]) -> [u16; WIDTHS],
-    highs: unsafe fn(&[u8], u32, u32, &mut Exceptions) -> bool,
+    wider: unsafe fn(&[u32]) -> Wider,
     exceptions: unsafe fn(&[u32], u32, &mut Exceptions),
+    places: unsafe fn(&[u8], usize, bool) -> Option<Places>,
+    ones: unsafe fn(&[u8]) -> usize,
     gaps: unsafe fn(&[u32], u32, u32, &mut [u32]),
     vbyte_encode: unsafe fn(&[u32], &mut Vec<u8>),
     vbyte_decode: unsafe fn(&[u8], Option<u32>, &mut [u32]) -> Decoded,
@@ -42,10 +43,19 @@ struct Table {
 /// Bytes consumed.
 type Decoded = Result<usize, DecodeError>;
 
-/// Places of [`Kernel::wider`]: widths 0 to 32, and 7 more that are always zero.
-pub(crate) const WIDTHS: usize = 40;
+/// Bitmap of the values of a block: bit `i mod 8` of byte `i div 8` stands for value `i`.
+pub(crate) type Bitmap = [u8; BLOCK / 8];
+
+/// What each width, from 0 to 31, is too small for.
+pub(crate) struct Wider {
+    /// Number of values of more than so many bits.
+    pub(crate) values: [u16; 32],
+    /// Number of groups of eight neighbours that hold such a value.
+    pub(crate) groups: [u16; 32],
+}
 
 /// Packed bits, and what is done to the values on their way out.
+#[derive(Clone, Copy)]
 pub(crate) struct Packed<'a> {
     /// Exactly as many bytes as the values take.
     pub(crate) bytes: &'a [u8],
@@ -53,27 +63,47 @@ pub(crate) struct Packed<'a> {
     pub(crate) width: u32,
     pub(crate) layout: Layout,
     /// What is put over the values.
-    pub(crate) exceptions: Option<&'a Exceptions>,
+    pub(crate) patch: Option<Patch<'a>>,
     /// The value before, if the values are gaps less one and their sums are wanted.
     pub(crate) after: Option<u32>,
 }
 
-/// High parts of the values that are wider than the others, and where they belong.
-pub(crate) struct Exceptions {
-    /// Bit `i mod 8` of byte `i div 8` is set if value `i` is an exception.
-    pub(crate) bitmap: [u8; BLOCK / 8],
-    /// One for each set bit, in order; [`Kernel::unpack`] wants them shifted to where they belong. What comes
-    /// after them is anything; the slack lets a whole vector be read from any of them.
-    pub(crate) highs: [u32; BLOCK + Exceptions::SLACK],
+/// High parts of some values.
+#[derive(Clone, Copy)]
+pub(crate) struct Patch<'a> {
+    /// Whose they are.
+    pub(crate) bitmap: &'a Bitmap,
+    /// One for each set bit, in order and packed horizontally. Any bytes may follow, and are not looked at.
+    pub(crate) highs: &'a [u8],
+    /// Bits of a high part: at least 1, and at most 32 together with the width of the values.
+    pub(crate) width: u32,
+}
+
+/// Where a block has exceptions, as the block says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub(crate) bitmap: Bitmap,
+    /// Set bits of the bitmap.
     pub(crate) count: usize,
+    /// Bytes that say so.
+    pub(crate) len: usize,
+}
+
+/// The exceptions of values that are to be packed.
+pub(crate) struct Exceptions {
+    pub(crate) bitmap: Bitmap,
+    /// The high part of each; what comes after them is anything. The slack lets a whole vector be written
+    /// wherever the last may be.
+    highs: [u32; BLOCK + Exceptions::SLACK],
+    count: usize,
 }
 
 impl Exceptions {
     const SLACK: usize = 16;
 
     /// None.
-    pub(crate) const fn new() -> Exceptions {
-        Exceptions { bitmap: [0; BLOCK / 8], highs: [0; BLOCK + Exceptions::SLACK], count: 0 }
+    pub(crate) fn new() -> Exceptions {
+        Exceptions { bitmap: [0; _], highs: [0; _], count: 0 }
     }
 
     /// The high parts.
@@ -99,24 +129,20 @@ impl Kernel {
     }
 
     /// Reads as many values as `out` has, which are at most 256.
+    ///
+    /// # Panics
+    /// If there are fewer high parts than set bits.
     pub(crate) fn unpack(self, packed: &Packed, out: &mut [u32]) {
         let exact = packed.bytes.len() == packed_len(out.len(), packed.width);
-        assert!(out.len() <= BLOCK && packed.width <= WIDTH_MAX && exact);
-        // SAFETY: The CPU can, and the lengths match. A bitmap of 256 bits cannot ask for a 257th exception.
+        let high_width = packed.patch.map_or(1, |patch| patch.width);
+        let fits = high_width > 0 && packed.width.saturating_add(high_width) <= WIDTH_MAX;
+        assert!(out.len() <= BLOCK && packed.width <= WIDTH_MAX && exact && (packed.patch.is_none() || fits));
+        // SAFETY: The CPU can, the widths are possible, and the lengths match.
         unsafe { (self.0.unpack)(packed, out) }
     }
 
-    /// Reads `found.count` high parts of `width` bits to where they belong, above `shift` bits; false if one of
-    /// them is zero. `width + shift` is at most 32.
-    pub(crate) fn highs(self, bytes: &[u8], width: u32, shift: u32, found: &mut Exceptions) -> bool {
-        let exact = bytes.len() == packed_len(found.count, width);
-        assert!(found.count <= BLOCK && width + shift <= WIDTH_MAX && exact);
-        // SAFETY: The CPU can, and the lengths match.
-        unsafe { (self.0.highs)(bytes, width, shift, found) }
-    }
-
-    /// `[b]` = number of values of more than `b` bits. At most 256 values.
-    pub(crate) fn wider(self, values: &[u32]) -> [u16; WIDTHS] {
+    /// Counts, for each width, what is wider. At most 256 values.
+    pub(crate) fn wider(self, values: &[u32]) -> Wider {
         assert!(values.len() <= BLOCK);
         // SAFETY: The CPU can, and there are not too many.
         unsafe { (self.0.wider)(values) }
@@ -127,6 +153,20 @@ impl Kernel {
         assert!(values.len() <= BLOCK && width < WIDTH_MAX);
         // SAFETY: The CPU can, and there are not too many.
         unsafe { (self.0.exceptions)(values, width, found) }
+    }
+
+    /// Reads a bitmap of `bitmap_len` <= 32 bytes; a sparse one has a bit for each of its bytes, and then those
+    /// whose bit is set. None if `bytes` end before.
+    pub(crate) fn places(self, bytes: &[u8], bitmap_len: usize, sparse: bool) -> Option<Places> {
+        assert!(bitmap_len <= BLOCK / 8);
+        // SAFETY: The CPU can, and the bitmap is not too long.
+        unsafe { (self.0.places)(bytes, bitmap_len, sparse) }
+    }
+
+    /// Set bits of `bytes`.
+    pub(crate) fn ones(self, bytes: &[u8]) -> usize {
+        // SAFETY: The CPU can.
+        unsafe { (self.0.ones)(bytes) }
     }
 
     /// `gaps[i] = values[i] - values[i-1] - step` mod 2^32, with `prev` before the first.

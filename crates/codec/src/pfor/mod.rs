@@ -6,15 +6,17 @@
 //!
 //! ```text
 //! 00 plain     [00|b] low parts
-//! 01 list      [01|b] [bx] [x] x positions, one byte each, rising | high parts at bx bits, horizontal | low parts
+//! 01 sparse    [01|b] [bx] mask, bytes of the bitmap | high parts at bx bits, horizontal | low parts
 //! 10 bitmap    [10|b] [bx] bitmap, ceil(n/8) bytes | high parts at bx bits, horizontal | low parts
 //! 11 constant  [11|b] the value, ceil(b/8) bytes, little-endian; b is its exact width, so it is not zero
 //! ```
 //!
 //! Low parts are horizontal or, in the vertical layout and if n = 256, vertical ([`crate::bitpack`]). Every form
 //! tells its length from its first bytes, whatever the layout. Plain, bitmap and constant blocks are those of
-//! TurboPFor's `p4enc32` (horizontal) and `p4enc256v32` (vertical). The list form is our own: its high parts are
-//! packed as in the bitmap form, which is shorter than bytes and is read by the same loop.
+//! TurboPFor's `p4enc32` (horizontal) and `p4enc256v32` (vertical). The sparse form is our own: the same with the
+//! zero bytes of the bitmap left out. Its mask has a bit for each byte of the bitmap, so `ceil(ceil(n/8) / 8)`
+//! bytes. It takes the place of TurboPFor's list of positions and variable bytes: it is shorter on frequencies,
+//! and one instruction makes a whole bitmap of it, so that one loop reads both.
 //!
 //! Examples:
 //!
@@ -22,7 +24,7 @@
 //! 1, 2, 3, 4                   03 | d1 08
 //! 256 x 70000                  d1 | 70 11 01
 //! 1, 258, 66051, 16909060      8a 0f | 0c | 40 00 40 20 | 01 08 34 20 c1
-//! 64 x 1, but 9 at place 5     41 03 01 | 05 | 04 | ff ff ff ff ff ff ff ff
+//! 64 x 1, but 9 at place 5     41 03 | 01 | 20 | 04 | ff ff ff ff ff ff ff ff
 //! ```
 //!
 //! Source: Zukowski, Héman, Nes, Boncz, "Super-Scalar RAM-CPU Cache Compression", for the idea; TurboPFor for
@@ -33,7 +35,7 @@ mod plan;
 mod read;
 mod write;
 
-use crate::DecodeError;
+use crate::{DecodeError, Kernel};
 use header::Header;
 pub(crate) use plan::block_len;
 pub(crate) use read::decode;
@@ -45,7 +47,7 @@ pub(crate) fn max_len(n: usize) -> usize {
 }
 
 /// Bytes of the block of `n` > 0 values at the front of `bytes`.
-pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
-    let len = Header::read(bytes, n)?.block_len(n);
+pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+    let len = Header::read(kernel, bytes, n)?.block_len(n);
     if bytes.len() < len { Err(DecodeError::NotEnough) } else { Ok(len) }
 }

@@ -1,32 +1,52 @@
 //! Which form and width make the shortest block.
 //!
-//! The number of values wider than each width gives every length exactly.
+//! The numbers of values, and of groups of eight values, that are wider than each width give every length
+//! exactly: each such value is an exception, and each such group a byte of the bitmap that is not zero.
 
-use super::header::{Form, Header};
+use super::header::{HEAD, bitmap_len, constant_len};
 use crate::Kernel;
-use crate::bitpack::WIDTH_MAX;
+use crate::bitpack::{WIDTH_MAX, packed_len};
+use crate::kernel::Wider;
 
-/// Largest number of exceptions that a list block can state.
-const LIST_MAX: usize = u8::MAX as usize;
+/// The shortest block of some values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) form: Form,
+    /// Width of the low parts in bits; of the value, if it is constant.
+    pub(super) width: u32,
+    /// Bytes of the block.
+    pub(super) len: usize,
+}
 
-/// The header of the shortest block of `values`, of which there is at least one.
-/// Among equals the one with fewer exceptions, and the bitmap before the list.
-pub(super) fn choose(kernel: Kernel, values: &[u32]) -> Header {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Plain,
+    Sparse { high_width: u32 },
+    Bitmap { high_width: u32 },
+    Constant,
+}
+
+/// The shortest block of `values`, of which there is at least one.
+/// Among equals the one with fewer exceptions, and the bitmap before the sparse one.
+pub(super) fn choose(kernel: Kernel, values: &[u32]) -> Plan {
     let (first, n) = (values[0], values.len());
     if first != 0 && values.iter().all(|value| *value == first) {
-        return Header { form: Form::Constant, width: WIDTH_MAX - first.leading_zeros() };
+        let width = WIDTH_MAX - first.leading_zeros();
+        return Plan { form: Form::Constant, width, len: 1 + constant_len(width) };
     }
-    let wider = kernel.wider(values);
+    let Wider { values: wider, groups } = kernel.wider(values);
     let widest = wider.iter().rposition(|count| *count > 0).map_or(0, |width| width as u32 + 1);
-    let mut best = Header { form: Form::Plain, width: widest };
-    let mut best_len = best.block_len(n);
+    let mut best = Plan { form: Form::Plain, width: widest, len: 1 + packed_len(n, widest) };
+    let (bitmap, mask) = (bitmap_len(n), bitmap_len(n).div_ceil(8));
     for width in (0..widest).rev() {
-        for form in with_exceptions(usize::from(wider[width as usize]), widest - width) {
-            let header = Header { form, width };
-            let len = header.block_len(n);
-            if len < best_len {
-                (best, best_len) = (header, len);
-            }
+        let (count, groups) = (usize::from(wider[width as usize]), usize::from(groups[width as usize]));
+        let high_width = widest - width;
+        let packed = HEAD + packed_len(count, high_width) + packed_len(n, width);
+        if packed + bitmap < best.len {
+            best = Plan { form: Form::Bitmap { high_width }, width, len: packed + bitmap };
+        }
+        if packed + mask + groups < best.len {
+            best = Plan { form: Form::Sparse { high_width }, width, len: packed + mask + groups };
         }
     }
     best
@@ -34,13 +54,7 @@ pub(super) fn choose(kernel: Kernel, values: &[u32]) -> Header {
 
 /// Bytes of the shortest block of `values`, of which there is at least one.
 pub(crate) fn block_len(kernel: Kernel, values: &[u32]) -> usize {
-    choose(kernel, values).block_len(values.len())
-}
-
-/// The forms with the exceptions of one width; a list only if its count fits a byte.
-fn with_exceptions(count: usize, high_width: u32) -> impl Iterator<Item = Form> {
-    let list = (count <= LIST_MAX).then_some(Form::List { count, high_width });
-    [Some(Form::Bitmap { count, high_width }), list].into_iter().flatten()
+    choose(kernel, values).len
 }
 
 #[cfg(test)]
@@ -48,29 +62,26 @@ mod tests {
     use super::*;
     use crate::BLOCK;
 
-    fn choose(values: &[u32]) -> Header {
-        super::choose(Kernel::SCALAR, values)
+    fn choose(values: &[u32]) -> (Form, u32, usize) {
+        let plan = super::choose(Kernel::SCALAR, values);
+        (plan.form, plan.width, plan.len)
     }
 
     #[test]
     fn equal_values_are_constant_but_zeros_are_plain() {
-        assert_eq!(choose(&[5; 9]), Header { form: Form::Constant, width: 3 });
-        assert_eq!(choose(&[0; 9]), Header { form: Form::Plain, width: 0 });
-        assert_eq!(choose(&[u32::MAX]), Header { form: Form::Constant, width: 32 });
+        assert_eq!(choose(&[5; 9]), (Form::Constant, 3, 2));
+        assert_eq!(choose(&[0; 9]), (Form::Plain, 0, 1));
+        assert_eq!(choose(&[u32::MAX]), (Form::Constant, 32, 5));
     }
 
     #[test]
-    fn few_exceptions_make_a_list_and_many_a_bitmap() {
+    fn few_exceptions_make_a_sparse_bitmap_and_many_a_whole_one() {
         let mut values = [1; BLOCK];
         values[..3].fill(1 << 20);
-        assert_eq!(choose(&values), Header { form: Form::List { count: 3, high_width: 20 }, width: 1 });
-        values[..70].fill(1 << 20);
-        assert_eq!(choose(&values), Header { form: Form::Bitmap { count: 70, high_width: 20 }, width: 1 });
-    }
-
-    #[test]
-    fn a_list_that_cannot_state_its_length_is_not_offered() {
-        assert_eq!(with_exceptions(255, 1).count(), 2);
-        assert_eq!(with_exceptions(256, 1).count(), 1);
+        assert_eq!(choose(&values), (Form::Sparse { high_width: 20 }, 1, 2 + 4 + 1 + 8 + 32));
+        for place in values.iter_mut().step_by(4) {
+            *place = 1 << 20;
+        }
+        assert_eq!(choose(&values), (Form::Bitmap { high_width: 20 }, 1, 2 + 32 + 165 + 32));
     }
 }

@@ -1,11 +1,12 @@
 //! Blocks to values.
 //!
 //! Beyond what safety needs, a block is refused if the encoder cannot have written it and noticing costs next
-//! to nothing, since such a block is damaged. (The padding of packed bits is not looked at: see [`bitpack`].)
+//! to nothing, since such a block is damaged. Not looked at are the padding of packed bits, and whether high parts
+//! and the bytes of sparse bitmaps are other than zero.
 
-use super::header::{Form, Header, bitmap_len};
+use super::header::{Form, Header};
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
-use crate::kernel::{Exceptions, Packed};
+use crate::kernel::{Packed, Patch};
 use crate::{DecodeError, Kernel};
 
 /// Reads `out.len()` values, 1 to 256, or their sums from `after` on; returns the bytes consumed.
@@ -16,31 +17,20 @@ pub(crate) fn decode(
     after: Option<u32>,
     out: &mut [u32],
 ) -> Result<usize, DecodeError> {
-    let header = Header::read(bytes, out.len())?;
+    let header = Header::read(kernel, bytes, out.len())?;
     let len = header.block_len(out.len());
     // From here on every array of the body has the length that the header gives it.
     let body = bytes.get(header.len()..len).ok_or(DecodeError::NotEnough)?;
     let width = header.width;
-    let mut found = Exceptions::new();
-    let (bytes, exceptions) = match header.form {
-        Form::Plain => (body, None),
-        Form::Constant => {
-            fill(read_constant(body, width)?, after, out);
-            return Ok(len);
+    match &header.form {
+        Form::Plain => kernel.unpack(&Packed { bytes: body, width, layout, patch: None, after }, out),
+        Form::Patched { high_width, places, .. } => {
+            let lows = &body[packed_len(places.count, *high_width)..];
+            let patch = Patch { bitmap: &places.bitmap, highs: body, width: *high_width };
+            kernel.unpack(&Packed { bytes: lows, width, layout, patch: Some(patch), after }, out);
         }
-        Form::List { count, high_width } => {
-            let (positions, rest) = body.split_at(count);
-            read_positions(positions, out.len(), &mut found)?;
-            (read_highs(kernel, rest, width, high_width, &mut found)?, Some(&found))
-        }
-        Form::Bitmap { count, high_width } => {
-            let (bitmap, rest) = body.split_at(bitmap_len(out.len()));
-            found.bitmap[..bitmap.len()].copy_from_slice(bitmap);
-            found.count = count;
-            (read_highs(kernel, rest, width, high_width, &mut found)?, Some(&found))
-        }
-    };
-    kernel.unpack(&Packed { bytes, width, layout, exceptions, after }, out);
+        Form::Constant => fill(read_constant(body, width)?, after, out),
+    }
     Ok(len)
 }
 
@@ -64,33 +54,6 @@ fn read_constant(body: &[u8], width: u32) -> Result<u32, DecodeError> {
     Ok(value)
 }
 
-/// Positions rise, and stay below `n`.
-fn read_positions(positions: &[u8], n: usize, found: &mut Exceptions) -> Result<(), DecodeError> {
-    let rising = positions.is_sorted_by(|a, b| a < b);
-    let inside = positions.last().is_none_or(|last| usize::from(*last) < n);
-    if !rising || !inside {
-        return Err(DecodeError::Invalid);
-    }
-    for position in positions {
-        found.bitmap[usize::from(position / 8)] |= 1 << (position % 8);
-    }
-    found.count = positions.len();
-    Ok(())
-}
-
-/// Reads high parts to where they belong, above `width` bits; returns the bytes behind them.
-/// None is zero, else there would be no exception.
-fn read_highs<'a>(
-    kernel: Kernel,
-    bytes: &'a [u8],
-    width: u32,
-    high_width: u32,
-    found: &mut Exceptions,
-) -> Result<&'a [u8], DecodeError> {
-    let (bytes, rest) = bytes.split_at(packed_len(found.count, high_width));
-    if kernel.highs(bytes, high_width, width, found) { Ok(rest) } else { Err(DecodeError::Invalid) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,50 +62,22 @@ mod tests {
         super::decode(Kernel::SCALAR, bytes, Layout::Vertical, None, out)
     }
 
-    /// Eight zeros, but 5 << 1 at place 2 and 9 << 1 at place 6.
-    const LIST: [u8; 7] = [0x41, 4, 2, 2, 6, 0x95, 0x00];
-    const LIST_VALUES: [u32; 8] = [0, 0, 10, 0, 0, 0, 18, 0];
+    /// 16 zeros, but 5 << 1 at place 2 and 9 << 1 at place 14.
+    const SPARSE: [u8; 8] = [0x41, 4, 0x03, 0x04, 0x40, 0x95, 0x00, 0x00];
 
-    /// The result for a good block with one byte changed.
-    fn with(block: &[u8], place: usize, byte: u8) -> Result<usize, DecodeError> {
-        let mut bytes = block.to_vec();
-        bytes[place] = byte;
-        decode(&bytes, &mut [0; 8])
+    #[test]
+    fn sparse_blocks_are_read() {
+        let mut out = [9; 16];
+        assert_eq!(decode(&SPARSE, &mut out), Ok(SPARSE.len()));
+        assert_eq!(out, [0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 18, 0]);
     }
 
     #[test]
-    fn list_blocks_are_read() {
-        let mut out = [9; 8];
-        assert_eq!(decode(&LIST, &mut out), Ok(LIST.len()));
-        assert_eq!(out, LIST_VALUES);
-    }
-
-    #[test]
-    fn damaged_list_blocks_are_invalid() {
-        let damages: &[(usize, u8, &str)] = &[
-            (0, 0x40 | 29, "no room above 29 bits"),
-            (1, 0, "high parts of no bits"),
-            (2, 0, "no exception"),
-            (2, 9, "more exceptions than values"),
-            (4, 2, "position twice"),
-            (3, 7, "positions fall"),
-            (4, 8, "position outside"),
-            (5, 0x90, "high part zero"),
-        ];
-        for (place, byte, why) in damages {
-            assert_eq!(with(&LIST, *place, *byte), Err(DecodeError::Invalid), "{why}");
-        }
-    }
-
-    #[test]
-    fn damaged_bitmap_blocks_are_invalid() {
+    fn bitmap_blocks_are_read() {
         // Eight ones, but 1 | 3 << 1 at places 0 and 7.
-        let block = [0x81, 2, 0x81, 0x0f, 0xff];
         let mut out = [0; 8];
-        assert_eq!(decode(&block, &mut out), Ok(5));
+        assert_eq!(decode(&[0x81, 2, 0x81, 0x0f, 0xff], &mut out), Ok(5));
         assert_eq!(out, [7, 1, 1, 1, 1, 1, 1, 7]);
-        assert_eq!(with(&block, 3, 0x03), Err(DecodeError::Invalid), "high part zero");
-        assert_eq!(with(&block, 2, 0x00), Err(DecodeError::Invalid), "no exception");
     }
 
     #[test]

@@ -1,40 +1,57 @@
 //! Values to blocks.
 
-use super::header::{Form, bitmap_len, constant_len};
-use super::plan::choose;
+use super::header::{Header, bitmap_len, constant_len};
+use super::plan::{Form, choose};
 use crate::Kernel;
 use crate::bitpack::{self, Layout};
-use crate::kernel::Exceptions;
+use crate::kernel::{Bitmap, Exceptions};
 
 /// Appends the shortest block of `values`, of which there are 1 to 256.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], layout: Layout, out: &mut Vec<u8>) {
-    let header = choose(kernel, values);
-    let (start, width) = (out.len(), header.width);
-    header.write(out);
-    if let Form::Constant = header.form {
-        out.extend_from_slice(&values[0].to_le_bytes()[..constant_len(width)]);
-    } else {
-        if let Form::List { high_width, .. } | Form::Bitmap { high_width, .. } = header.form {
-            let mut found = Exceptions::new();
-            kernel.exceptions(values, width, &mut found);
-            match header.form {
-                Form::List { .. } => write_positions(&found, out),
-                _ => out.extend_from_slice(&found.bitmap[..bitmap_len(values.len())]),
-            }
-            bitpack::pack(kernel, found.highs(), high_width, Layout::Horizontal, out);
+    let plan = choose(kernel, values);
+    let (start, width) = (out.len(), plan.width);
+    let low = width as u8;
+    match plan.form {
+        Form::Plain => out.push(low),
+        Form::Constant => {
+            out.push(Header::CONSTANT | low);
+            return out.extend_from_slice(&values[0].to_le_bytes()[..constant_len(width)]);
         }
-        bitpack::pack(kernel, values, width, layout, out);
+        Form::Sparse { high_width } => {
+            out.extend_from_slice(&[Header::SPARSE | low, high_width as u8]);
+            write_exceptions(kernel, values, width, high_width, write_sparse, out);
+        }
+        Form::Bitmap { high_width } => {
+            out.extend_from_slice(&[Header::BITMAP | low, high_width as u8]);
+            write_exceptions(kernel, values, width, high_width, write_bitmap, out);
+        }
     }
-    debug_assert_eq!(out.len() - start, header.block_len(values.len()));
+    bitpack::pack(kernel, values, width, layout, out);
+    debug_assert_eq!(out.len() - start, plan.len);
 }
 
-/// Appends the places of the set bits.
-fn write_positions(found: &Exceptions, out: &mut Vec<u8>) {
-    for (start, bytes) in [0, 64, 128, 192].into_iter().zip(found.bitmap.as_chunks().0) {
-        let mut bits = u64::from_le_bytes(*bytes);
-        while bits != 0 {
-            out.push(start + bits.trailing_zeros() as u8);
-            bits &= bits - 1;
-        }
-    }
+/// Where the exceptions are, and their high parts.
+fn write_exceptions(
+    kernel: Kernel,
+    values: &[u32],
+    width: u32,
+    high_width: u32,
+    write_places: fn(&Bitmap, usize, &mut Vec<u8>),
+    out: &mut Vec<u8>,
+) {
+    let mut found = Exceptions::new();
+    kernel.exceptions(values, width, &mut found);
+    write_places(&found.bitmap, bitmap_len(values.len()), out);
+    bitpack::pack(kernel, found.highs(), high_width, Layout::Horizontal, out);
+}
+
+fn write_bitmap(bitmap: &Bitmap, len: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(&bitmap[..len]);
+}
+
+/// A bit for each byte, and the bytes that are not zero.
+fn write_sparse(bitmap: &Bitmap, len: usize, out: &mut Vec<u8>) {
+    let bits = bitmap.iter().zip(0..32).fold(0, |bits, (byte, k)| bits | u32::from(*byte != 0) << k);
+    out.extend_from_slice(&bits.to_le_bytes()[..len.div_ceil(8)]);
+    out.extend(bitmap.iter().filter(|byte| **byte != 0));
 }

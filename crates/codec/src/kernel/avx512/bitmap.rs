@@ -1,7 +1,14 @@
 //! Set bits to values: 64 bits at a time.
 
+use super::super::scalar;
 use super::memory::{BYTES, LANES, store};
 use core::arch::x86_64::*;
+
+/// [`crate::Kernel::ones`].
+#[target_feature(enable = "popcnt")]
+pub(in crate::kernel) fn ones(bytes: &[u8]) -> usize {
+    scalar::bitmap::ones(bytes)
+}
 
 /// [`crate::Kernel::bitmap_read`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]

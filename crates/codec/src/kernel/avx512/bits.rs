@@ -1,11 +1,12 @@
 //! Bit packing in both layouts.
 
 use super::super::scalar;
+use super::exceptions::{BYTES, Highs, NONE, Size, WORDS};
 use super::memory::{LANES, load_bytes, store, store_all};
 use super::sums::Sums;
 use crate::BLOCK;
 use crate::bitpack::Layout;
-use crate::kernel::{Exceptions, Packed};
+use crate::kernel::Packed;
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::pack`].
@@ -17,32 +18,35 @@ pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed
 /// [`crate::Kernel::unpack`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
-    let none = &const { Exceptions::new() };
-    let exceptions = packed.exceptions.unwrap_or(none);
-    let finish = Finish::new(exceptions, packed.after.unwrap_or(0));
+    match (Highs::size(packed.patch), packed.after.is_some()) {
+        (NONE, false) => unpack_as::<NONE, false>(packed, out),
+        (NONE, true) => unpack_as::<NONE, true>(packed, out),
+        (BYTES, false) => unpack_as::<BYTES, false>(packed, out),
+        (BYTES, true) => unpack_as::<BYTES, true>(packed, out),
+        (_, false) => unpack_as::<WORDS, false>(packed, out),
+        (_, true) => unpack_as::<WORDS, true>(packed, out),
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+fn unpack_as<const SIZE: Size, const SUM: bool>(packed: &Packed, out: &mut [u32]) {
+    let finish = Finish {
+        highs: Highs::new(packed.patch, packed.width),
+        sums: Sums::after(packed.after.unwrap_or(0)),
+    };
     let (bytes, width) = (packed.bytes, packed.width);
-    if let (Layout::Vertical, Ok(block)) = (packed.layout, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
-        match (packed.exceptions, packed.after) {
-            (None, None) => vertical::<false, false>(bytes, width, finish, block),
-            (None, Some(_)) => vertical::<false, true>(bytes, width, finish, block),
-            (Some(_), None) => vertical::<true, false>(bytes, width, finish, block),
-            (Some(_), Some(_)) => vertical::<true, true>(bytes, width, finish, block),
-        }
-    } else {
-        match (packed.exceptions, packed.after) {
-            (None, None) => horizontal::<false, false>(bytes, width, finish, out),
-            (None, Some(_)) => horizontal::<false, true>(bytes, width, finish, out),
-            (Some(_), None) => horizontal::<true, false>(bytes, width, finish, out),
-            (Some(_), Some(_)) => horizontal::<true, true>(bytes, width, finish, out),
-        }
+    match (packed.layout, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
+        (Layout::Vertical, Ok(block)) => vertical::<SIZE, SUM>(bytes, width, finish, block),
+        _ => horizontal::<SIZE, SUM>(bytes, width, finish, out),
     }
 }
 
 /// Two rows of eight lanes at a time. A value lies in the words of its first and of its last bit, which are mostly
 /// the same; a funnel shift joins the two whether they are or not, so that one loop does for all widths.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
-fn vertical<const PATCH: bool, const SUM: bool>(
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn vertical<const SIZE: Size, const SUM: bool>(
     bytes: &[u8],
     width: u32,
     mut finish: Finish,
@@ -70,7 +74,7 @@ fn vertical<const PATCH: bool, const SUM: bool>(
         let high = words(bit + last, bit + width + last);
         let values = _mm512_and_si512(_mm512_shrdv_epi32(low, high, shifts), mask);
         shifts = _mm512_add_epi32(shifts, step);
-        store_all(out, finish.apply::<PATCH, SUM>(values, pair));
+        store_all(out, finish.apply::<SIZE, SUM>(values, pair));
     }
 }
 
@@ -79,7 +83,7 @@ static NO_BITS: [u8; 32] = [0; 32];
 /// 16 values at a time, whatever their number.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn horizontal<const PATCH: bool, const SUM: bool>(
+fn horizontal<const SIZE: Size, const SUM: bool>(
     bytes: &[u8],
     width: u32,
     mut finish: Finish,
@@ -87,12 +91,12 @@ fn horizontal<const PATCH: bool, const SUM: bool>(
 ) {
     let stream = Stream::new(bytes, width);
     for (group, out) in out.chunks_mut(LANES).enumerate() {
-        store(out, finish.apply::<PATCH, SUM>(stream.values(group), group));
+        store(out, finish.apply::<SIZE, SUM>(stream.values(group), group));
     }
 }
 
 /// One stream of bits, of which 16 values are always whole bytes.
-pub(super) struct Stream<'a> {
+struct Stream<'a> {
     bytes: &'a [u8],
     /// Bytes of 16 values.
     stride: usize,
@@ -106,7 +110,7 @@ pub(super) struct Stream<'a> {
 impl<'a> Stream<'a> {
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub(super) fn new(bytes: &'a [u8], width: u32) -> Stream<'a> {
+    fn new(bytes: &'a [u8], width: u32) -> Stream<'a> {
         let places = &PLACES[width as usize];
         // SAFETY: There are 64 bytes.
         let places_of_width = unsafe { _mm512_loadu_si512(places.bytes.as_ptr().cast()) };
@@ -118,7 +122,7 @@ impl<'a> Stream<'a> {
     /// The values from the `16 * group`-th on; what is beyond the last is anything.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2")]
-    pub(super) fn values(&self, group: usize) -> __m512i {
+    fn values(&self, group: usize) -> __m512i {
         let bytes = load_bytes(&self.bytes[group * self.stride..]);
         let low = _mm512_permutexvar_epi8(self.places, bytes);
         let next = _mm512_add_epi8(self.places, _mm512_set1_epi8(4));
@@ -152,32 +156,17 @@ static PLACES: [Places; 33] = {
 
 /// What is done to values on their way out.
 struct Finish<'a> {
-    exceptions: &'a Exceptions,
-    /// Exceptions used up.
-    used: usize,
+    highs: Highs<'a>,
     sums: Sums,
 }
 
-impl<'a> Finish<'a> {
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn new(exceptions: &'a Exceptions, prev: u32) -> Finish<'a> {
-        Finish { exceptions, used: 0, sums: Sums::after(prev) }
-    }
-
+impl Finish<'_> {
     /// `group` is one of 16, and each is asked for once, in order.
     #[inline]
-    #[target_feature(enable = "avx512f,popcnt")]
-    fn apply<const PATCH: bool, const SUM: bool>(&mut self, mut values: __m512i, group: usize) -> __m512i {
-        if PATCH {
-            let bitmap = self.exceptions.bitmap.as_chunks::<2>().0;
-            let places = u16::from_le_bytes(bitmap[group]);
-            let highs = self.exceptions.highs.as_ptr().wrapping_add(self.used);
-            // SAFETY: The groups before had at most 16 exceptions each, so that 240 are used up at most, and
-            // there are 272 places.
-            let highs = unsafe { _mm512_loadu_si512(highs.cast()) };
-            values = _mm512_or_si512(values, _mm512_maskz_expand_epi32(places, highs));
-            self.used += places.count_ones() as usize;
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+    fn apply<const SIZE: Size, const SUM: bool>(&mut self, mut values: __m512i, group: usize) -> __m512i {
+        if SIZE != NONE {
+            values = _mm512_or_si512(values, self.highs.next::<SIZE>(group));
         }
         if SUM {
             values = self.sums.next(_mm512_add_epi32(values, _mm512_set1_epi32(1)));

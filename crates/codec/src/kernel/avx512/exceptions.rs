@@ -1,25 +1,9 @@
-//! Taking the high parts of exceptions off and reading them.
+//! Taking the high parts of exceptions off, finding where they belong, and putting them back.
 
-use super::bits::Stream;
-use super::memory::{LANES, first_lanes, load, store_all};
-use crate::kernel::Exceptions;
+use super::super::scalar;
+use super::memory::{Constant, LANES, load, load_bytes};
+use crate::kernel::{Exceptions, Patch, Places};
 use core::arch::x86_64::*;
-
-/// [`crate::Kernel::highs`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-pub(in crate::kernel) fn highs(bytes: &[u8], width: u32, shift: u32, found: &mut Exceptions) -> bool {
-    let stream = Stream::new(bytes, width);
-    let shift = _mm512_set1_epi32(shift as i32);
-    let mut zeros = 0;
-    let groups = found.count.div_ceil(LANES);
-    for (group, out) in found.highs.as_chunks_mut::<LANES>().0[..groups].iter_mut().enumerate() {
-        let highs = stream.values(group);
-        let wanted = first_lanes(found.count - LANES * group);
-        zeros |= _mm512_mask_testn_epi32_mask(wanted, highs, highs);
-        store_all(out, _mm512_sllv_epi32(highs, shift));
-    }
-    zeros == 0
-}
 
 /// [`crate::Kernel::exceptions`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt")]
@@ -38,3 +22,156 @@ pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exce
         found.count += places.count_ones() as usize;
     }
 }
+
+/// [`crate::Kernel::places`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
+pub(in crate::kernel) fn places(bytes: &[u8], bitmap_len: usize, sparse: bool) -> Option<Places> {
+    let (mask, stored) = match bytes.first_chunk::<4>() {
+        // A bitmap of all 32 bytes, sparse or not. That it is one or the other is no branch.
+        Some(mask) if bitmap_len == 32 => {
+            (u32::from_le_bytes(*mask) | if sparse { 0 } else { u32::MAX }, if sparse { 4 } else { 0 })
+        }
+        _ => return scalar::exceptions::places(bytes, bitmap_len, sparse),
+    };
+    let len = stored + mask.count_ones() as usize;
+    let bitmap = bytes.get(stored..len)?;
+    let bitmap = _mm256_maskz_expand_epi8(mask, _mm512_castsi512_si256(load_bytes(bitmap)));
+    let mut places = Places { bitmap: [0; _], count: 0, len };
+    // SAFETY: There is room for 32 bytes.
+    unsafe { _mm256_storeu_si256(places.bitmap.as_mut_ptr().cast(), bitmap) };
+    places.count = scalar::bitmap::ones(&places.bitmap);
+    Some(places)
+}
+
+/// High parts on their way to where they belong.
+pub(super) struct Highs<'a> {
+    patch: Patch<'a>,
+    /// Bits of the high parts that are used up.
+    used: usize,
+    /// Where high parts go, in every lane.
+    shift: __m512i,
+    /// If they are bytes: those of the next values, each at its place, up to 64.
+    bytes: __m512i,
+    /// If they are bytes: for each eight of them the eight bytes that they start in.
+    starts: __m512i,
+    /// The bit that each starts at, of those eight bytes or of all.
+    bits: __m512i,
+}
+
+/// Whether there are high parts, and how wide they may be: [`NONE`], [`BYTES`] or [`WORDS`].
+pub(super) type Size = u8;
+/// No values have high parts.
+pub(super) const NONE: Size = 0;
+/// High parts have up to 8 bits.
+pub(super) const BYTES: Size = 1;
+/// High parts have up to 32 bits.
+pub(super) const WORDS: Size = 2;
+
+/// What the high parts of no values are read from.
+static NO_PLACES: [u8; 32] = [0; 32];
+
+impl<'a> Highs<'a> {
+    /// The size of high parts.
+    pub(super) fn size(patch: Option<Patch>) -> Size {
+        patch.map_or(NONE, |patch| if patch.width <= 8 { BYTES } else { WORDS })
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(super) fn new(patch: Option<Patch<'a>>, shift: u32) -> Highs<'a> {
+        let patch = patch.unwrap_or(Patch { bitmap: &NO_PLACES, highs: &[], width: 1 });
+        let (starts, bits) = if patch.width <= 8 {
+            (STARTS[patch.width as usize].vector(), BITS[patch.width as usize].vector())
+        } else {
+            let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            let bits = _mm512_mullo_epi32(lanes, _mm512_set1_epi32(patch.width as i32));
+            (_mm512_setzero_si512(), bits)
+        };
+        let shift = _mm512_set1_epi32(shift as i32);
+        Highs { patch, used: 0, shift, bytes: _mm512_setzero_si512(), starts, bits }
+    }
+
+    /// The high parts of the next 16 values, zero for those that have none. `group` is one of 16, and each is
+    /// asked for once, in order.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+    pub(super) fn next<const SIZE: Size>(&mut self, group: usize) -> __m512i {
+        let highs = if SIZE == BYTES {
+            if group % 4 == 0 {
+                self.bytes = self.next_bytes(group / 4);
+            }
+            let bytes = _mm512_castsi512_si128(self.bytes);
+            self.bytes = _mm512_alignr_epi64::<2>(self.bytes, self.bytes);
+            _mm512_cvtepu8_epi32(bytes)
+        } else {
+            self.next_words(group)
+        };
+        _mm512_sllv_epi32(highs, self.shift)
+    }
+
+    /// 64 bytes: the fields of each eight are cut out of eight bytes, and all are spread as the bitmap says.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+    fn next_bytes(&mut self, quarter: usize) -> __m512i {
+        let places = u64::from_le_bytes(self.patch.bitmap.as_chunks().0[quarter]);
+        let (bytes, bit) = self.take(places.count_ones());
+        let eights = _mm512_permutexvar_epi8(self.starts, bytes);
+        let bits = _mm512_add_epi8(self.bits, _mm512_set1_epi8(bit as i8));
+        let fields = _mm512_multishift_epi64_epi8(bits, eights);
+        let mask = _mm512_set1_epi8(((1u16 << self.patch.width) - 1) as u8 as i8);
+        _mm512_maskz_expand_epi8(places, _mm512_and_si512(fields, mask))
+    }
+
+    /// 16 words: the place of each in the bits is spread as the bitmap says, and four or five bytes are fetched
+    /// from there.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+    fn next_words(&mut self, group: usize) -> __m512i {
+        let places = u16::from_le_bytes(self.patch.bitmap.as_chunks().0[group]);
+        let (bytes, bit) = self.take(places.count_ones());
+        let bits = _mm512_maskz_expand_epi32(places, self.bits);
+        let bits = _mm512_add_epi32(bits, _mm512_set1_epi32(bit as i32));
+        let fourfold = _mm512_set4_epi32(0x0c0c_0c0c, 0x0808_0808, 0x0404_0404, 0);
+        let first = _mm512_shuffle_epi8(_mm512_srli_epi32::<3>(bits), fourfold);
+        let first = _mm512_add_epi8(first, _mm512_set1_epi32(0x0302_0100));
+        let next = _mm512_add_epi8(first, _mm512_set1_epi8(4));
+        let low = _mm512_permutexvar_epi8(first, bytes);
+        let high = _mm512_permutexvar_epi8(next, bytes);
+        let words = _mm512_shrdv_epi32(low, high, _mm512_and_si512(bits, _mm512_set1_epi32(7)));
+        let mask = _mm512_set1_epi32(((1u64 << self.patch.width) - 1) as u32 as i32);
+        _mm512_maskz_and_epi32(places, words, mask)
+    }
+
+    /// The bytes that the next `count` high parts start in, and the bit of the first.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,bmi2")]
+    fn take(&mut self, count: u32) -> (__m512i, usize) {
+        let used = self.used;
+        self.used += (count * self.patch.width) as usize;
+        (load_bytes(&self.patch.highs[used / 8..]), used % 8)
+    }
+}
+
+/// For each width up to 8, the bytes of eight fields, for eight times eight fields.
+static STARTS: [Constant; 9] = {
+    let mut starts = [const { Constant::counting(1) }; 9];
+    let mut k = 0;
+    while k < 9 * 64 {
+        let (width, byte) = (k / 64, k % 64);
+        starts[width].0[byte] = (byte / 8 * width + byte % 8) as u8;
+        k += 1;
+    }
+    starts
+};
+
+/// For each width up to 8, the first bit of each of eight fields.
+static BITS: [Constant; 9] = {
+    let mut bits = [const { Constant::counting(1) }; 9];
+    let mut k = 0;
+    while k < 9 * 64 {
+        let (width, byte) = (k / 64, k % 64);
+        bits[width].0[byte] = (byte % 8 * width) as u8;
+        k += 1;
+    }
+    bits
+};

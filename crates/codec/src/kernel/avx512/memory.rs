@@ -50,7 +50,7 @@ pub(super) fn first_lanes(n: usize) -> __mmask16 {
 }
 
 /// The bytes of a constant vector.
-pub(super) struct Constant([u8; 64]);
+pub(super) struct Constant(pub(super) [u8; 64]);
 
 /// 0, 1, 2 and so on.
 pub(super) static BYTES: Constant = Constant::counting(1);

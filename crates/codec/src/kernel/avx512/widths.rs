@@ -2,7 +2,7 @@
 
 use super::memory::{LANES, load};
 use crate::bitpack::width_of_all;
-use crate::kernel::WIDTHS;
+use crate::kernel::Wider;
 use core::arch::x86_64::*;
 
 /// Values whose widths fill a vector of bytes.
@@ -10,18 +10,33 @@ const QUARTER: usize = 64;
 
 /// [`crate::Kernel::wider`]: a byte for each width, compared with every width below the widest.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512vl,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn wider(values: &[u32]) -> [u16; WIDTHS] {
+pub(in crate::kernel) fn wider(values: &[u32]) -> Wider {
     let mut widths = [_mm512_setzero_si512(); 4];
     for (quarter, values) in widths.iter_mut().zip(values.chunks(QUARTER)) {
         *quarter = widths_of(values);
     }
-    let mut wider = [0; WIDTHS];
-    for (width, wider) in wider.iter_mut().enumerate().take(width_of_all(values) as usize) {
-        let width = _mm512_set1_epi8(width as i8);
-        let count = |widths: __m512i| _mm512_cmpgt_epu8_mask(widths, width).count_ones() as u16;
-        *wider = widths.map(count).iter().sum();
+    let groups = widest_of_groups(widths);
+    let mut wider = Wider { values: [0; _], groups: [0; _] };
+    for width in 0..width_of_all(values) as usize {
+        let limit = _mm512_set1_epi8(width as i8);
+        let count = |widths: __m512i| _mm512_cmpgt_epu8_mask(widths, limit).count_ones() as u16;
+        wider.values[width] = widths.map(count).iter().sum();
+        wider.groups[width] = count(groups);
     }
     wider
+}
+
+/// The widest of each eight neighbours.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn widest_of_groups(widths: [__m512i; 4]) -> __m512i {
+    let [a, b, c, d] = widths.map(|widths| {
+        let pairs = _mm512_max_epu8(widths, _mm512_srli_epi64::<8>(widths));
+        let quads = _mm512_max_epu8(pairs, _mm512_srli_epi64::<16>(pairs));
+        _mm512_cvtepi64_epi8(_mm512_max_epu8(quads, _mm512_srli_epi64::<32>(quads)))
+    });
+    let (low, high) = (_mm_unpacklo_epi64(a, b), _mm_unpacklo_epi64(c, d));
+    _mm512_inserti32x4::<1>(_mm512_zextsi128_si512(low), high)
 }
 
 /// A byte for each of 64 values: its bit width, 0 where there is no value.

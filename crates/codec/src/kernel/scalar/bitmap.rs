@@ -1,5 +1,14 @@
 //! Set bits to values. Bit `i mod 8` of byte `i div 8` stands for `prev + 1 + i`, mod 2^32.
 
+/// [`crate::Kernel::ones`].
+#[inline(always)]
+pub(in crate::kernel) fn ones(bytes: &[u8]) -> usize {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let whole: u32 = words.iter().map(|word| u64::from_le_bytes(*word).count_ones()).sum();
+    let last: u32 = rest.iter().map(|byte| byte.count_ones()).sum();
+    (whole + last) as usize
+}
+
 /// [`crate::Kernel::bitmap_read`].
 pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
     let mut out = out.iter_mut();

@@ -62,8 +62,8 @@ pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
         Layout::Vertical if out.len() == BLOCK => UNPACK_VERTICAL[packed.width as usize](packed.bytes, out),
         _ => unpack_horizontal(packed.bytes, packed.width, out),
     }
-    if let Some(exceptions) = packed.exceptions {
-        patch(exceptions, out);
+    if let Some(highs) = &packed.patch {
+        patch(highs, packed.width, out);
     }
     if let Some(prev) = packed.after {
         prefix_sum(out, prev, 1);

@@ -1,7 +1,9 @@
-//! Taking the high parts of exceptions off and putting them back.
+//! Taking the high parts of exceptions off, finding where they belong, and putting them back.
 
 use super::bits::unpack_horizontal;
-use crate::kernel::Exceptions;
+use crate::BLOCK;
+use crate::bitpack::packed_len;
+use crate::kernel::{Exceptions, Patch, Places};
 
 /// [`crate::Kernel::exceptions`].
 pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
@@ -18,29 +20,39 @@ pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exce
     }
 }
 
-/// [`crate::Kernel::highs`].
-pub(in crate::kernel) fn highs(bytes: &[u8], width: u32, shift: u32, found: &mut Exceptions) -> bool {
-    let highs = &mut found.highs[..found.count];
-    unpack_horizontal(bytes, width, highs);
-    let mut good = true;
-    for high in highs {
-        good &= *high != 0;
-        *high = high.checked_shl(shift).unwrap_or(0);
+/// [`crate::Kernel::places`].
+pub(in crate::kernel) fn places(bytes: &[u8], bitmap_len: usize, sparse: bool) -> Option<Places> {
+    let mut bitmap = [0; BLOCK / 8];
+    let mut len = bitmap_len;
+    if sparse {
+        let (mask, stored) = bytes.split_at_checked(bitmap_len.div_ceil(8))?;
+        len = mask.len();
+        for (k, byte) in bitmap.iter_mut().enumerate().take(8 * mask.len()) {
+            if mask[k / 8] >> (k % 8) & 1 != 0 {
+                *byte = *stored.get(len - mask.len())?;
+                len += 1;
+            }
+        }
+    } else {
+        bitmap[..len].copy_from_slice(bytes.get(..len)?);
     }
-    good
+    Some(Places { count: super::bitmap::ones(&bitmap), bitmap, len })
 }
 
-/// Ors the high parts, which are shifted to where they belong, into the values.
-pub(super) fn patch(exceptions: &Exceptions, out: &mut [u32]) {
-    let mut highs = exceptions.highs.iter();
+/// Ors the high parts, above `shift` bits, into the values.
+pub(super) fn patch(patch: &Patch, shift: u32, out: &mut [u32]) {
+    let mut highs = [0; BLOCK];
+    let highs = &mut highs[..super::bitmap::ones(patch.bitmap)];
+    unpack_horizontal(&patch.highs[..packed_len(highs.len(), patch.width)], patch.width, highs);
+    let mut highs = highs.iter();
     // 64 places at a time: the loop's end is mispredicted once a word instead of once a byte.
-    for (places, bytes) in out.chunks_mut(64).zip(exceptions.bitmap.as_chunks().0) {
+    for (places, bytes) in out.chunks_mut(64).zip(patch.bitmap.as_chunks().0) {
         let mut bits = u64::from_le_bytes(*bytes);
         while bits != 0
             && let Some(place) = places.get_mut(bits.trailing_zeros() as usize)
             && let Some(high) = highs.next()
         {
-            *place |= high;
+            *place |= high << shift;
             bits &= bits - 1;
         }
     }

@@ -1,18 +1,30 @@
 //! The bit widths of values: how many are wider than each.
 
-use crate::kernel::WIDTHS;
+use crate::BLOCK;
+use crate::kernel::Wider;
 
 /// Independent counters: neighbours of equal width would otherwise wait for each other's store.
 const WAYS: usize = 4;
 
 /// [`crate::Kernel::wider`].
-pub(in crate::kernel) fn wider(values: &[u32]) -> [u16; WIDTHS] {
-    let counts = width_counts(values);
-    let mut wider = [0; WIDTHS];
-    for width in (0..counts.len() - 1).rev() {
-        wider[width] = wider[width + 1] + counts[width + 1];
+pub(in crate::kernel) fn wider(values: &[u32]) -> Wider {
+    let mut groups = [0; BLOCK / 8];
+    let groups = &mut groups[..values.len().div_ceil(8)];
+    for (all, group) in groups.iter_mut().zip(values.chunks(8)) {
+        *all = group.iter().fold(0, |all, value| all | value);
     }
-    wider
+    Wider { values: sums_from_above(width_counts(values)), groups: sums_from_above(width_counts(groups)) }
+}
+
+/// `[b]` = number of those counted under more than `b`.
+fn sums_from_above(counts: [u16; 33]) -> [u16; 32] {
+    let mut above = 0;
+    let mut sums = [0; 32];
+    for (sum, count) in sums.iter_mut().zip(&counts[1..]).rev() {
+        above += count;
+        *sum = above;
+    }
+    sums
 }
 
 /// `counts[w]` = number of values whose highest set bit is bit `w - 1`; `counts[0]` counts zeros.
@@ -52,7 +64,9 @@ mod tests {
         let expect = [(0, &2), (1, &1), (2, &2), (3, &1), (8, &1), (9, &1), (31, &1), (32, &2)];
         assert_eq!(some, expect);
         let wider = wider(&values);
-        assert_eq!(wider[..9], [9, 8, 6, 5, 5, 5, 5, 5, 4]);
-        assert_eq!((wider[30], wider[31], wider[32]), (3, 2, 0));
+        assert_eq!(wider.values[..9], [9, 8, 6, 5, 5, 5, 5, 5, 4]);
+        assert_eq!(wider.values[30..], [3, 2]);
+        assert_eq!(wider.groups[..9], [2, 2, 2, 2, 2, 2, 2, 2, 2]);
+        assert_eq!(wider.groups[9..12], [1, 1, 1]);
     }
 }
