@@ -237,7 +237,7 @@ impl Codec {
             return Ok(0);
         }
         let after = self.step().map(|_| prev);
-        match self.family() {
+        let used = match self.family() {
             Family::Raw => raw::decode(bytes, out),
             Family::VByte => vbyte::decode(kernel, bytes, after, out),
             Family::StreamVByte => streamvbyte::decode(kernel, bytes, after, out),
@@ -245,7 +245,9 @@ impl Codec {
             Family::Bp256 => bp256::decode(kernel, bytes, after, out),
             Family::Bitmap => bitmap::decode(kernel, bytes, prev, out),
             Family::Auto => auto::decode(kernel, bytes, prev, out),
-        }
+        }?;
+        kernel.prefetch(bytes, used);
+        Ok(used)
     }
 
     /// The length in bytes of the block of `n` values at the front of `bytes`, without decoding values.

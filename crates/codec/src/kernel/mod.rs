@@ -7,6 +7,17 @@
 //! Every kernel gives the same values and the same bytes; [`scalar`] is the reference, and what the others use
 //! wherever vector instructions would not help. A kernel is chosen once a process ([`Kernel::active`]).
 
+/// The table of `$function::<W ..>` for W from 0 to 32.
+macro_rules! by_width {
+    ($function:ident $(, $more:literal)*) => {
+        by_width!(@ $function, ($($more),*), 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32)
+    };
+    (@ $function:ident, $more:tt, $($w:literal)*) => { [$(by_width!(@@ $function, $more, $w)),*] };
+    (@@ $function:ident, ($($more:literal),*), $w:literal) => { $function::<$w $(, $more)*> };
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod scalar;
@@ -39,6 +50,13 @@ struct Table {
     streamvbyte_decode: unsafe fn(&[u8], &[u8], Option<u32>, &mut [u32]),
     bitmap_read: unsafe fn(&[u8], u32, &mut [u32]),
 }
+
+/// How far ahead of a block bytes are prefetched: some blocks, since one is decoded in less than the time of an
+/// access to memory.
+const PREFETCH_BYTES: usize = 1024;
+
+/// Bytes that are brought near together.
+const CACHE_LINE: usize = 64;
 
 /// Bytes consumed.
 type Decoded = Result<usize, DecodeError>;
@@ -163,6 +181,16 @@ impl Kernel {
         unsafe { (self.0.places)(bytes, bitmap_len, sparse) }
     }
 
+    /// Asks for the bytes that are behind the next few blocks to be brought near, as many as this block `used`:
+    /// the CPU does so by itself only within a page, and once it has seen where things go.
+    #[inline]
+    pub(crate) fn prefetch(self, bytes: &[u8], used: usize) {
+        let ahead = used + PREFETCH_BYTES..(2 * used + PREFETCH_BYTES).min(bytes.len());
+        for place in ahead.step_by(CACHE_LINE) {
+            prefetch_line(&bytes[place]);
+        }
+    }
+
     /// Set bits of `bytes`.
     pub(crate) fn ones(self, bytes: &[u8]) -> usize {
         // SAFETY: The CPU can.
@@ -234,6 +262,19 @@ impl Kernel {
         // SAFETY: The CPU can.
         unsafe { (self.0.bitmap_read)(bits, prev, out) }
     }
+}
+
+/// Asks for a line to be brought near, where there is a way to ask.
+#[inline]
+fn prefetch_line(byte: &u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: Every x86-64 CPU has the instruction, and it accesses nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = byte;
 }
 
 impl PartialEq for Kernel {

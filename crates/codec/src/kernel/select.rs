@@ -42,7 +42,7 @@ impl Kernel {
     pub fn available() -> Vec<Kernel> {
         let mut kernels = vec![Kernel::SCALAR];
         #[cfg(target_arch = "x86_64")]
-        kernels.extend(super::avx512::available());
+        kernels.extend([super::avx2::available(), super::avx512::available()].into_iter().flatten());
         kernels
     }
 

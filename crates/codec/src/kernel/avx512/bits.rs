@@ -1,6 +1,5 @@
 //! Bit packing in both layouts.
 
-use super::super::scalar;
 use super::exceptions::{BYTES, Highs, NONE, Size, WORDS};
 use super::memory::{LANES, load_bytes, store, store_all};
 use super::sums::Sums;
@@ -8,12 +7,6 @@ use crate::BLOCK;
 use crate::bitpack::Layout;
 use crate::kernel::Packed;
 use core::arch::x86_64::*;
-
-/// [`crate::Kernel::pack`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
-pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [u8]) {
-    scalar::bits::pack(values, width, layout, packed);
-}
 
 /// [`crate::Kernel::unpack`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]

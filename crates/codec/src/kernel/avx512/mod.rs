@@ -13,11 +13,11 @@ mod sums;
 mod vbyte;
 mod widths;
 
-use super::{Kernel, Table, scalar};
+use super::{Kernel, Table, avx2, scalar};
 
 static TABLE: Table = Table {
     name: "avx512",
-    pack: bits::pack,
+    pack: avx2::bits::pack,
     unpack: bits::unpack,
     wider: widths::wider,
     exceptions: exceptions::exceptions,
@@ -35,6 +35,7 @@ static TABLE: Table = Table {
 
 /// The kernel, if the CPU has every instruction that the functions of this folder are compiled for.
 pub(super) fn available() -> Option<Kernel> {
+    avx2::available()?;
     let able = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512cd")

@@ -10,6 +10,7 @@ pub(in crate::kernel) fn ones(bytes: &[u8]) -> usize {
 }
 
 /// [`crate::Kernel::bitmap_read`].
+#[inline(always)]
 pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
     let mut out = out.iter_mut();
     let mut base = prev.wrapping_add(1);

@@ -34,21 +34,12 @@ macro_rules! for_each_row {
     (@ $row:ident, $body:expr, $($n:literal)*) => {{ $({ let $row = $n; $body; })* }};
 }
 
-/// The table of `$function::<W, lanes>` for W from 0 to 32.
-macro_rules! by_width {
-    ($function:ident, $lanes:literal) => {
-        by_width!(@ $function, $lanes, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32)
-    };
-    (@ $function:ident, $lanes:literal, $($w:literal)*) => { [$($function::<$w, $lanes>),*] };
-}
-
 static PACK_VERTICAL: [Pack; 33] = by_width!(pack_column, 8);
 static PACK_HORIZONTAL: [Pack; 33] = by_width!(pack_column, 1);
 static UNPACK_VERTICAL: [Unpack; 33] = by_width!(unpack_column, 8);
 static UNPACK_HORIZONTAL: [Unpack; 33] = by_width!(unpack_column, 1);
 
 /// [`crate::Kernel::pack`].
-#[inline(always)]
 pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [u8]) {
     match layout {
         Layout::Vertical if values.len() == BLOCK => PACK_VERTICAL[width as usize](values, packed),
@@ -71,8 +62,7 @@ pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
 }
 
 /// Writes the low `width` bits of each value to `packed`, which has `ceil(n * width / 8)` bytes.
-#[inline(always)]
-fn pack_horizontal(values: &[u32], width: u32, packed: &mut [u8]) {
+pub(in crate::kernel) fn pack_horizontal(values: &[u32], width: u32, packed: &mut [u8]) {
     let (columns, rest) = values.as_chunks::<ROWS>();
     let (head, tail) = packed.split_at_mut(columns.len() * 4 * width as usize);
     for (k, column) in columns.iter().enumerate() {
@@ -92,7 +82,8 @@ pub(in crate::kernel) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut 
 }
 
 /// Packs `32 * L` values into the first `4 * W * L` bytes of `packed`.
-fn pack_column<const W: usize, const L: usize>(values: &[u32], packed: &mut [u8]) {
+#[inline(always)]
+pub(in crate::kernel) fn pack_column<const W: usize, const L: usize>(values: &[u32], packed: &mut [u8]) {
     let values = values.as_chunks::<L>().0.first_chunk::<ROWS>().expect("the caller gives 32 rows");
     let words = packed.as_chunks_mut::<4>().0.as_chunks_mut::<L>().0;
     let words = words.first_chunk_mut::<W>().expect("the caller gives W words a lane");

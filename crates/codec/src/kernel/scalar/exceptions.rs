@@ -6,6 +6,7 @@ use crate::bitpack::packed_len;
 use crate::kernel::{Exceptions, Patch, Places};
 
 /// [`crate::Kernel::exceptions`].
+#[inline(always)]
 pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
     found.bitmap = [0; _];
     found.count = 0;

@@ -97,6 +97,7 @@ fn read_near_end(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
 }
 
 /// [`crate::Kernel::vbyte_skip`].
+#[inline(always)]
 pub(in crate::kernel) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let (mut used, mut left) = (0, n);
     for word in bytes.as_chunks::<8>().0 {

@@ -7,6 +7,7 @@ use crate::kernel::Wider;
 const WAYS: usize = 4;
 
 /// [`crate::Kernel::wider`].
+#[inline(always)]
 pub(in crate::kernel) fn wider(values: &[u32]) -> Wider {
     let mut groups = [0; BLOCK / 8];
     let groups = &mut groups[..values.len().div_ceil(8)];
@@ -29,6 +30,7 @@ fn sums_from_above(counts: [u16; 33]) -> [u16; 32] {
 
 /// `counts[w]` = number of values whose highest set bit is bit `w - 1`; `counts[0]` counts zeros.
 /// At most 65,535 values.
+#[inline(always)]
 fn width_counts(values: &[u32]) -> [u16; 33] {
     // 64 entries a way and a mask that the range of the index already satisfies: no bounds checks.
     let mut ways = [[0u16; 64]; WAYS];

@@ -1,0 +1,59 @@
+//! Vectors from slices and into them, never beyond their ends.
+
+use core::arch::x86_64::*;
+
+/// Values of a vector.
+pub(super) const LANES: usize = 8;
+
+/// 16 bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn load_half(bytes: &[u8; 16]) -> __m128i {
+    // SAFETY: There are 16 bytes.
+    unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+}
+
+/// 32 bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn load_bytes(bytes: &[u8; 32]) -> __m256i {
+    // SAFETY: There are 32 bytes.
+    unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+}
+
+/// Eight values.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn load(values: &[u32; LANES]) -> __m256i {
+    // SAFETY: There are eight values.
+    unsafe { _mm256_loadu_si256(values.as_ptr().cast()) }
+}
+
+/// Stores eight values.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn store(out: &mut [u32; LANES], values: __m256i) {
+    // SAFETY: There is room for eight values.
+    unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), values) }
+}
+
+/// Stores four values.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn store_half(out: &mut [u32; 4], values: __m128i) {
+    // SAFETY: There is room for four values.
+    unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), values) }
+}
+
+/// The first eight bytes as a number, zeros in place of those that are not there.
+#[inline]
+pub(super) fn word(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
+        Some(word) => u64::from_le_bytes(*word),
+        None => {
+            let mut padded = [0; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(padded)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Loops for CPUs with AVX2 and BMI2 (Intel from Haswell on, AMD from Zen on).
+//!
+//! A vector is 8 values. Where AVX-512 would expand by a mask, `pdep` deposits the bits of a 64-bit word, or a
+//! table of shuffles is asked.
+
+mod bitmap;
+pub(in crate::kernel) mod bits;
+mod exceptions;
+mod memory;
+mod streamvbyte;
+mod sums;
+mod vbyte;
+mod widths;
+
+use super::{Kernel, Table, scalar};
+
+static TABLE: Table = Table {
+    name: "avx2",
+    pack: bits::pack,
+    unpack: bits::unpack,
+    wider: widths::wider,
+    exceptions: exceptions::exceptions,
+    places: exceptions::places,
+    ones: bitmap::ones,
+    gaps: sums::gaps,
+    vbyte_encode: scalar::vbyte::vbyte_encode,
+    vbyte_decode: vbyte::vbyte_decode,
+    vbyte_skip: vbyte::vbyte_skip,
+    streamvbyte_encode: scalar::streamvbyte::streamvbyte_encode,
+    streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
+    streamvbyte_decode: streamvbyte::streamvbyte_decode,
+    bitmap_read: bitmap::bitmap_read,
+};
+
+/// The kernel, if the CPU has every instruction that the functions of this folder are compiled for.
+pub(super) fn available() -> Option<Kernel> {
+    let able = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt");
+    able.then_some(Kernel(&TABLE))
+}

@@ -1,0 +1,262 @@
+//! `VByte` by masks: Plaisance, Kurz, Lemire, "Vectorized `VByte` Decoding".
+//!
+//! The continuation bits of the next 64 bytes are gathered into a mask. Its low bits say how many values the next
+//! bytes hold, and a table of 4,096 entries which shuffle brings each to its lane:
+//!
+//! 1. 16 bits clear: 16 values of one byte.
+//! 2. The next 6 values have at most 2 bytes each: one of 64 shuffles to 16-bit lanes.
+//! 3. The next 4 have at most 3: one of 81 shuffles to 32-bit lanes.
+//! 4. The next 2 have at most 5: taken out of the bytes by `pext`.
+//!
+//! 12 bits that hold none of these are no values. The paper's table has the same step for all of them, one of no
+//! bytes, which on damaged input would go on for ever; here they end the loop and go to the portable one, which
+//! either reads a value or says what is wrong. So do the values at the ends of input and output.
+
+use super::super::scalar;
+use super::memory::{load_half, store_half, word};
+use crate::DecodeError;
+use core::arch::x86_64::*;
+
+/// Bytes whose continuation bits are gathered together.
+const WINDOW: usize = 64;
+
+/// Bytes that a step may look at.
+const STEP: usize = 16;
+
+/// Values that a step may write.
+const ROOM: usize = 16;
+
+/// [`crate::Kernel::vbyte_decode`].
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(in crate::kernel) fn vbyte_decode(
+    bytes: &[u8],
+    after: Option<u32>,
+    out: &mut [u32],
+) -> Result<usize, DecodeError> {
+    match after {
+        Some(prev) => decode::<true>(bytes, prev, out),
+        None => decode::<false>(bytes, 0, out),
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+    let (mut used, mut done) = (0, 0);
+    while done < out.len() {
+        let (rest, out) = (&bytes[used..], &mut out[done..]);
+        let (mut read, mut written) = match rest.first_chunk() {
+            Some(window) => decode_window::<SUM>(window, prev, out),
+            None => (0, 0),
+        };
+        if written == 0 {
+            written = out.len().min(ROOM);
+            read = scalar::vbyte::vbyte_decode(rest, SUM.then_some(prev), &mut out[..written])?;
+        }
+        prev = out[written - 1];
+        (used, done) = (used + read, done + written);
+    }
+    Ok(used)
+}
+
+/// Decodes while a step's bytes are within the window and there is room for its values; returns the bytes read and
+/// the values written. None of either: the next value is none of those that there are shuffles for.
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+fn decode_window<const SUM: bool>(window: &[u8; WINDOW], prev: u32, out: &mut [u32]) -> (usize, usize) {
+    let mut more = continuation_bits(window);
+    let mut values = Values { sum: SUM, sums: _mm_set1_epi32(prev as i32), room: out, written: 0 };
+    let mut read = 0;
+    while read <= WINDOW - STEP && values.room.len() - values.written >= ROOM {
+        let bytes = window[read..read + STEP].first_chunk().expect("16 bytes");
+        let mut len = STEP;
+        if more as u16 == 0 {
+            values.write_bytes(load_half(bytes));
+        } else {
+            let step = &STEPS[more as usize & 0xfff];
+            len = usize::from(step.len);
+            if len == 0 || !values.write(step.shuffle, bytes) {
+                break;
+            }
+        }
+        read += len;
+        more >>= len;
+    }
+    (read, values.written)
+}
+
+/// The high bit of each byte.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn continuation_bits(window: &[u8; WINDOW]) -> u64 {
+    let [low, high] = [0, 32].map(|start| {
+        let half = window[start..start + 32].first_chunk().expect("32 bytes");
+        u64::from(_mm256_movemask_epi8(super::memory::load_bytes(half)) as u32)
+    });
+    low | high << 32
+}
+
+/// Where values go, and what is added to them.
+struct Values<'a> {
+    /// Whether sums are wanted.
+    sum: bool,
+    /// The sum so far, in every lane.
+    sums: __m128i,
+    room: &'a mut [u32],
+    written: usize,
+}
+
+impl Values<'_> {
+    /// Writes 16 values of one byte.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn write_bytes(&mut self, bytes: __m128i) {
+        self.write_lanes(_mm_cvtepu8_epi32(bytes), 4);
+        self.write_lanes(_mm_cvtepu8_epi32(_mm_srli_si128::<4>(bytes)), 4);
+        self.write_lanes(_mm_cvtepu8_epi32(_mm_srli_si128::<8>(bytes)), 4);
+        self.write_lanes(_mm_cvtepu8_epi32(_mm_srli_si128::<12>(bytes)), 4);
+    }
+
+    /// Writes the values of a step; false if one of them is too large.
+    #[inline]
+    #[target_feature(enable = "avx2,bmi2")]
+    fn write(&mut self, shuffle: u8, bytes: &[u8; STEP]) -> bool {
+        let Some(places) = SHUFFLES.get(usize::from(shuffle)) else {
+            return self.write_pair(usize::from(shuffle) - SHUFFLES.len(), bytes);
+        };
+        let places = _mm_shuffle_epi8(load_half(bytes), load_half(places));
+        let first = _mm_and_si128(places, _mm_set1_epi32(0x007f_007f));
+        let second = _mm_srli_epi32::<1>(_mm_and_si128(places, _mm_set1_epi32(0x7f00_7f00)));
+        if shuffle < SIXES {
+            let both = _mm_or_si128(first, second);
+            self.write_lanes(_mm_and_si128(both, _mm_set1_epi32(0xffff)), 4);
+            self.write_lanes(_mm_srli_epi32::<16>(both), 2);
+        } else {
+            let first = _mm_and_si128(first, _mm_set1_epi32(0x7f));
+            let third = _mm_srli_epi32::<2>(_mm_and_si128(places, _mm_set1_epi32(0x007f_0000)));
+            let second = _mm_and_si128(second, _mm_set1_epi32(0x3f80));
+            self.write_lanes(_mm_or_si128(_mm_or_si128(first, second), third), 4);
+        }
+        true
+    }
+
+    /// Writes two values of up to five bytes, their lengths `5 * (first - 1) + second - 1`.
+    #[inline]
+    #[target_feature(enable = "avx2,bmi2")]
+    fn write_pair(&mut self, lens: usize, bytes: &[u8; STEP]) -> bool {
+        let (first, second) = (lens / 5 + 1, lens % 5 + 1);
+        let value = |start: usize, len: usize| {
+            let word = word(&bytes[start..]) & (1 << (8 * len)) - 1;
+            _pext_u64(word, 0x7f_7f7f_7f7f)
+        };
+        let (a, b) = (value(0, first), value(first, second));
+        if (a | b) >> 32 != 0 {
+            return false;
+        }
+        self.write_lanes(_mm_setr_epi32(a as i32, b as i32, 0, 0), 2);
+        true
+    }
+
+    /// Writes four lanes, of which the first `count` are values and the others zero.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn write_lanes(&mut self, mut values: __m128i, count: usize) {
+        if self.sum {
+            let pairs = _mm_add_epi32(values, _mm_slli_si128::<4>(values));
+            let own = _mm_add_epi32(pairs, _mm_slli_si128::<8>(pairs));
+            values = _mm_add_epi32(own, self.sums);
+            self.sums = _mm_add_epi32(self.sums, _mm_shuffle_epi32::<0b11_11_11_11>(own));
+        }
+        let room = &mut self.room[self.written..];
+        store_half(room.first_chunk_mut().expect("room for a step"), values);
+        self.written += count;
+    }
+}
+
+/// [`crate::Kernel::vbyte_skip`].
+#[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
+pub(in crate::kernel) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+    scalar::vbyte::vbyte_skip(bytes, n)
+}
+
+/// What a mask says.
+struct Step {
+    /// The number of the shuffle, or of a pair behind them.
+    shuffle: u8,
+    /// Bytes of the values; 0 if there are none that have a shuffle.
+    len: u8,
+}
+
+/// Shuffles of six values.
+const SIXES: u8 = 64;
+
+/// Shuffles, of six values and of four. Six values go to the 16-bit lanes 0, 2, 4, 6, 1, 3.
+static SHUFFLES: [[u8; 16]; 64 + 81] = {
+    let mut shuffles = [[0x80; 16]; 64 + 81];
+    let mut number = 0;
+    while number < shuffles.len() {
+        let six = number < 64;
+        let (count, base, mut digits) = if six { (6, 2, number) } else { (4, 3, number - 64) };
+        // The first value's length is the most significant digit.
+        let mut lens = [0; 6];
+        let mut value = count;
+        while value > 0 {
+            value -= 1;
+            lens[value] = digits % base + 1;
+            digits /= base;
+        }
+        let mut source = 0;
+        while value < count {
+            let lane = if value < 4 { 4 * value } else { 4 * (value - 4) + 2 };
+            let mut byte = 0;
+            while byte < lens[value] {
+                shuffles[number][lane + byte] = source;
+                source += 1;
+                byte += 1;
+            }
+            value += 1;
+        }
+        number += 1;
+    }
+    shuffles
+};
+
+static STEPS: [Step; 4096] = {
+    let mut steps = [const { Step { shuffle: 0, len: 0 } }; 4096];
+    let mut mask = 0;
+    while mask < steps.len() {
+        steps[mask] = step(mask);
+        mask += 1;
+    }
+    steps
+};
+
+/// The first of the three steps whose values the mask has.
+const fn step(mask: usize) -> Step {
+    let (sixes, fours, pairs) = (digits(mask, 6, 2), digits(mask, 4, 3), digits(mask, 2, 5));
+    if let Some((number, len)) = sixes {
+        Step { shuffle: number, len }
+    } else if let Some((number, len)) = fours {
+        Step { shuffle: SIXES + number, len }
+    } else if let Some((number, len)) = pairs {
+        Step { shuffle: SHUFFLES.len() as u8 + number, len }
+    } else {
+        Step { shuffle: 0, len: 0 }
+    }
+}
+
+/// The lengths less one of the first `count` values as the digits of a number, and their sum; None if one has more
+/// than `longest` bytes.
+const fn digits(mask: usize, count: usize, longest: usize) -> Option<(u8, u8)> {
+    let (mut number, mut len, mut value) = (0, 0, 0);
+    while value < count {
+        let own = (mask >> len).trailing_ones() as usize + 1;
+        if own > longest {
+            return None;
+        }
+        number = number * longest + own - 1;
+        len += own;
+        value += 1;
+    }
+    Some((number as u8, len as u8))
+}
