@@ -4,19 +4,30 @@ use crate::tree::File;
 
 /// Words that may stand only in these folders, and why.
 const PLACES: &[(&str, &[&str], &str)] = &[
-    ("unsafe", &["crates/codec/src/kernel/", "crates/io/src/"], "unsafe lives in codec/kernel and in io"),
+    (
+        "unsafe",
+        &["crates/codec/src/kernel/", "crates/codec/tests/pages/", "crates/io/src/"],
+        "unsafe lives in codec/kernel and in io",
+    ),
     (
         "std::fs",
-        &["crates/io/", "cli/", "xtask/", "crates/codec/tests/", "crates/tierdex/tests/"],
+        &["crates/io/", "bench/", "cli/", "xtask/", "crates/codec/tests/", "crates/tierdex/tests/"],
         "only io makes system calls",
     ),
     (
         "std::thread",
-        &["crates/tierdex/src/index/", "crates/io/", "cli/", "crates/tierdex/tests/", "crates/codec/tests/"],
+        &[
+            "crates/tierdex/src/index/",
+            "crates/io/",
+            "bench/",
+            "cli/",
+            "crates/tierdex/tests/",
+            "crates/codec/tests/",
+        ],
         "threads are started in index",
     ),
     ("async", &[], "nothing below a server is async"),
-    ("serde_json", &["cli/", "crates/codec/tests/"], "engine types know neither serde nor JSON"),
+    ("serde_json", &["bench/", "cli/", "crates/codec/tests/"], "engine types know neither serde nor JSON"),
 ];
 
 /// Names that no folder may have.

@@ -33,6 +33,7 @@ pub struct Kernel(&'static Table);
 
 /// The loops of a kernel. Each may assume what the method of [`Kernel`] of the same name checks, and that the
 /// CPU has its instructions: the two reasons why they are unsafe.
+#[allow(clippy::type_complexity, reason = "a table of what the methods of `Kernel` spell out")]
 struct Table {
     name: &'static str,
     pack: unsafe fn(&[u32], u32, Layout, &mut [u8]),

@@ -30,6 +30,17 @@ impl Random {
     }
 }
 
+/// Prints the seed of a case if the case panics.
+pub struct Seed(pub u64);
+
+impl Drop for Seed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("seed {}", self.0);
+        }
+    }
+}
+
 /// `n` values of at most `width` bits, about one in `one_in` of them (none for 0) of up to `wide` bits.
 pub fn mixed(random: &mut Random, n: usize, width: u32, one_in: u64, wide: u32) -> Vec<u32> {
     (0..n)

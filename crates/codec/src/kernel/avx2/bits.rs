@@ -19,7 +19,10 @@ pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed
     }
 }
 
-static PACK_VERTICAL: [unsafe fn(&[u32], &mut [u8]); 33] = by_width!(pack_vertical);
+/// Packs 256 values at one width.
+type Pack = unsafe fn(&[u32], &mut [u8]);
+
+static PACK_VERTICAL: [Pack; 33] = by_width!(pack_vertical);
 
 #[target_feature(enable = "avx2")]
 fn pack_vertical<const W: usize>(values: &[u32], packed: &mut [u8]) {

@@ -146,7 +146,7 @@ impl Values<'_> {
     fn write_pair(&mut self, lens: usize, bytes: &[u8; STEP]) -> bool {
         let (first, second) = (lens / 5 + 1, lens % 5 + 1);
         let value = |start: usize, len: usize| {
-            let word = word(&bytes[start..]) & (1 << (8 * len)) - 1;
+            let word = word(&bytes[start..]) & ((1 << (8 * len)) - 1);
             _pext_u64(word, 0x7f_7f7f_7f7f)
         };
         let (a, b) = (value(0, first), value(first, second));

@@ -50,21 +50,22 @@ fn vertical<const SIZE: Size, const SUM: bool>(
     let last = width.saturating_sub(1) as usize;
     let width = width as usize;
     // The row of a bit starts at the byte of that number, less the bit's place in its word.
-    let words = |first: usize, second: usize| {
-        // SAFETY: Both bits are below 32 * width, so their rows are within the 32 * width bytes that the caller
-        // has checked; if the width is zero, so are the bits, and there are 32 zeros.
-        let first = unsafe { _mm512_castsi256_si512(_mm256_loadu_si256(rows.add(first & !31).cast())) };
-        // SAFETY: As before.
-        let second = unsafe { _mm256_loadu_si256(rows.add(second & !31).cast()) };
-        _mm512_inserti64x4::<1>(first, second)
+    let words = |bit: usize| {
+        let row = rows.wrapping_add(bit & !31);
+        // SAFETY: The bit is below 32 * width, so its row is within the 32 * width bytes that the caller has
+        // checked; if the width is zero, so is the bit, and there are 32 zeros.
+        unsafe { _mm256_loadu_si256(row.cast()) }
+    };
+    let both = |first: usize, second: usize| {
+        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(words(first)), words(second))
     };
     let mask = low_bits(width as u32);
     let second = _mm512_maskz_set1_epi32(0xff00, width as i32);
     let (mut shifts, step) = (second, _mm512_set1_epi32(2 * width as i32));
     for (pair, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
         let bit = 2 * pair * width;
-        let low = words(bit, bit + width);
-        let high = words(bit + last, bit + width + last);
+        let low = both(bit, bit + width);
+        let high = both(bit + last, bit + width + last);
         let values = _mm512_and_si512(_mm512_shrdv_epi32(low, high, shifts), mask);
         shifts = _mm512_add_epi32(shifts, step);
         store_all(out, finish.apply::<SIZE, SUM>(values, pair));

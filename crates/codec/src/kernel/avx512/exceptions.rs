@@ -15,10 +15,11 @@ pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exce
         let highs = _mm512_srlv_epi32(load(values), shift);
         let places = _mm512_test_epi32_mask(highs, highs);
         *bitmap = places.to_le_bytes();
+        let highs = _mm512_maskz_compress_epi32(places, highs);
         let room = found.highs.as_mut_ptr().wrapping_add(found.count);
         // SAFETY: The caller has checked that there are at most 256 values, so that at most 240 are found before
         // the last 16, and there are 272 places.
-        unsafe { _mm512_storeu_si512(room.cast(), _mm512_maskz_compress_epi32(places, highs)) };
+        unsafe { _mm512_storeu_si512(room.cast(), highs) };
         found.count += places.count_ones() as usize;
     }
 }
@@ -97,7 +98,7 @@ impl<'a> Highs<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
     pub(super) fn next<const SIZE: Size>(&mut self, group: usize) -> __m512i {
         let highs = if SIZE == BYTES {
-            if group % 4 == 0 {
+            if group.is_multiple_of(4) {
                 self.bytes = self.next_bytes(group / 4);
             }
             let bytes = _mm512_castsi512_si128(self.bytes);

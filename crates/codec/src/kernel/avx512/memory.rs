@@ -22,16 +22,18 @@ pub(super) fn load_bytes(bytes: &[u8]) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f,bmi2")]
 pub(super) fn load(values: &[u32]) -> __m512i {
+    let there = first_lanes(values.len());
     // SAFETY: The mask names values of the slice only, and others are not accessed.
-    unsafe { _mm512_maskz_loadu_epi32(first_lanes(values.len()), values.as_ptr().cast()) }
+    unsafe { _mm512_maskz_loadu_epi32(there, values.as_ptr().cast()) }
 }
 
 /// Stores as many of 16 values as there is room for.
 #[inline]
 #[target_feature(enable = "avx512f,bmi2")]
 pub(super) fn store(out: &mut [u32], values: __m512i) {
+    let there = first_lanes(out.len());
     // SAFETY: The mask names places of the slice only, and others are not accessed.
-    unsafe { _mm512_mask_storeu_epi32(out.as_mut_ptr().cast(), first_lanes(out.len()), values) }
+    unsafe { _mm512_mask_storeu_epi32(out.as_mut_ptr().cast(), there, values) }
 }
 
 /// Stores 16 values.

@@ -1,0 +1,104 @@
+//! What every kernel must do exactly as the scalar one does. Used by tests and by the fuzz targets.
+//!
+//! You have values or bytes; each function runs all kernels that the CPU has and panics where one of them
+//! differs from the scalar one in a byte, a value, a length or an error, or writes behind its output.
+
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use tierdex_codec::{BLOCK, Codec, DecodeError, Kernel};
+
+/// The values and the number of bytes they took, or why there are none.
+pub type Decoded = Result<(Vec<u32>, usize), DecodeError>;
+
+/// What stands behind the output of a decoder, and must stay there.
+const CANARY: u32 = 0x5eed_cafe;
+
+/// Values behind the output: more than any vector register holds.
+const SLACK: usize = 64;
+
+/// Values to bytes and back by every kernel; the bytes are the same, and so are the values. Returns the bytes.
+#[track_caller]
+pub fn round_trip(codec: Codec, values: &[u32], prev: u32) -> Vec<u8> {
+    let (n, name) = (values.len(), codec.name());
+    let mut bytes = encode(codec, values, prev);
+    let len = bytes.len();
+    assert!(len <= codec.max_len(n), "{name}: {len} bytes for {n} values");
+    let back = Ok((values.to_vec(), len));
+    assert_eq!(decode(codec, &bytes, prev, n), back, "{name} after {prev}");
+    assert_eq!(codec.encoded_len(&bytes, n), Ok(len), "{name} after {prev}: {values:?}");
+    // What follows the block is not part of it.
+    bytes.extend([0x80; SLACK]);
+    assert_eq!(decode(codec, &bytes, prev, n), back, "{name} after {prev}, bytes follow");
+    assert_eq!(codec.encoded_len(&bytes, n), Ok(len), "{name} after {prev}, bytes follow: {values:?}");
+    bytes.truncate(len);
+    bytes
+}
+
+/// The block that all kernels write.
+#[track_caller]
+pub fn encode(codec: Codec, values: &[u32], prev: u32) -> Vec<u8> {
+    let mut expect = Vec::new();
+    codec.encode_with(Kernel::SCALAR, values, prev, &mut expect);
+    for kernel in others() {
+        let mut bytes = vec![0xee];
+        codec.encode_with(kernel, values, prev, &mut bytes);
+        let same = bytes[0] == 0xee && bytes[1..] == expect;
+        assert!(
+            same,
+            "{kernel:?}, {} after {prev} of {values:?}: {bytes:02x?}, not {expect:02x?}",
+            codec.name()
+        );
+    }
+    expect
+}
+
+/// What all kernels say about `bytes`, which may be anything; lengths and truncations must fit it.
+#[track_caller]
+pub fn hostile(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
+    let name = codec.name();
+    let decoded = decode(codec, bytes, prev, n);
+    let len = codec.encoded_len(bytes, n);
+    if let Ok((_, used)) = decoded {
+        assert_eq!(len, Ok(used), "{name}, {n} values of {bytes:02x?}");
+        assert_eq!(decode(codec, &bytes[..used], prev, n), decoded, "{name}, no bytes behind");
+        if used > 0 {
+            let short = decode(codec, &bytes[..used - 1], prev, n);
+            assert_eq!(
+                short,
+                Err(DecodeError::NotEnough),
+                "{name}, {n} values of all but the last of {bytes:02x?}"
+            );
+        }
+    }
+    assert!(len.is_err() || len.is_ok_and(|len| len <= bytes.len()), "{name}, {n} values of {bytes:02x?}");
+    decoded
+}
+
+/// What all kernels say about `bytes`.
+#[track_caller]
+pub fn decode(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
+    let expect = decode_by(Kernel::SCALAR, codec, bytes, prev, n);
+    for kernel in others() {
+        let decoded = decode_by(kernel, codec, bytes, prev, n);
+        let name = codec.name();
+        assert_eq!(decoded, expect, "{kernel:?}, {name}, {n} values after {prev} of {bytes:02x?}");
+    }
+    expect
+}
+
+/// What one kernel says about `bytes`.
+#[track_caller]
+pub fn decode_by(kernel: Kernel, codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
+    let mut out = [CANARY; BLOCK + SLACK];
+    let decoded = codec.decode_with(kernel, bytes, prev, &mut out[..n]);
+    let kept = out[n..].iter().all(|value| *value == CANARY);
+    assert!(kept, "{kernel:?}, {} writes behind {n} values of {bytes:02x?}", codec.name());
+    let used = decoded?;
+    assert!(used <= bytes.len(), "{kernel:?}, {}: {used} bytes of {}", codec.name(), bytes.len());
+    Ok((out[..n].to_vec(), used))
+}
+
+/// The kernels other than the scalar one.
+fn others() -> impl Iterator<Item = Kernel> {
+    Kernel::available().into_iter().filter(|kernel| *kernel != Kernel::SCALAR)
+}

@@ -1,0 +1,129 @@
+//! Truncated, damaged and random bytes that end at a guard page: no fault, no panic, and every kernel says what
+//! the scalar one says.
+
+mod pages;
+mod samples;
+
+use pages::{Pages, Side};
+use samples::{Random, START, as_input};
+use tierdex_codec::{BLOCK, Codec, DecodeError, Kernel};
+
+/// Random blocks a test.
+const BLOCKS: usize = 100_000;
+
+/// Longer than any block.
+const LEN_MAX: usize = 2048;
+
+/// Pages for the two slices of a decoder.
+struct Rooms {
+    bytes: Pages,
+    values: Pages,
+    kernels: Vec<Kernel>,
+}
+
+impl Rooms {
+    fn new() -> Rooms {
+        let values = Pages::new(size_of::<u32>() * BLOCK);
+        Rooms { bytes: Pages::new(LEN_MAX), values, kernels: Kernel::available() }
+    }
+
+    /// What the scalar kernel says about `bytes`; the others must say the same.
+    fn decode(&mut self, codec: Codec, side: Side, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+        let copy = self.bytes.bytes(side, bytes.len());
+        copy.copy_from_slice(bytes);
+        let mut expect = [0; BLOCK];
+        let decoded = codec.decode_with(Kernel::SCALAR, copy, START, &mut expect[..n]);
+        for kernel in &self.kernels {
+            let out = self.values.values(side, n);
+            let other = codec.decode_with(*kernel, copy, START, out);
+            let same = other == decoded && (decoded.is_err() || *out == expect[..n]);
+            assert!(
+                same,
+                "{kernel:?}, {}, {side:?}, {n} values of {copy:02x?}: {other:?}, not {decoded:?}",
+                codec.name()
+            );
+        }
+        decoded
+    }
+}
+
+/// Mostly the ends of the range of lengths, where the layouts change.
+fn any_count(random: &mut Random) -> usize {
+    match random.below(4) {
+        0 => BLOCK,
+        1 => 1 + random.below(9) as usize,
+        _ => 1 + random.below(BLOCK as u64) as usize,
+    }
+}
+
+#[test]
+fn every_beginning_of_a_block_is_not_enough() {
+    let mut rooms = Rooms::new();
+    for &codec in Codec::ALL {
+        for gaps in samples::blocks() {
+            let block = samples::encode(codec, &as_input(codec, &gaps));
+            for len in 0..block.len() {
+                let short = rooms.decode(codec, Side::End, &block[..len], gaps.len());
+                assert_eq!(short, Err(DecodeError::NotEnough), "{}, {len} of {block:02x?}", codec.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_read_with_another_count() {
+    let mut rooms = Rooms::new();
+    for &codec in Codec::ALL {
+        for gaps in samples::blocks() {
+            let block = samples::encode(codec, &as_input(codec, &gaps));
+            for n in [1, 7, gaps.len() - 1, gaps.len() + 1, gaps.len() + 16, BLOCK] {
+                for side in Side::ALL {
+                    _ = rooms.decode(codec, side, &block, n.min(BLOCK));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_with_a_few_bytes_changed() {
+    let (mut rooms, mut random, mut good) = (Rooms::new(), Random(30), 0);
+    let blocks = samples::blocks();
+    for _ in 0..BLOCKS {
+        let gaps = &blocks[random.below(blocks.len() as u64) as usize];
+        let codec = Codec::ALL[random.below(Codec::ALL.len() as u64) as usize];
+        let mut block = samples::encode(codec, &as_input(codec, gaps));
+        for _ in 0..=random.below(3) {
+            // Half of the changes go to the first bytes, which steer the rest.
+            let reach = if random.below(2) == 0 { block.len().min(4) } else { block.len() };
+            block[random.below(reach as u64) as usize] = random.next() as u8;
+        }
+        good += usize::from(rooms.decode(codec, Side::End, &block, gaps.len()).is_ok());
+    }
+    assert!((1..BLOCKS).contains(&good), "{good} of {BLOCKS} decoded");
+}
+
+#[test]
+fn random_bytes() {
+    let (mut rooms, mut random, mut good) = (Rooms::new(), Random(31), 0);
+    for _ in 0..BLOCKS {
+        let reach = if random.below(4) == 0 { LEN_MAX } else { 80 };
+        // Of few bits, of many, or any; each is likely for the heads of some codec.
+        let kind = random.below(3);
+        let byte = |random: &mut Random| match kind {
+            0 => random.next() as u8 & random.next() as u8,
+            1 => random.next() as u8 | random.next() as u8,
+            _ => random.next() as u8,
+        };
+        let len = random.below(reach as u64);
+        let mut bytes: Vec<u8> = (0..len).map(|_| byte(&mut random)).collect();
+        if let Some(first) = bytes.first_mut().filter(|_| random.below(2) == 0) {
+            *first = (random.below(4) << 6 | random.below(34)) as u8;
+        }
+        let n = any_count(&mut random);
+        for &codec in Codec::ALL {
+            good += usize::from(rooms.decode(codec, Side::End, &bytes, n).is_ok());
+        }
+    }
+    assert!((1..BLOCKS * Codec::ALL.len()).contains(&good), "{good} decoded");
+}

@@ -1,0 +1,177 @@
+//! All kernels write the same bytes and read the same values, from blocks of every character and from bytes
+//! that are no blocks.
+//!
+//! The number of blocks is modest; ten million of each kind take
+//!
+//! ```text
+//! TIERDEX_TEST_BLOCKS=10000000 cargo test --release -p tierdex-codec --test kernels_agree
+//! ```
+
+mod agree;
+mod samples;
+
+use samples::{Random, Seed, as_input, mixed};
+use std::env;
+use std::process::Command;
+use tierdex_codec::{BLOCK, Codec, Kernel};
+
+/// Blocks a test, unless the environment says otherwise.
+const BLOCKS: u64 = 100_000;
+
+/// Values at which arithmetic wraps or changes its sign.
+const EXTREMES: [u32; 8] = [0, 1, 2, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, u32::MAX - 1, u32::MAX];
+
+fn blocks() -> u64 {
+    match env::var("TIERDEX_TEST_BLOCKS") {
+        Ok(text) => text.parse().expect("TIERDEX_TEST_BLOCKS is a number"),
+        Err(_) => BLOCKS,
+    }
+}
+
+/// A block and the value before it; every `seed` gives another. Half of those for delta codecs rise.
+fn block(codec: Codec, seed: u64) -> (Vec<u32>, u32) {
+    let mut random = Random(seed);
+    let n = any_count(&mut random);
+    let values = values(&mut random, n);
+    if random.below(2) == 0 {
+        return (as_input(codec, &values), samples::START);
+    }
+    let prev = match random.below(4) {
+        0 => samples::START,
+        1 => one_of(&mut random, &EXTREMES),
+        2 => values.first().map_or(0, |first| first.wrapping_sub(random.below(3) as u32)),
+        _ => random.next() as u32,
+    };
+    (values, prev)
+}
+
+/// Values of one of the characters, or of two of them one after the other.
+fn values(random: &mut Random, n: usize) -> Vec<u32> {
+    if random.below(4) > 0 {
+        return of_one_character(random, n);
+    }
+    let first = random.below(n as u64 + 1) as usize;
+    let mut values = of_one_character(random, first);
+    values.extend(of_one_character(random, n - first));
+    values
+}
+
+fn of_one_character(random: &mut Random, n: usize) -> Vec<u32> {
+    let width = random.below(33) as u32;
+    let wide = width + random.below(33 - u64::from(width)) as u32;
+    let first = random.value(wide);
+    match random.below(9) {
+        0 => mixed(random, n, width, 0, 0),
+        1 => mixed(random, n, width, 50, wide),
+        2 => mixed(random, n, width, 4, wide),
+        3 => vec![first; n],
+        4 => runs(random, n, width),
+        5 => mixed(random, n, 1, 6, 3),
+        6 => (0..n).map(|_| one_of(random, &EXTREMES)).collect(),
+        7 => (0..n as u32).map(|k| first.wrapping_sub(k * (1 + width))).collect(),
+        _ => (0..n as u32).map(|k| first.wrapping_add(k << (width % 25))).collect(),
+    }
+}
+
+/// Values that repeat for a while.
+fn runs(random: &mut Random, n: usize, width: u32) -> Vec<u32> {
+    let mut values = Vec::new();
+    while values.len() < n {
+        let len = 1 + random.below(40) as usize;
+        values.resize(n.min(values.len() + len), random.value(width));
+    }
+    values
+}
+
+fn one_of<T: Copy>(random: &mut Random, all: &[T]) -> T {
+    all[random.below(all.len() as u64) as usize]
+}
+
+/// Full blocks are as likely as all shorter ones together with very short ones.
+fn any_count(random: &mut Random) -> usize {
+    match random.below(4) {
+        0 => BLOCK,
+        1 => random.below(20) as usize,
+        _ => random.below(BLOCK as u64 + 1) as usize,
+    }
+}
+
+/// A good block of which some bytes are changed, removed or repeated.
+fn damaged(codec: Codec, random: &mut Random, seed: u64) -> (Vec<u8>, usize) {
+    let (values, prev) = block(codec, seed);
+    let mut bytes = Vec::new();
+    codec.encode_with(Kernel::SCALAR, &values, prev, &mut bytes);
+    bytes.resize(bytes.len() + random.below(40) as usize, random.next() as u8);
+    for _ in 0..random.below(4).min(bytes.len() as u64) {
+        let reach = if random.below(2) == 0 { bytes.len().min(4) } else { bytes.len() };
+        let place = random.below(reach as u64) as usize;
+        bytes[place] = if random.below(4) == 0 { bytes[place] ^ 0x80 } else { random.next() as u8 };
+    }
+    bytes.truncate(bytes.len() - random.below(4).min(bytes.len() as u64) as usize);
+    (bytes, values.len())
+}
+
+/// Bytes of any kind, often with a head that some codec takes.
+fn any_bytes(random: &mut Random) -> Vec<u8> {
+    let reach = if random.below(4) == 0 { 1400 } else { 100 };
+    let (kind, len) = (random.below(3), random.below(reach));
+    let byte = |random: &mut Random| match kind {
+        0 => random.next() as u8 & random.next() as u8,
+        1 => random.next() as u8 | random.next() as u8,
+        _ => random.next() as u8,
+    };
+    let mut bytes: Vec<u8> = (0..len).map(|_| byte(random)).collect();
+    let head = [(random.below(4) << 6 | random.below(34)) as u8, random.below(14) as u8];
+    if let Some(first) = bytes.first_mut().filter(|_| random.below(3) > 0) {
+        *first = one_of(random, &head);
+    }
+    bytes
+}
+
+#[test]
+fn on_blocks_of_every_character() {
+    for seed in 0..blocks() {
+        let _seed = Seed(seed);
+        for &codec in Codec::ALL {
+            let (values, prev) = block(codec, seed);
+            agree::round_trip(codec, &values, prev);
+        }
+    }
+}
+
+#[test]
+fn on_damaged_blocks() {
+    for seed in 0..blocks() {
+        let _seed = Seed(seed);
+        let random = &mut Random(!seed);
+        for &codec in Codec::ALL {
+            let (bytes, n) = damaged(codec, random, seed);
+            _ = agree::hostile(codec, &bytes, random.next() as u32, n);
+        }
+    }
+}
+
+#[test]
+fn on_any_bytes() {
+    for seed in 0..blocks() {
+        let _seed = Seed(seed);
+        let mut random = Random(!seed);
+        let (bytes, n) = (any_bytes(&mut random), any_count(&mut random));
+        for &codec in Codec::ALL {
+            _ = agree::hostile(codec, &bytes, random.next() as u32, n);
+        }
+    }
+}
+
+/// The length of a block is found by the kernel of the process, so each kernel gets a process of its own.
+#[test]
+fn on_the_lengths_of_blocks() {
+    let tests = env::current_exe().expect("the test is a program");
+    for kernel in Kernel::available() {
+        let mut command = Command::new(&tests);
+        command.args(["--exact", "on_damaged_blocks", "on_blocks_of_every_character"]);
+        command.env("TIERDEX_KERNEL", kernel.name()).env("TIERDEX_TEST_BLOCKS", "2000");
+        let output = command.output().expect("the test starts");
+        assert!(output.status.success(), "{kernel:?}: {}", String::from_utf8_lossy(&output.stdout));
+    }
+}

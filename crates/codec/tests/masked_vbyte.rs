@@ -1,0 +1,202 @@
+//! What breaks decoders of `VByte` that look up a dozen continuation bits at once.
+//!
+//! A mask of which no value ends tempts such a decoder to make no progress, and so to write for ever; values
+//! that straddle its window, and the last few before the count is reached, have their own paths.
+
+mod agree;
+
+use tierdex_codec::{BLOCK, Codec, DecodeError};
+
+const VBYTES: [Codec; 2] = [Codec::VByte, Codec::VByteDelta];
+
+/// Places of a value in the windows of 16, 32 and 64 bytes that vector loops load.
+const OFFSETS: usize = 64;
+
+/// Good values behind what is tested.
+const BEHIND: usize = 100;
+
+/// One value, straight from the definition.
+fn write(mut value: u32, bytes: &mut Vec<u8>) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// The values of a delta codec whose gaps from 0 on are `gaps`, else these themselves.
+fn as_values(codec: Codec, gaps: &[u32]) -> Vec<u32> {
+    let mut last = 0u32;
+    let sum = |gap: &u32| {
+        last = last.wrapping_add(*gap);
+        last
+    };
+    if codec.is_delta() { gaps.iter().map(sum).collect() } else { gaps.to_vec() }
+}
+
+/// Every kernel must read `gaps` from the front of `bytes`.
+#[track_caller]
+fn check(bytes: &[u8], gaps: &[u32], used: usize) {
+    for codec in VBYTES {
+        let decoded = agree::decode(codec, bytes, 0, gaps.len());
+        let expect = Ok((as_values(codec, gaps), used));
+        assert_eq!(decoded, expect, "{}, {} values of {bytes:02x?}", codec.name(), gaps.len());
+    }
+}
+
+/// Every kernel must refuse `n` values of `bytes`.
+#[track_caller]
+fn refuse(bytes: &[u8], n: usize, error: DecodeError) {
+    for codec in VBYTES {
+        let decoded = agree::decode(codec, bytes, 0, n);
+        assert_eq!(decoded, Err(error), "{}, {n} values of {bytes:02x?}", codec.name());
+    }
+}
+
+#[test]
+fn runs_of_continuation_bytes_are_invalid() {
+    for good in 0..=OFFSETS {
+        for run in 5..=64 {
+            for byte in [0x80, 0xff] {
+                let mut bytes = vec![1; good];
+                bytes.resize(good + run, byte);
+                refuse(&bytes, good + 1, DecodeError::Invalid);
+                refuse(&bytes, BLOCK, DecodeError::Invalid);
+                bytes.resize(good + run + BEHIND, 1);
+                refuse(&bytes, good + 1, DecodeError::Invalid);
+                refuse(&bytes, BLOCK, DecodeError::Invalid);
+                check(&bytes, &vec![1; good], good);
+            }
+        }
+    }
+}
+
+#[test]
+fn runs_behind_longer_values_are_invalid() {
+    for len in 2..=5 {
+        for good in 0..=OFFSETS / len {
+            for run in 5..=64 {
+                let value = 1 << (7 * (len - 1));
+                let mut bytes = Vec::new();
+                (0..good).for_each(|_| write(value, &mut bytes));
+                let used = bytes.len();
+                bytes.resize(used + run, 0x80);
+                bytes.resize(used + run + BEHIND, 1);
+                refuse(&bytes, good + 1, DecodeError::Invalid);
+                refuse(&bytes, BLOCK, DecodeError::Invalid);
+                check(&bytes, &vec![value; good], used);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_value_that_does_not_end_is_not_enough() {
+    for good in 0..=OFFSETS {
+        for run in 0..=4 {
+            for byte in [0x80, 0xff] {
+                let mut bytes = vec![1; good];
+                bytes.resize(good + run, byte);
+                refuse(&bytes, good + 1, DecodeError::NotEnough);
+                refuse(&bytes, BLOCK, DecodeError::NotEnough);
+            }
+        }
+    }
+}
+
+#[test]
+fn fifth_bytes_beyond_32_bits_are_invalid() {
+    for good in 0..=OFFSETS {
+        for last in 0..=u8::MAX {
+            let mut bytes = vec![1; good];
+            bytes.extend([0x80, 0x80, 0x80, 0x80, last]);
+            let mut gaps = vec![1; good];
+            gaps.push(u32::from(last) << 28);
+            for behind in [0, BEHIND] {
+                bytes.resize(good + 5 + behind, 1);
+                match last {
+                    0..=0x0f => check(&bytes, &gaps, good + 5),
+                    _ => refuse(&bytes, good + 1, DecodeError::Invalid),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn values_longer_than_they_need_be_are_read() {
+    for good in 0..=OFFSETS {
+        for len in 2..=5 {
+            let mut bytes = vec![1; good];
+            bytes.push(0x85);
+            bytes.resize(good + len - 1, 0x80);
+            bytes.push(0);
+            bytes.resize(good + len + BEHIND, 1);
+            let gaps = [&vec![1; good][..], &[5]].concat();
+            check(&bytes, &gaps, good + len);
+        }
+    }
+}
+
+#[test]
+fn every_mask_of_twelve_bytes_is_read_as_by_the_scalar_kernel() {
+    for offset in [0, 1, 4, 7, 15, 16, 20, 31, 40, 52, 63] {
+        for mask in 0..1u32 << 12 {
+            let window = |k: u32| (k as u8 + 1) | ((mask >> k & 1) as u8) << 7;
+            let mut bytes = vec![1; offset];
+            bytes.extend((0..16).map(window));
+            bytes.resize(offset + 16 + BEHIND, 3);
+            let good = mask & mask >> 1 & mask >> 2 & mask >> 3 == 0;
+            for n in [1, 2, 4, 6, 8, 16, 60] {
+                for codec in VBYTES {
+                    let decoded = agree::hostile(codec, &bytes, 9, offset + n);
+                    assert!(decoded.is_ok() || !good, "{mask:03x} at {offset}: {decoded:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Every mix of lengths of six values in a row.
+fn mixes() -> impl Iterator<Item = [usize; 6]> {
+    (0..5usize.pow(6)).map(|mix| [1, 5, 25, 125, 625, 3125].map(|power| mix / power % 5 + 1))
+}
+
+/// The least and the greatest value of so many bytes, or one between.
+fn of_len(len: usize, kind: usize) -> u32 {
+    let (least, most) = (1 << (7 * (len - 1)) & !1, u32::MAX >> 32usize.saturating_sub(7 * len));
+    [least, most, least + (most - least) / 3][kind % 3]
+}
+
+#[test]
+fn every_mix_of_lengths_is_read_at_every_place() {
+    for (k, mix) in mixes().enumerate() {
+        let mut window = Vec::new();
+        let values: Vec<u32> = mix.iter().enumerate().map(|(i, len)| of_len(*len, k + i)).collect();
+        values.iter().for_each(|value| write(*value, &mut window));
+        for offset in 0..=OFFSETS {
+            let gaps = [&vec![1; offset][..], &values].concat();
+            let mut bytes = [&vec![1; offset][..], &window].concat();
+            let used = bytes.len();
+            check(&bytes, &gaps, used);
+            bytes.resize(used + BEHIND, 0x81);
+            check(&bytes, &gaps, used);
+        }
+    }
+}
+
+#[test]
+fn every_count_is_exact() {
+    for (k, mix) in mixes().enumerate().step_by(61) {
+        let gaps: Vec<u32> = (0..BLOCK + 64).map(|i| of_len(mix[i % 6], k + i / 6)).collect();
+        let (mut bytes, mut ends) = (Vec::new(), vec![0]);
+        for gap in &gaps {
+            write(*gap, &mut bytes);
+            ends.push(bytes.len());
+        }
+        for n in 0..=BLOCK {
+            check(&bytes, &gaps[..n], ends[n]);
+            check(&bytes[..ends[n]], &gaps[..n], ends[n]);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Bytes that no encoder wrote.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    _ = tierdex_fuzz::hostile(data);
+});

@@ -1,0 +1,7 @@
+//! Values to bytes and back.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    _ = tierdex_fuzz::round_trip(data);
+});
