@@ -8,7 +8,8 @@
 //! shorter; among equals it is the one that is decoded faster, which is the earlier in [`FORMS`].
 
 use crate::delta::Step;
-use crate::{BLOCK, Codec, DecodeError, Kernel, bitmap, bp256, pfor, raw, streamvbyte};
+use crate::kernel::Gaps;
+use crate::{Codec, DecodeError, Kernel, bitmap, bp256, pfor, raw, streamvbyte};
 
 /// The forms, in the order of their speed of decoding by vector instructions: nothing to do, bits at fixed places,
 /// bytes whose places depend on those before, bits one by one, and bits that are patched. (One value at a time,
@@ -30,10 +31,10 @@ pub(crate) fn encode(kernel: Kernel, values: &[u32], prev: u32, out: &mut Vec<u8
 
 /// The form of the shortest block.
 fn choose(kernel: Kernel, values: &[u32], prev: u32) -> Codec {
-    let mut buffers = [[0; BLOCK]; 2];
-    let [gaps, less_one] = buffers.each_mut().map(|buffer| &mut buffer[..values.len()]);
-    kernel.gaps(values, prev, Step::Zero as u32, gaps);
-    kernel.gaps(values, prev, Step::One as u32, less_one);
+    let mut rooms = [Gaps::new(), Gaps::new()];
+    let [gaps, less_one] = rooms.each_mut();
+    let gaps = kernel.gaps(values, prev, Step::Zero as u32, gaps);
+    let less_one = kernel.gaps(values, prev, Step::One as u32, less_one);
     let len = |form: &Codec| match form {
         Codec::Bp256Delta => bp256::block_len(less_one),
         Codec::StreamVByteDelta => streamvbyte::block_len(gaps),

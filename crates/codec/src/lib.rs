@@ -38,6 +38,7 @@ mod vbyte;
 use bitpack::Layout;
 use delta::Step;
 pub use error::DecodeError;
+use kernel::Gaps;
 pub use kernel::{Kernel, KernelError};
 
 /// The largest number of values in one block.
@@ -196,9 +197,8 @@ impl Codec {
         }
         out.reserve(self.max_len(values.len()));
         let Some(step) = self.step() else { return self.family().encode(kernel, values, prev, out) };
-        let mut buffer = [0; BLOCK];
-        let gaps = &mut buffer[..values.len()];
-        kernel.gaps(values, prev, step as u32, gaps);
+        let mut room = Gaps::new();
+        let gaps = kernel.gaps(values, prev, step as u32, &mut room);
         self.family().encode(kernel, gaps, prev, out);
     }
 
@@ -237,7 +237,7 @@ impl Codec {
             return Ok(0);
         }
         let after = self.step().map(|_| prev);
-        let used = match self.family() {
+        match self.family() {
             Family::Raw => raw::decode(bytes, out),
             Family::VByte => vbyte::decode(kernel, bytes, after, out),
             Family::StreamVByte => streamvbyte::decode(kernel, bytes, after, out),
@@ -245,9 +245,7 @@ impl Codec {
             Family::Bp256 => bp256::decode(kernel, bytes, after, out),
             Family::Bitmap => bitmap::decode(kernel, bytes, prev, out),
             Family::Auto => auto::decode(kernel, bytes, prev, out),
-        }?;
-        kernel.prefetch(bytes, used);
-        Ok(used)
+        }
     }
 
     /// The length in bytes of the block of `n` values at the front of `bytes`, without decoding values.

@@ -26,6 +26,7 @@ mod select;
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::{BLOCK, DecodeError};
 pub use select::KernelError;
+use std::mem::MaybeUninit;
 
 /// A set of loops for one instruction set. There is a value of this type only where the CPU can run it.
 #[derive(Clone, Copy)]
@@ -42,7 +43,8 @@ struct Table {
     exceptions: unsafe fn(&[u32], u32, &mut Exceptions),
     places: unsafe fn(&[u8], usize, bool) -> Option<Places>,
     ones: unsafe fn(&[u8]) -> usize,
-    gaps: unsafe fn(&[u32], u32, u32, &mut [u32]),
+    sparse: unsafe fn(&Bitmap) -> Sparse,
+    gaps: unsafe fn(&[u32], u32, u32, &mut [MaybeUninit<u32>]),
     vbyte_encode: unsafe fn(&[u32], &mut Vec<u8>),
     vbyte_decode: unsafe fn(&[u8], Option<u32>, &mut [u32]) -> Decoded,
     vbyte_skip: unsafe fn(&[u8], usize) -> Decoded,
@@ -51,13 +53,6 @@ struct Table {
     streamvbyte_decode: unsafe fn(&[u8], &[u8], Option<u32>, &mut [u32]),
     bitmap_read: unsafe fn(&[u8], u32, &mut [u32]),
 }
-
-/// How far ahead of a block bytes are prefetched: some blocks, since one is decoded in less than the time of an
-/// access to memory.
-const PREFETCH_BYTES: usize = 1024;
-
-/// Bytes that are brought near together.
-const CACHE_LINE: usize = 64;
 
 /// Bytes consumed.
 type Decoded = Result<usize, DecodeError>;
@@ -71,6 +66,8 @@ pub(crate) struct Wider {
     pub(crate) values: [u16; 32],
     /// Number of groups of eight neighbours that hold such a value.
     pub(crate) groups: [u16; 32],
+    /// The smallest width that none is wider than.
+    pub(crate) widest: u32,
 }
 
 /// Packed bits, and what is done to the values on their way out.
@@ -111,9 +108,9 @@ pub(crate) struct Places {
 /// The exceptions of values that are to be packed.
 pub(crate) struct Exceptions {
     pub(crate) bitmap: Bitmap,
-    /// The high part of each; what comes after them is anything. The slack lets a whole vector be written
-    /// wherever the last may be.
-    highs: [u32; BLOCK + Exceptions::SLACK],
+    /// The high part of each. The slack lets a whole vector be written wherever the last may be.
+    highs: [MaybeUninit<u32>; BLOCK + Exceptions::SLACK],
+    /// How many high parts have been written.
     count: usize,
 }
 
@@ -122,13 +119,32 @@ impl Exceptions {
 
     /// None.
     pub(crate) fn new() -> Exceptions {
-        Exceptions { bitmap: [0; _], highs: [0; _], count: 0 }
+        Exceptions { bitmap: [0; _], highs: [MaybeUninit::uninit(); _], count: 0 }
     }
 
     /// The high parts.
     pub(crate) fn highs(&self) -> &[u32] {
-        &self.highs[..self.count]
+        // SAFETY: So many have been written.
+        unsafe { self.highs[..self.count].assume_init_ref() }
     }
+}
+
+/// Room for the gaps of a block.
+pub(crate) struct Gaps([MaybeUninit<u32>; BLOCK]);
+
+impl Gaps {
+    /// With nothing in it: clearing 1 KiB would take as long as filling it.
+    pub(crate) fn new() -> Gaps {
+        Gaps([MaybeUninit::uninit(); _])
+    }
+}
+
+/// A bitmap without its zero bytes.
+pub(crate) struct Sparse {
+    /// Bit `k` is set if byte `k` of the bitmap is not zero.
+    pub(crate) mask: u32,
+    /// The bytes that are not zero, and as many zeros as have been left out.
+    pub(crate) bytes: Bitmap,
 }
 
 impl Kernel {
@@ -182,27 +198,25 @@ impl Kernel {
         unsafe { (self.0.places)(bytes, bitmap_len, sparse) }
     }
 
-    /// Asks for the bytes that are behind the next few blocks to be brought near, as many as this block `used`:
-    /// the CPU does so by itself only within a page, and once it has seen where things go.
-    #[inline]
-    pub(crate) fn prefetch(self, bytes: &[u8], used: usize) {
-        let ahead = used + PREFETCH_BYTES..(2 * used + PREFETCH_BYTES).min(bytes.len());
-        for place in ahead.step_by(CACHE_LINE) {
-            prefetch_line(&bytes[place]);
-        }
-    }
-
     /// Set bits of `bytes`.
     pub(crate) fn ones(self, bytes: &[u8]) -> usize {
         // SAFETY: The CPU can.
         unsafe { (self.0.ones)(bytes) }
     }
 
-    /// `gaps[i] = values[i] - values[i-1] - step` mod 2^32, with `prev` before the first.
-    pub(crate) fn gaps(self, values: &[u32], prev: u32, step: u32, gaps: &mut [u32]) {
-        assert!(values.len() == gaps.len());
+    /// Leaves out the zero bytes.
+    pub(crate) fn sparse(self, bitmap: &Bitmap) -> Sparse {
+        // SAFETY: The CPU can.
+        unsafe { (self.0.sparse)(bitmap) }
+    }
+
+    /// `values[i] - values[i-1] - step` mod 2^32, with `prev` before the first. At most 256 values.
+    pub(crate) fn gaps<'a>(self, values: &[u32], prev: u32, step: u32, room: &'a mut Gaps) -> &'a [u32] {
+        let gaps = &mut room.0[..values.len()];
         // SAFETY: The CPU can, and the lengths match.
-        unsafe { (self.0.gaps)(values, prev, step, gaps) }
+        unsafe { (self.0.gaps)(values, prev, step, gaps) };
+        // SAFETY: There is a gap for every value, and all have been written.
+        unsafe { gaps.assume_init_ref() }
     }
 
     /// Appends `values`, 1 to 5 bytes each.
@@ -263,19 +277,6 @@ impl Kernel {
         // SAFETY: The CPU can.
         unsafe { (self.0.bitmap_read)(bits, prev, out) }
     }
-}
-
-/// Asks for a line to be brought near, where there is a way to ask.
-#[inline]
-fn prefetch_line(byte: &u8) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: Every x86-64 CPU has the instruction, and it accesses nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = byte;
 }
 
 impl PartialEq for Kernel {

@@ -34,22 +34,38 @@ pub(super) fn choose(kernel: Kernel, values: &[u32]) -> Plan {
         let width = WIDTH_MAX - first.leading_zeros();
         return Plan { form: Form::Constant, width, len: 1 + constant_len(width) };
     }
-    let Wider { values: wider, groups } = kernel.wider(values);
-    let widest = wider.iter().rposition(|count| *count > 0).map_or(0, |width| width as u32 + 1);
-    let mut best = Plan { form: Form::Plain, width: widest, len: 1 + packed_len(n, widest) };
-    let (bitmap, mask) = (bitmap_len(n), bitmap_len(n).div_ceil(8));
-    for width in (0..widest).rev() {
-        let (count, groups) = (usize::from(wider[width as usize]), usize::from(groups[width as usize]));
-        let high_width = widest - width;
-        let packed = HEAD + packed_len(count, high_width) + packed_len(n, width);
-        if packed + bitmap < best.len {
-            best = Plan { form: Form::Bitmap { high_width }, width, len: packed + bitmap };
-        }
-        if packed + mask + groups < best.len {
-            best = Plan { form: Form::Sparse { high_width }, width, len: packed + mask + groups };
-        }
+    let wider = kernel.wider(values);
+    let plain = Plan { form: Form::Plain, width: wider.widest, len: 1 + packed_len(n, wider.widest) };
+    let (width, len) = shortest_patched(n, &wider);
+    if len >= plain.len {
+        return plain;
     }
-    best
+    let high_width = wider.widest - width;
+    let sparse = sparse_len(n, wider.groups[width as usize]) < bitmap_len(n) as u16;
+    let form = if sparse { Form::Sparse { high_width } } else { Form::Bitmap { high_width } };
+    Plan { form, width, len }
+}
+
+/// The width of the shortest block with exceptions, the largest among equals, and its length; some greater length
+/// than any if there can be none. One loop over all widths, which the compiler makes a few vector instructions.
+fn shortest_patched(n: usize, wider: &Wider) -> (u32, usize) {
+    let packed_len = |n: u16, width: u16| (n * width).div_ceil(8);
+    let (all, widest, bitmap) = (n as u16, wider.widest as u16, bitmap_len(n) as u16);
+    // Length and width in one number: lengths have 11 bits and widths 5, which count downwards.
+    let mut best = u16::MAX;
+    for (width, (count, groups)) in (0..).zip(wider.values.iter().zip(&wider.groups)) {
+        let places = sparse_len(n, *groups).min(bitmap);
+        let highs = packed_len(*count, widest.saturating_sub(width));
+        let len = HEAD as u16 + places + highs + packed_len(all, width);
+        let key = len << 5 | (31 - width);
+        best = best.min(if width < widest { key } else { u16::MAX });
+    }
+    (u32::from(31 - best % 32), usize::from(best / 32))
+}
+
+/// Bytes of the sparse bitmap of `n` values, of whose groups of eight so many have exceptions.
+fn sparse_len(n: usize, groups: u16) -> u16 {
+    bitmap_len(n).div_ceil(8) as u16 + groups
 }
 
 /// Bytes of the shortest block of `values`, of which there is at least one.

@@ -26,7 +26,8 @@ pub(crate) fn decode(
         Form::Plain => kernel.unpack(&Packed { bytes: body, width, layout, patch: None, after }, out),
         Form::Patched { high_width, places, .. } => {
             let lows = &body[packed_len(places.count, *high_width)..];
-            let patch = Patch { bitmap: &places.bitmap, highs: body, width: *high_width };
+            // With all that follows: whole vectors can be read of it, whatever the block's end.
+            let patch = Patch { bitmap: &places.bitmap, highs: &bytes[header.len()..], width: *high_width };
             kernel.unpack(&Packed { bytes: lows, width, layout, patch: Some(patch), after }, out);
         }
         Form::Constant => fill(read_constant(body, width)?, after, out),

@@ -36,22 +36,22 @@ fn write_exceptions(
     values: &[u32],
     width: u32,
     high_width: u32,
-    write_places: fn(&Bitmap, usize, &mut Vec<u8>),
+    write_places: fn(Kernel, &Bitmap, usize, &mut Vec<u8>),
     out: &mut Vec<u8>,
 ) {
     let mut found = Exceptions::new();
     kernel.exceptions(values, width, &mut found);
-    write_places(&found.bitmap, bitmap_len(values.len()), out);
+    write_places(kernel, &found.bitmap, bitmap_len(values.len()), out);
     bitpack::pack(kernel, found.highs(), high_width, Layout::Horizontal, out);
 }
 
-fn write_bitmap(bitmap: &Bitmap, len: usize, out: &mut Vec<u8>) {
+fn write_bitmap(_: Kernel, bitmap: &Bitmap, len: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&bitmap[..len]);
 }
 
 /// A bit for each byte, and the bytes that are not zero.
-fn write_sparse(bitmap: &Bitmap, len: usize, out: &mut Vec<u8>) {
-    let bits = bitmap.iter().zip(0..32).fold(0, |bits, (byte, k)| bits | u32::from(*byte != 0) << k);
-    out.extend_from_slice(&bits.to_le_bytes()[..len.div_ceil(8)]);
-    out.extend(bitmap.iter().filter(|byte| **byte != 0));
+fn write_sparse(kernel: Kernel, bitmap: &Bitmap, len: usize, out: &mut Vec<u8>) {
+    let sparse = kernel.sparse(bitmap);
+    out.extend_from_slice(&sparse.mask.to_le_bytes()[..len.div_ceil(8)]);
+    out.extend_from_slice(&sparse.bytes[..sparse.mask.count_ones() as usize]);
 }

@@ -5,7 +5,7 @@ use super::bits::unpack_stream;
 use super::memory::{LANES, word};
 use crate::BLOCK;
 use crate::bitpack::packed_len;
-use crate::kernel::{Exceptions, Patch, Places};
+use crate::kernel::{Bitmap, Exceptions, Patch, Places, Sparse};
 use core::arch::x86_64::*;
 
 /// The lowest bit of each of eight bytes.
@@ -15,6 +15,12 @@ const EACH: u64 = 0x0101_0101_0101_0101;
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
     scalar::exceptions::exceptions(values, width, found);
+}
+
+/// [`crate::Kernel::sparse`].
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(in crate::kernel) fn sparse(bitmap: &Bitmap) -> Sparse {
+    scalar::exceptions::sparse(bitmap)
 }
 
 /// [`crate::Kernel::places`].

@@ -22,6 +22,7 @@ static TABLE: Table = Table {
     exceptions: exceptions::exceptions,
     places: exceptions::places,
     ones: bitmap::ones,
+    sparse: exceptions::sparse,
     gaps: sums::gaps,
     vbyte_encode: scalar::vbyte::vbyte_encode,
     vbyte_decode: vbyte::vbyte_decode,

@@ -2,7 +2,7 @@
 
 use super::super::scalar;
 use super::memory::{Constant, LANES, load, load_bytes};
-use crate::kernel::{Exceptions, Patch, Places};
+use crate::kernel::{Bitmap, Exceptions, Patch, Places, Sparse};
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::exceptions`].
@@ -24,18 +24,30 @@ pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exce
     }
 }
 
+/// [`crate::Kernel::sparse`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2")]
+pub(in crate::kernel) fn sparse(bitmap: &Bitmap) -> Sparse {
+    let bits = _mm512_castsi512_si256(load_bytes(bitmap));
+    let mask = _mm256_test_epi8_mask(bits, bits);
+    let stored = _mm256_maskz_compress_epi8(mask, bits);
+    let mut bytes = [0; 32];
+    // SAFETY: There is room for 32 bytes.
+    unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), stored) };
+    Sparse { mask, bytes }
+}
+
 /// [`crate::Kernel::places`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::kernel) fn places(bytes: &[u8], bitmap_len: usize, sparse: bool) -> Option<Places> {
-    let (mask, stored) = match bytes.first_chunk::<4>() {
-        // A bitmap of all 32 bytes, sparse or not. That it is one or the other is no branch.
-        Some(mask) if bitmap_len == 32 => {
-            (u32::from_le_bytes(*mask) | if sparse { 0 } else { u32::MAX }, if sparse { 4 } else { 0 })
-        }
-        _ => return scalar::exceptions::places(bytes, bitmap_len, sparse),
+    let Some(mask) = bytes.first_chunk() else {
+        return scalar::exceptions::places(bytes, bitmap_len, sparse);
     };
-    let len = stored + mask.count_ones() as usize;
-    let bitmap = bytes.get(stored..len)?;
+    // A whole bitmap is a sparse one with all its bytes and no mask: which of the two it is, is no branch.
+    let mask_len = if sparse { bitmap_len.div_ceil(8) } else { 0 };
+    let mask = _bzhi_u32(u32::from_le_bytes(*mask), 8 * mask_len as u32);
+    let mask = if sparse { mask } else { _bzhi_u32(u32::MAX, bitmap_len as u32) };
+    let len = mask_len + mask.count_ones() as usize;
+    let bitmap = bytes.get(mask_len..len)?;
     let bitmap = _mm256_maskz_expand_epi8(mask, _mm512_castsi512_si256(load_bytes(bitmap)));
     let mut places = Places { bitmap: [0; _], count: 0, len };
     // SAFETY: There is room for 32 bytes.

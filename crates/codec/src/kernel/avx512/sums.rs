@@ -2,10 +2,11 @@
 
 use super::super::scalar;
 use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
 
 /// [`crate::Kernel::gaps`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [u32]) {
+pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
     scalar::sums::gaps(values, prev, step, gaps);
 }
 

@@ -16,8 +16,8 @@ pub(in crate::kernel) fn wider(values: &[u32]) -> Wider {
         *quarter = widths_of(values);
     }
     let groups = widest_of_groups(widths);
-    let mut wider = Wider { values: [0; _], groups: [0; _] };
-    for width in 0..width_of_all(values) as usize {
+    let mut wider = Wider { values: [0; _], groups: [0; _], widest: width_of_all(values) };
+    for width in 0..wider.widest as usize {
         let limit = _mm512_set1_epi8(width as i8);
         let count = |widths: __m512i| _mm512_cmpgt_epu8_mask(widths, limit).count_ones() as u16;
         wider.values[width] = widths.map(count).iter().sum();

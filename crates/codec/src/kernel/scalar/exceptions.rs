@@ -3,7 +3,7 @@
 use super::bits::unpack_horizontal;
 use crate::BLOCK;
 use crate::bitpack::packed_len;
-use crate::kernel::{Exceptions, Patch, Places};
+use crate::kernel::{Bitmap, Exceptions, Patch, Places, Sparse};
 
 /// [`crate::Kernel::exceptions`].
 #[inline(always)]
@@ -14,11 +14,24 @@ pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exce
         for (place, value) in places.iter().enumerate() {
             let high = value >> width;
             // Written in any case, kept if it is one: no branch on the data.
-            found.highs[found.count] = high;
+            found.highs[found.count].write(high);
             found.count += usize::from(high != 0);
             *byte |= u8::from(high != 0) << place;
         }
     }
+}
+
+/// [`crate::Kernel::sparse`].
+pub(in crate::kernel) fn sparse(bitmap: &Bitmap) -> Sparse {
+    let mut sparse = Sparse { mask: 0, bytes: [0; _] };
+    let mut count = 0;
+    for (k, byte) in bitmap.iter().enumerate() {
+        sparse.mask |= u32::from(*byte != 0) << k;
+        // Written in any case, and written over if it is zero.
+        sparse.bytes[count] = *byte;
+        count += usize::from(*byte != 0);
+    }
+    sparse
 }
 
 /// [`crate::Kernel::places`].

@@ -18,6 +18,7 @@ pub(super) static TABLE: Table = Table {
     exceptions: exceptions::exceptions,
     places: exceptions::places,
     ones: bitmap::ones,
+    sparse: exceptions::sparse,
     gaps: sums::gaps,
     vbyte_encode: vbyte::vbyte_encode,
     vbyte_decode: vbyte::vbyte_decode,

@@ -1,13 +1,15 @@
 //! Gaps and prefix sums. All arithmetic is mod 2^32.
 
+use core::mem::MaybeUninit;
+
 /// [`crate::Kernel::gaps`].
 #[inline(always)]
-pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [u32]) {
+pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
     let difference = |value: u32, before: u32| value.wrapping_sub(before).wrapping_sub(step);
     let (Some((first_gap, gaps)), Some(first)) = (gaps.split_first_mut(), values.first()) else { return };
-    *first_gap = difference(*first, prev);
+    first_gap.write(difference(*first, prev));
     for (gap, pair) in gaps.iter_mut().zip(values.windows(2)) {
-        *gap = difference(pair[1], pair[0]);
+        gap.write(difference(pair[1], pair[0]));
     }
 }
 
@@ -24,11 +26,13 @@ pub(in crate::kernel) fn prefix_sum(values: &mut [u32], prev: u32, step: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kernel;
+    use crate::kernel::Gaps;
 
     #[track_caller]
     fn check(values: &[u32], prev: u32, step: u32, expect: &[u32]) {
-        let mut work = vec![0; values.len()];
-        gaps(values, prev, step, &mut work);
+        let mut room = Gaps::new();
+        let mut work = Kernel::SCALAR.gaps(values, prev, step, &mut room).to_vec();
         assert_eq!(work, expect);
         prefix_sum(&mut work, prev, step);
         assert_eq!(work, values);

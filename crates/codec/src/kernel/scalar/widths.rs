@@ -1,6 +1,7 @@
 //! The bit widths of values: how many are wider than each.
 
 use crate::BLOCK;
+use crate::bitpack::width_of_all;
 use crate::kernel::Wider;
 
 /// Independent counters: neighbours of equal width would otherwise wait for each other's store.
@@ -14,7 +15,11 @@ pub(in crate::kernel) fn wider(values: &[u32]) -> Wider {
     for (all, group) in groups.iter_mut().zip(values.chunks(8)) {
         *all = group.iter().fold(0, |all, value| all | value);
     }
-    Wider { values: sums_from_above(width_counts(values)), groups: sums_from_above(width_counts(groups)) }
+    Wider {
+        values: sums_from_above(width_counts(values)),
+        groups: sums_from_above(width_counts(groups)),
+        widest: width_of_all(groups),
+    }
 }
 
 /// `[b]` = number of those counted under more than `b`.
