@@ -1,7 +1,7 @@
 //! `StreamVByte`: 16 values, so four control bytes, at a time.
 
 use super::super::scalar;
-use super::memory::{LANES, load_bytes, store};
+use super::memory::{LANES, load_bytes, store, store_all};
 use super::sums::Sums;
 use core::arch::x86_64::*;
 
@@ -31,15 +31,24 @@ pub(in crate::kernel) fn streamvbyte_decode(
 fn decode<const SUM: bool>(controls: &[u8], mut data: &[u8], prev: u32, out: &mut [u32]) {
     let masks = masks(controls);
     let mut sums = Sums::after(prev);
-    for (out, mask) in out.chunks_mut(LANES).zip(masks) {
-        let mask = _bzhi_u64(mask, 4 * out.len() as u32);
-        let mut values = _mm512_maskz_expand_epi8(mask, load_bytes(data));
-        if SUM {
-            values = sums.next(values);
-        }
-        store(out, values);
-        data = &data[mask.count_ones() as usize..];
+    let (groups, rest) = out.as_chunks_mut::<LANES>();
+    for (out, mask) in groups.iter_mut().zip(masks) {
+        store_all(out, values::<SUM>(mask, &mut data, &mut sums));
     }
+    if !rest.is_empty() {
+        // The codes of values that are not there are zero, as if each had a byte.
+        let mask = _bzhi_u64(masks[groups.len()], 4 * rest.len() as u32);
+        store(rest, values::<SUM>(mask, &mut data, &mut sums));
+    }
+}
+
+/// 16 values off the front of `data`, or their sums.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+fn values<const SUM: bool>(mask: u64, data: &mut &[u8], sums: &mut Sums) -> __m512i {
+    let values = _mm512_maskz_expand_epi8(mask, load_bytes(data));
+    *data = &data[mask.count_ones() as usize..];
+    if SUM { sums.next(values) } else { values }
 }
 
 /// For each 16 values a bit for each of their 64 bytes: whether it is stored.

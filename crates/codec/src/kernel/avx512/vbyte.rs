@@ -7,7 +7,7 @@
 //! no values, are left to the portable loop.
 
 use super::super::scalar;
-use super::memory::{BYTES, Constant, LANES, first_lanes, load_bytes, store};
+use super::memory::{BYTES, Constant, LANES, first_lanes, load_bytes, store, store_all};
 use super::sums::Sums;
 use crate::DecodeError;
 use core::arch::x86_64::*;
@@ -39,6 +39,20 @@ fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Resu
         let more = _mm512_movepi8_mask(window);
         let ends = _bzhi_u64(!more, rest.len().min(WINDOW) as u32);
         let count = (ends.count_ones() as usize).min(out.len());
+        if more == 0 && count == WINDOW {
+            let mut bytes = window;
+            for out in out[..WINDOW].as_chunks_mut::<LANES>().0 {
+                let mut values = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(bytes));
+                bytes = _mm512_alignr_epi64::<2>(bytes, bytes);
+                if SUM {
+                    values = sums.next(values);
+                }
+                store_all(out, values);
+            }
+            (used, done) = (used + WINDOW, done + WINDOW);
+            prev = out[WINDOW - 1];
+            continue;
+        }
         // Four continuation bits in a row: a value of five bytes or of too many.
         let long = more & more >> 1 & more >> 2 & more >> 3;
         if long != 0 || count == 0 {
