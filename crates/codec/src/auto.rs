@@ -17,7 +17,7 @@ use crate::{Codec, DecodeError, Kernel, bitmap, bp256, pfor, raw, streamvbyte};
 const FORMS: [Codec; 5] =
     [Codec::Raw, Codec::Bp256Delta, Codec::StreamVByteDelta, Codec::Bitmap, Codec::Pfor256Delta];
 
-/// Upper bound of the bytes of `n` values: a raw block.
+/// The most bytes of `n` values: a raw block.
 pub(crate) fn max_len(n: usize) -> usize {
     if n == 0 { 0 } else { 1 + raw::max_len(n) }
 }
@@ -58,7 +58,7 @@ pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> 
 }
 
 /// The form and what follows. The id of no form is `Invalid`.
-fn split(bytes: &[u8]) -> Result<(Codec, &[u8]), DecodeError> {
+pub(crate) fn split(bytes: &[u8]) -> Result<(Codec, &[u8]), DecodeError> {
     let (id, block) = bytes.split_first().ok_or(DecodeError::NotEnough)?;
     let form = FORMS.into_iter().find(|form| form.id() == *id).ok_or(DecodeError::Invalid)?;
     Ok((form, block))

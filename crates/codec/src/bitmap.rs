@@ -18,12 +18,12 @@
 //! The bits of two such blocks can be intersected without decoding either. Source: Culpepper, Moffat, "Efficient
 //! set intersection for inverted indexing", for bitmaps among other forms.
 
-use crate::{DecodeError, Kernel, raw};
+use crate::{BLOCK, DecodeError, Kernel, raw};
 
 /// Bytes before the bits or the values.
 const HEAD: usize = 2;
 
-/// Upper bound of the bytes of `n` values: a raw block.
+/// The most bytes of `n` values: a raw block.
 pub(crate) fn max_len(n: usize) -> usize {
     if n == 0 { 0 } else { HEAD + raw::max_len(n) }
 }
@@ -105,6 +105,102 @@ pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> 
     if bytes.len() < len { Err(DecodeError::NotEnough) } else { Ok(len) }
 }
 
+/// The bits of a block, to be asked and intersected without decoding it: what dense lists are stored so for.
+///
+/// ```
+/// use tierdex_codec::Codec;
+///
+/// let block = |ids: &[u32]| {
+///     let mut bytes = Vec::new();
+///     Codec::Bitmap.encode(ids, u32::MAX, &mut bytes);
+///     bytes
+/// };
+/// let (a, b) = (block(&[1, 2, 3, 5, 8]), block(&[2, 3, 4, 8, 9]));
+/// let a = Codec::Bitmap.bitmap(&a, u32::MAX, 5)?.expect("dense");
+/// let b = Codec::Bitmap.bitmap(&b, u32::MAX, 5)?.expect("dense");
+///
+/// let mut out = [0; 5];
+/// assert_eq!((a.intersect(&b, &mut out), &out[..3]), (3, &[2, 3, 8][..]));
+/// assert!(a.contains(5) && !b.contains(5));
+/// # Ok::<(), tierdex_codec::DecodeError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct BitmapView<'a> {
+    /// The value of the first bit.
+    first: u64,
+    bits: &'a [u8],
+    /// Number of values.
+    n: usize,
+}
+
+/// Bytes of the longest bitmap, made whole words: it is shorter than four bytes a value.
+const BITS_MAX: usize = 4 * BLOCK;
+
+impl<'a> BitmapView<'a> {
+    /// The bits of the block of `n` > 0 values at the front of `bytes`; None if it holds them in another form.
+    pub(crate) fn new(bytes: &'a [u8], prev: u32, n: usize) -> Result<Option<BitmapView<'a>>, DecodeError> {
+        let form @ Form::Bitmap { .. } = Form::read(bytes, n)? else { return Ok(None) };
+        let bits = bytes.get(HEAD..form.block_len(n)).ok_or(DecodeError::NotEnough)?;
+        if Kernel::active().ones(bits) != n {
+            return Err(DecodeError::Invalid);
+        }
+        Ok(Some(BitmapView { first: u64::from(prev.wrapping_add(1)), bits, n }))
+    }
+
+    /// Whether `value` is in the block.
+    pub fn contains(&self, value: u32) -> bool {
+        let place = u64::from(value).checked_sub(self.first);
+        place.is_some_and(|place| self.word(place) & 1 != 0)
+    }
+
+    /// How many values are in both blocks.
+    pub fn count_common(&self, other: &BitmapView) -> usize {
+        self.common(other).1.map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Writes the values that are in both blocks to the front of `out` and returns their number.
+    ///
+    /// # Panics
+    /// If `out` is shorter than the block with fewer values.
+    pub fn intersect(&self, other: &BitmapView, out: &mut [u32]) -> usize {
+        assert!(out.len() >= self.n.min(other.n), "room for every value of the smaller block");
+        let mut words = [[0; 8]; BITS_MAX / 8];
+        let (from, common) = self.common(other);
+        let mut len = 0;
+        for (bytes, word) in words.iter_mut().zip(common) {
+            *bytes = word.to_le_bytes();
+            len += 1;
+        }
+        let (kernel, bits) = (Kernel::active(), words[..len].as_flattened());
+        let count = kernel.ones(bits);
+        kernel.bitmap_read(bits, (from as u32).wrapping_sub(1), &mut out[..count]);
+        count
+    }
+
+    /// The first value that both have a bit for, and the words of both from there on.
+    fn common<'b>(&'b self, other: &'b BitmapView) -> (u64, impl Iterator<Item = u64> + 'b) {
+        let from = self.first.max(other.first);
+        let end = self.end().min(other.end()).max(from);
+        let words = (from..end).step_by(64);
+        (from, words.map(move |at| self.word(at - self.first) & other.word(at - other.first)))
+    }
+
+    /// The value behind that of the last bit.
+    fn end(&self) -> u64 {
+        self.first + 8 * self.bits.len() as u64
+    }
+
+    /// 64 bits from the `place`-th on, zeros where there are none.
+    fn word(&self, place: u64) -> u64 {
+        let start = usize::try_from(place / 8).unwrap_or(usize::MAX);
+        let bits = self.bits.get(start..).unwrap_or(&[]);
+        let mut padded = [0; 16];
+        let len = bits.len().min(9);
+        padded[..len].copy_from_slice(&bits[..len]);
+        (u128::from_le_bytes(padded) >> (place % 8)) as u64
+    }
+}
+
 /// The place of the last of `values` in a bitmap that starts behind `prev`, counted from 1.
 ///
 /// Wherever the values wrap around, that is the sum of the ways from each to the next.
@@ -154,6 +250,36 @@ mod tests {
         assert_eq!(decode(&[2, 0, 0x07, 0x00], 3), Err(DecodeError::Invalid), "a zero byte at the end");
         assert_eq!(decode(&[12, 0], 3), Err(DecodeError::Invalid), "as long as raw");
         assert_eq!(decode(&[11, 0], 3), Err(DecodeError::NotEnough));
+    }
+
+    #[test]
+    fn bitmaps_that_start_anywhere_have_what_is_in_both() {
+        for start in (0..1500).step_by(7) {
+            let a: Vec<u32> = (0..256).map(|k| 1000 + 3 * k).collect();
+            let b: Vec<u32> = (0..200).map(|k| start + 4 * k).collect();
+            let bytes = [(&a, 990), (&b, start.wrapping_sub(1))].map(|(values, prev)| {
+                let mut bytes = Vec::new();
+                encode(values, prev, &mut bytes);
+                bytes
+            });
+            let a_bits = BitmapView::new(&bytes[0], 990, 256).unwrap().unwrap();
+            let b_bits = BitmapView::new(&bytes[1], start.wrapping_sub(1), 200).unwrap().unwrap();
+            let expect: Vec<u32> = a.iter().copied().filter(|value| b.contains(value)).collect();
+            let mut out = [0; 200];
+            let count = a_bits.intersect(&b_bits, &mut out);
+            assert_eq!(out[..count], expect, "from {start} on");
+            assert_eq!(b_bits.count_common(&a_bits), count);
+            assert!((0..4000).all(|value| b_bits.contains(value) == b.contains(&value)));
+        }
+    }
+
+    #[test]
+    fn a_block_of_values_has_no_bits_to_view() {
+        let mut bytes = Vec::new();
+        encode(&[3, 70000], u32::MAX, &mut bytes);
+        assert!(BitmapView::new(&bytes, u32::MAX, 2).unwrap().is_none());
+        assert_eq!(BitmapView::new(&[2, 0, 0x03, 0x04], 0, 2).unwrap_err(), DecodeError::Invalid);
+        assert_eq!(BitmapView::new(&[2, 0, 0x03], 0, 2).unwrap_err(), DecodeError::NotEnough);
     }
 
     #[test]

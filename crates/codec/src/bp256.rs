@@ -12,7 +12,7 @@ use crate::bitpack::{self, Layout, WIDTH_MAX, packed_len, width_of_all};
 use crate::kernel::Packed;
 use crate::{DecodeError, Kernel};
 
-/// Upper bound of the bytes of `n` values.
+/// The most bytes of `n` values.
 pub(crate) fn max_len(n: usize) -> usize {
     if n == 0 { 0 } else { 1 + 4 * n }
 }

@@ -35,6 +35,7 @@ mod raw;
 mod streamvbyte;
 mod vbyte;
 
+pub use bitmap::BitmapView;
 use bitpack::Layout;
 use delta::Step;
 pub use error::DecodeError;
@@ -165,7 +166,8 @@ impl Codec {
         }
     }
 
-    /// Upper bound, in bytes, of what [`Codec::encode`] appends for `n` values.
+    /// The most bytes that [`Codec::encode`] appends for `n` values, at most [`BLOCK`]: there are values that take
+    /// as many.
     pub fn max_len(self, n: usize) -> usize {
         match self.family() {
             Family::Raw => raw::max_len(n),
@@ -270,6 +272,26 @@ impl Codec {
             Family::Bp256 => bp256::encoded_len(bytes, n),
             Family::Bitmap => bitmap::encoded_len(bytes, n),
             Family::Auto => auto::encoded_len(bytes, n),
+        }
+    }
+
+    /// The bits of the block of `n` > 0 values at the front of `bytes`, if it is a bitmap: only blocks of
+    /// [`Codec::Bitmap`] and [`Codec::Auto`] can be.
+    ///
+    /// # Errors
+    /// As [`Codec::decode`], for what is looked at of the block.
+    ///
+    /// # Panics
+    /// If `n` is not from 1 to [`BLOCK`].
+    pub fn bitmap(self, bytes: &[u8], prev: u32, n: usize) -> Result<Option<BitmapView<'_>>, DecodeError> {
+        assert!((1..=BLOCK).contains(&n), "a block holds 1 to {BLOCK} values, not {n}");
+        match self {
+            Codec::Bitmap => BitmapView::new(bytes, prev, n),
+            Codec::Auto => match auto::split(bytes)? {
+                (Codec::Bitmap, block) => BitmapView::new(block, prev, n),
+                _ => Ok(None),
+            },
+            _ => Ok(None),
         }
     }
 

@@ -26,7 +26,7 @@ fn controls_len(n: usize) -> usize {
     n.div_ceil(4)
 }
 
-/// Upper bound of the bytes of `n` values.
+/// The most bytes of `n` values.
 pub(crate) fn max_len(n: usize) -> usize {
     controls_len(n) + VALUE_BYTES_MAX * n
 }

@@ -15,7 +15,7 @@ use crate::{DecodeError, Kernel};
 /// Bytes of the longest value.
 const VALUE_BYTES_MAX: usize = 5;
 
-/// Upper bound of the bytes of `n` values.
+/// The most bytes of `n` values.
 pub(crate) fn max_len(n: usize) -> usize {
     VALUE_BYTES_MAX * n
 }

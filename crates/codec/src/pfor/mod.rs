@@ -41,7 +41,7 @@ pub(crate) use plan::block_len;
 pub(crate) use read::decode;
 pub(crate) use write::encode;
 
-/// Upper bound of the bytes of `n` values: a plain block of the full width.
+/// The most bytes of `n` values: a plain block of the full width.
 pub(crate) fn max_len(n: usize) -> usize {
     if n == 0 { 0 } else { 1 + 4 * n }
 }
