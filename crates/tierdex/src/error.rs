@@ -47,6 +47,12 @@ impl From<tierdex_io::Error> for Error {
     }
 }
 
+impl From<tierdex_codec::KernelError> for Error {
+    fn from(error: tierdex_codec::KernelError) -> Error {
+        Error::Usage(format!("TIERDEX_KERNEL: {error}"))
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::schema::Schema;
 use crate::segment::read::Segment;
 use std::sync::Arc;
+use tierdex_codec::Kernel;
 use tierdex_io::{Disk, ErrorKind};
 
 /// An open commit of an index. Many threads may search it at once; writers do not disturb it.
@@ -18,6 +19,8 @@ pub struct Index {
 impl Index {
     /// Opens the newest commit.
     pub fn open(disk: Arc<dyn Disk>) -> Result<Index> {
+        // Before anything is decoded: what the environment asks for may not be possible.
+        Kernel::from_env()?;
         loop {
             let manifest = Manifest::read_newest(disk.as_ref())?;
             let Some(manifest) = manifest else {

@@ -13,6 +13,7 @@ use crate::segment::SegmentMeta;
 use crate::segment::read::Segment;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tierdex_codec::Kernel;
 use tierdex_io::{Disk, DiskLock, ErrorKind};
 
 /// What to do about an index that is there already.
@@ -97,6 +98,7 @@ impl IndexWriter {
         mode: OpenMode,
         options: WriterOptions,
     ) -> Result<IndexWriter> {
+        Kernel::from_env()?;
         schema.validate()?;
         if options.memory < MEMORY_MIN {
             let (memory, least) = (options.memory, MEMORY_MIN >> 20);
