@@ -9,11 +9,20 @@
 
 /// The table of `$function::<W ..>` for W from 0 to 32.
 macro_rules! by_width {
-    ($function:ident $(, $more:literal)*) => {
+    ($function:ident $(, $more:ident)*) => {
         by_width!(@ $function, ($($more),*), 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32)
     };
     (@ $function:ident, $more:tt, $($w:literal)*) => { [$(by_width!(@@ $function, $more, $w)),*] };
-    (@@ $function:ident, ($($more:literal),*), $w:literal) => { $function::<$w $(, $more)*> };
+    (@@ $function:ident, ($($more:ident),*), $w:literal) => { $function::<$w $(, $more)*> };
+}
+
+/// Runs `$body` once for each `$k` from 0 to 15 or to 31, as so many pieces of code in which `$k` is constant.
+macro_rules! unrolled {
+    (16, $k:ident, $body:expr) => { unrolled!(@ $k, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
+    (32, $k:ident, $body:expr) => {
+        unrolled!(@ $k, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+    };
+    (@ $k:ident, $body:expr, $($n:literal)*) => {{ $({ let $k = $n; $body; })* }};
 }
 
 #[cfg(target_arch = "x86_64")]

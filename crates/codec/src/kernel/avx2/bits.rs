@@ -45,58 +45,64 @@ pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn unpack_as<const SIZE: Size, const SUM: bool>(packed: &Packed, words: &[u32], out: &mut [u32]) {
-    let finish = Finish {
-        highs: Highs::new(packed.patch, packed.width, words),
-        sums: Sums::after(packed.after.unwrap_or(0)),
-    };
-    let (bytes, width) = (packed.bytes, packed.width);
     match (packed.layout, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
-        (Layout::Vertical, Ok(block)) => vertical::<SIZE, SUM>(bytes, width, finish, block),
+        (Layout::Vertical, Ok(block)) => {
+            let unpack = Vertical::<SIZE, SUM>::UNPACK[packed.width as usize];
+            // SAFETY: The CPU has the instructions of this function, and those of the table need no more. The
+            // caller has checked that there are 32 * width bytes.
+            unsafe { unpack(packed, words, block) }
+        }
         _ => {
-            unpack_stream(bytes, width, out);
-            finish_all::<SIZE, SUM>(finish, out);
+            unpack_stream(packed.bytes, packed.width, out);
+            finish_all::<SIZE, SUM>(Finish::new(packed, words), out);
         }
     }
 }
 
-/// A row of eight lanes at a time. A value lies in the words of its first and of its last bit, which are mostly the
-/// same: then what the second shift brings is above the value's bits.
-#[inline]
-#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-fn vertical<const SIZE: Size, const SUM: bool>(
-    bytes: &[u8],
-    width: u32,
-    mut finish: Finish,
-    out: &mut [u32; BLOCK],
-) {
-    // No bits, no rows: zeros are then read from here.
-    let rows = if width == 0 { NO_BITS.as_ptr() } else { bytes.as_ptr() };
-    let last = width.saturating_sub(1) as usize;
-    let step = _mm256_set1_epi32(width as i32);
-    let mask = low_bits(width);
-    let width = width as usize;
-    // The row of a bit starts at the byte of that number, less the bit's place in its word.
-    let words = |bit: usize| {
-        let row = rows.wrapping_add(bit & !31);
-        // SAFETY: The bit is below 32 * width, so its row is within the 32 * width bytes that the caller has
-        // checked; if the width is zero, so is the bit, and there are 32 zeros.
-        unsafe { _mm256_loadu_si256(row.cast()) }
-    };
-    let in_word = _mm256_set1_epi32(31);
-    let mut shift = _mm256_setzero_si256();
-    for (row, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
-        let bit = row * width;
-        let low = _mm256_srlv_epi32(words(bit), shift);
-        // 32 less the shift. Zero, where nothing is wanted from the next word, shifts everything out.
-        let back = _mm256_sub_epi32(_mm256_set1_epi32(32), shift);
-        let high = _mm256_sllv_epi32(words(bit + last), back);
-        let values = _mm256_and_si256(_mm256_or_si256(low, high), mask);
-        shift = _mm256_and_si256(_mm256_add_epi32(shift, step), in_word);
-        store(out, finish.apply::<SIZE, SUM>(values, row));
-    }
+/// Unpacks 256 values of `32 * W` bytes; unsafe if there are not so many.
+type Unpack = unsafe fn(&Packed, &[u32], &mut [u32; BLOCK]);
+
+/// One function a width: which words a row lies in, and where, are constants.
+struct Vertical<const SIZE: Size, const SUM: bool>;
+
+impl<const SIZE: Size, const SUM: bool> Vertical<SIZE, SUM> {
+    const UNPACK: [Unpack; 33] = by_width!(vertical, SIZE, SUM);
 }
 
-static NO_BITS: [u8; 32] = [0; 32];
+/// A row of eight lanes at a time.
+///
+/// # Safety
+/// There must be `32 * W` bytes.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn vertical<const W: usize, const SIZE: Size, const SUM: bool>(
+    packed: &Packed,
+    words: &[u32],
+    out: &mut [u32; BLOCK],
+) {
+    let mut finish = Finish::new(packed, words);
+    let word = |k: usize| {
+        let word = packed.bytes.as_ptr().wrapping_add(32 * k);
+        // SAFETY: There are W words of 32 bytes, and only those are asked for.
+        unsafe { _mm256_loadu_si256(word.cast()) }
+    };
+    // The row's values, and above them, if they do not end with their word, whatever comes next in it.
+    let row = |k: usize| {
+        let (first, shift) = (k * W / 32, k * W % 32);
+        if W == 0 {
+            return _mm256_setzero_si256();
+        }
+        let low = _mm256_srlv_epi32(word(first), _mm256_set1_epi32(shift as i32));
+        if shift + W <= 32 {
+            return low;
+        }
+        _mm256_or_si256(low, _mm256_sllv_epi32(word(first + 1), _mm256_set1_epi32(32 - shift as i32)))
+    };
+    let mask = low_bits(W as u32);
+    unrolled!(32, k, {
+        let values = finish.apply::<SIZE, SUM>(_mm256_and_si256(row(k), mask), k);
+        store(&mut out.as_chunks_mut::<LANES>().0[k], values);
+    });
+}
 
 /// Exceptions and sums of values that are unpacked already.
 #[inline]
@@ -174,7 +180,14 @@ struct Finish<'a> {
     sums: Sums,
 }
 
-impl Finish<'_> {
+impl<'a> Finish<'a> {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn new(packed: &Packed<'a>, words: &'a [u32]) -> Finish<'a> {
+        let highs = Highs::new(packed.patch, packed.width, words);
+        Finish { highs, sums: Sums::after(packed.after.unwrap_or(0)) }
+    }
+
     /// `group` is one of 32, and each is asked for once, in order.
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]

@@ -24,66 +24,67 @@ pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 fn unpack_as<const SIZE: Size, const SUM: bool>(packed: &Packed, out: &mut [u32]) {
-    let finish = Finish {
-        highs: Highs::new(packed.patch, packed.width),
-        sums: Sums::after(packed.after.unwrap_or(0)),
-    };
-    let (bytes, width) = (packed.bytes, packed.width);
     match (packed.layout, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
-        (Layout::Vertical, Ok(block)) => vertical::<SIZE, SUM>(bytes, width, finish, block),
-        _ => horizontal::<SIZE, SUM>(bytes, width, finish, out),
+        (Layout::Vertical, Ok(block)) => {
+            let unpack = Vertical::<SIZE, SUM>::UNPACK[packed.width as usize];
+            // SAFETY: The CPU has the instructions of this function, and those of the table need no more. The
+            // caller has checked that there are 32 * width bytes.
+            unsafe { unpack(packed, block) }
+        }
+        _ => horizontal::<SIZE, SUM>(packed, out),
     }
 }
 
-/// Two rows of eight lanes at a time. A value lies in the words of its first and of its last bit, which are mostly
-/// the same; a funnel shift joins the two whether they are or not, so that one loop does for all widths.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn vertical<const SIZE: Size, const SUM: bool>(
-    bytes: &[u8],
-    width: u32,
-    mut finish: Finish,
+/// Unpacks 256 values of `32 * W` bytes; unsafe if there are not so many.
+type Unpack = unsafe fn(&Packed, &mut [u32; BLOCK]);
+
+/// One function a width: which words a row lies in, and where, are constants.
+struct Vertical<const SIZE: Size, const SUM: bool>;
+
+impl<const SIZE: Size, const SUM: bool> Vertical<SIZE, SUM> {
+    const UNPACK: [Unpack; 33] = by_width!(vertical, SIZE, SUM);
+}
+
+/// Two rows of eight lanes at a time.
+///
+/// # Safety
+/// There must be `32 * W` bytes.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+unsafe fn vertical<const W: usize, const SIZE: Size, const SUM: bool>(
+    packed: &Packed,
     out: &mut [u32; BLOCK],
 ) {
-    // No bits, no rows: zeros are then read from here.
-    let rows = if width == 0 { NO_BITS.as_ptr() } else { bytes.as_ptr() };
-    let last = width.saturating_sub(1) as usize;
-    let width = width as usize;
-    // The row of a bit starts at the byte of that number, less the bit's place in its word.
-    let words = |bit: usize| {
-        let row = rows.wrapping_add(bit & !31);
-        // SAFETY: The bit is below 32 * width, so its row is within the 32 * width bytes that the caller has
-        // checked; if the width is zero, so is the bit, and there are 32 zeros.
-        unsafe { _mm256_loadu_si256(row.cast()) }
+    let mut finish = Finish::new(packed);
+    let word = |k: usize| {
+        let word = packed.bytes.as_ptr().wrapping_add(32 * k);
+        // SAFETY: There are W words of 32 bytes, and only those are asked for.
+        unsafe { _mm256_loadu_si256(word.cast()) }
     };
-    let both = |first: usize, second: usize| {
-        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(words(first)), words(second))
+    // The row's values, and above them, if they do not end with their word, whatever comes next in it.
+    let row = |k: usize| {
+        let (first, shift) = (k * W / 32, k * W % 32);
+        if W == 0 {
+            _mm256_setzero_si256()
+        } else if shift + W <= 32 {
+            _mm256_srlv_epi32(word(first), _mm256_set1_epi32(shift as i32))
+        } else {
+            _mm256_shrdv_epi32(word(first), word(first + 1), _mm256_set1_epi32(shift as i32))
+        }
     };
-    let mask = low_bits(width as u32);
-    let second = _mm512_maskz_set1_epi32(0xff00, width as i32);
-    let (mut shifts, step) = (second, _mm512_set1_epi32(2 * width as i32));
-    for (pair, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
-        let bit = 2 * pair * width;
-        let low = both(bit, bit + width);
-        let high = both(bit + last, bit + width + last);
-        let values = _mm512_and_si512(_mm512_shrdv_epi32(low, high, shifts), mask);
-        shifts = _mm512_add_epi32(shifts, step);
-        store_all(out, finish.apply::<SIZE, SUM>(values, pair));
-    }
+    let mask = low_bits(W as u32);
+    unrolled!(16, pair, {
+        let rows = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(row(2 * pair)), row(2 * pair + 1));
+        let values = finish.apply::<SIZE, SUM>(_mm512_and_si512(rows, mask), pair);
+        store_all(&mut out.as_chunks_mut::<LANES>().0[pair], values);
+    });
 }
-
-static NO_BITS: [u8; 32] = [0; 32];
 
 /// 16 values at a time, whatever their number.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn horizontal<const SIZE: Size, const SUM: bool>(
-    bytes: &[u8],
-    width: u32,
-    mut finish: Finish,
-    out: &mut [u32],
-) {
-    let stream = Stream::new(bytes, width);
+fn horizontal<const SIZE: Size, const SUM: bool>(packed: &Packed, out: &mut [u32]) {
+    let mut finish = Finish::new(packed);
+    let stream = Stream::new(packed.bytes, packed.width);
     for (group, out) in out.chunks_mut(LANES).enumerate() {
         store(out, finish.apply::<SIZE, SUM>(stream.values(group), group));
     }
@@ -154,7 +155,14 @@ struct Finish<'a> {
     sums: Sums,
 }
 
-impl Finish<'_> {
+impl<'a> Finish<'a> {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn new(packed: &Packed<'a>) -> Finish<'a> {
+        let highs = Highs::new(packed.patch, packed.width);
+        Finish { highs, sums: Sums::after(packed.after.unwrap_or(0)) }
+    }
+
     /// `group` is one of 16, and each is asked for once, in order.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]

@@ -9,6 +9,10 @@ use crate::BLOCK;
 use crate::bitpack::Layout;
 use crate::kernel::Packed;
 
+/// Lanes of the vertical layout, and of the horizontal one.
+const LANES: usize = 8;
+const ONE: usize = 1;
+
 /// Values of one lane.
 const ROWS: usize = 32;
 
@@ -24,20 +28,19 @@ type Unpack = fn(&[u8], &mut [u32]);
 macro_rules! for_each_row {
     ($lanes:expr, $row:ident, $body:expr) => {
         if $lanes == 1 {
-            for_each_row!(@ $row, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+            unrolled!(32, $row, $body)
         } else {
             for $row in 0..ROWS {
                 $body;
             }
         }
     };
-    (@ $row:ident, $body:expr, $($n:literal)*) => {{ $({ let $row = $n; $body; })* }};
 }
 
-static PACK_VERTICAL: [Pack; 33] = by_width!(pack_column, 8);
-static PACK_HORIZONTAL: [Pack; 33] = by_width!(pack_column, 1);
-static UNPACK_VERTICAL: [Unpack; 33] = by_width!(unpack_column, 8);
-static UNPACK_HORIZONTAL: [Unpack; 33] = by_width!(unpack_column, 1);
+static PACK_VERTICAL: [Pack; 33] = by_width!(pack_column, LANES);
+static PACK_HORIZONTAL: [Pack; 33] = by_width!(pack_column, ONE);
+static UNPACK_VERTICAL: [Unpack; 33] = by_width!(unpack_column, LANES);
+static UNPACK_HORIZONTAL: [Unpack; 33] = by_width!(unpack_column, ONE);
 
 /// [`crate::Kernel::pack`].
 pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [u8]) {
