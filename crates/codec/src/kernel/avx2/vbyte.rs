@@ -65,24 +65,95 @@ fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Resu
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 fn decode_window<const SUM: bool>(window: &[u8; WINDOW], prev: u32, out: &mut [u32]) -> (usize, usize) {
     let mut more = continuation_bits(window);
-    let mut values = Values { sum: SUM, sums: _mm_set1_epi32(prev as i32), room: out, written: 0 };
-    let mut read = 0;
-    while read <= WINDOW - STEP && values.room.len() - values.written >= ROOM {
-        let bytes = window[read..read + STEP].first_chunk().expect("16 bytes");
-        let mut len = STEP;
-        if more as u16 == 0 {
-            values.write_bytes(load_half(bytes));
-        } else {
-            let step = &STEPS[more as usize & 0xfff];
-            len = usize::from(step.len);
-            if len == 0 || !values.write(step.shuffle, bytes) {
-                break;
+    let mut sums = _mm_set1_epi32(prev as i32);
+    let (mut read, mut written) = (0, 0);
+    // Writes four lanes, of which the first few are values and the others zero. Not a function, so that the sums
+    // stay in their register wherever it is used.
+    macro_rules! write {
+        ($values:expr, $count:literal) => {{
+            let mut values = $values;
+            if SUM {
+                let own = inclusive(values);
+                values = _mm_add_epi32(own, sums);
+                sums = _mm_add_epi32(sums, _mm_shuffle_epi32::<0b11_11_11_11>(own));
             }
-        }
-        read += len;
-        more >>= len;
+            store_half(out[written..].first_chunk_mut().expect("room for a step"), values);
+            written += $count;
+        }};
     }
-    (read, values.written)
+    while read <= WINDOW - STEP && out.len() - written >= ROOM {
+        let bytes: &[u8; STEP] = window[read..].first_chunk().expect("16 bytes");
+        let vector = load_half(bytes);
+        if more as u16 == 0 {
+            write!(_mm_cvtepu8_epi32(vector), 4);
+            write!(_mm_cvtepu8_epi32(_mm_srli_si128::<4>(vector)), 4);
+            write!(_mm_cvtepu8_epi32(_mm_srli_si128::<8>(vector)), 4);
+            write!(_mm_cvtepu8_epi32(_mm_srli_si128::<12>(vector)), 4);
+            read += STEP;
+            more >>= STEP;
+            continue;
+        }
+        let step = &STEPS[more as usize & 0xfff];
+        if step.len == 0 {
+            break;
+        }
+        if let Some(shuffle) = SHUFFLES.get(usize::from(step.shuffle)) {
+            let places = _mm_shuffle_epi8(vector, load_half(shuffle));
+            if step.shuffle < SIXES {
+                let values = sixes(places);
+                write!(_mm_and_si128(values, _mm_set1_epi32(0xffff)), 4);
+                write!(_mm_srli_epi32::<16>(values), 2);
+            } else {
+                write!(fours(places), 4);
+            }
+        } else {
+            let Some(pair) = pair(usize::from(step.shuffle) - SHUFFLES.len(), bytes) else { break };
+            write!(pair, 2);
+        }
+        read += usize::from(step.len);
+        more >>= step.len;
+    }
+    (read, written)
+}
+
+/// Sums within the register.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn inclusive(values: __m128i) -> __m128i {
+    let pairs = _mm_add_epi32(values, _mm_slli_si128::<4>(values));
+    _mm_add_epi32(pairs, _mm_slli_si128::<8>(pairs))
+}
+
+/// Six values of two bytes each, in the low halves of all lanes and the high halves of the first two.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sixes(places: __m128i) -> __m128i {
+    let first = _mm_and_si128(places, _mm_set1_epi32(0x007f_007f));
+    let second = _mm_and_si128(places, _mm_set1_epi32(0x7f00_7f00));
+    _mm_or_si128(first, _mm_srli_epi32::<1>(second))
+}
+
+/// Four values of three bytes each.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn fours(places: __m128i) -> __m128i {
+    let first = _mm_and_si128(places, _mm_set1_epi32(0x7f));
+    let second = _mm_and_si128(places, _mm_set1_epi32(0x7f00));
+    let third = _mm_and_si128(places, _mm_set1_epi32(0x7f_0000));
+    _mm_or_si128(_mm_or_si128(first, _mm_srli_epi32::<1>(second)), _mm_srli_epi32::<2>(third))
+}
+
+/// Two values of up to five bytes, their lengths `5 * (first - 1) + second - 1`; None if one is too large.
+#[inline]
+#[target_feature(enable = "avx2,bmi2")]
+fn pair(lens: usize, bytes: &[u8; STEP]) -> Option<__m128i> {
+    let (first, second) = (lens / 5 + 1, lens % 5 + 1);
+    let value = |start: usize, len: usize| {
+        let word = word(&bytes[start..]) & ((1 << (8 * len)) - 1);
+        _pext_u64(word, 0x7f_7f7f_7f7f)
+    };
+    let (a, b) = (value(0, first), value(first, second));
+    ((a | b) >> 32 == 0).then(|| _mm_setr_epi32(a as i32, b as i32, 0, 0))
 }
 
 /// The high bit of each byte.
@@ -94,83 +165,6 @@ fn continuation_bits(window: &[u8; WINDOW]) -> u64 {
         u64::from(_mm256_movemask_epi8(super::memory::load_bytes(half)) as u32)
     });
     low | high << 32
-}
-
-/// Where values go, and what is added to them.
-struct Values<'a> {
-    /// Whether sums are wanted.
-    sum: bool,
-    /// The sum so far, in every lane.
-    sums: __m128i,
-    room: &'a mut [u32],
-    written: usize,
-}
-
-impl Values<'_> {
-    /// Writes 16 values of one byte.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn write_bytes(&mut self, bytes: __m128i) {
-        self.write_lanes(_mm_cvtepu8_epi32(bytes), 4);
-        self.write_lanes(_mm_cvtepu8_epi32(_mm_srli_si128::<4>(bytes)), 4);
-        self.write_lanes(_mm_cvtepu8_epi32(_mm_srli_si128::<8>(bytes)), 4);
-        self.write_lanes(_mm_cvtepu8_epi32(_mm_srli_si128::<12>(bytes)), 4);
-    }
-
-    /// Writes the values of a step; false if one of them is too large.
-    #[inline]
-    #[target_feature(enable = "avx2,bmi2")]
-    fn write(&mut self, shuffle: u8, bytes: &[u8; STEP]) -> bool {
-        let Some(places) = SHUFFLES.get(usize::from(shuffle)) else {
-            return self.write_pair(usize::from(shuffle) - SHUFFLES.len(), bytes);
-        };
-        let places = _mm_shuffle_epi8(load_half(bytes), load_half(places));
-        let first = _mm_and_si128(places, _mm_set1_epi32(0x007f_007f));
-        let second = _mm_srli_epi32::<1>(_mm_and_si128(places, _mm_set1_epi32(0x7f00_7f00)));
-        if shuffle < SIXES {
-            let both = _mm_or_si128(first, second);
-            self.write_lanes(_mm_and_si128(both, _mm_set1_epi32(0xffff)), 4);
-            self.write_lanes(_mm_srli_epi32::<16>(both), 2);
-        } else {
-            let first = _mm_and_si128(first, _mm_set1_epi32(0x7f));
-            let third = _mm_srli_epi32::<2>(_mm_and_si128(places, _mm_set1_epi32(0x007f_0000)));
-            let second = _mm_and_si128(second, _mm_set1_epi32(0x3f80));
-            self.write_lanes(_mm_or_si128(_mm_or_si128(first, second), third), 4);
-        }
-        true
-    }
-
-    /// Writes two values of up to five bytes, their lengths `5 * (first - 1) + second - 1`.
-    #[inline]
-    #[target_feature(enable = "avx2,bmi2")]
-    fn write_pair(&mut self, lens: usize, bytes: &[u8; STEP]) -> bool {
-        let (first, second) = (lens / 5 + 1, lens % 5 + 1);
-        let value = |start: usize, len: usize| {
-            let word = word(&bytes[start..]) & ((1 << (8 * len)) - 1);
-            _pext_u64(word, 0x7f_7f7f_7f7f)
-        };
-        let (a, b) = (value(0, first), value(first, second));
-        if (a | b) >> 32 != 0 {
-            return false;
-        }
-        self.write_lanes(_mm_setr_epi32(a as i32, b as i32, 0, 0), 2);
-        true
-    }
-
-    /// Writes four lanes, of which the first `count` are values and the others zero.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn write_lanes(&mut self, mut values: __m128i, count: usize) {
-        if self.sum {
-            let pairs = _mm_add_epi32(values, _mm_slli_si128::<4>(values));
-            let own = _mm_add_epi32(pairs, _mm_slli_si128::<8>(pairs));
-            values = _mm_add_epi32(own, self.sums);
-            self.sums = _mm_add_epi32(self.sums, _mm_shuffle_epi32::<0b11_11_11_11>(own));
-        }
-        let room = &mut self.room[self.written..];
-        store_half(room.first_chunk_mut().expect("room for a step"), values);
-        self.written += count;
-    }
 }
 
 /// [`crate::Kernel::vbyte_skip`].
