@@ -10,9 +10,8 @@ mod progress;
 mod size;
 
 use clap::{Parser, Subcommand};
-use failure::{Failure, Outcome};
+use failure::Outcome;
 use std::process::ExitCode;
-use tierdex::codec::Kernel;
 
 /// Full-text search for indexes larger than memory.
 #[derive(Parser)]
@@ -38,19 +37,15 @@ enum Command {
     Eval(cmd::eval::Arguments),
     /// Index text that this machine has, and ask it a few queries
     Demo(cmd::demo::Arguments),
+    /// Run an experiment and report its figures
+    Bench(cmd::bench::Arguments),
 }
 
 fn main() -> ExitCode {
-    let command = Arguments::parse().command;
-    match kernel_is_known().and_then(|()| run(command)) {
+    match run(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
-}
-
-/// `TIERDEX_KERNEL` is checked before any work, so that no work is lost by its being wrong.
-fn kernel_is_known() -> Outcome {
-    Kernel::from_env().map(|_| ()).map_err(|error| Failure::Usage(format!("TIERDEX_KERNEL: {error}")))
 }
 
 fn run(command: Command) -> Outcome {
@@ -62,5 +57,6 @@ fn run(command: Command) -> Outcome {
         Command::Check(arguments) => cmd::check::run(&arguments),
         Command::Eval(arguments) => cmd::eval::run(&arguments),
         Command::Demo(arguments) => cmd::demo::run(&arguments),
+        Command::Bench(arguments) => cmd::bench::run(&arguments),
     }
 }

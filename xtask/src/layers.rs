@@ -7,10 +7,14 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("tierdex_codec", "crates/codec/src/", &[]),
     ("tierdex_io", "crates/io/src/", &[]),
     ("tierdex", "crates/tierdex/src/", &["tierdex_codec", "tierdex_io"]),
-    ("cli", "cli/src/", &["tierdex"]),
+    ("tierdex_bench", "bench/src/", &["tierdex_codec", "tierdex_io", "tierdex"]),
+    ("cli", "cli/src/", &["tierdex", "tierdex_bench"]),
     // Names the crates in strings, and depends on none of them.
-    ("xtask", "xtask/src/", &["tierdex_codec", "tierdex_io", "tierdex"]),
+    ("xtask", "xtask/src/", &["tierdex_codec", "tierdex_io", "tierdex", "tierdex_bench"]),
 ];
+
+/// Workspaces of their own, in which other projects' crates are compared with this one's.
+const PEERS: &str = "bench/peers/";
 
 /// Rooms of the engine in dependency order.
 const ROOMS: &[&str] = &[
@@ -36,8 +40,9 @@ pub fn problems(sources: &[File]) -> Vec<String> {
             CRATES.iter().find(|(_, folder, _)| file.path.starts_with(folder))
         else {
             let known = file.path.contains("/tests/")
-                || file.path.contains("/fuzz/")
-                || file.path.contains("/benches/");
+                || file.path.starts_with("fuzz/")
+                || file.path.contains("/benches/")
+                || file.path.starts_with(PEERS);
             if !known {
                 problems.push(format!("{}: stands in no crate that layers.rs knows", file.path));
             }
@@ -108,6 +113,8 @@ mod tests {
         assert_eq!(found("crates/io/src/mem.rs", "use tierdex_codec::Codec;\n").len(), 1);
         assert_eq!(found("crates/codec/src/raw.rs", "use tierdex::Error;\n").len(), 1);
         assert_eq!(found("cli/src/main.rs", "use tierdex_io::Disk;\n").len(), 1);
+        assert_eq!(found("crates/tierdex/src/lib.rs", "use tierdex_bench::codecs;\n").len(), 1);
+        assert_eq!(found("bench/peers/codecs/src/main.rs", "use tierdex_bench::codecs;\n"), [""; 0]);
         assert_eq!(found("crates/tierdex/src/cellar/mod.rs", "x\n").len(), 1);
         assert_eq!(found("crates/attic/src/lib.rs", "x\n").len(), 1);
     }

@@ -1,6 +1,7 @@
 //! Subcommands, one a file.
 
 pub mod batch;
+pub mod bench;
 pub mod check;
 pub mod demo;
 pub mod eval;

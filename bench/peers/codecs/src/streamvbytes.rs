@@ -1,0 +1,74 @@
+//! Crate `streamvbyte64`: Stream `VByte` of one to four bytes a value (`Coder1234`).
+//!
+//! A block is its tags, one byte for four values, then the data bytes. The crate takes multiples of four values; the
+//! one to three behind them are left to [`plain`](crate::plain). It finds the end of the data only by decoding, which
+//! is what happens here: it is given all bytes of the list that are left, so that it may read ahead in them.
+
+use crate::plain::{OWN, decode_short, encode_short, initial};
+use std::cell::RefCell;
+use streamvbyte64::{Coder, Coder1234};
+use tierdex_bench::codecs::{Contender, Kind, Peer};
+
+/// Ids and frequencies.
+pub fn all() -> Vec<Box<dyn Peer>> {
+    let new = |kind| -> Box<dyn Peer> {
+        Box::new(Streams { coder: Coder1234::new(), kind, block: RefCell::new([0; BLOCK_MAX]) })
+    };
+    vec![new(Kind::Ids), new(Kind::Frequencies)]
+}
+
+struct Streams {
+    coder: Coder1234,
+    kind: Kind,
+    block: RefCell<[u8; BLOCK_MAX]>,
+}
+
+/// Values of a group, which has one tag.
+const GROUP: usize = 4;
+/// Bytes of the longest block: 256 values of four bytes, and their tags.
+const BLOCK_MAX: usize = 64 + 1024;
+
+impl Contender for Streams {
+    type Word = u8;
+
+    fn codec(&self) -> String {
+        match self.kind {
+            Kind::Ids => "streamvbyte64-delta".to_string(),
+            Kind::Frequencies => "streamvbyte64".to_string(),
+        }
+    }
+
+    fn kernel(&self) -> String {
+        OWN.to_string()
+    }
+
+    fn takes(&self, kind: Kind) -> bool {
+        kind == self.kind
+    }
+
+    fn encode(&self, values: &[u32], prev: u32, out: &mut Vec<u8>) {
+        let (groups, rest) = values.split_at(values.len() / GROUP * GROUP);
+        let block = &mut *self.block.borrow_mut();
+        let (tags, data) = block.split_at_mut(groups.len() / GROUP);
+        let len = match self.kind {
+            Kind::Ids => self.coder.encode_deltas(initial(prev), groups, tags, data),
+            Kind::Frequencies => self.coder.encode(groups, tags, data),
+        };
+        let used = tags.len() + len;
+        out.extend_from_slice(&block[..used]);
+        encode_short(self.kind, rest, groups.last().copied().unwrap_or(prev), out);
+    }
+
+    #[inline]
+    fn decode(&self, bytes: &[u8], prev: u32, out: &mut [u32]) -> Option<usize> {
+        let (groups, rest) = out.split_at_mut(out.len() / GROUP * GROUP);
+        let (tags, data) = bytes.split_at_checked(groups.len() / GROUP)?;
+        let len = match self.kind {
+            Kind::Ids => self.coder.decode_deltas(initial(prev), tags, data, groups),
+            Kind::Frequencies => self.coder.decode(tags, data, groups),
+        };
+        let used = tags.len() + len;
+        let prev = groups.last().copied().unwrap_or(prev);
+        Some(used + decode_short(self.kind, bytes.get(used..)?, prev, rest)?)
+    }
+}

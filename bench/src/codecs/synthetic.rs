@@ -1,0 +1,158 @@
+//! Generated lists: ids that fall anywhere or in clusters, and term frequencies.
+
+use crate::Random;
+use std::ops::Range;
+
+/// Ids are less than this.
+pub(super) const DOMAIN: u32 = 50_000_000;
+
+/// Fewer ids than this fall anywhere in their range: a cluster is no smaller.
+const CLUSTER_MIN: usize = 10;
+
+/// The largest frequency that is made.
+const FREQUENCY_MAX: usize = 127;
+
+/// `2^k` to `2^(k+1) - 1` ids anywhere in the domain.
+pub(super) fn uniform_list(random: &mut Random, k: u32) -> Vec<u32> {
+    let (count, mut list) = (length(random, k), Vec::new());
+    uniform(random, count, 0..DOMAIN, &mut list);
+    list
+}
+
+/// `2^k` to `2^(k+1) - 1` ids in clusters.
+pub(super) fn clustered_list(random: &mut Random, k: u32) -> Vec<u32> {
+    let (count, mut list) = (length(random, k), Vec::new());
+    clustered(random, count, 0..DOMAIN, &mut list);
+    list
+}
+
+/// Frequencies by a law of Zipf whose exponent is the list's own, cut off at [`FREQUENCY_MAX`].
+pub(super) fn zipf_list(random: &mut Random) -> Vec<u32> {
+    let exponent = 1.6 + 0.8 * random.unit();
+    let weights = (1..=FREQUENCY_MAX).map(|frequency| (frequency as f64).powf(-exponent));
+    let sums: Vec<f64> = weights
+        .scan(0.0, |sum, weight| {
+            *sum += weight;
+            Some(*sum)
+        })
+        .collect();
+    let draw = |random: &mut Random| {
+        let at = random.unit() * sums[FREQUENCY_MAX - 1];
+        sums.partition_point(|&sum| sum <= at) as u32 + 1
+    };
+    let count = length(random, 14);
+    (0..count).map(|_| draw(random)).collect()
+}
+
+fn length(random: &mut Random, k: u32) -> usize {
+    (1usize << k) + random.below(1 << k) as usize
+}
+
+/// Appends `count` different ids of `range` in order, each set of them as likely as any other.
+fn uniform(random: &mut Random, count: usize, range: Range<u32>, out: &mut Vec<u32>) {
+    let size = range.len();
+    assert!(count <= size, "a range of {size} has no {count} ids");
+    if count <= size / 2 {
+        let chosen = sample(random, count, size);
+        out.extend(chosen.into_iter().map(|at| range.start + at));
+        return;
+    }
+    let mut left_out = sample(random, size - count, size).into_iter().peekable();
+    out.extend(range.clone().filter(|id| left_out.next_if_eq(&(id - range.start)).is_none()));
+}
+
+/// `count` different numbers below `size` in order, `count` at most half of `size`.
+fn sample(random: &mut Random, count: usize, size: usize) -> Vec<u32> {
+    let mut chosen = Vec::with_capacity(count);
+    while chosen.len() < count {
+        let missing = count - chosen.len();
+        chosen.extend((0..missing).map(|_| random.below(size as u32)));
+        chosen.sort_unstable();
+        chosen.dedup();
+    }
+    chosen
+}
+
+/// Appends `count` ids of `range` in order, in clusters: the recursive model of Anh and Moffat ("Index compression
+/// using 64-bit words", 2010). Half of the ids get a random part of the range, the others the rest of it; one time
+/// in four the first half falls anywhere in its part, one time in four the second, and else both are cut again.
+fn clustered(random: &mut Random, count: usize, range: Range<u32>, out: &mut Vec<u32>) {
+    let size = range.len();
+    if count == size || count < CLUSTER_MIN {
+        return uniform(random, count, range, out);
+    }
+    let first = count / 2;
+    let cut = range.start + first as u32 + random.below((size - count) as u32);
+    let choice = random.below(4);
+    let half = |uniformly: bool| if uniformly { uniform } else { clustered };
+    half(choice == 0)(random, first, range.start..cut, out);
+    half(choice == 1)(random, count - first, cut..range.end, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(list: &[u32], k: u32) {
+        assert!((1 << k..2 << k).contains(&list.len()), "{} ids for K {k}", list.len());
+        assert!(list.is_sorted_by(|a, b| a < b));
+        assert!(list.iter().all(|&id| id < DOMAIN));
+    }
+
+    #[test]
+    fn ids_rise_stay_in_the_domain_and_have_the_length_of_their_class() {
+        let mut random = Random::new(7);
+        for k in [0, 1, 3, 4, 10, 15, 20] {
+            for _ in 0..3 {
+                check(&uniform_list(&mut random, k), k);
+                check(&clustered_list(&mut random, k), k);
+            }
+        }
+    }
+
+    #[test]
+    fn dense_and_full_ranges_are_filled() {
+        let mut random = Random::new(8);
+        for count in [0, 1, 9, 10, 499, 501, 999, 1000] {
+            for fill in [uniform, clustered] {
+                let mut list = vec![5];
+                fill(&mut random, count, 100..1100, &mut list);
+                assert_eq!(list.len(), count + 1);
+                assert!(list[1..].iter().all(|id| (100..1100).contains(id)));
+                assert!(list.is_sorted_by(|a, b| a < b));
+            }
+        }
+    }
+
+    #[test]
+    fn uniform_ids_fall_everywhere_and_clustered_ones_do_not() {
+        let spread = |list: &[u32]| {
+            let mut gaps: Vec<u32> = list.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            gaps.sort_unstable();
+            f64::from(gaps[gaps.len() / 2]) / (f64::from(DOMAIN) / list.len() as f64)
+        };
+        let mut random = Random::new(9);
+        // Gaps of a uniform list follow an exponential law: their median is ln 2 of their mean.
+        assert!((spread(&uniform_list(&mut random, 16)) - std::f64::consts::LN_2).abs() < 0.02);
+        assert!(spread(&clustered_list(&mut random, 16)) < 0.5);
+    }
+
+    #[test]
+    fn frequencies_are_small_and_spread() {
+        let list = zipf_list(&mut Random::new(10));
+        assert!((1 << 14..2 << 14).contains(&list.len()));
+        assert!(list.iter().all(|frequency| (1..=FREQUENCY_MAX as u32).contains(frequency)));
+        let ones = list.iter().filter(|&&frequency| frequency == 1).count() as f64 / list.len() as f64;
+        assert!((0.35..0.75).contains(&ones), "{ones}");
+        let bits = |block: &[u32]| f64::from(32 - block.iter().max().unwrap().leading_zeros());
+        let mean = list.chunks(256).map(bits).sum::<f64>() / list.len().div_ceil(256) as f64;
+        assert!((5.0..=7.0).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_lists() {
+        let list = |seed| clustered_list(&mut Random::new(seed), 10);
+        assert_eq!(list(1), list(1));
+        assert_ne!(list(1), list(2));
+    }
+}

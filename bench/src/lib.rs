@@ -1,0 +1,24 @@
+//! Experiments, one a folder: each makes its data, runs its contenders side by side in one run, and writes what it
+//! found as a table, a report, rows of JSON and a plot.
+//!
+//! | you want | take |
+//! |---|---|
+//! | codecs of integers, their sizes and speeds | [`codecs`] |
+//!
+//! What experiments share stands beside them: a [`Machine`] says where figures were taken, a [`Table`] shows them, a
+//! [`Random`] makes data that comes back with its seed. Figures are ratios within one run; no test looks at them.
+//!
+//! This crate must not know how the command line of the caller looks beyond the flags of its experiments.
+
+#![forbid(unsafe_code)]
+
+pub mod codecs;
+mod error;
+mod machine;
+mod random;
+mod table;
+
+pub use error::{Error, Result};
+pub use machine::Machine;
+pub use random::Random;
+pub use table::Table;

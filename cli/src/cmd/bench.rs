@@ -1,0 +1,41 @@
+//! `tierdex bench`: experiments, one a subcommand. What they do stands in the crate `tierdex-bench`.
+
+use crate::failure::{Failure, Outcome, output};
+use clap::{Args, Subcommand};
+use std::io::stdout;
+use tierdex_bench::{Error, codecs};
+
+#[derive(Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Subcommand)]
+enum Experiment {
+    /// Bits an integer and speed of every codec by every kernel
+    Codecs(codecs::Flags),
+}
+
+pub fn run(arguments: &Arguments) -> Outcome {
+    match &arguments.experiment {
+        Experiment::Codecs(flags) => run_codecs(flags),
+    }
+}
+
+fn run_codecs(flags: &codecs::Flags) -> Outcome {
+    let results = codecs::run(flags, Vec::new())?;
+    results.save("tierdex bench codecs", &[])?;
+    results.print(&mut stdout(), &[])?;
+    Ok(())
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::Usage(message) => Failure::Usage(message),
+            Error::Failed(message) => Failure::Failed(message),
+            Error::Output(error) => output(error),
+        }
+    }
+}
