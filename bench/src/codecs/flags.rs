@@ -20,7 +20,7 @@ pub struct Flags {
     /// Measure only this codec; may be given several times [default: all]
     #[arg(long, value_name = "NAME")]
     pub codec: Vec<String>,
-    /// Measure only this kernel; may be given several times [default: all that the CPU can run]
+    /// Measure only this kernel; may be given several times [default: the one that TIERDEX_KERNEL names, or all that the CPU can run]
     #[arg(long, value_name = "NAME")]
     pub kernel: Vec<String>,
     /// Seed of the generated data
@@ -37,8 +37,12 @@ impl Flags {
         for name in &self.kernel {
             Kernel::from_name(name).map_err(|error| Error::Usage(error.to_string()))?;
         }
-        let wanted =
-            |kernel: &Kernel| self.kernel.is_empty() || self.kernel.iter().any(|name| name == kernel.name());
+        let forced = Kernel::forced().map_err(|error| Error::Usage(format!("TIERDEX_KERNEL: {error}")))?;
+        let wanted = |kernel: &Kernel| match forced {
+            _ if !self.kernel.is_empty() => self.kernel.iter().any(|name| name == kernel.name()),
+            Some(forced) => forced == *kernel,
+            None => true,
+        };
         Ok(Kernel::available().into_iter().filter(wanted).collect())
     }
 

@@ -58,15 +58,21 @@ impl Kernel {
         }
     }
 
-    /// The kernel that `TIERDEX_KERNEL` names; if it is not set, the fastest that this CPU can run.
+    /// The kernel that `TIERDEX_KERNEL` names; none if it is not set.
     ///
     /// # Errors
     /// If the variable names none that can be had.
+    pub fn forced() -> Result<Option<Kernel>, KernelError> {
+        env::var_os(VARIABLE).map(|name| Kernel::from_name(&name.to_string_lossy())).transpose()
+    }
+
+    /// The kernel that `TIERDEX_KERNEL` names; if it is not set, the fastest that this CPU can run.
+    ///
+    /// # Errors
+    /// As [`Kernel::forced`].
     pub fn from_env() -> Result<Kernel, KernelError> {
-        match env::var_os(VARIABLE) {
-            Some(name) => Kernel::from_name(&name.to_string_lossy()),
-            None => Ok(Kernel::available().pop().unwrap_or(Kernel::SCALAR)),
-        }
+        let best = || Kernel::available().pop().unwrap_or(Kernel::SCALAR);
+        Ok(Kernel::forced()?.unwrap_or_else(best))
     }
 
     /// The kernel of this process: that of [`Kernel::from_env`] when it is first asked for.
