@@ -75,10 +75,11 @@ fn json(rows: &Rows) -> String {
 
 /// Makes a directory before anything is measured, so that no run is lost by its being impossible.
 pub(super) fn make_folder(dir: &Path) -> Result<()> {
-    fs::create_dir_all(dir).map_err(|error| Error::Failed(format!("{}: {error}", dir.display())))
+    fs::create_dir_all(dir)
+        .map_err(|error| Error::Failed(format!("cannot make the directory {}: {error}", dir.display())))
 }
 
 fn write(dir: &Path, name: &str, text: &str) -> Result<()> {
     let path = dir.join(name);
-    fs::write(&path, text).map_err(|error| Error::Failed(format!("{}: {error}", path.display())))
+    fs::write(&path, text).map_err(|error| Error::Failed(format!("cannot write {}: {error}", path.display())))
 }

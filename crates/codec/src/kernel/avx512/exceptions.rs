@@ -9,19 +9,29 @@ use core::arch::x86_64::*;
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt")]
 pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
     let shift = _mm512_set1_epi32(width as i32);
+    let (groups, rest) = values.as_chunks::<LANES>();
     found.bitmap = [0; _];
-    found.count = 0;
-    for (values, bitmap) in values.chunks(LANES).zip(found.bitmap.as_chunks_mut::<2>().0) {
-        let highs = _mm512_srlv_epi32(load(values), shift);
+    // Not counted in `found`, which the compiler would take for written to by every vector.
+    let mut count = 0;
+    let mut take = |values: __m512i, bitmap: &mut [u8; 2]| {
+        let highs = _mm512_srlv_epi32(values, shift);
         let places = _mm512_test_epi32_mask(highs, highs);
         *bitmap = places.to_le_bytes();
         let highs = _mm512_maskz_compress_epi32(places, highs);
-        let room = found.highs.as_mut_ptr().wrapping_add(found.count);
+        let room = found.highs.as_mut_ptr().wrapping_add(count);
         // SAFETY: The caller has checked that there are at most 256 values, so that at most 240 are found before
         // the last 16, and there are 272 places.
         unsafe { _mm512_storeu_si512(room.cast(), highs) };
-        found.count += places.count_ones() as usize;
+        count += places.count_ones() as usize;
+    };
+    let bitmap = found.bitmap.as_chunks_mut::<2>().0;
+    for (values, bitmap) in groups.iter().zip(&mut *bitmap) {
+        take(load(values), bitmap);
     }
+    if !rest.is_empty() {
+        take(load(rest), &mut bitmap[groups.len()]);
+    }
+    found.count = count;
 }
 
 /// [`crate::Kernel::sparse`].
