@@ -30,6 +30,8 @@ pub struct SealedFile {
     top_table: Box<[u32]>,
     /// The page table, group by group, each from the first time it is needed.
     groups: Box<[OnceLock<Box<[u32]>>]>,
+    /// The payload, verified, once [`SealedFile::keep`] was called.
+    kept: OnceLock<Box<[u8]>>,
     bytes_read: AtomicU64,
 }
 
@@ -98,6 +100,36 @@ impl SealedFile {
         read
     }
 
+    /// Reads the whole payload, checks it and keeps it in memory: from then on [`SealedFile::kept`] gives it, and reads
+    /// are copies of it. It takes as much memory as the payload is long.
+    ///
+    /// # Errors
+    /// As [`SealedFile::read`]; then nothing is kept.
+    pub fn keep(&self) -> Result<()> {
+        if self.kept.get().is_some() {
+            return Ok(());
+        }
+        let mut payload = vec![0; self.in_memory(self.layout().payload_end - HEADER_LEN)?];
+        let mut pages = Vec::new();
+        for first in (0..self.layout().pages).step_by(VERIFY_PAGES as usize) {
+            let end = self.layout().pages.min(first + VERIFY_PAGES);
+            self.read_pages(first..end, &mut pages)?;
+            self.check_pages(first, &pages)?;
+            let header = if first == 0 { HEADER_LEN as usize } else { 0 };
+            let place = (first * PAGE).saturating_sub(HEADER_LEN) as usize;
+            payload[place..place + pages.len() - header].copy_from_slice(&pages[header..]);
+        }
+        // Another thread may have kept it in the meantime: both are the same bytes.
+        let _ = self.kept.set(payload.into_boxed_slice());
+        Ok(())
+    }
+
+    /// The payload, if it is kept in memory.
+    #[inline]
+    pub fn kept(&self) -> Option<&[u8]> {
+        self.kept.get().map(|payload| &**payload)
+    }
+
     /// Reads the whole file anew and checks it: both ends, both tables, every page, and that nothing else is there.
     ///
     /// # Errors
@@ -133,6 +165,7 @@ impl SealedFile {
             footer: Footer { layout: nothing, top_crc: 0, seal: Seal { len: 0, crc: 0 } },
             top_table: Box::default(),
             groups: Box::default(),
+            kept: OnceLock::new(),
             bytes_read: AtomicU64::new(0),
         };
         opened.footer = opened.read_footer()?;
@@ -216,6 +249,12 @@ impl SealedFile {
         let Some(end) = end.filter(|_| offset >= HEADER_LEN) else {
             return Err(self.corrupt(offset, &format!("{len} bytes from here on are not all payload")));
         };
+        if let Some(payload) = self.kept() {
+            let start = (offset - HEADER_LEN) as usize;
+            out.clear();
+            out.extend_from_slice(&payload[start..start + len]);
+            return Ok(());
+        }
         if len == 0 {
             out.clear();
             return Ok(());
@@ -278,6 +317,7 @@ const _: () = assert!(PAGE == GROUP * ENTRY_LEN);
 
 #[cfg(test)]
 mod tests {
+    use super::super::SealedWriter;
     use super::super::layout::footer;
     use super::*;
     use crate::mem::MemDisk;
@@ -295,6 +335,27 @@ mod tests {
         let mut file = disk.create("a").unwrap();
         file.append(&[&start[..], &page_table, &top_table, &footer].concat()).unwrap();
         SealedFile::open(&disk, "a", identity, seal).unwrap()
+    }
+
+    #[test]
+    fn a_kept_payload_is_what_reads_give() {
+        let disk = MemDisk::new();
+        for len in [0, 1, 4031, 4032, 4033, 300_000] {
+            let payload: Vec<u8> = (0..len).map(|k| (k * 7 + k / 256) as u8).collect();
+            let mut writer = SealedWriter::create(&disk, "b", IDENTITY).unwrap();
+            writer.write(&payload).unwrap();
+            let seal = writer.finish().unwrap();
+            let file = SealedFile::open(&disk, "b", IDENTITY, seal).unwrap();
+            assert_eq!(file.kept(), None);
+            file.keep().unwrap();
+            assert_eq!(file.kept(), Some(&payload[..]));
+            let read = file.bytes_read();
+            let middle = payload.len() / 3..payload.len() / 2;
+            let found = file.read(HEADER_LEN + middle.start as u64, middle.len()).unwrap();
+            assert_eq!((found, file.bytes_read()), (payload[middle].to_vec(), read));
+            assert!(file.read(HEADER_LEN, payload.len() + 1).is_err());
+            disk.remove("b").unwrap();
+        }
     }
 
     #[test]
