@@ -43,7 +43,7 @@ enum Syntax {
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let options = SearchOptions { k: arguments.k, bm25: arguments.ranking.bm25()? };
+    let options = arguments.ranking.options(arguments.k)?;
     if arguments.tag.is_empty() || arguments.tag.contains(char::is_whitespace) {
         return Err(Failure::Usage("--tag must be one word".to_string()));
     }

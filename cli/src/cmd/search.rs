@@ -42,12 +42,15 @@ pub struct Ranking {
     /// BM25: how much a document's length matters
     #[arg(long, default_value_t = DEFAULT_B, allow_negative_numbers = true)]
     b: f64,
+    /// Score every matching document, also those that cannot be among the best; the answer is the same
+    #[arg(long)]
+    exhaustive: bool,
 }
 
 impl Ranking {
-    /// The parameters, checked.
-    pub fn bm25(self) -> Outcome<Bm25> {
-        Ok(Bm25::new(self.k1, self.b)?)
+    /// How to search for the best `k`, checked.
+    pub fn options(self, k: usize) -> Outcome<SearchOptions> {
+        Ok(SearchOptions { k, bm25: Bm25::new(self.k1, self.b)?, exhaustive: self.exhaustive })
     }
 }
 
@@ -69,7 +72,7 @@ struct Shown {
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let options = SearchOptions { k: arguments.k, bm25: arguments.ranking.bm25()? };
+    let options = arguments.ranking.options(arguments.k)?;
     let index = open::index(&arguments.dir)?;
     answer(&index, &arguments.query, &options, arguments.format)
 }

@@ -76,13 +76,14 @@ fn open(docs: &[Doc], schema: &Schema, cuts: &[usize], growth: Growth, last: Mer
 
 /// The first difference between engine and model.
 fn difference(index: &Index, model: &Model, query: &Query, bm25: Bm25) -> Option<String> {
-    [1, 10, 100, usize::MAX].into_iter().find_map(|k| {
-        let look = Look { k, bm25, shown: 2 };
+    let ways = [1, 10, 100, usize::MAX].into_iter().flat_map(|k| [(k, false), (k, true)]);
+    ways.into_iter().find_map(|(k, exhaustive)| {
+        let look = Look { k, bm25, exhaustive, shown: 2 };
         let (found, expected) = (answer(index, query, look).unwrap(), model.answer(query, look));
         (found != expected).then(|| {
             let place = found.hits.iter().zip(&expected.hits).position(|(found, expected)| found != expected);
             format!(
-                "k {k}: totals {} and {}, hits {} and {}, first difference {:?}",
+                "k {k}, exhaustive {exhaustive}: totals {} and {}, hits {} and {}, first difference {:?}",
                 found.total,
                 expected.total,
                 found.hits.len(),

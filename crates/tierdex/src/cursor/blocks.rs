@@ -20,21 +20,33 @@ pub(super) enum Blocks {
 /// Bytes of adjacent blocks of one part of a list.
 pub(super) struct Chunk {
     part: Part,
+    /// Blocks that are read together.
+    ahead: usize,
     blocks: Range<usize>,
     start: u64,
     bytes: Vec<u8>,
 }
 
 impl Chunk {
-    fn new(part: Part) -> Chunk {
-        Chunk { part, blocks: 0..0, start: 0, bytes: Vec::new() }
+    fn new(part: Part, ahead: usize) -> Chunk {
+        Chunk { part, ahead, blocks: 0..0, start: 0, bytes: Vec::new() }
     }
 
     /// Bytes of a block and their offset in the file; reads it and those behind it if it is not here.
-    fn block(&mut self, list: &BlockList, file: &SealedFile, block: usize) -> Result<(&[u8], u64)> {
+    fn block<'b>(
+        &'b mut self,
+        list: &BlockList,
+        file: &'b SealedFile,
+        block: usize,
+    ) -> Result<(&'b [u8], u64)> {
+        if let Some(payload) = file.kept() {
+            let range = list.range(self.part, block)?;
+            let bytes = piece(payload, file.payload().start, &range);
+            return Ok((bytes.ok_or_else(|| list.corrupt("a block lies outside its file"))?, range.start));
+        }
         if !self.blocks.contains(&block) {
             self.blocks = 0..0;
-            let end = (block + CHUNK).min(list.blocks());
+            let end = (block + self.ahead).min(list.blocks());
             let range = list.range(self.part, block)?.start..list.range(self.part, end - 1)?.end;
             file.read_into(range.start, range_len(&range), &mut self.bytes)?;
             (self.blocks, self.start) = (block..end, range.start);
@@ -46,11 +58,22 @@ impl Chunk {
 }
 
 impl Blocks {
-    pub(super) fn of(record: Record) -> Blocks {
+    /// For reading one after the other.
+    pub(super) fn in_order(record: Record) -> Blocks {
+        Blocks::new(record, CHUNK)
+    }
+
+    /// For reading here and there.
+    pub(super) fn in_any_order(record: Record) -> Blocks {
+        Blocks::new(record, 1)
+    }
+
+    fn new(record: Record, ahead: usize) -> Blocks {
+        let chunk = |part| Chunk::new(part, ahead);
         match record {
             Record::Inline(list) => Blocks::Inline(list),
             Record::Blocks(list) => {
-                Blocks::Listed { list, docs: Chunk::new(Part::Docs), freqs: Chunk::new(Part::Freqs) }
+                Blocks::Listed { list, docs: chunk(Part::Docs), freqs: chunk(Part::Freqs) }
             }
         }
     }
@@ -59,6 +82,13 @@ impl Blocks {
         match self {
             Blocks::Inline(_) => 1,
             Blocks::Listed { list, .. } => list.blocks(),
+        }
+    }
+
+    pub(super) fn skips(&self) -> Option<&BlockList> {
+        match self {
+            Blocks::Inline(_) => None,
+            Blocks::Listed { list, .. } => Some(list),
         }
     }
 
@@ -104,7 +134,10 @@ impl Blocks {
         let documents = &out[..len];
         let end = documents[len - 1];
         let floor = self.before(block);
-        let rise = documents.is_sorted_by(|a, b| a < b) && (floor == u32::MAX || floor < documents[0]);
+        // Without a way out on the first that does not, so that it is a matter of a few vector instructions.
+        let pairs = documents.iter().zip(&documents[1..]);
+        let rise =
+            pairs.fold(true, |rise, (a, b)| rise & (a < b)) & (floor == u32::MAX || floor < documents[0]);
         if !rise || end >= field.documents() || last.is_some_and(|last| last != end) {
             return Err(self.corrupt(
                 field,
@@ -133,10 +166,12 @@ impl Blocks {
                 decode_whole(field.freqs().name(), at, codec, bytes, 0, out)?;
             }
         }
+        let mut largest = 0;
         for frequency in out.iter_mut() {
+            largest = largest.max(*frequency);
             *frequency = frequency.wrapping_add(1);
         }
-        if out.iter().any(|frequency| !(1..=FIELD_TOKENS_MAX).contains(frequency)) {
+        if largest >= FIELD_TOKENS_MAX {
             return Err(self.corrupt(field, Part::Freqs, block, "an impossible frequency"));
         }
         Ok(())

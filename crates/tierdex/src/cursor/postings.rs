@@ -43,7 +43,7 @@ impl<'a> PostingsCursor<'a> {
     pub fn with_record(field: &'a FieldReader, term: TermInfo, record: Record) -> PostingsCursor<'a> {
         PostingsCursor {
             field,
-            blocks: Blocks::of(record),
+            blocks: Blocks::in_order(record),
             term,
             block: NONE,
             len: 0,

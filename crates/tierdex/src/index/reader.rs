@@ -62,6 +62,12 @@ impl Index {
         self.manifest.documents()
     }
 
+    /// Reads all that queries need into memory, and verifies it, so that they read nothing more. It takes as much
+    /// memory as the index has bytes but for ids and stored texts.
+    pub fn keep_in_memory(&self) -> Result<()> {
+        self.segments.iter().try_for_each(Segment::keep_in_memory)
+    }
+
     /// Answers queries.
     pub fn searcher(&self) -> Searcher<'_> {
         Searcher::new(self)

@@ -14,11 +14,13 @@ pub struct SearchOptions {
     pub k: usize,
     /// Ranking.
     pub bm25: Bm25,
+    /// Score every matching document, also those that cannot be among the best. The answer is the same.
+    pub exhaustive: bool,
 }
 
 impl Default for SearchOptions {
     fn default() -> SearchOptions {
-        SearchOptions { k: 10, bm25: Bm25::default() }
+        SearchOptions { k: 10, bm25: Bm25::default(), exhaustive: false }
     }
 }
 
@@ -61,7 +63,7 @@ impl<'a> Searcher<'a> {
         Searcher { index, bases, collections }
     }
 
-    /// Finds the documents of `query`. Every matching document is scored.
+    /// Finds the documents of `query`.
     pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<Found> {
         let segments = self.index.segments();
         let plan = Plan::new(query, self.index.schema(), segments, &self.collections, options.bm25)?;
@@ -69,6 +71,12 @@ impl<'a> Searcher<'a> {
         let mut pool = Pool::default();
         let mut total = 0;
         for (number, (segment, &base)) in segments.iter().zip(&self.bases).enumerate() {
+            if !options.exhaustive
+                && let Some(matches) = plan.prune(number, segment, base, &mut top)?
+            {
+                total += matches;
+                continue;
+            }
             let mut op = plan.ops(number, segment)?;
             total += collect(&mut op, segment.documents(), base, &mut pool, &mut top)?;
         }

@@ -1,10 +1,11 @@
 //! What a query needs of an index: its terms looked up in every segment, weighed by all segments together.
 
 use super::ops::{BoolOp, Op, PhraseOp, TermOp};
+use super::prune::{Bounds, best_of_term};
 use super::tree::Query;
 use crate::cursor::PostingsCursor;
 use crate::error::{Error, Result};
-use crate::rank::{Bm25, Collection, TermScorer, idf};
+use crate::rank::{Bm25, Collection, TermScorer, TopK, idf};
 use crate::schema::Schema;
 use crate::segment::read::{Segment, TermInfo};
 use std::sync::Arc;
@@ -25,6 +26,8 @@ enum Node {
 struct Leaf {
     field: usize,
     infos: Vec<Option<TermInfo>>,
+    /// Whether the bounds that each segment stores are those of this ranking.
+    stored_bounds: Vec<bool>,
     scorer: Arc<TermScorer>,
     idf: f64,
 }
@@ -48,6 +51,16 @@ impl Plan {
     ) -> Result<Plan> {
         let planner = Planner { schema, segments, collections, bm25 };
         Ok(Plan { root: planner.node(query)? })
+    }
+
+    /// Offers the best hits of the segment of that number to `top`, numbered from `base` on, without looking at all,
+    /// and returns the number of matches; `None` if there is no such way for this kind of query.
+    pub fn prune(&self, number: usize, segment: &Segment, base: u32, top: &mut TopK) -> Result<Option<u64>> {
+        let Node::Term(leaf) = &self.root else { return Ok(None) };
+        let Some(info) = &leaf.infos[number] else { return Ok(Some(0)) };
+        let bounds = if leaf.stored_bounds[number] { Bounds::Stored } else { Bounds::Impacts };
+        best_of_term(segment.field(leaf.field), info, (&leaf.scorer, bounds), base, top)?;
+        Ok(Some(u64::from(info.documents)))
     }
 
     /// The operators for the segment of that number.
@@ -77,7 +90,10 @@ impl Planner<'_> {
         let collection = self.collections[field];
         let idf = idf(collection.documents, containing);
         let scorer = Arc::new(TermScorer::new(self.bm25, collection, idf, boost));
-        Ok(Leaf { field, infos, scorer, idf })
+        let stored_bounds = self.segments.iter().map(|segment| {
+            self.bm25 == Bm25::default() && segment.average_length(field) == collection.average_length
+        });
+        Ok(Leaf { field, infos, stored_bounds: stored_bounds.collect(), scorer, idf })
     }
 
     /// A phrase weighs as much as its terms together.

@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::segment::read::Norms;
-use crate::transform::norm;
+use crate::transform::{impact::Impact, norm};
 
 /// The parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,6 +71,25 @@ impl TermScorer {
             by_code: Box::new(by_code),
             by_length: (constant as f32, factor as f32),
         }
+    }
+
+    /// What no posting scores more than whose share of `k1 + 1` is at most `units` of 65535.
+    #[inline]
+    pub fn bound(&self, units: u16) -> f32 {
+        // Two parts in a million more than the product: each of the few roundings of a score is less than a
+        // sixteenth of that.
+        self.weight * (f32::from(units) / 65535.0) * (1.0 + 2e-6)
+    }
+
+    /// What no posting scores more than that one of `front` is as good as.
+    pub fn bound_of(&self, front: &[Impact]) -> f32 {
+        let share = |impact: &Impact| {
+            let f = impact.frequency as f32;
+            // A code stands for lengths from its floor on, and ranking may know the exact one.
+            let k = self.by_length.0 + self.by_length.1 * norm::floor(impact.norm) as f32;
+            f / (f + k.min(self.by_code[usize::from(impact.norm)]))
+        };
+        self.weight * front.iter().map(share).fold(0.0, f32::max) * (1.0 + 2e-6)
     }
 
     /// Score of a posting.

@@ -18,12 +18,15 @@ impl Hit {
     }
 }
 
-/// Keeps the best `k` of the hits offered in rising order of documents.
+/// Worse than every hit.
+const ANY: Hit = Hit { score: f32::NEG_INFINITY, document: u32::MAX };
+
+/// Keeps the best `k` of the hits offered, in whichever order.
 pub struct TopK {
     k: usize,
     hits: Vec<Hit>,
-    /// Scores that are not greater cannot enter any more.
-    threshold: f32,
+    /// Hits that are not better cannot enter any more.
+    threshold: Hit,
 }
 
 impl TopK {
@@ -31,18 +34,39 @@ impl TopK {
     pub fn new(k: usize, documents: u64) -> TopK {
         let k = k.min(usize::try_from(documents).unwrap_or(usize::MAX));
         let room = k.saturating_mul(2).min(usize::try_from(documents).unwrap_or(usize::MAX)).min(1 << 16);
-        TopK { k, hits: Vec::with_capacity(room), threshold: f32::NEG_INFINITY }
+        TopK { k, hits: Vec::with_capacity(room), threshold: ANY }
     }
 
     /// Offers a document.
     #[inline]
     pub fn offer(&mut self, document: u32, score: f32) {
-        if score > self.threshold && self.k > 0 {
+        let Hit { score: least, document: last } = self.threshold;
+        if (score > least || score == least && document < last) && self.k > 0 {
             self.hits.push(Hit { score, document });
             if self.hits.len() >= self.k.saturating_mul(2) {
                 self.cut();
             }
         }
+    }
+
+    /// The score below which no hit can enter any more.
+    #[inline]
+    pub fn least(&self) -> f32 {
+        self.threshold.score
+    }
+
+    /// Raises [`TopK::least`] as far as the hits so far allow.
+    pub fn tighten(&mut self) {
+        // Not for every hit more: cutting takes as long as looking at them all.
+        let enough = self.k + if self.threshold == ANY { 0 } else { self.k / 8 + 1 };
+        if self.hits.len() >= enough && self.k > 0 {
+            self.cut();
+        }
+    }
+
+    /// How many hits are wanted.
+    pub fn k(&self) -> usize {
+        self.k
     }
 
     /// The best hits, best first.
@@ -59,7 +83,7 @@ impl TopK {
         let k = self.k;
         self.hits.select_nth_unstable_by(k - 1, Hit::order);
         self.hits.truncate(k);
-        self.threshold = self.hits[k - 1].score;
+        self.threshold = self.hits[k - 1];
     }
 }
 

@@ -33,13 +33,15 @@ pub struct Answer {
 pub struct Look {
     pub k: usize,
     pub bm25: Bm25,
+    /// Score every match.
+    pub exhaustive: bool,
     /// How many of the hits are shown with id and texts.
     pub shown: usize,
 }
 
 impl Default for Look {
     fn default() -> Look {
-        Look { k: usize::MAX, bm25: Bm25::default(), shown: 2 }
+        Look { k: usize::MAX, bm25: Bm25::default(), shown: 2, exhaustive: false }
     }
 }
 
@@ -61,7 +63,8 @@ impl std::fmt::Debug for Row {
 /// What the engine answers.
 pub fn answer(index: &Index, query: &Query, look: Look) -> Result<Answer> {
     let searcher = index.searcher();
-    let found = searcher.search(query, &SearchOptions { k: look.k, bm25: look.bm25 })?;
+    let found =
+        searcher.search(query, &SearchOptions { k: look.k, bm25: look.bm25, exhaustive: look.exhaustive })?;
     let show = |document| -> Result<_> {
         let stored = searcher.stored(document)?.map(|stored| (stored.title, stored.text));
         Ok((searcher.id(document)?, stored))

@@ -187,6 +187,12 @@ impl BlockList {
         u16_at(&self.bytes[self.arrays.bounds.clone()], block).expect("block is in the list")
     }
 
+    /// [`BlockList::bound`] of all blocks.
+    pub fn bounds(&self) -> impl Iterator<Item = u16> + '_ {
+        let (bounds, _) = self.bytes[self.arrays.bounds.clone()].as_chunks();
+        bounds.iter().map(|bound| u16::from_le_bytes(*bound))
+    }
+
     /// The same for a superblock.
     pub fn super_bound(&self, superblock: usize) -> u16 {
         u16_at(&self.bytes[self.arrays.super_bounds.clone()], superblock).expect("superblock is in the list")

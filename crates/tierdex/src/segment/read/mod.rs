@@ -19,6 +19,7 @@ pub use terms::{TermInfo, TermStream, TermsReader};
 use super::layout::{FileKind, SegmentMeta, file_name, identity};
 use crate::error::{Error, Result};
 use crate::schema::{Field, Schema};
+use crate::segment::write::average_length;
 use std::sync::OnceLock;
 use tierdex_io::{Disk, SealedFile};
 
@@ -80,6 +81,19 @@ impl Segment {
     /// The field of that number in the schema.
     pub fn field(&self, number: usize) -> &FieldReader {
         &self.fields[number]
+    }
+
+    /// Average length of a field's documents in tokens, as the bounds in its skip data take it.
+    pub fn average_length(&self, field: usize) -> f64 {
+        average_length(self.meta.fields[field].tokens, self.meta.documents as usize)
+    }
+
+    /// Keeps all that queries need in memory: everything but ids and stored texts.
+    pub fn keep_in_memory(&self) -> Result<()> {
+        for file in self.fields.iter().flat_map(FieldReader::files) {
+            file.keep()?;
+        }
+        Ok(())
     }
 
     /// All fields in the order of the schema.

@@ -1,0 +1,108 @@
+//! Looking only at blocks that matter finds what looking at all finds: documents, bits of scores, order.
+
+mod support;
+
+use proptest::prelude::*;
+use std::sync::Arc;
+use support::corpus::{Doc, Shape};
+use support::random::Random;
+use support::{Growth, Look, ask, build};
+use tierdex::index::{Index, Merge};
+use tierdex::io::MemDisk;
+use tierdex::query::prune::{Bounds, best_of_term};
+use tierdex::rank::{Bm25, Collection, TermScorer, TopK};
+use tierdex::schema::NormKind;
+
+/// Words from the one in nearly every document to the one in a few hundred.
+const WORDS: [&str; 5] = ["everywhere", "often", "half", "some", "seldom"];
+
+/// Documents whose words come in bursts, so that blocks differ, and of equal ones, so that scores do too.
+fn documents(seed: u64, count: usize) -> Vec<Doc> {
+    let mut random = Random::new(seed);
+    let mut docs: Vec<Doc> = Vec::with_capacity(count);
+    let mut burst = 1;
+    for number in 0..count {
+        if number % 700 == 0 {
+            burst = 1 + random.skewed(40);
+        }
+        let mut text = String::new();
+        for (rank, word) in WORDS.iter().enumerate() {
+            if rank == 0 || random.one_in(1 + 2 * rank * rank) {
+                let times = if random.one_in(30) { 1 + random.below(burst) } else { 1 };
+                text.push_str(&format!("{word} ").repeat(times));
+            }
+        }
+        text.push_str(&"filler ".repeat(random.skewed(200)));
+        if random.one_in(9) && number > 0 {
+            text.clone_from(&docs[random.below(number)].text);
+        }
+        docs.push(Doc { id: format!("{number}"), title: String::new(), text });
+    }
+    docs
+}
+
+fn index(docs: &[Doc], cuts: &[usize], norms: NormKind) -> Index {
+    let disk = Arc::new(MemDisk::new());
+    let schema = Shape { norms, stored: false, positions: false, title: false, ..Shape::default() }.schema();
+    build(&(disk.clone() as _), &schema, docs, cuts, Growth::Commits, Merge::Keep);
+    Index::open(disk).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pruned_and_exhaustive_answers_are_equal(
+        seed in any::<u64>(),
+        count in 300usize..6000,
+        cuts in 0usize..3,
+        exact in any::<bool>(),
+        bm25 in prop_oneof![Just(Bm25::default()), (0.0f64..3.0, 0.0f64..=1.0).prop_map(|(k1, b)| Bm25 { k1, b })],
+    ) {
+        let docs = documents(seed, count);
+        let cuts: Vec<usize> = (1..=cuts).map(|part| part * count / (cuts + 1)).collect();
+        let norms = if exact { NormKind::Exact } else { NormKind::Byte };
+        let index = index(&docs, &cuts, norms);
+        for word in WORDS.iter().chain(&["nowhere", "filler"]) {
+            for k in [0, 1, 10, 100, 1024, usize::MAX] {
+                let look = Look { k, bm25, shown: 0, exhaustive: false };
+                let pruned = ask(&index, word, look).unwrap();
+                let all = ask(&index, word, Look { exhaustive: true, ..look }).unwrap();
+                prop_assert_eq!(pruned, all, "{} k {} {:?}", word, k, bm25);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_ten_best_of_many_take_a_few_blocks() {
+    let index = index(&documents(5, 40_000), &[], NormKind::Byte);
+    let segment = &index.segments()[0];
+    let field = segment.field(0);
+    let term = field.terms().get(b"often").unwrap().unwrap();
+    let average_length = segment.average_length(0);
+    let collection = Collection { documents: index.documents(), average_length };
+    let scorer = TermScorer::new(Bm25::default(), collection, 1.0, 1.0);
+    for bounds in [Bounds::Stored, Bounds::Impacts] {
+        let mut top = TopK::new(10, index.documents());
+        let decoded = best_of_term(field, &term, (&scorer, bounds), 0, &mut top).unwrap();
+        let blocks = (term.documents as usize).div_ceil(256);
+        assert_eq!(top.finish().len(), 10);
+        assert!(blocks > 50 && decoded * 4 < blocks, "{decoded} of {blocks} blocks, {bounds:?}");
+    }
+}
+
+#[test]
+fn an_index_kept_in_memory_reads_nothing_more() {
+    let docs = documents(6, 3000);
+    let index = index(&docs, &[1000], NormKind::Byte);
+    let look = Look { k: 100, shown: 0, ..Look::default() };
+    let queries = ["often", "+half +some", "often seldom", "nowhere"];
+    let before: Vec<_> = queries.iter().map(|query| ask(&index, query, look).unwrap()).collect();
+    index.keep_in_memory().unwrap();
+    let read = index.bytes_read();
+    for (query, before) in queries.iter().zip(before) {
+        assert_eq!(ask(&index, query, look).unwrap(), before);
+    }
+    assert_eq!(index.bytes_read(), read);
+}
