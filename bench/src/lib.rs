@@ -4,6 +4,7 @@
 //! | you want | take |
 //! |---|---|
 //! | codecs of integers, their sizes and speeds | [`codecs`] |
+//! | an index behind a line protocol, for a harness of your own | [`serve`] |
 //!
 //! What experiments share stands beside them: a [`Machine`] says where figures were taken, a [`Table`] shows them, a
 //! [`Random`] makes data that comes back with its seed. Figures are ratios within one run; no test looks at them.
@@ -16,6 +17,7 @@ pub mod codecs;
 mod error;
 mod machine;
 mod random;
+pub mod serve;
 mod table;
 
 pub use error::{Error, Result};

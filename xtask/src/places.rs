@@ -21,6 +21,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
             "crates/io/",
             "bench/",
             "cli/",
+            "bench/",
             "crates/tierdex/tests/",
             "crates/codec/tests/",
         ],

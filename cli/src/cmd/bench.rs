@@ -2,8 +2,8 @@
 
 use crate::failure::{Failure, Outcome, output};
 use clap::{Args, Subcommand};
-use std::io::stdout;
-use tierdex_bench::{Error, codecs};
+use std::io::{stdin, stdout};
+use tierdex_bench::{Error, codecs, serve};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -15,11 +15,14 @@ pub struct Arguments {
 enum Experiment {
     /// Bits an integer and speed of every codec by every kernel
     Codecs(codecs::Flags),
+    /// Answer lines of COMMAND<TAB>QUERY on standard input from an index in memory
+    Serve(serve::Flags),
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
     match &arguments.experiment {
         Experiment::Codecs(flags) => run_codecs(flags),
+        Experiment::Serve(flags) => Ok(serve::run(flags, &mut stdin().lock(), &mut stdout().lock())?),
     }
 }
 

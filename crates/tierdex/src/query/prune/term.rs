@@ -19,6 +19,9 @@ pub fn best_of_term(
     base: u32,
     top: &mut TopK,
 ) -> Result<usize> {
+    if top.k() == 0 {
+        return Ok(0);
+    }
     let mut reader =
         Reader { blocks: ScatteredBlocks::open(field, term)?, norms: field.norms()?, scorer, base };
     let mut of_blocks = Vec::new();

@@ -1,0 +1,164 @@
+//! A line protocol, so that any harness can drive the engine in a process of its own.
+//!
+//! You have an index; you get, for each line `COMMAND<TAB>QUERY` of the input, one line of output:
+//!
+//! | command | answer |
+//! |---|---|
+//! | `COUNT` | number of matches |
+//! | `TOP_k` | number of hits, at most k |
+//! | `TOP_k_COUNT` | number of matches; the best k are found too |
+//! | `DOCS_k` | `document:score` of the best k, best first, with a space between |
+//! | `!BATCH<TAB>FILE<TAB>THREADS<TAB>LATENCIES` | the lines of FILE, on so many threads; an object with the times |
+//!
+//! Other commands are answered by `UNSUPPORTED`, and what fails by `ERROR` and the reason. Everything that queries
+//! need is in memory before the first line of output, `READY`.
+
+mod batch;
+
+use crate::{Error, Result};
+use clap::Args;
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tierdex::index::{Index, SearchOptions, Searcher};
+use tierdex::io::PosixDisk;
+use tierdex::query::Query;
+
+/// What to serve.
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// Directory of the index
+    pub dir: PathBuf,
+    /// Score every matching document, also those that cannot be among the best
+    #[arg(long)]
+    pub exhaustive: bool,
+}
+
+/// Answers the lines of `input` until it ends.
+///
+/// # Errors
+/// If the index cannot be opened or read, or if input or output fail.
+pub fn run(flags: &Flags, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<()> {
+    let disk = PosixDisk::open(&flags.dir).map_err(|error| Error::Failed(error.to_string()))?;
+    let index = Index::open(Arc::new(disk))?;
+    index.keep_in_memory()?;
+    let server = Server { index: &index, searcher: index.searcher(), exhaustive: flags.exhaustive };
+    say(output, "READY")?;
+    let mut line = String::new();
+    loop {
+        line.clear();
+        if input
+            .read_line(&mut line)
+            .map_err(|error| Error::Failed(format!("cannot read a line: {error}")))?
+            == 0
+        {
+            return Ok(());
+        }
+        let line = line.trim_end_matches(['\n', '\r']);
+        let answer = match line.strip_prefix("!BATCH\t") {
+            Some(batch) => batch::run(&server, batch),
+            None => server.answer(line).map(|answer| answer.to_string()),
+        };
+        say(output, &answer.unwrap_or_else(|error| format!("ERROR {error}")))?;
+    }
+}
+
+fn say(output: &mut dyn Write, line: &str) -> Result<()> {
+    writeln!(output, "{line}").and_then(|()| output.flush()).map_err(Error::Output)
+}
+
+/// What lines are answered from.
+struct Server<'a> {
+    index: &'a Index,
+    searcher: Searcher<'a>,
+    exhaustive: bool,
+}
+
+/// An answer to a line.
+enum Answer {
+    Number(u64),
+    Documents(Vec<(u32, f32)>),
+    Unsupported,
+}
+
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Answer::Number(number) => write!(f, "{number}"),
+            Answer::Unsupported => f.write_str("UNSUPPORTED"),
+            Answer::Documents(hits) => {
+                for (place, (document, score)) in hits.iter().enumerate() {
+                    write!(f, "{}{document}:{score}", if place == 0 { "" } else { " " })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What a command asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Command {
+    Count,
+    Top(usize),
+    TopCount(usize),
+    Docs(usize),
+}
+
+impl Command {
+    fn parse(word: &str) -> Option<Command> {
+        if word == "COUNT" {
+            return Some(Command::Count);
+        }
+        if let Some(k) = word.strip_prefix("DOCS_") {
+            return k.parse().ok().map(Command::Docs);
+        }
+        let k = word.strip_prefix("TOP_")?;
+        match k.strip_suffix("_COUNT") {
+            Some(k) => k.parse().ok().map(Command::TopCount),
+            None => k.parse().ok().map(Command::Top),
+        }
+    }
+}
+
+impl Server<'_> {
+    fn answer(&self, line: &str) -> tierdex::Result<Answer> {
+        let Some((command, query)) = line.split_once('\t') else { return Ok(Answer::Unsupported) };
+        let Some(command) = Command::parse(command) else { return Ok(Answer::Unsupported) };
+        let query = Query::parse(query, self.index.schema())?;
+        let search = |k| {
+            let options = SearchOptions { k, exhaustive: self.exhaustive, ..SearchOptions::default() };
+            self.searcher.search(&query, &options)
+        };
+        Ok(match command {
+            Command::Count => Answer::Number(search(0)?.total),
+            Command::Top(k) => Answer::Number(search(k)?.hits.len() as u64),
+            Command::TopCount(k) => Answer::Number(search(k)?.total),
+            Command::Docs(k) => {
+                let hits = search(k)?.hits;
+                Answer::Documents(hits.iter().map(|hit| (hit.document, hit.score)).collect())
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Command;
+
+    #[test]
+    fn commands_are_told_apart() {
+        let cases = [
+            ("COUNT", Some(Command::Count)),
+            ("TOP_10", Some(Command::Top(10))),
+            ("TOP_1024_COUNT", Some(Command::TopCount(1024))),
+            ("DOCS_3", Some(Command::Docs(3))),
+        ];
+        for (word, command) in cases {
+            assert_eq!(Command::parse(word), command);
+        }
+        for word in ["", "TOP_", "TOP_x", "TOP__COUNT", "count", "DOCS_-1", "TOP_10_SUM"] {
+            assert_eq!(Command::parse(word), None, "{word}");
+        }
+    }
+}
