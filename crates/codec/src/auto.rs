@@ -52,9 +52,9 @@ pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -
 }
 
 /// Bytes of the block of `n` > 0 values at the front of `bytes`.
-pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let (form, block) = split(bytes)?;
-    Ok(1 + form.encoded_len(block, n)?)
+    Ok(1 + form.encoded_len_with(kernel, block, n)?)
 }
 
 /// The form and what follows. The id of no form is `Invalid`.

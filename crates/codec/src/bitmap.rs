@@ -65,7 +65,8 @@ pub(crate) fn block_len(values: &[u32], prev: u32) -> usize {
     Form::choose(values, prev).block_len(values.len())
 }
 
-/// Appends `values`, of which there are 1 to 256. Any values will do; only rising ones get a bitmap.
+/// Appends `values`, of which there are 1 to 256. Any values will do; only those that rise, if need be past the
+/// largest of 32 bits, get a bitmap.
 pub(crate) fn encode(values: &[u32], prev: u32, out: &mut Vec<u8>) {
     match Form::choose(values, prev) {
         Form::Bitmap { len } => {
@@ -89,14 +90,18 @@ pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -
     let body = bytes.get(HEAD..len).ok_or(DecodeError::NotEnough)?;
     match form {
         Form::Bitmap { .. } => {
-            if kernel.ones(body) != out.len() || body.last() == Some(&0) {
-                return Err(DecodeError::Invalid);
-            }
+            check_bits(kernel, body, out.len())?;
             kernel.bitmap_read(body, prev, out);
         }
         Form::Raw => _ = raw::decode(body, out)?,
     }
     Ok(len)
+}
+
+/// As many bits are set as there are values, and one of them in the last byte.
+fn check_bits(kernel: Kernel, bits: &[u8], n: usize) -> Result<(), DecodeError> {
+    let good = kernel.ones(bits) == n && bits.last() != Some(&0);
+    if good { Ok(()) } else { Err(DecodeError::Invalid) }
 }
 
 /// Bytes of the block of `n` > 0 values at the front of `bytes`.
@@ -137,14 +142,22 @@ pub struct BitmapView<'a> {
 const BITS_MAX: usize = 4 * BLOCK;
 
 impl<'a> BitmapView<'a> {
-    /// The bits of the block of `n` > 0 values at the front of `bytes`; None if it holds them in another form.
-    pub(crate) fn new(bytes: &'a [u8], prev: u32, n: usize) -> Result<Option<BitmapView<'a>>, DecodeError> {
-        let form @ Form::Bitmap { .. } = Form::read(bytes, n)? else { return Ok(None) };
-        let bits = bytes.get(HEAD..form.block_len(n)).ok_or(DecodeError::NotEnough)?;
-        if Kernel::active().ones(bits) != n {
-            return Err(DecodeError::Invalid);
-        }
-        Ok(Some(BitmapView { first: u64::from(prev.wrapping_add(1)), bits, n }))
+    /// The bits of the block of `n` > 0 values at the front of `bytes`; None if it holds them in another form, or
+    /// if they go on from 0 behind the largest of 32 bits.
+    pub(crate) fn new(
+        kernel: Kernel,
+        bytes: &'a [u8],
+        prev: u32,
+        n: usize,
+    ) -> Result<Option<BitmapView<'a>>, DecodeError> {
+        let form = Form::read(bytes, n)?;
+        let body = bytes.get(HEAD..form.block_len(n)).ok_or(DecodeError::NotEnough)?;
+        let Form::Bitmap { .. } = form else { return Ok(None) };
+        check_bits(kernel, body, n)?;
+        let first = u64::from(prev.wrapping_add(1));
+        let last =
+            first + 8 * body.len() as u64 - 1 - body.last().map_or(0, |byte| byte.leading_zeros()) as u64;
+        Ok((last <= u64::from(u32::MAX)).then_some(BitmapView { first, bits: body, n }))
     }
 
     /// Whether `value` is in the block.
@@ -262,8 +275,9 @@ mod tests {
                 encode(values, prev, &mut bytes);
                 bytes
             });
-            let a_bits = BitmapView::new(&bytes[0], 990, 256).unwrap().unwrap();
-            let b_bits = BitmapView::new(&bytes[1], start.wrapping_sub(1), 200).unwrap().unwrap();
+            let a_bits = BitmapView::new(Kernel::SCALAR, &bytes[0], 990, 256).unwrap().unwrap();
+            let b_bits =
+                BitmapView::new(Kernel::SCALAR, &bytes[1], start.wrapping_sub(1), 200).unwrap().unwrap();
             let expect: Vec<u32> = a.iter().copied().filter(|value| b.contains(value)).collect();
             let mut out = [0; 200];
             let count = a_bits.intersect(&b_bits, &mut out);
@@ -277,9 +291,15 @@ mod tests {
     fn a_block_of_values_has_no_bits_to_view() {
         let mut bytes = Vec::new();
         encode(&[3, 70000], u32::MAX, &mut bytes);
-        assert!(BitmapView::new(&bytes, u32::MAX, 2).unwrap().is_none());
-        assert_eq!(BitmapView::new(&[2, 0, 0x03, 0x04], 0, 2).unwrap_err(), DecodeError::Invalid);
-        assert_eq!(BitmapView::new(&[2, 0, 0x03], 0, 2).unwrap_err(), DecodeError::NotEnough);
+        assert!(BitmapView::new(Kernel::SCALAR, &bytes, u32::MAX, 2).unwrap().is_none());
+        assert_eq!(
+            BitmapView::new(Kernel::SCALAR, &[2, 0, 0x03, 0x04], 0, 2).unwrap_err(),
+            DecodeError::Invalid
+        );
+        assert_eq!(BitmapView::new(Kernel::SCALAR, &[2, 0, 7, 0], 0, 3).unwrap_err(), DecodeError::Invalid);
+        assert!(BitmapView::new(Kernel::SCALAR, &[1, 0, 9], u32::MAX - 1, 2).unwrap().is_none(), "wraps");
+        assert!(BitmapView::new(Kernel::SCALAR, &[1, 0, 1], u32::MAX - 1, 1).unwrap().is_some());
+        assert_eq!(BitmapView::new(Kernel::SCALAR, &[2, 0, 0x03], 0, 2).unwrap_err(), DecodeError::NotEnough);
     }
 
     #[test]

@@ -7,8 +7,8 @@
 //!   horizontal stream of 32 values, so `w` words of 32 bits; word `r` of lane `l` is at byte `4 * (8*r + l)`.
 //!   A row of eight words is one 256-bit register.
 //!
-//! Both take `ceil(n*w / 8)` bytes, so a [`Layout`] never changes a length. Source: Lemire, Boytsov, "Decoding billions of integers per second through
-//! vectorization".
+//! Both take `ceil(n*w / 8)` bytes, so a [`Layout`] never changes a length. Source: Lemire, Boytsov, "Decoding
+//! billions of integers per second through vectorization".
 
 use crate::Kernel;
 

@@ -12,11 +12,6 @@ use crate::bitpack::{self, Layout, WIDTH_MAX, packed_len, width_of_all};
 use crate::kernel::Packed;
 use crate::{DecodeError, Kernel};
 
-/// The most bytes of `n` values.
-pub(crate) fn max_len(n: usize) -> usize {
-    if n == 0 { 0 } else { 1 + 4 * n }
-}
-
 /// Bytes that [`encode`] appends for `values`, of which there is at least one.
 pub(crate) fn block_len(values: &[u32]) -> usize {
     1 + packed_len(values.len(), width_of_all(values))

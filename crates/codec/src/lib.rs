@@ -5,6 +5,10 @@
 //! stored: the caller knows it. Decoders take untrusted bytes: a slice in, a [`DecodeError`] out, no read past
 //! the slice and no panic.
 //!
+//! The work is done by a [`Kernel`], one for each instruction set: the fastest that the CPU can run, or the one that the
+//! environment variable `TIERDEX_KERNEL` names. If that cannot be had, whatever needs a kernel panics; programs ask
+//! [`Kernel::from_env`] first.
+//!
 //! This crate must not know what a document, a file or a cache is.
 //!
 //! ```
@@ -173,8 +177,7 @@ impl Codec {
             Family::Raw => raw::max_len(n),
             Family::VByte => vbyte::max_len(n),
             Family::StreamVByte => streamvbyte::max_len(n),
-            Family::Pfor(_) => pfor::max_len(n),
-            Family::Bp256 => bp256::max_len(n),
+            Family::Pfor(_) | Family::Bp256 => pfor::max_len(n),
             Family::Bitmap => bitmap::max_len(n),
             Family::Auto => auto::max_len(n),
         }
@@ -191,7 +194,11 @@ impl Codec {
         self.encode_with(Kernel::active(), values, prev, out);
     }
 
-    /// [`Codec::encode`] by a kernel of your choice. The bytes are the same.
+    /// [`Codec::encode`] by a kernel of your choice. The bytes are the same. ([`Codec::Pfor`] and
+    /// [`Codec::PforDelta`], the papers' scalar baseline, run on [`Kernel::SCALAR`] whichever is chosen.)
+    ///
+    /// # Panics
+    /// If there are more than [`BLOCK`] values.
     pub fn encode_with(self, kernel: Kernel, values: &[u32], prev: u32, out: &mut Vec<u8>) {
         check_count(values.len());
         if values.is_empty() {
@@ -260,23 +267,34 @@ impl Codec {
     /// # Panics
     /// If `n` is greater than [`BLOCK`].
     pub fn encoded_len(self, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+        self.encoded_len_with(Kernel::active(), bytes, n)
+    }
+
+    /// [`Codec::encoded_len`] by a kernel of your choice. The length is the same.
+    ///
+    /// # Errors
+    /// As [`Codec::encoded_len`].
+    ///
+    /// # Panics
+    /// As [`Codec::encoded_len`].
+    pub fn encoded_len_with(self, kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
         check_count(n);
         if n == 0 {
             return Ok(0);
         }
         match self.family() {
             Family::Raw => raw::encoded_len(bytes, n),
-            Family::VByte => vbyte::encoded_len(Kernel::active(), bytes, n),
-            Family::StreamVByte => streamvbyte::encoded_len(Kernel::active(), bytes, n),
-            Family::Pfor(_) => pfor::encoded_len(Kernel::active(), bytes, n),
+            Family::VByte => vbyte::encoded_len(kernel, bytes, n),
+            Family::StreamVByte => streamvbyte::encoded_len(kernel, bytes, n),
+            Family::Pfor(layout) => pfor::encoded_len(layout.kernel(kernel), bytes, n),
             Family::Bp256 => bp256::encoded_len(bytes, n),
             Family::Bitmap => bitmap::encoded_len(bytes, n),
-            Family::Auto => auto::encoded_len(bytes, n),
+            Family::Auto => auto::encoded_len(kernel, bytes, n),
         }
     }
 
     /// The bits of the block of `n` > 0 values at the front of `bytes`, if it is a bitmap: only blocks of
-    /// [`Codec::Bitmap`] and [`Codec::Auto`] can be.
+    /// [`Codec::Bitmap`] and [`Codec::Auto`] can be, and none whose values wrap.
     ///
     /// # Errors
     /// As [`Codec::decode`], for what is looked at of the block.
@@ -285,10 +303,11 @@ impl Codec {
     /// If `n` is not from 1 to [`BLOCK`].
     pub fn bitmap(self, bytes: &[u8], prev: u32, n: usize) -> Result<Option<BitmapView<'_>>, DecodeError> {
         assert!((1..=BLOCK).contains(&n), "a block holds 1 to {BLOCK} values, not {n}");
+        let kernel = Kernel::active();
         match self {
-            Codec::Bitmap => BitmapView::new(bytes, prev, n),
+            Codec::Bitmap => BitmapView::new(kernel, bytes, prev, n),
             Codec::Auto => match auto::split(bytes)? {
-                (Codec::Bitmap, block) => BitmapView::new(block, prev, n),
+                (Codec::Bitmap, block) => BitmapView::new(kernel, block, prev, n),
                 _ => Ok(None),
             },
             _ => Ok(None),

@@ -33,12 +33,12 @@ pub(crate) fn max_len(n: usize) -> usize {
 
 /// Bytes that [`encode`] appends for `values`.
 pub(crate) fn block_len(values: &[u32]) -> usize {
-    controls_len(values.len()) + values.iter().map(bytes_of).sum::<usize>()
+    controls_len(values.len()) + values.iter().map(|value| 1 + code(*value)).sum::<usize>()
 }
 
-/// Bytes of data of a value.
-fn bytes_of(value: &u32) -> usize {
-    1 + [8, 16, 24].map(|bits| usize::from(value >> bits != 0)).iter().sum::<usize>()
+/// One less than the bytes of a value.
+pub(crate) fn code(value: u32) -> usize {
+    [8, 16, 24].map(|bits| usize::from(value >> bits != 0)).iter().sum()
 }
 
 /// Appends `values`, of which there are 1 to 256.

@@ -7,7 +7,7 @@ use tierdex_codec::Codec;
 
 const PFOR: [Codec; 4] = [Codec::Pfor, Codec::PforDelta, Codec::Pfor256, Codec::Pfor256Delta];
 
-const FORMS: [&str; 4] = ["plain", "list", "bitmap", "constant"];
+const FORMS: [&str; 4] = ["plain", "sparse", "bitmap", "constant"];
 
 fn form(block: &[u8]) -> usize {
     usize::from(block[0] >> 6)
@@ -52,7 +52,7 @@ fn exceptions_need_not_be_equally_wide() {
     for codec in PFOR {
         let values = as_input(codec, &values);
         let block = samples::encode(codec, &values);
-        assert_eq!(FORMS[form(&block)], "list");
+        assert_eq!(FORMS[form(&block)], "sparse");
         assert_eq!(samples::decode(codec, &block, samples::START, 256).0, values);
     }
 }

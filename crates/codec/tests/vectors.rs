@@ -1,8 +1,8 @@
 //! Blocks that other implementations wrote, if they lie beside the checkout.
 //!
-//! Each file is `{"vectors": [{"name", "n", "input", "hex"}, ..]}`. `VByte`,
-//! `StreamVByte` must agree in both directions, bit packing must be read. Of the PFor blocks the plain, bitmap and
-//! constant ones must be read; lists of exceptions are coded differently here.
+//! Each file is `{"vectors": [{"name", "n", "input", "hex"}, ..]}`. `VByte` and `StreamVByte` must agree in both
+//! directions, bit packing must be read. Of the PFor blocks the plain, bitmap and constant ones must be read; few
+//! exceptions are coded differently here.
 
 mod samples;
 

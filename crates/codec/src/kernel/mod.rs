@@ -104,6 +104,30 @@ pub(crate) struct Patch<'a> {
     pub(crate) width: u32,
 }
 
+/// How high parts are read: whether there are any, and how wide they may be.
+#[cfg(target_arch = "x86_64")]
+mod size {
+    use super::{Bitmap, Patch};
+
+    /// [`NONE`], [`BYTES`] or [`WORDS`].
+    pub(super) type Size = u8;
+    /// No values have high parts.
+    pub(super) const NONE: Size = 0;
+    /// High parts have up to 8 bits.
+    pub(super) const BYTES: Size = 1;
+    /// High parts have up to 32 bits.
+    pub(super) const WORDS: Size = 2;
+
+    /// The size of high parts.
+    pub(super) fn of(patch: Option<Patch>) -> Size {
+        patch.map_or(NONE, |patch| if patch.width <= 8 { BYTES } else { WORDS })
+    }
+
+    /// High parts of no values.
+    pub(super) const NO_PATCH: Patch<'static> = Patch { bitmap: &NO_PLACES, highs: &[], width: 1 };
+    static NO_PLACES: Bitmap = [0; 32];
+}
+
 /// Where a block has exceptions, as the block says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Places {
@@ -117,15 +141,13 @@ pub(crate) struct Places {
 /// The exceptions of values that are to be packed.
 pub(crate) struct Exceptions {
     pub(crate) bitmap: Bitmap,
-    /// The high part of each. The slack lets a whole vector be written wherever the last may be.
-    highs: [MaybeUninit<u32>; BLOCK + Exceptions::SLACK],
+    /// The high part of each.
+    highs: [MaybeUninit<u32>; BLOCK],
     /// How many high parts have been written.
     count: usize,
 }
 
 impl Exceptions {
-    const SLACK: usize = 16;
-
     /// None.
     pub(crate) fn new() -> Exceptions {
         Exceptions { bitmap: [0; _], highs: [MaybeUninit::uninit(); _], count: 0 }
@@ -175,7 +197,8 @@ impl Kernel {
     /// Reads as many values as `out` has, which are at most 256.
     ///
     /// # Panics
-    /// If there are fewer high parts than set bits.
+    /// If lengths and widths do not fit one another. If there are fewer high parts than set bits there is a panic or
+    /// wrong values, and no bad access.
     pub(crate) fn unpack(self, packed: &Packed, out: &mut [u32]) {
         let exact = packed.bytes.len() == packed_len(out.len(), packed.width);
         let high_width = packed.patch.map_or(1, |patch| patch.width);

@@ -60,7 +60,7 @@ impl Header {
     pub(super) fn block_len(&self, n: usize) -> usize {
         let body = match self.form {
             Form::Plain => packed_len(n, self.width),
-            Form::Patched { high_width, places, .. } => {
+            Form::Patched { high_width, places } => {
                 packed_len(places.count, high_width) + packed_len(n, self.width)
             }
             Form::Constant => constant_len(self.width),
@@ -110,7 +110,7 @@ mod tests {
     #[track_caller]
     fn check(bytes: &[u8], n: usize, expect: Result<(u32, usize), DecodeError>) {
         let patched = |header: Header| match header.form {
-            Form::Patched { high_width, places, .. } => (high_width, places.count),
+            Form::Patched { high_width, places } => (high_width, places.count),
             form => panic!("{form:?}"),
         };
         assert_eq!(Header::read(Kernel::SCALAR, bytes, n).map(patched), expect, "{bytes:02x?}");

@@ -41,7 +41,8 @@ pub(crate) use plan::block_len;
 pub(crate) use read::decode;
 pub(crate) use write::encode;
 
-/// The most bytes of `n` values: a plain block of the full width.
+/// The most bytes of `n` values: a plain block of the full width, as bit packing without exceptions
+/// has it too.
 pub(crate) fn max_len(n: usize) -> usize {
     if n == 0 { 0 } else { 1 + 4 * n }
 }

@@ -24,7 +24,7 @@ pub(crate) fn decode(
     let width = header.width;
     match &header.form {
         Form::Plain => kernel.unpack(&Packed { bytes: body, width, layout, patch: None, after }, out),
-        Form::Patched { high_width, places, .. } => {
+        Form::Patched { high_width, places } => {
             let lows = &body[packed_len(places.count, *high_width)..];
             // With all that follows: whole vectors can be read of it, whatever the block's end.
             let patch = Patch { bitmap: &places.bitmap, highs: &bytes[header.len()..], width: *high_width };

@@ -1,12 +1,13 @@
 //! Bit packing in both layouts.
 
 use super::super::scalar;
-use super::exceptions::{BYTES, Highs, NONE, Size, WORDS};
+use super::exceptions::Highs;
 use super::memory::{LANES, load, load_bytes, load_half, store};
 use super::sums::Sums;
 use crate::BLOCK;
 use crate::bitpack::Layout;
 use crate::kernel::Packed;
+use crate::kernel::size::{self, BYTES, NONE, Size, WORDS};
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::pack`].
@@ -32,7 +33,7 @@ fn pack_vertical<const W: usize>(values: &[u32], packed: &mut [u8]) {
 /// [`crate::Kernel::unpack`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
-    match (Highs::size(packed.patch), packed.after.is_some()) {
+    match (size::of(packed.patch), packed.after.is_some()) {
         (NONE, false) => unpack_as::<NONE, false>(packed, &[], out),
         (NONE, true) => unpack_as::<NONE, true>(packed, &[], out),
         (BYTES, false) => unpack_as::<BYTES, false>(packed, &[], out),
@@ -150,13 +151,13 @@ pub(super) fn unpack_stream(bytes: &[u8], width: u32, out: &mut [u32]) {
 }
 
 /// Where eight values of one width lie in two times 16 bytes.
-struct Places {
+struct Row {
     bytes: [u8; 32],
     shifts: [u32; LANES],
 }
 
-static PLACES: [Places; 26] = {
-    let mut all = [const { Places { bytes: [0; 32], shifts: [0; LANES] } }; 26];
+static PLACES: [Row; 26] = {
+    let mut all = [const { Row { bytes: [0; 32], shifts: [0; LANES] } }; 26];
     let mut k = 0;
     while k < 26 * LANES {
         let (width, lane) = (k / LANES, k % LANES);

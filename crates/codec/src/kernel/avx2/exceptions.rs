@@ -1,10 +1,11 @@
 //! Taking the high parts of exceptions off, finding where they belong, and putting them back.
 
-use super::super::scalar;
+use super::super::scalar::{self, bitmap::word};
 use super::bits::unpack_stream;
-use super::memory::{LANES, word};
+use super::memory::LANES;
 use crate::BLOCK;
 use crate::bitpack::packed_len;
+use crate::kernel::size::{BYTES, NO_PATCH, Size};
 use crate::kernel::{Bitmap, Exceptions, Patch, Places, Sparse};
 use core::arch::x86_64::*;
 
@@ -68,29 +69,12 @@ pub(super) struct Highs<'a> {
     shift: __m256i,
 }
 
-/// Whether there are high parts, and how wide they may be: [`NONE`], [`BYTES`] or [`WORDS`].
-pub(super) type Size = u8;
-/// No values have high parts.
-pub(super) const NONE: Size = 0;
-/// High parts have up to 8 bits.
-pub(super) const BYTES: Size = 1;
-/// High parts have up to 32 bits.
-pub(super) const WORDS: Size = 2;
-
-/// What the high parts of no values are read from.
-static NO_PLACES: [u8; 32] = [0; 32];
-
 impl<'a> Highs<'a> {
-    /// The size of high parts.
-    pub(super) fn size(patch: Option<Patch>) -> Size {
-        patch.map_or(NONE, |patch| if patch.width <= 8 { BYTES } else { WORDS })
-    }
-
-    /// High parts unpacked: as many as a bitmap of 256 bits may have, and a vector more.
+    /// High parts unpacked: as many as a bitmap of 256 bits may have.
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn words(patch: Option<Patch>) -> [u32; BLOCK + LANES] {
-        let mut words = [0; BLOCK + LANES];
+    pub(super) fn words(patch: Option<Patch>) -> [u32; BLOCK] {
+        let mut words = [0; BLOCK];
         if let Some(patch) = patch {
             let words = &mut words[..scalar::bitmap::ones(patch.bitmap)];
             unpack_stream(&patch.highs[..packed_len(words.len(), patch.width)], patch.width, words);
@@ -102,7 +86,7 @@ impl<'a> Highs<'a> {
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn new(patch: Option<Patch<'a>>, shift: u32, words: &'a [u32]) -> Highs<'a> {
-        let patch = patch.unwrap_or(Patch { bitmap: &NO_PLACES, highs: &[], width: 1 });
+        let patch = patch.unwrap_or(NO_PATCH);
         let mask = EACH.wrapping_mul((1 << patch.width) - 1);
         Highs { patch, words, used: 0, mask, shift: _mm256_set1_epi32(shift as i32) }
     }
@@ -131,7 +115,7 @@ impl<'a> Highs<'a> {
     #[inline]
     #[target_feature(enable = "avx2,popcnt")]
     fn next_words(&mut self, places: u8) -> __m256i {
-        let words = self.words[self.used..].first_chunk().expect("a vector more than places");
+        let words = self.words[self.used..].first_chunk().expect("eight words for eight places");
         self.used += places.count_ones() as usize;
         let ranks = i64::from_le_bytes(RANKS[usize::from(places)]);
         let ranks = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(ranks));

@@ -44,16 +44,3 @@ pub(super) fn store_half(out: &mut [u32; 4], values: __m128i) {
     // SAFETY: There is room for four values.
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), values) }
 }
-
-/// The first eight bytes as a number, zeros in place of those that are not there.
-#[inline]
-pub(super) fn word(bytes: &[u8]) -> u64 {
-    match bytes.first_chunk() {
-        Some(word) => u64::from_le_bytes(*word),
-        None => {
-            let mut padded = [0; 8];
-            padded[..bytes.len()].copy_from_slice(bytes);
-            u64::from_le_bytes(padded)
-        }
-    }
-}

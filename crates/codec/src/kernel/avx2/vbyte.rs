@@ -12,8 +12,8 @@
 //! bytes, which on damaged input would go on for ever; here they end the loop and go to the portable one, which
 //! either reads a value or says what is wrong. So do the values at the ends of input and output.
 
-use super::super::scalar;
-use super::memory::{load_half, store_half, word};
+use super::super::scalar::{self, bitmap::word};
+use super::memory::{load_half, store_half};
 use crate::DecodeError;
 use core::arch::x86_64::*;
 

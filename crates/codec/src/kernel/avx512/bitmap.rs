@@ -1,7 +1,7 @@
 //! Set bits to values: 64 bits at a time.
 
 use super::super::scalar;
-use super::memory::{BYTES, LANES, store};
+use super::memory::{COUNTING, LANES, store};
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::ones`].
@@ -20,7 +20,7 @@ pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
     last[..rest.len()].copy_from_slice(rest);
     for word in words.iter().chain([&last]) {
         let word = u64::from_le_bytes(*word);
-        let mut places = _mm512_maskz_compress_epi8(word, BYTES.vector());
+        let mut places = _mm512_maskz_compress_epi8(word, COUNTING.vector());
         let count = (word.count_ones() as usize).min(room.len());
         for first in (0..count).step_by(LANES) {
             let values = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places));

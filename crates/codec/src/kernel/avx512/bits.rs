@@ -1,17 +1,18 @@
 //! Bit packing in both layouts.
 
-use super::exceptions::{BYTES, Highs, NONE, Size, WORDS};
+use super::exceptions::Highs;
 use super::memory::{LANES, load_bytes, store, store_all};
 use super::sums::Sums;
 use crate::BLOCK;
 use crate::bitpack::Layout;
 use crate::kernel::Packed;
+use crate::kernel::size::{self, BYTES, NONE, Size, WORDS};
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::unpack`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
-    match (Highs::size(packed.patch), packed.after.is_some()) {
+    match (size::of(packed.patch), packed.after.is_some()) {
         (NONE, false) => unpack_as::<NONE, false>(packed, out),
         (NONE, true) => unpack_as::<NONE, true>(packed, out),
         (BYTES, false) => unpack_as::<BYTES, false>(packed, out),
@@ -127,13 +128,13 @@ impl<'a> Stream<'a> {
 }
 
 /// Where 16 values of one width lie in their bytes.
-struct Places {
+struct Row {
     bytes: [u8; 64],
     shifts: [u32; LANES],
 }
 
-static PLACES: [Places; 33] = {
-    let mut all = [const { Places { bytes: [0; 64], shifts: [0; LANES] } }; 33];
+static PLACES: [Row; 33] = {
+    let mut all = [const { Row { bytes: [0; 64], shifts: [0; LANES] } }; 33];
     let mut k = 0;
     while k < 33 * LANES {
         let (width, lane) = (k / LANES, k % LANES);

@@ -2,6 +2,7 @@
 
 use super::super::scalar;
 use super::memory::{Constant, LANES, load, load_bytes};
+use crate::kernel::size::{BYTES, NO_PATCH, Size};
 use crate::kernel::{Bitmap, Exceptions, Patch, Places, Sparse};
 use core::arch::x86_64::*;
 
@@ -20,7 +21,7 @@ pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exce
         let highs = _mm512_maskz_compress_epi32(places, highs);
         let room = found.highs.as_mut_ptr().wrapping_add(count);
         // SAFETY: The caller has checked that there are at most 256 values, so that at most 240 are found before
-        // the last 16, and there are 272 places.
+        // the last 16, and there are 256 places.
         unsafe { _mm512_storeu_si512(room.cast(), highs) };
         count += places.count_ones() as usize;
     };
@@ -81,28 +82,11 @@ pub(super) struct Highs<'a> {
     bits: __m512i,
 }
 
-/// Whether there are high parts, and how wide they may be: [`NONE`], [`BYTES`] or [`WORDS`].
-pub(super) type Size = u8;
-/// No values have high parts.
-pub(super) const NONE: Size = 0;
-/// High parts have up to 8 bits.
-pub(super) const BYTES: Size = 1;
-/// High parts have up to 32 bits.
-pub(super) const WORDS: Size = 2;
-
-/// What the high parts of no values are read from.
-static NO_PLACES: [u8; 32] = [0; 32];
-
 impl<'a> Highs<'a> {
-    /// The size of high parts.
-    pub(super) fn size(patch: Option<Patch>) -> Size {
-        patch.map_or(NONE, |patch| if patch.width <= 8 { BYTES } else { WORDS })
-    }
-
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn new(patch: Option<Patch<'a>>, shift: u32) -> Highs<'a> {
-        let patch = patch.unwrap_or(Patch { bitmap: &NO_PLACES, highs: &[], width: 1 });
+        let patch = patch.unwrap_or(NO_PATCH);
         let (starts, bits) = if patch.width <= 8 {
             (STARTS[patch.width as usize].vector(), BITS[patch.width as usize].vector())
         } else {

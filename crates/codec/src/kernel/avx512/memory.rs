@@ -55,7 +55,7 @@ pub(super) fn first_lanes(n: usize) -> __mmask16 {
 pub(super) struct Constant(pub(super) [u8; 64]);
 
 /// 0, 1, 2 and so on.
-pub(super) static BYTES: Constant = Constant::counting(1);
+pub(super) static COUNTING: Constant = Constant::counting(1);
 
 impl Constant {
     /// 0, 1, 2 and so on, each `times` times.

@@ -7,7 +7,7 @@
 //! no values, are left to the portable loop.
 
 use super::super::scalar;
-use super::memory::{BYTES, Constant, LANES, first_lanes, load_bytes, store, store_all};
+use super::memory::{COUNTING, Constant, LANES, first_lanes, load_bytes, store, store_all};
 use super::sums::Sums;
 use crate::DecodeError;
 use core::arch::x86_64::*;
@@ -65,7 +65,7 @@ fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Resu
             continue;
         }
         let starts = (ends << 1 | 1) & u64::MAX >> ends.leading_zeros();
-        let starts = _mm512_maskz_compress_epi8(starts, BYTES.vector());
+        let starts = _mm512_maskz_compress_epi8(starts, COUNTING.vector());
         for (group, out) in out[..count].chunks_mut(LANES).enumerate() {
             // The lanes after the last value are no values, and add nothing to the sums.
             let there = first_lanes(out.len());

@@ -1,6 +1,7 @@
 //! `StreamVByte` loops: four values a control byte.
 
 use super::sums::prefix_sum;
+use crate::streamvbyte::code;
 
 /// Values of one control byte.
 const QUAD: usize = 4;
@@ -24,11 +25,6 @@ pub(in crate::kernel) fn streamvbyte_encode(values: &[u32], controls: &mut [u8],
         }
     }
     len
-}
-
-/// One less than the bytes of a value.
-fn code(value: u32) -> usize {
-    [8, 16, 24].map(|bits| usize::from(value >> bits != 0)).iter().sum()
 }
 
 /// [`crate::Kernel::streamvbyte_data_len`].
