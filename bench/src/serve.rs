@@ -126,16 +126,17 @@ impl Server<'_> {
         let Some((command, query)) = line.split_once('\t') else { return Ok(Answer::Unsupported) };
         let Some(command) = Command::parse(command) else { return Ok(Answer::Unsupported) };
         let query = Query::parse(query, self.index.schema())?;
-        let search = |k| {
-            let options = SearchOptions { k, exhaustive: self.exhaustive, ..SearchOptions::default() };
+        let search = |k, count| {
+            let exhaustive = self.exhaustive;
+            let options = SearchOptions { k, exhaustive, count, ..SearchOptions::default() };
             self.searcher.search(&query, &options)
         };
         Ok(match command {
-            Command::Count => Answer::Number(search(0)?.total),
-            Command::Top(k) => Answer::Number(search(k)?.hits.len() as u64),
-            Command::TopCount(k) => Answer::Number(search(k)?.total),
+            Command::Count => Answer::Number(search(0, true)?.total),
+            Command::Top(k) => Answer::Number(search(k, false)?.hits.len() as u64),
+            Command::TopCount(k) => Answer::Number(search(k, true)?.total),
             Command::Docs(k) => {
-                let hits = search(k)?.hits;
+                let hits = search(k, false)?.hits;
                 Answer::Documents(hits.iter().map(|hit| (hit.document, hit.score)).collect())
             }
         })

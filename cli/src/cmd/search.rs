@@ -50,7 +50,7 @@ pub struct Ranking {
 impl Ranking {
     /// How to search for the best `k`, checked.
     pub fn options(self, k: usize) -> Outcome<SearchOptions> {
-        Ok(SearchOptions { k, bm25: Bm25::new(self.k1, self.b)?, exhaustive: self.exhaustive })
+        Ok(SearchOptions { k, bm25: Bm25::new(self.k1, self.b)?, exhaustive: self.exhaustive, count: true })
     }
 }
 

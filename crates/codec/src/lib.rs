@@ -36,6 +36,7 @@ mod error;
 mod kernel;
 mod pfor;
 mod raw;
+mod search;
 mod streamvbyte;
 mod vbyte;
 
@@ -45,6 +46,7 @@ use delta::Step;
 pub use error::DecodeError;
 use kernel::Gaps;
 pub use kernel::{Kernel, KernelError};
+pub use search::{Shared, intersect};
 
 /// The largest number of values in one block.
 pub const BLOCK: usize = 256;

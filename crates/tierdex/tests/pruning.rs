@@ -7,8 +7,9 @@ use std::sync::Arc;
 use support::corpus::{Doc, Shape};
 use support::random::Random;
 use support::{Growth, Look, ask, build};
-use tierdex::index::{Index, Merge};
+use tierdex::index::{Index, Merge, SearchHit, SearchOptions};
 use tierdex::io::MemDisk;
+use tierdex::query::Query;
 use tierdex::query::prune::{Bounds, best_of_term};
 use tierdex::rank::{Bm25, Collection, TermScorer, TopK};
 use tierdex::schema::NormKind;
@@ -49,7 +50,7 @@ fn index(docs: &[Doc], cuts: &[usize], norms: NormKind) -> Index {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn pruned_and_exhaustive_answers_are_equal(
@@ -63,12 +64,21 @@ proptest! {
         let cuts: Vec<usize> = (1..=cuts).map(|part| part * count / (cuts + 1)).collect();
         let norms = if exact { NormKind::Exact } else { NormKind::Byte };
         let index = index(&docs, &cuts, norms);
-        for word in WORDS.iter().chain(&["nowhere", "filler"]) {
+        for word in WORDS.iter().chain(&["nowhere", "filler", "+half +some", "+everywhere +often +seldom", "+often +often +half",
+            "+filler +everywhere +often +half +some +seldom", "+half +nowhere"]) {
             for k in [0, 1, 10, 100, 1024, usize::MAX] {
                 let look = Look { k, bm25, shown: 0, exhaustive: false };
                 let pruned = ask(&index, word, look).unwrap();
                 let all = ask(&index, word, Look { exhaustive: true, ..look }).unwrap();
-                prop_assert_eq!(pruned, all, "{} k {} {:?}", word, k, bm25);
+                prop_assert_eq!(&pruned, &all, "{} k {} {:?}", word, k, bm25);
+                let query = Query::parse(word, index.schema()).unwrap();
+                let options = SearchOptions { k, bm25, exhaustive: false, count: false };
+                let uncounted = index.searcher().search(&query, &options).unwrap();
+                prop_assert!((uncounted.hits.len() as u64..=all.total).contains(&uncounted.total));
+                let rows = |hit: &SearchHit| (hit.document, hit.score.to_bits());
+                let found: Vec<_> = uncounted.hits.iter().map(rows).collect();
+                let expected: Vec<_> = all.hits.iter().map(|row| (row.document, row.score_bits)).collect();
+                prop_assert_eq!(found, expected, "{} k {} {:?}, uncounted", word, k, bm25);
             }
         }
     }

@@ -33,6 +33,7 @@ mod scalar;
 mod select;
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
+use crate::search::Shared;
 use crate::{BLOCK, DecodeError};
 pub use select::KernelError;
 use std::mem::MaybeUninit;
@@ -60,6 +61,7 @@ struct Table {
     streamvbyte_encode: unsafe fn(&[u32], &mut [u8], &mut [u8]) -> usize,
     streamvbyte_data_len: unsafe fn(&[u8], usize) -> usize,
     streamvbyte_decode: unsafe fn(&[u8], &[u8], Option<u32>, &mut [u32]),
+    intersect: unsafe fn(&[u32], &[u32], &mut Shared),
     bitmap_read: unsafe fn(&[u8], u32, &mut [u32]),
 }
 
@@ -302,6 +304,13 @@ impl Kernel {
         debug_assert_eq!(data.len(), self.streamvbyte_data_len(controls, out.len()));
         // SAFETY: The CPU can, and there is a code for every value.
         unsafe { (self.0.streamvbyte_decode)(controls, data, after, out) }
+    }
+
+    /// Finds the values that stand in both of two rising blocks of at most 256.
+    pub(crate) fn intersect(self, first: &[u32], second: &[u32], shared: &mut Shared) {
+        assert!(first.len() <= BLOCK && second.len() <= BLOCK);
+        // SAFETY: The CPU can, and there are not too many.
+        unsafe { (self.0.intersect)(first, second, shared) }
     }
 
     /// Reads the values of the set bits, counted from `prev + 1` on: as many as `out` has, if there are.

@@ -85,6 +85,14 @@ impl Blocks {
         }
     }
 
+    /// Postings of a block.
+    pub(super) fn block_len(&self, block: usize) -> usize {
+        match self {
+            Blocks::Inline(list) => list.documents as usize,
+            Blocks::Listed { list, .. } => list.block_len(block),
+        }
+    }
+
     pub(super) fn skips(&self) -> Option<&BlockList> {
         match self {
             Blocks::Inline(_) => None,

@@ -16,18 +16,20 @@ pub struct SearchOptions {
     pub bm25: Bm25,
     /// Score every matching document, also those that cannot be among the best. The answer is the same.
     pub exhaustive: bool,
+    /// Count every matching document. If not, those that cannot be among the best may be passed over uncounted.
+    pub count: bool,
 }
 
 impl Default for SearchOptions {
     fn default() -> SearchOptions {
-        SearchOptions { k: 10, bm25: Bm25::default(), exhaustive: false }
+        SearchOptions { k: 10, bm25: Bm25::default(), exhaustive: false, count: true }
     }
 }
 
 /// The answer to a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Documents that match.
+    /// Documents that match; if they were not to be counted, some number from that of the hits to theirs.
     pub total: u64,
     /// The best of them, best first; equal scores by document.
     pub hits: Vec<SearchHit>,
@@ -72,7 +74,7 @@ impl<'a> Searcher<'a> {
         let mut total = 0;
         for (number, (segment, &base)) in segments.iter().zip(&self.bases).enumerate() {
             if !options.exhaustive
-                && let Some(matches) = plan.prune(number, segment, base, &mut top)?
+                && let Some(matches) = plan.prune(number, segment, base, options.count, &mut top)?
             {
                 total += matches;
                 continue;

@@ -1,7 +1,7 @@
 //! What a query needs of an index: its terms looked up in every segment, weighed by all segments together.
 
 use super::ops::{BoolOp, Op, PhraseOp, TermOp};
-use super::prune::{Bounds, best_of_term};
+use super::prune::{Bounds, Required, best_of_all, best_of_term};
 use super::tree::Query;
 use crate::cursor::PostingsCursor;
 use crate::error::{Error, Result};
@@ -54,13 +54,35 @@ impl Plan {
     }
 
     /// Offers the best hits of the segment of that number to `top`, numbered from `base` on, without looking at all,
-    /// and returns the number of matches; `None` if there is no such way for this kind of query.
-    pub fn prune(&self, number: usize, segment: &Segment, base: u32, top: &mut TopK) -> Result<Option<u64>> {
-        let Node::Term(leaf) = &self.root else { return Ok(None) };
-        let Some(info) = &leaf.infos[number] else { return Ok(Some(0)) };
-        let bounds = if leaf.stored_bounds[number] { Bounds::Stored } else { Bounds::Impacts };
-        best_of_term(segment.field(leaf.field), info, (&leaf.scorer, bounds), base, top)?;
-        Ok(Some(u64::from(info.documents)))
+    /// and returns the number of matches, or of those that were met if they are not to be counted; `None` if there is
+    /// no such way for this kind of query.
+    pub fn prune(
+        &self,
+        number: usize,
+        segment: &Segment,
+        base: u32,
+        count: bool,
+        top: &mut TopK,
+    ) -> Result<Option<u64>> {
+        match &self.root {
+            Node::Term(leaf) => leaf.prune(number, segment, base, top).map(Some),
+            Node::Bool { must, should, must_not } if should.is_empty() && must_not.is_empty() => {
+                let leaves = must.iter().map(|node| match node {
+                    Node::Term(leaf) => Some(leaf),
+                    _ => None,
+                });
+                let Some(leaves) = leaves.collect::<Option<Vec<_>>>().filter(|leaves| !leaves.is_empty())
+                else {
+                    return Ok(None);
+                };
+                let required = leaves.iter().map(|leaf| leaf.required(number, segment, top.k() > 0));
+                let Some(required) = required.collect::<Result<Option<Vec<_>>>>()? else {
+                    return Ok(Some(0));
+                };
+                best_of_all(required, count, base, top).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The operators for the segment of that number.
@@ -144,6 +166,29 @@ impl Node {
 }
 
 impl Leaf {
+    fn bounds(&self, number: usize) -> Bounds {
+        if self.stored_bounds[number] { Bounds::Stored } else { Bounds::Impacts }
+    }
+
+    fn prune(&self, number: usize, segment: &Segment, base: u32, top: &mut TopK) -> Result<u64> {
+        let Some(info) = &self.infos[number] else { return Ok(0) };
+        let scorer = (&*self.scorer, self.bounds(number));
+        best_of_term(segment.field(self.field), info, scorer, base, top)?;
+        Ok(u64::from(info.documents))
+    }
+
+    /// `None` if the segment does not have the term.
+    fn required<'a>(
+        &'a self,
+        number: usize,
+        segment: &'a Segment,
+        scored: bool,
+    ) -> Result<Option<Required<'a>>> {
+        let Some(info) = &self.infos[number] else { return Ok(None) };
+        let bounds = scored.then(|| self.bounds(number));
+        Required::open(segment.field(self.field), info, &self.scorer, bounds).map(Some)
+    }
+
     fn cursor<'a>(&self, number: usize, segment: &'a Segment) -> Result<Option<PostingsCursor<'a>>> {
         let info = self.infos[number].clone();
         info.map(|info| PostingsCursor::open(segment.field(self.field), info)).transpose()

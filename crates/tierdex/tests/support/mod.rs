@@ -63,8 +63,10 @@ impl std::fmt::Debug for Row {
 /// What the engine answers.
 pub fn answer(index: &Index, query: &Query, look: Look) -> Result<Answer> {
     let searcher = index.searcher();
-    let found =
-        searcher.search(query, &SearchOptions { k: look.k, bm25: look.bm25, exhaustive: look.exhaustive })?;
+    let found = searcher.search(
+        query,
+        &SearchOptions { k: look.k, bm25: look.bm25, exhaustive: look.exhaustive, count: true },
+    )?;
     let show = |document| -> Result<_> {
         let stored = searcher.stored(document)?.map(|stored| (stored.title, stored.text));
         Ok((searcher.id(document)?, stored))

@@ -30,6 +30,7 @@ static TABLE: Table = Table {
     streamvbyte_encode: scalar::streamvbyte::streamvbyte_encode,
     streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
+    intersect: scalar::search::intersect,
     bitmap_read: bitmap::bitmap_read,
 };
 

@@ -8,6 +8,7 @@ mod bitmap;
 mod bits;
 mod exceptions;
 mod memory;
+mod search;
 mod streamvbyte;
 mod sums;
 mod vbyte;
@@ -31,6 +32,7 @@ static TABLE: Table = Table {
     streamvbyte_encode: scalar::streamvbyte::streamvbyte_encode,
     streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
+    intersect: search::intersect,
     bitmap_read: bitmap::bitmap_read,
 };
 

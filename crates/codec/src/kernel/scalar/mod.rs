@@ -3,6 +3,7 @@
 pub(super) mod bitmap;
 pub(super) mod bits;
 pub(super) mod exceptions;
+pub(super) mod search;
 pub(super) mod streamvbyte;
 pub(super) mod sums;
 pub(super) mod vbyte;
@@ -26,5 +27,6 @@ pub(super) static TABLE: Table = Table {
     streamvbyte_encode: streamvbyte::streamvbyte_encode,
     streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
+    intersect: search::intersect,
     bitmap_read: bitmap::bitmap_read,
 };

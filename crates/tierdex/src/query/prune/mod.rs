@@ -1,8 +1,10 @@
 //! Evaluation that looks only at blocks that may hold one of the best hits. What it finds is what [`super::ops`]
 //! find by looking at all: the same documents, the same scores, the same order.
 
+mod all;
 mod term;
 
+pub use all::{Required, best_of_all};
 pub use term::best_of_term;
 
 use crate::error::Result;
