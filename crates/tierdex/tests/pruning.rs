@@ -65,7 +65,7 @@ proptest! {
         let norms = if exact { NormKind::Exact } else { NormKind::Byte };
         let index = index(&docs, &cuts, norms);
         for word in WORDS.iter().chain(&["nowhere", "filler", "+half +some", "+everywhere +often +seldom", "+often +often +half",
-            "+filler +everywhere +often +half +some +seldom", "+half +nowhere"]) {
+            "+filler +everywhere +often +half +some +seldom", "+half +nowhere", "half some", "everywhere seldom", "everywhere often half some seldom nowhere", "some filler"]) {
             for k in [0, 1, 10, 100, 1024, usize::MAX] {
                 let look = Look { k, bm25, shown: 0, exhaustive: false };
                 let pruned = ask(&index, word, look).unwrap();

@@ -50,6 +50,7 @@ struct Table {
     pack: unsafe fn(&[u32], u32, Layout, &mut [u8]),
     unpack: unsafe fn(&Packed, &mut [u32]),
     wider: unsafe fn(&[u32]) -> Wider,
+    shortest_patched: unsafe fn(usize, &Wider) -> (u32, usize),
     exceptions: unsafe fn(&[u32], u32, &mut Exceptions),
     places: unsafe fn(&[u8], usize, bool) -> Option<Places>,
     ones: unsafe fn(&[u8]) -> usize,
@@ -162,7 +163,8 @@ impl Exceptions {
     }
 }
 
-/// Room for the gaps of a block.
+/// Room for the gaps of a block, none of whose vectors lies in two cache lines.
+#[repr(align(64))]
 pub(crate) struct Gaps([MaybeUninit<u32>; BLOCK]);
 
 impl Gaps {
@@ -215,6 +217,13 @@ impl Kernel {
         assert!(values.len() <= BLOCK);
         // SAFETY: The CPU can, and there are not too many.
         unsafe { (self.0.wider)(values) }
+    }
+
+    /// Width and length of the shortest block of `n` <= 256 values with exceptions; see [`crate::pfor`].
+    pub(crate) fn shortest_patched(self, n: usize, wider: &Wider) -> (u32, usize) {
+        assert!(n <= BLOCK);
+        // SAFETY: The CPU can.
+        unsafe { (self.0.shortest_patched)(n, wider) }
     }
 
     /// Finds the values of more than `width` < 32 bits, at most 256 of them, and what is above these bits.

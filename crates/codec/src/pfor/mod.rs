@@ -31,7 +31,7 @@
 //! the forms.
 
 mod header;
-mod plan;
+pub(crate) mod plan;
 mod read;
 mod write;
 

@@ -36,7 +36,7 @@ pub(super) fn choose(kernel: Kernel, values: &[u32]) -> Plan {
     }
     let wider = kernel.wider(values);
     let plain = Plan { form: Form::Plain, width: wider.widest, len: 1 + packed_len(n, wider.widest) };
-    let (width, len) = shortest_patched(n, &wider);
+    let (width, len) = kernel.shortest_patched(n, &wider);
     if len >= plain.len {
         return plain;
     }
@@ -47,8 +47,10 @@ pub(super) fn choose(kernel: Kernel, values: &[u32]) -> Plan {
 }
 
 /// The width of the shortest block with exceptions, the largest among equals, and its length; some greater length
-/// than any if there can be none. One loop over all widths, which the compiler makes a few vector instructions.
-fn shortest_patched(n: usize, wider: &Wider) -> (u32, usize) {
+/// than any if there can be none. One loop over all widths, which the compiler makes a few vector instructions of
+/// those of the kernel that asks for it.
+#[inline(always)]
+pub(crate) fn shortest_patched(n: usize, wider: &Wider) -> (u32, usize) {
     let packed_len = |n: u16, width: u16| (n * width).div_ceil(8);
     let (all, widest, bitmap) = (n as u16, wider.widest as u16, bitmap_len(n) as u16);
     // Length and width in one number: lengths have 11 bits and widths 5, which count downwards.

@@ -74,7 +74,8 @@ impl<'a> Searcher<'a> {
         let mut total = 0;
         for (number, (segment, &base)) in segments.iter().zip(&self.bases).enumerate() {
             if !options.exhaustive
-                && let Some(matches) = plan.prune(number, segment, base, options.count, &mut top)?
+                && let Some(matches) =
+                    plan.prune(number, segment, base, options.count, (&mut pool, &mut top))?
             {
                 total += matches;
                 continue;

@@ -1,7 +1,7 @@
 //! What a query needs of an index: its terms looked up in every segment, weighed by all segments together.
 
-use super::ops::{BoolOp, Op, PhraseOp, TermOp};
-use super::prune::{Bounds, Required, best_of_all, best_of_term};
+use super::ops::{BoolOp, Op, PhraseOp, Pool, TermOp};
+use super::prune::{Bounds, Scored, best_of_all, best_of_any, best_of_term};
 use super::tree::Query;
 use crate::cursor::PostingsCursor;
 use crate::error::{Error, Result};
@@ -62,24 +62,23 @@ impl Plan {
         segment: &Segment,
         base: u32,
         count: bool,
-        top: &mut TopK,
+        (pool, top): (&mut Pool, &mut TopK),
     ) -> Result<Option<u64>> {
+        let scored = top.k() > 0;
         match &self.root {
             Node::Term(leaf) => leaf.prune(number, segment, base, top).map(Some),
-            Node::Bool { must, should, must_not } if should.is_empty() && must_not.is_empty() => {
-                let leaves = must.iter().map(|node| match node {
-                    Node::Term(leaf) => Some(leaf),
-                    _ => None,
-                });
-                let Some(leaves) = leaves.collect::<Option<Vec<_>>>().filter(|leaves| !leaves.is_empty())
-                else {
-                    return Ok(None);
-                };
-                let required = leaves.iter().map(|leaf| leaf.required(number, segment, top.k() > 0));
-                let Some(required) = required.collect::<Result<Option<Vec<_>>>>()? else {
-                    return Ok(Some(0));
-                };
-                best_of_all(required, count, base, top).map(Some)
+            Node::Bool { must, should, must_not } if must_not.is_empty() && should.is_empty() => {
+                let Some(leaves) = leaves(must) else { return Ok(None) };
+                let lists = leaves.iter().map(|leaf| leaf.scored(number, segment, scored));
+                // A term that the segment does not have: nothing has them all.
+                let Some(lists) = lists.collect::<Result<Option<Vec<_>>>>()? else { return Ok(Some(0)) };
+                best_of_all(lists, count, base, top).map(Some)
+            }
+            Node::Bool { must, should, must_not } if must_not.is_empty() && must.is_empty() && !count => {
+                let Some(leaves) = leaves(should) else { return Ok(None) };
+                let lists = leaves.iter().filter_map(|leaf| leaf.scored(number, segment, scored).transpose());
+                let lists = lists.collect::<Result<Vec<_>>>()?;
+                best_of_any(lists, segment.documents(), base, pool, top).map(Some)
             }
             _ => Ok(None),
         }
@@ -134,6 +133,15 @@ impl Planner<'_> {
     }
 }
 
+/// The terms of clauses, if there are some and they are nothing but terms.
+fn leaves(clauses: &[Node]) -> Option<Vec<&Leaf>> {
+    let leaf = |node| match node {
+        &Node::Term(ref leaf) => Some(leaf),
+        _ => None,
+    };
+    clauses.iter().map(leaf).collect::<Option<Vec<_>>>().filter(|leaves| !leaves.is_empty())
+}
+
 impl Node {
     fn op<'a>(&self, number: usize, segment: &'a Segment) -> Result<Op<'a>> {
         let all = |nodes: &[Node]| nodes.iter().map(|n| n.op(number, segment)).collect::<Result<Vec<_>>>();
@@ -178,15 +186,10 @@ impl Leaf {
     }
 
     /// `None` if the segment does not have the term.
-    fn required<'a>(
-        &'a self,
-        number: usize,
-        segment: &'a Segment,
-        scored: bool,
-    ) -> Result<Option<Required<'a>>> {
+    fn scored<'a>(&'a self, number: usize, segment: &'a Segment, scored: bool) -> Result<Option<Scored<'a>>> {
         let Some(info) = &self.infos[number] else { return Ok(None) };
         let bounds = scored.then(|| self.bounds(number));
-        Required::open(segment.field(self.field), info, &self.scorer, bounds).map(Some)
+        Scored::open(segment.field(self.field), info, &self.scorer, bounds).map(Some)
     }
 
     fn cursor<'a>(&self, number: usize, segment: &'a Segment) -> Result<Option<PostingsCursor<'a>>> {

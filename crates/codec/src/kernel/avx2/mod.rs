@@ -19,6 +19,7 @@ static TABLE: Table = Table {
     pack: bits::pack,
     unpack: bits::unpack,
     wider: widths::wider,
+    shortest_patched: widths::shortest_patched,
     exceptions: exceptions::exceptions,
     places: exceptions::places,
     ones: bitmap::ones,

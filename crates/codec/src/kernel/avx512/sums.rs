@@ -1,13 +1,31 @@
 //! Gaps, and prefix sums of 16 values in a register.
 
-use super::super::scalar;
+use super::memory::{LANES, first_lanes, load};
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
 /// [`crate::Kernel::gaps`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+#[target_feature(enable = "avx512f,bmi2")]
 pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
-    scalar::sums::gaps(values, prev, step, gaps);
+    let step = _mm512_set1_epi32(step as i32);
+    let mut before = _mm512_set1_epi32(prev as i32);
+    // Each value's predecessor is the last of the vector before, or one of this.
+    let mut differences = |values: __m512i| {
+        let predecessors = _mm512_alignr_epi32::<15>(values, before);
+        before = values;
+        _mm512_sub_epi32(_mm512_sub_epi32(values, predecessors), step)
+    };
+    let (values, rest) = values.as_chunks::<LANES>();
+    let (gaps, rest_of_gaps) = gaps.as_chunks_mut::<LANES>();
+    // Whole vectors without a mask: what is stored by one is not there for the next loads until it left the core.
+    for (values, gaps) in values.iter().zip(gaps) {
+        let differences = differences(load(values));
+        // SAFETY: There is room for 16 values.
+        unsafe { _mm512_storeu_si512(gaps.as_mut_ptr().cast(), differences) };
+    }
+    let (there, differences) = (first_lanes(rest_of_gaps.len()), differences(load(rest)));
+    // SAFETY: The mask names places of the slice only, and others are not accessed.
+    unsafe { _mm512_mask_storeu_epi32(rest_of_gaps.as_mut_ptr().cast(), there, differences) };
 }
 
 /// The sums so far, in every lane.

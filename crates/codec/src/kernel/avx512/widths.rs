@@ -3,6 +3,7 @@
 use super::memory::{LANES, load};
 use crate::bitpack::width_of_all;
 use crate::kernel::Wider;
+use crate::pfor::plan;
 use core::arch::x86_64::*;
 
 /// Values whose widths fill a vector of bytes.
@@ -50,4 +51,10 @@ fn widths_of(values: &[u32]) -> __m512i {
     };
     let low = _mm512_inserti32x4::<1>(_mm512_castsi128_si512(part(0)), part(1));
     _mm512_inserti32x4::<3>(_mm512_inserti32x4::<2>(low, part(2)), part(3))
+}
+
+/// [`crate::Kernel::shortest_patched`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2")]
+pub(in crate::kernel) fn shortest_patched(n: usize, wider: &Wider) -> (u32, usize) {
+    plan::shortest_patched(n, wider)
 }

@@ -16,6 +16,7 @@ pub(super) static TABLE: Table = Table {
     pack: bits::pack,
     unpack: bits::unpack,
     wider: widths::wider,
+    shortest_patched: crate::pfor::plan::shortest_patched,
     exceptions: exceptions::exceptions,
     places: exceptions::places,
     ones: bitmap::ones,

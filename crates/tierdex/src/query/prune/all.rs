@@ -1,62 +1,23 @@
 //! Documents that hold all of several terms: blocks of the rarest are intersected with those of the others that they
 //! overlap, and only where the bounds of all together may reach a hit.
 
-use super::{Bounds, block_bounds};
-use crate::cursor::ScatteredBlocks;
+use super::Scored;
 use crate::error::Result;
 use crate::limits::BLOCK;
-use crate::rank::{TermScorer, TopK};
-use crate::segment::read::{FieldReader, Norms, TermInfo};
+use crate::rank::TopK;
 use tierdex_codec::{Shared, intersect};
 
 /// A term that documents must hold.
-pub struct Required<'a> {
-    blocks: ScatteredBlocks<'a>,
-    norms: &'a Norms,
-    scorer: &'a TermScorer,
-    documents: u32,
-    /// What each block scores at most; empty if nobody asks.
-    bounds: Vec<f32>,
-    /// The block that the last document was looked for in.
-    block: usize,
+struct Required<'a> {
+    list: Scored<'a>,
     shared: Shared,
     /// Block, and place in it, of each candidate.
     places: [(u32, u8); BLOCK],
 }
 
 impl<'a> Required<'a> {
-    /// Reads the record of `term`; bounds too, if they are given.
-    pub fn open(
-        field: &'a FieldReader,
-        term: &TermInfo,
-        scorer: &'a TermScorer,
-        bounds: Option<Bounds>,
-    ) -> Result<Required<'a>> {
-        let blocks = ScatteredBlocks::open(field, term)?;
-        let mut of_blocks = Vec::new();
-        match (blocks.skips(), bounds) {
-            (Some(list), Some(bounds)) => block_bounds(list, scorer, bounds, &mut of_blocks)?,
-            (None, Some(_)) => of_blocks.push(f32::INFINITY),
-            (_, None) => {}
-        }
-        let (norms, documents) = (field.norms()?, term.documents);
-        Ok(Required {
-            blocks,
-            norms,
-            scorer,
-            documents,
-            bounds: of_blocks,
-            block: 0,
-            shared: Shared::new(),
-            places: [(0, 0); BLOCK],
-        })
-    }
-
-    /// What the documents from `first` to `last` score at most.
-    fn bound(&self, first: u32, last: u32) -> f32 {
-        let from = self.blocks.find(self.block, first);
-        let to = self.blocks.find(from, last).min(self.bounds.len().saturating_sub(1));
-        self.bounds.get(from..=to).unwrap_or(&[]).iter().copied().fold(0.0, f32::max)
+    fn new(list: Scored<'a>) -> Required<'a> {
+        Required { list, shared: Shared::new(), places: [(0, 0); BLOCK] }
     }
 
     /// Keeps those of the first `count` candidates that the list has, notes where, and returns their number.
@@ -64,18 +25,18 @@ impl<'a> Required<'a> {
     fn keep(&mut self, candidates: &mut [u32], others: &mut [Required<'a>]) -> Result<usize> {
         let (mut kept, mut at) = (0, 0);
         while at < candidates.len() {
-            self.block = self.blocks.find(self.block, candidates[at]);
-            if self.block == self.blocks.len() {
+            self.list.block = self.list.blocks.find(self.list.block, candidates[at]);
+            if self.list.block == self.list.blocks.len() {
                 break;
             }
-            let last = self.blocks.last(self.block);
+            let last = self.list.blocks.last(self.list.block);
             let end = at + candidates[at..].partition_point(|candidate| *candidate <= last);
-            let documents = self.blocks.documents(self.block)?;
+            let documents = self.list.blocks.documents(self.list.block)?;
             intersect(&candidates[at..end], documents, &mut self.shared);
             for (k, place) in self.shared.first().iter().zip(self.shared.second()) {
                 let k = at + usize::from(*k);
                 candidates[kept] = candidates[k];
-                self.places[kept] = (self.block as u32, *place);
+                self.places[kept] = (self.list.block as u32, *place);
                 for other in others.iter_mut() {
                     other.places[kept] = other.places[k];
                 }
@@ -92,12 +53,12 @@ impl<'a> Required<'a> {
         let mut at = 0;
         while let Some(&(block, _)) = places.get(at) {
             let end = at + places[at..].iter().take_while(|place| place.0 == block).count();
-            let frequencies = self.blocks.frequencies(block as usize)?;
+            let frequencies = self.list.blocks.frequencies(block as usize)?;
             for ((score, candidate), place) in
                 scores[at..end].iter_mut().zip(&candidates[at..end]).zip(&places[at..end])
             {
                 let frequency = frequencies[usize::from(place.1)];
-                *score += self.scorer.score(self.norms, *candidate, frequency);
+                *score += self.list.scorer.score(self.list.norms, *candidate, frequency);
             }
             at = end;
         }
@@ -107,25 +68,26 @@ impl<'a> Required<'a> {
 
 /// Offers the documents that hold all `terms` to `top`, numbered from `base` on, but for those that it cannot take;
 /// returns how many there are if `count` is set, else how many were met. Scores are summed in the order of `terms`.
-pub fn best_of_all(mut terms: Vec<Required<'_>>, count: bool, base: u32, top: &mut TopK) -> Result<u64> {
+pub fn best_of_all(terms: Vec<Scored<'_>>, count: bool, base: u32, top: &mut TopK) -> Result<u64> {
+    let mut terms: Vec<_> = terms.into_iter().map(Required::new).collect();
     let in_order: Vec<usize> = {
         let mut order: Vec<usize> = (0..terms.len()).collect();
-        order.sort_by_key(|term| terms[*term].documents);
+        order.sort_by_key(|term| terms[*term].list.documents);
         // Where each of `terms` goes when they are sorted as `order` says.
         let mut places = vec![0; order.len()];
         order.iter().enumerate().for_each(|(place, term)| places[*term] = place);
         places
     };
-    terms.sort_by_key(|term| term.documents);
+    terms.sort_by_key(|term| term.list.documents);
     let mut matches = 0;
     let mut scores = [0.0; BLOCK];
     let mut candidates = [0; BLOCK];
-    for block in 0..terms[0].blocks.len() {
+    for block in 0..terms[0].list.blocks.len() {
         let wanted = top.k() > 0 && may_enter(&terms, block, top.least());
         if !wanted && !count {
             continue;
         }
-        let documents = terms[0].blocks.documents(block)?;
+        let documents = terms[0].list.blocks.documents(block)?;
         let mut len = documents.len();
         candidates[..len].copy_from_slice(documents);
         for (k, place) in terms[0].places[..len].iter_mut().enumerate() {
@@ -156,9 +118,9 @@ pub fn best_of_all(mut terms: Vec<Required<'_>>, count: bool, base: u32, top: &m
 /// Whether documents of a block of the first term may score more than `least`. Those with just as much come after the
 /// ones that have it, so that they are no hits.
 fn may_enter(terms: &[Required<'_>], block: usize, least: f32) -> bool {
-    let (first, last) = (terms[0].blocks.first(block), terms[0].blocks.last(block));
-    let Some(own) = terms[0].bounds.get(block) else { return true };
-    let others: f32 = terms[1..].iter().map(|term| term.bound(first, last)).sum();
+    let (first, last) = (terms[0].list.blocks.first(block), terms[0].list.blocks.last(block));
+    let Some(own) = terms[0].list.bounds.get(block) else { return true };
+    let others: f32 = terms[1..].iter().map(|term| term.list.bound(first, last)).sum();
     // Sums of bounds in another order than sums of scores: a part in a million is more than they differ by.
     (own + others) * (1.0 + 1e-6) > least
 }

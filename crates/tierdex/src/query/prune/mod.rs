@@ -2,9 +2,13 @@
 //! find by looking at all: the same documents, the same scores, the same order.
 
 mod all;
+mod any;
+mod scored;
 mod term;
 
-pub use all::{Required, best_of_all};
+pub use all::best_of_all;
+pub use any::best_of_any;
+pub use scored::Scored;
 pub use term::best_of_term;
 
 use crate::error::Result;
