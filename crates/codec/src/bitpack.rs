@@ -10,8 +10,6 @@
 //! Both take `ceil(n*w / 8)` bytes, so a [`Layout`] never changes a length. Source: Lemire, Boytsov, "Decoding
 //! billions of integers per second through vectorization".
 
-use crate::Kernel;
-
 /// The widest value, in bits.
 pub(crate) const WIDTH_MAX: u32 = u32::BITS;
 
@@ -34,21 +32,14 @@ pub(crate) fn width_of_all(values: &[u32]) -> u32 {
     WIDTH_MAX - values.iter().fold(0, |all, value| all | value).leading_zeros()
 }
 
-/// Appends the low `width` bits of each value in the given layout.
-pub(crate) fn pack(kernel: Kernel, values: &[u32], width: u32, layout: Layout, out: &mut Vec<u8>) {
-    let (start, len) = (out.len(), packed_len(values.len(), width));
-    out.resize(start + len, 0);
-    kernel.pack(values, width, layout, &mut out[start..]);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::BLOCK;
     use crate::kernel::Packed;
+    use crate::{BLOCK, Kernel};
 
     fn pack(values: &[u32], width: u32, layout: Layout, out: &mut Vec<u8>) {
-        super::pack(Kernel::SCALAR, values, width, layout, out);
+        Kernel::SCALAR.pack(values, width, layout, out);
     }
 
     fn unpack(bytes: &[u8], width: u32, layout: Layout, out: &mut [u32]) {

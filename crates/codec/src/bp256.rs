@@ -8,7 +8,7 @@
 //! [`crate::pfor`] alone: longer where a few values are wide, but without exceptions to look for.
 //! Source: Lemire, Boytsov, "Decoding billions of integers per second through vectorization".
 
-use crate::bitpack::{self, Layout, WIDTH_MAX, packed_len, width_of_all};
+use crate::bitpack::{Layout, WIDTH_MAX, packed_len, width_of_all};
 use crate::kernel::Packed;
 use crate::{DecodeError, Kernel};
 
@@ -21,7 +21,7 @@ pub(crate) fn block_len(values: &[u32]) -> usize {
 pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
     let width = width_of_all(values);
     out.push(width as u8);
-    bitpack::pack(kernel, values, width, Layout::Vertical, out);
+    kernel.pack(values, width, Layout::Vertical, out);
 }
 
 /// Reads `out.len()` values, 1 to 256, or their sums from `after` on; returns the bytes consumed.

@@ -47,7 +47,7 @@ pub struct Kernel(&'static Table);
 #[allow(clippy::type_complexity, reason = "a table of what the methods of `Kernel` spell out")]
 struct Table {
     name: &'static str,
-    pack: unsafe fn(&[u32], u32, Layout, &mut [u8]),
+    pack: unsafe fn(&[u32], u32, Layout, &mut [MaybeUninit<u8>]),
     unpack: unsafe fn(&Packed, &mut [u32]),
     wider: unsafe fn(&[u32]) -> Wider,
     shortest_patched: unsafe fn(usize, &Wider) -> (u32, usize),
@@ -191,11 +191,16 @@ impl Kernel {
         self.0.name
     }
 
-    /// Writes the low `width` bits of each value to `packed`, all of whose bytes are taken.
-    pub(crate) fn pack(self, values: &[u32], width: u32, layout: Layout, packed: &mut [u8]) {
-        assert!(width <= WIDTH_MAX && packed.len() == packed_len(values.len(), width));
+    /// Appends the low `width` bits of each value.
+    pub(crate) fn pack(self, values: &[u32], width: u32, layout: Layout, out: &mut Vec<u8>) {
+        assert!(width <= WIDTH_MAX);
+        let len = packed_len(values.len(), width);
+        out.reserve(len);
+        let packed = &mut out.spare_capacity_mut()[..len];
         // SAFETY: The CPU can, and the lengths match.
-        unsafe { (self.0.pack)(values, width, layout, packed) }
+        unsafe { (self.0.pack)(values, width, layout, packed) };
+        // SAFETY: There is room for so many more, and all of them have been written.
+        unsafe { out.set_len(out.len() + len) };
     }
 
     /// Reads as many values as `out` has, which are at most 256.

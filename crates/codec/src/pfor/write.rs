@@ -3,7 +3,7 @@
 use super::header::{Header, bitmap_len, constant_len};
 use super::plan::{Form, choose};
 use crate::Kernel;
-use crate::bitpack::{self, Layout};
+use crate::bitpack::Layout;
 use crate::kernel::{Bitmap, Exceptions};
 
 /// Appends the shortest block of `values`, of which there are 1 to 256.
@@ -24,10 +24,10 @@ pub(crate) fn encode(kernel: Kernel, values: &[u32], layout: Layout, out: &mut V
             let mut found = Exceptions::new();
             kernel.exceptions(values, width, &mut found);
             write_places(kernel, &found.bitmap, bitmap_len(values.len()), sparse, out);
-            bitpack::pack(kernel, found.highs(), high_width, Layout::Horizontal, out);
+            kernel.pack(found.highs(), high_width, Layout::Horizontal, out);
         }
     }
-    bitpack::pack(kernel, values, width, layout, out);
+    kernel.pack(values, width, layout, out);
     debug_assert_eq!(out.len() - start, plan.len);
 }
 

@@ -10,6 +10,9 @@ use crate::schema::Schema;
 use crate::segment::read::{Segment, TermInfo};
 use std::sync::Arc;
 
+/// Documents of a segment, for each hit that is wanted, from which on pruning alternatives pays: measured.
+const DOCUMENTS_FOR_A_HIT: u64 = 500;
+
 /// A query ready to run over each segment.
 pub struct Plan {
     root: Node,
@@ -74,7 +77,13 @@ impl Plan {
                 let Some(lists) = lists.collect::<Result<Option<Vec<_>>>>()? else { return Ok(Some(0)) };
                 best_of_all(lists, count, base, top).map(Some)
             }
-            Node::Bool { must, should, must_not } if must_not.is_empty() && must.is_empty() && !count => {
+            // Among few documents so many hits leave hardly a window out, and then looking at all is faster.
+            Node::Bool { must, should, must_not }
+                if must_not.is_empty()
+                    && must.is_empty()
+                    && !count
+                    && top.k() as u64 * DOCUMENTS_FOR_A_HIT <= u64::from(segment.documents()) =>
+            {
                 let Some(leaves) = leaves(should) else { return Ok(None) };
                 let lists = leaves.iter().filter_map(|leaf| leaf.scored(number, segment, scored).transpose());
                 let lists = lists.collect::<Result<Vec<_>>>()?;
@@ -135,10 +144,12 @@ impl Planner<'_> {
 
 /// The terms of clauses, if there are some and they are nothing but terms.
 fn leaves(clauses: &[Node]) -> Option<Vec<&Leaf>> {
-    let leaf = |node| match node {
-        &Node::Term(ref leaf) => Some(leaf),
-        _ => None,
-    };
+    fn leaf(node: &Node) -> Option<&Leaf> {
+        match node {
+            Node::Term(leaf) => Some(leaf),
+            _ => None,
+        }
+    }
     clauses.iter().map(leaf).collect::<Option<Vec<_>>>().filter(|leaves| !leaves.is_empty())
 }
 

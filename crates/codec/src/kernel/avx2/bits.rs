@@ -9,10 +9,11 @@ use crate::bitpack::Layout;
 use crate::kernel::Packed;
 use crate::kernel::size::{self, BYTES, NONE, Size, WORDS};
 use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
 
 /// [`crate::Kernel::pack`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [u8]) {
+pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [MaybeUninit<u8>]) {
     match layout {
         // SAFETY: The CPU has the instructions of this function, and the table holds functions of the same.
         Layout::Vertical if values.len() == BLOCK => unsafe { PACK_VERTICAL[width as usize](values, packed) },
@@ -21,12 +22,12 @@ pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed
 }
 
 /// Packs 256 values at one width.
-type Pack = unsafe fn(&[u32], &mut [u8]);
+type Pack = unsafe fn(&[u32], &mut [MaybeUninit<u8>]);
 
 static PACK_VERTICAL: [Pack; 33] = by_width!(pack_vertical);
 
 #[target_feature(enable = "avx2")]
-fn pack_vertical<const W: usize>(values: &[u32], packed: &mut [u8]) {
+fn pack_vertical<const W: usize>(values: &[u32], packed: &mut [MaybeUninit<u8>]) {
     scalar::bits::pack_column::<W, LANES>(values, packed);
 }
 

@@ -8,6 +8,7 @@ use super::sums::prefix_sum;
 use crate::BLOCK;
 use crate::bitpack::Layout;
 use crate::kernel::Packed;
+use core::mem::MaybeUninit;
 
 /// Lanes of the vertical layout, and of the horizontal one.
 const LANES: usize = 8;
@@ -17,7 +18,7 @@ const ONE: usize = 1;
 const ROWS: usize = 32;
 
 /// Packs into or unpacks from `W` words a lane; see [`pack_column`] and [`unpack_column`].
-type Pack = fn(&[u32], &mut [u8]);
+type Pack = fn(&[u32], &mut [MaybeUninit<u8>]);
 type Unpack = fn(&[u8], &mut [u32]);
 
 /// Runs `$body` for each `$row` from 0 to 31.
@@ -43,7 +44,7 @@ static UNPACK_VERTICAL: [Unpack; 33] = by_width!(unpack_column, LANES);
 static UNPACK_HORIZONTAL: [Unpack; 33] = by_width!(unpack_column, ONE);
 
 /// [`crate::Kernel::pack`].
-pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [u8]) {
+pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [MaybeUninit<u8>]) {
     match layout {
         Layout::Vertical if values.len() == BLOCK => PACK_VERTICAL[width as usize](values, packed),
         _ => pack_horizontal(values, width, packed),
@@ -65,7 +66,7 @@ pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
 }
 
 /// Writes the low `width` bits of each value to `packed`, which has `ceil(n * width / 8)` bytes.
-pub(in crate::kernel) fn pack_horizontal(values: &[u32], width: u32, packed: &mut [u8]) {
+pub(in crate::kernel) fn pack_horizontal(values: &[u32], width: u32, packed: &mut [MaybeUninit<u8>]) {
     let (columns, rest) = values.as_chunks::<ROWS>();
     let (head, tail) = packed.split_at_mut(columns.len() * 4 * width as usize);
     for (k, column) in columns.iter().enumerate() {
@@ -86,7 +87,10 @@ pub(in crate::kernel) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut 
 
 /// Packs `32 * L` values into the first `4 * W * L` bytes of `packed`.
 #[inline(always)]
-pub(in crate::kernel) fn pack_column<const W: usize, const L: usize>(values: &[u32], packed: &mut [u8]) {
+pub(in crate::kernel) fn pack_column<const W: usize, const L: usize>(
+    values: &[u32],
+    packed: &mut [MaybeUninit<u8>],
+) {
     let values = values.as_chunks::<L>().0.first_chunk::<ROWS>().expect("the caller gives 32 rows");
     let words = packed.as_chunks_mut::<4>().0.as_chunks_mut::<L>().0;
     let words = words.first_chunk_mut::<W>().expect("the caller gives W words a lane");
@@ -100,7 +104,7 @@ fn pack_row<const W: usize, const L: usize>(
     values: &[u32; L],
     row: usize,
     open: &mut [u32; L],
-    words: &mut [[[u8; 4]; L]; W],
+    words: &mut [[Word; L]; W],
 ) {
     let (word, shift) = (row * W / 32, row * W % 32);
     let low = values.map(|value| value & low_bits(W));
@@ -108,7 +112,7 @@ fn pack_row<const W: usize, const L: usize>(
         *open |= low << shift;
     }
     if W > 0 && shift + W >= 32 {
-        words[word] = open.map(u32::to_le_bytes);
+        words[word] = open.map(bytes_of);
         *open = if shift + W > 32 { low.map(|low| low >> (32 - shift)) } else { [0; L] };
     }
 }
@@ -138,7 +142,7 @@ fn unpack_row<const W: usize, const L: usize>(words: &[[[u8; 4]; L]; W], row: us
 }
 
 /// Packs fewer than 32 values.
-fn pack_rest(values: &[u32], width: u32, packed: &mut [u8]) {
+fn pack_rest(values: &[u32], width: u32, packed: &mut [MaybeUninit<u8>]) {
     let (mut open, mut filled) = (0u64, 0);
     let mut words = packed.chunks_mut(4);
     for value in values {
@@ -152,10 +156,17 @@ fn pack_rest(values: &[u32], width: u32, packed: &mut [u8]) {
     store(words.next(), open as u32);
 }
 
+/// Bytes of a word, which may not have been written yet.
+type Word = [MaybeUninit<u8>; 4];
+
+fn bytes_of(word: u32) -> Word {
+    word.to_le_bytes().map(MaybeUninit::new)
+}
+
 /// Stores as much of a word as there is room for: the last of a stream may be cut short.
-fn store(room: Option<&mut [u8]>, word: u32) {
+fn store(room: Option<&mut [MaybeUninit<u8>]>, word: u32) {
     if let Some(room) = room {
-        room.copy_from_slice(&word.to_le_bytes()[..room.len()]);
+        room.copy_from_slice(&bytes_of(word)[..room.len()]);
     }
 }
 
