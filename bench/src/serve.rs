@@ -44,22 +44,14 @@ pub fn run(flags: &Flags, input: &mut dyn BufRead, output: &mut dyn Write) -> Re
     index.keep_in_memory()?;
     let server = Server { index: &index, searcher: index.searcher(), exhaustive: flags.exhaustive };
     say(output, "READY")?;
-    let mut line = String::new();
+    let mut line = Vec::new();
     loop {
         line.clear();
-        if input
-            .read_line(&mut line)
-            .map_err(|error| Error::Failed(format!("cannot read a line: {error}")))?
-            == 0
-        {
+        let read = input.read_until(b'\n', &mut line);
+        if read.map_err(|error| Error::Failed(format!("cannot read a line: {error}")))? == 0 {
             return Ok(());
         }
-        let line = line.trim_end_matches(['\n', '\r']);
-        let answer = match line.strip_prefix("!BATCH\t") {
-            Some(batch) => batch::run(&server, batch),
-            None => server.answer(line).map(|answer| answer.to_string()),
-        };
-        say(output, &answer.unwrap_or_else(|error| format!("ERROR {error}")))?;
+        say(output, &server.reply(line.trim_ascii_end()))?;
     }
 }
 
@@ -122,6 +114,16 @@ impl Command {
 }
 
 impl Server<'_> {
+    /// The line that answers a line.
+    fn reply(&self, line: &[u8]) -> String {
+        let Ok(line) = str::from_utf8(line) else { return "ERROR the line is not UTF-8".to_string() };
+        let answer = match line.strip_prefix("!BATCH\t") {
+            Some(batch) => batch::run(self, batch),
+            None => self.answer(line).map(|answer| answer.to_string()),
+        };
+        answer.unwrap_or_else(|error| format!("ERROR {error}"))
+    }
+
     fn answer(&self, line: &str) -> tierdex::Result<Answer> {
         let Some((command, query)) = line.split_once('\t') else { return Ok(Answer::Unsupported) };
         let Some(command) = Command::parse(command) else { return Ok(Answer::Unsupported) };

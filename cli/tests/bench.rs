@@ -82,12 +82,12 @@ fn wrong_flags_and_places_are_one_line() {
 }
 
 /// What the server says to these lines.
-fn served(place: &Path, arguments: &str, lines: &str) -> Vec<String> {
+fn served(place: &Path, arguments: &str, lines: &[u8]) -> Vec<String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tierdex"));
     command.args(arguments.split(' ')).current_dir(place);
     let mut server =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    server.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    server.stdin.take().unwrap().write_all(lines).unwrap();
     let output = server.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_string).collect()
@@ -105,12 +105,14 @@ fn the_server_answers_a_line_by_a_line() {
     let lines = "COUNT\tcat\nTOP_10\tcat\nTOP_1000\tdog\nTOP_5_COUNT\t+cat +dog\nCOUNT\tcat dog\nDOCS_2\tdog\n\
                  NOPE\tcat\nCOUNT\ncat\nCOUNT\t(\nCOUNT\tfish\n";
     for arguments in ["bench serve i", "bench serve i --exhaustive"] {
-        let answers = served(place.path(), arguments, lines);
+        let answers = served(place.path(), arguments, lines.as_bytes());
         assert_eq!(answers[..6], ["READY", "600", "10", "200", "200", "600"]);
         let first: Vec<&str> = answers[6].split([' ', ':']).collect();
         assert_eq!((first[0], first[2], first[1] == first[3]), ("0", "3", true), "{}", answers[6]);
         assert_eq!(answers[7..10], ["UNSUPPORTED"; 3]);
         assert_eq!(answers[10..], ["ERROR query, byte 1: `(` is not closed", "0"]);
+        let answers = served(place.path(), arguments, b"COUNT\t\xff\nCOUNT\tcat");
+        assert_eq!(answers, ["READY", "ERROR the line is not UTF-8", "600"]);
     }
 }
 
@@ -122,7 +124,7 @@ fn the_server_times_a_batch_of_lines() {
     fs::write(place.path().join("lines"), "COUNT\tthe\nTOP_7\tthe\nNOPE\tthe\nDOCS_2\tword5\n").unwrap();
     ok(place.path(), "index docs.jsonl --out i");
     let batches = "!BATCH\tlines\t2\tlatencies\n!BATCH\tlines\t0\t-\n!BATCH\tmissing\t1\t-\n";
-    let answers = served(place.path(), "bench serve i", batches);
+    let answers = served(place.path(), "bench serve i", batches.as_bytes());
     let times: serde_json::Value = serde_json::from_str(&answers[1]).unwrap();
     assert_eq!((&times["n"], &times["sum"], &times["unsupported"]), (&4.into(), &308.into(), &1.into()));
     assert!(times["p50_ns"].as_u64() <= times["p99_ns"].as_u64() && times["wall_ns"].is_u64());
