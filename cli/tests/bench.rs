@@ -133,3 +133,23 @@ fn the_server_times_a_batch_of_lines() {
     assert!(answers[2].starts_with("ERROR `0` is no number of threads"), "{}", answers[2]);
     assert!(answers[3].starts_with("ERROR cannot read missing"), "{}", answers[3]);
 }
+
+#[test]
+fn a_kernel_that_cannot_be_had_is_refused_before_anything_is_done() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("docs.jsonl"), "{\"id\":\"a\",\"text\":\"cat\"}\n").unwrap();
+    let run = |kernel: &str, arguments: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tierdex"));
+        command.args(arguments.split(' ')).current_dir(place.path()).stdin(Stdio::null());
+        let output = command.env("TIERDEX_KERNEL", kernel).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(run("scalar", "index docs.jsonl --out good").0, Some(0));
+    for arguments in ["index docs.jsonl --out new", "info good", "search good cat", "bench codecs --quick"] {
+        let (code, error) = run("sse", arguments);
+        let line = "tierdex: TIERDEX_KERNEL: no kernel is called `sse`; there are scalar, avx2, avx512\n";
+        assert_eq!((code, &*error), (Some(2), line), "{arguments}");
+    }
+    let left = fs::read_dir(place.path().join("new")).map_or(0, |files| files.count());
+    assert_eq!(left, 0, "an index was begun");
+}
