@@ -2,7 +2,8 @@
 //!
 //! You have slices whose lengths a codec has worked out; a [`Kernel`] does one loop over them. Its methods check
 //! whatever memory safety needs, so that nothing outside this folder can be the reason of a bad access. They
-//! know nothing of headers, forms or errors, except for `VByte`, where the loop itself finds the end.
+//! know nothing of headers; of errors only `VByte`, where the loop itself finds the end; and of the forms of blocks
+//! only how PFor says where its exceptions are ([`Kernel::places`]) and what each width would cost.
 //!
 //! Every kernel gives the same values and the same bytes; [`scalar`] is the reference, and what the others use
 //! wherever vector instructions would not help. A kernel is chosen once a process ([`Kernel::active`]).
