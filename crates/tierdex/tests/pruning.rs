@@ -10,12 +10,15 @@ use support::{Growth, Look, ask, build};
 use tierdex::index::{Index, Merge, SearchHit, SearchOptions};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
-use tierdex::query::prune::{Bounds, best_of_term};
+use tierdex::query::prune::{Bounds, Scored, best_of_term};
 use tierdex::rank::{Bm25, Collection, TermScorer, TopK};
 use tierdex::schema::NormKind;
 
 /// Words from the one in nearly every document to the one in a few hundred.
 const WORDS: [&str; 5] = ["everywhere", "often", "half", "some", "seldom"];
+
+/// Words that each stand in a third of the documents, as `m0` and so on.
+const MANY: usize = 40;
 
 /// Documents whose words come in bursts, so that blocks differ, and of equal ones, so that scores do too.
 fn documents(seed: u64, count: usize) -> Vec<Doc> {
@@ -32,6 +35,9 @@ fn documents(seed: u64, count: usize) -> Vec<Doc> {
                 let times = if random.one_in(30) { 1 + random.below(burst) } else { 1 };
                 text.push_str(&format!("{word} ").repeat(times));
             }
+        }
+        for many in (0..MANY).filter(|_| random.one_in(3)) {
+            text.push_str(&format!("m{many} "));
         }
         text.push_str(&"filler ".repeat(random.skewed(200)));
         if random.one_in(9) && number > 0 {
@@ -64,8 +70,9 @@ proptest! {
         let cuts: Vec<usize> = (1..=cuts).map(|part| part * count / (cuts + 1)).collect();
         let norms = if exact { NormKind::Exact } else { NormKind::Byte };
         let index = index(&docs, &cuts, norms);
+        let many: String = (0..MANY).map(|many| format!("m{many} ")).collect();
         for word in WORDS.iter().chain(&["nowhere", "filler", "+half +some", "+everywhere +often +seldom", "+often +often +half",
-            "+filler +everywhere +often +half +some +seldom", "+half +nowhere", "half some", "everywhere seldom", "everywhere often half some seldom nowhere", "some filler"]) {
+            "+filler +everywhere +often +half +some +seldom", "+half +nowhere", "half some", "everywhere seldom", "everywhere often half some seldom nowhere", "some filler", "+m0 +m1 +m2 +m3", &many]) {
             for k in [0, 1, 10, 100, 1024, usize::MAX] {
                 let look = Look { k, bm25, shown: 0, exhaustive: false };
                 let pruned = ask(&index, word, look).unwrap();
@@ -95,7 +102,8 @@ fn the_ten_best_of_many_take_a_few_blocks() {
     let scorer = TermScorer::new(Bm25::default(), collection, 1.0, 1.0);
     for bounds in [Bounds::Stored, Bounds::Impacts] {
         let mut top = TopK::new(10, index.documents());
-        let decoded = best_of_term(field, &term, (&scorer, bounds), 0, &mut top).unwrap();
+        let list = Scored::open(field, &term, &scorer, Some(bounds)).unwrap();
+        let decoded = best_of_term(list, 0, &mut top).unwrap();
         let blocks = (term.documents as usize).div_ceil(256);
         assert_eq!(top.finish().len(), 10);
         assert!(blocks > 50 && decoded * 4 < blocks, "{decoded} of {blocks} blocks, {bounds:?}");

@@ -191,8 +191,12 @@ impl Leaf {
 
     fn prune(&self, number: usize, segment: &Segment, base: u32, top: &mut TopK) -> Result<u64> {
         let Some(info) = &self.infos[number] else { return Ok(0) };
-        let scorer = (&*self.scorer, self.bounds(number));
-        best_of_term(segment.field(self.field), info, scorer, base, top)?;
+        // The dictionary knows the number of matches.
+        if top.k() > 0
+            && let Some(list) = self.scored(number, segment, true)?
+        {
+            best_of_term(list, base, top)?;
+        }
         Ok(u64::from(info.documents))
     }
 

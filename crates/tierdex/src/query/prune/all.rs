@@ -1,7 +1,7 @@
 //! Documents that hold all of several terms: blocks of the rarest are intersected with those of the others that they
 //! overlap, and only where the bounds of all together may reach a hit.
 
-use super::Scored;
+use super::{Scored, slack};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::rank::TopK;
@@ -20,7 +20,7 @@ impl<'a> Required<'a> {
         Required { list, shared: Shared::new(), places: [(0, 0); BLOCK] }
     }
 
-    /// Keeps those of the first `count` candidates that the list has, notes where, and returns their number.
+    /// Keeps those of the candidates that the list has at their front, notes where, and returns their number.
     /// `others` are the lists that know the candidates already: their places move along.
     fn keep(&mut self, candidates: &mut [u32], others: &mut [Required<'a>]) -> Result<usize> {
         let (mut kept, mut at) = (0, 0);
@@ -121,6 +121,5 @@ fn may_enter(terms: &[Required<'_>], block: usize, least: f32) -> bool {
     let (first, last) = (terms[0].list.blocks.first(block), terms[0].list.blocks.last(block));
     let Some(own) = terms[0].list.bounds.get(block) else { return true };
     let others: f32 = terms[1..].iter().map(|term| term.list.bound(first, last)).sum();
-    // Sums of bounds in another order than sums of scores: a part in a million is more than they differ by.
-    (own + others) * (1.0 + 1e-6) > least
+    (own + others) * slack(terms.len()) > least
 }

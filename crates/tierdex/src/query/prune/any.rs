@@ -7,7 +7,7 @@
 //! 3. Documents that may still be hits are scored by all terms, in their order, and offered. If they are many, adding all
 //!    terms to the window is less work than looking them up; then so it is in the next few windows too.
 
-use super::Scored;
+use super::{Scored, slack};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::query::ops::{Pool, WINDOW, Window};
@@ -40,7 +40,8 @@ pub fn best_of_any(
         }
         accumulate_all(&mut terms, &essential.terms, &mut window, (first, last))?;
         if essential.rest > 0.0 {
-            let candidates = candidates(&window, essential.rest, least);
+            let reaches = |score| (score + essential.rest) * slack(terms.len()) > least;
+            let candidates = candidates(&window, reaches);
             if candidates.len() * LOOK_UP_POSTINGS > postings(&terms, first, last) {
                 plainly = PLAINLY_WINDOWS;
                 accumulate_all(&mut terms, &vec![true; bounds.len()], &mut window, (first, last))?;
@@ -74,8 +75,7 @@ struct Essential {
 
 /// The terms of which one is needed to score more than `least`; none if all together do not.
 fn split(bounds: &[f32], least: f32) -> Option<Essential> {
-    // Bounds are summed in another order than scores: a part in a million is more than they differ by.
-    let reaches = |sum: f32| sum * (1.0 + 1e-6) > least;
+    let reaches = |sum: f32| sum * slack(bounds.len()) > least;
     if !reaches(bounds.iter().sum()) || bounds.iter().all(|bound| *bound == 0.0) {
         return None;
     }
@@ -117,21 +117,16 @@ fn accumulate(term: &mut Scored<'_>, window: &mut Window, last: u32) -> Result<(
         if term.blocks.first(block) > last {
             break;
         }
-        let (documents, frequencies) = term.blocks.read(block)?;
-        let from = documents.partition_point(|document| *document < window.base());
-        let to = documents.partition_point(|document| *document <= last);
-        for (&document, &frequency) in documents[from..to].iter().zip(&frequencies[from..to]) {
-            window.add(document, term.scorer.score(term.norms, document, frequency));
-        }
+        term.for_each(block, window.base()..=last, |document, score| window.add(document, score))?;
     }
     Ok(())
 }
 
-/// The documents of the window to which other terms, which add `rest` at most, may still give enough.
-fn candidates(window: &Window, rest: f32, least: f32) -> Vec<u32> {
+/// The documents of the window whose score so far may still become enough.
+fn candidates(window: &Window, reaches: impl Fn(f32) -> bool) -> Vec<u32> {
     let mut candidates = Vec::new();
     window.for_each(|document, score| {
-        if (score + rest) * (1.0 + 1e-6) > least {
+        if reaches(score) {
             candidates.push(document);
         }
     });

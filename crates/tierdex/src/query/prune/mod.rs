@@ -25,6 +25,12 @@ pub enum Bounds {
     Impacts,
 }
 
+/// What sums of bounds of so many terms are multiplied by before they are compared. They are summed in another order
+/// than scores are, and each addition, of theirs and of those, rounds by up to half of [`f32::EPSILON`].
+fn slack(terms: usize) -> f32 {
+    1.0 + 2.0 * f32::EPSILON * (terms as f32 + 1.0)
+}
+
 /// What the postings of each block of `list` score at most, into `out`.
 fn block_bounds(list: &BlockList, scorer: &TermScorer, bounds: Bounds, out: &mut Vec<f32>) -> Result<()> {
     out.clear();

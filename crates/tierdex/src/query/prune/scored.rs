@@ -5,6 +5,7 @@ use crate::cursor::ScatteredBlocks;
 use crate::error::Result;
 use crate::rank::TermScorer;
 use crate::segment::read::{FieldReader, Norms, TermInfo};
+use std::ops::RangeInclusive;
 
 /// A list, and how its postings score. It moves forward over its blocks.
 pub struct Scored<'a> {
@@ -51,6 +52,22 @@ impl<'a> Scored<'a> {
         }
         let to = self.blocks.find(from, last).min(self.bounds.len() - 1);
         self.bounds[from..=to].iter().copied().fold(0.0, f32::max)
+    }
+
+    /// Calls `body` with the documents of a block that are in `range`, and their scores.
+    pub(super) fn for_each(
+        &mut self,
+        block: usize,
+        range: RangeInclusive<u32>,
+        mut body: impl FnMut(u32, f32),
+    ) -> Result<()> {
+        let (documents, frequencies) = self.blocks.read(block)?;
+        let from = documents.partition_point(|document| document < range.start());
+        let to = documents.partition_point(|document| document <= range.end());
+        for (&document, &frequency) in documents[from..to].iter().zip(&frequencies[from..to]) {
+            body(document, self.scorer.score(self.norms, document, frequency));
+        }
+        Ok(())
     }
 
     /// Score of a document, if it holds the term.

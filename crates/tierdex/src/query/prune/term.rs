@@ -3,33 +3,18 @@
 //! Bounds are one contiguous array, so a list of a million postings costs a pass over some thousand numbers and as many
 //! blocks as hold the best hits, which is mostly a handful.
 
-use super::{Bounds, block_bounds};
-use crate::cursor::ScatteredBlocks;
+use super::Scored;
 use crate::error::Result;
 use crate::limits::BLOCK;
-use crate::rank::{TermScorer, TopK};
-use crate::segment::read::{FieldReader, Norms, TermInfo};
+use crate::rank::TopK;
 
-/// Offers the documents of `term` to `top`, numbered from `base` on, but for those that it cannot take. Returns the
-/// number of blocks that were decoded.
-pub fn best_of_term(
-    field: &FieldReader,
-    term: &TermInfo,
-    (scorer, bounds): (&TermScorer, Bounds),
-    base: u32,
-    top: &mut TopK,
-) -> Result<usize> {
-    if top.k() == 0 {
-        return Ok(0);
-    }
-    let mut reader =
-        Reader { blocks: ScatteredBlocks::open(field, term)?, norms: field.norms()?, scorer, base };
-    let mut of_blocks = Vec::new();
-    if let Some(list) = reader.blocks.skips() {
-        block_bounds(list, scorer, bounds, &mut of_blocks)?;
-    } else {
-        of_blocks.push(f32::INFINITY);
-    }
+/// Offers the documents of `list`, which has its bounds, to `top`, numbered from `base` on, but for those that it cannot
+/// take. Returns the number of blocks that were decoded.
+pub fn best_of_term(mut list: Scored<'_>, base: u32, top: &mut TopK) -> Result<usize> {
+    let of_blocks = std::mem::take(&mut list.bounds);
+    let mut offer = |block: u32, top: &mut TopK| {
+        list.for_each(block as usize, 0..=u32::MAX, |document, score| top.offer(base + document, score))
+    };
     // As many blocks as k hits fill, and one: of those with the highest bounds, in document order.
     let first = (top.k().div_ceil(BLOCK) + 1).min(of_blocks.len());
     let mut order: Vec<u32> = (0..of_blocks.len() as u32).collect();
@@ -40,7 +25,7 @@ pub fn best_of_term(
     let (best, others) = order.split_at_mut(first);
     best.sort_unstable();
     for block in best.iter() {
-        reader.offer(*block as usize, top)?;
+        offer(*block, top)?;
     }
     top.tighten();
     let mut decoded = first;
@@ -53,27 +38,9 @@ pub fn best_of_term(
         if of_blocks[block as usize] < top.least() {
             break;
         }
-        reader.offer(block as usize, top)?;
+        offer(block, top)?;
         top.tighten();
         decoded += 1;
     }
     Ok(decoded)
-}
-
-/// Reads blocks and scores them.
-struct Reader<'a> {
-    blocks: ScatteredBlocks<'a>,
-    norms: &'a Norms,
-    scorer: &'a TermScorer,
-    base: u32,
-}
-
-impl Reader<'_> {
-    fn offer(&mut self, block: usize, top: &mut TopK) -> Result<()> {
-        let (documents, frequencies) = self.blocks.read(block)?;
-        for (&document, &frequency) in documents.iter().zip(frequencies) {
-            top.offer(self.base + document, self.scorer.score(self.norms, document, frequency));
-        }
-        Ok(())
-    }
 }
