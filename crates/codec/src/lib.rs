@@ -36,6 +36,7 @@ mod error;
 mod kernel;
 mod pfor;
 mod raw;
+mod score;
 mod search;
 mod streamvbyte;
 mod vbyte;
@@ -46,6 +47,7 @@ use delta::Step;
 pub use error::DecodeError;
 use kernel::Gaps;
 pub use kernel::{Kernel, KernelError};
+pub use score::{Codes, Places, Saturation, at_least, largest};
 pub use search::{Shared, intersect};
 
 /// The largest number of values in one block.

@@ -10,8 +10,8 @@ use support::{Growth, Look, ask, build};
 use tierdex::index::{Index, Merge, SearchHit, SearchOptions};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
-use tierdex::query::prune::{Bounds, Scored, best_of_term};
-use tierdex::rank::{Bm25, Collection, TermScorer, TopK};
+use tierdex::query::prune::{Bounds, Scored, Scratch, best_of_term};
+use tierdex::rank::{Bm25, Collection, Lengths, TermScorer, TopK};
 use tierdex::schema::NormKind;
 
 /// Words from the one in nearly every document to the one in a few hundred.
@@ -99,13 +99,16 @@ fn the_ten_best_of_many_take_a_few_blocks() {
     let term = field.terms().get(b"often").unwrap().unwrap();
     let average_length = segment.average_length(0);
     let collection = Collection { documents: index.documents(), average_length };
-    let scorer = TermScorer::new(Bm25::default(), collection, 1.0, 1.0);
+    let lengths = Lengths::new(Bm25::default(), collection);
+    let scorer = TermScorer::new(Arc::new(lengths), 1.0, 1.0);
+    let mut scratch = Scratch::default();
     for bounds in [Bounds::Stored, Bounds::Impacts] {
         let mut top = TopK::new(10, index.documents());
-        let list = Scored::open(field, &term, &scorer, Some(bounds)).unwrap();
-        let decoded = best_of_term(list, 0, &mut top).unwrap();
-        let blocks = (term.documents as usize).div_ceil(256);
-        assert_eq!(top.finish().len(), 10);
+        let mut list = Scored::open(field, &term, &scorer, Some(bounds), &mut scratch).unwrap();
+        best_of_term(&mut list, 0, &mut scratch, &mut top).unwrap();
+        let decoded = list.close(&mut scratch).0.documents;
+        let blocks = u64::from(term.documents).div_ceil(256);
+        assert_eq!(top.take().len(), 10);
         assert!(blocks > 50 && decoded * 4 < blocks, "{decoded} of {blocks} blocks, {bounds:?}");
     }
 }

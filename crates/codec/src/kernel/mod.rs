@@ -34,6 +34,7 @@ mod scalar;
 mod select;
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
+use crate::score::{Places as ScorePlaces, Saturation};
 use crate::search::Shared;
 use crate::{BLOCK, DecodeError};
 pub use select::KernelError;
@@ -65,6 +66,9 @@ struct Table {
     streamvbyte_decode: unsafe fn(&[u8], &[u8], Option<u32>, &mut [u32]),
     intersect: unsafe fn(&[u32], &[u32], &mut Shared),
     bitmap_read: unsafe fn(&[u8], u32, &mut [u32]),
+    score: unsafe fn(&Saturation, &[u32], &[u32], &mut [f32]),
+    at_least: unsafe fn(&[f32], f32, &mut ScorePlaces),
+    largest: unsafe fn(&mut [u64], usize, &mut Vec<u64>) -> u64,
 }
 
 /// Bytes consumed.
@@ -332,6 +336,28 @@ impl Kernel {
     pub(crate) fn bitmap_read(self, bits: &[u8], prev: u32, out: &mut [u32]) {
         // SAFETY: The CPU can.
         unsafe { (self.0.bitmap_read)(bits, prev, out) }
+    }
+
+    /// Scores a block of values; see [`Saturation::score`].
+    pub(crate) fn score(self, of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [f32]) {
+        let n = values.len();
+        assert!(n <= BLOCK && frequencies.len() == n && scores.len() == n);
+        // SAFETY: The CPU can, and there is a frequency and room for a score for each value.
+        unsafe { (self.0.score)(of, values, frequencies, scores) }
+    }
+
+    /// Finds the scores that are large enough; see [`crate::score::at_least`].
+    pub(crate) fn at_least(self, scores: &[f32], least: f32, places: &mut ScorePlaces) {
+        assert!(scores.len() <= BLOCK);
+        // SAFETY: The CPU can, and there are not too many.
+        unsafe { (self.0.at_least)(scores, least, places) }
+    }
+
+    /// Moves the largest `k` keys to the front; see [`crate::score::largest`].
+    pub(crate) fn largest(self, keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) -> u64 {
+        assert!(k <= keys.len());
+        // SAFETY: The CPU can, and there are enough.
+        unsafe { (self.0.largest)(keys, k, scratch) }
     }
 }
 

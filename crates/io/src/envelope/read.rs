@@ -130,6 +130,13 @@ impl SealedFile {
         self.kept.get().map(|payload| &**payload)
     }
 
+    /// Some bytes of the payload, if it is kept in memory and has them.
+    #[inline]
+    pub fn kept_range(&self, offset: u64, len: usize) -> Option<&[u8]> {
+        let from = usize::try_from(offset.checked_sub(self.payload().start)?).ok()?;
+        self.kept()?.get(from..from.checked_add(len)?)
+    }
+
     /// Reads the whole file anew and checks it: both ends, both tables, every page, and that nothing else is there.
     ///
     /// # Errors

@@ -12,9 +12,9 @@ use tierdex_io::SealedFile;
 const CHUNK: usize = 128;
 
 /// The bytes of one list.
-pub(super) enum Blocks {
-    Inline(InlineList),
-    Listed { list: Box<BlockList>, docs: Chunk, freqs: Chunk },
+pub(super) enum Blocks<'a> {
+    Inline(InlineList<'a>),
+    Listed { list: Box<BlockList<'a>>, docs: Chunk, freqs: Chunk },
 }
 
 /// Bytes of adjacent blocks of one part of a list.
@@ -57,18 +57,18 @@ impl Chunk {
     }
 }
 
-impl Blocks {
+impl<'a> Blocks<'a> {
     /// For reading one after the other.
-    pub(super) fn in_order(record: Record) -> Blocks {
+    pub(super) fn in_order(record: Record<'a>) -> Blocks<'a> {
         Blocks::new(record, CHUNK)
     }
 
     /// For reading here and there.
-    pub(super) fn in_any_order(record: Record) -> Blocks {
+    pub(super) fn in_any_order(record: Record<'a>) -> Blocks<'a> {
         Blocks::new(record, 1)
     }
 
-    fn new(record: Record, ahead: usize) -> Blocks {
+    fn new(record: Record<'a>, ahead: usize) -> Blocks<'a> {
         let chunk = |part| Chunk::new(part, ahead);
         match record {
             Record::Inline(list) => Blocks::Inline(list),
@@ -93,7 +93,7 @@ impl Blocks {
         }
     }
 
-    pub(super) fn skips(&self) -> Option<&BlockList> {
+    pub(super) fn skips(&self) -> Option<&BlockList<'a>> {
         match self {
             Blocks::Inline(_) => None,
             Blocks::Listed { list, .. } => Some(list),

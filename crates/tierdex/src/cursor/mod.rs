@@ -9,4 +9,4 @@ mod postings;
 mod scattered;
 
 pub use postings::{NO_DOCUMENT, PostingsCursor};
-pub use scattered::ScatteredBlocks;
+pub use scattered::{AtHand, ScatteredBlocks, Tally};

@@ -14,7 +14,7 @@ pub const NO_DOCUMENT: u32 = u32::MAX;
 pub struct PostingsCursor<'a> {
     field: &'a FieldReader,
     term: TermInfo,
-    blocks: Blocks,
+    blocks: Blocks<'a>,
     /// The decoded block; `usize::MAX` before the first.
     block: usize,
     len: usize,
@@ -40,7 +40,7 @@ impl<'a> PostingsCursor<'a> {
     }
 
     /// The same, for a caller that has read the record of `term`.
-    pub fn with_record(field: &'a FieldReader, term: TermInfo, record: Record) -> PostingsCursor<'a> {
+    pub fn with_record(field: &'a FieldReader, term: TermInfo, record: Record<'a>) -> PostingsCursor<'a> {
         PostingsCursor {
             field,
             blocks: Blocks::in_order(record),

@@ -8,7 +8,13 @@ use crate::segment::read::{BlockList, FieldReader, TermInfo};
 /// Decodes blocks of a list, whichever are asked for; one at a time is at hand.
 pub struct ScatteredBlocks<'a> {
     field: &'a FieldReader,
-    blocks: Blocks,
+    blocks: Blocks<'a>,
+    at_hand: Box<AtHand>,
+    tally: Tally,
+}
+
+/// Room for a decoded block, for one list after the other.
+pub struct AtHand {
     documents: Part,
     frequencies: Part,
 }
@@ -20,6 +26,15 @@ struct Part {
     values: [u32; BLOCK],
 }
 
+/// How many blocks have been decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Of documents.
+    pub documents: u64,
+    /// Of frequencies.
+    pub frequencies: u64,
+}
+
 impl Part {
     const NONE: Part = Part { block: usize::MAX, len: 0, values: [0; BLOCK] };
 
@@ -28,11 +43,27 @@ impl Part {
     }
 }
 
+impl Default for AtHand {
+    fn default() -> AtHand {
+        AtHand { documents: Part::NONE, frequencies: Part::NONE }
+    }
+}
+
 impl<'a> ScatteredBlocks<'a> {
     /// Reads the record of `term`.
-    pub fn open(field: &'a FieldReader, term: &TermInfo) -> Result<ScatteredBlocks<'a>> {
+    pub fn open(
+        field: &'a FieldReader,
+        term: &TermInfo,
+        mut room: Box<AtHand>,
+    ) -> Result<ScatteredBlocks<'a>> {
         let blocks = Blocks::in_any_order(field.record(term)?);
-        Ok(ScatteredBlocks { field, blocks, documents: Part::NONE, frequencies: Part::NONE })
+        (room.documents.block, room.frequencies.block) = (usize::MAX, usize::MAX);
+        Ok(ScatteredBlocks { field, blocks, at_hand: room, tally: Tally::default() })
+    }
+
+    /// How many blocks have been decoded, and the room for another list.
+    pub fn close(self) -> (Tally, Box<AtHand>) {
+        (self.tally, self.at_hand)
     }
 
     /// Number of blocks.
@@ -46,7 +77,7 @@ impl<'a> ScatteredBlocks<'a> {
     }
 
     /// What the skip data says of the blocks; `None` of a list so short that it has none.
-    pub fn skips(&self) -> Option<&BlockList> {
+    pub fn skips(&self) -> Option<&BlockList<'a>> {
         self.blocks.skips()
     }
 
@@ -67,31 +98,43 @@ impl<'a> ScatteredBlocks<'a> {
 
     /// Documents of a block.
     pub fn documents(&mut self, block: usize) -> Result<&[u32]> {
-        let part = &mut self.documents;
-        if part.block != block {
-            part.block = usize::MAX;
-            part.len = self.blocks.documents(self.field, block, &mut part.values)?;
-            part.block = block;
-        }
-        Ok(part.values())
+        self.decode_documents(block)?;
+        Ok(self.at_hand.documents.values())
     }
 
     /// Frequencies of a block.
     pub fn frequencies(&mut self, block: usize) -> Result<&[u32]> {
-        let part = &mut self.frequencies;
+        self.decode_frequencies(block)?;
+        Ok(self.at_hand.frequencies.values())
+    }
+
+    /// Documents of a block, and their frequencies.
+    pub fn read(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
+        self.decode_documents(block)?;
+        self.decode_frequencies(block)?;
+        Ok((self.at_hand.documents.values(), self.at_hand.frequencies.values()))
+    }
+
+    fn decode_documents(&mut self, block: usize) -> Result<()> {
+        let part = &mut self.at_hand.documents;
+        if part.block != block {
+            part.block = usize::MAX;
+            part.len = self.blocks.documents(self.field, block, &mut part.values)?;
+            part.block = block;
+            self.tally.documents += 1;
+        }
+        Ok(())
+    }
+
+    fn decode_frequencies(&mut self, block: usize) -> Result<()> {
+        let part = &mut self.at_hand.frequencies;
         if part.block != block {
             part.block = usize::MAX;
             part.len = self.blocks.block_len(block);
             self.blocks.frequencies(self.field, block, &mut part.values[..part.len])?;
             part.block = block;
+            self.tally.frequencies += 1;
         }
-        Ok(part.values())
-    }
-
-    /// Documents of a block, and their frequencies.
-    pub fn read(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
-        self.documents(block)?;
-        self.frequencies(block)?;
-        Ok((self.documents.values(), self.frequencies.values()))
+        Ok(())
     }
 }

@@ -3,9 +3,11 @@
 use super::reader::Index;
 use crate::error::{Error, Result};
 use crate::query::ops::{Op, Pool};
+use crate::query::prune::Scratch;
 use crate::query::{Plan, Query};
-use crate::rank::{Bm25, Collection, Hit, TopK};
+use crate::rank::{Bm25, Collection, Hit, Lengths, TopK};
 use crate::segment::read::{Segment, Stored};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How to search.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +52,17 @@ pub struct Searcher<'a> {
     /// Number of the first document of each segment.
     bases: Vec<u32>,
     collections: Vec<Collection>,
+    /// What follows from them for the default parameters.
+    lengths: Vec<Arc<Lengths>>,
+    /// Memory of queries that have been answered.
+    rooms: Mutex<Vec<Box<Room>>>,
+}
+
+/// Memory that one query after the other uses.
+#[derive(Default)]
+struct Room {
+    scratch: Scratch,
+    top: TopK,
 }
 
 impl<'a> Searcher<'a> {
@@ -61,29 +74,44 @@ impl<'a> Searcher<'a> {
             next += segment.documents();
         }
         let fields = 0..index.schema().fields.len();
-        let collections = fields.map(|field| collection(index, field)).collect();
-        Searcher { index, bases, collections }
+        let collections: Vec<_> = fields.map(|field| collection(index, field)).collect();
+        let lengths = lengths(&collections, Bm25::default());
+        Searcher { index, bases, collections, lengths, rooms: Mutex::default() }
     }
 
     /// Finds the documents of `query`.
     pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<Found> {
+        let rooms = || self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut room = rooms().pop().unwrap_or_default();
+        let found = self.search_in(query, options, &mut room);
+        rooms().push(room);
+        found
+    }
+
+    fn search_in(&self, query: &Query, options: &SearchOptions, room: &mut Room) -> Result<Found> {
         let segments = self.index.segments();
-        let plan = Plan::new(query, self.index.schema(), segments, &self.collections, options.bm25)?;
-        let mut top = TopK::new(options.k, self.index.documents());
-        let mut pool = Pool::default();
+        let default = options.bm25 == Bm25::default();
+        let other = (!default).then(|| lengths(&self.collections, options.bm25));
+        let ranking = (self.collections.as_slice(), other.as_ref().unwrap_or(&self.lengths).as_slice());
+        let plan = Plan::new(query, self.index.schema(), segments, ranking, options.bm25)?;
+        let Room { scratch, top } = room;
+        top.restart(options.k, self.index.documents());
         let mut total = 0;
         for (number, (segment, &base)) in segments.iter().zip(&self.bases).enumerate() {
             if !options.exhaustive
-                && let Some(matches) =
-                    plan.prune(number, segment, base, options.count, (&mut pool, &mut top))?
+                && let Some(matches) = plan.prune(number, segment, base, options.count, (scratch, top))?
             {
                 total += matches;
                 continue;
             }
             let mut op = plan.ops(number, segment)?;
-            total += collect(&mut op, segment.documents(), base, &mut pool, &mut top)?;
+            total += collect(&mut op, segment.documents(), base, &mut scratch.pool, top)?;
         }
-        let hits = top.finish().into_iter().map(|Hit { score, document }| SearchHit { document, score });
+        if !options.count {
+            // Whatever was met: hits are.
+            total = total.max(top.len() as u64);
+        }
+        let hits = top.take().into_iter().map(|Hit { score, document }| SearchHit { document, score });
         Ok(Found { total, hits: hits.collect() })
     }
 
@@ -136,6 +164,10 @@ fn collect(op: &mut Op<'_>, documents: u32, base: u32, pool: &mut Pool, top: &mu
         pool.give(window);
     }
     Ok(total)
+}
+
+fn lengths(collections: &[Collection], bm25: Bm25) -> Vec<Arc<Lengths>> {
+    collections.iter().map(|collection| Arc::new(Lengths::new(bm25, *collection))).collect()
 }
 
 fn collection(index: &Index, field: usize) -> Collection {

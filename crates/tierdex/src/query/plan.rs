@@ -1,17 +1,19 @@
 //! What a query needs of an index: its terms looked up in every segment, weighed by all segments together.
 
-use super::ops::{BoolOp, Op, PhraseOp, Pool, TermOp};
-use super::prune::{Bounds, Scored, best_of_all, best_of_any, best_of_term};
+use super::ops::{BoolOp, Op, PhraseOp, TermOp};
+use super::prune::{
+    Bounds, Scored, Scratch, best_of_all, best_of_any, best_of_few, best_of_term, count_any, few,
+};
 use super::tree::Query;
 use crate::cursor::PostingsCursor;
 use crate::error::{Error, Result};
-use crate::rank::{Bm25, Collection, TermScorer, TopK, idf};
+use crate::rank::{Bm25, Collection, Lengths, TermScorer, TopK, idf};
 use crate::schema::Schema;
 use crate::segment::read::{Segment, TermInfo};
 use std::sync::Arc;
 
-/// Documents of a segment, for each hit that is wanted, from which on pruning alternatives pays: measured.
-const DOCUMENTS_FOR_A_HIT: u64 = 500;
+/// The smallest weight of a term that is pruned: its scores are all greater than 0.
+const LEAST_WEIGHT: f32 = 1e-20;
 
 /// A query ready to run over each segment.
 pub struct Plan {
@@ -41,18 +43,21 @@ struct Planner<'a> {
     segments: &'a [Segment],
     collections: &'a [Collection],
     bm25: Bm25,
+    /// What lengths do to scores, in each field.
+    lengths: &'a [Arc<Lengths>],
 }
 
 impl Plan {
-    /// Plans `query` over `segments`; `collections` holds the statistics of each field.
+    /// Plans `query` over `segments`; `collections` holds the statistics of each field, and `lengths` what follows from
+    /// them for `bm25`.
     pub fn new(
         query: &Query,
         schema: &Schema,
         segments: &[Segment],
-        collections: &[Collection],
+        (collections, lengths): (&[Collection], &[Arc<Lengths>]),
         bm25: Bm25,
     ) -> Result<Plan> {
-        let planner = Planner { schema, segments, collections, bm25 };
+        let planner = Planner { schema, segments, collections, bm25, lengths };
         Ok(Plan { root: planner.node(query)? })
     }
 
@@ -65,32 +70,41 @@ impl Plan {
         segment: &Segment,
         base: u32,
         count: bool,
-        (pool, top): (&mut Pool, &mut TopK),
+        (scratch, top): (&mut Scratch, &mut TopK),
     ) -> Result<Option<u64>> {
-        let scored = top.k() > 0;
-        match &self.root {
-            Node::Term(leaf) => leaf.prune(number, segment, base, top).map(Some),
+        let (leaves, all) = match &self.root {
+            Node::Term(_) => (leaves(std::slice::from_ref(&self.root)), true),
             Node::Bool { must, should, must_not } if must_not.is_empty() && should.is_empty() => {
-                let Some(leaves) = leaves(must) else { return Ok(None) };
-                let lists = leaves.iter().map(|leaf| leaf.scored(number, segment, scored));
-                // A term that the segment does not have: nothing has them all.
-                let Some(lists) = lists.collect::<Result<Option<Vec<_>>>>()? else { return Ok(Some(0)) };
-                best_of_all(lists, count, base, top).map(Some)
+                (leaves(must), true)
             }
-            // Among few documents so many hits leave hardly a window out, and then looking at all is faster.
-            Node::Bool { must, should, must_not }
-                if must_not.is_empty()
-                    && must.is_empty()
-                    && !count
-                    && top.k() as u64 * DOCUMENTS_FOR_A_HIT <= u64::from(segment.documents()) =>
-            {
-                let Some(leaves) = leaves(should) else { return Ok(None) };
-                let lists = leaves.iter().filter_map(|leaf| leaf.scored(number, segment, scored).transpose());
-                let lists = lists.collect::<Result<Vec<_>>>()?;
-                best_of_any(lists, segment.documents(), base, pool, top).map(Some)
+            Node::Bool { must, should, must_not } if must_not.is_empty() && must.is_empty() => {
+                (leaves(should), false)
             }
-            _ => Ok(None),
+            _ => (None, false),
+        };
+        let Some(leaves) = leaves else { return Ok(None) };
+        if let ([leaf], 0) = (&leaves[..], top.k()) {
+            // The dictionary knows the number of matches.
+            return Ok(Some(leaf.infos[number].as_ref().map_or(0, |info| u64::from(info.documents))));
         }
+        let mut lists = Vec::with_capacity(leaves.len());
+        for leaf in &leaves {
+            match leaf.scored(number, segment, top.k() > 0, scratch)? {
+                Some(list) => lists.push(list),
+                // A term that the segment does not have: nothing has them all.
+                None if all => lists.clear(),
+                None => {}
+            }
+            if all && lists.is_empty() {
+                return Ok(Some(0));
+            }
+        }
+        let documents = segment.documents();
+        let matches = run(&mut lists, all, documents, (base, count), scratch, top);
+        lists.into_iter().for_each(|list| {
+            list.close(scratch);
+        });
+        matches.map(Some)
     }
 
     /// The operators for the segment of that number.
@@ -119,7 +133,7 @@ impl Planner<'_> {
         let containing = infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
         let collection = self.collections[field];
         let idf = idf(collection.documents, containing);
-        let scorer = Arc::new(TermScorer::new(self.bm25, collection, idf, boost));
+        let scorer = Arc::new(TermScorer::new(self.lengths[field].clone(), idf, boost));
         let stored_bounds = self.segments.iter().map(|segment| {
             self.bm25 == Bm25::default() && segment.average_length(field) == collection.average_length
         });
@@ -137,16 +151,37 @@ impl Planner<'_> {
         let leaves = terms.iter().map(|(distance, term)| Ok((*distance, self.leaf(field, term, 1.0)?)));
         let leaves = leaves.collect::<Result<Vec<_>>>()?;
         let idf = leaves.iter().map(|(_, leaf)| leaf.idf).sum();
-        let scorer = Arc::new(TermScorer::new(self.bm25, self.collections[field], idf, boost));
+        let scorer = Arc::new(TermScorer::new(self.lengths[field].clone(), idf, boost));
         Ok(Node::Phrase(leaves, scorer, field))
     }
 }
 
-/// The terms of clauses, if there are some and they are nothing but terms.
+/// Chooses how to find the documents of all or of any of the lists.
+fn run(
+    lists: &mut [Scored<'_>],
+    all: bool,
+    documents: u32,
+    (base, count): (u32, bool),
+    scratch: &mut Scratch,
+    top: &mut TopK,
+) -> Result<u64> {
+    let postings: u64 = lists.iter().map(|list| list.postings()).sum();
+    match lists {
+        [] => Ok(0),
+        [list] if top.k() == 0 => Ok(list.postings()),
+        [list] => best_of_term(list, base, scratch, top).map(|()| list.postings()),
+        _ if all => best_of_all(lists, count, base, scratch, top),
+        _ if top.k() == 0 => count_any(lists, documents, scratch),
+        _ if few(lists.len(), postings, documents) => best_of_few(lists, base, scratch, top),
+        _ => best_of_any(lists, documents, count, base, scratch, top),
+    }
+}
+
+/// The terms of clauses, if there are some and they are nothing but terms that add to scores.
 fn leaves(clauses: &[Node]) -> Option<Vec<&Leaf>> {
     fn leaf(node: &Node) -> Option<&Leaf> {
         match node {
-            Node::Term(leaf) => Some(leaf),
+            Node::Term(leaf) if leaf.scorer.weight() >= LEAST_WEIGHT => Some(leaf),
             _ => None,
         }
     }
@@ -189,22 +224,17 @@ impl Leaf {
         if self.stored_bounds[number] { Bounds::Stored } else { Bounds::Impacts }
     }
 
-    fn prune(&self, number: usize, segment: &Segment, base: u32, top: &mut TopK) -> Result<u64> {
-        let Some(info) = &self.infos[number] else { return Ok(0) };
-        // The dictionary knows the number of matches.
-        if top.k() > 0
-            && let Some(list) = self.scored(number, segment, true)?
-        {
-            best_of_term(list, base, top)?;
-        }
-        Ok(u64::from(info.documents))
-    }
-
     /// `None` if the segment does not have the term.
-    fn scored<'a>(&'a self, number: usize, segment: &'a Segment, scored: bool) -> Result<Option<Scored<'a>>> {
+    fn scored<'a>(
+        &'a self,
+        number: usize,
+        segment: &'a Segment,
+        scored: bool,
+        scratch: &mut Scratch,
+    ) -> Result<Option<Scored<'a>>> {
         let Some(info) = &self.infos[number] else { return Ok(None) };
         let bounds = scored.then(|| self.bounds(number));
-        Scored::open(segment.field(self.field), info, &self.scorer, bounds).map(Some)
+        Scored::open(segment.field(self.field), info, &self.scorer, bounds, scratch).map(Some)
     }
 
     fn cursor<'a>(&self, number: usize, segment: &'a Segment) -> Result<Option<PostingsCursor<'a>>> {

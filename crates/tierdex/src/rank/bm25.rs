@@ -7,6 +7,8 @@ use crate::error::{Error, Result};
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::segment::read::Norms;
 use crate::transform::{impact::Impact, norm};
+use std::sync::Arc;
+use tierdex_codec::{Codes, Saturation};
 
 /// The parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,26 +53,40 @@ pub fn idf(documents: u64, containing: u64) -> f64 {
     (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
 }
 
+/// What the length of a document does to its scores: `k = k1 * (1 - b + b * length / average)`.
+pub struct Lengths {
+    bm25: Bm25,
+    /// `k` of each code.
+    by_code: [f32; 256],
+    /// For exact lengths: the constant, and the factor of the length.
+    by_length: (f32, f32),
+}
+
+impl Lengths {
+    /// For ranking by `bm25`.
+    pub fn new(bm25: Bm25, collection: Collection) -> Lengths {
+        let (constant, factor) = (bm25.k1 * (1.0 - bm25.b), bm25.k1 * bm25.b / collection.average_length);
+        let by_code =
+            std::array::from_fn(|code| (constant + factor * f64::from(norm::length(code as u8))) as f32);
+        Lengths { bm25, by_code, by_length: (constant as f32, factor as f32) }
+    }
+}
+
 /// Scores the postings of one term or phrase. Scores are `f32`: `weight * (f / (f + k))`, in this order.
 pub struct TermScorer {
     weight: f32,
-    /// `k1 * (1 - b + b * length / average)` for each code.
-    by_code: Box<[f32; 256]>,
-    /// The same for exact lengths: constant, and factor of the length.
-    by_length: (f32, f32),
+    lengths: Arc<Lengths>,
 }
 
 impl TermScorer {
     /// A scorer for a term of inverse document frequency `idf`, which counts `boost` times.
-    pub fn new(bm25: Bm25, collection: Collection, idf: f64, boost: f64) -> TermScorer {
-        let (constant, factor) = (bm25.k1 * (1.0 - bm25.b), bm25.k1 * bm25.b / collection.average_length);
-        let by_code =
-            std::array::from_fn(|code| (constant + factor * f64::from(norm::length(code as u8))) as f32);
-        TermScorer {
-            weight: (idf * (bm25.k1 + 1.0) * boost) as f32,
-            by_code: Box::new(by_code),
-            by_length: (constant as f32, factor as f32),
-        }
+    pub fn new(lengths: Arc<Lengths>, idf: f64, boost: f64) -> TermScorer {
+        TermScorer { weight: (idf * (lengths.bm25.k1 + 1.0) * boost) as f32, lengths }
+    }
+
+    /// What no posting scores more than, however often the term stands in it.
+    pub fn weight(&self) -> f32 {
+        self.weight
     }
 
     /// What no posting scores more than whose share of `k1 + 1` is at most `units` of 65535.
@@ -86,8 +102,8 @@ impl TermScorer {
         let share = |impact: &Impact| {
             let f = impact.frequency as f32;
             // A code stands for lengths from its floor on, and ranking may know the exact one.
-            let k = self.by_length.0 + self.by_length.1 * norm::floor(impact.norm) as f32;
-            f / (f + k.min(self.by_code[usize::from(impact.norm)]))
+            let k = self.lengths.by_length.0 + self.lengths.by_length.1 * norm::floor(impact.norm) as f32;
+            f / (f + k.min(self.lengths.by_code[usize::from(impact.norm)]))
         };
         self.weight * front.iter().map(share).fold(0.0, f32::max) * (1.0 + 2e-6)
     }
@@ -95,12 +111,34 @@ impl TermScorer {
     /// Score of a posting.
     #[inline]
     pub fn score(&self, norms: &Norms, document: u32, frequency: u32) -> f32 {
+        match norms {
+            Norms::Byte(codes) => self.saturation(codes).score_of(document, frequency),
+            Norms::Exact(lengths) => self.score_exact(lengths[document as usize], frequency),
+        }
+    }
+
+    /// Scores of a block of postings.
+    pub fn score_all(&self, norms: &Norms, documents: &[u32], frequencies: &[u32], scores: &mut [f32]) {
+        match norms {
+            Norms::Byte(codes) => self.saturation(codes).score(documents, frequencies, scores),
+            Norms::Exact(lengths) => {
+                for ((score, document), frequency) in scores.iter_mut().zip(documents).zip(frequencies) {
+                    *score = self.score_exact(lengths[*document as usize], *frequency);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn score_exact(&self, length: u32, frequency: u32) -> f32 {
         let f = frequency as f32;
-        let k = match norms {
-            Norms::Byte(codes) => self.by_code[usize::from(codes[document as usize])],
-            Norms::Exact(lengths) => self.by_length.0 + self.by_length.1 * lengths[document as usize] as f32,
-        };
+        let k = self.lengths.by_length.0 + self.lengths.by_length.1 * length as f32;
         self.weight * (f / (f + k))
+    }
+
+    #[inline]
+    fn saturation<'a>(&'a self, codes: &'a Codes) -> Saturation<'a> {
+        Saturation { weight: self.weight, k: &self.lengths.by_code, codes }
     }
 }
 
@@ -113,7 +151,8 @@ mod tests {
         let collection = Collection { documents: 1000, average_length: 20.0 };
         let idf = idf(1000, 10);
         assert!((idf - (1.0f64 + 990.5 / 10.5).ln()).abs() < 1e-12);
-        let scorer = TermScorer::new(Bm25::default(), collection, idf, 2.0);
+        let lengths = Arc::new(Lengths::new(Bm25::default(), collection));
+        let scorer = TermScorer::new(lengths, idf, 2.0);
         let norms = Norms::Exact(vec![10, 20, 40]);
         for (document, length) in [(0, 10.0), (1, 20.0), (2, 40.0)] {
             for f in [1.0, 3.0, 100.0] {
@@ -122,7 +161,7 @@ mod tests {
                 assert!((found / expected - 1.0).abs() < 1e-6);
             }
         }
-        let codes = Norms::Byte(vec![norm::encode(10), norm::encode(20)]);
+        let codes = Norms::Byte(Codes::new(vec![norm::encode(10), norm::encode(20)]));
         assert_eq!(scorer.score(&codes, 1, 3), scorer.score(&norms, 1, 3));
     }
 

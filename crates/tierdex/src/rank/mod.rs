@@ -3,5 +3,5 @@
 mod bm25;
 mod topk;
 
-pub use bm25::{Bm25, Collection, TermScorer, idf};
+pub use bm25::{Bm25, Collection, Lengths, TermScorer, idf};
 pub use topk::{Hit, TopK};

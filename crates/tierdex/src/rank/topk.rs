@@ -1,6 +1,10 @@
-//! The best k documents: a buffer of up to 2k candidates, cut back to the best k when it is full.
+//! The best k documents: a buffer of candidates, cut back to the best k when it is full.
+//!
+//! A candidate is one number of 64 bits, the larger the better: the bits of its score, turned so that they are in order,
+//! above the complement of its document.
 
 use std::cmp::Ordering;
+use tierdex_codec::{BLOCK, Places, at_least, largest};
 
 /// A document and its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,50 +20,106 @@ impl Hit {
     pub fn order(&self, other: &Hit) -> Ordering {
         other.score.total_cmp(&self.score).then(self.document.cmp(&other.document))
     }
-}
 
-/// Worse than every hit.
-const ANY: Hit = Hit { score: f32::NEG_INFINITY, document: u32::MAX };
+    #[inline]
+    fn key(self) -> u64 {
+        let bits = self.score.to_bits();
+        let turned = if bits >> 31 == 0 { bits ^ 1 << 31 } else { !bits };
+        u64::from(turned) << 32 | u64::from(!self.document)
+    }
+
+    fn of_key(key: u64) -> Hit {
+        let turned = (key >> 32) as u32;
+        let bits = if turned >> 31 == 1 { turned ^ 1 << 31 } else { !turned };
+        Hit { score: f32::from_bits(bits), document: !(key as u32) }
+    }
+}
 
 /// Keeps the best `k` of the hits offered, in whichever order.
 pub struct TopK {
     k: usize,
-    hits: Vec<Hit>,
-    /// Hits that are not better cannot enter any more.
-    threshold: Hit,
+    /// Candidates at which the buffer is cut back.
+    full: usize,
+    keys: Vec<u64>,
+    /// Candidates that are not better cannot enter any more; 0 is worse than all.
+    threshold: u64,
+    /// The score of the threshold.
+    least: f32,
+    places: Places,
+    scratch: Vec<u64>,
+}
+
+impl Default for TopK {
+    fn default() -> TopK {
+        TopK {
+            k: 0,
+            full: 1,
+            keys: Vec::new(),
+            threshold: 0,
+            least: f32::NEG_INFINITY,
+            places: Places::new(),
+            scratch: Vec::new(),
+        }
+    }
 }
 
 impl TopK {
     /// For the best `k` of at most `documents`.
     pub fn new(k: usize, documents: u64) -> TopK {
-        let k = k.min(usize::try_from(documents).unwrap_or(usize::MAX));
-        let room = k.saturating_mul(2).min(usize::try_from(documents).unwrap_or(usize::MAX)).min(1 << 16);
-        TopK { k, hits: Vec::with_capacity(room), threshold: ANY }
+        let mut top = TopK::default();
+        top.restart(k, documents);
+        top
+    }
+
+    /// Forgets all hits, and takes the best `k` of at most `documents` from now on.
+    pub fn restart(&mut self, k: usize, documents: u64) {
+        self.k = k.min(usize::try_from(documents).unwrap_or(usize::MAX));
+        self.full = self.k.saturating_mul(2).max(self.k.saturating_add(BLOCK));
+        self.keys.clear();
+        (self.threshold, self.least) = (0, f32::NEG_INFINITY);
     }
 
     /// Offers a document.
     #[inline]
     pub fn offer(&mut self, document: u32, score: f32) {
-        let Hit { score: least, document: last } = self.threshold;
-        if (score > least || score == least && document < last) && self.k > 0 {
-            self.hits.push(Hit { score, document });
-            if self.hits.len() >= self.k.saturating_mul(2) {
+        let key = Hit { score, document }.key();
+        if key > self.threshold && self.k > 0 {
+            self.keys.push(key);
+            if self.keys.len() >= self.full {
                 self.cut();
             }
+        }
+    }
+
+    /// Offers up to 256 documents, numbered from `base` on.
+    pub fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[f32]) {
+        if self.k == 0 {
+            return;
+        }
+        at_least(scores, self.least, &mut self.places);
+        for place in self.places.get() {
+            let (document, score) = (base + documents[usize::from(*place)], scores[usize::from(*place)]);
+            let key = Hit { score, document }.key();
+            if key > self.threshold {
+                self.keys.push(key);
+            }
+        }
+        if self.keys.len() >= self.full {
+            self.cut();
         }
     }
 
     /// The score below which no hit can enter any more.
     #[inline]
     pub fn least(&self) -> f32 {
-        self.threshold.score
+        self.least
     }
 
     /// Raises [`TopK::least`] as far as the hits so far allow.
     pub fn tighten(&mut self) {
         // Not for every hit more: cutting takes as long as looking at them all.
-        let enough = self.k + if self.threshold == ANY { 0 } else { self.k / 8 + 1 };
-        if self.hits.len() >= enough && self.k > 0 {
+        let enough = self.k + if self.threshold == 0 { 0 } else { self.k / 2 + 1 };
+        if self.keys.len() >= enough && self.k > 0 {
             self.cut();
         }
     }
@@ -69,21 +129,34 @@ impl TopK {
         self.k
     }
 
-    /// The best hits, best first.
-    pub fn finish(mut self) -> Vec<Hit> {
-        if self.hits.len() > self.k {
+    /// Number of hits that [`TopK::take`] would give.
+    pub fn len(&self) -> usize {
+        self.keys.len().min(self.k)
+    }
+
+    /// Whether there is no hit.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The best hits, best first. None are left.
+    pub fn take(&mut self) -> Vec<Hit> {
+        if self.keys.len() > self.k {
             self.cut();
         }
-        self.hits.sort_unstable_by(Hit::order);
-        self.hits
+        self.keys.sort_unstable_by(|a, b| b.cmp(a));
+        let hits = self.keys.iter().map(|key| Hit::of_key(*key)).collect();
+        self.keys.clear();
+        hits
     }
 
     #[cold]
     fn cut(&mut self) {
-        let k = self.k;
-        self.hits.select_nth_unstable_by(k - 1, Hit::order);
-        self.hits.truncate(k);
-        self.threshold = self.hits[k - 1];
+        if self.k > 0 {
+            self.threshold = largest(&mut self.keys, self.k, &mut self.scratch);
+            self.least = Hit::of_key(self.threshold).score;
+        }
+        self.keys.truncate(self.k);
     }
 }
 
@@ -92,19 +165,40 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn keys_are_in_the_order_of_hits() {
+        let scores = [f32::NEG_INFINITY, -1.5, -0.0, 0.0, f32::MIN_POSITIVE, 1.0, 1.5, f32::INFINITY];
+        let hits = scores.iter().flat_map(|score| [7, 8].map(|document| Hit { score: *score, document }));
+        let hits: Vec<Hit> = hits.collect();
+        for a in &hits {
+            assert_eq!(Hit::of_key(a.key()), *a);
+            for b in &hits {
+                assert_eq!(b.key().cmp(&a.key()), a.order(b));
+            }
+        }
+    }
+
     proptest! {
         #[test]
-        fn keeps_the_best_in_order(scores in prop::collection::vec(0u8..20, 0..300), k in 0usize..40) {
+        fn keeps_the_best_in_order(scores in prop::collection::vec(0u8..20, 0..900), k in 0usize..400, blocks: bool) {
             let mut top = TopK::new(k, scores.len() as u64);
             let mut all = Vec::new();
             for (document, &score) in scores.iter().enumerate() {
-                let hit = Hit { score: f32::from(score), document: document as u32 };
-                top.offer(hit.document, hit.score);
-                all.push(hit);
+                all.push(Hit { score: f32::from(score), document: document as u32 });
+            }
+            for hits in all.chunks(100) {
+                let documents: Vec<u32> = hits.iter().map(|hit| hit.document - 7u32.min(hit.document)).collect();
+                let base = hits[0].document - documents[0];
+                if blocks && hits[0].document >= 7 {
+                    let scores: Vec<f32> = hits.iter().map(|hit| hit.score).collect();
+                    top.offer_all(base, &documents, &scores);
+                } else {
+                    hits.iter().for_each(|hit| top.offer(hit.document, hit.score));
+                }
             }
             all.sort_by(Hit::order);
             all.truncate(k);
-            prop_assert_eq!(top.finish(), all);
+            prop_assert_eq!(top.take(), all);
         }
     }
 }

@@ -33,6 +33,9 @@ static TABLE: Table = Table {
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: scalar::search::intersect,
     bitmap_read: bitmap::bitmap_read,
+    score: scalar::score::score,
+    at_least: scalar::score::at_least,
+    largest: scalar::score::largest,
 };
 
 /// The kernel, if the CPU has every instruction that the functions of this folder are compiled for.

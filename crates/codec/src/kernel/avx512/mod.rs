@@ -8,6 +8,7 @@ mod bitmap;
 mod bits;
 mod exceptions;
 mod memory;
+mod score;
 mod search;
 mod streamvbyte;
 mod sums;
@@ -35,6 +36,9 @@ static TABLE: Table = Table {
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: search::intersect,
     bitmap_read: bitmap::bitmap_read,
+    score: score::score,
+    at_least: score::at_least,
+    largest: score::largest,
 };
 
 /// The kernel, if the CPU has every instruction that the functions of this folder are compiled for.

@@ -3,6 +3,7 @@
 pub(super) mod bitmap;
 pub(super) mod bits;
 pub(super) mod exceptions;
+pub(super) mod score;
 pub(super) mod search;
 pub(super) mod streamvbyte;
 pub(super) mod sums;
@@ -30,4 +31,7 @@ pub(super) static TABLE: Table = Table {
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: search::intersect,
     bitmap_read: bitmap::bitmap_read,
+    score: score::score,
+    at_least: score::at_least,
+    largest: score::largest,
 };

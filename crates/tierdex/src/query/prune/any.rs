@@ -3,63 +3,18 @@
 //!
 //! 1. The bounds of a window's blocks say what each term adds at most there. If all together cannot reach a hit, the
 //!    window is passed over, and no block of it is decoded.
-//! 2. Terms whose bounds together cannot reach a hit are not what makes one: only the others are accumulated.
-//! 3. Documents that may still be hits are scored by all terms, in their order, and offered. If they are many, adding all
-//!    terms to the window is less work than looking them up; then so it is in the next few windows too.
+//! 2. Terms whose bounds together cannot reach a hit are not what makes one: a hit holds one of the others, the essential
+//!    ones. If that is one term, a window is a block of it; if there are more, they are added up in a window of 4,096.
+//! 3. Documents that may still be hits are looked up in the lists of the other terms, the one that may add most first. If
+//!    they are many, adding all terms to the window is less work; then so it is in the next few windows too.
 
+use super::batch::Batch;
+use super::scratch::Scratch;
+use super::sums::{Sums, WINDOW};
 use super::{Scored, slack};
 use crate::error::Result;
 use crate::limits::BLOCK;
-use crate::query::ops::{Pool, WINDOW, Window};
 use crate::rank::TopK;
-
-/// Offers the documents below `documents` that hold any of `terms` to `top`, numbered from `base` on, but for those that it
-/// cannot take. Scores are summed in the order of `terms`. Returns how many documents were met.
-pub fn best_of_any(
-    mut terms: Vec<Scored<'_>>,
-    documents: u32,
-    base: u32,
-    pool: &mut Pool,
-    top: &mut TopK,
-) -> Result<u64> {
-    let mut met = 0;
-    let mut window = pool.take(0);
-    let mut bounds = vec![0.0; terms.len()];
-    let mut plainly = 0;
-    for first in (0..documents).step_by(WINDOW) {
-        let last = documents.min(first.saturating_add(WINDOW as u32)) - 1;
-        for (bound, term) in bounds.iter_mut().zip(&mut terms) {
-            term.advance(first);
-            *bound = term.bound(first, last);
-        }
-        let least = top.least();
-        let Some(mut essential) = split(&bounds, least) else { continue };
-        if plainly > 0 {
-            plainly -= 1;
-            essential = Essential { terms: vec![true; terms.len()], rest: 0.0 };
-        }
-        accumulate_all(&mut terms, &essential.terms, &mut window, (first, last))?;
-        if essential.rest > 0.0 {
-            let reaches = |score| (score + essential.rest) * slack(terms.len()) > least;
-            let candidates = candidates(&window, reaches);
-            if candidates.len() * LOOK_UP_POSTINGS > postings(&terms, first, last) {
-                plainly = PLAINLY_WINDOWS;
-                accumulate_all(&mut terms, &vec![true; bounds.len()], &mut window, (first, last))?;
-            } else {
-                met += window.matches();
-                offer(&mut terms, &candidates, base, top)?;
-                top.tighten();
-                continue;
-            }
-        }
-        // All terms have been added, and in their order.
-        met += window.matches();
-        window.for_each(|document, score| top.offer(base + document, score));
-        top.tighten();
-    }
-    pool.give(window);
-    Ok(met)
-}
 
 /// Postings that are added to a window in the time that one document takes to be looked up.
 const LOOK_UP_POSTINGS: usize = 32;
@@ -67,42 +22,250 @@ const LOOK_UP_POSTINGS: usize = 32;
 /// Windows to which all terms are added after one in which too many documents had to be looked up.
 const PLAINLY_WINDOWS: usize = 7;
 
-/// Which terms a document must hold one of to be a hit, and what the others add at most.
-struct Essential {
-    terms: Vec<bool>,
-    rest: f32,
-}
-
-/// The terms of which one is needed to score more than `least`; none if all together do not.
-fn split(bounds: &[f32], least: f32) -> Option<Essential> {
-    let reaches = |sum: f32| sum * slack(bounds.len()) > least;
-    if !reaches(bounds.iter().sum()) || bounds.iter().all(|bound| *bound == 0.0) {
-        return None;
-    }
-    let mut order: Vec<usize> = (0..bounds.len()).collect();
-    order.sort_unstable_by(|a, b| bounds[*a].total_cmp(&bounds[*b]));
-    let mut essential = vec![true; bounds.len()];
-    let mut rest = 0.0;
-    for term in order {
-        if reaches(rest + bounds[term]) {
-            break;
-        }
-        rest += bounds[term];
-        essential[term] = false;
-    }
-    Some(Essential { terms: essential, rest })
-}
-
-/// Adds the scores of some terms, in their order, to an empty window.
-fn accumulate_all(
+/// Offers the documents below `documents` that hold any of `terms` to `top`, numbered from `base` on, but for those that it
+/// cannot take. Scores are summed in the order of `terms`. Returns how many documents there are if `count` is set, else
+/// how many were met.
+pub fn best_of_any(
     terms: &mut [Scored<'_>],
-    which: &[bool],
-    window: &mut Window,
-    (first, last): (u32, u32),
-) -> Result<()> {
-    window.reset(first);
-    let wanted = terms.iter_mut().zip(which).filter(|(_, which)| **which);
-    wanted.into_iter().try_for_each(|(term, _)| accumulate(term, window, last))
+    documents: u32,
+    count: bool,
+    base: u32,
+    scratch: &mut Scratch,
+    top: &mut TopK,
+) -> Result<u64> {
+    let mut bounds = std::mem::take(&mut scratch.bounds);
+    let mut order = std::mem::take(&mut scratch.order);
+    let mut rests = std::mem::take(&mut scratch.rests);
+    let mut run = Run {
+        base,
+        count,
+        met: 0,
+        plainly: 0,
+        bounds: &mut bounds,
+        order: &mut order,
+        rests: &mut rests,
+        sums: &mut scratch.sums,
+        batch: &mut scratch.batches[0],
+    };
+    let mut first = 0;
+    while first < documents {
+        first = match run.window(terms, (first, documents), top)? {
+            Some(last) => last.saturating_add(1),
+            None => break,
+        };
+    }
+    let met = run.met;
+    (scratch.bounds, scratch.order, scratch.rests) = (bounds, order, rests);
+    Ok(met)
+}
+
+/// What is known on the way through the windows.
+struct Run<'a> {
+    base: u32,
+    count: bool,
+    met: u64,
+    /// Windows to come to which all terms are added.
+    plainly: usize,
+    /// What each term adds at most in the window.
+    bounds: &'a mut Vec<f32>,
+    /// Terms, the one that adds least first.
+    order: &'a mut Vec<usize>,
+    /// What the terms before each place of the order add at most together.
+    rests: &'a mut Vec<f32>,
+    sums: &'a mut Sums,
+    batch: &'a mut Batch,
+}
+
+impl Run<'_> {
+    /// Does a window from `first` on, and returns the last document of it; `None` if no document follows.
+    fn window(
+        &mut self,
+        terms: &mut [Scored<'_>],
+        (first, documents): (u32, u32),
+        top: &mut TopK,
+    ) -> Result<Option<u32>> {
+        let mut next = u32::MAX;
+        for term in terms.iter_mut() {
+            term.advance(first);
+            if term.block < term.blocks.len() {
+                next = next.min(term.blocks.first(term.block));
+            }
+        }
+        if next == u32::MAX {
+            return Ok(None);
+        }
+        let first = first.max(next);
+        let last = documents.min(first.saturating_add(WINDOW as u32)) - 1;
+        if self.count || self.plainly > 0 {
+            self.plainly = self.plainly.saturating_sub(1);
+            self.add_all(terms, (first, last), top)?;
+            return Ok(Some(last));
+        }
+        let Some(others) = self.split(terms, (first, last), top.least())? else { return Ok(Some(last)) };
+        if others == 0 {
+            self.add_all(terms, (first, last), top)?;
+            return Ok(Some(last));
+        }
+        let last = self.essential(terms, (first, last), others, documents, top.least())?;
+        let rest = self.rests[others];
+        self.batch.retain(|score| (score + rest) * slack(terms.len()) >= top.least());
+        if last - first < WINDOW as u32 && self.batch.len() * LOOK_UP_POSTINGS > postings(terms, first, last)
+        {
+            self.plainly = PLAINLY_WINDOWS;
+            self.add_all(terms, (first, last), top)?;
+        } else {
+            self.met += self.batch.len() as u64;
+            self.complete(terms, others, top)?;
+        }
+        Ok(Some(last))
+    }
+
+    /// Puts the terms in order, and says how many of them are not essential; `None` if all together cannot score
+    /// `least`.
+    fn split(
+        &mut self,
+        terms: &mut [Scored<'_>],
+        (first, last): (u32, u32),
+        least: f32,
+    ) -> Result<Option<usize>> {
+        self.bounds.clear();
+        for term in terms.iter_mut() {
+            self.bounds.push(term.bound(first, last)?);
+        }
+        let bounds = &*self.bounds;
+        self.order.clear();
+        self.order.extend(0..bounds.len());
+        self.order.sort_unstable_by(|a, b| bounds[*a].total_cmp(&bounds[*b]));
+        let rest = self.add_up();
+        let reaches = |sum: f32| sum * slack(terms.len()) >= least;
+        if rest == 0.0 || !reaches(rest) {
+            return Ok(None);
+        }
+        Ok(Some(self.rests[1..].partition_point(|rest| !reaches(*rest))))
+    }
+
+    /// Adds the bounds up in their order, and returns their sum.
+    fn add_up(&mut self) -> f32 {
+        self.rests.clear();
+        let mut rest = 0.0;
+        for term in self.order.iter() {
+            self.rests.push(rest);
+            rest += self.bounds[*term];
+        }
+        rest
+    }
+
+    /// Fills the batch with the documents of the terms from place `others` of the order on. Returns the last document of
+    /// the window, which may be larger than asked.
+    fn essential(
+        &mut self,
+        terms: &mut [Scored<'_>],
+        (first, last): (u32, u32),
+        others: usize,
+        documents: u32,
+        least: f32,
+    ) -> Result<u32> {
+        self.batch.clear();
+        if let [term] = self.order[others..] {
+            let last = self.widen(terms, (first, last), term, documents, least)?;
+            let batch = &mut *self.batch;
+            each_block(&mut terms[term], (first, last), |documents, scores| {
+                batch.push_all(documents, scores)
+            })?;
+            return Ok(last);
+        }
+        self.sums.reset(first);
+        for (number, term) in terms.iter_mut().enumerate() {
+            if self.order[others..].contains(&number) {
+                let sums = &mut *self.sums;
+                each_block(term, (first, last), |documents, scores| sums.add(documents, scores))?;
+            }
+        }
+        let batch = &mut *self.batch;
+        // A little less than is needed: candidates are looked at once more.
+        let enough = least * (3.0 - 2.0 * slack(terms.len())) - self.rests[others];
+        self.sums.at_least(enough, |documents, scores| batch.push_all(documents, scores));
+        Ok(last)
+    }
+
+    /// Makes the window the block of its one essential term, if the bounds of the others are not too much there.
+    fn widen(
+        &mut self,
+        terms: &mut [Scored<'_>],
+        (first, last): (u32, u32),
+        essential: usize,
+        documents: u32,
+        least: f32,
+    ) -> Result<u32> {
+        let whole = terms[essential].blocks.last(terms[essential].block).min(documents - 1);
+        if whole <= last {
+            return Ok(last);
+        }
+        let mut wider = 0.0;
+        for other in &self.order[..self.order.len() - 1] {
+            wider += terms[*other].bound(first, whole)?;
+        }
+        if wider * slack(terms.len()) >= least {
+            return Ok(last);
+        }
+        for other in &self.order[..self.order.len() - 1] {
+            self.bounds[*other] = terms[*other].bound(first, whole)?;
+        }
+        self.add_up();
+        Ok(whole)
+    }
+
+    /// Looks the documents of the batch up in the other terms, drops those that cannot be hits, and offers the rest.
+    fn complete(&mut self, terms: &mut [Scored<'_>], others: usize, top: &mut TopK) -> Result<()> {
+        let least = top.least();
+        let slack = slack(terms.len());
+        for place in (0..others).rev() {
+            let number = self.order[place];
+            let term = &mut terms[number];
+            let rest = self.rests[place];
+            for k in 0..self.batch.len() {
+                let (document, score) = (self.batch.documents[k], self.batch.scores[k]);
+                self.batch.scores[k] = match term.bound_at(document) {
+                    // It does not matter any more.
+                    Some(bound) if (score + rest + bound) * slack < least => f32::NEG_INFINITY,
+                    Some(_) => score + term.score(document)?.unwrap_or(0.0),
+                    None => score,
+                };
+            }
+            self.batch.retain(|score| (score + rest) * slack >= least);
+        }
+        if terms.len() > 2 {
+            // In the order of the terms.
+            for k in 0..self.batch.len() {
+                let mut sum = 0.0;
+                for term in terms.iter_mut() {
+                    if let Some(score) = term.score(self.batch.documents[k])? {
+                        sum += score;
+                    }
+                }
+                self.batch.scores[k] = sum;
+            }
+        }
+        let blocks = self.batch.documents.chunks(BLOCK).zip(self.batch.scores.chunks(BLOCK));
+        blocks.for_each(|(documents, scores)| top.offer_all(self.base, documents, scores));
+        top.tighten();
+        Ok(())
+    }
+
+    /// Adds all terms, in their order, to the window, and offers the sums.
+    fn add_all(&mut self, terms: &mut [Scored<'_>], (first, last): (u32, u32), top: &mut TopK) -> Result<()> {
+        self.sums.reset(first);
+        for term in terms {
+            let sums = &mut *self.sums;
+            each_block(term, (first, last), |documents, scores| sums.add(documents, scores))?;
+        }
+        if self.count {
+            self.met += self.sums.count();
+        }
+        self.sums.at_least(top.least(), |documents, scores| top.offer_all(self.base, documents, scores));
+        top.tighten();
+        Ok(())
+    }
 }
 
 /// About how many postings the terms have in a window.
@@ -111,38 +274,29 @@ fn postings(terms: &[Scored<'_>], first: u32, last: u32) -> usize {
     terms.iter().map(|term| blocks(term) * BLOCK + BLOCK / 2).sum()
 }
 
-/// Adds the scores of the term's documents up to `last`.
-fn accumulate(term: &mut Scored<'_>, window: &mut Window, last: u32) -> Result<()> {
+/// Calls `body` with the term's documents from `first` to `last`, and their scores, a block at a time.
+fn each_block(
+    term: &mut Scored<'_>,
+    (first, last): (u32, u32),
+    mut body: impl FnMut(&[u32], &[f32]),
+) -> Result<()> {
     for block in term.block..term.blocks.len() {
         if term.blocks.first(block) > last {
             break;
         }
-        term.for_each(block, window.base()..=last, |document, score| window.add(document, score))?;
+        let (documents, scores) = term.read(block)?;
+        let within = within(documents, first, last);
+        if !within.is_empty() {
+            body(&documents[within.clone()], &scores[within]);
+        }
     }
     Ok(())
 }
 
-/// The documents of the window whose score so far may still become enough.
-fn candidates(window: &Window, reaches: impl Fn(f32) -> bool) -> Vec<u32> {
-    let mut candidates = Vec::new();
-    window.for_each(|document, score| {
-        if reaches(score) {
-            candidates.push(document);
-        }
-    });
-    candidates
-}
-
-/// Looks the documents up in all lists, and offers them.
-fn offer(terms: &mut [Scored<'_>], documents: &[u32], base: u32, top: &mut TopK) -> Result<()> {
-    for document in documents {
-        let mut sum = 0.0;
-        for term in terms.iter_mut() {
-            if let Some(score) = term.score(*document)? {
-                sum += score;
-            }
-        }
-        top.offer(base + document, sum);
-    }
-    Ok(())
+/// Places of the documents that are from `first` to `last`.
+pub(super) fn within(documents: &[u32], first: u32, last: u32) -> std::ops::Range<usize> {
+    let before = |most: u32| documents.partition_point(|document| *document < most);
+    let from = if documents[0] >= first { 0 } else { before(first) };
+    let past_all = documents.last().is_none_or(|end| *end <= last);
+    from..if past_all { documents.len() } else { before(last + 1) }
 }

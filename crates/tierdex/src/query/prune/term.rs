@@ -1,46 +1,116 @@
 //! One term: the blocks with the highest bounds first, then those of the others that may still matter.
 //!
-//! Bounds are one contiguous array, so a list of a million postings costs a pass over some thousand numbers and as many
+//! 1. As many blocks as the hits fill are found by the bounds of superblocks, and scored in document order.
+//! 2. Of the others, those whose bounds reach the hits so far are taken, the best of them first: few one by one, many
+//!    in shares of a quarter, each in document order.
+//!
+//! Bounds are contiguous arrays, so a list of a million postings costs a look at some hundred numbers and as many
 //! blocks as hold the best hits, which is mostly a handful.
 
 use super::Scored;
+use super::scratch::Scratch;
 use crate::error::Result;
-use crate::limits::BLOCK;
+use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TopK;
+use tierdex_codec::largest;
+
+/// Blocks that are taken one by one, the best first.
+const ONE_BY_ONE: usize = 48;
 
 /// Offers the documents of `list`, which has its bounds, to `top`, numbered from `base` on, but for those that it cannot
-/// take. Returns the number of blocks that were decoded.
-pub fn best_of_term(mut list: Scored<'_>, base: u32, top: &mut TopK) -> Result<usize> {
-    let of_blocks = std::mem::take(&mut list.bounds);
-    let mut offer = |block: u32, top: &mut TopK| {
-        list.for_each(block as usize, 0..=u32::MAX, |document, score| top.offer(base + document, score))
-    };
-    // As many blocks as k hits fill, and one: of those with the highest bounds, in document order.
-    let first = (top.k().div_ceil(BLOCK) + 1).min(of_blocks.len());
-    let mut order: Vec<u32> = (0..of_blocks.len() as u32).collect();
-    if first < order.len() {
-        let higher = |a: &u32, b: &u32| of_blocks[*b as usize].total_cmp(&of_blocks[*a as usize]);
-        order.select_nth_unstable_by(first, higher);
+/// take.
+pub fn best_of_term(list: &mut Scored<'_>, base: u32, scratch: &mut Scratch, top: &mut TopK) -> Result<()> {
+    let mut keys = std::mem::take(&mut scratch.keys);
+    let done = (0..list.blocks.len()).len();
+    let first = (top.k().div_ceil(BLOCK) + 1).min(done);
+    // Each superblock has a block that is as good as its bound.
+    let least = nth_super_bound(list, first, &mut scratch.bounds);
+    blocks_at_least(list, least, &mut keys);
+    let mut room = Vec::new();
+    if keys.len() > first {
+        largest(&mut keys, first, &mut room);
+        keys.truncate(first);
     }
-    let (best, others) = order.split_at_mut(first);
-    best.sort_unstable();
-    for block in best.iter() {
-        offer(*block, top)?;
+    let worst = keys.iter().copied().min().unwrap_or(0);
+    offer_in_order(list, &mut keys, base, top)?;
+    blocks_at_least(list, top.least(), &mut keys);
+    // The others: whatever is better has been offered.
+    keys.retain(|key| *key < worst);
+    while keys.len() > ONE_BY_ONE {
+        let share = keys.len() / 4;
+        largest(&mut keys, share, &mut room);
+        let rest = keys.split_off(share);
+        offer_in_order(list, &mut keys, base, top)?;
+        keys = rest;
+        keys.retain(|key| bound_of(*key) >= top.least());
     }
-    top.tighten();
-    let mut decoded = first;
-    // The highest of the rest first as well, if they are few: each may spare others.
-    let least = top.least();
-    let mut others: Vec<u32> =
-        others.iter().copied().filter(|block| of_blocks[*block as usize] >= least).collect();
-    others.sort_unstable_by(|a, b| of_blocks[*b as usize].total_cmp(&of_blocks[*a as usize]).then(a.cmp(b)));
-    for block in others {
-        if of_blocks[block as usize] < top.least() {
+    keys.sort_unstable_by(|a, b| b.cmp(a));
+    for key in &keys {
+        if bound_of(*key) < top.least() {
             break;
         }
-        offer(block, top)?;
+        offer(list, block_of(*key), base, top)?;
         top.tighten();
-        decoded += 1;
     }
-    Ok(decoded)
+    keys.clear();
+    scratch.keys = keys;
+    Ok(())
+}
+
+/// A block and its bound, in the order of bounds; of equal ones the earlier block is the larger.
+fn key(bound: f32, block: usize) -> u64 {
+    u64::from(bound.to_bits()) << 32 | u64::from(!(block as u32))
+}
+
+fn bound_of(key: u64) -> f32 {
+    f32::from_bits((key >> 32) as u32)
+}
+
+fn block_of(key: u64) -> usize {
+    !(key as u32) as usize
+}
+
+/// The `n`-th largest bound of superblocks; 0 if there are not so many.
+fn nth_super_bound(list: &Scored<'_>, n: usize, bounds: &mut Vec<f32>) -> f32 {
+    bounds.clear();
+    let supers = list.blocks.skips().map_or(0, |list| list.superblocks());
+    if supers <= n {
+        return 0.0;
+    }
+    bounds.extend((0..supers).map(|superblock| list.super_bound_of(superblock)));
+    *bounds.select_nth_unstable_by(n - 1, |a, b| b.total_cmp(a)).1
+}
+
+/// The blocks with a bound of at least `least`.
+fn blocks_at_least(list: &Scored<'_>, least: f32, keys: &mut Vec<u64>) {
+    keys.clear();
+    for first in (0..list.blocks.len()).step_by(SUPERBLOCK) {
+        if list.super_bound_of(first / SUPERBLOCK) < least {
+            continue;
+        }
+        for block in first..list.blocks.len().min(first + SUPERBLOCK) {
+            let bound = list.bound_of(block);
+            if bound >= least {
+                keys.push(key(bound, block));
+            }
+        }
+    }
+}
+
+/// Offers the blocks in document order.
+fn offer_in_order(list: &mut Scored<'_>, keys: &mut [u64], base: u32, top: &mut TopK) -> Result<()> {
+    keys.sort_unstable_by_key(|key| block_of(*key));
+    for key in keys {
+        if bound_of(*key) >= top.least() {
+            offer(list, block_of(*key), base, top)?;
+            top.tighten();
+        }
+    }
+    Ok(())
+}
+
+fn offer(list: &mut Scored<'_>, block: usize, base: u32, top: &mut TopK) -> Result<()> {
+    let (documents, scores) = list.read(block)?;
+    top.offer_all(base, documents, scores);
+    Ok(())
 }

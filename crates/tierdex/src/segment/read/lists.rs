@@ -6,22 +6,23 @@ use crate::bytes::{View, u16_at, u32_at, u64_at};
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::transform::impact::{self, Impact};
-use std::ops::Range;
+use std::borrow::Cow;
+use std::ops::{Range, RangeInclusive};
 
 /// The record of a term.
-pub enum Record {
+pub enum Record<'a> {
     /// The list stands whole in the record.
-    Inline(InlineList),
+    Inline(InlineList<'a>),
     /// The list stands in blocks.
-    Blocks(Box<BlockList>),
+    Blocks(Box<BlockList<'a>>),
 }
 
 /// A list shorter than one block.
-pub struct InlineList {
+pub struct InlineList<'a> {
     /// Postings.
     pub documents: u32,
     /// Encoded documents, then encoded frequencies.
-    pub postings: Vec<u8>,
+    pub postings: Cow<'a, [u8]>,
     /// Bytes in `positions`, when the field keeps them.
     pub positions: Option<Range<u64>>,
     /// Offset in `skips` of the encoded documents, for messages.
@@ -29,10 +30,10 @@ pub struct InlineList {
 }
 
 /// A list of at least one block: arrays with one entry a block, and one a superblock of 32 blocks.
-pub struct BlockList {
-    file: String,
+pub struct BlockList<'a> {
+    file: &'a str,
     offset: u64,
-    bytes: Vec<u8>,
+    bytes: Cow<'a, [u8]>,
     documents: u32,
     blocks: usize,
     starts: [u64; 3],
@@ -63,9 +64,14 @@ pub enum Part {
     Positions = 2,
 }
 
-impl Record {
+impl<'a> Record<'a> {
     /// Reads the record `bytes` of a term, which stands in `file` where the term says.
-    pub fn parse(file: &str, term: &TermInfo, bytes: Vec<u8>, positions: bool) -> Result<Record> {
+    pub fn parse(
+        file: &'a str,
+        term: &TermInfo,
+        bytes: Cow<'a, [u8]>,
+        positions: bool,
+    ) -> Result<Record<'a>> {
         if is_inline(term.documents) {
             let mut view = View::new(file, term.skips.start, &bytes);
             let places = if positions {
@@ -76,7 +82,11 @@ impl Record {
                 None
             };
             let offset = view.offset();
-            let postings = view.bytes(view.remaining())?.to_vec();
+            let start = bytes.len() - view.remaining();
+            let postings = match bytes {
+                Cow::Borrowed(bytes) => Cow::Borrowed(&bytes[start..]),
+                Cow::Owned(mut bytes) => Cow::Owned(bytes.split_off(start)),
+            };
             return Ok(Record::Inline(InlineList {
                 documents: term.documents,
                 postings,
@@ -88,8 +98,8 @@ impl Record {
     }
 }
 
-impl BlockList {
-    fn parse(file: &str, term: &TermInfo, bytes: Vec<u8>, positions: bool) -> Result<BlockList> {
+impl<'a> BlockList<'a> {
+    fn parse(file: &'a str, term: &TermInfo, bytes: Cow<'a, [u8]>, positions: bool) -> Result<BlockList<'a>> {
         let blocks = blocks(term.documents);
         let supers = blocks.div_ceil(SUPERBLOCK);
         let mut view = View::new(file, term.skips.start, &bytes);
@@ -124,7 +134,7 @@ impl BlockList {
             front_lens,
             impacts,
         };
-        let (file, offset, documents) = (file.to_string(), term.skips.start, term.documents);
+        let (offset, documents) = (term.skips.start, term.documents);
         Ok(BlockList { file, offset, bytes, documents, blocks, starts, arrays })
     }
 
@@ -187,10 +197,10 @@ impl BlockList {
         u16_at(&self.bytes[self.arrays.bounds.clone()], block).expect("block is in the list")
     }
 
-    /// [`BlockList::bound`] of all blocks.
-    pub fn bounds(&self) -> impl Iterator<Item = u16> + '_ {
+    /// The largest [`BlockList::bound`] of some blocks.
+    pub fn largest_bound(&self, blocks: RangeInclusive<usize>) -> u16 {
         let (bounds, _) = self.bytes[self.arrays.bounds.clone()].as_chunks();
-        bounds.iter().map(|bound| u16::from_le_bytes(*bound))
+        bounds[blocks].iter().map(|bound| u16::from_le_bytes(*bound)).max().unwrap_or(0)
     }
 
     /// The same for a superblock.
@@ -254,7 +264,7 @@ impl BlockList {
 
     /// An error that names this record.
     pub fn corrupt(&self, what: impl Into<String>) -> Error {
-        Error::corrupt(&self.file, self.offset, what)
+        Error::corrupt(self.file, self.offset, what)
     }
 
     fn super_front(&self, superblock: usize) -> Result<Range<usize>> {
@@ -272,6 +282,6 @@ impl BlockList {
     fn front(&self, range: Range<usize>, front: &mut Vec<Impact>) -> Result<()> {
         let bytes = self.bytes.get(range.clone());
         let bytes = bytes.ok_or_else(|| self.corrupt("impacts lie outside the record"))?;
-        impact::read(View::new(&self.file, self.offset + range.start as u64, bytes), front)
+        impact::read(View::new(self.file, self.offset + range.start as u64, bytes), front)
     }
 }

@@ -7,6 +7,7 @@
 mod ids;
 mod lists;
 mod norms;
+mod pages;
 mod stored;
 mod terms;
 
@@ -20,6 +21,7 @@ use super::layout::{FileKind, SegmentMeta, file_name, identity};
 use crate::error::{Error, Result};
 use crate::schema::{Field, Schema};
 use crate::segment::write::average_length;
+use std::borrow::Cow;
 use std::sync::OnceLock;
 use tierdex_io::{Disk, SealedFile};
 
@@ -161,14 +163,17 @@ impl FieldReader {
     }
 
     /// The skip record of a term.
-    pub fn record(&self, term: &TermInfo) -> Result<Record> {
-        let len = term.skips.end - term.skips.start;
-        let bytes = self.skips.read(term.skips.start, usize::try_from(len).unwrap_or(usize::MAX))?;
+    pub fn record(&self, term: &TermInfo) -> Result<Record<'_>> {
+        let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
+        let bytes = match self.skips.kept_range(term.skips.start, len) {
+            Some(bytes) => Cow::Borrowed(bytes),
+            None => Cow::Owned(self.skips.read(term.skips.start, len)?),
+        };
         Record::parse(self.skips.name(), term, bytes, self.positions.is_some())
     }
 
     /// The skip record of a term, for callers that go through all terms in order: records are read many at a time.
-    pub fn next_record(&self, term: &TermInfo, ahead: &mut RecordsAhead) -> Result<Record> {
+    pub fn next_record(&self, term: &TermInfo, ahead: &mut RecordsAhead) -> Result<Record<'_>> {
         let (start, end) = (term.skips.start, term.skips.end);
         let read_to = ahead.start + ahead.bytes.len() as u64;
         if start < ahead.start || end > read_to {
@@ -178,7 +183,7 @@ impl FieldReader {
         }
         let from = (start - ahead.start) as usize;
         let bytes = ahead.bytes[from..from + (end - start) as usize].to_vec();
-        Record::parse(self.skips.name(), term, bytes, self.positions.is_some())
+        Record::parse(self.skips.name(), term, Cow::Owned(bytes), self.positions.is_some())
     }
 
     /// Blocks of documents.

@@ -1,22 +1,21 @@
 //! The term dictionary.
 
 use super::super::layout::{PAGE_HEAD, RESTART};
+use super::pages::PageIndex;
 use super::read_tail;
 use crate::bytes::{View, u16_at};
 use crate::error::{Error, Result};
 use crate::limits::{TERM_BYTES_MAX, TERM_PAGE};
-use fst::{IntoStreamer, Map, Streamer};
-use std::cmp::Ordering;
 use std::ops::Range;
 use tierdex_io::{PAGE, SealedFile};
 
-/// Finds terms. The FST over the pages is resident; a look-up reads one page.
+/// Finds terms. The last term of each page is resident; a look-up reads one page.
 pub struct TermsReader {
     file: SealedFile,
     documents: u32,
     pages: u64,
     terms: u64,
-    index: Map<Vec<u8>>,
+    index: PageIndex,
 }
 
 /// What the dictionary says of a term.
@@ -40,11 +39,9 @@ impl TermsReader {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
         let bytes = file.read(index_at, usize::try_from(index_len).unwrap_or(usize::MAX))?;
-        let damaged =
-            |error: fst::Error| Error::corrupt(file.name(), index_at, format!("term index: {error}"));
-        let index = Map::new(bytes).map_err(damaged)?;
-        index.as_fst().verify().map_err(damaged)?;
-        if index.len() as u64 != pages {
+        let corrupt = |what| Error::corrupt(file.name(), index_at, what);
+        let index = PageIndex::read(bytes, corrupt)?;
+        if index.len() != pages {
             return Err(Error::corrupt(file.name(), index_at, "the term index has not one entry a page"));
         }
         Ok(TermsReader { file, documents, pages, terms, index })
@@ -62,7 +59,7 @@ impl TermsReader {
 
     /// Bytes that stay in memory.
     pub fn memory(&self) -> usize {
-        self.index.as_fst().size()
+        self.index.memory()
     }
 
     /// Number of pages.
@@ -74,9 +71,14 @@ impl TermsReader {
     pub fn get(&self, term: &[u8]) -> Result<Option<TermInfo>> {
         let Some(page) = self.page_of(term) else { return Ok(None) };
         let mut buffer = Vec::new();
-        self.read_page(page, &mut buffer)?;
-        let page = Page::parse(&self.file, page, &buffer, self.documents)?;
-        page.find(term)
+        let bytes = match self.file.kept_range(PAGE + page * PAGE, TERM_PAGE) {
+            Some(bytes) => bytes,
+            None => {
+                self.read_page(page, &mut buffer)?;
+                &buffer
+            }
+        };
+        Page::parse(&self.file, page, bytes, self.documents)?.find(term)
     }
 
     /// All terms in order.
@@ -86,8 +88,7 @@ impl TermsReader {
 
     /// The page in which `term` stands if it stands anywhere.
     pub fn page_of(&self, term: &[u8]) -> Option<u64> {
-        let mut stream = self.index.range().ge(term).into_stream();
-        stream.next().map(|(_, page)| page)
+        self.index.find(term)
     }
 
     /// Name of the file, for messages.
@@ -165,6 +166,14 @@ struct Entries {
     at: usize,
     number: usize,
     skips: u64,
+    /// Bytes of the term before.
+    len: usize,
+}
+
+/// A term as it is written: bytes that it shares with the one before, and its own.
+struct Entry<'a> {
+    shared: usize,
+    suffix: &'a [u8],
 }
 
 impl<'a> Page<'a> {
@@ -184,17 +193,28 @@ impl<'a> Page<'a> {
 
     fn find(&self, term: &[u8]) -> Result<Option<TermInfo>> {
         let (mut low, mut high) = (0, self.restarts);
-        let mut found = Vec::new();
         while high - low > 1 {
             let middle = (low + high) / 2;
             if self.first_term(middle)? <= term { low = middle } else { high = middle }
         }
         let mut entries = self.entries(low)?;
-        while let Some(info) = self.next(&mut entries, &mut found)? {
-            match found.as_slice().cmp(term) {
-                Ordering::Less => {}
-                Ordering::Equal => return Ok(Some(info)),
-                Ordering::Greater => break,
+        // Bytes that `term` has in common with the entry before, which is less.
+        let mut common = 0;
+        while let Some((entry, info)) = self.entry(&mut entries)? {
+            if entry.shared > common {
+                // As the one before, up to the byte that made it less.
+                continue;
+            }
+            if entry.shared < common {
+                break;
+            }
+            let own = entry.suffix.iter().zip(&term[common..]).take_while(|(a, b)| a == b).count();
+            common += own;
+            match (entry.suffix.get(own), term.get(common)) {
+                (None, None) => return Ok(Some(info)),
+                (None, Some(_)) => {}
+                (Some(entry), Some(term)) if entry < term => {}
+                _ => break,
             }
         }
         Ok(None)
@@ -209,7 +229,7 @@ impl<'a> Page<'a> {
         if at < PAGE_HEAD || at > self.entries_end() {
             return Err(self.corrupt(at, "restart lies outside the page"));
         }
-        Ok(Entries { at, number: restart * crate::limits::TERM_RESTART, skips })
+        Ok(Entries { at, number: restart * crate::limits::TERM_RESTART, skips, len: 0 })
     }
 
     fn first_term(&self, restart: usize) -> Result<&'a [u8]> {
@@ -224,13 +244,23 @@ impl<'a> Page<'a> {
 
     /// Reads the entry at the place and moves on; `term` holds the entry before, and then this one.
     fn next(&self, entries: &mut Entries, term: &mut Vec<u8>) -> Result<Option<TermInfo>> {
+        Ok(self.entry(entries)?.map(|(entry, info)| {
+            term.truncate(entry.shared);
+            term.extend_from_slice(entry.suffix);
+            info
+        }))
+    }
+
+    /// Reads the entry at the place and moves on.
+    #[inline]
+    fn entry(&self, entries: &mut Entries) -> Result<Option<(Entry<'a>, TermInfo)>> {
         if entries.number == self.terms {
             return Ok(None);
         }
         let mut view = self.view(entries.at)?;
         let (shared, own) = (usize::from(view.u8()?), usize::from(view.u8()?));
         let restart = entries.number.is_multiple_of(crate::limits::TERM_RESTART);
-        if shared > term.len()
+        if shared > entries.len
             || (restart && shared > 0)
             || shared + own > TERM_BYTES_MAX
             || shared + own == 0
@@ -249,11 +279,10 @@ impl<'a> Page<'a> {
         if documents == 0 || documents > self.documents || skips_len == 0 {
             return Err(self.corrupt(entries.at, "impossible numbers of a term"));
         }
-        term.truncate(shared);
-        term.extend_from_slice(suffix);
         let skips = entries.skips..end;
-        *entries = Entries { at: (view.offset() - self.at) as usize, number: entries.number + 1, skips: end };
-        Ok(Some(TermInfo { documents, occurrences, skips }))
+        let at = (view.offset() - self.at) as usize;
+        *entries = Entries { at, number: entries.number + 1, skips: end, len: shared + own };
+        Ok(Some((Entry { shared, suffix }, TermInfo { documents, occurrences, skips })))
     }
 
     /// Checks that nothing but zeros stands between the last entry and the restarts.

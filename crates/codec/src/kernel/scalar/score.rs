@@ -1,0 +1,34 @@
+//! Scores of blocks.
+
+use crate::score::{Places, Saturation};
+
+/// [`crate::Kernel::score`].
+pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [f32]) {
+    for ((score, value), frequency) in scores.iter_mut().zip(values).zip(frequencies) {
+        *score = of.score_of(*value, *frequency);
+    }
+}
+
+/// [`crate::Kernel::at_least`]. No branch depends on the scores.
+pub(in crate::kernel) fn at_least(scores: &[f32], least: f32, places: &mut Places) {
+    let (places, count) = places.parts();
+    let mut found = 0;
+    for (place, score) in scores.iter().enumerate() {
+        places[found] = place as u8;
+        found += usize::from(*score >= least);
+    }
+    *count = found;
+}
+
+/// [`crate::Kernel::largest`].
+pub(in crate::kernel) fn largest(keys: &mut [u64], k: usize, _: &mut Vec<u64>) -> u64 {
+    select(keys, k);
+    keys[..k].iter().copied().min().unwrap_or(u64::MAX)
+}
+
+/// Moves the largest `k` keys to the front.
+pub(in crate::kernel) fn select(keys: &mut [u64], k: usize) {
+    if (1..keys.len()).contains(&k) {
+        keys.select_nth_unstable_by(k - 1, |a, b| b.cmp(a));
+    }
+}

@@ -1,0 +1,26 @@
+//! Memory that one query after the other uses, so that none asks the system for it.
+
+use super::batch::Batch;
+use super::scored::Room;
+use super::sums::Sums;
+use crate::cursor::AtHand;
+use crate::query::ops::Pool;
+
+/// Rooms for the lists of a query, and what the ways of evaluation note on the way.
+#[derive(Default)]
+pub struct Scratch {
+    /// Windows of operators.
+    pub pool: Pool,
+    pub(super) at_hand: Vec<Box<AtHand>>,
+    pub(super) rooms: Vec<Box<Room>>,
+    /// Blocks with their bounds.
+    pub(super) keys: Vec<u64>,
+    /// Bounds of superblocks, and of terms.
+    pub(super) bounds: Vec<f32>,
+    /// Sums of bounds.
+    pub(super) rests: Vec<f32>,
+    /// Terms in some order.
+    pub(super) order: Vec<usize>,
+    pub(super) sums: Box<Sums>,
+    pub(super) batches: [Batch; 3],
+}
