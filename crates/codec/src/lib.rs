@@ -47,8 +47,14 @@ use delta::Step;
 pub use error::DecodeError;
 use kernel::Gaps;
 pub use kernel::{Kernel, KernelError};
-pub use score::{Codes, Places, Saturation, at_least, largest};
+pub use score::{Codes, Places, Saturation, at_least, largest, positive, values_at_least};
 pub use search::{Shared, intersect};
+
+/// Set bits of `bytes`.
+pub fn ones(bytes: &[u8]) -> usize {
+    let kernel = Kernel::active();
+    bytes.chunks(1 << 20).map(|chunk| kernel.ones(chunk)).sum()
+}
 
 /// The largest number of values in one block.
 pub const BLOCK: usize = 256;

@@ -100,6 +100,19 @@ pub fn at_least(scores: &[f32], least: f32, places: &mut Places) {
     Kernel::active().at_least(scores, least, places);
 }
 
+/// Finds the values of a block that are at least `least`, such as frequencies.
+///
+/// # Panics
+/// If there are more than [`BLOCK`].
+pub fn values_at_least(values: &[u32], least: u32, places: &mut Places) {
+    Kernel::active().values_at_least(values, least, places);
+}
+
+/// Number of scores that are greater than 0.
+pub fn positive(scores: &[f32]) -> usize {
+    Kernel::active().positive(scores)
+}
+
 /// Moves the largest `k` of `keys` to the front, in no order, and returns the smallest of these. `scratch` is room for the work, and grows to at most as
 /// many and eight.
 ///
@@ -167,12 +180,21 @@ mod tests {
         let mut next = random(2);
         for n in 0..=BLOCK {
             let scores: Vec<f32> = (0..n).map(|_| (next() % 20) as f32).collect();
+            for kernel in Kernel::available() {
+                assert_eq!(kernel.positive(&scores), scores.iter().filter(|score| **score > 0.0).count());
+            }
             for least in [f32::NEG_INFINITY, 0.0, 7.0, 19.0, 20.0, f32::INFINITY] {
                 let expected: Vec<u8> = (0..n).filter(|i| scores[*i] >= least).map(|i| i as u8).collect();
                 for kernel in Kernel::available() {
                     let mut places = Places::new();
                     kernel.at_least(&scores, least, &mut places);
                     assert_eq!(places.get(), expected, "{kernel:?}");
+                    if least.is_finite() {
+                        let values: Vec<u32> =
+                            scores.iter().map(|score| *score as u32 + u32::MAX / 2).collect();
+                        kernel.values_at_least(&values, least as u32 + u32::MAX / 2, &mut places);
+                        assert_eq!(places.get(), expected, "{kernel:?}");
+                    }
                 }
             }
         }

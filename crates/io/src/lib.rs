@@ -24,6 +24,7 @@ pub mod errno;
 mod error;
 mod fault;
 mod mem;
+mod memory;
 mod posix;
 mod random;
 

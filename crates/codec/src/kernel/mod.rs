@@ -68,6 +68,8 @@ struct Table {
     bitmap_read: unsafe fn(&[u8], u32, &mut [u32]),
     score: unsafe fn(&Saturation, &[u32], &[u32], &mut [f32]),
     at_least: unsafe fn(&[f32], f32, &mut ScorePlaces),
+    values_at_least: unsafe fn(&[u32], u32, &mut ScorePlaces),
+    positive: unsafe fn(&[f32]) -> usize,
     largest: unsafe fn(&mut [u64], usize, &mut Vec<u64>) -> u64,
 }
 
@@ -351,6 +353,19 @@ impl Kernel {
         assert!(scores.len() <= BLOCK);
         // SAFETY: The CPU can, and there are not too many.
         unsafe { (self.0.at_least)(scores, least, places) }
+    }
+
+    /// Finds the values that are large enough; see [`crate::score::values_at_least`].
+    pub(crate) fn values_at_least(self, values: &[u32], least: u32, places: &mut ScorePlaces) {
+        assert!(values.len() <= BLOCK);
+        // SAFETY: The CPU can, and there are not too many.
+        unsafe { (self.0.values_at_least)(values, least, places) }
+    }
+
+    /// Number of scores that are greater than 0.
+    pub(crate) fn positive(self, scores: &[f32]) -> usize {
+        // SAFETY: The CPU can.
+        unsafe { (self.0.positive)(scores) }
     }
 
     /// Moves the largest `k` keys to the front; see [`crate::score::largest`].

@@ -11,6 +11,7 @@ use super::layout::{
 use super::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal};
 use crate::disk::{Disk, ReadFile};
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::Memory;
 
 const PAGE_LEN: usize = PAGE as usize;
 
@@ -31,7 +32,7 @@ pub struct SealedFile {
     /// The page table, group by group, each from the first time it is needed.
     groups: Box<[OnceLock<Box<[u32]>>]>,
     /// The payload, verified, once [`SealedFile::keep`] was called.
-    kept: OnceLock<Box<[u8]>>,
+    kept: OnceLock<Memory>,
     bytes_read: AtomicU64,
 }
 
@@ -109,7 +110,10 @@ impl SealedFile {
         if self.kept.get().is_some() {
             return Ok(());
         }
-        let mut payload = vec![0; self.in_memory(self.layout().payload_end - HEADER_LEN)?];
+        let len = self.in_memory(self.layout().payload_end - HEADER_LEN)?;
+        let mut memory =
+            Memory::new(len).map_err(|error| Error::from_os("keep in memory", &*self.name, &error))?;
+        let payload = memory.bytes_mut();
         let mut pages = Vec::new();
         for first in (0..self.layout().pages).step_by(VERIFY_PAGES as usize) {
             let end = self.layout().pages.min(first + VERIFY_PAGES);
@@ -120,14 +124,14 @@ impl SealedFile {
             payload[place..place + pages.len() - header].copy_from_slice(&pages[header..]);
         }
         // Another thread may have kept it in the meantime: both are the same bytes.
-        let _ = self.kept.set(payload.into_boxed_slice());
+        let _ = self.kept.set(memory);
         Ok(())
     }
 
     /// The payload, if it is kept in memory.
     #[inline]
     pub fn kept(&self) -> Option<&[u8]> {
-        self.kept.get().map(|payload| &**payload)
+        self.kept.get().map(Memory::bytes)
     }
 
     /// Some bytes of the payload, if it is kept in memory and has them.

@@ -101,11 +101,35 @@ impl TermScorer {
     pub fn bound_of(&self, front: &[Impact]) -> f32 {
         let share = |impact: &Impact| {
             let f = impact.frequency as f32;
-            // A code stands for lengths from its floor on, and ranking may know the exact one.
-            let k = self.lengths.by_length.0 + self.lengths.by_length.1 * norm::floor(impact.norm) as f32;
-            f / (f + k.min(self.lengths.by_code[usize::from(impact.norm)]))
+            f / (f + self.least_k(impact.norm))
         };
         self.weight * front.iter().map(share).fold(0.0, f32::max) * (1.0 + 2e-6)
+    }
+
+    /// The smallest frequency with which a posting that some of `front` is as good as may score `least`, which is greater
+    /// than 0; `None` if none may.
+    pub fn least_frequency(&self, front: &[Impact], least: f32) -> Option<u32> {
+        // A share of the weight; a few parts in a million less than what is needed.
+        let share = least / self.weight * (1.0 - 4e-6);
+        let mut before = 0;
+        for impact in front {
+            let k = self.least_k(impact.norm);
+            let f = impact.frequency as f32;
+            if f / (f + k) >= share {
+                // Postings up to this frequency, and more frequent than the pair before, have a `k` of at least this.
+                let needed = (k * share / (1.0 - share) * (1.0 - 1e-4)).floor();
+                return Some((needed as u32).clamp(before + 1, impact.frequency));
+            }
+            before = impact.frequency;
+        }
+        None
+    }
+
+    /// The smallest `k` of documents with that code: it stands for lengths from its floor on, and ranking may know the
+    /// exact one.
+    fn least_k(&self, code: u8) -> f32 {
+        let exact = self.lengths.by_length.0 + self.lengths.by_length.1 * norm::floor(code) as f32;
+        exact.min(self.lengths.by_code[usize::from(code)])
     }
 
     /// Score of a posting.

@@ -35,6 +35,8 @@ static TABLE: Table = Table {
     bitmap_read: bitmap::bitmap_read,
     score: scalar::score::score,
     at_least: scalar::score::at_least,
+    values_at_least: scalar::score::values_at_least,
+    positive: scalar::score::positive,
     largest: scalar::score::largest,
 };
 

@@ -38,6 +38,8 @@ static TABLE: Table = Table {
     bitmap_read: bitmap::bitmap_read,
     score: score::score,
     at_least: score::at_least,
+    values_at_least: score::values_at_least,
+    positive: score::positive,
     largest: score::largest,
 };
 

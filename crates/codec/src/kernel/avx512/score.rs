@@ -71,6 +71,28 @@ pub(in crate::kernel) fn at_least(scores: &[f32], least: f32, places: &mut Place
     *count = found;
 }
 
+/// [`crate::Kernel::values_at_least`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2,popcnt")]
+pub(in crate::kernel) fn values_at_least(values: &[u32], least: u32, places: &mut Places) {
+    let (places, count) = places.parts();
+    let mut found = 0;
+    for (k, values) in values.chunks(LANES).enumerate() {
+        let lanes = first_lanes(values.len());
+        let enough = _mm512_mask_cmpge_epu32_mask(lanes, load(values), _mm512_set1_epi32(least as i32));
+        if enough != 0 {
+            write(&mut places[found..], enough, k * LANES);
+            found += enough.count_ones() as usize;
+        }
+    }
+    *count = found;
+}
+
+/// [`crate::Kernel::positive`].
+#[target_feature(enable = "avx512f,bmi2,popcnt")]
+pub(in crate::kernel) fn positive(scores: &[f32]) -> usize {
+    scalar::score::positive(scores)
+}
+
 /// [`crate::Kernel::largest`]: quickselect.
 #[target_feature(enable = "avx512f,popcnt")]
 pub(in crate::kernel) fn largest(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) -> u64 {

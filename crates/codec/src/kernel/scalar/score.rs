@@ -9,15 +9,33 @@ pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u
     }
 }
 
-/// [`crate::Kernel::at_least`]. No branch depends on the scores.
+/// [`crate::Kernel::at_least`].
 pub(in crate::kernel) fn at_least(scores: &[f32], least: f32, places: &mut Places) {
+    find(scores, least, places);
+}
+
+/// [`crate::Kernel::values_at_least`].
+pub(in crate::kernel) fn values_at_least(values: &[u32], least: u32, places: &mut Places) {
+    find(values, least, places);
+}
+
+/// No branch depends on the values.
+fn find<T: PartialOrd>(values: &[T], least: T, places: &mut Places) {
     let (places, count) = places.parts();
     let mut found = 0;
-    for (place, score) in scores.iter().enumerate() {
+    for (place, value) in values.iter().enumerate() {
         places[found] = place as u8;
-        found += usize::from(*score >= least);
+        found += usize::from(*value >= least);
     }
     *count = found;
+}
+
+/// [`crate::Kernel::positive`].
+#[inline(always)]
+pub(in crate::kernel) fn positive(scores: &[f32]) -> usize {
+    // As many as a number of 32 bits counts, so that it is one lane of four.
+    let some = |scores: &[f32]| scores.iter().map(|score| u32::from(*score > 0.0)).sum::<u32>() as usize;
+    scores.chunks(1 << 30).map(some).sum()
 }
 
 /// [`crate::Kernel::largest`].

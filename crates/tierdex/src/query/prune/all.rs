@@ -6,13 +6,16 @@ use super::{Scored, slack};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::rank::TopK;
-use tierdex_codec::{Shared, intersect};
+use tierdex_codec::{Places, Shared, at_least, intersect};
 
 /// What is known of the documents that may hold all terms.
 struct Candidates {
     documents: [u32; BLOCK],
+    /// What each may score at most, by what is known.
+    potentials: [f32; BLOCK],
     len: usize,
     shared: Shared,
+    places: Places,
     /// Whether their places in the lists are wanted.
     scored: bool,
 }
@@ -30,7 +33,14 @@ pub fn best_of_all(
     order.clear();
     order.extend(0..terms.len());
     order.sort_by_key(|term| terms[*term].documents);
-    let mut candidates = Candidates { documents: [0; BLOCK], len: 0, shared: Shared::new(), scored: false };
+    let mut candidates = Candidates {
+        documents: [0; BLOCK],
+        potentials: [0.0; BLOCK],
+        len: 0,
+        shared: Shared::new(),
+        places: Places::new(),
+        scored: false,
+    };
     let mut matches = 0;
     for block in 0..terms[order[0]].blocks.len() {
         candidates.scored = top.k() > 0 && may_enter(terms, &order, block, top.least());
@@ -47,8 +57,8 @@ pub fn best_of_all(
         }
         matches += candidates.len as u64;
         if candidates.scored && candidates.len > 0 {
-            candidates.drop_hopeless(terms, top.least());
-            candidates.offer(terms, base, top)?;
+            candidates.score(terms, &order, top.least())?;
+            candidates.offer(terms, base, top);
             top.tighten();
         }
     }
@@ -116,44 +126,49 @@ impl Candidates {
         Ok(())
     }
 
-    /// Drops the candidates whose blocks' bounds together do not reach `least`.
-    fn drop_hopeless(&mut self, terms: &mut [Scored<'_>], least: f32) {
-        let mut bounds = [0.0; BLOCK];
+    /// Scores the candidates, the rarest term first, and drops those that cannot score `least` any more.
+    fn score(&mut self, terms: &mut [Scored<'_>], order: &[usize], least: f32) -> Result<()> {
+        self.potentials[..self.len].fill(0.0);
         for term in terms.iter() {
-            let mut at = 0;
-            let places = &term.room.places[..self.len];
-            while let Some(&(block, _)) = places.get(at) {
-                let bound = term.bound_of(block as usize);
-                while at < self.len && places[at].0 == block {
-                    bounds[at] += bound;
-                    at += 1;
-                }
-            }
+            term.add_bounds(&mut self.potentials[..self.len]);
         }
-        let mut kept = 0;
-        for (k, bound) in bounds[..self.len].iter().enumerate() {
-            if bound * slack(terms.len()) >= least {
-                self.documents[kept] = self.documents[k];
-                for term in terms.iter_mut() {
-                    term.room.places[kept] = term.room.places[k];
-                }
-                kept += 1;
+        self.drop_hopeless(terms, least);
+        for term in order {
+            if self.len == 0 {
+                return Ok(());
             }
+            terms[*term].score_places(&self.documents[..self.len])?;
+            terms[*term].replace_bounds(&mut self.potentials[..self.len]);
+            self.drop_hopeless(terms, least);
         }
-        self.len = kept;
+        Ok(())
+    }
+
+    fn drop_hopeless(&mut self, terms: &mut [Scored<'_>], least: f32) {
+        // A potential is changed up to three times for each term.
+        let enough = least * (3.0 - 2.0 * slack(3 * terms.len()));
+        at_least(&self.potentials[..self.len], enough, &mut self.places);
+        let kept = self.places.get();
+        if kept.len() == self.len {
+            return;
+        }
+        for (k, place) in kept.iter().map(|place| usize::from(*place)).enumerate() {
+            self.documents[k] = self.documents[place];
+            self.potentials[k] = self.potentials[place];
+        }
+        terms.iter_mut().for_each(|term| term.room.keep(kept));
+        self.len = kept.len();
     }
 
     /// Offers the candidates, whose scores are summed in the order of `terms`.
-    fn offer(&self, terms: &mut [Scored<'_>], base: u32, top: &mut TopK) -> Result<()> {
-        let documents = &self.documents[..self.len];
-        let (mut sums, mut scores) = ([0.0; BLOCK], [0.0; BLOCK]);
+    fn offer(&mut self, terms: &[Scored<'_>], base: u32, top: &mut TopK) {
+        let sums = &mut self.potentials[..self.len];
+        sums.fill(0.0);
         for term in terms {
-            term.score_places(documents, &mut scores[..self.len])?;
-            for (sum, score) in sums[..self.len].iter_mut().zip(&scores) {
+            for (sum, score) in sums.iter_mut().zip(&term.room.some_scores) {
                 *sum += score;
             }
         }
-        top.offer_all(base, documents, &sums[..self.len]);
-        Ok(())
+        top.offer_all(base, &self.documents[..self.len], sums);
     }
 }

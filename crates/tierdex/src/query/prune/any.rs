@@ -17,7 +17,7 @@ use crate::limits::BLOCK;
 use crate::rank::TopK;
 
 /// Postings that are added to a window in the time that one document takes to be looked up.
-const LOOK_UP_POSTINGS: usize = 32;
+const LOOK_UP_POSTINGS: usize = 8;
 
 /// Windows to which all terms are added after one in which too many documents had to be looked up.
 const PLAINLY_WINDOWS: usize = 7;
@@ -168,24 +168,28 @@ impl Run<'_> {
         self.batch.clear();
         if let [term] = self.order[others..] {
             let last = self.widen(terms, (first, last), term, documents, least)?;
+            let enough = self.enough(terms.len(), others, least);
             let batch = &mut *self.batch;
-            each_block(&mut terms[term], (first, last), |documents, scores| {
-                batch.push_all(documents, scores)
-            })?;
+            let push = |documents: &[u32], scores: &[f32]| batch.push_all(documents, scores);
+            each_block(&mut terms[term], (first, last), enough, push)?;
             return Ok(last);
         }
         self.sums.reset(first);
         for (number, term) in terms.iter_mut().enumerate() {
             if self.order[others..].contains(&number) {
                 let sums = &mut *self.sums;
-                each_block(term, (first, last), |documents, scores| sums.add(documents, scores))?;
+                each_block(term, (first, last), 0.0, |documents, scores| sums.add(documents, scores))?;
             }
         }
+        let enough = self.enough(terms.len(), others, least);
         let batch = &mut *self.batch;
-        // A little less than is needed: candidates are looked at once more.
-        let enough = least * (3.0 - 2.0 * slack(terms.len())) - self.rests[others];
         self.sums.at_least(enough, |documents, scores| batch.push_all(documents, scores));
         Ok(last)
+    }
+
+    /// What essential terms must add to reach `least`, and a little less: candidates are looked at once more.
+    fn enough(&self, terms: usize, others: usize, least: f32) -> f32 {
+        least * (3.0 - 2.0 * slack(terms)) - self.rests[others]
     }
 
     /// Makes the window the block of its one essential term, if the bounds of the others are not too much there.
@@ -223,15 +227,7 @@ impl Run<'_> {
             let number = self.order[place];
             let term = &mut terms[number];
             let rest = self.rests[place];
-            for k in 0..self.batch.len() {
-                let (document, score) = (self.batch.documents[k], self.batch.scores[k]);
-                self.batch.scores[k] = match term.bound_at(document) {
-                    // It does not matter any more.
-                    Some(bound) if (score + rest + bound) * slack < least => f32::NEG_INFINITY,
-                    Some(_) => score + term.score(document)?.unwrap_or(0.0),
-                    None => score,
-                };
-            }
+            term.add_to(self.batch, |score, bound| (score + rest + bound) * slack >= least)?;
             self.batch.retain(|score| (score + rest) * slack >= least);
         }
         if terms.len() > 2 {
@@ -257,12 +253,12 @@ impl Run<'_> {
         self.sums.reset(first);
         for term in terms {
             let sums = &mut *self.sums;
-            each_block(term, (first, last), |documents, scores| sums.add(documents, scores))?;
+            each_block(term, (first, last), 0.0, |documents, scores| sums.add(documents, scores))?;
         }
         if self.count {
             self.met += self.sums.count();
         }
-        self.sums.at_least(top.least(), |documents, scores| top.offer_all(self.base, documents, scores));
+        self.sums.offer(self.base, top);
         top.tighten();
         Ok(())
     }
@@ -274,17 +270,19 @@ fn postings(terms: &[Scored<'_>], first: u32, last: u32) -> usize {
     terms.iter().map(|term| blocks(term) * BLOCK + BLOCK / 2).sum()
 }
 
-/// Calls `body` with the term's documents from `first` to `last`, and their scores, a block at a time.
+/// Calls `body` with the term's documents from `first` to `last` that may score `least`, and their scores, a block at a
+/// time.
 fn each_block(
     term: &mut Scored<'_>,
     (first, last): (u32, u32),
+    least: f32,
     mut body: impl FnMut(&[u32], &[f32]),
 ) -> Result<()> {
     for block in term.block..term.blocks.len() {
         if term.blocks.first(block) > last {
             break;
         }
-        let (documents, scores) = term.read(block)?;
+        let (documents, scores) = term.read_at_least(block, least)?;
         let within = within(documents, first, last);
         if !within.is_empty() {
             body(&documents[within.clone()], &scores[within]);
@@ -296,7 +294,7 @@ fn each_block(
 /// Places of the documents that are from `first` to `last`.
 pub(super) fn within(documents: &[u32], first: u32, last: u32) -> std::ops::Range<usize> {
     let before = |most: u32| documents.partition_point(|document| *document < most);
-    let from = if documents[0] >= first { 0 } else { before(first) };
+    let from = if documents.first().is_none_or(|document| *document >= first) { 0 } else { before(first) };
     let past_all = documents.last().is_none_or(|end| *end <= last);
     from..if past_all { documents.len() } else { before(last + 1) }
 }

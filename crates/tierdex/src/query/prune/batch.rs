@@ -30,6 +30,11 @@ impl Batch {
             (self.documents[kept], self.scores[kept]) = (document, score);
             kept += usize::from(may(score));
         }
+        self.truncate(kept);
+    }
+
+    /// Keeps the first documents.
+    pub(super) fn truncate(&mut self, kept: usize) {
         self.documents.truncate(kept);
         self.scores.truncate(kept);
     }
@@ -50,8 +55,7 @@ impl Batch {
             j += usize::from(b <= a);
             merged += 1;
         }
-        self.documents.truncate(merged);
-        self.scores.truncate(merged);
+        self.truncate(merged);
         self.push_all(&first.documents[i..], &first.scores[i..]);
         self.push_all(&second.documents[j..], &second.scores[j..]);
     }

@@ -1,11 +1,15 @@
 //! A term's list with scores, and with bounds of its blocks.
 
+use super::batch::Batch;
 use super::scratch::Scratch;
 use crate::cursor::{ScatteredBlocks, Tally};
 use crate::error::Result;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockList, FieldReader, Norms, TermInfo};
+use crate::transform::impact::Impact;
+use std::ops::Range;
+use tierdex_codec::{Places, Shared, intersect, values_at_least};
 
 /// Where the bounds of blocks come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +44,50 @@ pub struct Room {
     scores: [f32; BLOCK],
     /// Block, and place in it, of each document that a way of evaluation looks at.
     pub(super) places: [(u32, u8); BLOCK],
+    front: Vec<Impact>,
+    /// Documents of the block that are frequent enough: their places, and what is known of them.
+    chosen: Places,
+    documents: [u32; BLOCK],
+    frequencies: [u32; BLOCK],
+    pub(super) some_scores: [f32; BLOCK],
+    shared: Shared,
 }
 
 impl Default for Room {
     fn default() -> Room {
-        Room { scores_of: usize::MAX, scores: [0.0; BLOCK], places: [(0, 0); BLOCK] }
+        Room {
+            scores_of: usize::MAX,
+            scores: [0.0; BLOCK],
+            places: [(0, 0); BLOCK],
+            front: Vec::new(),
+            chosen: Places::new(),
+            documents: [0; BLOCK],
+            frequencies: [0; BLOCK],
+            some_scores: [0.0; BLOCK],
+            shared: Shared::new(),
+        }
     }
+}
+
+impl Room {
+    /// Keeps some of the documents that a way of evaluation looks at.
+    pub(super) fn keep(&mut self, kept: &[u8]) {
+        for (k, place) in kept.iter().map(|place| usize::from(*place)).enumerate() {
+            self.places[k] = self.places[place];
+            self.some_scores[k] = self.some_scores[place];
+        }
+    }
+}
+
+/// The blocks of some places, which rise, and which of the places are in each.
+fn runs(places: &[(u32, u8)]) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let block = places.get(at)?.0;
+        let start = at;
+        at += places[at..].iter().take_while(|place| place.0 == block).count();
+        Some((block as usize, start..at))
+    })
 }
 
 impl<'a> Scored<'a> {
@@ -148,27 +190,124 @@ impl<'a> Scored<'a> {
         Ok((documents, scores))
     }
 
-    /// Scores of documents whose places [`Room::places`] names, into `scores`.
-    pub(super) fn score_places(&mut self, documents: &[u32], scores: &mut [f32]) -> Result<()> {
-        let mut found = [0; BLOCK];
-        let places = &self.room.places[..documents.len()];
-        let mut at = 0;
-        while let Some(&(block, _)) = places.get(at) {
-            let end = at + places[at..].iter().take_while(|place| place.0 == block).count();
-            let frequencies = self.blocks.frequencies(block as usize)?;
-            for (found, place) in found[at..end].iter_mut().zip(&places[at..end]) {
-                *found = frequencies[usize::from(place.1)];
-            }
-            at = end;
+    /// Documents of a block that may score `least`, and their scores: none is left out that does. The others are not
+    /// scored, and if there is none the documents are not decoded.
+    pub(super) fn read_at_least(&mut self, block: usize, least: f32) -> Result<(&[u32], &[f32])> {
+        let n = match self.choose(block, least)? {
+            BLOCK => return self.read(block),
+            0 => return Ok((&[], &[])),
+            n => n,
+        };
+        let (documents, frequencies) = self.blocks.read(block)?;
+        let room = &mut *self.room;
+        let places = room.chosen.get().iter().map(|place| usize::from(*place));
+        for ((place, document), frequency) in places.zip(&mut room.documents).zip(&mut room.frequencies) {
+            (*document, *frequency) = (documents[place], frequencies[place]);
         }
-        self.scorer.score_all(self.norms, documents, &found[..documents.len()], scores);
+        let scores = &mut room.some_scores[..n];
+        self.scorer.score_all(self.norms, &room.documents[..n], &room.frequencies[..n], scores);
+        Ok((&room.documents[..n], scores))
+    }
+
+    /// Finds the postings of a block that are frequent enough to score `least`, and says how many they are; [`BLOCK`] if
+    /// they are so many, or so hard to tell, that all had better be scored.
+    fn choose(&mut self, block: usize, least: f32) -> Result<usize> {
+        let room = &mut *self.room;
+        match self.blocks.skips() {
+            Some(list) if least > 0.0 && room.scores_of != block => list.impacts(block, &mut room.front)?,
+            _ => return Ok(BLOCK),
+        }
+        let Some(frequency) = self.scorer.least_frequency(&room.front, least) else {
+            self.passed += 1;
+            return Ok(0);
+        };
+        if frequency <= 1 {
+            return Ok(BLOCK);
+        }
+        values_at_least(self.blocks.frequencies(block)?, frequency, &mut room.chosen);
+        let n = room.chosen.get().len();
+        Ok(if n > BLOCK / 4 { BLOCK } else { n })
+    }
+
+    /// Scores the documents whose places [`Room::places`] names, into [`Room::some_scores`].
+    pub(super) fn score_places(&mut self, documents: &[u32]) -> Result<()> {
+        let n = documents.len();
+        let room = &mut *self.room;
+        for (block, places) in runs(&room.places[..n]) {
+            let frequencies = self.blocks.frequencies(block)?;
+            for place in places {
+                room.frequencies[place] = frequencies[usize::from(room.places[place].1)];
+            }
+        }
+        let scores = &mut room.some_scores[..n];
+        self.scorer.score_all(self.norms, documents, &room.frequencies[..n], scores);
         Ok(())
     }
 
-    /// What a document scores at most; `None` if the list ends before it.
-    pub(super) fn bound_at(&self, document: u32) -> Option<f32> {
-        let block = self.blocks.find(self.block, document);
-        (block < self.blocks.len()).then(|| self.bound_of(block))
+    /// Adds the bounds of the blocks that [`Room::places`] names.
+    pub(super) fn add_bounds(&self, potentials: &mut [f32]) {
+        for (block, places) in runs(&self.room.places[..potentials.len()]) {
+            let bound = self.bound_of(block);
+            potentials[places].iter_mut().for_each(|potential| *potential += bound);
+        }
+    }
+
+    /// Puts the scores of [`Scored::score_places`] in place of what [`Scored::add_bounds`] has added.
+    pub(super) fn replace_bounds(&self, potentials: &mut [f32]) {
+        for (block, places) in runs(&self.room.places[..potentials.len()]) {
+            let bound = self.bound_of(block);
+            let scores = &self.room.some_scores[places.clone()];
+            potentials[places]
+                .iter_mut()
+                .zip(scores)
+                .for_each(|(potential, score)| *potential += score - bound);
+        }
+    }
+
+    /// Adds the scores of the term to those of the documents of `batch`, which rise. What a document's block adds at most
+    /// is asked of `may` first, with the score so far: if it does not matter, the document is dropped.
+    pub(super) fn add_to(&mut self, batch: &mut Batch, may: impl Fn(f32, f32) -> bool) -> Result<()> {
+        let (mut at, mut kept, mut block) = (0, 0, self.block);
+        while at < batch.len() {
+            block = self.blocks.find(block, batch.documents[at]);
+            let last = if block < self.blocks.len() { self.blocks.last(block) } else { u32::MAX };
+            let bound = if block < self.blocks.len() { self.bound_of(block) } else { 0.0 };
+            // Documents that the block may hold and for which that matters, up to a block of them.
+            let start = kept;
+            while at < batch.len() && batch.documents[at] <= last && kept - start < BLOCK {
+                let (document, score) = (batch.documents[at], batch.scores[at]);
+                (batch.documents[kept], batch.scores[kept]) = (document, score);
+                kept += usize::from(may(score, bound));
+                at += 1;
+            }
+            if kept > start && block < self.blocks.len() {
+                let documents = &batch.documents[start..kept];
+                self.add_block(block, documents, &mut batch.scores[start..kept])?;
+            }
+        }
+        batch.truncate(kept);
+        Ok(())
+    }
+
+    /// Adds the scores of up to 256 documents that stand in a block, if they stand anywhere.
+    fn add_block(&mut self, block: usize, documents: &[u32], scores: &mut [f32]) -> Result<()> {
+        intersect(documents, self.blocks.documents(block)?, &mut self.room.shared);
+        let n = self.room.shared.first().len();
+        if n == 0 {
+            return Ok(());
+        }
+        let frequencies = self.blocks.frequencies(block)?;
+        let room = &mut *self.room;
+        for (k, (first, second)) in room.shared.first().iter().zip(room.shared.second()).enumerate() {
+            room.documents[k] = documents[usize::from(*first)];
+            room.frequencies[k] = frequencies[usize::from(*second)];
+        }
+        let found = &mut room.some_scores[..n];
+        self.scorer.score_all(self.norms, &room.documents[..n], &room.frequencies[..n], found);
+        for (first, score) in room.shared.first().iter().zip(found) {
+            scores[usize::from(*first)] += *score;
+        }
+        Ok(())
     }
 
     /// Score of a document, if it holds the term.

@@ -1,6 +1,7 @@
 //! Sums of scores over a window of documents.
 
-use tierdex_codec::{BLOCK, Places, at_least};
+use crate::rank::TopK;
+use tierdex_codec::{BLOCK, Places, at_least, positive};
 
 /// Documents in a window: their sums stay in the first-level cache.
 pub(super) const WINDOW: usize = 4096;
@@ -49,8 +50,15 @@ impl Sums {
         }
     }
 
+    /// Offers the documents that have a sum, numbered from `base` on.
+    pub(super) fn offer(&self, base: u32, top: &mut TopK) {
+        for (k, sums) in self.sums.chunks(BLOCK).enumerate() {
+            top.offer_dense(base + self.first + (k * BLOCK) as u32, sums);
+        }
+    }
+
     /// Documents that have a sum.
     pub(super) fn count(&self) -> u64 {
-        self.sums.iter().map(|sum| u64::from(*sum > 0.0)).sum()
+        positive(&self.sums) as u64
     }
 }

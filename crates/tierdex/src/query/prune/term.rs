@@ -110,7 +110,7 @@ fn offer_in_order(list: &mut Scored<'_>, keys: &mut [u64], base: u32, top: &mut 
 }
 
 fn offer(list: &mut Scored<'_>, block: usize, base: u32, top: &mut TopK) -> Result<()> {
-    let (documents, scores) = list.read(block)?;
+    let (documents, scores) = list.read_at_least(block, top.least())?;
     top.offer_all(base, documents, scores);
     Ok(())
 }

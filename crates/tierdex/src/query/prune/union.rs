@@ -6,8 +6,9 @@ use super::any::within;
 use super::scratch::Scratch;
 use crate::error::Result;
 use crate::rank::TopK;
+use tierdex_codec::ones;
 
-/// Documents whose bits are set at a time.
+/// Documents that are marked at a time, each in a byte of its own: no mark waits for the one before.
 const WINDOW: usize = 1 << 15;
 
 /// Number of documents below `documents` that hold any of `terms`.
@@ -17,29 +18,30 @@ pub fn count_any(terms: &mut [Scored<'_>], documents: u32, scratch: &mut Scratch
         let all = u64::from(first.documents) + u64::from(second.documents);
         return Ok(all - best_of_all(terms, true, 0, scratch, &mut TopK::default())?);
     }
-    let mut bits = [0u64; WINDOW / 64];
+    let mut marks = vec![0; WINDOW];
     let mut count = 0;
     for first in (0..documents).step_by(WINDOW) {
         let last = documents.min(first.saturating_add(WINDOW as u32)) - 1;
         for term in terms.iter_mut() {
             term.advance(first);
-            set(term, (first, last), &mut bits)?;
+            mark(term, (first, last), &mut marks)?;
         }
-        count += bits.iter_mut().map(|word| u64::from(std::mem::take(word).count_ones())).sum::<u64>();
+        count += ones(&marks) as u64;
+        marks.fill(0);
     }
     Ok(count)
 }
 
-/// Sets the bits of the term's documents from `first` to `last`.
-fn set(term: &mut Scored<'_>, (first, last): (u32, u32), bits: &mut [u64; WINDOW / 64]) -> Result<()> {
+/// Marks the term's documents from `first` to `last`.
+fn mark(term: &mut Scored<'_>, (first, last): (u32, u32), marks: &mut [u8]) -> Result<()> {
+    let marks: &mut [u8; WINDOW] = marks.try_into().expect("a window");
     for block in term.block..term.blocks.len() {
         if term.blocks.first(block) > last {
             break;
         }
         let documents = term.blocks.documents(block)?;
         for document in &documents[within(documents, first, last)] {
-            let place = (document - first) as usize % WINDOW;
-            bits[place / 64] |= 1 << (place % 64);
+            marks[(document - first) as usize % WINDOW] = 1;
         }
     }
     Ok(())
