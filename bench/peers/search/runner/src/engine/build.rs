@@ -46,11 +46,10 @@ pub fn lucene() -> Built {
     Engine::new(Kind::Lucene, program, &[jar])
 }
 
-/// Flags of the virtual machine: the vector module, and a heap of fixed size that needs no care of the collector.
+/// Flags of the virtual machine: the vector module, and a heap that is large enough for few collections.
 const JAVA_FLAGS: &[&str] = &[
     "--add-modules=jdk.incubator.vector",
     "--enable-native-access=ALL-UNNAMED",
-    "-Xms1g",
     "-Xmx1g",
     "-XX:+UseParallelGC",
 ];

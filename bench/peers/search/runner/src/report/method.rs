@@ -61,7 +61,7 @@ fn about(kind: Kind, flags: &Flags) -> &'static str {
              `Count` together. Queries are built from the words, not by its parser."
         }
         Kind::Lucene => {
-            "Lengths in one byte, exact below 40 tokens; ByteBuffersDirectory; the vector module is on; no query cache. \
+            "Lengths in one byte, exact below 40 tokens; MMapDirectory, all files read before; the vector module is on; no query cache. \
              `COUNT` by `IndexSearcher.count`, `TOP_k` with a threshold of k hits, `TOP_k_COUNT` with no limit to \
              counting. Queries are built from the words, not by its parser."
         }
