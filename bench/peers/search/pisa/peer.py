@@ -25,8 +25,8 @@ from pathlib import Path
 # BM25 as the other engines have it.
 K1, B = 1.2, 0.75
 ENCODING = "block_simdbp"
-# The fastest of its algorithms for each form of query, as far as they were tried on English text.
-ALL_WORDS, ANY_WORD = "block_max_ranked_and", "block_max_maxscore"
+# Hits up to which few are wanted, and words up to which a query is short: see `algorithm`.
+FEW_HITS, FEW_WORDS = 100, 5
 # Hits for which the arrays of one call have room.
 HITS_MAX = 1 << 22
 DOCUMENTS_A_RUN = 50_000
@@ -125,13 +125,13 @@ class Server:
         request = parse(line)
         if request is None:
             return UNSUPPORTED
-        command, algorithm, k, words = request
+        command, name, k, words = request
         queries = Queries([words])
-        size = self.hits.fill(self.context, algorithm, k, queries, 1)
+        size = self.hits.fill(self.context, name, k, queries, 1)
         if command == "TOP":
             return str(size)
-        names, scores = self.hits.first(size)
-        return " ".join(f"{name}:{score}" for name, score in zip(names, scores))
+        hits = zip(*self.hits.first(size))
+        return " ".join(f"{document}:{score}" for document, score in hits)
 
     def batch(self, file, threads, latencies):
         """Runs the lines of a file, those of one form after another."""
@@ -140,13 +140,13 @@ class Server:
         known = [(place, request) for place, request in enumerate(requests) if request is not None]
         known.sort(key=lambda pair: pair[1][:3])
         times, wall, total = {}, 0, 0
-        for (_, algorithm, k), group in itertools.groupby(known, key=lambda pair: pair[1][:3]):
+        for (_, name, k), group in itertools.groupby(known, key=lambda pair: pair[1][:3]):
             group = list(group)
             step = max(1, HITS_MAX // k)
             for start in range(0, len(group), step):
                 part = group[start : start + step]
                 queries = Queries([request[3] for _, request in part])
-                total += self.hits.fill(self.context, algorithm, k, queries, int(threads))
+                total += self.hits.fill(self.context, name, k, queries, int(threads))
                 wall += queries.wall()
                 times.update(zip((place for place, _ in part), queries.latencies()))
         if latencies != "-":
@@ -205,14 +205,14 @@ class Hits:
     def __init__(self):
         self.room = self.size = 0
 
-    def fill(self, context, algorithm, k, queries, threads):
+    def fill(self, context, name, k, queries, threads):
         """Runs the queries; gives the number of hits."""
         from pyterrier_pisa import _pisathon
 
         self.make_room(k * len(queries))
         size = _pisathon.retrieve(
             context,
-            algorithm,
+            name,
             queries,
             k=k,
             threads=threads,
@@ -242,6 +242,17 @@ class Hits:
             self.names[: self.size] = None
 
 
+def algorithm(words, required, k):
+    """The fastest of its algorithms for a query of this form, as far as they were tried on English text."""
+    if required:
+        return "ranked_and"
+    if len(words) > FEW_WORDS:
+        return "maxscore"
+    if k > FEW_HITS:
+        return "block_max_maxscore"
+    return "block_max_wand" if len(words) == 1 else "wand"
+
+
 def parse(line):
     """Command, algorithm, k and words of a line; none if it is not supported."""
     command, _, query = line.partition("\t")
@@ -251,11 +262,10 @@ def parse(line):
     plain = not any(word.startswith("-") or '"' in word for word in words)
     if name not in ("TOP", "DOCS") or not digits.isdigit() or int(digits) == 0 or not plain:
         return None
-    if not required:
-        return name, ANY_WORD, int(digits), words
-    if len(required) == len(words):
-        return name, ALL_WORDS, int(digits), [word[1:] for word in words]
-    return None
+    if required and len(required) < len(words):
+        return None
+    k = int(digits)
+    return name, algorithm(words, required, k), k, [word.removeprefix("+") for word in words]
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ pub struct Flags {
     /// Rounds before those, which do not count [default: 4; 2 if quick]
     #[arg(long, value_name = "N")]
     pub warm: Option<usize>,
-    /// Queries in a set [default: 1000; 200 if quick]
+    /// Queries in a set [default: 500; 100 if quick]
     #[arg(long, value_name = "N")]
     pub count: Option<usize>,
     /// Milliseconds that a batch of the fastest engine takes at least: queries are repeated [default: 100; 20 if quick]
@@ -135,7 +135,7 @@ impl Flags {
 
     /// Queries in a set.
     pub fn count(&self) -> usize {
-        self.count.unwrap_or(if self.quick { 200 } else { 1000 }).max(1)
+        self.count.unwrap_or(if self.quick { 100 } else { 500 }).max(1)
     }
 
     /// Nanoseconds that a batch takes at least.

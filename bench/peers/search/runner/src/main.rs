@@ -73,7 +73,7 @@ fn run(flags: &Flags) -> Result<()> {
     let sets = sets::make(flags, &corpus)?;
     let mut servers =
         engines.iter().map(|engine| Server::start(flags, engine)).collect::<Result<Vec<_>>>()?;
-    let checks = check::run(flags, &sets, &mut servers)?;
+    let checks = check::run(&sets, &mut servers)?;
     let rows = rounds::run(flags, &sets, &mut servers)?;
     let results = Results { left_out, corpus, indexing, sets, checks, rows };
     report::save(flags, &results)?;
