@@ -29,7 +29,8 @@ ENCODING = "block_simdbp"
 FEW_HITS, FEW_WORDS = 100, 5
 # Hits for which the arrays of one call have room.
 HITS_MAX = 1 << 22
-DOCUMENTS_A_RUN = 50_000
+# All in one run: what the binding merges from several runs has postings of documents that do not hold the term.
+DOCUMENTS_A_RUN = 1 << 31
 UNSUPPORTED = "UNSUPPORTED"
 
 
@@ -65,9 +66,10 @@ def index(tokens, folder):
     quiet()
     import pyterrier_pisa
 
-    made = pyterrier_pisa.PisaIndex(str(folder), stemmer="none", stops="none")
+    # Here, for the method that makes the indexer does not heed its own argument of that name.
+    made = pyterrier_pisa.PisaIndex(str(folder), stemmer="none", stops="none", batch_size=DOCUMENTS_A_RUN)
     with open(tokens, encoding="utf-8", newline="\n") as lines:
-        made.toks_indexer("tokens", scale=1.0, batch_size=DOCUMENTS_A_RUN).index(documents(lines))
+        made.toks_indexer("tokens", scale=1.0).index(documents(lines))
     # Compresses the lists and computes the bounds of blocks, and keeps both beside the index.
     context(folder)
     print(f"{made.num_docs()} documents")
@@ -75,7 +77,17 @@ def index(tokens, folder):
 
 def documents(lines):
     for ordinal, line in enumerate(lines):
-        yield {"docno": str(ordinal), "tokens": Counter(line.rstrip("\n").split(" "))}
+        yield {"docno": str(ordinal), "tokens": Line(line.rstrip("\n"))}
+
+
+class Line:
+    """The tokens of a document, counted when they are asked for: a run keeps all its documents."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def items(self):
+        return Counter(self.text.split(" ")).items()
 
 
 def quiet():

@@ -51,7 +51,7 @@ pub fn read(path: &Path) -> Result<String> {
 /// One line, if it is not there or failed: the last line of what it said.
 pub fn output(command: &mut Command) -> std::result::Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let found = command.output().map_err(|error| format!("cannot run {name}: {error}"))?;
+    let found = command.output().map_err(|error| format!("cannot run {name}: {error}; is it installed?"))?;
     if found.status.success() {
         return Ok(String::from_utf8_lossy(&found.stdout).into_owned());
     }
