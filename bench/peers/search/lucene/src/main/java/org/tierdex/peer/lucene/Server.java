@@ -1,0 +1,139 @@
+package org.tierdex.peer.lucene;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.IndexReader;
+import org.apache.lucene.index.Term;
+import org.apache.lucene.search.BooleanClause;
+import org.apache.lucene.search.BooleanQuery;
+import org.apache.lucene.search.IndexSearcher;
+import org.apache.lucene.search.MatchNoDocsQuery;
+import org.apache.lucene.search.Query;
+import org.apache.lucene.search.ScoreDoc;
+import org.apache.lucene.search.TermQuery;
+import org.apache.lucene.search.TopDocs;
+import org.apache.lucene.search.TopScoreDocCollectorManager;
+import org.apache.lucene.search.similarities.BM25Similarity;
+import org.apache.lucene.store.MMapDirectory;
+
+/** The line protocol: {@code COMMAND<TAB>QUERY}, a line of answer each, from an index in memory. */
+final class Server implements AutoCloseable {
+  private static final String UNSUPPORTED = "UNSUPPORTED";
+
+  private final IndexReader reader;
+
+  Server(Path dir) throws IOException {
+    reader = DirectoryReader.open(inMemory(dir));
+    if (reader.leaves().size() != 1) {
+      throw new IOException(dir + " has not one segment; index anew");
+    }
+  }
+
+  /** A searcher for one thread: no cache of queries, one slice. */
+  IndexSearcher searcher() {
+    IndexSearcher searcher = new IndexSearcher(reader);
+    searcher.setQueryCache(null);
+    searcher.setSimilarity(new BM25Similarity());
+    return searcher;
+  }
+
+  @Override
+  public void close() throws IOException {
+    reader.close();
+  }
+
+  /** The line that answers a line. */
+  String reply(String line) {
+    try {
+      if (line.startsWith("!BATCH\t")) {
+        return Batch.run(this, line.substring("!BATCH\t".length()));
+      }
+      Answer answer = answer(searcher(), line);
+      return answer == null ? UNSUPPORTED : answer.text();
+    } catch (IOException | RuntimeException error) {
+      return "ERROR " + String.valueOf(error.getMessage()).lines().findFirst().orElse(error.getClass().getName());
+    }
+  }
+
+  /** A number, and hits where they were asked for. */
+  record Answer(long number, ScoreDoc[] hits) {
+    String text() {
+      if (hits == null) {
+        return Long.toString(number);
+      }
+      List<String> words = new ArrayList<>();
+      for (ScoreDoc hit : hits) {
+        words.add(hit.doc + ":" + hit.score);
+      }
+      return String.join(" ", words);
+    }
+  }
+
+  /** The answer to a line; null if it is not supported. */
+  static Answer answer(IndexSearcher searcher, String line) throws IOException {
+    int tab = line.indexOf('\t');
+    Command command = tab < 0 ? null : Command.parse(line.substring(0, tab));
+    Query query = command == null ? null : query(line.substring(tab + 1));
+    if (query == null) {
+      return null;
+    }
+    return switch (command.kind()) {
+      case COUNT -> new Answer(searcher.count(query), null);
+      case TOP -> new Answer(top(searcher, query, command.k(), command.k()).scoreDocs.length, null);
+      case TOP_COUNT -> new Answer(top(searcher, query, command.k(), Integer.MAX_VALUE).totalHits.value(), null);
+      case DOCS -> {
+        ScoreDoc[] hits = top(searcher, query, command.k(), command.k()).scoreDocs;
+        yield new Answer(hits.length, hits);
+      }
+    };
+  }
+
+  private static TopDocs top(IndexSearcher searcher, Query query, int k, int threshold) throws IOException {
+    return searcher.search(query, new TopScoreDocCollectorManager(k, null, threshold));
+  }
+
+  /** Words side by side, each with {@code +}, {@code -} or nothing before it; null for phrases. */
+  private static Query query(String text) {
+    if (text.indexOf('"') >= 0) {
+      return null;
+    }
+    BooleanQuery.Builder clauses = new BooleanQuery.Builder();
+    int count = 0;
+    Query last = new MatchNoDocsQuery();
+    BooleanClause.Occur occur = BooleanClause.Occur.SHOULD;
+    for (int at = 0; at < text.length(); ) {
+      int blank = text.indexOf(' ', at);
+      int end = blank < 0 ? text.length() : blank;
+      if (end > at) {
+        occur = occur(text.charAt(at));
+        String word = text.substring(occur == BooleanClause.Occur.SHOULD ? at : at + 1, end);
+        last = new TermQuery(new Term(Indexer.TOKENS, word));
+        clauses.add(last, occur);
+        count++;
+      }
+      at = end + 1;
+    }
+    return count == 0 || count == 1 && occur != BooleanClause.Occur.MUST_NOT ? last : clauses.build();
+  }
+
+  private static BooleanClause.Occur occur(char first) {
+    return switch (first) {
+      case '+' -> BooleanClause.Occur.MUST;
+      case '-' -> BooleanClause.Occur.MUST_NOT;
+      default -> BooleanClause.Occur.SHOULD;
+    };
+  }
+
+  /**
+   * All files mapped, and read once so that they are in memory. Vector loops decode postings of mapped files, not those of
+   * files on the heap.
+   */
+  private static MMapDirectory inMemory(Path dir) throws IOException {
+    MMapDirectory directory = new MMapDirectory(dir);
+    directory.setPreload(MMapDirectory.ALL_FILES);
+    return directory;
+  }
+}

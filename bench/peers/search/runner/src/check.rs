@@ -1,0 +1,125 @@
+//! Whether engines answer alike: numbers of matches, which must be equal, and the best ten hits, which overlap as far
+//! as scores agree. Engines keep lengths in codes of their own and break ties in ways of their own.
+
+use crate::engine::Kind;
+use crate::server::Server;
+use crate::sets::Set;
+use crate::tools::say;
+use tierdex_bench::{Error, Result};
+
+/// Queries of a set that are asked one by one.
+const SAMPLE: usize = 100;
+
+/// What was found of one engine on one set, beside the first engine.
+pub struct Check {
+    /// Name of the set.
+    pub set: String,
+    /// The engine that the other is compared with.
+    pub base: Kind,
+    /// The other.
+    pub kind: Kind,
+    /// Queries whose numbers of matches were compared; 0 if the engine does not count.
+    pub counted: usize,
+    /// Those of them that differ.
+    pub differ: usize,
+    /// The first of those, with both numbers.
+    pub first: Option<String>,
+    /// Hits of both among the best ten, by the larger number of hits, mean over queries; none if it names no documents.
+    pub overlap: Option<f64>,
+}
+
+/// Compares every engine with the first on a sample of each set.
+///
+/// # Errors
+/// If an engine fails or answers what is no number.
+pub fn run(sets: &[Set], servers: &mut [Server]) -> Result<Vec<Check>> {
+    let Some((base, others)) = servers.split_first_mut() else { return Ok(Vec::new()) };
+    say("comparing answers");
+    let mut checks = Vec::new();
+    for set in sets {
+        let sample = &set.queries[..set.queries.len().min(SAMPLE)];
+        let expected = sample.iter().map(|query| answers(base, query)).collect::<Result<Vec<_>>>()?;
+        for other in others.iter_mut() {
+            let found = sample.iter().map(|query| answers(other, query)).collect::<Result<Vec<_>>>()?;
+            let check = compare(set, (base.kind, other.kind), sample, &expected, &found);
+            if let Some(first) = &check.first {
+                say(&format!("{} counts otherwise than {}: {first}", other.kind.name(), base.kind.name()));
+            }
+            checks.push(check);
+        }
+    }
+    Ok(checks)
+}
+
+/// The number of matches and the best ten, of one query; nothing where the engine does not answer.
+struct Answers {
+    count: Option<u64>,
+    documents: Option<Vec<u64>>,
+}
+
+fn answers(server: &mut Server, query: &str) -> Result<Answers> {
+    let name = server.kind.name();
+    let wrong = |line: &str| Error::Failed(format!("{name} answers `{query}` by `{line}`"));
+    let count = match server.ask(&format!("COUNT\t{query}"))?.as_str() {
+        "UNSUPPORTED" => None,
+        line => Some(line.parse().map_err(|_| wrong(line))?),
+    };
+    let documents = match server.ask(&format!("DOCS_10\t{query}"))?.as_str() {
+        "UNSUPPORTED" => None,
+        line => Some(ordinals(line).ok_or_else(|| wrong(line))?),
+    };
+    Ok(Answers { count, documents })
+}
+
+fn ordinals(line: &str) -> Option<Vec<u64>> {
+    line.split_ascii_whitespace().map(|hit| hit.split_once(':')?.0.parse().ok()).collect()
+}
+
+fn compare(
+    set: &Set,
+    (base, kind): (Kind, Kind),
+    sample: &[String],
+    expected: &[Answers],
+    found: &[Answers],
+) -> Check {
+    let mut check =
+        Check { set: set.name.clone(), base, kind, counted: 0, differ: 0, first: None, overlap: None };
+    let mut overlaps = Vec::new();
+    for (query, (one, other)) in sample.iter().zip(expected.iter().zip(found)) {
+        if let (Some(one), Some(other)) = (one.count, other.count) {
+            check.counted += 1;
+            if one != other {
+                check.differ += 1;
+                check.first.get_or_insert_with(|| format!("`{query}` {other}, not {one}"));
+            }
+        }
+        if let (Some(one), Some(other)) = (&one.documents, &other.documents) {
+            overlaps.push(overlap(one, other));
+        }
+    }
+    if !overlaps.is_empty() {
+        check.overlap = Some(overlaps.iter().sum::<f64>() / overlaps.len() as f64);
+    }
+    check
+}
+
+/// The share of common members, 1 if both have none.
+fn overlap(one: &[u64], other: &[u64]) -> f64 {
+    let most = one.len().max(other.len());
+    let both = one.iter().filter(|document| other.contains(document)).count();
+    if most == 0 { 1.0 } else { both as f64 / most as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlaps_are_shares_of_the_longer_list() {
+        assert!((overlap(&[1, 2, 3, 4], &[4, 5]) - 0.25).abs() < 1e-9);
+        assert!((overlap(&[], &[]) - 1.0).abs() < 1e-9);
+        assert_eq!(ordinals("7:1.5 3:0.5"), Some(vec![7, 3]));
+        assert_eq!(ordinals(""), Some(Vec::new()));
+        assert_eq!(ordinals("x"), None);
+    }
+}

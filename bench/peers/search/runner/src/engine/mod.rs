@@ -1,0 +1,137 @@
+//! The engines: how each is built, how it indexes, how it serves. Each peer is one program with three commands,
+//! `version`, `index TOKENS DIR --memory BYTES` and `serve DIR`; only tierdex has words of its own.
+
+mod build;
+
+use crate::flags::{Flags, Norms};
+use crate::tools::{self, say};
+use clap::ValueEnum;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use tierdex_bench::{Error, Result};
+
+/// Which engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// This project
+    Tierdex,
+    /// The crate tantivy
+    Tantivy,
+    /// Apache Lucene
+    Lucene,
+    /// PISA by its Python binding
+    Pisa,
+}
+
+/// An engine that is ready to run.
+pub struct Engine {
+    /// Which it is.
+    pub kind: Kind,
+    /// Its release, as it says itself.
+    pub version: String,
+    /// The first words of every call.
+    program: Vec<OsString>,
+    /// When the newest of its files was written.
+    built: Option<SystemTime>,
+}
+
+impl Kind {
+    /// The name that users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Tierdex => "tierdex",
+            Kind::Tantivy => "tantivy",
+            Kind::Lucene => "lucene",
+            Kind::Pisa => "pisa",
+        }
+    }
+}
+
+impl Engine {
+    fn new(kind: Kind, program: Vec<OsString>, files: &[PathBuf]) -> std::result::Result<Engine, String> {
+        let ask = if kind == Kind::Tierdex { "--version" } else { "version" };
+        let words: Vec<OsString> = program.iter().cloned().chain([ask.into()]).collect();
+        let said = tools::output(&mut tools::command(&words))?;
+        let version = said.lines().last().unwrap_or_default().trim().to_string();
+        let times = files.iter().filter_map(|file| fs::metadata(file).and_then(|data| data.modified()).ok());
+        Ok(Engine { kind, version, program, built: times.max() })
+    }
+
+    /// Directory of its index.
+    pub fn index_dir(&self, flags: &Flags) -> PathBuf {
+        let exact = if self.kind == Kind::Tierdex && flags.norms == Norms::Exact { "-exact" } else { "" };
+        flags.work.join("indexes").join(format!("{}{exact}", self.kind.name()))
+    }
+
+    /// Whether it was built after a time.
+    pub fn built_after(&self, time: SystemTime) -> bool {
+        self.built.is_some_and(|built| built > time)
+    }
+
+    /// The words that index `tokens` into `dir`.
+    pub fn index_words(&self, flags: &Flags, tokens: &Path, dir: &Path) -> Vec<OsString> {
+        let mut words = self.program.clone();
+        if self.kind != Kind::Tierdex {
+            let bytes = (flags.memory << 20).to_string();
+            words.extend(["index".into(), tokens.into(), dir.into(), "--memory".into(), bytes.into()]);
+            return words;
+        }
+        words.extend(["index".into(), tokens.into(), "--out".into(), dir.into()]);
+        let norms = if flags.norms == Norms::Exact { "exact" } else { "byte" };
+        let memory = format!("{}M", flags.memory);
+        let more = [
+            ["--format", "tsv"],
+            ["--columns", "text"],
+            ["--tokenizer", "whitespace"],
+            ["--store", "none"],
+            ["--norms", norms],
+            ["--threads", "1"],
+            ["--merge", "one"],
+            ["--memory", &memory],
+        ];
+        words.extend(more.into_iter().flatten().map(OsString::from));
+        words
+    }
+
+    /// The words that serve the index in `dir`.
+    pub fn serve_words(&self, dir: &Path) -> Vec<OsString> {
+        let mut words = self.program.clone();
+        if self.kind == Kind::Tierdex {
+            words.push("bench".into());
+        }
+        words.extend(["serve".into(), dir.into()]);
+        words
+    }
+}
+
+/// Builds the engines that are wanted. Gives those that can run, and for each other one line that says why not.
+///
+/// # Errors
+/// If tierdex was wanted and cannot be built, or if no engine is left.
+pub fn prepare(flags: &Flags) -> Result<(Vec<Engine>, Vec<String>)> {
+    let (mut engines, mut left_out) = (Vec::new(), Vec::new());
+    for &kind in Kind::value_variants().iter().filter(|&&kind| flags.wants(kind)) {
+        say(&format!("building {}", kind.name()));
+        let built = match kind {
+            Kind::Tierdex => build::tierdex(),
+            Kind::Tantivy => build::tantivy(),
+            Kind::Lucene => build::lucene(),
+            Kind::Pisa => build::pisa(&flags.work),
+        };
+        match built {
+            Ok(engine) => engines.push(engine),
+            Err(why) if kind == Kind::Tierdex => return Err(Error::Failed(why)),
+            Err(why) => {
+                let line = format!("{} is left out: {why}", kind.name());
+                say(&line);
+                left_out.push(line);
+            }
+        }
+    }
+    if engines.is_empty() {
+        return Err(Error::Failed("no engine is left to measure".to_string()));
+    }
+    Ok((engines, left_out))
+}

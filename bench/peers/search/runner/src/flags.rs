@@ -1,0 +1,211 @@
+//! What to measure, and where things are put.
+
+use crate::engine::Kind;
+use crate::sets::{JUDGED, Recipe};
+use clap::{Parser, ValueEnum};
+use std::path::{Path, PathBuf};
+use tierdex_bench::{Error, Result};
+
+/// Queries a second of tierdex beside Tantivy, Lucene and PISA.
+#[derive(Parser, Clone, Debug)]
+#[command(version, max_term_width = 110)]
+pub struct Flags {
+    /// Documents: JSON lines with members title and text, plain or packed by zstd
+    #[arg(long, value_name = "FILE")]
+    pub input: PathBuf,
+    /// Directory for tokens, indexes and whatever else is used again by the next run
+    #[arg(long, value_name = "DIR")]
+    pub work: PathBuf,
+    /// Write report.md and data.json into this directory
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Directory of real queries: search-benchmark-game.jsonl, terabyte05.efficiency.tsv,
+    /// msmarco-passage.dev-subset.tsv; sets whose file is missing are left out
+    #[arg(long, value_name = "DIR")]
+    pub queries: Option<PathBuf>,
+    /// Few queries and few rounds, for a look
+    #[arg(long)]
+    pub quick: bool,
+    /// Engines [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub engines: Vec<Kind>,
+    /// Query sets, `all` for all [default: those that are compared, see the report]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub sets: Vec<String>,
+    /// Commands of the protocol
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "TOP_10,TOP_1024,TOP_1024_COUNT,COUNT"
+    )]
+    pub commands: Vec<String>,
+    /// Numbers of threads that ask
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "1",
+          value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Vec<u32>,
+    /// Rounds that count [default: 7; 3 if quick]
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<usize>,
+    /// Rounds before those, which do not count [default: 4; 2 if quick]
+    #[arg(long, value_name = "N")]
+    pub warm: Option<usize>,
+    /// Queries in a set [default: 500; 100 if quick]
+    #[arg(long, value_name = "N")]
+    pub count: Option<usize>,
+    /// Milliseconds that a batch of the fastest engine takes at least: queries are repeated [default: 100; 20 if quick]
+    #[arg(long, value_name = "N")]
+    pub batch: Option<u64>,
+    /// Probabilities in percent that a term is one of the last hundred; with several the sets are made for each
+    #[arg(long, value_name = "PERCENTS", value_delimiter = ',', default_value = "0",
+          value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub repeat: Vec<u32>,
+    /// Seed of the query sets
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// How tierdex keeps lengths; the peers always take one byte, in codes of their own
+    #[arg(long, default_value = "byte")]
+    pub norms: Norms,
+    /// Measure indexing so many times [default: once if an index is missing or older than its engine]
+    #[arg(long, value_name = "N")]
+    pub index_rounds: Option<usize>,
+    /// Megabytes of postings that may wait to be written while indexing
+    #[arg(long, value_name = "MB", default_value_t = 256)]
+    pub memory: usize,
+}
+
+/// How a document's length is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Norms {
+    /// One byte
+    Byte,
+    /// Four bytes, exact
+    Exact,
+}
+
+impl Flags {
+    /// Whether the flags name only what there is.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn check(&self) -> Result<()> {
+        let wrong = self.commands.iter().find(|command| !is_command(command));
+        if let Some(command) = wrong {
+            return Err(Error::Usage(format!(
+                "`{command}` is no command to measure; there are COUNT, TOP_k and TOP_k_COUNT"
+            )));
+        }
+        self.recipes().map(drop)
+    }
+
+    /// The query sets that are wanted.
+    ///
+    /// # Errors
+    /// If one has no such name.
+    pub fn recipes(&self) -> Result<Vec<Recipe>> {
+        let names: Vec<String> = match self.sets.as_slice() {
+            [] => JUDGED.iter().map(ToString::to_string).collect(),
+            [all] if all == "all" => Recipe::all().iter().map(Recipe::name).collect(),
+            names => names.to_vec(),
+        };
+        let recipe = |name: &String| {
+            let known = Recipe::all();
+            known.iter().find(|recipe| recipe.name() == *name).copied().ok_or_else(|| {
+                let names: Vec<String> = known.iter().map(Recipe::name).collect();
+                Error::Usage(format!("no query set is called `{name}`; there are {}", names.join(", ")))
+            })
+        };
+        names.iter().map(recipe).collect()
+    }
+
+    /// Whether an engine is wanted.
+    pub fn wants(&self, kind: Kind) -> bool {
+        self.engines.is_empty() || self.engines.contains(&kind)
+    }
+
+    /// Rounds that count.
+    pub fn rounds(&self) -> usize {
+        self.rounds.unwrap_or(if self.quick { 3 } else { 7 }).max(1)
+    }
+
+    /// Rounds that do not count; one at least, for it says how often queries must be repeated.
+    pub fn warm(&self) -> usize {
+        self.warm.unwrap_or(if self.quick { 2 } else { 4 }).max(1)
+    }
+
+    /// Queries in a set.
+    pub fn count(&self) -> usize {
+        self.count.unwrap_or(if self.quick { 100 } else { 500 }).max(1)
+    }
+
+    /// Nanoseconds that a batch takes at least.
+    pub fn batch_ns(&self) -> u64 {
+        self.batch.unwrap_or(if self.quick { 20 } else { 100 }) * 1_000_000
+    }
+
+    /// The flags as one types them. Of an absolute path only the last part is shown, for a report goes to others.
+    pub fn command(&self) -> String {
+        let path = |path: &Path| match path.file_name() {
+            Some(name) if path.is_absolute() => name.to_string_lossy().into_owned(),
+            _ => path.to_string_lossy().into_owned(),
+        };
+        let number = |name: &str, value: Option<String>| value.map(|value| format!("--{name} {value}"));
+        let list = |name: &str, values: Vec<String>| {
+            (!values.is_empty()).then(|| format!("--{name} {}", values.join(",")))
+        };
+        let numbers = |values: &[u32]| values.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let engines = self.engines.iter().map(|kind| kind.name().to_string()).collect();
+        let words = [
+            Some(format!("--input {} --work {}", path(&self.input), path(&self.work))),
+            number("queries", self.queries.as_deref().map(path)),
+            self.quick.then(|| "--quick".to_string()),
+            list("engines", engines),
+            list("sets", self.sets.clone()),
+            list("commands", self.commands.clone()),
+            list("threads", numbers(&self.threads)),
+            number("rounds", self.rounds.map(|n| n.to_string())),
+            number("warm", self.warm.map(|n| n.to_string())),
+            number("count", self.count.map(|n| n.to_string())),
+            number("batch", self.batch.map(|n| n.to_string())),
+            list("repeat", numbers(&self.repeat)),
+            number("seed", Some(self.seed.to_string())),
+            (self.norms == Norms::Exact).then(|| "--norms exact".to_string()),
+            number("index-rounds", self.index_rounds.map(|n| n.to_string())),
+            number("memory", Some(self.memory.to_string())),
+            number("out", self.out.as_deref().map(path)),
+        ];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn is_command(word: &str) -> bool {
+    let number = |k: &str| k.parse::<u32>().is_ok_and(|k| k > 0);
+    let top = word.strip_prefix("TOP_").is_some_and(|k| number(k.strip_suffix("_COUNT").unwrap_or(k)));
+    word == "COUNT" || top
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(words: &[&str]) -> Flags {
+        let head = ["tierdex-peers-search", "--input", "/a/docs.jsonl", "--work", "work"];
+        Flags::try_parse_from(head.iter().chain(words)).unwrap()
+    }
+
+    #[test]
+    fn a_command_shows_no_absolute_path() {
+        let command = flags(&["--out", "/b/out", "--engines", "tierdex,lucene"]).command();
+        assert!(command.starts_with("--input docs.jsonl --work work --engines tierdex,lucene"), "{command}");
+        assert!(command.ends_with("--out out"), "{command}");
+    }
+
+    #[test]
+    fn what_is_not_there_is_wrong_usage() {
+        assert!(flags(&[]).check().is_ok());
+        assert!(flags(&["--sets", "all"]).check().is_ok());
+        for wrong in [["--sets", "and-xx"], ["--commands", "TOP_0"], ["--commands", "TOP_1,DOCS_3"]] {
+            assert!(matches!(flags(&wrong).check(), Err(Error::Usage(_))), "{wrong:?}");
+        }
+    }
+}

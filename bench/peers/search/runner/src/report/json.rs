@@ -1,0 +1,60 @@
+//! The rows of a run as JSON: one object a line.
+
+use crate::results::{Results, Row};
+use serde_json::{Value, json};
+
+/// Corpus, sets, indexing, checks and speeds.
+pub fn text(results: &Results) -> String {
+    let lines = |values: Vec<Value>| {
+        let lines: Vec<String> = values.iter().map(ToString::to_string).collect();
+        lines.join(",\n")
+    };
+    let corpus = json!({
+        "documents": results.corpus.documents,
+        "bytes": results.corpus.bytes,
+        "terms": results.corpus.terms.len(),
+    });
+    format!(
+        "{{\"corpus\":{corpus},\n\"sets\":[\n{}\n],\n\"indexing\":[\n{}\n],\n\"checks\":[\n{}\n],\n\"speeds\":[\n{}\n]}}\n",
+        lines(sets(results)),
+        lines(indexing(results)),
+        lines(checks(results)),
+        lines(results.rows.iter().flat_map(speeds).collect())
+    )
+}
+
+fn sets(results: &Results) -> Vec<Value> {
+    results.sets.iter().map(|set| json!({ "set": set.name, "queries": set.queries.len() })).collect()
+}
+
+fn indexing(results: &Results) -> Vec<Value> {
+    let row = |row: &crate::indexing::Row| {
+        json!({
+            "engine": row.kind.name(), "version": row.version, "rounds": row.rounds, "cpu_s": row.usage.cpu_s,
+            "wall_s": row.usage.wall_s, "peak_bytes": row.usage.peak_bytes, "index_bytes": row.index_bytes,
+        })
+    };
+    results.indexing.iter().map(row).collect()
+}
+
+fn checks(results: &Results) -> Vec<Value> {
+    let row = |check: &crate::check::Check| {
+        json!({
+            "set": check.set, "engine": check.kind.name(), "beside": check.base.name(), "counted": check.counted,
+            "differ": check.differ, "overlap": check.overlap,
+        })
+    };
+    results.checks.iter().map(row).collect()
+}
+
+/// An object an engine.
+fn speeds(row: &Row) -> Vec<Value> {
+    let cell = |cell: &crate::results::Cell| {
+        json!({
+            "threads": row.threads, "set": row.set, "command": row.command, "engine": cell.kind.name(),
+            "qps": cell.qps(), "rounds": cell.rounds, "p50_ns": cell.p50_ns, "p99_ns": cell.p99_ns,
+            "sum": cell.sum, "times": row.times,
+        })
+    };
+    row.cells.iter().map(cell).collect()
+}

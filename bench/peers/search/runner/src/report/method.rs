@@ -1,0 +1,75 @@
+//! The words of a report: what was done, and how each engine was used.
+
+use crate::engine::Kind;
+use crate::flags::{Flags, Norms};
+use crate::results::Results;
+
+/// The method, in sentences.
+pub fn text(flags: &Flags, results: &Results) -> String {
+    let corpus = &results.corpus;
+    let mut text = format!(
+        "{} documents, {:.1} MB of tokens, {} different ones. Every engine reads the same file, one document a line, and \
+         splits it at blanks: tokens are the runs of letters and digits of title and text, in lower case. Ids and \
+         frequencies are indexed, neither positions nor text; one segment; BM25. Indexing: one thread, {} MB for \
+         postings that wait; CPU time is that of all threads of the process, user and system.\n\n\
+         Each engine is a process that has its index in memory and answers the same file of queries in one batch; the \
+         clock is its own, from the first query to the last, its reading of the query's text included. Engines take \
+         turns, another one first in each round; {} rounds are thrown away, {} count, and a figure is the median of \
+         those. A set has up to {} queries; they are repeated, equally for all engines, until a batch of the fastest \
+         takes some {} ms. Queries hold no term twice.\n\n",
+        corpus.documents,
+        corpus.bytes as f64 / 1e6,
+        corpus.terms.len(),
+        flags.memory,
+        flags.warm(),
+        flags.rounds(),
+        flags.count(),
+        flags.batch_ns() / 1_000_000
+    );
+    text += COMMANDS;
+    text += SETS;
+    for row in &results.indexing {
+        text += &format!("- {}: {}. {}\n", row.kind.name(), row.version, about(row.kind, flags));
+    }
+    results.left_out.iter().for_each(|line| text += &format!("- {line}\n"));
+    text
+}
+
+const COMMANDS: &str = "Commands: `COUNT` the number of matches; `TOP_k` the best k hits, documents that cannot be among \
+    them may be passed over; `TOP_k_COUNT` the best k hits and the number of all matches.\n\n";
+
+const SETS: &str = "Sets. By document frequency: H more than 1% of the documents, M 0.001% to 1%, L less and at least two. \
+    `single-h`: one term; `and-hh`, `or-hh`: two of one class; `and-3-5`, `or-3-5`: three to five, equally often, the \
+    class of each H or M with equal odds (`-h` behind it: all H). Terms of a class stand in a shuffled queue from which the \
+    next is popped; with the probability of repeats (`-rp25`: 25%) a random one of the last hundred is asked instead. \
+    `game`: the conjunctions and unions of the search-benchmark-game; `questions`: questions of MS MARCO passage, dev; \
+    `terabyte`: TREC Terabyte 2005, efficiency; a seeded choice of each. Of alternatives, terms that no document holds are \
+    left out; conjunctions with such a term are left out, and so is what has fewer than two terms.\n\nEngines:\n\n";
+
+fn about(kind: Kind, flags: &Flags) -> &'static str {
+    match kind {
+        Kind::Tierdex if flags.norms == Norms::Exact => {
+            "Lengths exact; analysis `whitespace`, `--store none`."
+        }
+        Kind::Tierdex => {
+            "Lengths in one byte, exact below 128 tokens; analysis `whitespace`, `--store none`, `--threads 1`. Files are \
+             in memory, their blocks are decoded anew for each query."
+        }
+        Kind::Tantivy => {
+            "Lengths in one byte, exact below 40 tokens; a column of ordinals names the hits; RamDirectory; compiled for \
+             this CPU. `COUNT` by `Query::count`, `TOP_k` by `TopDocs` (block-max WAND), `TOP_k_COUNT` by `TopDocs` and \
+             `Count` together. Queries are built from the words, not by its parser."
+        }
+        Kind::Lucene => {
+            "Lengths in one byte, exact below 40 tokens; MMapDirectory, all files read before; the vector module is on; no query cache. \
+             `COUNT` by `IndexSearcher.count`, `TOP_k` with a threshold of k hits, `TOP_k_COUNT` with no limit to \
+             counting. Queries are built from the words, not by its parser."
+        }
+        Kind::Pisa => {
+            "By its Python binding, in few calls a batch; making the hits' names as Python objects is part of the time. \
+             `ranked_and`; `maxscore` from six words on; else `block_max_maxscore`, or for k up to 100 `wand` and for one \
+             word `block_max_wand`. It does not count. Lengths exact. Words in more than half of the documents weigh next \
+             to nothing in its BM25. It takes documents from Python: its time of indexing says nothing."
+        }
+    }
+}

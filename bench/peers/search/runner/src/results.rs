@@ -1,0 +1,125 @@
+//! What a run found, and what follows from it: medians and ratios.
+
+use crate::check::Check;
+use crate::engine::Kind;
+use crate::indexing;
+use crate::sets::Set;
+use crate::tokens::Corpus;
+
+/// Everything that was found.
+pub struct Results {
+    /// A line for each engine that could not be built.
+    pub left_out: Vec<String>,
+    /// The text.
+    pub corpus: Corpus,
+    /// What indexing took, by engine.
+    pub indexing: Vec<indexing::Row>,
+    /// The query sets.
+    pub sets: Vec<Set>,
+    /// How answers agree.
+    pub checks: Vec<Check>,
+    /// Speeds.
+    pub rows: Vec<Row>,
+}
+
+/// The speeds of all engines at one command on one set.
+pub struct Row {
+    /// Threads that asked.
+    pub threads: u32,
+    /// Name of the set.
+    pub set: String,
+    /// The command.
+    pub command: String,
+    /// How often the queries of the set stand in a batch.
+    pub times: u64,
+    /// An engine each; those that do not answer the command are missing.
+    pub cells: Vec<Cell>,
+}
+
+/// The speed of one engine.
+pub struct Cell {
+    /// Which engine.
+    pub kind: Kind,
+    /// Queries a second, a round each.
+    pub rounds: Vec<f64>,
+    /// Median over rounds of the latency in the middle.
+    pub p50_ns: f64,
+    /// Median over rounds of the latency that one query of a hundred exceeds.
+    pub p99_ns: f64,
+    /// All answers of one pass over the set.
+    pub sum: u64,
+}
+
+impl Cell {
+    /// Queries a second.
+    pub fn qps(&self) -> f64 {
+        median(self.rounds.clone())
+    }
+}
+
+impl Row {
+    /// The cell of an engine.
+    pub fn cell(&self, kind: Kind) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.kind == kind)
+    }
+
+    /// The fastest peer.
+    pub fn best_peer(&self) -> Option<&Cell> {
+        let peers = self.cells.iter().filter(|cell| cell.kind != Kind::Tierdex);
+        peers.max_by(|a, b| a.qps().total_cmp(&b.qps()))
+    }
+
+    /// Queries a second of tierdex by those of the fastest peer.
+    pub fn ratio(&self) -> Option<f64> {
+        Some(self.cell(Kind::Tierdex)?.qps() / self.best_peer()?.qps())
+    }
+
+    /// Queries a second of tierdex by those of one peer.
+    pub fn ratio_to(&self, peer: Kind) -> Option<f64> {
+        Some(self.cell(Kind::Tierdex)?.qps() / self.cell(peer)?.qps())
+    }
+
+    /// Whether all engines came to the same sum of answers.
+    pub fn agrees(&self) -> bool {
+        self.cells.windows(2).all(|pair| pair[0].sum == pair[1].sum)
+    }
+}
+
+/// The value in the middle, 0 of none; of an even number the mean of the two.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match (values.len(), values.len() / 2) {
+        (0, _) => 0.0,
+        (len, half) if len % 2 == 1 => values[half],
+        (_, half) => f64::midpoint(values[half - 1], values[half]),
+    }
+}
+
+/// The geometric mean; none of nothing.
+pub fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let logs: f64 = values.iter().map(|value| value.ln()).sum();
+    (!values.is_empty()).then(|| (logs / values.len() as f64).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_and_medians() {
+        assert!((median(vec![3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
+        assert!((median(vec![3.0, 1.0]) - 2.0).abs() < 1e-9);
+        assert!((geometric_mean(&[1.0, 4.0]).unwrap() - 2.0).abs() < 1e-9);
+        assert_eq!(geometric_mean(&[]), None);
+    }
+
+    #[test]
+    fn a_ratio_is_against_the_best_peer() {
+        let cell = |kind, qps| Cell { kind, rounds: vec![qps], p50_ns: 0.0, p99_ns: 0.0, sum: 1 };
+        let cells = vec![cell(Kind::Tierdex, 30.0), cell(Kind::Tantivy, 10.0), cell(Kind::Lucene, 20.0)];
+        let row = Row { threads: 1, set: "s".into(), command: "COUNT".into(), times: 1, cells };
+        assert!((row.ratio().unwrap() - 1.5).abs() < 1e-9);
+        assert!((row.ratio_to(Kind::Tantivy).unwrap() - 3.0).abs() < 1e-9);
+        assert!(row.agrees() && row.ratio_to(Kind::Pisa).is_none());
+    }
+}

@@ -1,0 +1,124 @@
+//! Measuring: engines take turns on each set and command, round after round.
+//!
+//! 1. the first round asks each query once and says how often the queries of a set must be repeated, the same number
+//!    for all engines, so that a batch takes long enough to be timed;
+//! 2. some rounds are thrown away: memory is touched, and what compiles itself as it runs has done so;
+//! 3. the rounds that count; each begins with another engine.
+
+use crate::flags::Flags;
+use crate::results::{Cell, Row, median};
+use crate::server::{Batch, Server};
+use crate::sets::{self, Set};
+use crate::tools::{self, say};
+use std::path::PathBuf;
+use tierdex_bench::Result;
+
+/// Passes over a set in one batch, at most.
+const TIMES_MAX: u64 = 1000;
+/// How many times as long as wanted a batch of the slowest engine may take.
+const SLOWEST: u64 = 10;
+
+/// A set and a command, with what was measured.
+struct Case<'a> {
+    threads: u32,
+    set: &'a Set,
+    command: &'a str,
+    file: PathBuf,
+    times: u64,
+    /// An engine each, a round each; none from an engine that does not answer.
+    batches: Vec<Option<Vec<Batch>>>,
+}
+
+/// Measures all commands on all sets.
+///
+/// # Errors
+/// If an engine fails or a batch cannot be written.
+pub fn run(flags: &Flags, sets: &[Set], servers: &mut [Server]) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for &threads in &flags.threads {
+        let mut cases = Vec::new();
+        for set in sets {
+            for command in &flags.commands {
+                cases.push(Case::new(flags, threads, set, command, servers)?);
+            }
+        }
+        let (warm, rounds) = (flags.warm() - 1, flags.rounds());
+        for round in 0..warm + rounds {
+            let what = if round < warm { "warming up" } else { "measuring" };
+            say(&format!("{what}, {threads} threads, round {} of {}", round + 1, warm + rounds));
+            for case in &mut cases {
+                case.turn(round, round >= warm, servers)?;
+            }
+        }
+        rows.extend(cases.iter().map(|case| case.row(servers)));
+    }
+    Ok(rows)
+}
+
+impl<'a> Case<'a> {
+    /// Writes the batch, sees who answers, and decides how often queries are repeated.
+    fn new(
+        flags: &Flags,
+        threads: u32,
+        set: &'a Set,
+        command: &'a str,
+        servers: &mut [Server],
+    ) -> Result<Case<'a>> {
+        let file = sets::folder(flags).join(format!("{}-{command}.batch", set.name));
+        let mut case = Case { threads, set, command, file, times: 1, batches: Vec::new() };
+        case.write()?;
+        let mut walls = Vec::new();
+        for server in servers {
+            let batch = server.batch(&case.file, threads)?;
+            let answers = batch.unsupported == 0;
+            case.batches.push(answers.then(Vec::new));
+            walls.extend(answers.then_some(batch.wall_ns.max(1)));
+        }
+        let wanted = flags.batch_ns() * u64::from(threads);
+        let (fast, slow) = (walls.iter().min().copied(), walls.iter().max().copied());
+        let most = (wanted * SLOWEST / slow.unwrap_or(1)).clamp(1, TIMES_MAX);
+        case.times = wanted.div_ceil(fast.unwrap_or(1)).clamp(1, most);
+        case.write()?;
+        Ok(case)
+    }
+
+    fn write(&self) -> Result<()> {
+        let lines: String =
+            self.set.queries.iter().map(|query| format!("{}\t{query}\n", self.command)).collect();
+        tools::write(&self.file, &lines.repeat(self.times as usize))
+    }
+
+    /// Asks each engine that answers; another one begins each time.
+    fn turn(&mut self, round: usize, counts: bool, servers: &mut [Server]) -> Result<()> {
+        for step in 0..servers.len() {
+            let place = (round + step) % servers.len();
+            if let Some(batches) = &mut self.batches[place] {
+                let batch = servers[place].batch(&self.file, self.threads)?;
+                batches.extend(counts.then_some(batch));
+            }
+        }
+        Ok(())
+    }
+
+    fn row(&self, servers: &[Server]) -> Row {
+        let cell = |(server, batches): (&Server, &Option<Vec<Batch>>)| {
+            let batches = batches.as_ref()?;
+            let middle =
+                |of: &dyn Fn(&Batch) -> u64| median(batches.iter().map(|batch| of(batch) as f64).collect());
+            Some(Cell {
+                kind: server.kind,
+                rounds: batches.iter().map(|batch| batch.n as f64 / (batch.wall_ns as f64 / 1e9)).collect(),
+                p50_ns: middle(&|batch| batch.p50_ns),
+                p99_ns: middle(&|batch| batch.p99_ns),
+                sum: batches.first().map_or(0, |batch| batch.sum) / self.times,
+            })
+        };
+        Row {
+            threads: self.threads,
+            set: self.set.name.clone(),
+            command: self.command.to_string(),
+            times: self.times,
+            cells: servers.iter().zip(&self.batches).filter_map(cell).collect(),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Query sets: drawn from the terms of the corpus by document frequency, or real.
+//!
+//! Classes of terms: H stand in more than 1% of the documents, M in 0.001% to 1%, L in less and at least two. A set's
+//! name says what its queries are: `single-h` one term of class H, `and-mm` two different terms of class M that must
+//! both stand, `or-3-5` three to five different terms as alternatives, the class of each H or M with equal odds
+//! (`or-3-5-h`: all H). [`draw`] makes them, [`real`] reads those that people asked.
+
+mod draw;
+mod real;
+
+use crate::flags::Flags;
+use crate::tokens::Corpus;
+use crate::tools::{self, say};
+use draw::{Classes, Queues};
+use std::path::PathBuf;
+use tierdex_bench::{Random, Result};
+
+/// The sets on which engines are compared unless flags say otherwise.
+pub const JUDGED: &[&str] = &[
+    "single-h",
+    "single-m",
+    "and-hh",
+    "and-mm",
+    "and-3-5",
+    "or-hh",
+    "or-mm",
+    "or-3-5",
+    "game-and",
+    "game-or",
+    "questions-or",
+];
+
+/// What the queries of a set are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recipe {
+    /// One term.
+    Single(Class),
+    /// Two terms of one class.
+    Pair(Join, Class),
+    /// Three to five terms, of one class or of H and M mixed.
+    Several(Join, Option<Class>),
+    /// What people asked.
+    Real(Source, Join),
+}
+
+/// Whether all terms must stand or any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Join {
+    /// All.
+    And,
+    /// Any.
+    Or,
+}
+
+/// How many documents hold a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// More than one of a hundred.
+    H,
+    /// One of a hundred thousand to one of a hundred.
+    M,
+    /// Fewer, and at least two.
+    L,
+}
+
+/// Where real queries come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// search-benchmark-game.jsonl
+    Game,
+    /// msmarco-passage.dev-subset.tsv
+    Questions,
+    /// terabyte05.efficiency.tsv
+    Terabyte,
+}
+
+/// Queries of one kind, as the protocol writes them.
+pub struct Set {
+    /// Its name, with the probability of repeats if there is one.
+    pub name: String,
+    /// Its queries.
+    pub queries: Vec<String>,
+}
+
+impl Recipe {
+    /// All recipes, in the order of tables.
+    pub fn all() -> Vec<Recipe> {
+        let classes = [Class::H, Class::M, Class::L];
+        let mut all: Vec<Recipe> = classes.map(Recipe::Single).to_vec();
+        for join in [Join::And, Join::Or] {
+            all.extend(classes.map(|class| Recipe::Pair(join, class)));
+            all.extend([None, Some(Class::H)].map(|class| Recipe::Several(join, class)));
+        }
+        for source in [Source::Game, Source::Questions, Source::Terabyte] {
+            all.extend([Join::And, Join::Or].map(|join| Recipe::Real(source, join)));
+        }
+        all
+    }
+
+    /// The name that users type.
+    pub fn name(&self) -> String {
+        match self {
+            Recipe::Single(class) => format!("single-{}", class.letter()),
+            Recipe::Pair(join, class) => format!("{}-{1}{1}", join.word(), class.letter()),
+            Recipe::Several(join, None) => format!("{}-3-5", join.word()),
+            Recipe::Several(join, Some(class)) => format!("{}-3-5-{}", join.word(), class.letter()),
+            Recipe::Real(source, join) => format!("{}-{}", source.word(), join.word()),
+        }
+    }
+}
+
+impl Class {
+    fn letter(self) -> char {
+        match self {
+            Class::H => 'h',
+            Class::M => 'm',
+            Class::L => 'l',
+        }
+    }
+}
+
+impl Join {
+    fn word(self) -> &'static str {
+        match self {
+            Join::And => "and",
+            Join::Or => "or",
+        }
+    }
+
+    /// A query of the protocol.
+    fn query(self, terms: &[&str]) -> String {
+        let sign = if self == Join::And { "+" } else { "" };
+        let words: Vec<String> = terms.iter().map(|term| format!("{sign}{term}")).collect();
+        words.join(" ")
+    }
+}
+
+impl Source {
+    fn word(self) -> &'static str {
+        match self {
+            Source::Game => "game",
+            Source::Questions => "questions",
+            Source::Terabyte => "terabyte",
+        }
+    }
+}
+
+/// Makes the sets that are wanted, and writes each below the work directory. Sets without queries are left out.
+///
+/// # Errors
+/// If real queries cannot be read or a set cannot be written.
+pub fn make(flags: &Flags, corpus: &Corpus) -> Result<Vec<Set>> {
+    let recipes = flags.recipes()?;
+    let classes = Classes::of(corpus);
+    let mut sets = Vec::new();
+    for recipe in recipes {
+        if let Recipe::Real(source, join) = recipe {
+            let queries = real::queries(flags, corpus, source, join)?;
+            sets.push(Set { name: recipe.name(), queries });
+            continue;
+        }
+        for &percent in &flags.repeat {
+            let tail = if percent == 0 { String::new() } else { format!("-rp{percent}") };
+            let mut queues = Queues::new(&classes, percent, Random::new(flags.seed));
+            let queries = (0..flags.count()).map_while(|_| queues.query(recipe)).collect();
+            sets.push(Set { name: recipe.name() + &tail, queries });
+        }
+    }
+    let folder = folder(flags);
+    tools::make_folder(&folder)?;
+    for set in &sets {
+        if set.queries.is_empty() {
+            say(&format!("set {} is left out: there are no such queries", set.name));
+        }
+        let text: String = set.queries.iter().map(|query| format!("{query}\n")).collect();
+        tools::write(&folder.join(format!("{}.txt", set.name)), &text)?;
+    }
+    sets.retain(|set| !set.queries.is_empty());
+    Ok(sets)
+}
+
+/// Where sets and batches are written.
+pub fn folder(flags: &Flags) -> PathBuf {
+    flags.work.join("sets")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_different_and_hold_the_judged() {
+        let mut names: Vec<String> = Recipe::all().iter().map(Recipe::name).collect();
+        assert!(JUDGED.iter().all(|name| names.iter().any(|known| known == name)));
+        let len = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), len);
+    }
+
+    #[test]
+    fn queries_are_written_as_the_protocol_has_them() {
+        assert_eq!(Join::And.query(&["a", "b"]), "+a +b");
+        assert_eq!(Join::Or.query(&["a", "b"]), "a b");
+    }
+}

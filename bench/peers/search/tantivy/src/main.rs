@@ -1,0 +1,70 @@
+//! Tantivy behind the line protocol of `tierdex bench serve`.
+//!
+//! You have a file of tokens, one document a line, blanks between tokens; `index` gives a directory with an index of
+//! one segment, and `serve` answers `COMMAND<TAB>QUERY` from it.
+//!
+//! How the peer is used: the newest release from the registry; ids and frequencies only, lengths in one byte, as it
+//! always keeps them; one indexing thread; all files copied into memory before `READY`; for each command the fastest
+//! way that its public interface has (see [`serve`]).
+
+#![forbid(unsafe_code)]
+
+mod batch;
+mod index;
+mod query;
+mod serve;
+
+use clap::{Parser, Subcommand};
+use std::io::{stdin, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Tantivy behind the line protocol of `tierdex bench serve`.
+#[derive(Parser)]
+#[command(max_term_width = 110)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Index a file of tokens, one document a line
+    Index {
+        /// The file
+        tokens: PathBuf,
+        /// Directory of the index; it must not be there
+        dir: PathBuf,
+        /// Bytes that may wait to be written
+        #[arg(long, default_value_t = 256 << 20)]
+        memory: usize,
+    },
+    /// Print which release of the engine this is
+    Version,
+    /// Answer lines of COMMAND<TAB>QUERY on standard input
+    Serve {
+        /// Directory of the index
+        dir: PathBuf,
+    },
+}
+
+/// What can go wrong, as one line.
+type Result<T> = std::result::Result<T, String>;
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Index { tokens, dir, memory } => index::run(&tokens, &dir, memory),
+        Command::Version => {
+            println!("{}", tantivy::version_string());
+            Ok(())
+        }
+        Command::Serve { dir } => serve::run(&dir, &mut stdin().lock(), &mut stdout().lock()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

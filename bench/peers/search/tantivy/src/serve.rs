@@ -1,0 +1,157 @@
+//! The line protocol: `COMMAND<TAB>QUERY`, a line of answer each.
+//!
+//! | command | how it is answered |
+//! |---|---|
+//! | `COUNT` | `Query::count`: of one term its document frequency, else documents block by block without scores |
+//! | `TOP_k` | `TopDocs` by score alone, which prunes by block-max bounds |
+//! | `TOP_k_COUNT` | `TopDocs` and `Count` together, which scores every match |
+//! | `DOCS_k` | as `TOP_k`, and the ordinals of the hits from their column |
+
+use crate::index::{ORDINAL, TOKENS, register};
+use crate::{Result, batch, query};
+use std::fs;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use tantivy::collector::{Count, TopDocs};
+use tantivy::columnar::Column;
+use tantivy::directory::{Directory, RamDirectory};
+use tantivy::schema::Field;
+use tantivy::{Index, ReloadPolicy, Searcher};
+
+/// What lines are answered from.
+pub struct Server {
+    searcher: Searcher,
+    field: Field,
+    ordinals: Column<u64>,
+}
+
+/// An answer to a line.
+pub enum Answer {
+    /// A number of matches or of hits.
+    Number(u64),
+    /// Ordinals and scores, best first.
+    Documents(Vec<(u64, f32)>),
+    /// The command or the query is not known here.
+    Unsupported,
+}
+
+/// What a command asks for.
+enum Command {
+    Count,
+    Top(usize),
+    TopCount(usize),
+    Docs(usize),
+}
+
+/// Answers the lines of `input` until it ends.
+pub fn run(dir: &Path, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<()> {
+    let server = Server::open(dir)?;
+    say(output, "READY")?;
+    let mut line = String::new();
+    while input.read_line(&mut line).map_err(|error| format!("cannot read a line: {error}"))? > 0 {
+        say(output, &server.reply(line.trim_end()))?;
+        line.clear();
+    }
+    Ok(())
+}
+
+fn say(output: &mut dyn Write, line: &str) -> Result<()> {
+    writeln!(output, "{line}")
+        .and_then(|()| output.flush())
+        .map_err(|error| format!("cannot write the output: {error}"))
+}
+
+impl Server {
+    fn open(dir: &Path) -> Result<Server> {
+        let failed = |error: tantivy::TantivyError| format!("cannot open {}: {error}", dir.display());
+        let index = Index::open(in_memory(dir)?).map_err(failed)?;
+        register(&index);
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(failed)?;
+        let searcher = reader.searcher();
+        let [segment] = searcher.segment_readers() else {
+            return Err(format!("{} has not one segment; index anew", dir.display()));
+        };
+        let ordinals = segment.fast_fields().u64(ORDINAL).map_err(failed)?;
+        let field = index.schema().get_field(TOKENS).map_err(failed)?;
+        Ok(Server { searcher, field, ordinals })
+    }
+
+    fn reply(&self, line: &str) -> String {
+        let answer = match line.strip_prefix("!BATCH\t") {
+            Some(batch) => batch::run(self, batch),
+            None => self.answer(line).map(|answer| answer.to_string()),
+        };
+        answer.unwrap_or_else(|error| format!("ERROR {error}"))
+    }
+
+    /// The answer to `COMMAND<TAB>QUERY`.
+    pub fn answer(&self, line: &str) -> Result<Answer> {
+        let Some((command, text)) = line.split_once('\t') else { return Ok(Answer::Unsupported) };
+        let Some(command) = Command::parse(command) else { return Ok(Answer::Unsupported) };
+        let Some(query) = query::parse(text, self.field) else { return Ok(Answer::Unsupported) };
+        let top = |k| TopDocs::with_limit(k).order_by_score();
+        let answer = match command {
+            Command::Count => query.count(&self.searcher).map(|count| Answer::Number(count as u64)),
+            Command::Top(k) => {
+                self.searcher.search(&*query, &top(k)).map(|hits| Answer::Number(hits.len() as u64))
+            }
+            Command::TopCount(k) => {
+                self.searcher.search(&*query, &(top(k), Count)).map(|(_, count)| Answer::Number(count as u64))
+            }
+            Command::Docs(k) => self.searcher.search(&*query, &top(k)).map(|hits| {
+                let name = |doc| self.ordinals.first(doc).unwrap_or(u64::MAX);
+                Answer::Documents(hits.into_iter().map(|(score, hit)| (name(hit.doc_id), score)).collect())
+            }),
+        };
+        answer.map_err(|error| error.to_string())
+    }
+}
+
+/// A copy of all files of the index but its locks, which would be taken for those of another process.
+fn in_memory(dir: &Path) -> Result<RamDirectory> {
+    let failed = |error: &dyn std::fmt::Display| format!("cannot read the index {}: {error}", dir.display());
+    let memory = RamDirectory::create();
+    for entry in fs::read_dir(dir).map_err(|error| failed(&error))? {
+        let path = entry.map_err(|error| failed(&error))?.path();
+        if path.extension().is_some_and(|extension| extension == "lock") {
+            continue;
+        }
+        let bytes = fs::read(&path).map_err(|error| failed(&error))?;
+        let name = path.file_name().map(Path::new).unwrap_or(&path);
+        memory.atomic_write(name, &bytes).map_err(|error| failed(&error))?;
+    }
+    Ok(memory)
+}
+
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Answer::Number(number) => write!(f, "{number}"),
+            Answer::Unsupported => f.write_str("UNSUPPORTED"),
+            Answer::Documents(hits) => {
+                for (place, (document, score)) in hits.iter().enumerate() {
+                    write!(f, "{}{document}:{score}", if place == 0 { "" } else { " " })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Command {
+    /// The command of a word; k is at least 1, since `TopDocs` has no other.
+    fn parse(word: &str) -> Option<Command> {
+        if word == "COUNT" {
+            return Some(Command::Count);
+        }
+        let number = |k: &str| k.parse().ok().filter(|&k| k > 0);
+        if let Some(k) = word.strip_prefix("DOCS_") {
+            return number(k).map(Command::Docs);
+        }
+        let k = word.strip_prefix("TOP_")?;
+        match k.strip_suffix("_COUNT") {
+            Some(k) => number(k).map(Command::TopCount),
+            None => number(k).map(Command::Top),
+        }
+    }
+}
