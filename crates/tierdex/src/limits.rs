@@ -61,6 +61,27 @@ pub const PHRASE_TERMS_MAX: usize = 64;
 /// Depth of nested parentheses in a query.
 pub const QUERY_DEPTH_MAX: usize = 64;
 
+/// Faults of a query that lenient reading lists.
+pub const QUERY_WARNINGS_MAX: usize = 20;
+
+/// Largest boost, and largest product of boosts inside one another; scores stay finite.
+pub const BOOST_MAX: f64 = 1e9;
+
+/// Edits that a fuzzy word allows.
+pub const FUZZY_DISTANCE_MAX: u8 = 2;
+
+/// Characters of a fuzzy word: its automaton takes some 10 KB for each.
+pub const FUZZY_CHARS_MAX: usize = 64;
+
+/// Terms that a fuzzy word stands for.
+pub const FUZZY_EXPANSIONS_MAX: usize = 50;
+
+/// Terms that all prefixes of a query together stand for.
+pub const PREFIX_EXPANSIONS_MAX: usize = 65_536;
+
+/// Prefixes and fuzzy words in one query.
+pub const QUERY_EXPANDED_MAX: usize = 64;
+
 /// Segments that one merge reads at once; more are merged in passes.
 pub const MERGE_FAN_IN: usize = 64;
 

@@ -73,6 +73,11 @@ impl TermScorer {
         }
     }
 
+    /// Whether bounds hold: not for boosts near 0, whose scores round to 0 or to numbers of few digits.
+    pub fn has_bounds(&self) -> bool {
+        self.weight >= 1e-30
+    }
+
     /// What no posting scores more than whose share of `k1 + 1` is at most `units` of 65535.
     #[inline]
     pub fn bound(&self, units: u16) -> f32 {
@@ -95,7 +100,12 @@ impl TermScorer {
     /// Score of a posting.
     #[inline]
     pub fn score(&self, norms: &Norms, document: u32, frequency: u32) -> f32 {
-        let f = frequency as f32;
+        self.score_of(norms, document, frequency as f32)
+    }
+
+    /// The same for a frequency that is no whole number, as that of a phrase with slop.
+    #[inline]
+    pub fn score_of(&self, norms: &Norms, document: u32, f: f32) -> f32 {
         let k = match norms {
             Norms::Byte(codes) => self.by_code[usize::from(codes[document as usize])],
             Norms::Exact(lengths) => self.by_length.0 + self.by_length.1 * lengths[document as usize] as f32,
