@@ -3,7 +3,7 @@
 use super::reader::Index;
 use crate::error::{Error, Result};
 use crate::query::ops::{Op, Pool};
-use crate::query::{Plan, Query};
+use crate::query::{Plan, Query, terms_of};
 use crate::rank::{Bm25, Collection, Hit, TopK};
 use crate::segment::read::{Segment, Stored};
 
@@ -85,6 +85,11 @@ impl<'a> Searcher<'a> {
         }
         let hits = top.finish().into_iter().map(|Hit { score, document }| SearchHit { document, score });
         Ok(Found { total, hits: hits.collect() })
+    }
+
+    /// The terms of a field that `query` looks for, for marking them in a text.
+    pub fn terms(&self, query: &Query, field: usize) -> Result<Vec<String>> {
+        terms_of(query, field, self.index.segments())
     }
 
     /// External ids of hits, in their order.

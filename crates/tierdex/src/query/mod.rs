@@ -14,11 +14,13 @@
 mod analyse;
 mod expand;
 pub mod fuzzy;
+mod marks;
 pub mod ops;
 pub mod plan;
 pub mod prune;
 pub mod syntax;
 pub mod tree;
 
+pub use marks::terms_of;
 pub use plan::Plan;
 pub use tree::Query;
