@@ -142,6 +142,7 @@ impl TermStream<'_> {
         loop {
             if let Some(entries) = &mut self.cursor {
                 let page = Page::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
+                page.jump(entries, &self.target)?;
                 while let Some(info) = page.next(entries, &mut self.term)? {
                     if self.term >= self.target {
                         self.target.clear();
@@ -157,7 +158,7 @@ impl TermStream<'_> {
             }
             self.reader.read_page(self.page, &mut self.buffer)?;
             let page = Page::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
-            self.cursor = Some(page.entries(page.restart_before(&self.target)?)?);
+            self.cursor = Some(page.entries(page.restart_before(0, &self.target)?)?);
         }
     }
 
@@ -224,9 +225,9 @@ impl<'a> Page<'a> {
         Ok(Page { file, at, bytes, terms, restarts, skips, documents })
     }
 
-    /// The last restart that is not behind `term`, or the first.
-    fn restart_before(&self, term: &[u8]) -> Result<usize> {
-        let (mut low, mut high) = (0, self.restarts);
+    /// The last restart from `first` on that is not behind `term`, or `first`.
+    fn restart_before(&self, first: usize, term: &[u8]) -> Result<usize> {
+        let (mut low, mut high) = (first, self.restarts);
         while high - low > 1 {
             let middle = (low + high) / 2;
             if self.first_term(middle)? <= term { low = middle } else { high = middle }
@@ -234,9 +235,18 @@ impl<'a> Page<'a> {
         Ok(low)
     }
 
+    /// Moves on to the last restart that is not behind `target`.
+    fn jump(&self, entries: &mut Entries, target: &[u8]) -> Result<()> {
+        let next = entries.number.div_ceil(crate::limits::TERM_RESTART);
+        if !target.is_empty() && next < self.restarts && self.first_term(next)? <= target {
+            *entries = self.entries(self.restart_before(next, target)?)?;
+        }
+        Ok(())
+    }
+
     fn find(&self, term: &[u8]) -> Result<Option<TermInfo>> {
         let mut found = Vec::new();
-        let mut entries = self.entries(self.restart_before(term)?)?;
+        let mut entries = self.entries(self.restart_before(0, term)?)?;
         while let Some(info) = self.next(&mut entries, &mut found)? {
             match found.as_slice().cmp(term) {
                 Ordering::Less => {}

@@ -35,7 +35,7 @@ impl TermsReader {
     pub fn walk<A: Automaton>(&self, automaton: A) -> Walk<'_, A> {
         let states = vec![automaton.start()];
         let mut walk = Walk { stream: self.stream(), automaton, path: Vec::new(), states, finished: false };
-        walk.seek();
+        walk.begin();
         walk
     }
 }
@@ -51,7 +51,7 @@ impl<A: Automaton> Walk<'_, A> {
                 Ok(_) => {}
                 Err(byte) => {
                     self.finished = !self.succeed(byte);
-                    self.seek();
+                    self.stream.seek(&self.path);
                 }
             }
         }
@@ -105,8 +105,8 @@ impl<A: Automaton> Walk<'_, A> {
         false
     }
 
-    /// Goes on at the first string from the path on that may be accepted.
-    fn seek(&mut self) {
+    /// Goes to the first string that may be accepted. Later on it does not pay to look for more than one byte of it.
+    fn begin(&mut self) {
         while let Some(state) = self.states.last().filter(|state| !self.automaton.accepts(**state)) {
             if self.path.len() == TERM_BYTES_MAX || !self.extend(*state, Some(0)) {
                 break;
