@@ -52,7 +52,7 @@ proptest! {
     fn automata_measure_edits(a in WORDS, b in WORDS) {
         for most in [1, 2] {
             let expected = Some(edits(&a, &b) as u8).filter(|edits| *edits <= most);
-            prop_assert_eq!(distance(&&Levenshtein::new(&a, most), &b), expected, "{} {} {}", a, b, most);
+            prop_assert_eq!(distance(&Levenshtein::new(&a, most), &b), expected, "{} {} {}", a, b, most);
         }
     }
 
