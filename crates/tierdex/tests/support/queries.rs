@@ -3,6 +3,7 @@
 use super::corpus::{EVERYWHERE, STOP_WORDS, VOCABULARY, word};
 use super::model::tokens;
 use super::random::Random;
+use tierdex::limits::QUERY_EXPANDED_MAX;
 use tierdex::query::Query;
 use tierdex::schema::Schema;
 
@@ -42,8 +43,14 @@ pub enum Sign {
 
 /// A query for an index with or without a field `title` and positions.
 pub fn query(random: &mut Random, schema: &Schema) -> Ast {
-    let depth = random.below(4);
-    node(random, schema, depth)
+    loop {
+        let depth = random.below(4);
+        let query = node(random, schema, depth);
+        // Two together are to have no more prefixes and fuzzy words than a query may.
+        if query.text().matches(['*', '~']).count() <= QUERY_EXPANDED_MAX / 2 {
+            return query;
+        }
+    }
 }
 
 fn node(random: &mut Random, schema: &Schema, depth: usize) -> Ast {
