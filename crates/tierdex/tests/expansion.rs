@@ -12,7 +12,7 @@ use tierdex::Error;
 use tierdex::index::{Index, Merge};
 use tierdex::io::MemDisk;
 use tierdex::limits::{
-    FUZZY_CHARS_MAX, FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX,
+    FUZZY_BYTES_MAX, FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX,
 };
 use tierdex::query::Query;
 use tierdex::query::fuzzy::Levenshtein;
@@ -197,8 +197,8 @@ fn expanded_words_are_bounded() {
     Query::parse(&prefixes(QUERY_EXPANDED_MAX), &schema).unwrap();
     let cut = refused(&prefixes(QUERY_EXPANDED_MAX + 1), "prefixes and fuzzy words");
     assert_eq!(cut, Query::parse(&prefixes(QUERY_EXPANDED_MAX), &schema).unwrap());
-    Query::parse(&format!("{}~", "ä".repeat(FUZZY_CHARS_MAX)), &schema).unwrap();
-    refused(&format!("{}~", "ä".repeat(FUZZY_CHARS_MAX + 1)), "characters");
+    Query::parse(&format!("{}~", "ä".repeat(FUZZY_BYTES_MAX / 2)), &schema).unwrap();
+    refused(&format!("{}~", "a".repeat(FUZZY_BYTES_MAX + 1)), "65 bytes");
     refused("((a^1e9)^1e9)", "boosts");
     let words: String = (0..=QUERY_TERMS_MAX).map(|i| format!("{i}\\ {i} ")).collect();
     assert!(

@@ -7,7 +7,7 @@
 use super::syntax::{Occur, Problems, Syntax};
 use super::tree::Query;
 use crate::error::{Error, Result};
-use crate::limits::{BOOST_MAX, FUZZY_CHARS_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
+use crate::limits::{BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
 use crate::schema::Schema;
 use crate::text::Analyzer;
 
@@ -90,10 +90,9 @@ impl<'a> Analyzers<'a> {
     fn fuzzy(&mut self, field: usize, text: &str, distance: u8, boost: f64) -> Result<Option<Query>> {
         let mut should = Vec::new();
         for (_, word) in self.chain(field).normalized(text) {
-            let chars = word.chars().count();
-            if chars > FUZZY_CHARS_MAX {
+            if word.len() > FUZZY_BYTES_MAX {
                 let message =
-                    format!("a fuzzy word of {chars} characters; at most {FUZZY_CHARS_MAX} can be one");
+                    format!("a fuzzy word of {} bytes; at most {FUZZY_BYTES_MAX} can be one", word.len());
                 self.problems.report(Error::Limit(message))?;
             } else if distance == 0 {
                 if self.count(1)? {

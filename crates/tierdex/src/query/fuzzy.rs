@@ -18,7 +18,7 @@ static TWO: LazyLock<LevenshteinAutomatonBuilder> =
 pub struct Levenshtein(DFA);
 
 impl Levenshtein {
-    /// For a word of at most [`crate::limits::FUZZY_CHARS_MAX`] characters; any distance but 1 is 2.
+    /// For a word of at most [`crate::limits::FUZZY_BYTES_MAX`] bytes; any distance but 1 is 2.
     pub fn new(word: &str, distance: u8) -> Levenshtein {
         let builder = if distance == 1 { &ONE } else { &TWO };
         Levenshtein(builder.build_dfa(word))
