@@ -131,6 +131,57 @@ fn batches_write_trec_runs() {
 }
 
 #[test]
+fn every_kind_of_query_is_answered() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i --positions");
+    for (query, ids) in [
+        ("cat^0.1 bird", vec!["3", "2", "1"]),
+        ("\"cat on\"", vec![]),
+        ("\"cat on\"~1", vec!["1"]),
+        ("\"mat cat\"~4", vec![]),
+        ("\"mat cat\"~5", vec!["1"]),
+        ("ca*", vec!["1", "2"]),
+        ("brid~1 dgo~", vec!["3", "2"]),
+        ("(cat mat bird hand)~2", vec!["3", "1"]),
+        ("#cat", vec!["1", "2"]),
+        ("dog #cat", vec!["2", "1"]),
+        ("*:* -cat", vec!["3"]),
+        ("text:(+cat -dog)", vec!["1"]),
+    ] {
+        assert_eq!(place.search("i", query).1, ids, "{query}");
+    }
+    let table = place.ok("search i brid~1");
+    assert!(table.contains("a **bird** in the hand"), "{table}");
+    let output = place.run_with(["search", "i", "(ca*", "--format", "json"]);
+    failed(&output, 2, "byte 4: `(` is not closed");
+}
+
+#[test]
+fn lenient_queries_are_answered_with_warnings() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    let output = place.run_with(["search", "i", "(bird^x\u{1b} AND \"in the\"", "--lenient"]);
+    assert!(succeeded(&output).contains("1 document"));
+    let warnings = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = warnings.lines().collect();
+    assert_eq!(lines.len(), 2, "{warnings}");
+    assert!(lines[0].starts_with("tierdex: query, byte 21: `(` is not closed"), "{warnings}");
+    assert!(lines[1].contains("need positions"), "{warnings}");
+
+    place.file("q.tsv", "q1\tcat AND\nq2\t) bird\n");
+    place.fails(1, "batch i --queries q.tsv --run out.trec --syntax query", "query q1: query, byte 7");
+    let output = place.run("batch i --queries q.tsv --run out.trec --syntax query --lenient");
+    assert!(succeeded(&output).contains("2 queries, 3 matches"));
+    let warnings = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        warnings.contains("q.tsv, query q1: query, byte 7") && warnings.lines().count() == 2,
+        "{warnings}"
+    );
+}
+
+#[test]
 fn wrong_usage_exits_with_2() {
     let place = Place::new();
     place.file("docs.jsonl", DOCUMENTS);
@@ -150,7 +201,16 @@ fn wrong_usage_exits_with_2() {
     for wrong in ["index docs.jsonl", "search i", "frob", "index docs.jsonl --out j --codec zip"] {
         assert_eq!(place.run(wrong).status.code(), Some(2), "{wrong}");
     }
-    failed(&place.run_with(["search", "i", "text:(cat)"]), 2, "must follow");
+    failed(
+        &place.run_with(["search", "i", "x text: (cat)"]),
+        2,
+        "byte 2: a word, a phrase or a group must follow",
+    );
+    failed(&place.run_with(["search", "i", "cat^x dog^-1"]), 2, "byte 9: a boost lies between 0 and");
+    failed(&place.run_with(["search", "i", "cat~3"]), 2, "0 to 2 edits");
+    failed(&place.run_with(["search", "i", "*"]), 2, "byte 0");
+    place.file("q.tsv", "1\tcat\n");
+    place.fails(2, "batch i --queries q.tsv --run out.trec --lenient", "--syntax query");
     place.file("notes/mine.txt", "hands off");
     place.fails(2, "demo notes --out i", "holds an index already");
     place.fails(2, "index docs.jsonl --out notes", "mine.txt");

@@ -2,6 +2,7 @@
 
 use super::search::Ranking;
 use crate::failure::{Failure, Outcome, output};
+use crate::marks::printable;
 use crate::{open, size};
 use clap::{Args, ValueEnum};
 use std::fs::File;
@@ -29,12 +30,15 @@ pub struct Arguments {
     /// How queries are read: plain words that are alternatives, or the language of `tierdex search`
     #[arg(long, value_enum, default_value_t = Syntax::Plain)]
     syntax: Syntax,
+    /// With --syntax query: leave out what cannot be read of a query, with a warning, and answer the rest
+    #[arg(long)]
+    lenient: bool,
     /// Last column of the run
     #[arg(long, default_value = "tierdex")]
     tag: String,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Syntax {
     /// Words; documents that hold any of them match.
     Plain,
@@ -46,6 +50,11 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.ranking.options(arguments.k)?;
     if arguments.tag.is_empty() || arguments.tag.contains(char::is_whitespace) {
         return Err(Failure::Usage("--tag must be one word".to_string()));
+    }
+    if arguments.lenient && arguments.syntax == Syntax::Plain {
+        return Err(Failure::Usage(
+            "--lenient goes with --syntax query: plain words have no faults".to_string(),
+        ));
     }
     let queries = read_queries(&arguments.queries)?;
     let index = open::index(&arguments.dir)?;
@@ -87,6 +96,7 @@ fn write_run(
     for (id, text) in queries {
         let query = match arguments.syntax {
             Syntax::Plain => Query::any_term(text, index.schema()),
+            Syntax::Query if arguments.lenient => Ok(lenient(text, id, index, &arguments.queries)),
             Syntax::Query => Query::parse(text, index.schema()),
         };
         let named = |error| Failure::Failed(format!("{}, query {id}: {error}", arguments.queries.display()));
@@ -101,6 +111,15 @@ fn write_run(
     }
     out.flush().map_err(|error| cannot_write(path, &error))?;
     Ok(matches)
+}
+
+/// What can be read of a query; the rest is reported.
+fn lenient(text: &str, id: &str, index: &Index, path: &Path) -> Query {
+    let (query, warnings) = Query::parse_lenient(text, index.schema());
+    for warning in warnings {
+        eprintln!("tierdex: {}", printable(&format!("{}, query {id}: {warning}", path.display())));
+    }
+    query
 }
 
 fn read_queries(path: &Path) -> Outcome<Vec<(String, String)>> {

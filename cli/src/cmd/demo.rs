@@ -41,7 +41,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
     describe(&index, &done)?;
     for query in queries(&index)? {
         say(&format!("\n$ {program} search {} '{query}' -k 3", out.display()))?;
-        answer(&index, &query, &SearchOptions { k: 3, ..SearchOptions::default() }, Format::Table)?;
+        let read = Query::parse(&query, index.schema())?;
+        answer(&index, &read, &SearchOptions { k: 3, ..SearchOptions::default() }, Format::Table)?;
     }
     say(&format!(
         "\nGo on:\n  {program} search {0} 'your words'\n  {program} info {0}\n  {program} check {0}\n  \

@@ -21,8 +21,12 @@ const SNIPPET_BYTES: usize = 180;
 pub struct Arguments {
     /// Directory of the index
     dir: PathBuf,
-    /// Terms, AND, OR, NOT, +required, -excluded, "phrases", (parentheses), field:term; if it begins with -, put -- before
+    /// Terms, AND, OR, NOT, +required, -excluded, #filter, "a phrase"~slop, begin*, fuzzy~1, term^boost,
+    /// (of these)~2, field:term; docs/query.md describes it all. If it begins with -, put -- before
     query: String,
+    /// Leave out what cannot be read of the query, with a warning, and answer the rest
+    #[arg(long)]
+    lenient: bool,
     /// Hits to show, at most
     #[arg(short, default_value_t = 10)]
     k: usize,
@@ -74,16 +78,22 @@ struct Shown {
 pub fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.ranking.options(arguments.k)?;
     let index = open::index(&arguments.dir)?;
-    answer(&index, &arguments.query, &options, arguments.format)
+    let query = if arguments.lenient {
+        let (query, warnings) = Query::parse_lenient(&arguments.query, index.schema());
+        warnings.iter().for_each(|warning| eprintln!("tierdex: {}", printable(&warning.to_string())));
+        query
+    } else {
+        Query::parse(&arguments.query, index.schema())?
+    };
+    answer(&index, &query, &options, arguments.format)
 }
 
 /// Answers a query on standard output.
-pub fn answer(index: &Index, text: &str, options: &SearchOptions, format: Format) -> Outcome {
+pub fn answer(index: &Index, query: &Query, options: &SearchOptions, format: Format) -> Outcome {
     let searcher = index.searcher();
     let start = Instant::now();
-    let query = Query::parse(text, index.schema())?;
-    let found = searcher.search(&query, options)?;
-    let shown = show(index, &searcher, &query, &found)?;
+    let found = searcher.search(query, options)?;
+    let shown = show(index, &searcher, query, &found)?;
     let took = start.elapsed();
     match format {
         Format::Json => {
@@ -96,10 +106,7 @@ pub fn answer(index: &Index, text: &str, options: &SearchOptions, format: Format
 }
 
 fn show(index: &Index, searcher: &Searcher<'_>, query: &Query, found: &Found) -> Result<Vec<Shown>, Failure> {
-    let mut terms = Vec::new();
-    query.terms_of(0, &mut terms);
-    terms.sort();
-    terms.dedup();
+    let terms = searcher.terms(query, 0)?;
     let mut analyzer = Analyzer::new(&index.schema().fields[0].analysis);
     let ids = searcher.ids(&found.hits)?;
     let hits = found.hits.iter().zip(ids).map(|(hit, id)| {

@@ -66,6 +66,7 @@ impl<'a> View<'a> {
     }
 
     /// The next `len` bytes.
+    #[inline]
     pub fn bytes(&mut self, len: usize) -> Result<&'a [u8]> {
         if len > self.remaining() {
             return Err(self.corrupt("ends early"));
@@ -84,11 +85,13 @@ impl<'a> View<'a> {
     }
 
     /// One byte.
+    #[inline]
     pub fn u8(&mut self) -> Result<u8> {
         Ok(self.bytes(1)?[0])
     }
 
     /// Two bytes, little-endian.
+    #[inline]
     pub fn u16(&mut self) -> Result<u16> {
         Ok(u16::from_le_bytes(self.fixed()?))
     }
@@ -99,12 +102,25 @@ impl<'a> View<'a> {
     }
 
     /// Eight bytes, little-endian.
+    #[inline]
     pub fn u64(&mut self) -> Result<u64> {
         Ok(u64::from_le_bytes(self.fixed()?))
     }
 
     /// A variable-length integer of up to 64 bits.
+    #[inline]
     pub fn varint(&mut self) -> Result<u64> {
+        // Most have one byte.
+        match self.bytes.get(self.at) {
+            Some(&byte) if byte < 0x80 => {
+                self.at += 1;
+                Ok(u64::from(byte))
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Result<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;
@@ -121,6 +137,7 @@ impl<'a> View<'a> {
     }
 
     /// A variable-length integer that must fit `u32`.
+    #[inline]
     pub fn varint32(&mut self) -> Result<u32> {
         let value = self.varint()?;
         u32::try_from(value).map_err(|_| self.corrupt("integer of more than 32 bits"))
@@ -141,6 +158,7 @@ impl<'a> View<'a> {
         if self.remaining() == 0 { Ok(()) } else { Err(self.corrupt("unexpected bytes follow")) }
     }
 
+    #[inline]
     fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
         let bytes = self.bytes(N)?;
         Ok(*bytes.first_chunk().expect("length was asked for"))

@@ -61,6 +61,28 @@ pub const PHRASE_TERMS_MAX: usize = 64;
 /// Depth of nested parentheses in a query.
 pub const QUERY_DEPTH_MAX: usize = 64;
 
+/// Faults of a query that lenient reading lists.
+pub const QUERY_WARNINGS_MAX: usize = 20;
+
+/// Largest boost, and largest product of boosts inside one another; scores stay finite.
+pub const BOOST_MAX: f64 = 1e9;
+
+/// Edits that a fuzzy word allows.
+pub const FUZZY_DISTANCE_MAX: u8 = 2;
+
+/// Bytes of a fuzzy word: its automaton takes 1.8 MB for 64 letters of one byte, and grows with the square of the number
+/// of distinct characters where these have several bytes.
+pub const FUZZY_BYTES_MAX: usize = 64;
+
+/// Terms that a fuzzy word stands for.
+pub const FUZZY_EXPANSIONS_MAX: usize = 50;
+
+/// Terms that all prefixes of a query together stand for.
+pub const PREFIX_EXPANSIONS_MAX: usize = 65_536;
+
+/// Prefixes and fuzzy words in one query.
+pub const QUERY_EXPANDED_MAX: usize = 64;
+
 /// Segments that one merge reads at once; more are merged in passes.
 pub const MERGE_FAN_IN: usize = 64;
 

@@ -156,6 +156,20 @@ fn long_lists_answer_like_the_naive_engine() {
             "every most half tenth rare burst",
             "+burst tenth",
             "block",
+            "bur*",
+            "+half #tenth",
+            "#(half tenth) most",
+            "(half tenth rare last)~2",
+            "+every (half tenth rare last)~3",
+            "tenht~1^2 most",
+            "mist~",
+            "\"most tenth\"~1",
+            "\"half every\"~4",
+            "half^0 tenth^0",
+            "+rare^0 +every^0",
+            "*:*^3 last",
+            "-*:*",
+            "h* OR r*^2",
         ] {
             let query = Query::parse(text, &schema).unwrap();
             let difference = difference(&index, &model, &query, Bm25::default());
@@ -208,7 +222,14 @@ fn clauses_mean_what_their_documentation_says() {
     let (_, index) = open(&docs, &schema, &[20], Growth::Commits, Merge::Keep);
     let model = Model::new(&schema, &docs);
     let term = |term: &str| Query::Term { field: 0, term: term.to_string(), boost: 1.5 };
-    let boolean = |must, should, must_not| Query::Bool { must, should, must_not };
+    let boolean = Query::clauses;
+    let with_minimum = |must, should, minimum| Query::Bool {
+        must,
+        filter: vec![term("w3")],
+        should,
+        must_not: Vec::new(),
+        minimum,
+    };
     for query in [
         Query::Nothing,
         boolean(vec![Query::Nothing], vec![term("all")], vec![]),
@@ -216,6 +237,15 @@ fn clauses_mean_what_their_documentation_says() {
         boolean(vec![term("all")], vec![], vec![Query::Nothing]),
         boolean(vec![], vec![], vec![term("all")]),
         boolean(vec![], vec![], vec![]),
+        boolean(vec![], vec![boolean(vec![], vec![term("w3"), term("w4")], vec![]), term("w3")], vec![]),
+        with_minimum(vec![], vec![], 0),
+        with_minimum(vec![], vec![term("w0"), term("w4")], 0),
+        with_minimum(vec![], vec![term("w0"), term("w4")], 1),
+        with_minimum(vec![], vec![term("w0"), term("w0")], 2),
+        with_minimum(vec![], vec![term("w0")], 2),
+        with_minimum(vec![term("all")], vec![term("w0"), term("w4"), term("w9")], 2),
+        boolean(vec![], vec![with_minimum(vec![], vec![], 7), Query::All { boost: 2.0 }], vec![]),
+        Query::All { boost: 0.0 },
     ] {
         let difference = difference(&index, &model, &query, Bm25::default());
         assert!(difference.is_none(), "{query:?}: {}", difference.unwrap_or_default());

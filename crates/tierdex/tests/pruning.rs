@@ -72,7 +72,8 @@ proptest! {
         let index = index(&docs, &cuts, norms);
         let many: String = (0..MANY).map(|many| format!("m{many} ")).collect();
         for word in WORDS.iter().chain(&["nowhere", "filler", "+half +some", "+everywhere +often +seldom", "+often +often +half",
-            "+filler +everywhere +often +half +some +seldom", "+half +nowhere", "half some", "everywhere seldom", "everywhere often half some seldom nowhere", "some filler", "+m0 +m1 +m2 +m3", &many]) {
+            "+filler +everywhere +often +half +some +seldom", "+half +nowhere", "half some", "everywhere seldom", "everywhere often half some seldom nowhere", "some filler", "+m0 +m1 +m2 +m3", &many,
+            "often^2", "half^3 some", "+half^0.5 +often^4", "half^0 some^0", "+half^0 +often^0", "half^1e-40 some^1e-42", "often^1e-42", "ofen~1", "some~ hal~2"]) {
             for k in [0, 1, 10, 100, 1024, usize::MAX] {
                 let look = Look { k, bm25, shown: 0, exhaustive: false };
                 let pruned = ask(&index, word, look).unwrap();

@@ -4,7 +4,7 @@ use super::reader::Index;
 use crate::error::{Error, Result};
 use crate::query::ops::{Op, Pool};
 use crate::query::prune::Scratch;
-use crate::query::{Plan, Query};
+use crate::query::{Plan, Query, terms_of};
 use crate::rank::{Bm25, Collection, Hit, Lengths, TopK};
 use crate::segment::read::{Segment, Stored};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -113,6 +113,11 @@ impl<'a> Searcher<'a> {
         }
         let hits = top.take().into_iter().map(|Hit { score, document }| SearchHit { document, score });
         Ok(Found { total, hits: hits.collect() })
+    }
+
+    /// The terms of a field that `query` looks for, for marking them in a text.
+    pub fn terms(&self, query: &Query, field: usize) -> Result<Vec<String>> {
+        terms_of(query, field, self.index.segments())
     }
 
     /// External ids of hits, in their order.

@@ -1,19 +1,20 @@
 //! What a query needs of an index: its terms looked up in every segment, weighed by all segments together.
 
-use super::ops::{BoolOp, Op, PhraseOp, TermOp};
+use super::analyse::no_positions;
+use super::expand::{close_terms, documents_with_prefix, terms_with_prefix};
+use super::ops::{Alignments, BoolOp, ConstantOp, Documents, Op, PhraseOp, TermOp};
 use super::prune::{
     Bounds, Scored, Scratch, best_of_all, best_of_any, best_of_few, best_of_term, count_any, few,
 };
 use super::tree::Query;
 use crate::cursor::PostingsCursor;
 use crate::error::{Error, Result};
+use crate::limits::BOOST_MAX;
 use crate::rank::{Bm25, Collection, Lengths, TermScorer, TopK, idf};
 use crate::schema::Schema;
 use crate::segment::read::{Segment, TermInfo};
+use std::cell::Cell;
 use std::sync::Arc;
-
-/// The smallest weight of a term that is pruned: its scores are all greater than 0.
-const LEAST_WEIGHT: f32 = 1e-20;
 
 /// A query ready to run over each segment.
 pub struct Plan {
@@ -22,8 +23,18 @@ pub struct Plan {
 
 enum Node {
     Term(Leaf),
-    Phrase(Vec<(u32, Leaf)>, Arc<TermScorer>, usize),
-    Bool { must: Vec<Node>, should: Vec<Node>, must_not: Vec<Node> },
+    Phrase(Vec<(u32, Leaf)>, Arc<TermScorer>, usize, Option<Alignments>),
+    /// Field, beginning and score.
+    Prefix(usize, String, f32),
+    /// Score.
+    All(f32),
+    Bool {
+        must: Vec<Node>,
+        filter: Vec<Node>,
+        should: Vec<Node>,
+        must_not: Vec<Node>,
+        minimum: u32,
+    },
     Nothing,
 }
 
@@ -45,6 +56,8 @@ struct Planner<'a> {
     bm25: Bm25,
     /// What lengths do to scores, in each field.
     lengths: &'a [Arc<Lengths>],
+    /// Terms that the prefixes so far stand for.
+    prefixed: Cell<usize>,
 }
 
 impl Plan {
@@ -57,7 +70,7 @@ impl Plan {
         (collections, lengths): (&[Collection], &[Arc<Lengths>]),
         bm25: Bm25,
     ) -> Result<Plan> {
-        let planner = Planner { schema, segments, collections, bm25, lengths };
+        let planner = Planner { schema, segments, collections, bm25, lengths, prefixed: Cell::new(0) };
         Ok(Plan { root: planner.node(query)? })
     }
 
@@ -72,12 +85,15 @@ impl Plan {
         count: bool,
         (scratch, top): (&mut Scratch, &mut TopK),
     ) -> Result<Option<u64>> {
+        if !self.root.can_be_pruned() {
+            return Ok(None);
+        }
         let (leaves, all) = match &self.root {
             Node::Term(_) => (leaves(std::slice::from_ref(&self.root)), true),
-            Node::Bool { must, should, must_not } if must_not.is_empty() && should.is_empty() => {
+            Node::Bool { must, should, must_not, .. } if must_not.is_empty() && should.is_empty() => {
                 (leaves(must), true)
             }
-            Node::Bool { must, should, must_not } if must_not.is_empty() && must.is_empty() => {
+            Node::Bool { must, should, must_not, .. } if must_not.is_empty() && must.is_empty() => {
                 (leaves(should), false)
             }
             _ => (None, false),
@@ -117,42 +133,83 @@ impl Planner<'_> {
     fn node(&self, query: &Query) -> Result<Node> {
         let all =
             |clauses: &[Query]| clauses.iter().map(|clause| self.node(clause)).collect::<Result<Vec<_>>>();
+        check_boost(query)?;
         match query {
             Query::Term { field, term, boost } => Ok(Node::Term(self.leaf(*field, term, *boost)?)),
-            Query::Phrase { field, terms, boost } => self.phrase(*field, terms, *boost),
-            Query::Bool { must, should, must_not } => {
-                Ok(Node::Bool { must: all(must)?, should: all(should)?, must_not: all(must_not)? })
+            Query::Phrase { field, terms, slop, boost } => self.phrase(*field, terms, *slop, *boost),
+            Query::Prefix { field, prefix, boost } => {
+                let mut count = self.prefixed.get();
+                terms_with_prefix(self.segments, *field, prefix, &mut count, |_| {})?;
+                self.prefixed.set(count);
+                Ok(Node::Prefix(*field, prefix.clone(), *boost as f32))
             }
+            Query::Fuzzy { field, word, distance, boost } => self.fuzzy(*field, word, *distance, *boost),
+            Query::All { boost } => Ok(Node::All(*boost as f32)),
+            Query::Bool { must, filter, should, must_not, minimum } => Ok(Node::Bool {
+                must: all(must)?,
+                filter: all(filter)?,
+                should: all(should)?,
+                must_not: all(must_not)?,
+                minimum: *minimum,
+            }),
             Query::Nothing => Ok(Node::Nothing),
         }
+    }
+
+    /// The terms close to a word, each as if it stood in as many documents as the most frequent of them.
+    fn fuzzy(&self, field: usize, word: &str, distance: u8, boost: f64) -> Result<Node> {
+        let close = close_terms(self.segments, field, word, distance)?;
+        let containing = close.iter().map(|term| term.documents).max().unwrap_or(0);
+        let leaves = close
+            .into_iter()
+            .map(|term| Node::Term(self.leaf_of(field, term.infos, containing, boost * term.similarity)));
+        let should: Vec<Node> = leaves.collect();
+        if should.is_empty() {
+            return Ok(Node::Nothing);
+        }
+        Ok(Node::Bool { must: vec![], filter: vec![], should, must_not: vec![], minimum: 0 })
     }
 
     fn leaf(&self, field: usize, term: &str, boost: f64) -> Result<Leaf> {
         let infos = self.segments.iter().map(|segment| segment.field(field).terms().get(term.as_bytes()));
         let infos = infos.collect::<Result<Vec<_>>>()?;
         let containing = infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
+        Ok(self.leaf_of(field, infos, containing, boost))
+    }
+
+    /// A term that weighs as one in `containing` documents.
+    fn leaf_of(&self, field: usize, infos: Vec<Option<TermInfo>>, containing: u64, boost: f64) -> Leaf {
         let collection = self.collections[field];
         let idf = idf(collection.documents, containing);
         let scorer = Arc::new(TermScorer::new(self.lengths[field].clone(), idf, boost));
         let stored_bounds = self.segments.iter().map(|segment| {
             self.bm25 == Bm25::default() && segment.average_length(field) == collection.average_length
         });
-        Ok(Leaf { field, infos, stored_bounds: stored_bounds.collect(), scorer, idf })
+        Leaf { field, infos, stored_bounds: stored_bounds.collect(), scorer, idf }
     }
 
     /// A phrase weighs as much as its terms together.
-    fn phrase(&self, field: usize, terms: &[(u32, String)], boost: f64) -> Result<Node> {
+    fn phrase(&self, field: usize, terms: &[(u32, String)], slop: u32, boost: f64) -> Result<Node> {
         if !self.schema.fields[field].positions {
-            return Err(Error::Usage(format!(
-                "phrases need positions, which field `{}` does not keep; index again with --positions",
-                self.schema.fields[field].name
-            )));
+            return Err(no_positions(self.schema, field));
         }
         let leaves = terms.iter().map(|(distance, term)| Ok((*distance, self.leaf(field, term, 1.0)?)));
         let leaves = leaves.collect::<Result<Vec<_>>>()?;
         let idf = leaves.iter().map(|(_, leaf)| leaf.idf).sum();
         let scorer = Arc::new(TermScorer::new(self.lengths[field].clone(), idf, boost));
-        Ok(Node::Phrase(leaves, scorer, field))
+        let sloppy = (slop > 0).then(|| Alignments::new(terms, slop));
+        Ok(Node::Phrase(leaves, scorer, field, sloppy))
+    }
+}
+
+/// Refuses what the query language cannot say, so that no score is infinite, negative or no number.
+fn check_boost(query: &Query) -> Result<()> {
+    match query.boost() {
+        // Equal clauses add up.
+        Some(boost) if !(0.0..=1e4 * BOOST_MAX).contains(&boost) => {
+            Err(Error::Usage(format!("a boost of {boost}; it must lie between 0 and {BOOST_MAX}")))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -181,7 +238,7 @@ fn run(
 fn leaves(clauses: &[Node]) -> Option<Vec<&Leaf>> {
     fn leaf(node: &Node) -> Option<&Leaf> {
         match node {
-            Node::Term(leaf) if leaf.scorer.weight() >= LEAST_WEIGHT => Some(leaf),
+            Node::Term(leaf) => Some(leaf),
             _ => None,
         }
     }
@@ -189,6 +246,18 @@ fn leaves(clauses: &[Node]) -> Option<Vec<&Leaf>> {
 }
 
 impl Node {
+    /// Whether what it asks for is nothing but terms and which of them must match, as far as that is known here.
+    fn can_be_pruned(&self) -> bool {
+        match self {
+            Node::Term(leaf) => leaf.scorer.has_bounds(),
+            Node::Bool { must, filter, should, minimum: 0, .. } => {
+                let plain = |node: &Node| matches!(node, Node::Term(leaf) if leaf.scorer.has_bounds());
+                filter.is_empty() && must.iter().chain(should).all(plain)
+            }
+            _ => false,
+        }
+    }
+
     fn op<'a>(&self, number: usize, segment: &'a Segment) -> Result<Op<'a>> {
         let all = |nodes: &[Node]| nodes.iter().map(|n| n.op(number, segment)).collect::<Result<Vec<_>>>();
         match self {
@@ -199,7 +268,7 @@ impl Node {
                 }
                 None => Ok(Op::Nothing),
             },
-            Node::Phrase(leaves, scorer, field) => {
+            Node::Phrase(leaves, scorer, field, sloppy) => {
                 let mut cursors = Vec::with_capacity(leaves.len());
                 if leaves.iter().any(|(_, leaf)| leaf.infos[number].is_none()) {
                     return Ok(Op::Nothing);
@@ -208,11 +277,18 @@ impl Node {
                     cursors.extend(leaf.cursor(number, segment)?.map(|cursor| (*distance, cursor)));
                 }
                 let norms = segment.field(*field).norms()?;
-                Ok(Op::Phrase(PhraseOp::new(cursors, norms, scorer.clone())))
+                Ok(Op::Phrase(PhraseOp::new(cursors, sloppy.clone(), norms, scorer.clone())))
             }
-            Node::Bool { must, should, must_not } => {
-                let (must, should, must_not) = (all(must)?, all(should)?, all(must_not)?);
-                Ok(Op::Bool(BoolOp::new(must, should, must_not, segment.documents())))
+            Node::Prefix(field, prefix, score) => {
+                let documents = documents_with_prefix(segment, *field, prefix)?;
+                Ok(Op::Constant(ConstantOp::new(documents, *score)))
+            }
+            Node::All(score) => {
+                Ok(Op::Constant(ConstantOp::new(Documents::All(segment.documents()), *score)))
+            }
+            Node::Bool { must, filter, should, must_not, minimum } => {
+                let (required, should) = ((all(must)?, all(filter)?), (all(should)?, *minimum));
+                Ok(Op::Bool(BoolOp::new(required, should, all(must_not)?, segment.documents())))
             }
             Node::Nothing => Ok(Op::Nothing),
         }

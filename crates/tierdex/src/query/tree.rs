@@ -1,10 +1,9 @@
 //! Queries in terms of the index: analysed words in numbered fields, in normal form.
 
-use super::syntax::{Occur, Syntax, check_length, parse};
+use super::analyse::Analyzers;
+use super::syntax::{Problems, check_length, parse, parse_lenient};
 use crate::error::{Error, Result};
-use crate::limits::{PHRASE_TERMS_MAX, QUERY_TERMS_MAX};
 use crate::schema::Schema;
-use crate::text::Analyzer;
 use std::collections::HashMap;
 
 /// A query whose words are terms.
@@ -23,20 +22,57 @@ pub enum Query {
     Phrase {
         /// Number of the field.
         field: usize,
-        /// Terms with their distances from the first.
+        /// Terms with their distances from the first; distances rise.
         terms: Vec<(u32, String)>,
+        /// By how many positions in all the terms may be out of place ([`super::ops::Alignments`]).
+        slop: u32,
         /// How many times it counts.
         boost: f64,
     },
-    /// Documents that match all of `must`, none of `must_not` and, when `must` is empty, one of `should`. When
-    /// both are empty, all documents but those of `must_not`, with score 0.
+    /// Documents that hold a term which begins so. Each scores `boost`.
+    Prefix {
+        /// Number of the field.
+        field: usize,
+        /// The beginning, not empty.
+        prefix: String,
+        /// Score.
+        boost: f64,
+    },
+    /// Documents that hold one of the terms that are close to a word: at most `distance` insertions, deletions,
+    /// replacements and swaps of two neighbouring characters away, and fewer than either of the two has characters.
+    /// Of more than [`crate::limits::FUZZY_EXPANSIONS_MAX`] terms those count that are closest, then those that stand in
+    /// most documents, then the first by their bytes; in this order their scores are summed. Each scores as a term of
+    /// its own that stands in as many documents as the most frequent of them, and counts `1 - distance / length` times
+    /// its boost, `length` being that of the shorter of it and the word.
+    Fuzzy {
+        /// Number of the field.
+        field: usize,
+        /// The word.
+        word: String,
+        /// Edits, 0 to 2.
+        distance: u8,
+        /// How many times it counts.
+        boost: f64,
+    },
+    /// All documents. Each scores `boost`.
+    All {
+        /// Score.
+        boost: f64,
+    },
+    /// Documents that match all of `must` and `filter`, none of `must_not`, and `minimum` of `should` or more; when
+    /// `must` and `filter` are empty and `should` is not, at least one of `should`. When all three are empty, all
+    /// documents but those of `must_not`, with score 0.
     Bool {
         /// Required clauses.
         must: Vec<Query>,
+        /// Required clauses that add nothing to the score.
+        filter: Vec<Query>,
         /// Alternatives, or additions to the score.
         should: Vec<Query>,
         /// Excluding clauses.
         must_not: Vec<Query>,
+        /// How many of `should` must match.
+        minimum: u32,
     },
     /// No document.
     Nothing,
@@ -46,59 +82,65 @@ impl Query {
     /// Reads `text` by the query language ([`super::syntax`]); words without a field search the first field.
     pub fn parse(text: &str, schema: &Schema) -> Result<Query> {
         let syntax = parse(text, &|name| schema.field(name).is_some())?;
-        let query = Analyzers::new(schema).query(&syntax)?;
+        let query = Analyzers::new(schema, &mut Problems::strict()).query(&syntax, 1.0)?;
         Ok(query.map_or(Query::Nothing, Query::normal))
+    }
+
+    /// Reads what can be read of any text, and says what [`Query::parse`] would have refused.
+    pub fn parse_lenient(text: &str, schema: &Schema) -> (Query, Vec<Error>) {
+        let mut problems = Problems::lenient();
+        // Problems that are noted are no errors, so that there is always a query.
+        let query = parse_lenient(text, &|name| schema.field(name).is_some(), &mut problems)
+            .and_then(|syntax| Analyzers::new(schema, &mut problems).query(&syntax, 1.0));
+        let query = query.ok().flatten().map_or(Query::Nothing, Query::normal);
+        (query, problems.into_warnings())
     }
 
     /// Documents that hold any term of `text`, which is plain text: no operators.
     pub fn any_term(text: &str, schema: &Schema) -> Result<Query> {
         check_length(text)?;
-        let query = Analyzers::new(schema).words(0, text)?;
+        let query = Analyzers::new(schema, &mut Problems::strict()).words(0, text, 1.0)?;
         Ok(query.map_or(Query::Nothing, Query::normal))
     }
 
-    /// All terms that the query looks for in a field, for marking them in a text.
-    pub fn terms_of(&self, field: usize, terms: &mut Vec<String>) {
-        match self {
-            Query::Term { field: of, term, .. } if *of == field => terms.push(term.clone()),
-            Query::Phrase { field: of, terms: words, .. } if *of == field => {
-                terms.extend(words.iter().map(|(_, term)| term.clone()));
-            }
-            Query::Bool { must, should, .. } => {
-                must.iter().chain(should).for_each(|clause| clause.terms_of(field, terms));
-            }
-            _ => {}
-        }
+    /// Clauses that must match, or that are alternatives, with no further condition.
+    pub fn clauses(must: Vec<Query>, should: Vec<Query>, must_not: Vec<Query>) -> Query {
+        Query::Bool { must, filter: Vec::new(), should, must_not, minimum: 0 }
     }
 
-    /// The normal form: alternatives of alternatives are one list, requirements of requirements too; a list of
-    /// one clause is the clause; equal clauses of a list are one that counts as often.
+    /// The normal form: alternatives of alternatives are one list, requirements of requirements too; alternatives
+    /// that must all match are requirements; a list of one clause is the clause; equal clauses of a list are one that
+    /// counts as often. Alternatives of which more than one must match stay as they are.
     fn normal(self) -> Query {
-        let Query::Bool { must, should, must_not } = self else { return self };
-        let flatten = |clauses: Vec<Query>, inner: fn(Query) -> std::result::Result<Vec<Query>, Query>| {
-            let mut flat = Vec::new();
-            for clause in clauses.into_iter().map(Query::normal) {
-                match inner(clause) {
-                    Ok(clauses) => flat.extend(clauses),
-                    Err(clause) => flat.push(clause),
-                }
-            }
-            merge_equal(flat)
+        let Query::Bool { mut must, filter, mut should, must_not, mut minimum } = self else { return self };
+        if minimum as usize > should.len() {
+            return Query::Nothing;
+        }
+        if minimum as usize == should.len() {
+            must.append(&mut should);
+            minimum = 0;
+        }
+        let mut must = merge_equal(flatten(must, Query::into_requirements));
+        let mut should = match minimum {
+            0 | 1 => merge_equal(flatten(should, Query::into_alternatives)),
+            _ => should.into_iter().map(Query::normal).collect(),
         };
-        let mut must = flatten(must, Query::into_requirements);
-        let mut should = flatten(should, Query::into_alternatives);
+        let filter: Vec<_> = filter.into_iter().map(Query::normal).collect();
         let must_not: Vec<_> = must_not.into_iter().map(Query::normal).collect();
-        match (must.len(), should.len(), must_not.len()) {
+        if must.is_empty() && filter.is_empty() && minimum == 1 {
+            minimum = 0;
+        }
+        match (must.len(), should.len(), filter.len() + must_not.len()) {
             (1, 0, 0) => must.remove(0),
             (0, 1, 0) => should.remove(0),
-            _ => Query::Bool { must, should, must_not },
+            _ => Query::Bool { must, filter, should, must_not, minimum },
         }
     }
 
     fn into_alternatives(self) -> std::result::Result<Vec<Query>, Query> {
         match self {
-            Query::Bool { must, should, must_not }
-                if must.is_empty() && must_not.is_empty() && !should.is_empty() =>
+            Query::Bool { must, filter, should, must_not, minimum: 0 }
+                if must.is_empty() && filter.is_empty() && must_not.is_empty() && !should.is_empty() =>
             {
                 Ok(should)
             }
@@ -108,8 +150,8 @@ impl Query {
 
     fn into_requirements(self) -> std::result::Result<Vec<Query>, Query> {
         match self {
-            Query::Bool { must, should, must_not }
-                if should.is_empty() && must_not.is_empty() && !must.is_empty() =>
+            Query::Bool { must, filter, should, must_not, minimum: 0 }
+                if should.is_empty() && filter.is_empty() && must_not.is_empty() && !must.is_empty() =>
             {
                 Ok(must)
             }
@@ -119,19 +161,60 @@ impl Query {
 
     fn boost_mut(&mut self) -> Option<&mut f64> {
         match self {
-            Query::Term { boost, .. } | Query::Phrase { boost, .. } => Some(boost),
-            _ => None,
+            Query::Term { boost, .. }
+            | Query::Phrase { boost, .. }
+            | Query::Prefix { boost, .. }
+            | Query::Fuzzy { boost, .. }
+            | Query::All { boost } => Some(boost),
+            Query::Bool { .. } | Query::Nothing => None,
         }
     }
 
-    /// What makes two leaves equal: field, and terms with their distances.
-    fn leaf_key(&self) -> Option<(usize, Vec<(u32, String)>)> {
+    /// How many times a leaf counts.
+    pub(super) fn boost(&self) -> Option<f64> {
         match self {
-            Query::Term { field, term, .. } => Some((*field, vec![(0, term.clone())])),
-            Query::Phrase { field, terms, .. } => Some((*field, terms.clone())),
-            _ => None,
+            Query::Term { boost, .. }
+            | Query::Phrase { boost, .. }
+            | Query::Prefix { boost, .. }
+            | Query::Fuzzy { boost, .. }
+            | Query::All { boost } => Some(*boost),
+            Query::Bool { .. } | Query::Nothing => None,
         }
     }
+
+    fn leaf_key(&self) -> Option<LeafKey> {
+        match self {
+            Query::Term { field, term, .. } => Some(LeafKey::Terms(*field, vec![(0, term.clone())], 0)),
+            Query::Phrase { field, terms, slop, .. } => Some(LeafKey::Terms(*field, terms.clone(), *slop)),
+            Query::Prefix { field, prefix, .. } => Some(LeafKey::Prefix(*field, prefix.clone())),
+            Query::Fuzzy { field, word, distance, .. } => {
+                Some(LeafKey::Fuzzy(*field, word.clone(), *distance))
+            }
+            Query::All { .. } => Some(LeafKey::All),
+            Query::Bool { .. } | Query::Nothing => None,
+        }
+    }
+}
+
+/// What makes two leaves equal: all but how many times they count.
+#[derive(PartialEq, Eq, Hash)]
+enum LeafKey {
+    Terms(usize, Vec<(u32, String)>, u32),
+    Prefix(usize, String),
+    Fuzzy(usize, String, u8),
+    All,
+}
+
+/// Clauses in normal form, those of lists that `inner` opens in the place of the list.
+fn flatten(clauses: Vec<Query>, inner: fn(Query) -> std::result::Result<Vec<Query>, Query>) -> Vec<Query> {
+    let mut flat = Vec::new();
+    for clause in clauses.into_iter().map(Query::normal) {
+        match inner(clause) {
+            Ok(clauses) => flat.extend(clauses),
+            Err(clause) => flat.push(clause),
+        }
+    }
+    flat
 }
 
 /// Joins equal leaves at the place of the first.
@@ -147,95 +230,4 @@ fn merge_equal(clauses: Vec<Query>) -> Vec<Query> {
         }
     }
     merged
-}
-
-/// The chains of all fields, made when first used.
-struct Analyzers<'a> {
-    schema: &'a Schema,
-    chains: Vec<Option<Analyzer>>,
-    /// Terms that the query has so far.
-    terms: usize,
-}
-
-impl<'a> Analyzers<'a> {
-    fn new(schema: &'a Schema) -> Analyzers<'a> {
-        Analyzers { schema, chains: schema.fields.iter().map(|_| None).collect(), terms: 0 }
-    }
-
-    /// `None` when analysis leaves nothing of what the query asks for.
-    fn query(&mut self, syntax: &Syntax) -> Result<Option<Query>> {
-        match syntax {
-            Syntax::Word(field, word) => {
-                let field = self.number(field.as_deref());
-                self.words(field, word)
-            }
-            Syntax::Phrase(field, words) => {
-                let field = self.number(field.as_deref());
-                self.phrase(field, words)
-            }
-            Syntax::List(clauses) => self.list(clauses),
-        }
-    }
-
-    fn list(&mut self, clauses: &[(Occur, Syntax)]) -> Result<Option<Query>> {
-        let (mut must, mut should, mut must_not) = (Vec::new(), Vec::new(), Vec::new());
-        for (occur, syntax) in clauses {
-            let clause = self.query(syntax)?;
-            match occur {
-                Occur::Must => must.extend(clause),
-                Occur::Should => should.extend(clause),
-                Occur::MustNot => must_not.extend(clause),
-            }
-        }
-        let asked = clauses.iter().any(|(occur, _)| *occur != Occur::MustNot);
-        let nothing_left = must.is_empty() && should.is_empty() && (asked || must_not.is_empty());
-        Ok((!nothing_left).then_some(Query::Bool { must, should, must_not }))
-    }
-
-    fn words(&mut self, field: usize, words: &str) -> Result<Option<Query>> {
-        let terms = self.chain(field).terms(words);
-        self.count(terms.len())?;
-        let should: Vec<_> = terms.into_iter().map(|term| Query::Term { field, term, boost: 1.0 }).collect();
-        Ok((!should.is_empty()).then_some(Query::Bool { must: Vec::new(), should, must_not: Vec::new() }))
-    }
-
-    fn phrase(&mut self, field: usize, words: &str) -> Result<Option<Query>> {
-        let mut terms = Vec::new();
-        self.chain(field).analyze(words, 0, |token| terms.push((token.position, token.term.to_string())));
-        self.count(terms.len())?;
-        if terms.len() > PHRASE_TERMS_MAX {
-            return Err(Error::Limit(format!(
-                "a phrase of {} terms; at most {PHRASE_TERMS_MAX} can be one",
-                terms.len()
-            )));
-        }
-        let first = terms.first().map_or(0, |(position, _)| *position);
-        for (position, _) in &mut terms {
-            *position -= first;
-        }
-        Ok(match terms.len() {
-            0 => None,
-            1 => Some(Query::Term { field, term: terms.remove(0).1, boost: 1.0 }),
-            _ => Some(Query::Phrase { field, terms, boost: 1.0 }),
-        })
-    }
-
-    /// Adds to the number of terms, which has a bound: each costs memory and time.
-    fn count(&mut self, terms: usize) -> Result<()> {
-        self.terms += terms;
-        match self.terms {
-            0..=QUERY_TERMS_MAX => Ok(()),
-            terms => Err(Error::Limit(format!(
-                "a query of {terms} terms or more; at most {QUERY_TERMS_MAX} are answered"
-            ))),
-        }
-    }
-
-    fn number(&self, field: Option<&str>) -> usize {
-        field.and_then(|name| self.schema.field(name)).unwrap_or(0)
-    }
-
-    fn chain(&mut self, field: usize) -> &mut Analyzer {
-        self.chains[field].get_or_insert_with(|| Analyzer::new(&self.schema.fields[field].analysis))
-    }
 }

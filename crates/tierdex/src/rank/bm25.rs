@@ -8,7 +8,7 @@ use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::segment::read::Norms;
 use crate::transform::{impact::Impact, norm};
 use std::sync::Arc;
-use tierdex_codec::{Codes, Saturation};
+use tierdex_codec::Saturation;
 
 /// The parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,9 +84,10 @@ impl TermScorer {
         TermScorer { weight: (idf * (lengths.bm25.k1 + 1.0) * boost) as f32, lengths }
     }
 
-    /// What no posting scores more than, however often the term stands in it.
-    pub fn weight(&self) -> f32 {
-        self.weight
+    /// Whether bounds hold and scores are greater than 0: not for boosts near 0, whose scores round to 0 or to numbers
+    /// of few digits.
+    pub fn has_bounds(&self) -> bool {
+        self.weight >= 1e-20
     }
 
     /// What no posting scores more than whose share of `k1 + 1` is at most `units` of 65535.
@@ -128,47 +129,51 @@ impl TermScorer {
     /// The smallest `k` of documents with that code: it stands for lengths from its floor on, and ranking may know the
     /// exact one.
     fn least_k(&self, code: u8) -> f32 {
-        let exact = self.lengths.by_length.0 + self.lengths.by_length.1 * norm::floor(code) as f32;
-        exact.min(self.lengths.by_code[usize::from(code)])
+        self.exact_k(norm::floor(code)).min(self.lengths.by_code[usize::from(code)])
     }
 
     /// Score of a posting.
     #[inline]
     pub fn score(&self, norms: &Norms, document: u32, frequency: u32) -> f32 {
-        match norms {
-            Norms::Byte(codes) => self.saturation(codes).score_of(document, frequency),
-            Norms::Exact(lengths) => self.score_exact(lengths[document as usize], frequency),
-        }
+        self.score_of(norms, document, frequency as f32)
+    }
+
+    /// The same for a frequency that is no whole number, as that of a phrase with slop.
+    #[inline]
+    pub fn score_of(&self, norms: &Norms, document: u32, f: f32) -> f32 {
+        let k = match norms {
+            Norms::Byte(codes) => self.lengths.by_code[usize::from(codes.all()[document as usize])],
+            Norms::Exact(lengths) => self.exact_k(lengths[document as usize]),
+        };
+        self.weight * (f / (f + k))
     }
 
     /// Scores of a block of postings.
     pub fn score_all(&self, norms: &Norms, documents: &[u32], frequencies: &[u32], scores: &mut [f32]) {
         match norms {
-            Norms::Byte(codes) => self.saturation(codes).score(documents, frequencies, scores),
+            Norms::Byte(codes) => {
+                let saturation = Saturation { weight: self.weight, k: &self.lengths.by_code, codes };
+                saturation.score(documents, frequencies, scores);
+            }
             Norms::Exact(lengths) => {
                 for ((score, document), frequency) in scores.iter_mut().zip(documents).zip(frequencies) {
-                    *score = self.score_exact(lengths[*document as usize], *frequency);
+                    let f = *frequency as f32;
+                    *score = self.weight * (f / (f + self.exact_k(lengths[*document as usize])));
                 }
             }
         }
     }
 
     #[inline]
-    fn score_exact(&self, length: u32, frequency: u32) -> f32 {
-        let f = frequency as f32;
-        let k = self.lengths.by_length.0 + self.lengths.by_length.1 * length as f32;
-        self.weight * (f / (f + k))
-    }
-
-    #[inline]
-    fn saturation<'a>(&'a self, codes: &'a Codes) -> Saturation<'a> {
-        Saturation { weight: self.weight, k: &self.lengths.by_code, codes }
+    fn exact_k(&self, length: u32) -> f32 {
+        self.lengths.by_length.0 + self.lengths.by_length.1 * length as f32
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tierdex_codec::Codes;
 
     #[test]
     fn scores_follow_the_formula() {

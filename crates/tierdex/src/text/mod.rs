@@ -38,9 +38,14 @@ pub struct Analyzer {
 
 /// What happens to a token after it was cut out and lower-cased.
 struct Filters {
-    fold_accents: bool,
+    folding: Folding,
     stop_words: HashSet<String>,
     stemmer: Option<Stemmer>,
+}
+
+/// Takes accents away, if that is wanted.
+struct Folding {
+    wanted: bool,
     folded: String,
 }
 
@@ -49,10 +54,9 @@ impl Analyzer {
     pub fn new(analysis: &Analysis) -> Analyzer {
         let plain = !analysis.fold_accents && analysis.stop_words.is_empty() && analysis.stemmer.is_none();
         let filters = (!plain).then(|| Filters {
-            fold_accents: analysis.fold_accents,
+            folding: Folding { wanted: analysis.fold_accents, folded: String::new() },
             stop_words: analysis.stop_words.iter().cloned().collect(),
             stemmer: analysis.stemmer.map(|language| Stemmer::create(algorithm(language))),
-            folded: String::new(),
         });
         Analyzer { tokenizer: analysis.tokenizer, filters, lowered: String::with_capacity(64) }
     }
@@ -70,11 +74,26 @@ impl Analyzer {
             }
             position = position.saturating_add(1);
         };
-        match self.tokenizer {
-            Tokenizer::Alphanumeric => tokenize::alphanumeric(text, &mut self.lowered, &mut pass),
-            Tokenizer::Whitespace => tokenize::whitespace(text, &mut pass),
-        }
+        cut(self.tokenizer, text, &mut self.lowered, &mut pass);
         position
+    }
+
+    /// The tokens of `text` as they are before stop words are dropped and stems are taken, each with its first byte
+    /// in the text: what beginnings of words and misspelt words are looked up by.
+    pub fn normalized(&mut self, text: &str) -> Vec<(usize, String)> {
+        let mut tokens = Vec::new();
+        let filters = &mut self.filters;
+        let mut pass = |term: &str, start: usize, _: usize| {
+            let term = match filters {
+                Some(filters) if fits(term) => filters.folding.fold(term),
+                _ => term,
+            };
+            if fits(term) {
+                tokens.push((start, term.to_string()));
+            }
+        };
+        cut(self.tokenizer, text, &mut self.lowered, &mut pass);
+        tokens
     }
 
     /// The terms of `text` in order, for callers that need no places.
@@ -90,12 +109,7 @@ impl Filters {
         if !fits(lowered) {
             return;
         }
-        let term = if self.fold_accents && !lowered.is_ascii() {
-            fold::fold_accents(lowered, &mut self.folded);
-            self.folded.as_str()
-        } else {
-            lowered
-        };
+        let term = self.folding.fold(lowered);
         if self.stop_words.contains(term) {
             return;
         }
@@ -109,6 +123,23 @@ impl Filters {
             None if fits(term) => keep(term),
             None => {}
         }
+    }
+}
+
+impl Folding {
+    fn fold<'a>(&'a mut self, lowered: &'a str) -> &'a str {
+        if !self.wanted || lowered.is_ascii() {
+            return lowered;
+        }
+        fold::fold_accents(lowered, &mut self.folded);
+        &self.folded
+    }
+}
+
+fn cut(tokenizer: Tokenizer, text: &str, lowered: &mut String, pass: &mut impl FnMut(&str, usize, usize)) {
+    match tokenizer {
+        Tokenizer::Alphanumeric => tokenize::alphanumeric(text, lowered, pass),
+        Tokenizer::Whitespace => tokenize::whitespace(text, pass),
     }
 }
 

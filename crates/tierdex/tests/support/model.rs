@@ -2,7 +2,8 @@
 
 use super::corpus::Doc;
 use super::{Answer, Look, Row};
-use std::collections::{BTreeMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
 use tierdex::schema::{Field, NormKind, Schema, Source, Tokenizer};
@@ -71,30 +72,75 @@ impl Model {
                 let of = &self.fields[*field];
                 of.score(of.term(term), of.idf(term), *boost, bm25)
             }
-            Query::Phrase { field, terms, boost } => {
+            Query::Phrase { field, terms, slop, boost } => {
                 let of = &self.fields[*field];
                 let idf = terms.iter().map(|(_, term)| of.idf(term)).sum();
-                of.score(of.phrase(terms), idf, *boost, bm25)
+                of.score(of.phrase(terms, *slop), idf, *boost, bm25)
             }
-            Query::Bool { must, should, must_not } => self.boolean(must, should, must_not, bm25),
+            Query::Prefix { field, prefix, boost } => {
+                let lists = self.fields[*field].postings.iter();
+                let begun = lists.filter(|(term, _)| term.starts_with(prefix.as_str()));
+                let holding: HashSet<u32> = begun.flat_map(|(_, list)| list.keys().copied()).collect();
+                self.constant(*boost, |document| holding.contains(&document))
+            }
+            Query::Fuzzy { field, word, distance, boost } => {
+                self.fuzzy(&self.fields[*field], word, usize::from(*distance), *boost, bm25)
+            }
+            Query::All { boost } => self.constant(*boost, |_| true),
+            Query::Bool { must, filter, should, must_not, minimum } => {
+                let all =
+                    |clauses: &[Query]| clauses.iter().map(|c| self.scores(c, bm25)).collect::<Vec<_>>();
+                self.boolean(&all(must), &all(filter), &all(should), &all(must_not), *minimum as usize)
+            }
         }
     }
 
-    fn boolean(&self, must: &[Query], should: &[Query], must_not: &[Query], bm25: Bm25) -> Scores {
-        let all = |clauses: &[Query]| clauses.iter().map(|c| self.scores(c, bm25)).collect::<Vec<_>>();
-        let (must, should, must_not) = (all(must), all(should), all(must_not));
-        let documents = 0..self.docs.len();
+    fn constant(&self, score: f64, matches: impl Fn(u32) -> bool) -> Scores {
+        (0u32..).zip(&self.docs).map(|(document, _)| matches(document).then_some(score as f32)).collect()
+    }
+
+    /// Every term of the field is compared with the word; the closest fifty are summed in their order.
+    fn fuzzy(&self, of: &FieldModel, word: &str, most: usize, boost: f64, bm25: Bm25) -> Scores {
+        let length = |term: &str| term.chars().count().min(word.chars().count());
+        let terms = of.postings.iter().filter(|(_, list)| !list.is_empty());
+        let mut close: Vec<(usize, Reverse<usize>, &str)> = terms
+            .map(|(term, list)| (edits(word, term), Reverse(list.len()), term.as_str()))
+            .filter(|(edits, _, term)| *edits <= most && (*edits == 0 || *edits < length(term)))
+            .collect();
+        close.sort();
+        close.truncate(50);
+        let containing = close.iter().map(|(_, Reverse(containing), _)| *containing).max().unwrap_or(0);
+        let alternatives = close.iter().map(|(edits, _, term)| {
+            let similarity = if *edits == 0 { 1.0 } else { 1.0 - *edits as f64 / length(term) as f64 };
+            of.score(of.term(term), of.idf_of(containing), boost * similarity, bm25)
+        });
+        let alternatives: Vec<Scores> = alternatives.collect();
+        if alternatives.is_empty() {
+            return vec![None; self.docs.len()];
+        }
+        self.boolean(&[], &[], &alternatives, &[], 1)
+    }
+
+    fn boolean(
+        &self,
+        must: &[Scores],
+        filter: &[Scores],
+        should: &[Scores],
+        must_not: &[Scores],
+        minimum: usize,
+    ) -> Scores {
         let score = |document: usize| {
             let of =
                 |clauses: &[Scores]| clauses.iter().filter_map(|scores| scores[document]).collect::<Vec<_>>();
-            let (required, optional) = (of(&must), of(&should));
-            let asked = !must.is_empty() || !should.is_empty();
+            let (required, optional) = (of(must), of(should));
+            let free = must.is_empty() && filter.is_empty() && !should.is_empty();
             let matches = required.len() == must.len()
-                && (!must.is_empty() || !asked || !optional.is_empty())
-                && of(&must_not).is_empty();
+                && of(filter).len() == filter.len()
+                && optional.len() >= minimum.max(usize::from(free))
+                && of(must_not).is_empty();
             matches.then(|| required.into_iter().chain(optional).fold(0.0f32, |sum, score| sum + score))
         };
-        documents.map(score).collect()
+        (0..self.docs.len()).map(score).collect()
     }
 }
 
@@ -126,31 +172,35 @@ impl FieldModel {
     }
 
     /// Frequencies of a term, by document.
-    fn term(&self, term: &str) -> Vec<(u32, usize)> {
+    fn term(&self, term: &str) -> Vec<(u32, f32)> {
         let list = self.postings.get(term).into_iter().flatten();
-        list.map(|(&document, positions)| (document, positions.len())).collect()
+        list.map(|(&document, positions)| (document, positions.len() as f32)).collect()
     }
 
-    /// Frequencies of a phrase: from how many places on all its terms stand at their distances.
-    fn phrase(&self, terms: &[(u32, String)]) -> Vec<(u32, usize)> {
+    /// Frequencies of a phrase: each choice of an occurrence for each term is looked at, no occurrence twice; those
+    /// whose range of places has no other's in it count by their width.
+    fn phrase(&self, terms: &[(u32, String)], slop: u32) -> Vec<(u32, f32)> {
         let lists: Option<Vec<_>> = terms.iter().map(|(_, term)| self.postings.get(term)).collect();
         let Some(lists) = lists else { return Vec::new() };
-        let stands = |list: &BTreeMap<u32, Vec<u32>>, document, position| {
-            list.get(&document).is_some_and(|positions: &Vec<u32>| positions.contains(&position))
+        let in_all = lists[0].keys().filter(|document| lists.iter().all(|list| list.contains_key(document)));
+        let frequency = |document: &u32| {
+            let mut ranges = BTreeSet::new();
+            let positions: Vec<&[u32]> = lists.iter().map(|list| list[document].as_slice()).collect();
+            choices(terms, &positions, i64::from(slop), &mut Vec::new(), &mut ranges);
+            let inside = |a: &(i64, i64), b: &(i64, i64)| a != b && a.0 >= b.0 && a.1 <= b.1;
+            let smallest = ranges.iter().filter(|range| !ranges.iter().any(|other| inside(other, range)));
+            smallest.fold(0.0f32, |sum, (low, high)| sum + 1.0 / (1.0 + (high - low) as f32))
         };
-        let count = |document, positions: &[u32]| {
-            let begins = |start: &&u32| {
-                terms.iter().zip(&lists).all(|((far, _), list)| stands(list, document, **start + far))
-            };
-            positions.iter().filter(begins).count()
-        };
-        let counts = lists[0].iter().map(|(&document, positions)| (document, count(document, positions)));
-        counts.filter(|(_, count)| *count > 0).collect()
+        let counts = in_all.map(|document| (*document, frequency(document)));
+        counts.filter(|(_, frequency)| *frequency > 0.0).collect()
     }
 
     fn idf(&self, term: &str) -> f64 {
-        let all = self.lengths.len() as f64;
-        let with = self.postings.get(term).map_or(0, BTreeMap::len) as f64;
+        self.idf_of(self.postings.get(term).map_or(0, BTreeMap::len))
+    }
+
+    fn idf_of(&self, containing: usize) -> f64 {
+        let (all, with) = (self.lengths.len() as f64, containing as f64);
         (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
     }
 
@@ -160,18 +210,17 @@ impl FieldModel {
     }
 
     /// `weight * (f / (f + k))` in `f32`, with `k = k1 * (1 - b + b * length / average)`.
-    fn score(&self, frequencies: Vec<(u32, usize)>, idf: f64, boost: f64, bm25: Bm25) -> Scores {
+    fn score(&self, frequencies: Vec<(u32, f32)>, idf: f64, boost: f64, bm25: Bm25) -> Scores {
         let weight = (idf * (bm25.k1 + 1.0) * boost) as f32;
         let (constant, factor) = (bm25.k1 * (1.0 - bm25.b), bm25.k1 * bm25.b / self.average_length());
         let mut scores = vec![None; self.lengths.len()];
-        for (document, frequency) in frequencies {
+        for (document, f) in frequencies {
             let length = self.lengths[document as usize];
             let k = if self.exact_norms {
                 constant as f32 + factor as f32 * length as f32
             } else {
                 (constant + factor * f64::from(norm::length(norm::encode(length)))) as f32
             };
-            let f = frequency as f32;
             scores[document as usize] = Some(weight * (f / (f + k)));
         }
         scores
@@ -187,4 +236,53 @@ pub fn tokens(text: &str, tokenizer: Tokenizer) -> Vec<String> {
             runs.map(str::to_lowercase).collect()
         }
     }
+}
+
+/// Adds the range of places of each choice of occurrences that is no wider than `slop`.
+fn choices(
+    terms: &[(u32, String)],
+    positions: &[&[u32]],
+    slop: i64,
+    chosen: &mut Vec<u32>,
+    ranges: &mut BTreeSet<(i64, i64)>,
+) {
+    let places = chosen.iter().zip(terms).map(|(position, (far, _))| i64::from(*position) - i64::from(*far));
+    let (low, high) = (places.clone().min().unwrap_or(0), places.max().unwrap_or(0));
+    if high - low > slop {
+        return;
+    }
+    let at = chosen.len();
+    if at == terms.len() {
+        ranges.insert((low, high));
+        return;
+    }
+    for position in positions[at] {
+        let taken =
+            chosen.iter().zip(terms).any(|(other, (_, term))| *term == terms[at].1 && other == position);
+        if !taken {
+            chosen.push(*position);
+            choices(terms, positions, slop, chosen, ranges);
+            chosen.pop();
+        }
+    }
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that make `b` of `a`, none within what another made.
+pub fn edits(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            let mut least = if i == 0 || j == 0 { i.max(j) } else { usize::MAX };
+            if i > 0 && j > 0 {
+                let replaced = table[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                least = replaced.min(table[i - 1][j] + 1).min(table[i][j - 1] + 1);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    least = least.min(table[i - 2][j - 2] + 1);
+                }
+            }
+            table[i][j] = least;
+        }
+    }
+    table[a.len()][b.len()]
 }

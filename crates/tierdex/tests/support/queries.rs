@@ -3,6 +3,7 @@
 use super::corpus::{EVERYWHERE, STOP_WORDS, VOCABULARY, word};
 use super::model::tokens;
 use super::random::Random;
+use tierdex::limits::QUERY_EXPANDED_MAX;
 use tierdex::query::Query;
 use tierdex::schema::Schema;
 
@@ -10,7 +11,18 @@ use tierdex::schema::Schema;
 #[derive(Clone, Debug)]
 pub enum Ast {
     Word(Option<&'static str>, String),
-    Phrase(Option<&'static str>, String),
+    /// `word*`
+    Prefix(Option<&'static str>, String),
+    /// `word~1`
+    Fuzzy(Option<&'static str>, String, u8),
+    /// `"words"~slop`
+    Phrase(Option<&'static str>, String, u32),
+    /// `*:*`
+    Everything,
+    /// `clause^2`
+    Boost(Box<Ast>, f64),
+    /// `(a b c)~2`
+    Minimum(Vec<Ast>, usize),
     /// `a AND NOT b AND c`
     All(Vec<(bool, Ast)>),
     /// `a OR NOT b OR c`
@@ -24,14 +36,21 @@ pub enum Ast {
 pub enum Sign {
     None,
     Plus,
+    Hash,
     Minus,
     Not,
 }
 
 /// A query for an index with or without a field `title` and positions.
 pub fn query(random: &mut Random, schema: &Schema) -> Ast {
-    let depth = random.below(4);
-    node(random, schema, depth)
+    loop {
+        let depth = random.below(4);
+        let query = node(random, schema, depth);
+        // Two together are to have no more prefixes and fuzzy words than a query may.
+        if query.text().matches(['*', '~']).count() <= QUERY_EXPANDED_MAX / 2 {
+            return query;
+        }
+    }
 }
 
 fn node(random: &mut Random, schema: &Schema, depth: usize) -> Ast {
@@ -44,20 +63,38 @@ fn node(random: &mut Random, schema: &Schema, depth: usize) -> Ast {
     if random.one_in(4) {
         clauses.push(clauses[random.below(count)].clone());
     }
-    let signed = |random: &mut Random| match random.below(8) {
+    let signed = |random: &mut Random| match random.below(9) {
         0 => Sign::Minus,
         1 => Sign::Not,
         2 | 3 => Sign::Plus,
+        4 => Sign::Hash,
         _ => Sign::None,
     };
-    match random.below(3) {
+    let node = match random.below(4) {
+        3 => {
+            let minimum = random.below(clauses.len() + 1);
+            Ast::Minimum(clauses, minimum)
+        }
         0 if clauses.len() > 1 => Ast::All(clauses.into_iter().map(|c| (random.one_in(6), c)).collect()),
         1 if clauses.len() > 1 => Ast::Any(clauses.into_iter().map(|c| (random.one_in(6), c)).collect()),
         _ => Ast::List(clauses.into_iter().map(|c| (signed(random), c)).collect()),
-    }
+    };
+    boosted(random, node)
+}
+
+/// Factors whose products and sums are exact.
+const BOOSTS: [f64; 6] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0];
+
+fn boosted(random: &mut Random, node: Ast) -> Ast {
+    if random.one_in(6) { Ast::Boost(Box::new(node), *random.pick(&BOOSTS)) } else { node }
 }
 
 fn leaf(random: &mut Random, schema: &Schema) -> Ast {
+    let leaf = bare_leaf(random, schema);
+    boosted(random, leaf)
+}
+
+fn bare_leaf(random: &mut Random, schema: &Schema) -> Ast {
     let field = match random.below(6) {
         0 if schema.field("title").is_some() => Some("title"),
         1 => Some("text"),
@@ -65,7 +102,14 @@ fn leaf(random: &mut Random, schema: &Schema) -> Ast {
     };
     if schema.fields[0].positions && random.one_in(4) {
         let words = (0..1 + random.below(4)).map(|_| term(random));
-        return Ast::Phrase(field, words.collect::<Vec<_>>().join(" "));
+        let words = words.collect::<Vec<_>>().join(" ");
+        return Ast::Phrase(field, words, if random.one_in(2) { random.below(5) as u32 } else { 0 });
+    }
+    match random.below(12) {
+        0 => return Ast::Everything,
+        1 | 2 => return Ast::Prefix(field, beginning(random)),
+        3 | 4 => return Ast::Fuzzy(field, misspelt(random), random.below(3) as u8),
+        _ => {}
     }
     if random.one_in(12) {
         return Ast::Word(field, format!("{}/{}", term(random), term(random)));
@@ -84,6 +128,30 @@ fn term(random: &mut Random) -> String {
     }
 }
 
+/// The beginning of a term; sometimes another word in front of it.
+fn beginning(random: &mut Random) -> String {
+    let term = term(random);
+    let kept = 1 + random.below(term.chars().count());
+    let front = if random.one_in(8) { "of/" } else { "" };
+    front.chars().chain(term.chars().take(kept)).collect()
+}
+
+/// A term with up to two characters lost, added or changed, or two swapped.
+fn misspelt(random: &mut Random) -> String {
+    let mut letters: Vec<char> = term(random).chars().collect();
+    for _ in 0..random.below(3) {
+        let at = random.below(letters.len());
+        match random.below(4) {
+            0 if letters.len() > 1 => drop(letters.remove(at)),
+            1 => letters.insert(at, *random.pick(&['w', 'ü', '1'])),
+            2 => letters[at] = *random.pick(&['w', '3', 'é']),
+            _ if at > 0 => letters.swap(at - 1, at),
+            _ => {}
+        }
+    }
+    letters.into_iter().collect()
+}
+
 impl Ast {
     /// The query's text.
     pub fn text(&self) -> String {
@@ -93,7 +161,20 @@ impl Ast {
         };
         match self {
             Ast::Word(field, word) => format!("{}{word}", name(field)),
-            Ast::Phrase(field, words) => format!("{}\"{words}\"", name(field)),
+            Ast::Prefix(field, word) => format!("{}{word}*", name(field)),
+            Ast::Fuzzy(field, word, 2) => format!("{}{word}~", name(field)),
+            Ast::Fuzzy(field, word, distance) => format!("{}{word}~{distance}", name(field)),
+            Ast::Phrase(field, words, 0) => format!("{}\"{words}\"", name(field)),
+            Ast::Phrase(field, words, slop) => format!("{}\"{words}\"~{slop}", name(field)),
+            Ast::Everything => "*:*".to_string(),
+            Ast::Boost(inner, boost) if matches!(**inner, Ast::Boost(..)) => {
+                format!("({})^{boost}", inner.text())
+            }
+            Ast::Boost(inner, boost) => format!("{}^{boost}", inner.operand()),
+            Ast::Minimum(clauses, minimum) => {
+                let clauses = clauses.iter().map(Ast::operand).collect::<Vec<_>>();
+                format!("({})~{minimum}", clauses.join(" "))
+            }
             Ast::All(operands) => operands.iter().map(operand).collect::<Vec<_>>().join(" AND "),
             Ast::Any(operands) => operands.iter().map(operand).collect::<Vec<_>>().join(" OR "),
             Ast::List(clauses) => {
@@ -101,6 +182,7 @@ impl Ast {
                     let sign = match sign {
                         Sign::None => "",
                         Sign::Plus => "+",
+                        Sign::Hash => "#",
                         Sign::Minus => "-",
                         Sign::Not => "NOT ",
                     };
@@ -113,8 +195,8 @@ impl Ast {
 
     fn operand(&self) -> String {
         match self {
-            Ast::Word(..) | Ast::Phrase(..) => self.text(),
-            _ => format!("({})", self.text()),
+            Ast::All(..) | Ast::Any(..) | Ast::List(..) => format!("({})", self.text()),
+            _ => self.text(),
         }
     }
 
@@ -129,16 +211,53 @@ impl Ast {
             Ast::Word(field, word) => {
                 let (field, terms) = analysed(*field, word, schema);
                 let terms = terms.into_iter().map(|(_, term)| Query::Term { field, term, boost: 1.0 });
-                boolean(Vec::new(), terms.collect(), Vec::new())
+                boolean(Parts { should: terms.collect(), ..Parts::default() })
             }
-            Ast::Phrase(field, words) => {
+            Ast::Prefix(field, text) => {
+                let (field, mut words) = normalized(*field, text, schema);
+                let prefix = words.pop()?;
+                let analysis = &schema.fields[field].analysis;
+                let words = words.into_iter().filter(|word| !analysis.stop_words.contains(word));
+                let words = words.map(|term| Query::Term { field, term, boost: 1.0 });
+                let should = words.chain([Query::Prefix { field, prefix, boost: 1.0 }]).collect();
+                boolean(Parts { should, ..Parts::default() })
+            }
+            Ast::Fuzzy(field, text, distance) => {
+                let (field, words) = normalized(*field, text, schema);
+                let words = words.into_iter().map(|word| match distance {
+                    0 => Query::Term { field, term: word, boost: 1.0 },
+                    &distance => Query::Fuzzy { field, word, distance, boost: 1.0 },
+                });
+                boolean(Parts { should: words.collect(), ..Parts::default() })
+            }
+            Ast::Everything => Some(Query::All { boost: 1.0 }),
+            Ast::Boost(inner, factor) => {
+                let mut query = inner.meaning(schema)?;
+                scale(&mut query, *factor);
+                Some(query)
+            }
+            Ast::Minimum(clauses, minimum) => {
+                let left: Vec<Query> = clauses.iter().filter_map(|clause| clause.meaning(schema)).collect();
+                match (*minimum).min(left.len()) {
+                    0 | 1 => boolean(Parts { should: left, ..Parts::default() }),
+                    minimum if minimum == left.len() => boolean(Parts { must: left, ..Parts::default() }),
+                    minimum => Some(Query::Bool {
+                        must: Vec::new(),
+                        filter: Vec::new(),
+                        should: left,
+                        must_not: Vec::new(),
+                        minimum: minimum as u32,
+                    }),
+                }
+            }
+            Ast::Phrase(field, words, slop) => {
                 let (field, terms) = analysed(*field, words, schema);
                 let first = terms.first()?.0;
                 if let [(_, term)] = terms.as_slice() {
                     return Some(Query::Term { field, term: term.clone(), boost: 1.0 });
                 }
                 let terms = terms.into_iter().map(|(position, term)| (position - first, term)).collect();
-                Some(Query::Phrase { field, terms, boost: 1.0 })
+                Some(Query::Phrase { field, terms, slop: *slop, boost: 1.0 })
             }
             Ast::All(operands) => {
                 let with = |negated| {
@@ -147,29 +266,43 @@ impl Ast {
                 };
                 let asked = operands.iter().any(|(negated, _)| !negated);
                 let (must, must_not) = (with(false), with(true));
-                if asked && must.is_empty() { None } else { boolean(must, Vec::new(), must_not) }
+                if asked && must.is_empty() {
+                    return None;
+                }
+                boolean(Parts { must, must_not, ..Parts::default() })
             }
             Ast::Any(operands) => {
                 let clause = |(negated, node): &(bool, Ast)| {
                     let meaning = node.meaning(schema)?;
-                    if *negated { boolean(Vec::new(), Vec::new(), vec![meaning]) } else { Some(meaning) }
+                    if *negated {
+                        boolean(Parts { must_not: vec![meaning], ..Parts::default() })
+                    } else {
+                        Some(meaning)
+                    }
                 };
-                boolean(Vec::new(), operands.iter().filter_map(clause).collect(), Vec::new())
+                let should = operands.iter().filter_map(clause).collect();
+                boolean(Parts { should, ..Parts::default() })
             }
             Ast::List(clauses) => {
                 let with = |signs: &'static [Sign]| {
                     let wanted = clauses.iter().filter(|clause| signs.contains(&clause.0));
                     wanted.filter_map(|(_, node)| node.meaning(schema)).collect::<Vec<_>>()
                 };
-                let (must, should) = (with(&[Sign::Plus]), with(&[Sign::None]));
-                let asked = clauses.iter().any(|(sign, _)| matches!(sign, Sign::None | Sign::Plus));
-                if asked && must.is_empty() && should.is_empty() {
+                let (must, filter, should) = (with(&[Sign::Plus]), with(&[Sign::Hash]), with(&[Sign::None]));
+                let asked = clauses.iter().any(|(sign, _)| !matches!(sign, Sign::Minus | Sign::Not));
+                if asked && must.is_empty() && filter.is_empty() && should.is_empty() {
                     return None;
                 }
-                boolean(must, should, with(&[Sign::Minus, Sign::Not]))
+                boolean(Parts { must, filter, should, must_not: with(&[Sign::Minus, Sign::Not]) })
             }
         }
     }
+}
+
+/// Tokens of a text, stop words included.
+fn normalized(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<String>) {
+    let number = field.map_or(0, |name| schema.field(name).expect("the field exists"));
+    (number, tokens(text, schema.fields[number].analysis.tokenizer))
 }
 
 fn analysed(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<(u32, String)>) {
@@ -179,20 +312,54 @@ fn analysed(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<(u3
     (number, kept.filter(|(_, token)| !analysis.stop_words.contains(token)).collect())
 }
 
+/// The clauses of a list.
+#[derive(Default)]
+struct Parts {
+    must: Vec<Query>,
+    filter: Vec<Query>,
+    should: Vec<Query>,
+    must_not: Vec<Query>,
+}
+
 /// A node in normal form over clauses in normal form; `None` when nothing is left.
-fn boolean(must: Vec<Query>, should: Vec<Query>, must_not: Vec<Query>) -> Option<Query> {
+fn boolean(parts: Parts) -> Option<Query> {
+    let Parts { must, filter, should, must_not } = parts;
     let must = joined(must, |clause| match clause {
-        Query::Bool { must, should, must_not } if should.is_empty() && must_not.is_empty() => Ok(must),
+        Query::Bool { must, filter, should, must_not, minimum: 0 }
+            if should.is_empty() && filter.is_empty() && must_not.is_empty() =>
+        {
+            Ok(must)
+        }
         other => Err(other),
     });
     let should = joined(should, |clause| match clause {
-        Query::Bool { must, should, must_not } if must.is_empty() && must_not.is_empty() => Ok(should),
+        Query::Bool { must, filter, should, must_not, minimum: 0 }
+            if must.is_empty() && filter.is_empty() && must_not.is_empty() =>
+        {
+            Ok(should)
+        }
         other => Err(other),
     });
-    match (must.as_slice(), should.as_slice(), must_not.as_slice()) {
-        ([], [], []) => None,
-        ([single], [], []) | ([], [single], []) => Some(single.clone()),
-        _ => Some(Query::Bool { must, should, must_not }),
+    match (must.as_slice(), should.as_slice(), filter.as_slice(), must_not.as_slice()) {
+        ([], [], [], []) => None,
+        ([single], [], [], []) | ([], [single], [], []) => Some(single.clone()),
+        _ => Some(Query::Bool { must, filter, should, must_not, minimum: 0 }),
+    }
+}
+
+/// Multiplies all boosts.
+fn scale(query: &mut Query, factor: f64) {
+    match query {
+        Query::Bool { must, filter, should, must_not, .. } => {
+            let clauses = must.iter_mut().chain(filter).chain(should).chain(must_not);
+            clauses.for_each(|clause| scale(clause, factor));
+        }
+        Query::Term { boost, .. }
+        | Query::Phrase { boost, .. }
+        | Query::Prefix { boost, .. }
+        | Query::Fuzzy { boost, .. }
+        | Query::All { boost } => *boost *= factor,
+        Query::Nothing => {}
     }
 }
 
@@ -204,21 +371,31 @@ fn joined(clauses: Vec<Query>, inner: fn(Query) -> Result<Vec<Query>, Query>) ->
         let (key, times) = counted(&clause);
         let first = joined.iter_mut().find(|other| key.is_some() && counted(other).0 == key);
         match first {
-            Some(Query::Term { boost, .. } | Query::Phrase { boost, .. }) => *boost += times,
+            Some(
+                Query::Term { boost, .. }
+                | Query::Phrase { boost, .. }
+                | Query::Prefix { boost, .. }
+                | Query::Fuzzy { boost, .. }
+                | Query::All { boost },
+            ) => *boost += times,
             _ => joined.push(clause),
         }
     }
     joined
 }
 
-/// Field and terms of a leaf.
-type Leaf = (usize, Vec<(u32, String)>);
-
-/// What makes two leaves equal, and how often this one counts.
-fn counted(clause: &Query) -> (Option<Leaf>, f64) {
+/// What makes two leaves equal, as text, and how often this one counts.
+fn counted(clause: &Query) -> (Option<String>, f64) {
     match clause {
-        Query::Term { field, term, boost } => (Some((*field, vec![(0, term.clone())])), *boost),
-        Query::Phrase { field, terms, boost } => (Some((*field, terms.clone())), *boost),
-        _ => (None, 0.0),
+        Query::Term { field, term, boost } => (Some(format!("term {field} {term}")), *boost),
+        Query::Phrase { field, terms, slop, boost } => {
+            (Some(format!("phrase {field} {terms:?} {slop}")), *boost)
+        }
+        Query::Prefix { field, prefix, boost } => (Some(format!("prefix {field} {prefix}")), *boost),
+        Query::Fuzzy { field, word, distance, boost } => {
+            (Some(format!("fuzzy {field} {word} {distance}")), *boost)
+        }
+        Query::All { boost } => (Some("all".to_string()), *boost),
+        Query::Bool { .. } | Query::Nothing => (None, 0.0),
     }
 }

@@ -1,12 +1,16 @@
 //! Operators: each adds its matches and their scores, in a window of documents, to what is there.
 
 mod boolean;
+mod constant;
 mod phrase;
+mod slop;
 mod term;
 mod window;
 
 pub use boolean::BoolOp;
+pub use constant::{ConstantOp, Documents};
 pub use phrase::PhraseOp;
+pub use slop::Alignments;
 pub use term::TermOp;
 pub use window::{Pool, WINDOW, Window};
 
@@ -18,6 +22,8 @@ pub enum Op<'a> {
     Term(Box<TermOp<'a>>),
     /// A phrase.
     Phrase(PhraseOp<'a>),
+    /// Documents that score the same.
+    Constant(ConstantOp),
     /// Clauses.
     Bool(BoolOp<'a>),
     /// No document.
@@ -31,6 +37,7 @@ impl Op<'_> {
         match self {
             Op::Term(op) => op.next(from),
             Op::Phrase(op) => op.next(from),
+            Op::Constant(op) => op.next(from),
             Op::Bool(op) => op.next(from),
             Op::Nothing => None,
         }
@@ -41,6 +48,10 @@ impl Op<'_> {
         match self {
             Op::Term(op) => op.accumulate(window),
             Op::Phrase(op) => op.accumulate(window),
+            Op::Constant(op) => {
+                op.accumulate(window);
+                Ok(())
+            }
             Op::Bool(op) => op.accumulate(window, pool),
             Op::Nothing => Ok(()),
         }

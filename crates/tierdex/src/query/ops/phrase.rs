@@ -1,5 +1,6 @@
 //! Terms at given distances from one another.
 
+use super::slop::Alignments;
 use super::window::Window;
 use crate::cursor::{NO_DOCUMENT, PostingsCursor};
 use crate::error::Result;
@@ -7,23 +8,30 @@ use crate::rank::TermScorer;
 use crate::segment::read::Norms;
 use std::sync::Arc;
 
-/// Finds the documents that hold all terms of a phrase, rarest term first, and counts where they stand in line.
+/// Finds the documents that hold all terms of a phrase, rarest term first, and counts where they stand in line, or
+/// nearly so.
 pub struct PhraseOp<'a> {
     /// Distance from the first term, and cursor; by rising document frequency.
     terms: Vec<(u32, PostingsCursor<'a>)>,
     norms: &'a Norms,
     scorer: Arc<TermScorer>,
     starts: Vec<u64>,
+    /// If they need not stand in line: the number of each of `terms` in the phrase, and what counts them.
+    sloppy: Option<(Vec<usize>, Alignments)>,
 }
 
 impl<'a> PhraseOp<'a> {
     pub(crate) fn new(
-        mut terms: Vec<(u32, PostingsCursor<'a>)>,
+        terms: Vec<(u32, PostingsCursor<'a>)>,
+        sloppy: Option<Alignments>,
         norms: &'a Norms,
         scorer: Arc<TermScorer>,
     ) -> PhraseOp<'a> {
-        terms.sort_by_key(|(_, cursor)| cursor.term().documents);
-        PhraseOp { terms, norms, scorer, starts: Vec::new() }
+        let mut numbered: Vec<_> = terms.into_iter().enumerate().collect();
+        numbered.sort_by_key(|(_, (_, cursor))| cursor.term().documents);
+        let (numbers, terms) = numbered.into_iter().unzip();
+        let sloppy = sloppy.map(|alignments| (numbers, alignments));
+        PhraseOp { terms, norms, scorer, starts: Vec::new(), sloppy }
     }
 
     pub(super) fn next(&self, from: u32) -> Option<u32> {
@@ -38,9 +46,9 @@ impl<'a> PhraseOp<'a> {
             if document >= window.end() {
                 return Ok(());
             }
-            let frequency = self.occurrences()?;
-            if frequency > 0 {
-                window.add(document, self.scorer.score(self.norms, document, frequency));
+            let frequency = self.frequency()?;
+            if frequency > 0.0 {
+                window.add(document, self.scorer.score_of(self.norms, document, frequency));
             }
             document += 1;
         }
@@ -59,6 +67,15 @@ impl<'a> PhraseOp<'a> {
             return Ok(target);
         }
         Ok(target)
+    }
+
+    /// What the phrase counts in the present document of all cursors.
+    fn frequency(&mut self) -> Result<f32> {
+        let Some((numbers, alignments)) = &mut self.sloppy else { return Ok(self.occurrences()? as f32) };
+        for (number, (_, cursor)) in numbers.iter().zip(&mut self.terms) {
+            alignments.set(*number, cursor.positions()?);
+        }
+        Ok(alignments.frequency())
     }
 
     /// How often the phrase stands in the present document of all cursors.

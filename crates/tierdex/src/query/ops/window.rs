@@ -90,6 +90,33 @@ impl Window {
         }
     }
 
+    /// Keeps the matches that are in `other` too.
+    pub fn restrict(&mut self, other: &Window) {
+        for (i, other_bits) in other.bits.iter().enumerate() {
+            self.keep(i, *other_bits);
+        }
+    }
+
+    /// Makes all scores 0.
+    pub fn forget_scores(&mut self) {
+        self.scores.fill(0.0);
+    }
+
+    /// Adds one to the count of each match, by its place.
+    pub fn count(&self, counts: &mut [u16]) {
+        for place in ones(&self.bits) {
+            counts[place] = counts[place].saturating_add(1);
+        }
+    }
+
+    /// Keeps the matches whose place `wanted` wants.
+    pub fn retain(&mut self, wanted: impl Fn(usize) -> bool) {
+        for i in 0..self.bits.len() {
+            let places = (0..64).filter(|bit| self.bits[i] >> bit & 1 == 1 && wanted(64 * i + bit));
+            self.keep(i, places.fold(0, |bits, bit| bits | 1 << bit));
+        }
+    }
+
     /// Calls `body` with each match and its score, in order.
     pub fn for_each(&self, mut body: impl FnMut(u32, f32)) {
         for place in ones(&self.bits) {

@@ -10,12 +10,14 @@ mod norms;
 mod pages;
 mod stored;
 mod terms;
+mod walk;
 
 pub use ids::IdsReader;
 pub use lists::{BlockList, InlineList, Part, Record};
 pub use norms::Norms;
 pub use stored::{Stored, StoredReader};
 pub use terms::{TermInfo, TermStream, TermsReader};
+pub use walk::{Automaton, Walk};
 
 use super::layout::{FileKind, SegmentMeta, file_name, identity};
 use crate::error::{Error, Result};

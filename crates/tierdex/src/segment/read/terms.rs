@@ -83,7 +83,14 @@ impl TermsReader {
 
     /// All terms in order.
     pub fn stream(&self) -> TermStream<'_> {
-        TermStream { reader: self, page: 0, cursor: None, term: Vec::new(), buffer: Vec::new() }
+        TermStream {
+            reader: self,
+            page: 0,
+            cursor: None,
+            term: Vec::new(),
+            buffer: Vec::new(),
+            target: Vec::new(),
+        }
     }
 
     /// The page in which `term` stands if it stands anywhere.
@@ -120,28 +127,64 @@ pub struct TermStream<'a> {
     cursor: Option<Entries>,
     term: Vec<u8>,
     buffer: Vec<u8>,
+    /// Terms before this one are passed over; empty if there are none to be.
+    target: Vec<u8>,
 }
 
 impl TermStream<'_> {
     /// The next term; `None` behind the last. What was returned before is gone.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<(&[u8], TermInfo)>> {
+        Ok(self.advance()?.map(|info| (self.term.as_slice(), info)))
+    }
+
+    /// Moves to the next term, which is [`TermStream::term`] then; `None` behind the last.
+    pub fn advance(&mut self) -> Result<Option<TermInfo>> {
         loop {
             if let Some(entries) = &mut self.cursor {
                 let page = Page::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
-                if let Some(info) = page.next(entries, &mut self.term)? {
-                    return Ok(Some((&self.term, info)));
+                page.jump(entries, &self.target)?;
+                while let Some(info) = page.next(entries, &mut self.term)? {
+                    if self.term >= self.target {
+                        self.target.clear();
+                        return Ok(Some(info));
+                    }
                 }
                 page.check_end(entries)?;
-                self.page += 1;
+                self.page = self.page_behind();
             }
             if self.page == self.reader.pages {
+                self.cursor = None;
                 return Ok(None);
             }
             self.reader.read_page(self.page, &mut self.buffer)?;
             let page = Page::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
-            self.cursor = Some(page.entries(0)?);
+            self.cursor = Some(page.entries(page.restart_before(0, &self.target)?)?);
         }
+    }
+
+    /// The term to which the stream has moved.
+    pub fn term(&self) -> &[u8] {
+        &self.term
+    }
+
+    /// Passes over the terms before `target`, which is behind the last term that was returned. Pages in between are
+    /// not read.
+    pub fn seek(&mut self, target: &[u8]) {
+        self.target.clear();
+        self.target.extend_from_slice(target);
+        if self.cursor.is_none() {
+            self.page = self.reader.page_of(target).unwrap_or(self.reader.pages);
+        }
+    }
+
+    /// The page to read when the present one is at its end.
+    fn page_behind(&self) -> u64 {
+        if self.target.is_empty() {
+            return self.page + 1;
+        }
+        // A separator may be behind the last term of its page, and the target between them.
+        self.reader.page_of(&self.target).unwrap_or(self.reader.pages).max(self.page + 1)
     }
 
     /// The page that the last returned term stands in.
@@ -191,13 +234,27 @@ impl<'a> Page<'a> {
         Ok(Page { file, at, bytes, terms, restarts, skips, documents })
     }
 
-    fn find(&self, term: &[u8]) -> Result<Option<TermInfo>> {
-        let (mut low, mut high) = (0, self.restarts);
+    /// The last restart from `first` on that is not behind `term`, or `first`.
+    fn restart_before(&self, first: usize, term: &[u8]) -> Result<usize> {
+        let (mut low, mut high) = (first, self.restarts);
         while high - low > 1 {
             let middle = (low + high) / 2;
             if self.first_term(middle)? <= term { low = middle } else { high = middle }
         }
-        let mut entries = self.entries(low)?;
+        Ok(low)
+    }
+
+    /// Moves on to the last restart that is not behind `target`.
+    fn jump(&self, entries: &mut Entries, target: &[u8]) -> Result<()> {
+        let next = entries.number.div_ceil(crate::limits::TERM_RESTART);
+        if !target.is_empty() && next < self.restarts && self.first_term(next)? <= target {
+            *entries = self.entries(self.restart_before(next, target)?)?;
+        }
+        Ok(())
+    }
+
+    fn find(&self, term: &[u8]) -> Result<Option<TermInfo>> {
+        let mut entries = self.entries(self.restart_before(0, term)?)?;
         // Bytes that `term` has in common with the entry before, which is less.
         let mut common = 0;
         while let Some((entry, info)) = self.entry(&mut entries)? {

@@ -1,0 +1,133 @@
+//! Phrases whose terms may be out of place.
+
+/// How often the terms of a phrase stand nearly in line in a document.
+///
+/// The *place* of a term's occurrence is its position less the term's distance from the first of the phrase: terms
+/// stand in line where their places are equal. A range of places `[low, high]` holds the phrase if each term has an
+/// occurrence whose place is in it, repeated terms each one of their own. Ranges that hold it, and no smaller range in
+/// which does, are its matches; those no wider than the slop count, each `1 / (1 + high - low)`, and are summed from the
+/// first on, in `f32`.
+///
+/// So a slop of 0 counts where all stand in line, one term moved by n places needs a slop of n, and two neighbours in the
+/// wrong order need 2: as in Lucene, whose sloppy frequency this is, but for its greedy search, which may miss matches of
+/// repeated terms.
+#[derive(Clone)]
+pub struct Alignments {
+    slots: Vec<Slot>,
+    slop: u32,
+}
+
+/// A term of the phrase.
+#[derive(Clone)]
+struct Slot {
+    distance: u32,
+    /// The slot before, if any, that has the same term.
+    same: Option<usize>,
+    positions: Vec<u32>,
+    at: usize,
+}
+
+impl Alignments {
+    /// For terms at rising distances from the first.
+    pub fn new<T: PartialEq>(terms: &[(u32, T)], slop: u32) -> Alignments {
+        let slots = terms.iter().enumerate().map(|(number, (distance, term))| Slot {
+            distance: *distance,
+            same: terms[..number].iter().rposition(|(_, other)| other == term),
+            positions: Vec::new(),
+            at: 0,
+        });
+        Alignments { slots: slots.collect(), slop }
+    }
+
+    /// Sets where the term of that number stands in the document.
+    pub fn set(&mut self, slot: usize, positions: &[u32]) {
+        let slot = &mut self.slots[slot];
+        slot.positions.clear();
+        slot.positions.extend_from_slice(positions);
+        slot.at = 0;
+    }
+
+    /// What the matches in the document count together.
+    pub fn frequency(&mut self) -> f32 {
+        let mut frequency = 0.0;
+        let mut range = self.range_from(i64::MIN);
+        while let Some((low, high)) = range {
+            range = self.range_from(low + 1);
+            // If the next one ends there too, it lies in this one.
+            let smallest = range.is_none_or(|(_, next)| next > high);
+            if smallest && high - low <= i64::from(self.slop) {
+                frequency += 1.0 / (1.0 + (high - low) as f32);
+            }
+        }
+        frequency
+    }
+
+    /// The range of the first occurrences whose places are `least` or more. `least` rises from call to call.
+    fn range_from(&mut self, least: i64) -> Option<(i64, i64)> {
+        let (mut low, mut high) = (i64::MAX, i64::MIN);
+        for number in 0..self.slots.len() {
+            let (before, rest) = self.slots.split_at_mut(number);
+            let slot = &mut rest[0];
+            let behind = slot.same.map(|same| before[same].positions[before[same].at]);
+            let place = |position: u32| i64::from(position) - i64::from(slot.distance);
+            while slot.positions.get(slot.at).is_some_and(|position| {
+                place(*position) < least || behind.is_some_and(|behind| *position <= behind)
+            }) {
+                slot.at += 1;
+            }
+            let place = place(*slot.positions.get(slot.at)?);
+            (low, high) = (low.min(place), high.max(place));
+        }
+        Some((low, high))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(phrase: &str, slop: u32, text: &str, expected: f32) {
+        let terms: Vec<(u32, &str)> = (0..).zip(phrase.split(' ')).collect();
+        let mut alignments = Alignments::new(&terms, slop);
+        for (slot, (_, term)) in terms.iter().enumerate() {
+            let positions = (0..).zip(text.split(' ')).filter(|(_, word)| word == term);
+            alignments.set(slot, &positions.map(|(position, _)| position).collect::<Vec<u32>>());
+        }
+        assert_eq!(alignments.frequency(), expected, "\"{phrase}\"~{slop} in {text}");
+    }
+
+    #[test]
+    fn matches_are_counted_by_their_width() {
+        check("a b", 0, "a b x a b", 2.0);
+        check("a b", 0, "a x b", 0.0);
+        check("a b", 1, "a x b", 0.5);
+        check("a b", 9, "a x x b", 1.0 / 3.0);
+        check("a b", 1, "b a", 0.0);
+        check("a b", 2, "b a", 1.0 / 3.0);
+        check("a b", 3, "a b a b", 2.0);
+        check("a b c", 2, "a c b", 1.0 / 3.0);
+        check("a a", 1, "a", 0.0);
+        check("a a", 1, "a a", 1.0);
+        check("a a", 1, "a x a", 0.5);
+        check("a b a", 0, "a b a b a", 2.0);
+        check("a b a", 9, "a b", 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn without_slop_it_is_the_number_of_lines(
+            phrase in prop::collection::vec(0u8..3, 1..5),
+            text in prop::collection::vec(0u8..3, 0..40),
+        ) {
+            let terms: Vec<(u32, u8)> = (0..).zip(phrase.iter().copied()).collect();
+            let mut alignments = Alignments::new(&terms, 0);
+            for (slot, (_, term)) in terms.iter().enumerate() {
+                let positions = (0..).zip(&text).filter(|(_, word)| *word == term);
+                alignments.set(slot, &positions.map(|(position, _)| position).collect::<Vec<u32>>());
+            }
+            let lines = text.windows(phrase.len()).filter(|words| *words == phrase).count();
+            prop_assert_eq!(alignments.frequency(), lines as f32);
+        }
+    }
+}

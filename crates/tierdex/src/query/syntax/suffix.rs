@@ -1,0 +1,114 @@
+//! What may stand behind a word, a phrase or a group: `^` with a boost, `~` with a number that means fuzziness, slop
+//! or how many alternatives must match.
+
+use super::problems::Problems;
+use crate::error::Result;
+use crate::limits::{BOOST_MAX, FUZZY_DISTANCE_MAX};
+
+/// The operators behind one clause.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Suffixes {
+    /// Place of `~`, and what follows it.
+    tilde: Option<(usize, String)>,
+    boost: Option<f64>,
+}
+
+impl Suffixes {
+    /// Reads all of `run`, which stands at `at` and begins with `^` or `~`.
+    pub(super) fn read(at: usize, run: &str, problems: &mut Problems) -> Result<Suffixes> {
+        let mut suffixes = Suffixes::default();
+        let marks: Vec<(usize, char)> = run.char_indices().filter(|(_, c)| is_mark(*c)).collect();
+        for (i, (from, mark)) in marks.iter().enumerate() {
+            let to = marks.get(i + 1).map_or(run.len(), |(next, _)| *next);
+            suffixes.add(at + from, *mark, &run[from + 1..to], problems)?;
+        }
+        Ok(suffixes)
+    }
+
+    /// Adds one operator.
+    pub(super) fn add(&mut self, at: usize, mark: char, number: &str, problems: &mut Problems) -> Result<()> {
+        if if mark == '^' { self.boost.is_some() } else { self.tilde.is_some() } {
+            return problems.at(at, format!("a second `{mark}` behind one clause"));
+        }
+        match mark {
+            '^' => self.boost = boost(at, number, problems)?,
+            _ => self.tilde = Some((at, number.to_string())),
+        }
+        Ok(())
+    }
+
+    pub(super) fn boost(&self) -> Option<f64> {
+        self.boost
+    }
+
+    pub(super) fn has_tilde(&self) -> bool {
+        self.tilde.is_some()
+    }
+
+    /// Edits that a fuzzy word allows; `None` if it is not fuzzy.
+    pub(super) fn distance(&self, problems: &mut Problems) -> Result<Option<u8>> {
+        let Some((at, number)) = &self.tilde else { return Ok(None) };
+        if number.is_empty() {
+            return Ok(Some(FUZZY_DISTANCE_MAX));
+        }
+        match number.parse::<u64>() {
+            Ok(distance) if distance <= u64::from(FUZZY_DISTANCE_MAX) => Ok(Some(distance as u8)),
+            read => {
+                let most = format!("a fuzzy word is 0 to {FUZZY_DISTANCE_MAX} edits away, not `{number}`");
+                problems.at(*at, format!("{most}; write `\\~` for the character"))?;
+                Ok(read.is_ok().then_some(FUZZY_DISTANCE_MAX))
+            }
+        }
+    }
+
+    /// How far apart the words of a phrase may stand.
+    pub(super) fn slop(&self, problems: &mut Problems) -> Result<u32> {
+        let what = "`~` behind a phrase needs a slop, which is a number of positions";
+        Ok(self.count(what, problems)?.unwrap_or(0))
+    }
+
+    /// How many alternatives of a group must match, and where that stands.
+    pub(super) fn minimum(&self, problems: &mut Problems) -> Result<Option<(usize, u32)>> {
+        let what = "`~` behind a group needs the number of its alternatives that must match";
+        let minimum = self.count(what, problems)?;
+        Ok(minimum.and_then(|minimum| self.tilde.as_ref().map(|(at, _)| (*at, minimum))))
+    }
+
+    fn count(&self, what: &str, problems: &mut Problems) -> Result<Option<u32>> {
+        let Some((at, number)) = &self.tilde else { return Ok(None) };
+        let count = number.parse().ok();
+        match count {
+            None if number.is_empty() => problems.at(*at, what)?,
+            None => problems.at(*at, format!("{what}, not `{number}`"))?,
+            Some(_) => {}
+        }
+        Ok(count)
+    }
+}
+
+/// Whether `c` begins an operator behind a clause.
+pub(super) fn is_mark(c: char) -> bool {
+    matches!(c, '^' | '~')
+}
+
+/// Whether `text` behind a `^` or `~` in a word is meant as its number. Otherwise these are ordinary characters.
+pub(super) fn is_number_like(text: &str) -> bool {
+    text.chars().next().is_none_or(|c| c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))
+}
+
+fn boost(at: usize, number: &str, problems: &mut Problems) -> Result<Option<f64>> {
+    let boost = number.parse().ok();
+    if let Some(boost) = boost.filter(|boost| (0.0..=BOOST_MAX).contains(boost)) {
+        // Not -0, which is in that range.
+        return Ok(Some(f64::abs(boost)));
+    }
+    let message = match boost {
+        Some(_) => format!("a boost lies between 0 and {BOOST_MAX}, which `{number}` does not"),
+        None if number.is_empty() => {
+            "`^` needs a number behind it; write `\\^` for the character".to_string()
+        }
+        None => format!("`^` needs a number behind it, not `{number}`; write `\\^` for the character"),
+    };
+    problems.at(at, message)?;
+    Ok(None)
+}

@@ -1,0 +1,282 @@
+use super::*;
+use crate::limits::{QUERY_CLAUSES_MAX, QUERY_WARNINGS_MAX};
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+fn is_field(name: &str) -> bool {
+    name == "title"
+}
+
+fn show(tree: &Syntax) -> String {
+    let name = |field: &Option<String>| field.as_ref().map_or(String::new(), |f| format!("{f}:"));
+    match tree {
+        Syntax::Word(field, word) => format!("{}{word}", name(field)),
+        Syntax::Prefix(field, word) => format!("{}{word}*", name(field)),
+        Syntax::Fuzzy(field, word, distance) => format!("{}{word}~{distance}", name(field)),
+        Syntax::Phrase(field, words, 0) => format!("{}\"{words}\"", name(field)),
+        Syntax::Phrase(field, words, slop) => format!("{}\"{words}\"~{slop}", name(field)),
+        Syntax::All => "*:*".to_string(),
+        Syntax::Boost(inner, boost) => format!("{}^{boost}", show(inner)),
+        Syntax::List(clauses, minimum) => {
+            let clauses = clauses.iter().map(|(occur, node)| {
+                let sign = match occur {
+                    Occur::Should => "",
+                    Occur::Must => "+",
+                    Occur::Filter => "#",
+                    Occur::MustNot => "-",
+                };
+                format!("{sign}{}", show(node))
+            });
+            let minimum = if *minimum > 0 { format!("~{minimum}") } else { String::new() };
+            format!("({}){minimum}", clauses.collect::<Vec<_>>().join(" "))
+        }
+    }
+}
+
+fn check(text: &str, expected: Expect) {
+    let found = match parse(text, &is_field) {
+        Ok(tree) => show(&tree),
+        Err(error) => error.to_string(),
+    };
+    expected.assert_eq(&found);
+}
+
+fn lenient(text: &str) -> (Syntax, Vec<Error>) {
+    let mut problems = Problems::lenient();
+    let tree = parse_lenient(text, &is_field, &mut problems).unwrap();
+    (tree, problems.into_warnings())
+}
+
+fn check_lenient(text: &str, expected: Expect) {
+    let (tree, warnings) = lenient(text);
+    let lines = std::iter::once(show(&tree)).chain(warnings.iter().map(Error::to_string));
+    expected.assert_eq(&lines.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn queries_are_read_as_documented() {
+    check("one", expect!["one"]);
+    check("a b", expect!["(a b)"]);
+    check("a OR b", expect!["(a b)"]);
+    check("a AND b", expect!["(+a +b)"]);
+    check("a AND b OR c", expect!["((+a +b) c)"]);
+    check("a OR b AND c", expect!["(a (+b +c))"]);
+    check("+a -b c", expect!["(+a -b c)"]);
+    check("a NOT b", expect!["(a -b)"]);
+    check("a OR NOT b", expect!["(a (-b))"]);
+    check("NOT b OR a", expect!["((-b) a)"]);
+    check("a AND NOT b", expect!["(+a -b)"]);
+    check("NOT a", expect!["(-a)"]);
+    check("(a OR b) AND (c OR d)", expect!["(+(a b) +(c d))"]);
+    check("\"to be\" x", expect![[r#"("to be" x)"#]]);
+    check("title:x title:\"a b\" http://y", expect![[r#"(title:x title:"a b" http://y)"#]]);
+    check("state-of c++ \\-x \\AND", expect!["(state-of c++ -x AND)"]);
+    check("", expect!["()"]);
+    check("and or not", expect!["(and or not)"]);
+}
+
+#[test]
+fn clauses_are_boosted() {
+    check("a^2 b", expect!["(a^2 b)"]);
+    check("\"a b\"^1.5", expect![[r#""a b"^1.5"#]]);
+    check("(a b)^2", expect!["(a b)^2"]);
+    check("((a)^2)^3", expect!["a^2^3"]);
+    check("+title:x^.5 -y^0", expect!["(+title:x^0.5 -y^0)"]);
+    check("a^1e3", expect!["a^1000"]);
+    check("a^-0", expect!["a^0"]);
+    check("*:*^3", expect!["*:*^3"]);
+}
+
+#[test]
+fn words_are_misspelt_or_begun() {
+    check("wor*", expect!["wor*"]);
+    check("title:wor*^2", expect!["title:wor*^2"]);
+    check("wor**", expect!["wor*"]);
+    check("word~ word~1 word~2 word~0", expect!["(word~2 word~1 word~2 word~0)"]);
+    check("word~1^2 word^2~1", expect!["(word~1^2 word~1^2)"]);
+    check("*:* AND title:x", expect!["(+*:* +title:x)"]);
+}
+
+#[test]
+fn phrases_have_slop_and_groups_a_minimum() {
+    check("\"a b\"~3", expect![[r#""a b"~3"#]]);
+    check("\"a b\"~3^2 title:\"c d\"^2~1", expect![[r#"("a b"~3^2 title:"c d"~1^2)"#]]);
+    check("(a b c)~2", expect!["(a b c)~2"]);
+    check("+x (a OR b OR \"c d\")~2^4", expect![[r#"(+x (a b "c d")~2^4)"#]]);
+    check("(a)~1 (+a -b)~0", expect!["(a (+a -b))"]);
+    check("(a AND b c)~2", expect!["((+a +b) c)~2"]);
+}
+
+#[test]
+fn filters_match_and_do_not_score() {
+    check("a #b", expect!["(a #b)"]);
+    check("#a", expect!["(#a)"]);
+    check("#(a b) #title:c #\"d e\"", expect![[r#"(#(a b) #title:c #"d e")"#]]);
+    check("a AND #b", expect!["(+a #b)"]);
+    check("a OR #b", expect!["(a (#b))"]);
+}
+
+#[test]
+fn groups_are_searched_in_their_field() {
+    check("title:(a b)", expect!["(title:a title:b)"]);
+    check(
+        "title:(+a \"b c\" (d~ e*)^2) f",
+        expect![[r#"((+title:a title:"b c" (title:d~2 title:e*)^2) f)"#]],
+    );
+    check("+title:(a)", expect!["title:a"]);
+}
+
+#[test]
+fn characters_in_words_are_ordinary() {
+    check("5*3 a*b*c *a", expect!["(5*3 a*b*c *a)"]);
+    check("a^b x~=y ~user ^_^x ~ ^", expect!["(a^b x~=y ~user ^_^x ~ ^)"]);
+    check("a^b^2 c++^2 c++~1 c#", expect!["(a^b^2 c++^2 c++~1 c#)"]);
+    check("~1 ^2", expect!["(~1 ^2)"]);
+    check("\\#a \\*:* a\\* a\\~1 a~\\1 a\\^2 \\(a\\)", expect!["(#a *:* a* a~1 a~1 a^2 (a))"]);
+    check("a\\** a\\~~1 a\\^^2", expect!["(a** a~~1 a^^2)"]);
+    check("a\\", expect!["a"]);
+}
+
+#[test]
+fn errors_name_the_place() {
+    check("(a b", expect!["query, byte 4: `(` is not closed"]);
+    check("a b)", expect!["query, byte 3: `)` without `(`"]);
+    check("a \"b", expect!["query, byte 2: this `\"` is not closed"]);
+    check("a AND", expect!["query, byte 5: `AND` has nothing on its right"]);
+    check("AND a", expect!["query, byte 0: `AND` has nothing on its left"]);
+    check("a OR", expect!["query, byte 4: `OR` has nothing on its right"]);
+    check("OR a", expect!["query, byte 0: `OR` has nothing on its left"]);
+    check("a + ", expect!["query, byte 4: a word is missing here"]);
+    check("x title:", expect!["query, byte 2: a word, a phrase or a group must follow `title:` at once"]);
+    check("+-a", expect!["query, byte 1: two of `+`, `-`, `#` and `NOT` in a row"]);
+    check(&"(".repeat(100), expect!["query, byte 65: more than 64 parentheses inside one another"]);
+    check(&"a ".repeat(5000), expect!["query, byte 2048: more than 1024 clauses"]);
+    check(&"a".repeat(70_000), expect!["query, byte 65536: longer than 65536 bytes"]);
+}
+
+#[test]
+fn wrong_numbers_are_errors() {
+    check("a^", expect!["query, byte 1: `^` needs a number behind it; write `\\^` for the character"]);
+    check(
+        "a b^2x",
+        expect!["query, byte 3: `^` needs a number behind it, not `2x`; write `\\^` for the character"],
+    );
+    check("a^-1", expect!["query, byte 1: a boost lies between 0 and 1000000000, which `-1` does not"]);
+    check("a^1e999", expect!["query, byte 1: a boost lies between 0 and 1000000000, which `1e999` does not"]);
+    check("(a)^NaN", expect!["query, byte 3: a boost lies between 0 and 1000000000, which `NaN` does not"]);
+    check(
+        "(a)^x",
+        expect!["query, byte 3: `^` needs a number behind it, not `x`; write `\\^` for the character"],
+    );
+    check("a^2^3", expect!["query, byte 1: a second `^` behind one clause"]);
+    check(
+        "a~3",
+        expect!["query, byte 1: a fuzzy word is 0 to 2 edits away, not `3`; write `\\~` for the character"],
+    );
+    check(
+        "a~0.5",
+        expect!["query, byte 1: a fuzzy word is 0 to 2 edits away, not `0.5`; write `\\~` for the character"],
+    );
+    check(
+        "\"a b\"~",
+        expect!["query, byte 5: `~` behind a phrase needs a slop, which is a number of positions"],
+    );
+    check(
+        "\"a b\"~x",
+        expect!["query, byte 5: `~` behind a phrase needs a slop, which is a number of positions, not `x`"],
+    );
+    check(
+        "(a b)~",
+        expect!["query, byte 5: `~` behind a group needs the number of its alternatives that must match"],
+    );
+    check("(a b)~3", expect!["query, byte 5: the group has 2 alternatives, of which 3 cannot match"]);
+    check("a *", expect!["query, byte 2: `*` needs the beginning of a word in front of it"]);
+    check("title:*", expect!["query, byte 0: `*` needs the beginning of a word in front of it"]);
+    check("a*~1", expect!["query, byte 0: what ends in `*` cannot be fuzzy too"]);
+}
+
+#[test]
+fn lenient_reading_leaves_out_what_is_wrong() {
+    check_lenient(
+        "(a b",
+        expect![[r#"
+        (a b)
+        query, byte 4: `(` is not closed"#]],
+    );
+    check_lenient(
+        "a) b",
+        expect![[r#"
+        (a b)
+        query, byte 1: `)` without `(`"#]],
+    );
+    check_lenient(
+        "a \"b c",
+        expect![[r#"
+        (a "b c")
+        query, byte 2: this `"` is not closed"#]],
+    );
+    check_lenient(
+        "AND a OR OR b AND",
+        expect![[r#"
+        (a (+b))
+        query, byte 0: `AND` has nothing on its left
+        query, byte 9: a word is missing here
+        query, byte 17: `AND` has nothing on its right"#]],
+    );
+    check_lenient(
+        "+-a -",
+        expect![[r#"
+        a
+        query, byte 1: two of `+`, `-`, `#` and `NOT` in a row
+        query, byte 5: a word is missing here"#]],
+    );
+    check_lenient(
+        "title: x",
+        expect![[r#"
+        (title x)
+        query, byte 0: a word, a phrase or a group must follow `title:` at once"#]],
+    );
+    check_lenient(
+        "a^2x b~7 \"c d\"~e (f g)~9 h^-1 * i*~1",
+        expect![[r#"
+        (a b~2 "c d" (f g)~2 h i*)
+        query, byte 1: `^` needs a number behind it, not `2x`; write `\^` for the character
+        query, byte 6: a fuzzy word is 0 to 2 edits away, not `7`; write `\~` for the character
+        query, byte 14: `~` behind a phrase needs a slop, which is a number of positions, not `e`
+        query, byte 26: a boost lies between 0 and 1000000000, which `-1` does not
+        query, byte 30: `*` needs the beginning of a word in front of it
+        query, byte 32: what ends in `*` cannot be fuzzy too
+        query, byte 22: the group has 2 alternatives, of which 9 cannot match"#]],
+    );
+    let (tree, warnings) = lenient(&"a ".repeat(5000));
+    assert!(matches!(tree, Syntax::List(clauses, 0) if clauses.len() == QUERY_CLAUSES_MAX));
+    assert_eq!(warnings.len(), 1);
+    let (tree, warnings) = lenient(&format!("b {} c", "(".repeat(100) + "a" + &")".repeat(100)));
+    assert_eq!((show(&tree).as_str(), warnings.len()), ("(b () c)", 1));
+    assert_eq!(lenient(&")".repeat(100)).1.len(), QUERY_WARNINGS_MAX + 1);
+    let (tree, warnings) = lenient(&"ä".repeat(40_000));
+    assert!(matches!(tree, Syntax::Word(None, word) if word.len() == QUERY_BYTES_MAX));
+    assert_eq!(warnings[0].to_string(), "query, byte 65536: longer than 65536 bytes");
+}
+
+const TEXTS: &str = "[ab ()\"+:\\\\*~^#0-9.-]{0,40}|( AND| OR| NOT|[+#-]|a|\\(|\\)|\"|~1|\\^2|\\*| title:| \\*:\\*){0,20}|\\PC{0,40}";
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_read_or_refused(text in TEXTS) {
+        let (tree, warnings) = lenient(&text);
+        match parse(&text, &is_field) {
+            Ok(strict) => {
+                prop_assert_eq!(strict, tree);
+                prop_assert!(warnings.is_empty());
+            }
+            Err(error) => {
+                prop_assert_eq!(warnings[0].to_string(), error.to_string());
+                let Error::Query { at, .. } = error else { return Err(TestCaseError::fail("no place")) };
+                prop_assert!(at <= text.len() && text.is_char_boundary(at));
+            }
+        }
+    }
+}

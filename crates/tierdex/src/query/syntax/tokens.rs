@@ -1,0 +1,221 @@
+//! Query text to tokens.
+
+use super::problems::Problems;
+use super::suffix::{Suffixes, is_mark, is_number_like};
+use super::{Syntax, boosted};
+use crate::error::Result;
+
+/// A piece of a query.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Token {
+    /// `(`, and the field in front of it.
+    Open(Option<String>),
+    Close(Suffixes),
+    And,
+    Or,
+    Not,
+    Plus,
+    Minus,
+    Hash,
+    /// A word or phrase with what stands behind it. The field is the one that is named in front of it.
+    Leaf(Syntax),
+}
+
+/// Cuts `text` up. Each token comes with its place.
+pub(super) fn tokenize(
+    text: &str,
+    is_field: &dyn Fn(&str) -> bool,
+    problems: &mut Problems,
+) -> Result<Vec<(usize, Token)>> {
+    let mut tokenizer = Tokenizer { text, at: 0, is_field, problems };
+    let mut tokens = Vec::new();
+    while let Some(c) = tokenizer.peek() {
+        let at = tokenizer.at;
+        if c.is_whitespace() {
+            tokenizer.at += c.len_utf8();
+        } else if let Some(token) = tokenizer.token(c)? {
+            tokens.push((at, token));
+        }
+    }
+    Ok(tokens)
+}
+
+struct Tokenizer<'a> {
+    text: &'a str,
+    at: usize,
+    is_field: &'a dyn Fn(&str) -> bool,
+    problems: &'a mut Problems,
+}
+
+/// A character of a word, and whether a backslash made it ordinary.
+#[derive(Clone, Copy)]
+struct Letter {
+    at: usize,
+    c: char,
+    escaped: bool,
+}
+
+impl Letter {
+    fn is(self, c: char) -> bool {
+        self.c == c && !self.escaped
+    }
+}
+
+impl Tokenizer<'_> {
+    fn peek(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    /// The token that begins with `c`; `None` if it is dropped.
+    fn token(&mut self, c: char) -> Result<Option<Token>> {
+        let token = match c {
+            '(' => Token::Open(None),
+            ')' => {
+                self.at += 1;
+                return Ok(Some(Token::Close(self.suffixes()?)));
+            }
+            '+' => Token::Plus,
+            '-' => Token::Minus,
+            '#' => Token::Hash,
+            '"' => return self.phrase(None).map(Some),
+            _ => return self.word(),
+        };
+        self.at += 1;
+        Ok(Some(token))
+    }
+
+    /// The operators that stand here, right behind a phrase or a group.
+    fn suffixes(&mut self) -> Result<Suffixes> {
+        if !self.peek().is_some_and(is_mark) {
+            return Ok(Suffixes::default());
+        }
+        let at = self.at;
+        let rest = &self.text[at..];
+        let len = rest.find(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"'));
+        let run = &rest[..len.unwrap_or(rest.len())];
+        self.at += run.len();
+        Suffixes::read(at, run, self.problems)
+    }
+
+    fn phrase(&mut self, field: Option<String>) -> Result<Token> {
+        let start = self.at;
+        let mut words = String::new();
+        let mut chars = self.text[start + 1..].char_indices();
+        let mut end = None;
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => {
+                    end = Some(start + 1 + at + 1);
+                    break;
+                }
+                '\\' => words.extend(chars.next().map(|(_, c)| c)),
+                _ => words.push(c),
+            }
+        }
+        self.at = end.unwrap_or(self.text.len());
+        if end.is_none() {
+            self.problems.at(start, "this `\"` is not closed")?;
+        }
+        let suffixes = self.suffixes()?;
+        let slop = suffixes.slop(self.problems)?;
+        Ok(Token::Leaf(boosted(Syntax::Phrase(field, words, slop), suffixes.boost())))
+    }
+
+    fn word(&mut self) -> Result<Option<Token>> {
+        let start = self.at;
+        let mut field = None;
+        let mut letters: Vec<Letter> = Vec::new();
+        while let Some(c) = self.peek() {
+            match c {
+                '"' if field.is_some() && letters.is_empty() => return self.phrase(field).map(Some),
+                '(' if field.is_some() && letters.is_empty() => {
+                    self.at += 1;
+                    return Ok(Some(Token::Open(field)));
+                }
+                '(' | ')' | '"' => break,
+                ':' if field.is_none() && self.is_field(&letters) => {
+                    field = Some(spelled(&letters));
+                    letters.clear();
+                }
+                '\\' => {
+                    self.at += 1;
+                    let Some(c) = self.peek() else { break };
+                    letters.push(Letter { at: self.at - 1, c, escaped: true });
+                }
+                _ if c.is_whitespace() => break,
+                _ => letters.push(Letter { at: self.at, c, escaped: false }),
+            }
+            self.at += self.peek().map_or(0, char::len_utf8);
+        }
+        if letters.is_empty()
+            && let Some(field) = field.take()
+        {
+            let message = format!("a word, a phrase or a group must follow `{field}:` at once");
+            self.problems.at(start, message)?;
+            return Ok(Some(Token::Leaf(Syntax::Word(None, field))));
+        }
+        self.finish_word(start, field, letters)
+    }
+
+    fn is_field(&self, letters: &[Letter]) -> bool {
+        letters.iter().all(|letter| !letter.escaped) && (self.is_field)(&spelled(letters))
+    }
+
+    /// What the letters of a word mean.
+    fn finish_word(
+        &mut self,
+        start: usize,
+        field: Option<String>,
+        mut letters: Vec<Letter>,
+    ) -> Result<Option<Token>> {
+        if field.is_none() && letters.iter().all(|letter| !letter.escaped) {
+            match spelled(&letters).as_str() {
+                "AND" => return Ok(Some(Token::And)),
+                "OR" => return Ok(Some(Token::Or)),
+                "NOT" => return Ok(Some(Token::Not)),
+                _ => {}
+            }
+        }
+        let suffixes = self.strip_suffixes(&mut letters)?;
+        let all = field.is_none() && letters.len() == 3 && "*:*".chars().zip(&letters).all(|(c, l)| l.is(c));
+        let kept = letters.iter().rposition(|letter| !letter.is('*')).map_or(0, |last| last + 1);
+        let syntax = if all {
+            Syntax::All
+        } else if kept < letters.len() {
+            letters.truncate(kept);
+            if letters.is_empty() {
+                self.problems.at(start, "`*` needs the beginning of a word in front of it")?;
+                return Ok(None);
+            }
+            Syntax::Prefix(field, spelled(&letters))
+        } else {
+            match suffixes.distance(self.problems)? {
+                Some(distance) => Syntax::Fuzzy(field, spelled(&letters), distance),
+                None => Syntax::Word(field, spelled(&letters)),
+            }
+        };
+        if suffixes.has_tilde() && matches!(syntax, Syntax::All | Syntax::Prefix(..)) {
+            self.problems.at(start, "what ends in `*` cannot be fuzzy too")?;
+        }
+        Ok(Some(Token::Leaf(boosted(syntax, suffixes.boost()))))
+    }
+
+    /// Takes the operators from the end of a word. A word does not begin with one.
+    fn strip_suffixes(&mut self, letters: &mut Vec<Letter>) -> Result<Suffixes> {
+        let mut suffixes = Suffixes::default();
+        while let Some(mark) = letters.iter().rposition(|letter| letter.is('^') || letter.is('~')) {
+            let number = spelled(&letters[mark + 1..]);
+            let escaped = letters[mark + 1..].iter().any(|letter| letter.escaped);
+            if mark == 0 || escaped || !is_number_like(&number) {
+                break;
+            }
+            suffixes.add(letters[mark].at, letters[mark].c, &number, self.problems)?;
+            letters.truncate(mark);
+        }
+        Ok(suffixes)
+    }
+}
+
+fn spelled(letters: &[Letter]) -> String {
+    letters.iter().map(|letter| letter.c).collect()
+}

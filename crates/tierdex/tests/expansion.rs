@@ -1,0 +1,244 @@
+//! The terms that prefixes and fuzzy words stand for, against looking at every term.
+
+mod support;
+
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use support::corpus::{Doc, Shape};
+use support::model::{Model, edits};
+use support::{Growth, Look, answer, ask, build, documents};
+use tierdex::Error;
+use tierdex::index::{Index, Merge};
+use tierdex::io::MemDisk;
+use tierdex::limits::{
+    FUZZY_BYTES_MAX, FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX,
+};
+use tierdex::query::Query;
+use tierdex::query::fuzzy::Levenshtein;
+use tierdex::schema::{Analysis, Language, Schema, Tokenizer};
+use tierdex::segment::read::Automaton;
+
+fn schema() -> Schema {
+    let shape = Shape { title: false, stored: false, tokenizer: Tokenizer::Whitespace, ..Shape::default() };
+    shape.schema()
+}
+
+fn index(schema: &Schema, docs: &[Doc], cuts: &[usize]) -> Index {
+    let disk = Arc::new(MemDisk::new());
+    build(&(disk.clone() as _), schema, docs, cuts, Growth::Commits, Merge::Keep);
+    Index::open(disk).unwrap()
+}
+
+fn texts<T: ToString>(texts: impl IntoIterator<Item = T>) -> Vec<Doc> {
+    let docs = texts.into_iter().enumerate();
+    docs.map(|(i, text)| Doc { id: i.to_string(), title: String::new(), text: text.to_string() }).collect()
+}
+
+/// Words over few letters, of one to four bytes each, so that many are close.
+const WORDS: &str = "[abü語😀]{1,7}|[a-c]{1,5}|[aé\u{301}]{1,4}";
+
+/// Runs an automaton over a whole word.
+fn distance(automaton: &Levenshtein, word: &str) -> Option<u8> {
+    let step = |state, byte: &u8| automaton.step(state, *byte);
+    let state = word.as_bytes().iter().try_fold(automaton.start(), step)?;
+    automaton.distance(state)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn automata_measure_edits(a in WORDS, b in WORDS) {
+        for most in [1, 2] {
+            let expected = Some(edits(&a, &b) as u8).filter(|edits| *edits <= most);
+            prop_assert_eq!(distance(&Levenshtein::new(&a, most), &b), expected, "{} {} {}", a, b, most);
+        }
+    }
+
+    #[test]
+    fn walks_find_what_looking_at_all_terms_finds(
+        terms in prop::collection::btree_set(WORDS, 1..400),
+        words in prop::collection::vec(WORDS, 6),
+        cut in 0usize..400,
+    ) {
+        let schema = schema();
+        let docs = texts(&terms);
+        let index = index(&schema, &docs, &[cut.min(docs.len())]);
+        for word in &words {
+            for segment in index.segments() {
+                let terms = segment.field(0).terms();
+                let mut all = BTreeSet::new();
+                let mut stream = terms.stream();
+                while let Some((term, _)) = stream.next().unwrap() {
+                    all.insert(String::from_utf8(term.to_vec()).unwrap());
+                }
+                for most in [1, 2] {
+                    let mut found = Vec::new();
+                    let automaton = Levenshtein::new(word, most);
+                    let mut walk = terms.walk(&automaton);
+                    while let Some((info, state)) = walk.advance().unwrap() {
+                        prop_assert_eq!(Some(info), terms.get(walk.term()).unwrap());
+                        let term = String::from_utf8(walk.term().to_vec()).unwrap();
+                        found.push((term, automaton.distance(state).unwrap()));
+                    }
+                    let close = all.iter().map(|term| (term.clone(), edits(word, term) as u8));
+                    let expected: Vec<_> = close.filter(|(_, edits)| *edits <= most).collect();
+                    prop_assert_eq!(found, expected, "{}~{}", word, most);
+                }
+            }
+            let begun: BTreeSet<u32> = (0..).zip(&docs).filter(|(_, doc)| doc.text.starts_with(word.as_str()))
+                .map(|(document, _)| document).collect();
+            prop_assert_eq!(documents(&index, &format!("{word}*")), begun);
+        }
+    }
+
+    #[test]
+    fn answers_do_not_depend_on_segments(
+        words in prop::collection::vec(WORDS, 60..300),
+        asked in prop::collection::vec(WORDS, 8),
+        mut cuts in prop::collection::vec(0usize..60, 0..5),
+    ) {
+        cuts.sort_unstable();
+        let docs = texts(words.chunks(3).map(|words| words.join(" ")));
+        cuts.iter_mut().for_each(|cut| *cut = (*cut).min(docs.len()));
+        let schema = schema();
+        let (one, many) = (index(&schema, &docs, &[]), index(&schema, &docs, &cuts));
+        let model = Model::new(&schema, &docs);
+        for text in asked.iter().flat_map(|word| [format!("{word}~1"), format!("{word}~ {word}*^0.5")]) {
+            let query = Query::parse(&text, &schema).unwrap();
+            let look = Look { shown: 0, ..Look::default() };
+            let expected = model.answer(&query, look);
+            prop_assert_eq!(&answer(&one, &query, look).unwrap(), &expected, "{}", text);
+            prop_assert_eq!(&answer(&many, &query, look).unwrap(), &expected, "{}", text);
+        }
+    }
+}
+
+#[test]
+fn the_closest_and_most_frequent_terms_are_taken() {
+    // One term at distance 0, 30 at 1, 60 at 2, of which number 7 stands in two documents.
+    let near = (0..30).map(|i| format!("word{}", char::from_u32(0x400 + i).unwrap()));
+    let far = (0..60).map(|i| format!("word-{}", char::from_u32(0x500 + i).unwrap()));
+    let far: Vec<String> = far.collect();
+    let words = near.chain(far.iter().cloned()).chain([far[40].clone(), "word".to_string()]);
+    let docs = texts(words);
+    let index = index(&schema(), &docs, &[31, 70]);
+    let found = documents(&index, "word~2");
+    assert_eq!(found.len(), FUZZY_EXPANSIONS_MAX + 1, "fifty terms, one of them in two documents");
+    assert!((0..30).chain([70, 90, 91]).all(|document| found.contains(&document)));
+    assert!((30..48).all(|document| found.contains(&document)) && !found.contains(&48));
+    let query = Query::parse("word~2", index.schema()).unwrap();
+    assert_eq!(index.searcher().terms(&query, 0).unwrap().len(), FUZZY_EXPANSIONS_MAX);
+}
+
+#[test]
+fn short_words_must_have_something_in_common() {
+    let index = index(&schema(), &texts(["a", "b", "ab", "ba", "abc", "xyc", ""]), &[]);
+    let check = |text: &str, expected: &[u32]| {
+        assert_eq!(documents(&index, text), expected.iter().copied().collect(), "{text}");
+    };
+    check("a~2", &[0]);
+    check("ab~1", &[2, 3, 4]);
+    check("ab~2", &[2, 3, 4]);
+    check("abc~2", &[2, 4, 5]);
+    check("b*", &[1, 3]);
+}
+
+#[test]
+fn normal_words_are_folded_but_have_no_stem() {
+    let mut schema = Shape { title: false, stored: false, ..Shape::default() }.schema();
+    schema.fields[0].analysis = Analysis {
+        fold_accents: true,
+        stop_words: vec!["the".to_string()],
+        stemmer: Some(Language::English),
+        ..Analysis::default()
+    };
+    let index = index(&schema, &texts(["running", "theory", "café"]), &[]);
+    let count = |text: &str| documents(&index, text).len();
+    assert_eq!(
+        (count("RUN*"), count("runn*"), count("The*"), count("CAFÉ*"), count("cafè~1")),
+        (1, 0, 1, 1, 1)
+    );
+    assert_eq!((count("running~2"), count("runing~2"), count("runs")), (0, 0, 1));
+}
+
+#[test]
+fn a_prefix_stands_for_so_many_terms_and_no_more() {
+    let terms = |count: usize| {
+        let words: Vec<String> = (0..count).map(|number| format!("x{number}")).collect();
+        texts(words.chunks(1000).map(|words| words.join(" ")))
+    };
+    let most = index(&schema(), &terms(PREFIX_EXPANSIONS_MAX), &[30]);
+    assert_eq!(documents(&most, "x*").len(), PREFIX_EXPANSIONS_MAX.div_ceil(1000));
+    let refused = |index: &Index, text: &str| match ask(index, text, Look::default()) {
+        Err(Error::Limit(message)) => assert!(message.contains("more than 65536 terms"), "{message}"),
+        other => panic!("{text}: {other:?}"),
+    };
+    refused(&most, "x* x1*");
+    for cuts in [&[][..], &[10, 40]] {
+        refused(&index(&schema(), &terms(PREFIX_EXPANSIONS_MAX + 1), cuts), "x*");
+    }
+}
+
+#[test]
+fn expanded_words_are_bounded() {
+    let schema = schema();
+    let refused = |text: &str, words: &str| {
+        match Query::parse(text, &schema) {
+            Err(Error::Limit(message)) => assert!(message.contains(words), "{message}"),
+            other => panic!("{other:?}"),
+        }
+        let (query, warnings) = Query::parse_lenient(text, &schema);
+        assert!(warnings[0].to_string().contains(words), "{warnings:?}");
+        query
+    };
+    let prefixes = |count: usize| (0..count).map(|i| format!("p{i}* ")).collect::<String>();
+    Query::parse(&prefixes(QUERY_EXPANDED_MAX), &schema).unwrap();
+    let cut = refused(&prefixes(QUERY_EXPANDED_MAX + 1), "prefixes and fuzzy words");
+    assert_eq!(cut, Query::parse(&prefixes(QUERY_EXPANDED_MAX), &schema).unwrap());
+    Query::parse(&format!("{}~", "ä".repeat(FUZZY_BYTES_MAX / 2)), &schema).unwrap();
+    refused(&format!("{}~", "a".repeat(FUZZY_BYTES_MAX + 1)), "65 bytes");
+    refused("((a^1e9)^1e9)", "boosts");
+    let words: String = (0..=QUERY_TERMS_MAX).map(|i| format!("{i}\\ {i} ")).collect();
+    assert!(
+        matches!(Query::parse_lenient(&words, &schema).0, Query::Bool { should, .. } if !should.is_empty())
+    );
+}
+
+#[test]
+fn boosts_that_the_language_cannot_say_are_refused() {
+    let index = index(&schema(), &texts(["a"]), &[]);
+    for boost in [-1.0, f64::NAN, f64::INFINITY, 1e14] {
+        let term = Query::Term { field: 0, term: "a".to_string(), boost };
+        for query in [Query::clauses(vec![], vec![term], vec![]), Query::All { boost }] {
+            assert!(matches!(answer(&index, &query, Look::default()), Err(Error::Usage(_))), "{boost}");
+        }
+    }
+}
+
+/// Pieces of queries, right and wrong.
+const QUERIES: &str = "([ab ()\"+:\\\\*~^#0-9.-]| AND | OR | NOT |#|a|b\\*|\\(|\\)|\"|~1|~2|\\^2| text:|\\*:\\*){0,30}|\\PC{0,40}";
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lenient_queries_are_always_answered(queries in prop::collection::vec(QUERIES, 12), positions in any::<bool>()) {
+        let shape = Shape { positions, title: false, stored: false, ..Shape::default() };
+        let schema = shape.schema();
+        let docs = texts(["a b", "b a ab", "ba 1 2"]);
+        let index = index(&schema, &docs, &[2]);
+        let model = Model::new(&schema, &docs);
+        for text in &queries {
+            let (query, warnings) = Query::parse_lenient(text, &schema);
+            match Query::parse(text, &schema) {
+                Ok(strict) if warnings.is_empty() => prop_assert_eq!(&strict, &query),
+                Ok(_) => prop_assert!(!positions, "{} {:?}", text, warnings),
+                Err(error) => prop_assert_eq!(warnings[0].to_string(), error.to_string()),
+            }
+            let look = Look { shown: 0, ..Look::default() };
+            prop_assert_eq!(answer(&index, &query, look).unwrap(), model.answer(&query, look), "{}", text);
+        }
+    }
+}
