@@ -6,6 +6,9 @@ use crate::error::{Error, Result};
 use crate::schema::Schema;
 use std::collections::HashMap;
 
+/// Clauses that are compared with one another rather than looked up.
+const FEW_CLAUSES: usize = 12;
+
 /// A query whose words are terms.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Query {
@@ -182,14 +185,12 @@ impl Query {
         }
     }
 
-    fn leaf_key(&self) -> Option<LeafKey> {
+    fn leaf_key(&self) -> Option<LeafKey<'_>> {
         match self {
-            Query::Term { field, term, .. } => Some(LeafKey::Terms(*field, vec![(0, term.clone())], 0)),
-            Query::Phrase { field, terms, slop, .. } => Some(LeafKey::Terms(*field, terms.clone(), *slop)),
-            Query::Prefix { field, prefix, .. } => Some(LeafKey::Prefix(*field, prefix.clone())),
-            Query::Fuzzy { field, word, distance, .. } => {
-                Some(LeafKey::Fuzzy(*field, word.clone(), *distance))
-            }
+            Query::Term { field, term, .. } => Some(LeafKey::Term(*field, term)),
+            Query::Phrase { field, terms, slop, .. } => Some(LeafKey::Phrase(*field, terms, *slop)),
+            Query::Prefix { field, prefix, .. } => Some(LeafKey::Prefix(*field, prefix)),
+            Query::Fuzzy { field, word, distance, .. } => Some(LeafKey::Fuzzy(*field, word, *distance)),
             Query::All { .. } => Some(LeafKey::All),
             Query::Bool { .. } | Query::Nothing => None,
         }
@@ -198,10 +199,11 @@ impl Query {
 
 /// What makes two leaves equal: all but how many times they count.
 #[derive(PartialEq, Eq, Hash)]
-enum LeafKey {
-    Terms(usize, Vec<(u32, String)>, u32),
-    Prefix(usize, String),
-    Fuzzy(usize, String, u8),
+enum LeafKey<'a> {
+    Term(usize, &'a str),
+    Phrase(usize, &'a [(u32, String)], u32),
+    Prefix(usize, &'a str),
+    Fuzzy(usize, &'a str, u8),
     All,
 }
 
@@ -218,16 +220,32 @@ fn flatten(clauses: Vec<Query>, inner: fn(Query) -> std::result::Result<Vec<Quer
 }
 
 /// Joins equal leaves at the place of the first.
-fn merge_equal(clauses: Vec<Query>) -> Vec<Query> {
-    let mut merged: Vec<Query> = Vec::with_capacity(clauses.len());
-    let mut places = HashMap::new();
-    for mut clause in clauses {
-        let place = clause.leaf_key().map(|key| *places.entry(key).or_insert(merged.len()));
-        let first = place.and_then(|place| merged.get_mut(place));
-        match (first.and_then(Query::boost_mut), clause.boost_mut()) {
-            (Some(total), Some(own)) => *total += *own,
-            _ => merged.push(clause),
+fn merge_equal(mut clauses: Vec<Query>) -> Vec<Query> {
+    let places = first_places(&clauses);
+    for (place, first) in places.iter().enumerate().filter(|(place, first)| *first < place) {
+        let added = clauses[place].boost().unwrap_or(0.0);
+        if let Some(boost) = clauses[*first].boost_mut() {
+            *boost += added;
         }
     }
-    merged
+    let mut place = 0;
+    clauses.retain(|_| {
+        place += 1;
+        places[place - 1] == place - 1
+    });
+    clauses
+}
+
+/// The place of the first clause that is equal to each but for its boost.
+fn first_places(clauses: &[Query]) -> Vec<usize> {
+    if clauses.len() <= FEW_CLAUSES {
+        let keys: Vec<_> = clauses.iter().map(Query::leaf_key).collect();
+        let first = |place: usize| keys[..place].iter().position(|key| *key == keys[place] && key.is_some());
+        return (0..keys.len()).map(|place| first(place).unwrap_or(place)).collect();
+    }
+    let mut places = HashMap::new();
+    let clauses = clauses.iter().enumerate();
+    clauses
+        .map(|(place, clause)| clause.leaf_key().map_or(place, |key| *places.entry(key).or_insert(place)))
+        .collect()
 }

@@ -108,12 +108,17 @@ impl Parser<'_> {
             self.next = self.tokens.len();
             return Ok(None);
         }
-        match self.peek().cloned() {
+        match self.tokens.get_mut(self.next).map(|(_, token)| token) {
             Some(Token::Leaf(leaf)) => {
                 self.next += 1;
+                // Tokens are not looked at twice.
+                let leaf = std::mem::replace(leaf, Syntax::All);
                 Ok(Some(in_field(leaf, self.field.as_ref())))
             }
-            Some(Token::Open(field)) => self.group(depth + 1, field),
+            Some(Token::Open(field)) => {
+                let field = field.take();
+                self.group(depth + 1, field)
+            }
             Some(Token::And) => {
                 self.problem("`AND` has nothing on its left")?;
                 self.next += 1;

@@ -123,6 +123,9 @@ impl Tokenizer<'_> {
 
     fn word(&mut self) -> Result<Option<Token>> {
         let start = self.at;
+        if let Some(token) = self.plain_word() {
+            return Ok(Some(token));
+        }
         let mut field = None;
         let mut letters: Vec<Letter> = Vec::new();
         while let Some(c) = self.peek() {
@@ -155,6 +158,24 @@ impl Tokenizer<'_> {
             return Ok(Some(Token::Leaf(Syntax::Word(None, field))));
         }
         self.finish_word(start, field, letters)
+    }
+
+    /// A word of nothing but ordinary characters, which most are: what [`Tokenizer::word`] makes of it, without a look at
+    /// each.
+    fn plain_word(&mut self) -> Option<Token> {
+        let rest = &self.text[self.at..];
+        let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"'));
+        let word = &rest[..end.unwrap_or(rest.len())];
+        if word.contains(['\\', ':', '^', '~', '*']) {
+            return None;
+        }
+        self.at += word.len();
+        Some(match word {
+            "AND" => Token::And,
+            "OR" => Token::Or,
+            "NOT" => Token::Not,
+            _ => Token::Leaf(Syntax::Word(None, word.to_string())),
+        })
     }
 
     fn is_field(&self, letters: &[Letter]) -> bool {

@@ -94,8 +94,9 @@ impl Segment {
 
     /// Keeps all that queries need in memory: everything but ids and stored texts.
     pub fn keep_in_memory(&self) -> Result<()> {
-        for file in self.fields.iter().flat_map(FieldReader::files) {
-            file.keep()?;
+        for field in &self.fields {
+            field.files().try_for_each(SealedFile::keep)?;
+            field.terms.keep()?;
         }
         Ok(())
     }

@@ -65,7 +65,8 @@ impl PageIndex {
     }
 }
 
-fn head(term: &[u8]) -> u64 {
+/// The first eight bytes of a term as a big-endian number, with zeros behind a shorter one.
+pub(super) fn head(term: &[u8]) -> u64 {
     let mut head = [0; 8];
     let len = term.len().min(8);
     head[..len].copy_from_slice(&term[..len]);

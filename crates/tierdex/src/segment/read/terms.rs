@@ -1,12 +1,13 @@
 //! The term dictionary.
 
 use super::super::layout::{PAGE_HEAD, RESTART};
-use super::pages::PageIndex;
+use super::pages::{PageIndex, head};
 use super::read_tail;
 use crate::bytes::{View, u16_at};
 use crate::error::{Error, Result};
 use crate::limits::{TERM_BYTES_MAX, TERM_PAGE};
 use std::ops::Range;
+use std::sync::OnceLock;
 use tierdex_io::{PAGE, SealedFile};
 
 /// Finds terms. The last term of each page is resident; a look-up reads one page.
@@ -16,6 +17,15 @@ pub struct TermsReader {
     pages: u64,
     terms: u64,
     index: PageIndex,
+    /// Where each page's restarts begin, once the pages are kept in memory.
+    heads: OnceLock<RestartHeads>,
+}
+
+/// The first bytes of the terms at all restarts, so that a search touches few places of a page.
+struct RestartHeads {
+    heads: Vec<u64>,
+    /// The first restart of each page, and the number of all.
+    starts: Vec<usize>,
 }
 
 /// What the dictionary says of a term.
@@ -44,7 +54,7 @@ impl TermsReader {
         if index.len() != pages {
             return Err(Error::corrupt(file.name(), index_at, "the term index has not one entry a page"));
         }
-        Ok(TermsReader { file, documents, pages, terms, index })
+        Ok(TermsReader { file, documents, pages, terms, index, heads: OnceLock::new() })
     }
 
     /// Number of terms.
@@ -78,7 +88,26 @@ impl TermsReader {
                 &buffer
             }
         };
-        Page::parse(&self.file, page, bytes, self.documents)?.find(term)
+        let heads = self.heads.get().map(|heads| heads.of_page(page));
+        Page::parse(&self.file, page, bytes, self.documents)?.find(term, heads.unwrap_or(&[]))
+    }
+
+    /// Keeps all pages in memory.
+    pub(super) fn keep(&self) -> Result<()> {
+        self.file.keep()?;
+        let mut heads = RestartHeads { heads: Vec::new(), starts: vec![0] };
+        let mut buffer = Vec::new();
+        for page in 0..self.pages {
+            self.read_page(page, &mut buffer)?;
+            let page = Page::parse(&self.file, page, &buffer, self.documents)?;
+            for restart in 0..page.restarts {
+                heads.heads.push(head(page.first_term(restart)?));
+            }
+            heads.starts.push(heads.heads.len());
+        }
+        // Another thread may have done so in the meantime: both are the same.
+        let _ = self.heads.set(heads);
+        Ok(())
     }
 
     /// All terms in order.
@@ -193,6 +222,13 @@ impl TermStream<'_> {
     }
 }
 
+impl RestartHeads {
+    fn of_page(&self, page: u64) -> &[u64] {
+        let page = page as usize;
+        &self.heads[self.starts[page]..self.starts[page + 1]]
+    }
+}
+
 /// One page, checked as it is read.
 struct Page<'a> {
     file: &'a SealedFile,
@@ -234,6 +270,24 @@ impl<'a> Page<'a> {
         Ok(Page { file, at, bytes, terms, restarts, skips, documents })
     }
 
+    /// The last restart that is not behind `term`, or the first; `heads` are the first bytes of all, if they are known.
+    fn restart_of(&self, term: &[u8], heads: &[u64]) -> Result<usize> {
+        if heads.len() != self.restarts {
+            return self.restart_before(0, term);
+        }
+        let head = head(term);
+        let before = heads.iter().filter(|other| **other < head).count();
+        let same = heads[before..].iter().take_while(|other| **other == head).count();
+        let mut restart = before.saturating_sub(1);
+        for next in before..before + same {
+            if self.first_term(next)? > term {
+                break;
+            }
+            restart = next;
+        }
+        Ok(restart)
+    }
+
     /// The last restart from `first` on that is not behind `term`, or `first`.
     fn restart_before(&self, first: usize, term: &[u8]) -> Result<usize> {
         let (mut low, mut high) = (first, self.restarts);
@@ -253,8 +307,8 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    fn find(&self, term: &[u8]) -> Result<Option<TermInfo>> {
-        let mut entries = self.entries(self.restart_before(0, term)?)?;
+    fn find(&self, term: &[u8], heads: &[u64]) -> Result<Option<TermInfo>> {
+        let mut entries = self.entries(self.restart_of(term, heads)?)?;
         // Bytes that `term` has in common with the entry before, which is less.
         let mut common = 0;
         while let Some((entry, info)) = self.entry(&mut entries)? {
