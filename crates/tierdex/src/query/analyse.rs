@@ -9,7 +9,7 @@ use super::tree::Query;
 use crate::error::{Error, Result};
 use crate::limits::{BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
 use crate::schema::Schema;
-use crate::text::Analyzer;
+use crate::text::{Analyzer, Token};
 
 /// The chains of all fields, made when first used, and what the query has so far.
 pub(super) struct Analyzers<'a> {
@@ -69,12 +69,13 @@ impl<'a> Analyzers<'a> {
     }
 
     pub(super) fn words(&mut self, field: usize, words: &str, boost: f64) -> Result<Option<Query>> {
-        let terms = self.chain(field).terms(words);
-        if !self.count(terms.len())? {
+        let mut should = Vec::new();
+        let add = |token: Token<'_>| should.push(Query::Term { field, term: token.term.to_string(), boost });
+        self.chain(field).analyze(words, 0, add);
+        if !self.count(should.len())? {
             return Ok(None);
         }
-        let should = terms.into_iter().map(|term| Query::Term { field, term, boost });
-        Ok(any(should.collect()))
+        Ok(any(should))
     }
 
     fn prefix(&mut self, field: usize, text: &str, boost: f64) -> Result<Option<Query>> {
@@ -166,8 +167,11 @@ impl<'a> Analyzers<'a> {
     }
 }
 
-fn any(should: Vec<Query>) -> Option<Query> {
-    (!should.is_empty()).then(|| Query::clauses(Vec::new(), should, Vec::new()))
+fn any(mut should: Vec<Query>) -> Option<Query> {
+    match should.len() {
+        0 | 1 => should.pop(),
+        _ => Some(Query::clauses(Vec::new(), should, Vec::new())),
+    }
 }
 
 /// Phrases are asked for where no positions are kept.

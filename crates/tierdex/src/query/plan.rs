@@ -42,8 +42,8 @@ enum Node {
 struct Leaf {
     field: usize,
     infos: Vec<Option<TermInfo>>,
-    /// Whether the bounds that each segment stores are those of this ranking.
-    stored_bounds: Vec<bool>,
+    /// The average length of documents with which the bounds that a segment stores are those of this ranking.
+    stored_average: Option<f64>,
     scorer: Arc<TermScorer>,
     idf: f64,
 }
@@ -182,10 +182,8 @@ impl Planner<'_> {
         let collection = self.collections[field];
         let idf = idf(collection.documents, containing);
         let scorer = Arc::new(TermScorer::new(self.lengths[field].clone(), idf, boost));
-        let stored_bounds = self.segments.iter().map(|segment| {
-            self.bm25 == Bm25::default() && segment.average_length(field) == collection.average_length
-        });
-        Leaf { field, infos, stored_bounds: stored_bounds.collect(), scorer, idf }
+        let stored_average = (self.bm25 == Bm25::default()).then_some(collection.average_length);
+        Leaf { field, infos, stored_average, scorer, idf }
     }
 
     /// A phrase weighs as much as its terms together.
@@ -296,8 +294,9 @@ impl Node {
 }
 
 impl Leaf {
-    fn bounds(&self, number: usize) -> Bounds {
-        if self.stored_bounds[number] { Bounds::Stored } else { Bounds::Impacts }
+    fn bounds(&self, segment: &Segment) -> Bounds {
+        let stored = self.stored_average == Some(segment.average_length(self.field));
+        if stored { Bounds::Stored } else { Bounds::Impacts }
     }
 
     /// `None` if the segment does not have the term.
@@ -309,7 +308,7 @@ impl Leaf {
         scratch: &mut Scratch,
     ) -> Result<Option<Scored<'a>>> {
         let Some(info) = &self.infos[number] else { return Ok(None) };
-        let bounds = scored.then(|| self.bounds(number));
+        let bounds = scored.then(|| self.bounds(segment));
         Scored::open(segment.field(self.field), info, &self.scorer, bounds, scratch).map(Some)
     }
 

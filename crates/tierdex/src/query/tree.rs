@@ -209,7 +209,10 @@ enum LeafKey<'a> {
 
 /// Clauses in normal form, those of lists that `inner` opens in the place of the list.
 fn flatten(clauses: Vec<Query>, inner: fn(Query) -> std::result::Result<Vec<Query>, Query>) -> Vec<Query> {
-    let mut flat = Vec::new();
+    if !clauses.iter().any(|clause| matches!(clause, Query::Bool { .. })) {
+        return clauses;
+    }
+    let mut flat = Vec::with_capacity(clauses.len());
     for clause in clauses.into_iter().map(Query::normal) {
         match inner(clause) {
             Ok(clauses) => flat.extend(clauses),
@@ -221,6 +224,11 @@ fn flatten(clauses: Vec<Query>, inner: fn(Query) -> std::result::Result<Vec<Quer
 
 /// Joins equal leaves at the place of the first.
 fn merge_equal(mut clauses: Vec<Query>) -> Vec<Query> {
+    let differ =
+        |place: usize| clauses[..place].iter().all(|first| first.leaf_key() != clauses[place].leaf_key());
+    if clauses.len() <= FEW_CLAUSES && (1..clauses.len()).all(differ) {
+        return clauses;
+    }
     let places = first_places(&clauses);
     for (place, first) in places.iter().enumerate().filter(|(place, first)| *first < place) {
         let added = clauses[place].boost().unwrap_or(0.0);
@@ -238,11 +246,6 @@ fn merge_equal(mut clauses: Vec<Query>) -> Vec<Query> {
 
 /// The place of the first clause that is equal to each but for its boost.
 fn first_places(clauses: &[Query]) -> Vec<usize> {
-    if clauses.len() <= FEW_CLAUSES {
-        let keys: Vec<_> = clauses.iter().map(Query::leaf_key).collect();
-        let first = |place: usize| keys[..place].iter().position(|key| *key == keys[place] && key.is_some());
-        return (0..keys.len()).map(|place| first(place).unwrap_or(place)).collect();
-    }
     let mut places = HashMap::new();
     let clauses = clauses.iter().enumerate();
     clauses

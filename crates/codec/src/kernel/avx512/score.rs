@@ -53,18 +53,25 @@ fn saturation(of: &Saturation, values: __m512i, lanes: __mmask16) -> __m512 {
     unsafe { _mm512_i32gather_ps::<4>(codes, of.k.as_ptr().cast()) }
 }
 
-/// [`crate::Kernel::at_least`].
+/// [`crate::Kernel::at_least`]: four vectors for each branch, since mostly there is nothing in them.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2,popcnt")]
 pub(in crate::kernel) fn at_least(scores: &[f32], least: f32, places: &mut Places) {
     let (places, count) = places.parts();
+    let least = _mm512_set1_ps(least);
     let mut found = 0;
-    for (k, scores) in scores.chunks(LANES).enumerate() {
-        let lanes = first_lanes(scores.len());
-        // SAFETY: The mask names scores of the slice only, and others are not accessed.
-        let scores = unsafe { _mm512_maskz_loadu_ps(lanes, scores.as_ptr()) };
-        let enough = _mm512_mask_cmp_ps_mask::<_CMP_GE_OQ>(lanes, scores, _mm512_set1_ps(least));
-        if enough != 0 {
-            write(&mut places[found..], enough, k * LANES);
+    for (k, four) in scores.chunks(4 * LANES).enumerate() {
+        let mut enough = [0; 4];
+        for (enough, scores) in enough.iter_mut().zip(four.chunks(LANES)) {
+            let lanes = first_lanes(scores.len());
+            // SAFETY: The mask names scores of the slice only, and others are not accessed.
+            let scores = unsafe { _mm512_maskz_loadu_ps(lanes, scores.as_ptr()) };
+            *enough = _mm512_mask_cmp_ps_mask::<_CMP_GE_OQ>(lanes, scores, least);
+        }
+        if enough == [0; 4] {
+            continue;
+        }
+        for (j, enough) in enough.into_iter().enumerate() {
+            write(&mut places[found..], enough, (4 * k + j) * LANES);
             found += enough.count_ones() as usize;
         }
     }

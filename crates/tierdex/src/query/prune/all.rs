@@ -14,6 +14,8 @@ struct Candidates {
     /// What each may score at most, by what is known.
     potentials: [f32; BLOCK],
     len: usize,
+    /// The block of the rarest term that they stand in.
+    block: u32,
     shared: Shared,
     places: Places,
     /// Whether their places in the lists are wanted.
@@ -37,6 +39,7 @@ pub fn best_of_all(
         documents: [0; BLOCK],
         potentials: [0.0; BLOCK],
         len: 0,
+        block: 0,
         shared: Shared::new(),
         places: Places::new(),
         scored: false,
@@ -80,11 +83,8 @@ impl Candidates {
         let documents = list.blocks.documents(block)?;
         self.len = documents.len();
         self.documents[..self.len].copy_from_slice(documents);
-        if self.scored {
-            for (k, place) in list.room.places[..self.len].iter_mut().enumerate() {
-                *place = (block as u32, k as u8);
-            }
-        }
+        // Their places are written when the first of the other lists knows them.
+        self.block = block as u32;
         Ok(())
     }
 
@@ -112,6 +112,9 @@ impl Candidates {
                 let k = at + usize::from(*k);
                 self.documents[kept] = self.documents[k];
                 if self.scored {
+                    if known == 1 {
+                        terms[order[0]].room.places[k] = (self.block, k as u8);
+                    }
                     for term in &order[..known] {
                         let places = &mut terms[*term].room.places;
                         places[kept] = places[k];

@@ -232,14 +232,9 @@ impl Run<'_> {
         }
         if terms.len() > 2 {
             // In the order of the terms.
-            for k in 0..self.batch.len() {
-                let mut sum = 0.0;
-                for term in terms.iter_mut() {
-                    if let Some(score) = term.score(self.batch.documents[k])? {
-                        sum += score;
-                    }
-                }
-                self.batch.scores[k] = sum;
+            self.batch.scores.fill(0.0);
+            for term in terms.iter_mut() {
+                term.add_to(self.batch, |_, _| true)?;
             }
         }
         let blocks = self.batch.documents.chunks(BLOCK).zip(self.batch.scores.chunks(BLOCK));

@@ -309,17 +309,6 @@ impl<'a> Scored<'a> {
         }
         Ok(())
     }
-
-    /// Score of a document, if it holds the term.
-    pub(super) fn score(&mut self, document: u32) -> Result<Option<f32>> {
-        let block = self.blocks.find(self.block, document);
-        if block >= self.blocks.len() {
-            return Ok(None);
-        }
-        let Ok(place) = self.blocks.documents(block)?.binary_search(&document) else { return Ok(None) };
-        let frequency = self.blocks.frequencies(block)?[place];
-        Ok(Some(self.scorer.score(self.norms, document, frequency)))
-    }
 }
 
 fn from_impacts(list: &BlockList<'_>, scorer: &TermScorer, bounds: &mut Vec<f32>) -> Result<()> {

@@ -212,7 +212,7 @@ impl<'a> BlockList<'a> {
     pub fn range(&self, part: Part, block: usize) -> Result<Range<u64>> {
         let superblock = block / SUPERBLOCK;
         let first = superblock * SUPERBLOCK;
-        let before: u64 = (first..block).map(|b| self.len(part, b)).sum();
+        let before = self.total_len(part, first..block);
         let distances = &self.bytes[self.arrays.super_distances[part as usize].clone()];
         let distance = u64_at(distances, superblock).expect("superblock is in the list");
         let start = self.starts[part as usize].checked_add(distance).and_then(|at| at.checked_add(before));
@@ -260,6 +260,21 @@ impl<'a> BlockList<'a> {
             _ => u16_at(lens, block).map(u64::from),
         }
         .expect("block is in the list")
+    }
+
+    /// The same for neighbouring blocks together.
+    fn total_len(&self, part: Part, blocks: Range<usize>) -> u64 {
+        let lens = &self.bytes[self.arrays.lens[part as usize].clone()];
+        match part {
+            Part::Positions => {
+                lens.as_chunks().0[blocks].iter().map(|len| u64::from(u32::from_le_bytes(*len))).sum()
+            }
+            // There are at most 32 of them.
+            _ => {
+                let lens = lens.as_chunks().0[blocks].iter().map(|len| u32::from(u16::from_le_bytes(*len)));
+                u64::from(lens.sum::<u32>())
+            }
+        }
     }
 
     /// An error that names this record.
