@@ -35,6 +35,9 @@ impl Hit {
     }
 }
 
+/// Candidates for which there is room from one query to the next.
+const KEPT: usize = 1 << 14;
+
 /// Keeps the best `k` of the hits offered, in whichever order.
 pub struct TopK {
     k: usize,
@@ -156,6 +159,10 @@ impl TopK {
         self.keys.sort_unstable_by(|a, b| b.cmp(a));
         let hits = self.keys.iter().map(|key| Hit::of_key(*key)).collect();
         self.keys.clear();
+        // Room for very many hits is not kept for queries that want few.
+        self.keys.shrink_to(KEPT);
+        self.scratch.truncate(KEPT);
+        self.scratch.shrink_to(KEPT);
         hits
     }
 
