@@ -19,6 +19,9 @@ use crate::rank::TopK;
 /// Postings that are added to a window in the time that one document takes to be looked up.
 const LOOK_UP_POSTINGS: usize = 8;
 
+/// So many hits let so many documents through that what each term adds to them had better be noted.
+const NOTED_K: usize = 128;
+
 /// Windows to which all terms are added after one in which too many documents had to be looked up.
 const PLAINLY_WINDOWS: usize = 7;
 
@@ -223,19 +226,27 @@ impl Run<'_> {
     fn complete(&mut self, terms: &mut [Scored<'_>], others: usize, top: &mut TopK) -> Result<()> {
         let least = top.least();
         let slack = slack(terms.len());
-        for place in (0..others).rev() {
+        // The sum of two is the same in either order. Of few hits few documents are left to be looked up once more.
+        let in_order = terms.len() > 2;
+        let noted = in_order && top.k() >= NOTED_K;
+        if noted {
+            self.batch.note(terms.len());
+        }
+        for place in (0..others).rev().filter(|place| self.bounds[self.order[*place]] > 0.0) {
             let number = self.order[place];
-            let term = &mut terms[number];
             let rest = self.rests[place];
-            term.add_to(self.batch, |score, bound| (score + rest + bound) * slack >= least)?;
+            let may = |score, bound| (score + rest + bound) * slack >= least;
+            terms[number].add_to(self.batch, number, may)?;
             self.batch.retain(|score| (score + rest) * slack >= least);
         }
-        if terms.len() > 2 {
-            // In the order of the terms.
-            self.batch.scores.fill(0.0);
-            for term in terms.iter_mut() {
-                term.add_to(self.batch, |_, _| true)?;
+        if in_order && !noted {
+            self.batch.note(terms.len());
+        }
+        if in_order {
+            for number in &self.order[if noted { others } else { 0 }..] {
+                terms[*number].add_to(self.batch, *number, |_, _| true)?;
             }
+            self.batch.sum_parts();
         }
         let blocks = self.batch.documents.chunks(BLOCK).zip(self.batch.scores.chunks(BLOCK));
         blocks.for_each(|(documents, scores)| top.offer_all(self.base, documents, scores));

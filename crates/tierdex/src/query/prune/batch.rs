@@ -5,12 +5,47 @@
 pub(super) struct Batch {
     pub(super) documents: Vec<u32>,
     pub(super) scores: Vec<f32>,
+    /// What each of so many terms adds to each document, where it has been noted.
+    parts: Vec<f32>,
+    terms: usize,
 }
 
 impl Batch {
     pub(super) fn clear(&mut self) {
-        self.documents.clear();
-        self.scores.clear();
+        self.truncate(0);
+        self.terms = 0;
+    }
+
+    /// From now on notes what each of so many terms adds.
+    pub(super) fn note(&mut self, terms: usize) {
+        self.terms = terms;
+        self.parts.clear();
+        self.parts.resize(self.len() * terms, 0.0);
+    }
+
+    /// Adds what a term adds to the document at a place.
+    pub(super) fn add(&mut self, place: usize, term: usize, score: f32) {
+        self.scores[place] += score;
+        if self.terms > 0 {
+            self.parts[place * self.terms + term] = score;
+        }
+    }
+
+    /// Makes each score the sum of what has been noted, in the order of the terms.
+    pub(super) fn sum_parts(&mut self) {
+        for (score, parts) in self.scores.iter_mut().zip(self.parts.chunks(self.terms)) {
+            *score = parts.iter().fold(0.0, |sum, part| sum + part);
+        }
+    }
+
+    /// Puts the document at a place to an earlier one.
+    #[inline]
+    pub(super) fn put(&mut self, from: usize, to: usize) {
+        // Whether they differ is hard to foretell.
+        (self.documents[to], self.scores[to]) = (self.documents[from], self.scores[from]);
+        if self.terms > 0 && from != to {
+            self.parts.copy_within(from * self.terms..(from + 1) * self.terms, to * self.terms);
+        }
     }
 
     pub(super) fn push_all(&mut self, documents: &[u32], scores: &[f32]) {
@@ -26,9 +61,8 @@ impl Batch {
     pub(super) fn retain(&mut self, may: impl Fn(f32) -> bool) {
         let mut kept = 0;
         for place in 0..self.documents.len() {
-            let (document, score) = (self.documents[place], self.scores[place]);
-            (self.documents[kept], self.scores[kept]) = (document, score);
-            kept += usize::from(may(score));
+            self.put(place, kept);
+            kept += usize::from(may(self.scores[kept]));
         }
         self.truncate(kept);
     }
@@ -37,6 +71,7 @@ impl Batch {
     pub(super) fn truncate(&mut self, kept: usize) {
         self.documents.truncate(kept);
         self.scores.truncate(kept);
+        self.parts.truncate(kept * self.terms);
     }
 
     /// Becomes the union of two others; a document of both has the sum of its scores.

@@ -264,9 +264,15 @@ impl<'a> Scored<'a> {
         }
     }
 
-    /// Adds the scores of the term to those of the documents of `batch`, which rise. What a document's block adds at most
-    /// is asked of `may` first, with the score so far: if it does not matter, the document is dropped.
-    pub(super) fn add_to(&mut self, batch: &mut Batch, may: impl Fn(f32, f32) -> bool) -> Result<()> {
+    /// Adds the scores of the term, which has that number, to those of the documents of `batch`, which rise. What a
+    /// document's block adds at most is asked of `may` first, with the score so far: if it does not matter, the document is
+    /// dropped.
+    pub(super) fn add_to(
+        &mut self,
+        batch: &mut Batch,
+        number: usize,
+        may: impl Fn(f32, f32) -> bool,
+    ) -> Result<()> {
         let (mut at, mut kept, mut block) = (0, 0, self.block);
         while at < batch.len() {
             block = self.blocks.find(block, batch.documents[at]);
@@ -275,14 +281,12 @@ impl<'a> Scored<'a> {
             // Documents that the block may hold and for which that matters, up to a block of them.
             let start = kept;
             while at < batch.len() && batch.documents[at] <= last && kept - start < BLOCK {
-                let (document, score) = (batch.documents[at], batch.scores[at]);
-                (batch.documents[kept], batch.scores[kept]) = (document, score);
-                kept += usize::from(may(score, bound));
+                batch.put(at, kept);
+                kept += usize::from(may(batch.scores[kept], bound));
                 at += 1;
             }
             if kept > start && block < self.blocks.len() {
-                let documents = &batch.documents[start..kept];
-                self.add_block(block, documents, &mut batch.scores[start..kept])?;
+                self.add_block(block, batch, start..kept, number)?;
             }
         }
         batch.truncate(kept);
@@ -290,7 +294,14 @@ impl<'a> Scored<'a> {
     }
 
     /// Adds the scores of up to 256 documents that stand in a block, if they stand anywhere.
-    fn add_block(&mut self, block: usize, documents: &[u32], scores: &mut [f32]) -> Result<()> {
+    fn add_block(
+        &mut self,
+        block: usize,
+        batch: &mut Batch,
+        places: Range<usize>,
+        number: usize,
+    ) -> Result<()> {
+        let documents = &batch.documents[places.clone()];
         intersect(documents, self.blocks.documents(block)?, &mut self.room.shared);
         let n = self.room.shared.first().len();
         if n == 0 {
@@ -305,7 +316,7 @@ impl<'a> Scored<'a> {
         let found = &mut room.some_scores[..n];
         self.scorer.score_all(self.norms, &room.documents[..n], &room.frequencies[..n], found);
         for (first, score) in room.shared.first().iter().zip(found) {
-            scores[usize::from(*first)] += *score;
+            batch.add(places.start + usize::from(*first), number, *score);
         }
         Ok(())
     }
