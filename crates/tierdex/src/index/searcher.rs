@@ -55,6 +55,7 @@ pub struct Searcher<'a> {
     /// What follows from them for the default parameters.
     lengths: Vec<Arc<Lengths>>,
     /// Memory of queries that have been answered.
+    #[allow(clippy::vec_box, reason = "a query takes one without a copy")]
     rooms: Mutex<Vec<Box<Room>>>,
 }
 

@@ -164,16 +164,8 @@ fn partition(keys: &mut [u64], pivot: u64, scratch: &mut [u64]) -> usize {
         let these = unsafe { _mm512_loadu_si512(keys[at..at + KEYS].as_ptr().cast()) };
         let above = _mm512_cmpge_epu64_mask(these, pivots);
         // The keys up to `at + KEYS` have been read, and `upper` is at most `at`.
-        // SAFETY: There are eight places from there on.
-        unsafe {
-            let to = keys[upper..upper + KEYS].as_mut_ptr().cast();
-            _mm512_storeu_si512(to, _mm512_maskz_compress_epi64(above, these));
-        }
-        // SAFETY: As above.
-        unsafe {
-            let to = scratch[lower..lower + KEYS].as_mut_ptr().cast();
-            _mm512_storeu_si512(to, _mm512_maskz_compress_epi64(!above, these));
-        }
+        store_keys(&mut keys[upper..], _mm512_maskz_compress_epi64(above, these));
+        store_keys(&mut scratch[lower..], _mm512_maskz_compress_epi64(!above, these));
         upper += above.count_ones() as usize;
         lower += KEYS - above.count_ones() as usize;
     }
@@ -189,4 +181,16 @@ fn partition(keys: &mut [u64], pivot: u64, scratch: &mut [u64]) -> usize {
     }
     keys[upper..].copy_from_slice(&scratch[..lower]);
     upper
+}
+
+/// Stores a vector of keys.
+///
+/// # Panics
+/// If there is no room.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store_keys(out: &mut [u64], keys: __m512i) {
+    let out: &mut [u64; KEYS] = out.first_chunk_mut().expect("room for a vector");
+    // SAFETY: There is room for eight keys.
+    unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), keys) }
 }

@@ -11,7 +11,9 @@ use crate::query::ops::Pool;
 pub struct Scratch {
     /// Windows of operators.
     pub pool: Pool,
+    #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
     pub(super) at_hand: Vec<Box<AtHand>>,
+    #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
     pub(super) rooms: Vec<Box<Room>>,
     /// Blocks with their bounds.
     pub(super) keys: Vec<u64>,
