@@ -57,6 +57,17 @@ pub fn best_of_term(list: &mut Scored<'_>, base: u32, scratch: &mut Scratch, top
     Ok(())
 }
 
+/// The blocks that [`best_of_term`] takes first for the best `k`, in document order.
+pub(super) fn first_blocks(list: &Scored<'_>, k: usize) -> Vec<usize> {
+    let mut keys = Vec::new();
+    blocks_at_least(list, 0.0, &mut keys);
+    keys.sort_unstable_by(|a, b| b.cmp(a));
+    keys.truncate(k.div_ceil(BLOCK) + 1);
+    let mut blocks: Vec<usize> = keys.into_iter().map(block_of).collect();
+    blocks.sort_unstable();
+    blocks
+}
+
 /// A block and its bound, in the order of bounds; of equal ones the earlier block is the larger.
 fn key(bound: f32, block: usize) -> u64 {
     u64::from(bound.to_bits()) << 32 | u64::from(!(block as u32))
