@@ -241,10 +241,11 @@ impl Plan<'_> {
             let files = [(Part::Docs, Some(field.docs())), (Part::Freqs, Some(field.freqs()))];
             let positions = (Part::Positions, field.positions().filter(|_| in_phrase));
             for (part, file) in files.into_iter().chain([positions]) {
-                match (file, list.whole(part)) {
-                    (Some(file), Ok(range)) => notes.need(file, vec![], vec![range]),
-                    (_, Err(error)) if noted.is_ok() => noted = Err(error),
-                    _ => {}
+                let Some(file) = file else { continue };
+                match list.whole(part) {
+                    Ok(range) => notes.need(file, vec![], vec![range]),
+                    Err(error) if noted.is_ok() => noted = Err(error),
+                    Err(_) => {}
                 }
             }
         });
