@@ -27,6 +27,8 @@ enum Command {
     Index(cmd::index::Arguments),
     /// Answer one query
     Search(cmd::search::Arguments),
+    /// Answer one query, and say which blocks of which lists that took
+    Explain(cmd::explain::Arguments),
     /// Answer a file of queries and write a TREC run
     Batch(cmd::batch::Arguments),
     /// Say what an index holds, and how large each part is
@@ -52,6 +54,7 @@ fn run(command: Command) -> Outcome {
     match command {
         Command::Index(arguments) => cmd::index::run(&arguments),
         Command::Search(arguments) => cmd::search::run(&arguments),
+        Command::Explain(arguments) => cmd::explain::run(&arguments),
         Command::Batch(arguments) => cmd::batch::run(&arguments),
         Command::Info(arguments) => cmd::info::run(&arguments),
         Command::Check(arguments) => cmd::check::run(&arguments),

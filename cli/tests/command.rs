@@ -467,6 +467,51 @@ fn demo_answers_over_a_folder() {
     assert!(said.matches(" documents in ").count() + said.matches(" document in ").count() >= 3, "{said}");
 }
 
+#[test]
+fn queries_are_explained() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i --positions");
+    let said = place.ok("explain i cat");
+    for words in ["one term by impact order", "text:cat", "by bound", "by range", "2 hits of 2"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(!said.contains("at most") && place.ok("explain i cat --io -k 1").contains("at most"));
+    for (query, way) in
+        [("+the +cat", "all by blocks"), ("dog bird", "few merged"), ("\"the cat\"", "operators")]
+    {
+        let said = succeeded(&place.run_with(["explain", "i", query]));
+        assert!(said.contains(way), "{query}: {said}");
+    }
+    let said = place.ok("explain i cat --format json --io --exhaustive");
+    let value: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((&value["total"], &value["segments"][0]["lists"][0]["decoded"]), (&2.into(), &1.into()));
+    assert!(value["segments"][0]["used"].as_array().is_some_and(|used| !used.is_empty()), "{said}");
+    place.fails(2, "explain i (cat", "not closed");
+    place.fails(2, "explain i cat --b 2", "b is 2");
+    place.fails(1, "explain nowhere cat", "no such directory");
+    assert_eq!(place.run("explain i").status.code(), Some(2));
+}
+
+#[test]
+fn one_query_may_use_several_threads() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    place.ok("index docs.jsonl --out i --append --merge none");
+    let total = |arguments: &str| {
+        let answer: serde_json::Value = serde_json::from_str(&place.ok(arguments)).unwrap();
+        (answer["total"].clone(), answer["hits"].clone())
+    };
+    assert_eq!(total("search i cat --format json --intra 3"), total("search i cat --format json"));
+    assert!(place.ok("search i cat --no-count").contains("at least"));
+    for wrong in ["search i cat --intra 0", "search i cat --intra 1025", "search i cat --intra x"] {
+        let output = place.run(wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("1 to 1024"), "{wrong}");
+    }
+}
+
 /// Commands in the documents name subcommands and flags that exist.
 #[test]
 fn commands_in_the_documents_exist() {

@@ -1,6 +1,6 @@
 //! `tierdex batch`: a file of queries to a TREC run.
 
-use super::search::Ranking;
+use super::search::{Ranking, Threads};
 use crate::failure::{Failure, Outcome, output};
 use crate::marks::printable;
 use crate::{open, size};
@@ -27,6 +27,8 @@ pub struct Arguments {
     k: usize,
     #[command(flatten)]
     ranking: Ranking,
+    #[command(flatten)]
+    threads: Threads,
     /// How queries are read: plain words that are alternatives, or the language of `tierdex search`
     #[arg(long, value_enum, default_value_t = Syntax::Plain)]
     syntax: Syntax,
@@ -47,7 +49,7 @@ enum Syntax {
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.ranking.options(arguments.k)?;
+    let options = arguments.ranking.options(arguments.k, arguments.threads.intra)?;
     if arguments.tag.is_empty() || arguments.tag.contains(char::is_whitespace) {
         return Err(Failure::Usage("--tag must be one word".to_string()));
     }

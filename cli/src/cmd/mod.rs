@@ -5,6 +5,7 @@ pub mod bench;
 pub mod check;
 pub mod demo;
 pub mod eval;
+pub mod explain;
 pub mod index;
 pub mod info;
 pub mod search;

@@ -19,6 +19,18 @@ const SNIPPET_BYTES: usize = 180;
 
 #[derive(Args)]
 pub struct Arguments {
+    #[command(flatten)]
+    asked: Asked,
+    #[command(flatten)]
+    threads: Threads,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// One query and where to ask it, shared by the commands that answer one.
+#[derive(Args)]
+pub struct Asked {
     /// Directory of the index
     dir: PathBuf,
     /// Terms, AND, OR, NOT, +required, -excluded, #filter, "a phrase"~slop, begin*, fuzzy~1, term^boost,
@@ -32,9 +44,42 @@ pub struct Arguments {
     k: usize,
     #[command(flatten)]
     ranking: Ranking,
-    /// Form of the output
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+}
+
+/// Threads of one query, shared by the commands that answer quickly.
+#[derive(Args, Clone, Copy)]
+pub struct Threads {
+    /// Threads that one query may use, each for segments of its own; the answer is the same
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = threads)]
+    pub intra: usize,
+}
+
+/// Most threads that a query may use.
+const THREADS_MAX: usize = 1024;
+
+fn threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok().filter(|threads| (1..=THREADS_MAX).contains(threads));
+    threads.ok_or_else(|| format!("it must be a number from 1 to {THREADS_MAX}"))
+}
+
+impl Asked {
+    /// How to search, checked.
+    pub fn options(&self, intra: usize) -> Outcome<SearchOptions> {
+        self.ranking.options(self.k, intra)
+    }
+
+    /// The index, and the query as it reads it.
+    pub fn open(&self) -> Outcome<(Index, Query)> {
+        let index = open::index(&self.dir)?;
+        let query = if self.lenient {
+            let (query, warnings) = Query::parse_lenient(&self.query, index.schema());
+            warnings.iter().for_each(|warning| eprintln!("tierdex: {}", printable(&warning.to_string())));
+            query
+        } else {
+            Query::parse(&self.query, index.schema())?
+        };
+        Ok((index, query))
+    }
 }
 
 /// Parameters of BM25, shared by the commands that rank.
@@ -49,12 +94,16 @@ pub struct Ranking {
     /// Score every matching document, also those that cannot be among the best; the answer is the same
     #[arg(long)]
     exhaustive: bool,
+    /// Do not count the documents that match but for those that are met on the way to the best
+    #[arg(long)]
+    no_count: bool,
 }
 
 impl Ranking {
-    /// How to search for the best `k`, checked.
-    pub fn options(self, k: usize) -> Outcome<SearchOptions> {
-        Ok(SearchOptions { k, bm25: Bm25::new(self.k1, self.b)?, exhaustive: self.exhaustive, count: true })
+    /// How to search for the best `k` on so many threads, checked.
+    pub fn options(self, k: usize, intra: usize) -> Outcome<SearchOptions> {
+        let bm25 = Bm25::new(self.k1, self.b)?;
+        Ok(SearchOptions { k, bm25, exhaustive: self.exhaustive, count: !self.no_count, intra })
     }
 }
 
@@ -76,15 +125,8 @@ struct Shown {
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.ranking.options(arguments.k)?;
-    let index = open::index(&arguments.dir)?;
-    let query = if arguments.lenient {
-        let (query, warnings) = Query::parse_lenient(&arguments.query, index.schema());
-        warnings.iter().for_each(|warning| eprintln!("tierdex: {}", printable(&warning.to_string())));
-        query
-    } else {
-        Query::parse(&arguments.query, index.schema())?
-    };
+    let options = arguments.asked.options(arguments.threads.intra)?;
+    let (index, query) = arguments.asked.open()?;
     answer(&index, &query, &options, arguments.format)
 }
 
@@ -98,10 +140,15 @@ pub fn answer(index: &Index, query: &Query, options: &SearchOptions, format: For
     match format {
         Format::Json => {
             let hits: Vec<Value> = shown.iter().enumerate().map(|(i, hit)| hit.json(i + 1)).collect();
-            let answer = json!({ "total": found.total, "took_us": took.as_micros() as u64, "hits": hits });
+            let answer = json!({
+                "total": found.total,
+                "counted": options.count,
+                "took_us": took.as_micros() as u64,
+                "hits": hits,
+            });
             writeln!(stdout(), "{answer}").map_err(output)
         }
-        Format::Table => table(&shown, found.total, took).map_err(output),
+        Format::Table => table(&shown, (found.total, options.count), took).map_err(output),
     }
 }
 
@@ -119,7 +166,7 @@ fn show(index: &Index, searcher: &Searcher<'_>, query: &Query, found: &Found) ->
 }
 
 /// The number that is written with the fewest digits that mean the score: `0.1`, not `0.10000000149011612`.
-fn shortest(score: f32) -> f64 {
+pub fn shortest(score: f32) -> f64 {
     score.to_string().parse().unwrap_or(f64::from(score))
 }
 
@@ -135,7 +182,7 @@ impl Shown {
     }
 }
 
-fn table(hits: &[Shown], total: u64, took: std::time::Duration) -> std::io::Result<()> {
+fn table(hits: &[Shown], (total, counted): (u64, bool), took: std::time::Duration) -> std::io::Result<()> {
     let mut out = std::io::BufWriter::new(stdout().lock());
     let (open, close) = if stdout().is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("**", "**") };
     if !hits.is_empty() {
@@ -151,6 +198,7 @@ fn table(hits: &[Shown], total: u64, took: std::time::Duration) -> std::io::Resu
         }
     }
     let documents = if total == 1 { "document" } else { "documents" };
-    writeln!(out, "{} {documents} in {:.1} ms", crate::size::group(total), took.as_secs_f64() * 1e3)?;
+    let least = if counted { "" } else { "at least " };
+    writeln!(out, "{least}{} {documents} in {:.1} ms", crate::size::group(total), took.as_secs_f64() * 1e3)?;
     out.flush()
 }

@@ -80,7 +80,7 @@ proptest! {
                 let all = ask(&index, word, Look { exhaustive: true, ..look }).unwrap();
                 prop_assert_eq!(&pruned, &all, "{} k {} {:?}", word, k, bm25);
                 let query = Query::parse(word, index.schema()).unwrap();
-                let options = SearchOptions { k, bm25, exhaustive: false, count: false };
+                let options = SearchOptions { k, bm25, exhaustive: false, count: false, intra: 1 };
                 let uncounted = index.searcher().search(&query, &options).unwrap();
                 prop_assert!((uncounted.hits.len() as u64..=all.total).contains(&uncounted.total));
                 let rows = |hit: &SearchHit| (hit.document, hit.score.to_bits());
@@ -107,7 +107,7 @@ fn the_ten_best_of_many_take_a_few_blocks() {
         let mut top = TopK::new(10, index.documents());
         let mut list = Scored::open(field, &term, &scorer, Some(bounds), &mut scratch).unwrap();
         best_of_term(&mut list, 0, &mut scratch, &mut top).unwrap();
-        let decoded = list.close(&mut scratch).0.documents;
+        let decoded = list.close(&mut scratch).documents;
         let blocks = u64::from(term.documents).div_ceil(256);
         assert_eq!(top.take().len(), 10);
         assert!(blocks > 50 && decoded * 4 < blocks, "{decoded} of {blocks} blocks, {bounds:?}");

@@ -34,6 +34,7 @@ pub struct SealedFile {
     /// The payload, verified, once [`SealedFile::keep`] was called.
     kept: OnceLock<Memory>,
     bytes_read: AtomicU64,
+    reads: AtomicU64,
 }
 
 impl SealedFile {
@@ -166,6 +167,11 @@ impl SealedFile {
         self.bytes_read.load(Ordering::Relaxed)
     }
 
+    /// How many times the disk was asked for them.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
     fn start(file: Box<dyn ReadFile>, name: &str, identity: Identity) -> Result<SealedFile> {
         let nothing = Layout::of(HEADER_LEN).expect("an empty payload fits");
         let mut opened = SealedFile {
@@ -178,6 +184,7 @@ impl SealedFile {
             groups: Box::default(),
             kept: OnceLock::new(),
             bytes_read: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
         };
         opened.footer = opened.read_footer()?;
         opened.top_table = opened.read_top_table(&opened.footer)?;
@@ -195,6 +202,7 @@ impl SealedFile {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         self.bytes_read.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        self.reads.fetch_add(1, Ordering::Relaxed);
         self.file.read_at(offset, buf)
     }
 

@@ -7,6 +7,8 @@ mod blocks;
 mod pieces;
 mod postings;
 mod scattered;
+mod trace;
 
 pub use postings::{NO_DOCUMENT, PostingsCursor};
 pub use scattered::{AtHand, ScatteredBlocks, Tally};
+pub use trace::Blockwise;

@@ -2,9 +2,10 @@
 
 use super::blocks::Blocks;
 use super::pieces::Pieces;
+use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
-use crate::segment::read::{FieldReader, Record, TermInfo};
+use crate::segment::read::{BlockList, FieldReader, Record, TermInfo};
 use tierdex_io::SealedFile;
 
 /// Stands for "behind the last document".
@@ -28,6 +29,7 @@ pub struct PostingsCursor<'a> {
     /// A place in the block, and how many positions stand before those of its document.
     positions_at: (usize, u64),
     positions: Vec<u32>,
+    trace: Trace,
 }
 
 const NONE: usize = usize::MAX;
@@ -55,7 +57,23 @@ impl<'a> PostingsCursor<'a> {
             pieces_of: NONE,
             positions_at: (0, 0),
             positions: Vec::new(),
+            trace: Trace::default(),
         }
+    }
+
+    /// Notes from now on what becomes of each block.
+    pub fn trace(&mut self) {
+        self.trace.start(self.blocks.len());
+    }
+
+    /// What became of the blocks since [`PostingsCursor::trace`].
+    pub fn traced(&self) -> Blockwise {
+        self.trace.sum(&self.blocks)
+    }
+
+    /// What the skip data says of the blocks; `None` of a list so short that it has none.
+    pub fn skips(&self) -> Option<&BlockList<'a>> {
+        self.blocks.skips()
     }
 
     /// What the dictionary says of the term.
@@ -143,6 +161,7 @@ impl<'a> PostingsCursor<'a> {
         self.block = block;
         if block < self.blocks.len() {
             self.len = self.blocks.documents(self.field, block, &mut self.documents)?;
+            self.trace.mark(block, DOCUMENTS);
         }
         Ok(())
     }
@@ -151,6 +170,7 @@ impl<'a> PostingsCursor<'a> {
         if self.frequencies_of != self.block && self.len > 0 {
             self.blocks.frequencies(self.field, self.block, &mut self.frequencies[..self.len])?;
             self.frequencies_of = self.block;
+            self.trace.mark(self.block, FREQUENCIES);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Blocks of one list in any order.
 
 use super::blocks::Blocks;
+use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, REFUSED, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::segment::read::{BlockList, FieldReader, TermInfo};
@@ -11,6 +12,7 @@ pub struct ScatteredBlocks<'a> {
     blocks: Blocks<'a>,
     at_hand: Box<AtHand>,
     tally: Tally,
+    trace: Trace,
 }
 
 /// Room for a decoded block, for one list after the other.
@@ -58,12 +60,38 @@ impl<'a> ScatteredBlocks<'a> {
     ) -> Result<ScatteredBlocks<'a>> {
         let blocks = Blocks::in_any_order(field.record(term)?);
         (room.documents.block, room.frequencies.block) = (usize::MAX, usize::MAX);
-        Ok(ScatteredBlocks { field, blocks, at_hand: room, tally: Tally::default() })
+        Ok(ScatteredBlocks { field, blocks, at_hand: room, tally: Tally::default(), trace: Trace::default() })
     }
 
     /// How many blocks have been decoded, and the room for another list.
     pub fn close(self) -> (Tally, Box<AtHand>) {
         (self.tally, self.at_hand)
+    }
+
+    /// The list's field.
+    pub fn field(&self) -> &'a FieldReader {
+        self.field
+    }
+
+    /// Notes from now on what becomes of each block.
+    pub fn trace(&mut self) {
+        self.trace.start(self.blocks.len());
+    }
+
+    /// Whether that is noted.
+    pub fn is_traced(&self) -> bool {
+        self.trace.is_on()
+    }
+
+    /// Notes that a block cannot matter because of a bound.
+    #[inline]
+    pub fn refuse(&mut self, block: usize) {
+        self.trace.mark(block, REFUSED);
+    }
+
+    /// What became of the blocks since [`ScatteredBlocks::trace`].
+    pub fn traced(&self) -> Blockwise {
+        self.trace.sum(&self.blocks)
     }
 
     /// Number of blocks.
@@ -122,6 +150,7 @@ impl<'a> ScatteredBlocks<'a> {
             part.len = self.blocks.documents(self.field, block, &mut part.values)?;
             part.block = block;
             self.tally.documents += 1;
+            self.trace.mark(block, DOCUMENTS);
         }
         Ok(())
     }
@@ -134,6 +163,7 @@ impl<'a> ScatteredBlocks<'a> {
             self.blocks.frequencies(self.field, block, &mut part.values[..part.len])?;
             part.block = block;
             self.tally.frequencies += 1;
+            self.trace.mark(block, FREQUENCIES);
         }
         Ok(())
     }

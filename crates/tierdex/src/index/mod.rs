@@ -15,6 +15,7 @@
 mod batch;
 mod builder;
 mod check;
+mod explain;
 mod ingest;
 mod manifest;
 mod merge;
@@ -24,6 +25,7 @@ mod writer;
 
 pub use batch::{Batch, SealedBatch};
 pub use check::{CheckReport, check};
+pub use explain::{Explanation, FileUse, SegmentExplanation};
 pub use ingest::ingest;
 pub use manifest::Manifest;
 pub use reader::Index;

@@ -1,13 +1,16 @@
 //! Queries over all segments of a commit, scored by the statistics of the whole.
 
+use super::explain::{Explanation, explain};
 use super::reader::Index;
 use crate::error::{Error, Result};
+use crate::query::explain::Evaluation;
 use crate::query::ops::{Op, Pool};
 use crate::query::prune::Scratch;
 use crate::query::{Plan, Query, terms_of};
 use crate::rank::{Bm25, Collection, Hit, Lengths, TopK};
 use crate::segment::read::{Segment, Stored};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cmp::Reverse;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How to search.
 #[derive(Clone, Copy, Debug)]
@@ -20,11 +23,13 @@ pub struct SearchOptions {
     pub exhaustive: bool,
     /// Count every matching document. If not, those that cannot be among the best may be passed over uncounted.
     pub count: bool,
+    /// Threads at most, from 1 on, each of which does segments of its own. The hits are the same.
+    pub intra: usize,
 }
 
 impl Default for SearchOptions {
     fn default() -> SearchOptions {
-        SearchOptions { k: 10, bm25: Bm25::default(), exhaustive: false, count: true }
+        SearchOptions { k: 10, bm25: Bm25::default(), exhaustive: false, count: true, intra: 1 }
     }
 }
 
@@ -66,6 +71,9 @@ struct Room {
     top: TopK,
 }
 
+/// The matches of some segments, or the number of the one that failed, and why.
+type Done = std::result::Result<u64, (usize, Error)>;
+
 impl<'a> Searcher<'a> {
     pub(super) fn new(index: &'a Index) -> Searcher<'a> {
         let mut bases = Vec::with_capacity(index.segments().len());
@@ -82,38 +90,151 @@ impl<'a> Searcher<'a> {
 
     /// Finds the documents of `query`.
     pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<Found> {
-        let rooms = || self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut room = rooms().pop().unwrap_or_default();
+        let mut room = self.rooms().pop().unwrap_or_default();
         let found = self.search_in(query, options, &mut room);
-        rooms().push(room);
+        self.rooms().push(room);
         found
     }
 
-    fn search_in(&self, query: &Query, options: &SearchOptions, room: &mut Room) -> Result<Found> {
-        let segments = self.index.segments();
+    fn rooms(&self) -> MutexGuard<'_, Vec<Box<Room>>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds the documents of `query`, on this thread, and says how. It takes longer than to search.
+    pub fn explain(&self, query: &Query, options: &SearchOptions) -> Result<Explanation> {
+        explain(self, query, options)
+    }
+
+    /// Looks the terms of `query` up, and weighs them.
+    pub(super) fn plan<'q>(&self, query: &'q Query, options: &SearchOptions) -> Result<Plan<'q>> {
         let default = options.bm25 == Bm25::default();
         let other = (!default).then(|| lengths(&self.collections, options.bm25));
         let ranking = (self.collections.as_slice(), other.as_ref().unwrap_or(&self.lengths).as_slice());
-        let plan = Plan::new(query, self.index.schema(), segments, ranking, options.bm25)?;
+        Plan::new(query, self.index.schema(), self.index.segments(), ranking, options.bm25)
+    }
+
+    /// The index.
+    pub(super) fn index(&self) -> &'a Index {
+        self.index
+    }
+
+    fn search_in(&self, query: &Query, options: &SearchOptions, room: &mut Room) -> Result<Found> {
+        if options.intra == 0 {
+            return Err(Error::Usage("no thread to search on".to_string()));
+        }
+        let plan = self.plan(query, options)?;
+        if options.intra > 1 && self.bases.len() > 1 {
+            return self.search_on_threads(&plan, options, room);
+        }
         let Room { scratch, top } = room;
         top.restart(options.k, self.index.documents());
         let mut total = 0;
-        for (number, (segment, &base)) in segments.iter().zip(&self.bases).enumerate() {
-            if !options.exhaustive
-                && let Some(matches) = plan.prune(number, segment, base, options.count, (scratch, top))?
-            {
-                total += matches;
-                continue;
+        for number in 0..self.bases.len() {
+            total += self.segment(&plan, number, options, (&mut *scratch, &mut *top), None)?;
+        }
+        Ok(found(total, options, top))
+    }
+
+    /// Shares the segments out among threads, this one among them, each with memory and hits of its own.
+    fn search_on_threads(&self, plan: &Plan<'_>, options: &SearchOptions, room: &mut Room) -> Result<Found> {
+        let documents: Vec<u32> = self.index.segments().iter().map(Segment::documents).collect();
+        let shares = shares(&documents, options.intra);
+        let run = |share: &[usize]| {
+            let mut room = self.rooms().pop().unwrap_or_default();
+            let done = self.some_segments(plan, share, options, &mut room);
+            (done, room)
+        };
+        let (first, others) = shares.split_first().expect("there are segments");
+        let mut done = Vec::with_capacity(shares.len());
+        std::thread::scope(|scope| {
+            let run = &run;
+            let start = |share| {
+                let builder = std::thread::Builder::new();
+                builder.spawn_scoped(scope, move || run(share)).map_err(|_| share)
+            };
+            let started: Vec<_> = others.iter().map(Vec::as_slice).map(start).collect();
+            let mine = self.some_segments(plan, first, options, room);
+            for thread in started {
+                done.push(match thread {
+                    Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                    // The system has no thread more.
+                    Err(share) => run(share),
+                });
             }
-            let mut op = plan.ops(number, segment)?;
-            total += collect(&mut op, segment.documents(), base, &mut scratch.pool, top)?;
+            self.join(mine, done, options, room)
+        })
+    }
+
+    /// The hits of all threads together; if some failed, the error of the first segment that did.
+    fn join(
+        &self,
+        mine: Done,
+        done: Vec<(Done, Box<Room>)>,
+        options: &SearchOptions,
+        room: &mut Room,
+    ) -> Result<Found> {
+        let (mut total, mut failed) = (0, None);
+        let mut add = |done: Done| match done {
+            Ok(matches) => total += matches,
+            Err((number, _)) if failed.as_ref().is_some_and(|(first, _)| *first < number) => {}
+            Err(error) => failed = Some(error),
+        };
+        add(mine);
+        for (done, mut other) in done {
+            add(done);
+            other.top.take().iter().for_each(|hit| room.top.offer(hit.document, hit.score));
+            self.rooms().push(other);
         }
-        if !options.count {
-            // Whatever was met: hits are.
-            total = total.max(top.len() as u64);
+        match failed {
+            Some((_, error)) => Err(error),
+            None => Ok(found(total, options, &mut room.top)),
         }
-        let hits = top.take().into_iter().map(|Hit { score, document }| SearchHit { document, score });
-        Ok(Found { total, hits: hits.collect() })
+    }
+
+    /// Offers the hits of these segments, which rise, to the room's.
+    fn some_segments(
+        &self,
+        plan: &Plan<'_>,
+        share: &[usize],
+        options: &SearchOptions,
+        room: &mut Room,
+    ) -> Done {
+        let Room { scratch, top } = room;
+        top.restart(options.k, self.index.documents());
+        let mut total = 0;
+        for &number in share {
+            let matches = self.segment(plan, number, options, (&mut *scratch, &mut *top), None);
+            total += matches.map_err(|error| (number, error))?;
+        }
+        Ok(total)
+    }
+
+    /// Offers the hits of the segment of that number, and returns how many documents match.
+    pub(super) fn segment(
+        &self,
+        plan: &Plan<'_>,
+        number: usize,
+        options: &SearchOptions,
+        (scratch, top): (&mut Scratch, &mut TopK),
+        mut notes: Option<&mut Evaluation>,
+    ) -> Result<u64> {
+        let (segment, base) = (&self.index.segments()[number], self.bases[number]);
+        if !options.exhaustive {
+            let rooms = (&mut *scratch, &mut *top);
+            let matches = plan.prune(number, segment, base, options.count, rooms, notes.as_deref_mut())?;
+            if let Some(matches) = matches {
+                return Ok(matches);
+            }
+        }
+        let mut op = plan.ops(number, segment)?;
+        if let Some(notes) = notes.as_deref_mut() {
+            plan.begin_ops(number, segment, &mut op, notes)?;
+        }
+        let matches = collect(&mut op, segment.documents(), base, &mut scratch.pool, top)?;
+        if let Some(notes) = notes {
+            plan.end_ops(number, segment, &mut op, notes);
+        }
+        Ok(matches)
     }
 
     /// The terms of a field that `query` looks for, for marking them in a text.
@@ -155,6 +276,30 @@ impl<'a> Searcher<'a> {
         let place = place.filter(|(segment, local)| *local < segment.documents());
         place.ok_or_else(|| Error::Usage(format!("the index has no document {document}")))
     }
+}
+
+/// Numbers of segments for each of up to `threads` threads, at least one: the largest segments first, each to the thread that has
+/// the fewest documents so far. So the same threads do the same segments each time.
+fn shares(documents: &[u32], threads: usize) -> Vec<Vec<usize>> {
+    let mut shares = vec![(0, Vec::new()); threads.min(documents.len())];
+    let mut order: Vec<usize> = (0..documents.len()).collect();
+    order.sort_by_key(|number| Reverse(documents[*number]));
+    for number in order {
+        if let Some((load, share)) = shares.iter_mut().min_by_key(|(load, _)| *load) {
+            *load += u64::from(documents[number]) + 1;
+            share.push(number);
+        }
+    }
+    shares.iter_mut().for_each(|(_, share)| share.sort_unstable());
+    shares.into_iter().map(|(_, share)| share).collect()
+}
+
+/// The answer; no hits are left in `top`.
+pub(super) fn found(total: u64, options: &SearchOptions, top: &mut TopK) -> Found {
+    // If they were not counted: whatever was met, and hits are.
+    let total = if options.count { total } else { total.max(top.len() as u64) };
+    let hits = top.take().into_iter().map(|Hit { score, document }| SearchHit { document, score });
+    Found { total, hits: hits.collect() }
 }
 
 /// Runs the operators of a segment over all its documents; returns the number of matches.

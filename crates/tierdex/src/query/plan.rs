@@ -2,9 +2,10 @@
 
 use super::analyse::no_positions;
 use super::expand::{close_terms, documents_with_prefix, terms_with_prefix};
+use super::explain::Evaluation;
 use super::ops::{Alignments, BoolOp, ConstantOp, Documents, Op, PhraseOp, TermOp};
 use super::prune::{
-    Bounds, Scored, Scratch, best_of_all, best_of_any, best_of_few, best_of_term, count_any, few,
+    Bounds, Scored, Scratch, Way, best_of_all, best_of_any, best_of_few, best_of_term, count_any, few,
 };
 use super::tree::Query;
 use crate::cursor::PostingsCursor;
@@ -13,38 +14,40 @@ use crate::limits::BOOST_MAX;
 use crate::rank::{Bm25, Collection, Lengths, TermScorer, TopK, idf};
 use crate::schema::Schema;
 use crate::segment::read::{Segment, TermInfo};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
 
 /// A query ready to run over each segment.
-pub struct Plan {
-    root: Node,
+pub struct Plan<'q> {
+    pub(super) root: Node<'q>,
 }
 
-enum Node {
-    Term(Leaf),
-    Phrase(Vec<(u32, Leaf)>, Arc<TermScorer>, usize, Option<Alignments>),
+pub(super) enum Node<'q> {
+    Term(Leaf<'q>),
+    Phrase(Vec<(u32, Leaf<'q>)>, Arc<TermScorer>, usize, Option<Alignments>),
     /// Field, beginning and score.
     Prefix(usize, String, f32),
     /// Score.
     All(f32),
     Bool {
-        must: Vec<Node>,
-        filter: Vec<Node>,
-        should: Vec<Node>,
-        must_not: Vec<Node>,
+        must: Vec<Node<'q>>,
+        filter: Vec<Node<'q>>,
+        should: Vec<Node<'q>>,
+        must_not: Vec<Node<'q>>,
         minimum: u32,
     },
     Nothing,
 }
 
 /// A term with its entry in the dictionary of each segment.
-struct Leaf {
-    field: usize,
-    infos: Vec<Option<TermInfo>>,
+pub(super) struct Leaf<'q> {
+    pub(super) field: usize,
+    pub(super) term: Cow<'q, str>,
+    pub(super) infos: Vec<Option<TermInfo>>,
     /// The average length of documents with which the bounds that a segment stores are those of this ranking.
     stored_average: Option<f64>,
-    scorer: Arc<TermScorer>,
+    pub(super) scorer: Arc<TermScorer>,
     idf: f64,
 }
 
@@ -60,23 +63,23 @@ struct Planner<'a> {
     prefixed: Cell<usize>,
 }
 
-impl Plan {
+impl<'q> Plan<'q> {
     /// Plans `query` over `segments`; `collections` holds the statistics of each field, and `lengths` what follows from
     /// them for `bm25`.
     pub fn new(
-        query: &Query,
+        query: &'q Query,
         schema: &Schema,
         segments: &[Segment],
         (collections, lengths): (&[Collection], &[Arc<Lengths>]),
         bm25: Bm25,
-    ) -> Result<Plan> {
+    ) -> Result<Plan<'q>> {
         let planner = Planner { schema, segments, collections, bm25, lengths, prefixed: Cell::new(0) };
         Ok(Plan { root: planner.node(query)? })
     }
 
     /// Offers the best hits of the segment of that number to `top`, numbered from `base` on, without looking at all,
     /// and returns the number of matches, or of those that were met if they are not to be counted; `None` if there is
-    /// no such way for this kind of query.
+    /// no such way for this kind of query. What became of the lists is written to `notes`, if somebody asks.
     pub fn prune(
         &self,
         number: usize,
@@ -84,6 +87,7 @@ impl Plan {
         base: u32,
         count: bool,
         (scratch, top): (&mut Scratch, &mut TopK),
+        mut notes: Option<&mut Evaluation>,
     ) -> Result<Option<u64>> {
         if !self.root.can_be_pruned() {
             return Ok(None);
@@ -100,6 +104,9 @@ impl Plan {
         };
         let Some(leaves) = leaves else { return Ok(None) };
         if let ([leaf], 0) = (&leaves[..], top.k()) {
+            if let Some(notes) = notes {
+                notes.way = Way::Dictionary;
+            }
             // The dictionary knows the number of matches.
             return Ok(Some(leaf.infos[number].as_ref().map_or(0, |info| u64::from(info.documents))));
         }
@@ -116,7 +123,15 @@ impl Plan {
             }
         }
         let documents = segment.documents();
-        let matches = run(&mut lists, all, documents, (base, count), scratch, top);
+        let way = choose(&lists, all, top.k(), documents);
+        if let Some(notes) = notes.as_deref_mut() {
+            notes.begin(segment, way, &mut lists, count, top)?;
+        }
+        let matches = run(&mut lists, way, documents, (base, count), scratch, top);
+        if let Some(notes) = notes {
+            let there = leaves.iter().filter(|leaf| leaf.infos[number].is_some());
+            notes.end(segment, number, there.copied().zip(&lists));
+        }
         lists.into_iter().for_each(|list| {
             list.close(scratch);
         });
@@ -130,9 +145,9 @@ impl Plan {
 }
 
 impl Planner<'_> {
-    fn node(&self, query: &Query) -> Result<Node> {
+    fn node<'q>(&self, query: &'q Query) -> Result<Node<'q>> {
         let all =
-            |clauses: &[Query]| clauses.iter().map(|clause| self.node(clause)).collect::<Result<Vec<_>>>();
+            |clauses: &'q [Query]| clauses.iter().map(|clause| self.node(clause)).collect::<Result<Vec<_>>>();
         check_boost(query)?;
         match query {
             Query::Term { field, term, boost } => Ok(Node::Term(self.leaf(*field, term, *boost)?)),
@@ -157,12 +172,13 @@ impl Planner<'_> {
     }
 
     /// The terms close to a word, each as if it stood in as many documents as the most frequent of them.
-    fn fuzzy(&self, field: usize, word: &str, distance: u8, boost: f64) -> Result<Node> {
+    fn fuzzy<'q>(&self, field: usize, word: &str, distance: u8, boost: f64) -> Result<Node<'q>> {
         let close = close_terms(self.segments, field, word, distance)?;
         let containing = close.iter().map(|term| term.documents).max().unwrap_or(0);
-        let leaves = close
-            .into_iter()
-            .map(|term| Node::Term(self.leaf_of(field, term.infos, containing, boost * term.similarity)));
+        let leaves = close.into_iter().map(|close| {
+            let (term, boost) = (Cow::Owned(close.term), boost * close.similarity);
+            Node::Term(self.leaf_of(field, term, close.infos, containing, boost))
+        });
         let should: Vec<Node> = leaves.collect();
         if should.is_empty() {
             return Ok(Node::Nothing);
@@ -170,24 +186,37 @@ impl Planner<'_> {
         Ok(Node::Bool { must: vec![], filter: vec![], should, must_not: vec![], minimum: 0 })
     }
 
-    fn leaf(&self, field: usize, term: &str, boost: f64) -> Result<Leaf> {
+    fn leaf<'q>(&self, field: usize, term: &'q str, boost: f64) -> Result<Leaf<'q>> {
         let infos = self.segments.iter().map(|segment| segment.field(field).terms().get(term.as_bytes()));
         let infos = infos.collect::<Result<Vec<_>>>()?;
         let containing = infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
-        Ok(self.leaf_of(field, infos, containing, boost))
+        Ok(self.leaf_of(field, Cow::Borrowed(term), infos, containing, boost))
     }
 
     /// A term that weighs as one in `containing` documents.
-    fn leaf_of(&self, field: usize, infos: Vec<Option<TermInfo>>, containing: u64, boost: f64) -> Leaf {
+    fn leaf_of<'q>(
+        &self,
+        field: usize,
+        term: Cow<'q, str>,
+        infos: Vec<Option<TermInfo>>,
+        containing: u64,
+        boost: f64,
+    ) -> Leaf<'q> {
         let collection = self.collections[field];
         let idf = idf(collection.documents, containing);
         let scorer = Arc::new(TermScorer::new(self.lengths[field].clone(), idf, boost));
         let stored_average = (self.bm25 == Bm25::default()).then_some(collection.average_length);
-        Leaf { field, infos, stored_average, scorer, idf }
+        Leaf { field, term, infos, stored_average, scorer, idf }
     }
 
     /// A phrase weighs as much as its terms together.
-    fn phrase(&self, field: usize, terms: &[(u32, String)], slop: u32, boost: f64) -> Result<Node> {
+    fn phrase<'q>(
+        &self,
+        field: usize,
+        terms: &'q [(u32, String)],
+        slop: u32,
+        boost: f64,
+    ) -> Result<Node<'q>> {
         if !self.schema.fields[field].positions {
             return Err(no_positions(self.schema, field));
         }
@@ -212,29 +241,42 @@ fn check_boost(query: &Query) -> Result<()> {
 }
 
 /// Chooses how to find the documents of all or of any of the lists.
+fn choose(lists: &[Scored<'_>], all: bool, k: usize, documents: u32) -> Way {
+    let postings: u64 = lists.iter().map(|list| list.postings()).sum();
+    match lists {
+        [] => Way::Nothing,
+        [_] if k == 0 => Way::Dictionary,
+        [_] => Way::OneTerm,
+        _ if all => Way::All,
+        _ if k == 0 => Way::CountAny,
+        _ if few(lists.len(), postings, documents) => Way::Few,
+        _ => Way::Any,
+    }
+}
+
+/// Finds the documents that way.
 fn run(
     lists: &mut [Scored<'_>],
-    all: bool,
+    way: Way,
     documents: u32,
     (base, count): (u32, bool),
     scratch: &mut Scratch,
     top: &mut TopK,
 ) -> Result<u64> {
-    let postings: u64 = lists.iter().map(|list| list.postings()).sum();
-    match lists {
-        [] => Ok(0),
-        [list] if top.k() == 0 => Ok(list.postings()),
-        [list] => best_of_term(list, base, scratch, top).map(|()| list.postings()),
-        _ if all => best_of_all(lists, count, base, scratch, top),
-        _ if top.k() == 0 => count_any(lists, documents, scratch),
-        _ if few(lists.len(), postings, documents) => best_of_few(lists, base, scratch, top),
-        _ => best_of_any(lists, documents, count, base, scratch, top),
+    let postings = lists.first().map_or(0, |list| list.postings());
+    match (way, lists) {
+        (Way::OneTerm, [list]) => best_of_term(list, base, scratch, top).map(|()| postings),
+        (Way::All, lists) => best_of_all(lists, count, base, scratch, top),
+        (Way::CountAny, lists) => count_any(lists, documents, scratch),
+        (Way::Few, lists) => best_of_few(lists, base, scratch, top),
+        (Way::Any, lists) => best_of_any(lists, documents, count, base, scratch, top),
+        _ => Ok(postings),
     }
 }
 
 /// The terms of clauses, if there are some and they are nothing but terms that add to scores.
-fn leaves(clauses: &[Node]) -> Option<Vec<&Leaf>> {
-    fn leaf(node: &Node) -> Option<&Leaf> {
+fn leaves<'a, 'q>(clauses: &'a [Node<'q>]) -> Option<Vec<&'a Leaf<'q>>> {
+    fn leaf<'a, 'q>(node: &'a Node<'q>) -> Option<&'a Leaf<'q>> {
         match node {
             Node::Term(leaf) => Some(leaf),
             _ => None,
@@ -243,7 +285,7 @@ fn leaves(clauses: &[Node]) -> Option<Vec<&Leaf>> {
     clauses.iter().map(leaf).collect::<Option<Vec<_>>>().filter(|leaves| !leaves.is_empty())
 }
 
-impl Node {
+impl Node<'_> {
     /// Whether what it asks for is nothing but terms and which of them must match, as far as that is known here.
     fn can_be_pruned(&self) -> bool {
         match self {
@@ -293,7 +335,7 @@ impl Node {
     }
 }
 
-impl Leaf {
+impl Leaf<'_> {
     fn bounds(&self, segment: &Segment) -> Bounds {
         let stored = self.stored_average == Some(segment.average_length(self.field));
         if stored { Bounds::Stored } else { Bounds::Impacts }

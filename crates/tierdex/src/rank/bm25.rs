@@ -84,6 +84,11 @@ impl TermScorer {
         TermScorer { weight: (idf * (lengths.bm25.k1 + 1.0) * boost) as f32, lengths }
     }
 
+    /// What no score reaches: how much the term weighs, times `k1 + 1` and its boost.
+    pub fn weight(&self) -> f32 {
+        self.weight
+    }
+
     /// Whether bounds hold and scores are greater than 0: not for boosts near 0, whose scores round to 0 or to numbers
     /// of few digits.
     pub fn has_bounds(&self) -> bool {

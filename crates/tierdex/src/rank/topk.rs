@@ -35,6 +35,9 @@ impl Hit {
     }
 }
 
+/// Hits that are cut back for each that is one too many.
+const FEW: usize = 64;
+
 /// Candidates for which there is room from one query to the next.
 const KEPT: usize = 1 << 14;
 
@@ -129,8 +132,9 @@ impl TopK {
 
     /// Raises [`TopK::least`] as far as the hits so far allow.
     pub fn tighten(&mut self) {
-        // Not for every hit more: cutting takes as long as looking at them all.
-        let enough = self.k + if self.threshold == 0 { 0 } else { self.k / 2 + 1 };
+        // Not for every hit more if they are many: cutting takes as long as looking at them all.
+        let more = if self.k > FEW { self.k / 2 } else { 0 };
+        let enough = self.k + if self.threshold == 0 { 0 } else { more + 1 };
         if self.keys.len() >= enough && self.k > 0 {
             self.cut();
         }

@@ -65,7 +65,12 @@ pub fn answer(index: &Index, query: &Query, look: Look) -> Result<Answer> {
     let searcher = index.searcher();
     let found = searcher.search(
         query,
-        &SearchOptions { k: look.k, bm25: look.bm25, exhaustive: look.exhaustive, count: true },
+        &SearchOptions {
+            k: look.k,
+            bm25: look.bm25,
+            exhaustive: look.exhaustive,
+            ..SearchOptions::default()
+        },
     )?;
     let show = |document| -> Result<_> {
         let stored = searcher.stored(document)?.map(|stored| (stored.title, stored.text));

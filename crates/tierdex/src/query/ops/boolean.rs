@@ -29,6 +29,12 @@ impl<'a> BoolOp<'a> {
         BoolOp { must, filter, should, must_not, minimum, documents, counts: Vec::new() }
     }
 
+    /// Required ones first, then alternatives, then those that exclude.
+    pub(super) fn clauses(&mut self) -> impl Iterator<Item = &mut Op<'a>> {
+        let required = self.must.iter_mut().chain(&mut self.filter);
+        required.chain(&mut self.should).chain(&mut self.must_not)
+    }
+
     pub(super) fn next(&self, from: u32) -> Option<u32> {
         if self.minimum > self.should.len() {
             return None;

@@ -14,6 +14,7 @@ pub use slop::Alignments;
 pub use term::TermOp;
 pub use window::{Pool, WINDOW, Window};
 
+use crate::cursor::PostingsCursor;
 use crate::error::Result;
 
 /// An operator over one segment. It moves forward only.
@@ -40,6 +41,16 @@ impl Op<'_> {
             Op::Constant(op) => op.next(from),
             Op::Bool(op) => op.next(from),
             Op::Nothing => None,
+        }
+    }
+
+    /// Calls `body` with the cursor of each term, clauses in order, the terms of a phrase by rising document frequency.
+    pub fn each_cursor(&mut self, body: &mut dyn FnMut(&mut PostingsCursor<'_>)) {
+        match self {
+            Op::Term(op) => body(op.cursor()),
+            Op::Phrase(op) => op.cursors().for_each(body),
+            Op::Bool(op) => op.clauses().for_each(|clause| clause.each_cursor(body)),
+            Op::Constant(_) | Op::Nothing => {}
         }
     }
 

@@ -34,6 +34,10 @@ impl<'a> PhraseOp<'a> {
         PhraseOp { terms, norms, scorer, starts: Vec::new(), sloppy }
     }
 
+    pub(super) fn cursors(&mut self) -> impl Iterator<Item = &mut PostingsCursor<'a>> {
+        self.terms.iter_mut().map(|(_, cursor)| cursor)
+    }
+
     pub(super) fn next(&self, from: u32) -> Option<u32> {
         let bound = self.terms.iter().fold(from, |from, (_, cursor)| from.max(cursor.lower_bound(from)));
         Some(bound).filter(|&document| document != NO_DOCUMENT)

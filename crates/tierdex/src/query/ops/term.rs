@@ -19,6 +19,10 @@ impl<'a> TermOp<'a> {
         TermOp { cursor, norms, scorer }
     }
 
+    pub(super) fn cursor(&mut self) -> &mut PostingsCursor<'a> {
+        &mut self.cursor
+    }
+
     pub(super) fn next(&self, from: u32) -> Option<u32> {
         Some(self.cursor.lower_bound(from)).filter(|&document| document != NO_DOCUMENT)
     }

@@ -48,7 +48,7 @@ pub fn best_of_all(
     for block in 0..terms[order[0]].blocks.len() {
         candidates.scored = top.k() > 0 && may_enter(terms, &order, block, top.least());
         if !candidates.scored && !count {
-            terms[order[0]].passed += 1;
+            terms[order[0]].blocks.refuse(block);
             continue;
         }
         candidates.start(&mut terms[order[0]], block)?;
@@ -70,7 +70,7 @@ pub fn best_of_all(
 }
 
 /// Whether documents of a block of the first term may score at least `least`.
-fn may_enter(terms: &[Scored<'_>], order: &[usize], block: usize, least: f32) -> bool {
+pub(super) fn may_enter(terms: &[Scored<'_>], order: &[usize], block: usize, least: f32) -> bool {
     let rarest = &terms[order[0]];
     let (first, last) = (rarest.blocks.first(block), rarest.blocks.last(block));
     let others: f32 = order[1..].iter().map(|term| terms[*term].bound_of_range(first, last)).sum();

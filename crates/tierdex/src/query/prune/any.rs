@@ -142,6 +142,7 @@ impl Run<'_> {
         let rest = self.add_up();
         let reaches = |sum: f32| sum * slack(terms.len()) >= least;
         if rest == 0.0 || !reaches(rest) {
+            terms.iter_mut().for_each(|term| term.refuse_range(first, last));
             return Ok(None);
         }
         Ok(Some(self.rests[1..].partition_point(|rest| !reaches(*rest))))

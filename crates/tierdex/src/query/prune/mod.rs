@@ -13,6 +13,7 @@ mod all;
 mod any;
 mod batch;
 mod few;
+mod needs;
 mod scored;
 mod scratch;
 mod sums;
@@ -22,10 +23,32 @@ mod union;
 pub use all::best_of_all;
 pub use any::best_of_any;
 pub use few::{best_of_few, few};
+pub use needs::{Needs, needs};
 pub use scored::{Bounds, Scored};
 pub use scratch::Scratch;
 pub use term::best_of_term;
 pub use union::count_any;
+
+/// How the documents of a segment are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A term that must be there is not, or none is.
+    Nothing,
+    /// The dictionary says how many documents hold the term; no hit is wanted.
+    Dictionary,
+    /// [`best_of_term`]
+    OneTerm,
+    /// [`best_of_all`]
+    All,
+    /// [`best_of_any`]
+    Any,
+    /// [`best_of_few`]
+    Few,
+    /// [`count_any`]
+    CountAny,
+    /// Operators look at all documents.
+    Operators,
+}
 
 /// What sums of bounds of so many terms are multiplied by before they are compared. They are summed in another order
 /// than scores are, and each addition, of theirs and of those, rounds by up to half of [`f32::EPSILON`].

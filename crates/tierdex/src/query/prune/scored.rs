@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::scratch::Scratch;
-use crate::cursor::{ScatteredBlocks, Tally};
+use crate::cursor::{Blockwise, ScatteredBlocks, Tally};
 use crate::error::Result;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TermScorer;
@@ -33,8 +33,6 @@ pub struct Scored<'a> {
     /// No block before this one is asked for any more.
     pub(super) block: usize,
     pub(super) room: Box<Room>,
-    /// Blocks that were not decoded because of their bounds.
-    pub(super) passed: u64,
 }
 
 /// Room for what belongs to the block at hand.
@@ -107,15 +105,49 @@ impl<'a> Scored<'a> {
         let mut room = scratch.rooms.pop().unwrap_or_default();
         room.scores_of = usize::MAX;
         let (norms, documents) = (field.norms()?, term.documents);
-        Ok(Scored { blocks, norms, scorer, documents, bounds: computed, block: 0, room, passed: 0 })
+        Ok(Scored { blocks, norms, scorer, documents, bounds: computed, block: 0, room })
     }
 
-    /// Gives the rooms back. Says how many blocks were decoded, and how many were not because of their bounds.
-    pub fn close(self, scratch: &mut Scratch) -> (Tally, u64) {
+    /// Gives the rooms back. Says how many blocks were decoded.
+    pub fn close(self, scratch: &mut Scratch) -> Tally {
         let (tally, at_hand) = self.blocks.close();
         scratch.at_hand.push(at_hand);
         scratch.rooms.push(self.room);
-        (tally, self.passed)
+        tally
+    }
+
+    /// Notes that the blocks which overlap these documents cannot matter because of their bounds, if that is noted.
+    pub(super) fn refuse_range(&mut self, first: u32, last: u32) {
+        if self.blocks.is_traced() {
+            let (from, len) = (self.blocks.find(self.block, first), self.blocks.len());
+            let overlap = (from..len).take_while(|block| self.blocks.first(*block) <= last).count();
+            (from..from + overlap).for_each(|block| self.blocks.refuse(block));
+        }
+    }
+
+    /// Notes from now on what becomes of each block.
+    pub fn trace(&mut self) {
+        self.blocks.trace();
+    }
+
+    /// Number of the term's field.
+    pub fn field(&self) -> usize {
+        self.blocks.field().number()
+    }
+
+    /// What became of the blocks since [`Scored::trace`].
+    pub fn traced(&self) -> Blockwise {
+        self.blocks.traced()
+    }
+
+    /// What the skip data says of the blocks; `None` of a list so short that it has none.
+    pub fn skips(&self) -> Option<&BlockList<'a>> {
+        self.blocks.skips()
+    }
+
+    /// What the documents of the list score at most.
+    pub fn highest_bound(&self) -> f32 {
+        self.largest_bound(0, self.blocks.len() - 1)
     }
 
     /// Documents that hold the term.
@@ -218,7 +250,7 @@ impl<'a> Scored<'a> {
             _ => return Ok(BLOCK),
         }
         let Some(frequency) = self.scorer.least_frequency(&room.front, least) else {
-            self.passed += 1;
+            self.blocks.refuse(block);
             return Ok(0);
         };
         if frequency <= 1 {
@@ -287,6 +319,8 @@ impl<'a> Scored<'a> {
             }
             if kept > start && block < self.blocks.len() {
                 self.add_block(block, batch, start..kept, number)?;
+            } else {
+                self.blocks.refuse(block);
             }
         }
         batch.truncate(kept);

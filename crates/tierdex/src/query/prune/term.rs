@@ -2,7 +2,7 @@
 //!
 //! 1. As many blocks as the hits fill are found by the bounds of superblocks, and scored in document order.
 //! 2. Of the others, those whose bounds reach the hits so far are taken, the best of them first: few one by one, many
-//!    in shares of a quarter, each in document order.
+//!    in rounds of twice as many as before, each in document order.
 //!
 //! Bounds are contiguous arrays, so a list of a million postings costs a look at some hundred numbers and as many
 //! blocks as hold the best hits, which is mostly a handful.
@@ -21,8 +21,7 @@ const ONE_BY_ONE: usize = 48;
 /// take.
 pub fn best_of_term(list: &mut Scored<'_>, base: u32, scratch: &mut Scratch, top: &mut TopK) -> Result<()> {
     let mut keys = std::mem::take(&mut scratch.keys);
-    let done = (0..list.blocks.len()).len();
-    let first = (top.k().div_ceil(BLOCK) + 1).min(done);
+    let first = first_round(top.k()).min(list.blocks.len());
     // Each superblock has a block that is as good as its bound.
     let least = nth_super_bound(list, first, &mut scratch.bounds);
     blocks_at_least(list, least, &mut keys);
@@ -36,8 +35,9 @@ pub fn best_of_term(list: &mut Scored<'_>, base: u32, scratch: &mut Scratch, top
     blocks_at_least(list, top.least(), &mut keys);
     // The others: whatever is better has been offered.
     keys.retain(|key| *key < worst);
+    let mut share = first;
     while keys.len() > ONE_BY_ONE {
-        let share = keys.len() / 4;
+        share = (2 * share).min(keys.len());
         largest(&mut keys, share, &mut room);
         let rest = keys.split_off(share);
         offer_in_order(list, &mut keys, base, top)?;
@@ -55,6 +55,22 @@ pub fn best_of_term(list: &mut Scored<'_>, base: u32, scratch: &mut Scratch, top
     keys.clear();
     scratch.keys = keys;
     Ok(())
+}
+
+/// As many blocks as `k` hits fill, and one.
+fn first_round(k: usize) -> usize {
+    k.div_ceil(BLOCK) + 1
+}
+
+/// The blocks that [`best_of_term`] takes first for the best `k`, in document order.
+pub(super) fn first_blocks(list: &Scored<'_>, k: usize) -> Vec<usize> {
+    let mut keys = Vec::new();
+    blocks_at_least(list, 0.0, &mut keys);
+    keys.sort_unstable_by(|a, b| b.cmp(a));
+    keys.truncate(first_round(k));
+    let mut blocks: Vec<usize> = keys.into_iter().map(block_of).collect();
+    blocks.sort_unstable();
+    blocks
 }
 
 /// A block and its bound, in the order of bounds; of equal ones the earlier block is the larger.

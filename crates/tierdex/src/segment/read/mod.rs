@@ -204,6 +204,11 @@ impl FieldReader {
         &self.skips
     }
 
+    /// Document lengths.
+    pub fn norms_file(&self) -> &SealedFile {
+        &self.norms_file
+    }
+
     /// Name of the file of lengths, for messages.
     pub fn norms_name(&self) -> &str {
         self.norms_file.name()

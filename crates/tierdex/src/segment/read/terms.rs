@@ -137,7 +137,8 @@ impl TermsReader {
         PAGE + page * PAGE
     }
 
-    pub(super) fn file(&self) -> &SealedFile {
+    /// The file.
+    pub fn file(&self) -> &SealedFile {
         &self.file
     }
 

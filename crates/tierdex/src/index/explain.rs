@@ -1,0 +1,107 @@
+//! How a query was answered, segment by segment.
+
+use super::searcher::{Found, SearchOptions, Searcher, found};
+use crate::error::Result;
+use crate::query::Query;
+use crate::query::explain::Evaluation;
+use crate::query::prune::Scratch;
+use crate::rank::TopK;
+use crate::segment::read::Segment;
+
+/// The answer to a query, and how it was found.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// What [`Searcher::search`] gives.
+    pub found: Found,
+    /// The score of the last hit, if there are as many hits as were asked for.
+    pub threshold: Option<f32>,
+    /// Segments in document order, which is the order in which they were searched.
+    pub segments: Vec<SegmentExplanation>,
+}
+
+/// What happened in a segment.
+#[derive(Clone, Debug)]
+pub struct SegmentExplanation {
+    /// The segment's number in the names of its files.
+    pub id: u64,
+    /// Documents in it.
+    pub documents: u32,
+    /// Documents that match, or that were met if they were not to be counted.
+    pub matches: u64,
+    /// What a hit had to score when the segment was begun; `None` if anything would do.
+    pub least_before: Option<f32>,
+    /// The same when it was done.
+    pub least_after: Option<f32>,
+    /// Plan, lists and needs.
+    pub evaluation: Evaluation,
+    /// What was read of the segment's files, the dictionary's look-ups included.
+    pub files: Vec<FileUse>,
+}
+
+/// What was read of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileUse {
+    /// Its name.
+    pub file: String,
+    /// Times that the disk was asked.
+    pub reads: u64,
+    /// Bytes of these, as whole pages.
+    pub bytes: u64,
+}
+
+/// Answers `query` and notes how.
+pub(super) fn explain(
+    searcher: &Searcher<'_>,
+    query: &Query,
+    options: &SearchOptions,
+) -> Result<Explanation> {
+    let index = searcher.index();
+    let before: Vec<Vec<FileUse>> = index.segments().iter().map(read_so_far).collect();
+    let plan = searcher.plan(query, options)?;
+    let (mut scratch, mut top) = (Scratch::default(), TopK::new(options.k, index.documents()));
+    let mut segments = Vec::with_capacity(before.len());
+    for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
+        let least_before = least(&top);
+        let mut evaluation = Evaluation::default();
+        plan.note_terms(number, segment, &mut evaluation);
+        let rooms = (&mut scratch, &mut top);
+        let matches = searcher.segment(&plan, number, options, rooms, Some(&mut evaluation))?;
+        segments.push(SegmentExplanation {
+            id: segment.meta().id,
+            documents: segment.documents(),
+            matches,
+            least_before,
+            least_after: least(&top),
+            evaluation,
+            files: since(before, read_so_far(segment)),
+        });
+    }
+    let k = top.k();
+    let found = found(segments.iter().map(|segment| segment.matches).sum(), options, &mut top);
+    let threshold = found.hits.last().filter(|_| found.hits.len() == k).map(|hit| hit.score);
+    Ok(Explanation { found, threshold, segments })
+}
+
+fn least(top: &TopK) -> Option<f32> {
+    Some(top.least()).filter(|least| *least > f32::NEG_INFINITY)
+}
+
+fn read_so_far(segment: &Segment) -> Vec<FileUse> {
+    let files = segment.files();
+    let uses = files.map(|file| FileUse {
+        file: file.name().to_string(),
+        reads: file.reads(),
+        bytes: file.bytes_read(),
+    });
+    uses.collect()
+}
+
+/// What was read in between; files of which nothing was are left out.
+fn since(before: Vec<FileUse>, after: Vec<FileUse>) -> Vec<FileUse> {
+    let uses = before.into_iter().zip(after).map(|(before, after)| FileUse {
+        file: after.file,
+        reads: after.reads - before.reads,
+        bytes: after.bytes - before.bytes,
+    });
+    uses.filter(|used| used.reads > 0).collect()
+}

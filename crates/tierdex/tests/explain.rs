@@ -1,0 +1,175 @@
+//! An explanation gives the answer that a search gives, and its counts add up; segments on several threads give it too.
+
+mod support;
+
+use proptest::prelude::*;
+use std::sync::Arc;
+use support::corpus::{Doc, Shape, corpus};
+use support::random::Random;
+use support::{Growth, build};
+use tierdex::index::{Explanation, Found, Index, Merge, SearchOptions};
+use tierdex::io::MemDisk;
+use tierdex::query::Query;
+use tierdex::query::explain::Cost;
+use tierdex::query::prune::Way;
+use tierdex::rank::Bm25;
+
+fn index(docs: &[Doc], shape: Shape, segments: usize) -> Index {
+    let disk = Arc::new(MemDisk::new());
+    let cuts: Vec<usize> = (1..segments).map(|part| part * docs.len() / segments).collect();
+    build(&(disk.clone() as _), &shape.schema(), docs, &cuts, Growth::Commits, Merge::Keep);
+    Index::open(disk).unwrap()
+}
+
+/// Documents and bits of scores, and the number of matches.
+fn rows(found: &Found) -> (u64, Vec<(u32, u32)>) {
+    (found.total, found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect())
+}
+
+fn explain(index: &Index, text: &str, options: &SearchOptions) -> Explanation {
+    index.searcher().explain(&Query::parse(text, index.schema()).unwrap(), options).unwrap()
+}
+
+const QUERIES: [&str; 24] = [
+    "all",
+    "w0",
+    "w9",
+    "nowhere",
+    "+w0 +w5",
+    "+all +w0 +w5",
+    "+w0 +nowhere",
+    "w0 w5",
+    "all w0 w5 w9",
+    "w100 w105",
+    "all^0",
+    "-w0",
+    "+w0 -w5",
+    "w0 #w5",
+    "(all w0 w5)~2",
+    "\"all w0\"",
+    "\"w0 w0 w5\"~3",
+    "w1*",
+    "w10~1",
+    "*:*",
+    "+w0 w5 (w9 -w10)",
+    "w0 nowhere",
+    "\"all nowhere\"",
+    "+w0 +w1* \"all w5\"",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn counts_add_up_and_the_answer_is_that_of_a_search(
+        seed in any::<u64>(),
+        count in 1usize..4000,
+        segments in 1usize..4,
+        bm25 in prop_oneof![Just(Bm25::default()), (0.0f64..3.0, 0.0f64..=1.0).prop_map(|(k1, b)| Bm25 { k1, b })],
+    ) {
+        let index = index(&corpus(seed, count), Shape::default(), segments);
+        for text in QUERIES {
+            for (k, exhaustive, counted) in [(0, false, true), (3, false, true), (3, false, false), (3, true, true), (400, false, false)] {
+                let options = SearchOptions { k, bm25, exhaustive, count: counted, ..SearchOptions::default() };
+                let explained = explain(&index, text, &options);
+                let query = Query::parse(text, index.schema()).unwrap();
+                let found = index.searcher().search(&query, &options).unwrap();
+                prop_assert_eq!(rows(&explained.found), rows(&found), "{} k {}", text, k);
+                prop_assert_eq!(explained.segments.len(), index.segments().len());
+                for segment in &explained.segments {
+                    check_counts(segment, exhaustive, text);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn threads_find_what_one_finds(seed in any::<u64>(), count in 6usize..3000, segments in 1usize..6) {
+        // A fifteenth of the documents are copies of others, so that scores tie over segments.
+        let index = index(&corpus(seed, count), Shape::default(), segments);
+        let searcher = index.searcher();
+        for text in QUERIES {
+            let query = Query::parse(text, index.schema()).unwrap();
+            for (k, exhaustive) in [(0, false), (1, false), (10, false), (10, true), (usize::MAX, false)] {
+                let options = SearchOptions { k, exhaustive, ..SearchOptions::default() };
+                let alone = searcher.search(&query, &options).unwrap();
+                for intra in [2, 3, 5, 64] {
+                    let together = searcher.search(&query, &SearchOptions { intra, ..options }).unwrap();
+                    prop_assert_eq!(rows(&together), rows(&alone), "{} k {} on {}", text, k, intra);
+                }
+            }
+        }
+    }
+}
+
+fn check_counts(segment: &tierdex::index::SegmentExplanation, exhaustive: bool, text: &str) {
+    for list in &segment.evaluation.lists {
+        let of = &list.blocks;
+        let what = format!("{text}: {list:?}");
+        assert_eq!(of.blocks, u64::from(list.documents).div_ceil(256), "{what}");
+        assert_eq!(of.decoded + of.by_bound + of.by_range, of.blocks, "{what}");
+        assert!(of.documents.max(of.frequencies) <= of.decoded, "{what}");
+        assert!(of.decoded <= of.documents + of.frequencies, "{what}");
+        assert!(of.docs_decoded <= of.docs_bytes && of.freqs_decoded <= of.freqs_bytes, "{what}");
+        match segment.evaluation.way {
+            Way::OneTerm => assert_eq!(of.by_range, 0, "{what}"),
+            Way::Few | Way::CountAny => assert_eq!(of.decoded, of.blocks, "{what}"),
+            Way::Operators => assert_eq!(of.by_bound, 0, "{what}"),
+            _ => {}
+        }
+        assert!(list.highest_bound.is_none_or(|bound| bound <= list.weight * 1.001), "{what}");
+    }
+    if exhaustive {
+        assert_eq!(segment.evaluation.way, Way::Operators, "{text}");
+    }
+    for need in &segment.evaluation.needs {
+        let (first, most) = (Cost::of(&need.first), Cost::of(&need.at_most));
+        assert!(first.bytes <= most.bytes, "{text}: {need:?}");
+    }
+}
+
+/// Documents of which every other one holds `half`, mostly once, and some neighbours often, as text about it does.
+fn halves(count: usize) -> Vec<Doc> {
+    let mut random = Random::new(11);
+    let mut text = |number: usize| {
+        let mut text = "filler ".repeat(1 + random.below(12));
+        if random.one_in(2) {
+            let often = (1000..1200).contains(&number);
+            let times = if often { 3 + random.below(6) } else { 1 };
+            text.push_str(&"half ".repeat(times));
+        }
+        text
+    };
+    let doc = |number| Doc { id: format!("{number}"), title: String::new(), text: text(number) };
+    (0..count).map(doc).collect()
+}
+
+#[test]
+fn a_term_of_half_of_the_documents_decodes_a_twentieth() {
+    let shape = Shape { stored: false, positions: false, title: false, ..Shape::default() };
+    let docs = halves(200_000);
+    let index = index(&docs, shape, 1);
+    let explained = explain(&index, "half", &SearchOptions::default());
+    let segment = &explained.segments[0];
+    let list = &segment.evaluation.lists[0];
+    let of = &list.blocks;
+    assert_eq!((segment.evaluation.way, of.by_range), (Way::OneTerm, 0));
+    assert!((95_000..105_000).contains(&list.documents), "{list:?}");
+    assert!(of.decoded > 0 && of.decoded * 20 < of.blocks, "{list:?}");
+    // What the plan names covers what was decoded, and less than all of it.
+    let most: u64 = segment.evaluation.needs.iter().map(|need| Cost::of(&need.first).bytes).sum();
+    assert!(most > 0 && segment.files.iter().all(|file| file.reads > 0 && file.bytes > 0));
+    assert_eq!(explained.threshold, explained.found.hits.last().map(|hit| hit.score));
+    let all = explain(&index, "half", &SearchOptions { exhaustive: true, ..SearchOptions::default() });
+    let of = &all.segments[0].evaluation.lists[0].blocks;
+    assert_eq!(of.decoded, of.blocks);
+    assert_eq!(rows(&all.found), rows(&explained.found));
+}
+
+#[test]
+fn no_thread_is_an_error() {
+    let index = index(&corpus(1, 20), Shape::default(), 2);
+    let query = Query::parse("all", index.schema()).unwrap();
+    let options = SearchOptions { intra: 0, ..SearchOptions::default() };
+    assert!(index.searcher().search(&query, &options).is_err());
+}
