@@ -60,9 +60,12 @@ pub struct Searcher<'a> {
     /// What follows from them for the default parameters.
     lengths: Vec<Arc<Lengths>>,
     /// Memory of queries that have been answered.
-    #[allow(clippy::vec_box, reason = "a query takes one without a copy")]
-    rooms: Mutex<Vec<Box<Room>>>,
+    rooms: Mutex<Rooms>,
 }
+
+/// Rooms that no query uses.
+#[allow(clippy::vec_box, reason = "a query takes one without a copy")]
+type Rooms = Vec<Box<Room>>;
 
 /// Memory that one query after the other uses.
 #[derive(Default)]
@@ -96,7 +99,7 @@ impl<'a> Searcher<'a> {
         found
     }
 
-    fn rooms(&self) -> MutexGuard<'_, Vec<Box<Room>>> {
+    fn rooms(&self) -> MutexGuard<'_, Rooms> {
         self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

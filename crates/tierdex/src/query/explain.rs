@@ -364,7 +364,7 @@ mod tests {
         assert_eq!((cost.ranges, cost.bytes, cost.reads, cost.read_bytes), (2, 233, 2, 3 * PAGE));
         let apart = Cost::of(&[10 * PAGE..10 * PAGE + 1, 64..65]);
         assert_eq!((apart.reads, apart.read_bytes), (3, 3 * PAGE));
-        let far = Cost::of(&[CHECKSUMMED - 1..CHECKSUMMED + 1]);
+        let far = Cost::of(std::slice::from_ref(&(CHECKSUMMED - 1..CHECKSUMMED + 1)));
         assert_eq!((far.ranges, far.reads, far.read_bytes), (1, 3, 4 * PAGE));
     }
 }
