@@ -16,7 +16,7 @@ pub struct Needs {
 
 /// Blocks of each of `lists` that `way` may need for hits that score at least `least`, the best `k` of them.
 pub fn needs(lists: &[Scored<'_>], way: Way, count: bool, (k, least): (usize, f32)) -> Vec<Needs> {
-    let whole = |list: &Scored<'_>| Vec::from_iter([0..list.blocks.len()]);
+    let whole = |list: &Scored<'_>| Vec::from_iter(std::iter::once(0..list.blocks.len()));
     let every = |list: &Scored<'_>| Needs { first: whole(list), at_most: whole(list) };
     match (way, lists) {
         (Way::Nothing | Way::Dictionary, _) => lists.iter().map(|_| Needs::default()).collect(),
