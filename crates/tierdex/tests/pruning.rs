@@ -128,3 +128,36 @@ fn an_index_kept_in_memory_reads_nothing_more() {
     }
     assert_eq!(index.bytes_read(), read);
 }
+
+/// Bounds that are hundreds of times what the hits score: two short documents of each block have one of the terms often,
+/// and all that have both are long and score nearly alike.
+#[test]
+fn bounds_far_above_the_hits_lose_none() {
+    let mut docs = Vec::new();
+    for block in 0..2 {
+        docs.extend(
+            ["aa ", "bb "].iter().flat_map(|word| [word.repeat(50), word.repeat(50), word.repeat(50)]),
+        );
+        for place in 0..253 {
+            let more = if block == 0 { 1000 + 2 * place } else { 1500 - usize::from(place == 99) * 281 };
+            docs.push(format!("aa bb {}", "x ".repeat(more)));
+        }
+    }
+    docs.extend((0..2000).map(|_| "y y".to_string()));
+    let doc = |(number, text)| Doc { id: format!("{number}"), title: String::new(), text };
+    let docs: Vec<Doc> = docs.into_iter().enumerate().map(doc).collect();
+    let index = index(&docs, &[], NormKind::Exact);
+    let mut random = Random::new(11);
+    for bm25 in [Bm25 { k1: 1000.0, b: 1.0 }, Bm25 { k1: 100.0, b: 0.9 }, Bm25::default()] {
+        for _ in 0..100 {
+            let mut boost = || 1.0 + random.below(10_000) as f64 / 2000.0;
+            let query = Query::parse(&format!("+aa^{} +bb^{}", boost(), boost()), index.schema()).unwrap();
+            for k in [1, 10, 11, 12, 30] {
+                let options = SearchOptions { k, bm25, count: false, ..SearchOptions::default() };
+                let pruned = index.searcher().search(&query, &options).unwrap().hits;
+                let all = SearchOptions { exhaustive: true, ..options };
+                assert_eq!(pruned, index.searcher().search(&query, &all).unwrap().hits, "{query:?} k {k}");
+            }
+        }
+    }
+}

@@ -12,6 +12,9 @@ const KEYS: usize = 8;
 /// Fewer keys than these are selected one by one.
 const FEW_KEYS: usize = 48;
 
+/// Rounds of selection, each of which mostly leaves out about half of the keys.
+const ROUNDS: usize = 48;
+
 /// [`crate::Kernel::score`].
 #[target_feature(enable = "avx512f,bmi2")]
 pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [f32]) {
@@ -126,7 +129,10 @@ fn select(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) {
     if rest.len() > FEW_KEYS && scratch.len() < rest.len() + KEYS {
         scratch.resize(rest.len() + KEYS, 0);
     }
-    while rest.len() > FEW_KEYS {
+    // Keys of which the samples are the extremes are left to an algorithm that knows them all.
+    let mut rounds = 0;
+    while rest.len() > FEW_KEYS && rounds < ROUNDS {
+        rounds += 1;
         if wanted == 0 || wanted == rest.len() {
             return;
         }

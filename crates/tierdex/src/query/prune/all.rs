@@ -131,25 +131,36 @@ impl Candidates {
 
     /// Scores the candidates, the rarest term first, and drops those that cannot score `least` any more.
     fn score(&mut self, terms: &mut [Scored<'_>], order: &[usize], least: f32) -> Result<()> {
-        self.potentials[..self.len].fill(0.0);
-        for term in terms.iter() {
-            term.add_bounds(&mut self.potentials[..self.len]);
-        }
-        self.drop_hopeless(terms, least);
-        for term in order {
-            if self.len == 0 {
-                return Ok(());
+        for scored in 0..=order.len() {
+            if let Some(last) = scored.checked_sub(1) {
+                terms[order[last]].score_places(&self.documents[..self.len])?;
             }
-            terms[*term].score_places(&self.documents[..self.len])?;
-            terms[*term].replace_bounds(&mut self.potentials[..self.len]);
+            self.add_up(terms, order, scored);
             self.drop_hopeless(terms, least);
+            if self.len == 0 {
+                break;
+            }
         }
         Ok(())
     }
 
+    /// Adds up what the candidates may score: scores of the first terms of the order, bounds of the others. It is summed
+    /// anew each time, since taking a bound away again would leave behind what it was rounded by.
+    fn add_up(&mut self, terms: &[Scored<'_>], order: &[usize], scored: usize) {
+        let potentials = &mut self.potentials[..self.len];
+        potentials.fill(0.0);
+        for (place, term) in order.iter().enumerate() {
+            if place < scored {
+                let scores = &terms[*term].room.some_scores;
+                potentials.iter_mut().zip(scores).for_each(|(potential, score)| *potential += score);
+            } else {
+                terms[*term].add_bounds(potentials);
+            }
+        }
+    }
+
     fn drop_hopeless(&mut self, terms: &mut [Scored<'_>], least: f32) {
-        // A potential is changed up to three times for each term.
-        let enough = least * (3.0 - 2.0 * slack(3 * terms.len()));
+        let enough = least * (3.0 - 2.0 * slack(terms.len()));
         at_least(&self.potentials[..self.len], enough, &mut self.places);
         let kept = self.places.get();
         if kept.len() == self.len {

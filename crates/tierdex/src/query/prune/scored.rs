@@ -284,18 +284,6 @@ impl<'a> Scored<'a> {
         }
     }
 
-    /// Puts the scores of [`Scored::score_places`] in place of what [`Scored::add_bounds`] has added.
-    pub(super) fn replace_bounds(&self, potentials: &mut [f32]) {
-        for (block, places) in runs(&self.room.places[..potentials.len()]) {
-            let bound = self.bound_of(block);
-            let scores = &self.room.some_scores[places.clone()];
-            potentials[places]
-                .iter_mut()
-                .zip(scores)
-                .for_each(|(potential, score)| *potential += score - bound);
-        }
-    }
-
     /// Adds the scores of the term, which has that number, to those of the documents of `batch`, which rise. What a
     /// document's block adds at most is asked of `may` first, with the score so far: if it does not matter, the document is
     /// dropped.

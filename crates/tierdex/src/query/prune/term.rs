@@ -30,7 +30,7 @@ pub fn best_of_term(list: &mut Scored<'_>, base: u32, scratch: &mut Scratch, top
         largest(&mut keys, first, &mut room);
         keys.truncate(first);
     }
-    let worst = keys.iter().copied().min().unwrap_or(0);
+    let worst = keys.iter().copied().min().unwrap_or(u64::MAX);
     offer_in_order(list, &mut keys, base, top)?;
     blocks_at_least(list, top.least(), &mut keys);
     // The others: whatever is better has been offered.
