@@ -3,7 +3,8 @@
 //! You have up to [`BLOCK`] values of 32 bits (document ids in strictly increasing order, or frequencies);
 //! a [`Codec`] appends them to a byte vector and reads them back into a slice. The number of values is never
 //! stored: the caller knows it. Decoders take untrusted bytes: a slice in, a [`DecodeError`] out, no read past
-//! the slice and no panic.
+//! the slice and no panic. Of blocks that have been decoded it finds what two share ([`intersect`]), their scores
+//! ([`Saturation`]), and the best of many ([`largest`]).
 //!
 //! The work is done by a [`Kernel`], one for each instruction set: the fastest that the CPU can run, or the one that the
 //! environment variable `TIERDEX_KERNEL` names. If that cannot be had, whatever needs a kernel panics; programs ask

@@ -106,8 +106,9 @@ fn the_ten_best_of_many_take_a_few_blocks() {
     for bounds in [Bounds::Stored, Bounds::Impacts] {
         let mut top = TopK::new(10, index.documents());
         let mut list = Scored::open(field, &term, &scorer, Some(bounds), &mut scratch).unwrap();
+        list.trace();
         best_of_term(&mut list, 0, &mut scratch, &mut top).unwrap();
-        let decoded = list.close(&mut scratch).documents;
+        let decoded = list.traced().documents;
         let blocks = u64::from(term.documents).div_ceil(256);
         assert_eq!(top.take().len(), 10);
         assert!(blocks > 50 && decoded * 4 < blocks, "{decoded} of {blocks} blocks, {bounds:?}");

@@ -10,5 +10,5 @@ mod scattered;
 mod trace;
 
 pub use postings::{NO_DOCUMENT, PostingsCursor};
-pub use scattered::{AtHand, ScatteredBlocks, Tally};
+pub use scattered::{AtHand, ScatteredBlocks};
 pub use trace::Blockwise;

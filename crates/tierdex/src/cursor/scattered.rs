@@ -11,7 +11,6 @@ pub struct ScatteredBlocks<'a> {
     field: &'a FieldReader,
     blocks: Blocks<'a>,
     at_hand: Box<AtHand>,
-    tally: Tally,
     trace: Trace,
 }
 
@@ -26,15 +25,6 @@ struct Part {
     block: usize,
     len: usize,
     values: [u32; BLOCK],
-}
-
-/// How many blocks have been decoded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Of documents.
-    pub documents: u64,
-    /// Of frequencies.
-    pub frequencies: u64,
 }
 
 impl Part {
@@ -60,12 +50,12 @@ impl<'a> ScatteredBlocks<'a> {
     ) -> Result<ScatteredBlocks<'a>> {
         let blocks = Blocks::in_any_order(field.record(term)?);
         (room.documents.block, room.frequencies.block) = (usize::MAX, usize::MAX);
-        Ok(ScatteredBlocks { field, blocks, at_hand: room, tally: Tally::default(), trace: Trace::default() })
+        Ok(ScatteredBlocks { field, blocks, at_hand: room, trace: Trace::default() })
     }
 
-    /// How many blocks have been decoded, and the room for another list.
-    pub fn close(self) -> (Tally, Box<AtHand>) {
-        (self.tally, self.at_hand)
+    /// The room, for another list.
+    pub fn close(self) -> Box<AtHand> {
+        self.at_hand
     }
 
     /// The list's field.
@@ -149,7 +139,6 @@ impl<'a> ScatteredBlocks<'a> {
             part.block = usize::MAX;
             part.len = self.blocks.documents(self.field, block, &mut part.values)?;
             part.block = block;
-            self.tally.documents += 1;
             self.trace.mark(block, DOCUMENTS);
         }
         Ok(())
@@ -162,7 +151,6 @@ impl<'a> ScatteredBlocks<'a> {
             part.len = self.blocks.block_len(block);
             self.blocks.frequencies(self.field, block, &mut part.values[..part.len])?;
             part.block = block;
-            self.tally.frequencies += 1;
             self.trace.mark(block, FREQUENCIES);
         }
         Ok(())

@@ -132,9 +132,7 @@ impl<'q> Plan<'q> {
             let there = leaves.iter().filter(|leaf| leaf.infos[number].is_some());
             notes.end(segment, number, there.copied().zip(&lists));
         }
-        lists.into_iter().for_each(|list| {
-            list.close(scratch);
-        });
+        lists.into_iter().for_each(|list| list.close(scratch));
         matches.map(Some)
     }
 

@@ -33,7 +33,7 @@ fn find<T: PartialOrd>(values: &[T], least: T, places: &mut Places) {
 /// [`crate::Kernel::positive`].
 #[inline(always)]
 pub(in crate::kernel) fn positive(scores: &[f32]) -> usize {
-    // As many as a number of 32 bits counts, so that it is one lane of four.
+    // Counted in 32 bits, as wide as a score, so that a vector counts as many at once as it compares.
     let some = |scores: &[f32]| scores.iter().map(|score| u32::from(*score > 0.0)).sum::<u32>() as usize;
     scores.chunks(1 << 30).map(some).sum()
 }

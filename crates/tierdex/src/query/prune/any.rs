@@ -209,16 +209,18 @@ impl Run<'_> {
         if whole <= last {
             return Ok(last);
         }
-        let mut wider = 0.0;
-        for other in &self.order[..self.order.len() - 1] {
-            wider += terms[*other].bound(first, whole)?;
+        let own = self.bounds[essential];
+        for term in terms.iter_mut() {
+            self.bounds.push(term.bound(first, whole)?);
         }
-        if wider * slack(terms.len()) >= least {
+        let wider = &mut self.bounds[terms.len()..];
+        wider[essential] = 0.0;
+        if wider.iter().sum::<f32>() * slack(terms.len()) >= least {
+            self.bounds.truncate(terms.len());
             return Ok(last);
         }
-        for other in &self.order[..self.order.len() - 1] {
-            self.bounds[*other] = terms[*other].bound(first, whole)?;
-        }
+        wider[essential] = own;
+        self.bounds.drain(..terms.len());
         self.add_up();
         Ok(whole)
     }

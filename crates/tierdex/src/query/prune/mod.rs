@@ -7,7 +7,7 @@
 //! | all of several terms | blocks of the rarest, intersected with the others' | `all` |
 //! | any of several terms | `MaxScore` over windows of documents | `any` |
 //! | any of terms that stand in few documents | their lists are merged | `few` |
-//! | how many hold any of several terms | bits of a window | `union` |
+//! | how many hold any of several terms | marks in windows of documents | `union` |
 
 mod all;
 mod any;

@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::scratch::Scratch;
-use crate::cursor::{Blockwise, ScatteredBlocks, Tally};
+use crate::cursor::{Blockwise, ScatteredBlocks};
 use crate::error::Result;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TermScorer;
@@ -108,12 +108,10 @@ impl<'a> Scored<'a> {
         Ok(Scored { blocks, norms, scorer, documents, bounds: computed, block: 0, room })
     }
 
-    /// Gives the rooms back. Says how many blocks were decoded.
-    pub fn close(self, scratch: &mut Scratch) -> Tally {
-        let (tally, at_hand) = self.blocks.close();
-        scratch.at_hand.push(at_hand);
+    /// Gives the rooms back.
+    pub fn close(self, scratch: &mut Scratch) {
+        scratch.at_hand.push(self.blocks.close());
         scratch.rooms.push(self.room);
-        tally
     }
 
     /// Notes that the blocks which overlap these documents cannot matter because of their bounds, if that is noted.

@@ -17,6 +17,8 @@ pub struct Scratch {
     pub(super) rooms: Vec<Box<Room>>,
     /// Blocks with their bounds.
     pub(super) keys: Vec<u64>,
+    /// Room to select among them.
+    pub(super) room: Vec<u64>,
     /// Bounds of superblocks, and of terms.
     pub(super) bounds: Vec<f32>,
     /// Sums of bounds.

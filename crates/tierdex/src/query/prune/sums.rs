@@ -53,7 +53,8 @@ impl Sums {
     /// Offers the documents that have a sum, numbered from `base` on.
     pub(super) fn offer(&self, base: u32, top: &mut TopK) {
         for (k, sums) in self.sums.chunks(BLOCK).enumerate() {
-            top.offer_dense(base + self.first + (k * BLOCK) as u32, sums);
+            // Behind the last document of all nothing has a sum.
+            top.offer_dense((base + self.first).saturating_add((k * BLOCK) as u32), sums);
         }
     }
 

@@ -25,9 +25,9 @@ pub fn best_of_term(list: &mut Scored<'_>, base: u32, scratch: &mut Scratch, top
     // Each superblock has a block that is as good as its bound.
     let least = nth_super_bound(list, first, &mut scratch.bounds);
     blocks_at_least(list, least, &mut keys);
-    let mut room = Vec::new();
+    let room = &mut scratch.room;
     if keys.len() > first {
-        largest(&mut keys, first, &mut room);
+        largest(&mut keys, first, room);
         keys.truncate(first);
     }
     let worst = keys.iter().copied().min().unwrap_or(u64::MAX);
@@ -38,7 +38,7 @@ pub fn best_of_term(list: &mut Scored<'_>, base: u32, scratch: &mut Scratch, top
     let mut share = first;
     while keys.len() > ONE_BY_ONE {
         share = (2 * share).min(keys.len());
-        largest(&mut keys, share, &mut room);
+        largest(&mut keys, share, room);
         let rest = keys.split_off(share);
         offer_in_order(list, &mut keys, base, top)?;
         keys = rest;

@@ -2,7 +2,7 @@
 //!
 //! Every range is verified when it enters memory ([`tierdex_io::SealedFile`]), and every number in it is checked
 //! before it is used, so that a file that was forged with right checksums leads to an error too; the one
-//! exception is the walk in the term index, which is a library's and may panic.
+//! exception is the walk through the term index when a segment is opened, which is a library's and may panic.
 
 mod ids;
 mod lists;
