@@ -1,13 +1,14 @@
-//! Dense document ids as a bitmap over the ids from the one before the block to its last.
+//! Dense document ids as a bitmap from the byte of the id behind the one before the block to that of its last.
 //!
 //! ```text
-//! bitmap    [m u16] m bytes; bit i mod 8 of byte i div 8 stands for prev + 1 + i, and n bits are set
+//! bitmap    [m u16] m bytes; bit i mod 8 of byte i div 8 stands for first + i, and n bits are set
 //! raw       [0 u16] n values, four bytes each
 //! ```
 //!
-//! Numbers are little-endian. The last document has the highest bit, so that the last byte is not zero. The
-//! bitmap is taken where it is shorter than four bytes a value, so `m` is below `4 n`, and the block is never
-//! longer than its values and the two bytes of its head. With -1 before them:
+//! `first` is the largest multiple of eight up to `prev + 1`, so that two bitmaps hold the same ids in the same bits of a
+//! byte: they are put together a vector at a time, and nothing is shifted. Numbers are little-endian. The last document
+//! has the highest bit, so that the last byte is not zero. The bitmap is taken where it is shorter than four bytes a value,
+//! so `m` is below `4 n`, and the block is never longer than its values and the two bytes of its head. With -1 before them:
 //!
 //! ```text
 //! 0, 1, 2, 5       01 00 | 27
@@ -15,10 +16,9 @@
 //! 3, 70000         00 00 | 03 00 00 00 70 11 01 00
 //! ```
 //!
-//! The bits of two such blocks can be intersected without decoding either. Source: Culpepper, Moffat, "Efficient
-//! set intersection for inverted indexing", for bitmaps among other forms.
+//! Source: Culpepper, Moffat, "Efficient set intersection for inverted indexing", for bitmaps among other forms.
 
-use crate::{BLOCK, DecodeError, Kernel, raw};
+use crate::{BLOCK, DecodeError, Kernel, Shared, raw};
 
 /// Bytes before the bits or the values.
 const HEAD: usize = 2;
@@ -60,20 +60,13 @@ impl Form {
     }
 }
 
-/// Bytes that [`encode`] appends for `values`, of which there is at least one.
-pub(crate) fn block_len(values: &[u32], prev: u32) -> usize {
-    Form::choose(values, prev).block_len(values.len())
-}
-
 /// Appends `values`, of which there are 1 to 256. Any values will do; only those that rise, if need be past the
 /// largest of 32 bits, get a bitmap.
 pub(crate) fn encode(values: &[u32], prev: u32, out: &mut Vec<u8>) {
     match Form::choose(values, prev) {
         Form::Bitmap { len } => {
             out.extend_from_slice(&(len as u16).to_le_bytes());
-            let start = out.len();
-            out.resize(start + len, 0);
-            set(values, prev, &mut out[start..]);
+            write_bits(values, prev, len, out);
         }
         Form::Raw => {
             out.extend_from_slice(&[0; HEAD]);
@@ -90,18 +83,29 @@ pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -
     let body = bytes.get(HEAD..len).ok_or(DecodeError::NotEnough)?;
     match form {
         Form::Bitmap { .. } => {
-            check_bits(kernel, body, out.len())?;
-            kernel.bitmap_read(body, prev, out);
+            check_bits(kernel, body, prev, out.len())?;
+            read_bits(kernel, body, prev, out);
         }
         Form::Raw => _ = raw::decode(body, out)?,
     }
     Ok(len)
 }
 
-/// As many bits are set as there are values, and one of them in the last byte.
-fn check_bits(kernel: Kernel, bits: &[u8], n: usize) -> Result<(), DecodeError> {
-    let good = kernel.ones(bits) == n && bits.last() != Some(&0);
+/// As many bits are set as there are values, one of them in the last byte, and none up to `prev`.
+pub(crate) fn check_bits(kernel: Kernel, bits: &[u8], prev: u32, n: usize) -> Result<(), DecodeError> {
+    let before = bits.first().map_or(0, |byte| byte & !(u8::MAX << (prev.wrapping_add(1) % 8)));
+    let good = kernel.ones(bits) == n && bits.last() != Some(&0) && before == 0;
     if good { Ok(()) } else { Err(DecodeError::Invalid) }
+}
+
+/// Reads as many values as there are, after [`check_bits`].
+pub(crate) fn read_bits(kernel: Kernel, bits: &[u8], prev: u32, out: &mut [u32]) {
+    kernel.bitmap_read(bits, first(prev).wrapping_sub(1), out);
+}
+
+/// The value of the first bit of a block behind `prev`.
+fn first(prev: u32) -> u32 {
+    prev.wrapping_add(1) & !7
 }
 
 /// Bytes of the block of `n` > 0 values at the front of `bytes`.
@@ -110,36 +114,26 @@ pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> 
     if bytes.len() < len { Err(DecodeError::NotEnough) } else { Ok(len) }
 }
 
-/// The bits of a block, to be asked and intersected without decoding it: what dense lists are stored so for.
+/// The bits of a block, to be looked at without decoding it: what dense lists are stored so for.
 ///
 /// ```
-/// use tierdex_codec::Codec;
+/// use tierdex_codec::{Codec, Shared};
 ///
-/// let block = |ids: &[u32]| {
-///     let mut bytes = Vec::new();
-///     Codec::Bitmap.encode(ids, u32::MAX, &mut bytes);
-///     bytes
-/// };
-/// let (a, b) = (block(&[1, 2, 3, 5, 8]), block(&[2, 3, 4, 8, 9]));
-/// let a = Codec::Bitmap.bitmap(&a, u32::MAX, 5)?.expect("dense");
-/// let b = Codec::Bitmap.bitmap(&b, u32::MAX, 5)?.expect("dense");
+/// let mut bytes = Vec::new();
+/// Codec::Bitmap.encode(&[9, 10, 11, 13, 16], 8, &mut bytes);
+/// let block = Codec::Bitmap.bitmap(&bytes, 8, 5)?.expect("dense");
+/// assert_eq!((block.first(), block.bits(), block.last()), (8, &[0b0010_1110, 1][..], 16));
 ///
-/// let mut out = [0; 5];
-/// assert_eq!((a.intersect(&b, &mut out), &out[..3]), (3, &[2, 3, 8][..]));
-/// assert!(a.contains(5) && !b.contains(5));
+/// let mut shared = Shared::new();
+/// block.find(&[2, 9, 12, 13, 77], &mut shared);
+/// assert_eq!((shared.first(), shared.second()), (&[1, 3][..], &[0, 3][..]));
 /// # Ok::<(), tierdex_codec::DecodeError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct BitmapView<'a> {
-    /// The value of the first bit.
-    first: u64,
+    first: u32,
     bits: &'a [u8],
-    /// Number of values.
-    n: usize,
 }
-
-/// Bytes of the longest bitmap, made whole words: it is shorter than four bytes a value.
-const BITS_MAX: usize = 4 * BLOCK;
 
 impl<'a> BitmapView<'a> {
     /// The bits of the block of `n` > 0 values at the front of `bytes`; None if it holds them in another form, or
@@ -152,85 +146,97 @@ impl<'a> BitmapView<'a> {
     ) -> Result<Option<BitmapView<'a>>, DecodeError> {
         let form = Form::read(bytes, n)?;
         let body = bytes.get(HEAD..form.block_len(n)).ok_or(DecodeError::NotEnough)?;
-        let Form::Bitmap { .. } = form else { return Ok(None) };
-        check_bits(kernel, body, n)?;
-        let first = u64::from(prev.wrapping_add(1));
-        let last =
-            first + 8 * body.len() as u64 - 1 - body.last().map_or(0, |byte| byte.leading_zeros()) as u64;
-        Ok((last <= u64::from(u32::MAX)).then_some(BitmapView { first, bits: body, n }))
+        match form {
+            Form::Bitmap { .. } => BitmapView::of(kernel, body, prev, n),
+            Form::Raw => Ok(None),
+        }
     }
 
-    /// Whether `value` is in the block.
-    pub fn contains(&self, value: u32) -> bool {
-        let place = u64::from(value).checked_sub(self.first);
-        place.is_some_and(|place| self.word(place) & 1 != 0)
+    /// `bits` that stand for `n` > 0 values behind `prev`; None if they go on from 0.
+    pub(crate) fn of(
+        kernel: Kernel,
+        bits: &'a [u8],
+        prev: u32,
+        n: usize,
+    ) -> Result<Option<BitmapView<'a>>, DecodeError> {
+        check_bits(kernel, bits, prev, n)?;
+        let view = BitmapView { first: first(prev), bits };
+        let last = u64::from(view.first) + 8 * bits.len() as u64 - 1 - view.unused();
+        Ok((last <= u64::from(u32::MAX)).then_some(view))
     }
 
-    /// How many values are in both blocks.
-    pub fn count_common(&self, other: &BitmapView) -> usize {
-        self.common(other).1.map(|word| word.count_ones() as usize).sum()
+    /// The bits of the [`BLOCK`] neighbours behind `prev`; None if they go on from 0.
+    pub fn of_run(prev: u32) -> Option<BitmapView<'static>> {
+        /// For each place of the first value in its byte.
+        static RUNS: [[u8; BLOCK / 8 + 1]; 8] = runs();
+        let place = prev.wrapping_add(1) as usize % 8;
+        let bits = if place == 0 { &RUNS[0][..BLOCK / 8] } else { &RUNS[place][..] };
+        prev.wrapping_add(1).checked_add(BLOCK as u32 - 1)?;
+        Some(BitmapView { first: first(prev), bits })
     }
 
-    /// Writes the values that are in both blocks to the front of `out` and returns their number.
+    /// The value of the first bit, a multiple of eight.
+    pub fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// The bits, lowest of each byte first.
+    pub fn bits(&self) -> &'a [u8] {
+        self.bits
+    }
+
+    /// The last value.
+    pub fn last(&self) -> u32 {
+        let behind = u64::from(self.first) + 8 * self.bits.len() as u64;
+        (behind - 1 - self.unused()) as u32
+    }
+
+    /// Bits behind the last value.
+    fn unused(&self) -> u64 {
+        self.bits.last().map_or(0, |byte| u64::from(byte.leading_zeros()))
+    }
+
+    /// Finds the rising `values`, at most 256, that are in the block: their places among `values`, and in the block.
+    /// If they do not rise, some places are found.
     ///
     /// # Panics
-    /// If `out` is shorter than the block with fewer values.
-    pub fn intersect(&self, other: &BitmapView, out: &mut [u32]) -> usize {
-        assert!(out.len() >= self.n.min(other.n), "room for every value of the smaller block");
-        let mut words = [[0; 8]; BITS_MAX / 8];
-        let (from, common) = self.common(other);
-        let mut len = 0;
-        for (bytes, word) in words.iter_mut().zip(common) {
-            *bytes = word.to_le_bytes();
-            len += 1;
-        }
-        let (kernel, bits) = (Kernel::active(), words[..len].as_flattened());
-        let count = kernel.ones(bits);
-        kernel.bitmap_read(bits, (from as u32).wrapping_sub(1), &mut out[..count]);
-        count
-    }
-
-    /// The first value that both have a bit for, and the words of both from there on.
-    fn common<'b>(&'b self, other: &'b BitmapView) -> (u64, impl Iterator<Item = u64> + 'b) {
-        let from = self.first.max(other.first);
-        let end = self.end().min(other.end()).max(from);
-        let words = (from..end).step_by(64);
-        (from, words.map(move |at| self.word(at - self.first) & other.word(at - other.first)))
-    }
-
-    /// The value behind that of the last bit.
-    fn end(&self) -> u64 {
-        self.first + 8 * self.bits.len() as u64
-    }
-
-    /// 64 bits from the `place`-th on, zeros where there are none.
-    fn word(&self, place: u64) -> u64 {
-        let start = usize::try_from(place / 8).unwrap_or(usize::MAX);
-        let bits = self.bits.get(start..).unwrap_or(&[]);
-        let mut padded = [0; 16];
-        let len = bits.len().min(9);
-        padded[..len].copy_from_slice(&bits[..len]);
-        (u128::from_le_bytes(padded) >> (place % 8)) as u64
+    /// If there are too many.
+    pub fn find(&self, values: &[u32], shared: &mut Shared) {
+        Kernel::active().bitmap_find(self.bits, self.first, values, shared);
     }
 }
 
-/// The place of the last of `values` in a bitmap that starts behind `prev`, counted from 1.
+const fn runs() -> [[u8; BLOCK / 8 + 1]; 8] {
+    let mut runs = [[u8::MAX; _]; 8];
+    let mut place = 0;
+    while place < 8 {
+        runs[place][0] <<= place;
+        runs[place][BLOCK / 8] = !(u8::MAX << place);
+        place += 1;
+    }
+    runs
+}
+
+/// The place of the last of `values` in the bitmap of a block behind `prev`, counted from 1.
 ///
 /// Wherever the values wrap around, that is the sum of the ways from each to the next.
-fn span(values: &[u32], prev: u32) -> u64 {
+pub(crate) fn span(values: &[u32], prev: u32) -> u64 {
     let mut before = prev;
     let way = |value: &u32| {
         let gap = value.wrapping_sub(before).wrapping_sub(1);
         before = *value;
         u64::from(gap) + 1
     };
-    values.iter().map(way).sum()
+    u64::from(prev.wrapping_add(1) % 8) + values.iter().map(way).sum::<u64>()
 }
 
-/// Sets the bit of each value in `bits`, which reach as far as [`span`] says.
-fn set(values: &[u32], prev: u32, bits: &mut [u8]) {
+/// Appends the bits of `values`, `len` bytes, which reach as far as [`span`] says.
+pub(crate) fn write_bits(values: &[u32], prev: u32, len: usize, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + len, 0);
+    let (bits, first) = (&mut out[start..], first(prev));
     for value in values {
-        let place = value.wrapping_sub(prev).wrapping_sub(1) as usize;
+        let place = value.wrapping_sub(first) as usize;
         bits[place / 8] |= 1 << (place % 8);
     }
 }
@@ -248,7 +254,7 @@ mod tests {
                 values[n - 1] = last;
                 let mut bytes = Vec::new();
                 encode(&values, u32::MAX, &mut bytes);
-                assert_eq!((bytes.len(), block_len(&values, u32::MAX)), (len, len));
+                assert_eq!(bytes.len(), len);
                 assert_eq!(bytes[..2] == [0, 0], last == bits, "{n}");
             }
         }
@@ -256,35 +262,56 @@ mod tests {
 
     #[test]
     fn bitmaps_of_another_shape_are_invalid() {
-        let decode = |bytes: &[u8], n: usize| decode(Kernel::SCALAR, bytes, 0, &mut vec![0; n]);
+        let decode = |bytes: &[u8], n: usize| decode(Kernel::SCALAR, bytes, 7, &mut vec![0; n]);
         assert_eq!(decode(&[2, 0, 0x03, 0x04], 3), Ok(4));
         assert_eq!(decode(&[2, 0, 0x03, 0x04], 2), Err(DecodeError::Invalid), "a bit too many");
         assert_eq!(decode(&[2, 0, 0x03, 0x04], 4), Err(DecodeError::Invalid), "a bit too few");
         assert_eq!(decode(&[2, 0, 0x07, 0x00], 3), Err(DecodeError::Invalid), "a zero byte at the end");
         assert_eq!(decode(&[12, 0], 3), Err(DecodeError::Invalid), "as long as raw");
         assert_eq!(decode(&[11, 0], 3), Err(DecodeError::NotEnough));
+        let behind = |prev: u32| super::decode(Kernel::SCALAR, &[1, 0, 0x0c], prev, &mut [0; 2]);
+        assert_eq!(behind(9), Ok(3));
+        assert_eq!(behind(10), Err(DecodeError::Invalid), "a bit of the value before");
     }
 
     #[test]
-    fn bitmaps_that_start_anywhere_have_what_is_in_both() {
-        for start in (0..1500).step_by(7) {
-            let a: Vec<u32> = (0..256).map(|k| 1000 + 3 * k).collect();
-            let b: Vec<u32> = (0..200).map(|k| start + 4 * k).collect();
-            let bytes = [(&a, 990), (&b, start.wrapping_sub(1))].map(|(values, prev)| {
-                let mut bytes = Vec::new();
-                encode(values, prev, &mut bytes);
-                bytes
-            });
-            let a_bits = BitmapView::new(Kernel::SCALAR, &bytes[0], 990, 256).unwrap().unwrap();
-            let b_bits =
-                BitmapView::new(Kernel::SCALAR, &bytes[1], start.wrapping_sub(1), 200).unwrap().unwrap();
-            let expect: Vec<u32> = a.iter().copied().filter(|value| b.contains(value)).collect();
-            let mut out = [0; 200];
-            let count = a_bits.intersect(&b_bits, &mut out);
-            assert_eq!(out[..count], expect, "from {start} on");
-            assert_eq!(b_bits.count_common(&a_bits), count);
-            assert!((0..4000).all(|value| b_bits.contains(value) == b.contains(&value)));
+    fn every_kernel_finds_values_in_bits() {
+        let block: Vec<u32> = (0..256).map(|k| 1000 + 3 * k + k % 2).collect();
+        let mut bytes = Vec::new();
+        encode(&block, 990, &mut bytes);
+        let view = BitmapView::new(Kernel::SCALAR, &bytes, 990, 256).unwrap().unwrap();
+        assert_eq!((view.first(), view.last()), (984, 1766));
+        for start in (0..2000).step_by(7) {
+            for (step, n) in [(1, 256), (4, 200), (50, 17), (3, 0)] {
+                let values: Vec<u32> = (0..n).map(|k| start + step * k).collect();
+                for kernel in Kernel::available() {
+                    let mut shared = Shared::new();
+                    kernel.bitmap_find(view.bits(), view.first(), &values, &mut shared);
+                    let found = shared.first().iter().map(|place| values[usize::from(*place)]);
+                    let same = shared.second().iter().map(|place| block[usize::from(*place)]);
+                    let expect: Vec<u32> = values.iter().copied().filter(|v| block.contains(v)).collect();
+                    assert_eq!(
+                        (found.collect::<Vec<_>>(), same.collect::<Vec<_>>()),
+                        (expect.clone(), expect)
+                    );
+                }
+            }
         }
+    }
+
+    #[test]
+    fn runs_are_the_bitmaps_of_neighbours() {
+        for prev in (0..20).chain([u32::MAX, 1_000_003]) {
+            let block: Vec<u32> = (1..=BLOCK as u32).map(|k| prev.wrapping_add(k)).collect();
+            let mut bytes = Vec::new();
+            encode(&block, prev, &mut bytes);
+            let view = BitmapView::new(Kernel::SCALAR, &bytes, prev, BLOCK).unwrap().unwrap();
+            let run = BitmapView::of_run(prev).unwrap();
+            assert_eq!((run.first(), run.bits(), run.last()), (view.first(), view.bits(), block[BLOCK - 1]));
+        }
+        let most = u32::MAX - BLOCK as u32;
+        assert_eq!(BitmapView::of_run(most).map(|run| run.last()), Some(u32::MAX));
+        assert!(BitmapView::of_run(most + 1).is_none());
     }
 
     #[test]
@@ -292,14 +319,12 @@ mod tests {
         let mut bytes = Vec::new();
         encode(&[3, 70000], u32::MAX, &mut bytes);
         assert!(BitmapView::new(Kernel::SCALAR, &bytes, u32::MAX, 2).unwrap().is_none());
-        assert_eq!(
-            BitmapView::new(Kernel::SCALAR, &[2, 0, 0x03, 0x04], 0, 2).unwrap_err(),
-            DecodeError::Invalid
-        );
-        assert_eq!(BitmapView::new(Kernel::SCALAR, &[2, 0, 7, 0], 0, 3).unwrap_err(), DecodeError::Invalid);
-        assert!(BitmapView::new(Kernel::SCALAR, &[1, 0, 9], u32::MAX - 1, 2).unwrap().is_none(), "wraps");
-        assert!(BitmapView::new(Kernel::SCALAR, &[1, 0, 1], u32::MAX - 1, 1).unwrap().is_some());
-        assert_eq!(BitmapView::new(Kernel::SCALAR, &[2, 0, 0x03], 0, 2).unwrap_err(), DecodeError::NotEnough);
+        let view = |bytes, prev, n| BitmapView::new(Kernel::SCALAR, bytes, prev, n);
+        assert_eq!(view(&[2, 0, 0x03, 0x04], u32::MAX, 2).unwrap_err(), DecodeError::Invalid);
+        assert_eq!(view(&[2, 0, 7, 0], u32::MAX, 3).unwrap_err(), DecodeError::Invalid);
+        assert!(view(&[2, 0, 0x80, 1], u32::MAX - 1, 2).unwrap().is_none(), "wraps");
+        assert_eq!(view(&[1, 0, 0x80], u32::MAX - 1, 1).unwrap().map(|view| view.last()), Some(u32::MAX));
+        assert_eq!(view(&[2, 0, 0x03], u32::MAX, 2).unwrap_err(), DecodeError::NotEnough);
     }
 
     #[test]
@@ -311,6 +336,6 @@ mod tests {
         };
         assert_eq!(first(&[9, 8], 0), 0);
         assert_eq!(first(&[9, 9], 0), 0);
-        assert_eq!(first(&[u32::MAX, 2], u32::MAX - 1), 1);
+        assert_eq!(first(&[u32::MAX, 2], u32::MAX - 1), 2);
     }
 }

@@ -12,11 +12,6 @@ use crate::bitpack::{Layout, WIDTH_MAX, packed_len, width_of_all};
 use crate::kernel::Packed;
 use crate::{DecodeError, Kernel};
 
-/// Bytes that [`encode`] appends for `values`, of which there is at least one.
-pub(crate) fn block_len(values: &[u32]) -> usize {
-    1 + packed_len(values.len(), width_of_all(values))
-}
-
 /// Appends `values`, of which there are 1 to 256.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
     let width = width_of_all(values);

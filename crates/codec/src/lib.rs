@@ -48,13 +48,26 @@ use delta::Step;
 pub use error::DecodeError;
 use kernel::Gaps;
 pub use kernel::{Kernel, KernelError};
-pub use score::{Codes, Places, Saturation, at_least, largest, positive, values_at_least};
+pub use score::{ByCode, Places, Saturation, Swept, at_least, largest, sweep, values_at_least};
 pub use search::{Shared, intersect};
 
 /// Set bits of `bytes`.
 pub fn ones(bytes: &[u8]) -> usize {
     let kernel = Kernel::active();
     bytes.chunks(1 << 20).map(|chunk| kernel.ones(chunk)).sum()
+}
+
+/// Sets the bits whose bytes in `marks`, each 0 or 1, are 1: bit `i mod 8` of byte `i div 8`. No mark is left.
+///
+/// # Panics
+/// If there are not eight marks for each byte of bits.
+pub fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
+    assert_eq!(marks.len(), 8 * bits.len());
+    for (marks, bits) in marks.as_chunks_mut::<8>().0.iter_mut().zip(bits) {
+        // Each product of a mark and a bit of the factor lands in a bit of its own; those of the highest byte are wanted.
+        *bits |= (u64::from_le_bytes(*marks).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
+        *marks = [0; 8];
+    }
 }
 
 /// The largest number of values in one block.
@@ -85,7 +98,7 @@ pub enum Codec {
     Bp256Delta,
     /// Rising values as the set bits of a bitmap, or as they are if that is shorter.
     Bitmap,
-    /// Rising values in the shortest of several forms, named by the first byte of the block.
+    /// Rising values as [`Codec::Pfor256Delta`], or as a bitmap where they are dense.
     Auto,
 }
 
@@ -317,11 +330,19 @@ impl Codec {
         let kernel = Kernel::active();
         match self {
             Codec::Bitmap => BitmapView::new(kernel, bytes, prev, n),
-            Codec::Auto => match auto::split(bytes)? {
-                (Codec::Bitmap, block) => BitmapView::new(kernel, block, prev, n),
-                _ => Ok(None),
-            },
+            Codec::Auto => auto::view(kernel, bytes, prev, n),
             _ => Ok(None),
+        }
+    }
+
+    /// Whether a block whose last value is `span` above `prev` may be a bitmap: mostly it may not, and then there is no
+    /// need to look at it.
+    #[inline]
+    pub fn may_be_bitmap(self, span: u32) -> bool {
+        match self {
+            Codec::Bitmap => span as usize <= 8 * raw::max_len(BLOCK),
+            Codec::Auto => span <= auto::SPAN_MAX,
+            _ => false,
         }
     }
 

@@ -6,26 +6,25 @@
 
 use crate::{BLOCK, Kernel};
 
-/// A code of one byte for each value from 0 on.
-#[derive(Clone, Debug, Default)]
-pub struct Codes {
-    /// The codes, and [`Codes::SLACK`] zeros.
-    bytes: Vec<u8>,
+/// A number for each code of one byte.
+pub struct ByCode {
+    numbers: [f32; 256],
+    /// The first byte of each number, the second, and so on: vector instructions look up bytes where they would have to
+    /// gather words.
+    pub(crate) planes: [[u8; 256]; 4],
 }
 
-impl Codes {
-    /// Four bytes can be read wherever a code stands.
-    pub(crate) const SLACK: usize = 3;
-
-    /// Takes the codes of 0, 1, and so on.
-    pub fn new(mut codes: Vec<u8>) -> Codes {
-        codes.extend([0; Codes::SLACK]);
-        Codes { bytes: codes }
+impl ByCode {
+    /// The number of each code.
+    pub fn new(numbers: [f32; 256]) -> ByCode {
+        let byte = |plane: usize| numbers.map(|number: f32| number.to_le_bytes()[plane]);
+        ByCode { numbers, planes: std::array::from_fn(byte) }
     }
 
-    /// The codes of all values.
-    pub fn all(&self) -> &[u8] {
-        &self.bytes[..self.bytes.len().saturating_sub(Codes::SLACK)]
+    /// The number of a code.
+    #[inline]
+    pub fn get(&self, code: u8) -> f32 {
+        self.numbers[usize::from(code)]
     }
 }
 
@@ -35,9 +34,9 @@ pub struct Saturation<'a> {
     /// The score of a frequency without end.
     pub weight: f32,
     /// `k` of each code.
-    pub k: &'a [f32; 256],
-    /// Which code each value has.
-    pub codes: &'a Codes,
+    pub k: &'a ByCode,
+    /// The code of each value from 0 on.
+    pub codes: &'a [u8],
 }
 
 impl Saturation<'_> {
@@ -49,6 +48,15 @@ impl Saturation<'_> {
         Kernel::active().score(self, values, frequencies, scores);
     }
 
+    /// Adds the scores of the values whose bits are set to their sums: bit `i mod 8` of byte `i div 8` and the `i`-th sum are
+    /// those of `first + i`. Bits without a sum are not looked at. There is a frequency for each value.
+    ///
+    /// # Panics
+    /// If there are more sums than bits, or if a value that has a sum has no code.
+    pub fn add_bits(&self, bits: &[u8], first: u32, frequencies: &[u32], sums: &mut [f32]) {
+        Kernel::active().bitmap_score(self, bits, first, frequencies, sums);
+    }
+
     /// Score of one value.
     ///
     /// # Panics
@@ -56,7 +64,7 @@ impl Saturation<'_> {
     #[inline]
     pub fn score_of(&self, value: u32, frequency: u32) -> f32 {
         let f = frequency as f32;
-        self.weight * (f / (f + self.k[usize::from(self.codes.all()[value as usize])]))
+        self.weight * (f / (f + self.k.get(self.codes[value as usize])))
     }
 }
 
@@ -108,9 +116,48 @@ pub fn values_at_least(values: &[u32], least: u32, places: &mut Places) {
     Kernel::active().values_at_least(values, least, places);
 }
 
-/// Number of scores that are greater than 0.
-pub fn positive(scores: &[f32]) -> usize {
-    Kernel::active().positive(scores)
+/// Sums of scores that were large enough, rising by their values.
+#[derive(Default)]
+pub struct Swept {
+    values: Vec<u32>,
+    sums: Vec<f32>,
+    found: usize,
+    positive: usize,
+}
+
+impl Swept {
+    pub(crate) const SLACK: usize = 16;
+
+    /// The values whose sums they are.
+    pub fn values(&self) -> &[u32] {
+        &self.values[..self.found]
+    }
+
+    /// The sums.
+    pub fn sums(&self) -> &[f32] {
+        &self.sums[..self.found]
+    }
+
+    /// How many sums were greater than 0, whether or not they were large enough.
+    pub fn positive(&self) -> usize {
+        self.positive
+    }
+
+    /// Makes room for so many sums and a vector more, and gives the values, the sums, and how many of them there are and
+    /// are positive.
+    pub(crate) fn parts(&mut self, sums: usize) -> (&mut [u32], &mut [f32], &mut usize, &mut usize) {
+        if self.values.len() < sums + Swept::SLACK {
+            self.values.resize(sums + Swept::SLACK, 0);
+            self.sums.resize(sums + Swept::SLACK, 0.0);
+        }
+        (&mut self.values, &mut self.sums, &mut self.found, &mut self.positive)
+    }
+}
+
+/// Finds which sums, of the values from `first` on, are at least `least`, counts those that are greater than 0, and makes
+/// all of them 0.
+pub fn sweep(sums: &mut [f32], first: u32, least: f32, swept: &mut Swept) {
+    Kernel::active().sweep(sums, first, least, swept);
 }
 
 /// Moves the largest `k` of `keys` to the front, in no order, and returns the smallest of these. `scratch` is room for the work, and grows to at most as
@@ -140,8 +187,8 @@ mod tests {
     #[test]
     fn every_kernel_scores_alike_to_the_bit() {
         let mut next = random(1);
-        let codes = Codes::new((0..5000).map(|_| next() as u8).collect());
-        let k: [f32; 256] = std::array::from_fn(|code| 0.3 + code as f32 * 0.0117);
+        let codes: Vec<u8> = (0..5000).map(|_| next() as u8).collect();
+        let k = ByCode::new(std::array::from_fn(|code| 0.3 + code as f32 * 0.0117));
         for n in 0..=BLOCK {
             let mut values: Vec<u32> = (0..n).map(|_| next() as u32 % 5000).collect();
             values.sort_unstable();
@@ -164,9 +211,37 @@ mod tests {
     }
 
     #[test]
+    fn every_kernel_adds_the_same_scores_of_bits() {
+        let mut next = random(3);
+        let codes: Vec<u8> = (0..3000).map(|_| next() as u8).collect();
+        let k = ByCode::new(std::array::from_fn(|code| 0.3 + code as f32 * 0.0117));
+        let saturation = Saturation { weight: 3.7, k: &k, codes: &codes };
+        for len in (0..200).step_by(3) {
+            let first = 8 * (next() as u32 % 170);
+            let bits: Vec<u8> = (0..len).map(|_| (next() & next()) as u8).collect();
+            let values = (0..8 * len).filter(|i| bits[i / 8] >> (i % 8) & 1 == 1);
+            let values: Vec<u32> = values.map(|i| first + i as u32).collect();
+            let frequencies: Vec<u32> = values.iter().map(|_| 1 + next() as u32 % 9).collect();
+            let sums_len = (8 * len).saturating_sub(next() as usize % 20).min(3000 - first as usize);
+            let start: Vec<f32> = (0..sums_len).map(|_| (next() % 100) as f32 / 7.0).collect();
+            let mut expected = start.clone();
+            for (value, frequency) in values.iter().zip(&frequencies) {
+                if let Some(sum) = expected.get_mut((value - first) as usize) {
+                    *sum += saturation.score_of(*value, *frequency);
+                }
+            }
+            for kernel in Kernel::available() {
+                let mut sums = start.clone();
+                kernel.bitmap_score(&saturation, &bits, first, &frequencies, &mut sums);
+                assert_eq!(sums, expected, "{kernel:?}, {len}");
+            }
+        }
+    }
+
+    #[test]
     fn values_without_a_code_are_refused() {
-        let codes = Codes::new(vec![1; 100]);
-        let saturation = Saturation { weight: 1.0, k: &[1.0; 256], codes: &codes };
+        let codes = [1; 100];
+        let saturation = Saturation { weight: 1.0, k: &ByCode::new([1.0; 256]), codes: &codes };
         for kernel in Kernel::available() {
             for value in [100, 101, 1 << 31, u32::MAX] {
                 let run = || kernel.score(&saturation, &[0, 1, value], &[1; 3], &mut [0.0; 3]);
@@ -180,15 +255,24 @@ mod tests {
         let mut next = random(2);
         for n in 0..=BLOCK {
             let scores: Vec<f32> = (0..n).map(|_| (next() % 20) as f32).collect();
-            for kernel in Kernel::available() {
-                assert_eq!(kernel.positive(&scores), scores.iter().filter(|score| **score > 0.0).count());
-            }
             for least in [f32::NEG_INFINITY, 0.0, 7.0, 19.0, 20.0, f32::INFINITY] {
                 let expected: Vec<u8> = (0..n).filter(|i| scores[*i] >= least).map(|i| i as u8).collect();
                 for kernel in Kernel::available() {
                     let mut places = Places::new();
                     kernel.at_least(&scores, least, &mut places);
                     assert_eq!(places.get(), expected, "{kernel:?}");
+                    let (mut sums, mut swept) = (scores.clone(), Swept::default());
+                    for first in [70, u32::MAX - 255] {
+                        sums.copy_from_slice(&scores);
+                        kernel.sweep(&mut sums, first, least, &mut swept);
+                        assert_eq!(swept.positive(), scores.iter().filter(|score| **score > 0.0).count());
+                        let values: Vec<u32> =
+                            expected.iter().map(|place| first + u32::from(*place)).collect();
+                        let enough: Vec<f32> =
+                            scores.iter().copied().filter(|score| *score >= least).collect();
+                        assert_eq!((swept.values(), swept.sums()), (&values[..], &enough[..]), "{kernel:?}");
+                        assert!(sums.iter().all(|sum| *sum == 0.0));
+                    }
                     if least.is_finite() {
                         let values: Vec<u32> =
                             scores.iter().map(|score| *score as u32 + u32::MAX / 2).collect();

@@ -31,11 +31,6 @@ pub(crate) fn max_len(n: usize) -> usize {
     controls_len(n) + VALUE_BYTES_MAX * n
 }
 
-/// Bytes that [`encode`] appends for `values`.
-pub(crate) fn block_len(values: &[u32]) -> usize {
-    controls_len(values.len()) + values.iter().map(|value| 1 + code(*value)).sum::<usize>()
-}
-
 /// One less than the bytes of a value.
 pub(crate) fn code(value: u32) -> usize {
     [8, 16, 24].map(|bits| usize::from(value >> bits != 0)).iter().sum()

@@ -1,57 +1,85 @@
-//! The forms of an `auto` block: each is written, and none of the others would be shorter.
+//! The forms of an `auto` block: where ids are dense it is a bitmap, and else it is `pfor256-delta`.
 
 mod samples;
 
 use samples::{Random, START, as_input, mixed};
 use tierdex_codec::{BLOCK, Codec};
 
-/// In the order that decides between equals.
-const FORMS: [Codec; 5] =
-    [Codec::Raw, Codec::Bp256Delta, Codec::StreamVByteDelta, Codec::Bitmap, Codec::Pfor256Delta];
+const BITMAP: u8 = 0x3f;
 
-/// The form that `auto` must take, after comparing its block with those of all forms.
+/// Whether the block is a bitmap; it must be one if that is at most a quarter longer than the other form.
 #[track_caller]
-fn check(ids: &[u32]) -> Codec {
+fn is_bitmap(ids: &[u32]) -> bool {
     let block = samples::encode(Codec::Auto, ids);
-    let blocks = FORMS.map(|form| samples::encode(form, ids));
-    let shortest = blocks.iter().map(Vec::len).min().expect("there are forms");
-    let first = blocks.iter().position(|block| block.len() == shortest).expect("one is the shortest");
-    assert_eq!((block[0], &block[1..]), (FORMS[first].id(), &blocks[first][..]));
+    let other = samples::encode(Codec::Pfor256Delta, ids);
     assert_eq!(samples::decode(Codec::Auto, &block, START, ids.len()).0, ids);
-    FORMS[first]
+    let view = Codec::Auto.bitmap(&block, START, ids.len()).unwrap();
+    let bits = ids.last().expect("some").wrapping_sub(START) as usize + START.wrapping_add(1) as usize % 8;
+    let len = 2 + bits.div_ceil(8);
+    let most = (other.len() + other.len() / 4).max(ids.len().div_ceil(6)).min(2 + 255);
+    if len > most || other.len() <= 2 {
+        assert_eq!(block, other);
+        assert!(view.is_none());
+        return false;
+    }
+    let view = view.expect("a bitmap");
+    assert_eq!((&block[..2], view.bits()), (&[BITMAP, (len - 2) as u8][..], &block[2..]));
+    assert_eq!(view.last(), ids[ids.len() - 1]);
+    true
 }
 
 #[test]
-fn the_shortest_form_is_written_and_each_is_some_time() {
+fn dense_blocks_are_bitmaps() {
     let mut random = Random(20);
-    let mut taken = Vec::new();
-    for width in 0..=32 {
-        for n in [1, 2, 3, 5, 8, 31, 64, 129, 255, BLOCK] {
+    for width in 3..=32 {
+        for n in [5, 8, 31, 64, 129, 255, BLOCK] {
             for (one_in, wide) in [(0, 0), (2, 9), (3, 32), (20, 17), (60, 32)] {
                 let gaps = mixed(&mut random, n, width, one_in, wide);
-                taken.push(check(&as_input(Codec::Auto, &gaps)));
+                let ids = as_input(Codec::Auto, &gaps);
+                if ids.is_sorted() {
+                    is_bitmap(&ids);
+                }
             }
         }
     }
-    // Each document with the same probability: up to about one in three a bit each is hard to beat.
-    for one_in in 1..=8 {
-        for n in [9, 100, BLOCK] {
-            let ids: Vec<u32> = (0..).filter(|_| random.below(one_in) == 0).take(n).collect();
-            taken.push(check(&ids));
+    // Each document with the same probability.
+    for one_in in 1..=20 {
+        let ids: Vec<u32> = (0..).filter(|_| random.below(one_in) == 0).take(BLOCK).collect();
+        match one_in {
+            // Neighbours need no bits at all.
+            1 => assert!(!is_bitmap(&ids)),
+            2..=4 => assert!(is_bitmap(&ids), "1 in {one_in}"),
+            5..=7 => _ = is_bitmap(&ids),
+            _ => assert!(!is_bitmap(&ids), "1 in {one_in}"),
         }
-    }
-    for form in FORMS {
-        let count = taken.iter().filter(|codec| **codec == form).count();
-        println!("{}: {count}", form.name());
-        assert!(count > 0, "no {} block", form.name());
     }
 }
 
 #[test]
-fn other_first_bytes_are_invalid() {
-    for id in (0..=u8::MAX).filter(|id| !FORMS.iter().any(|form| form.id() == *id)) {
-        let (bytes, mut out) = ([id; 2000], [0; 8]);
-        assert!(Codec::Auto.decode(&bytes, 0, &mut out).is_err(), "{id}");
-        assert!(Codec::Auto.encoded_len(&bytes, 8).is_err(), "{id}");
+fn ids_that_do_not_rise_are_no_bitmap() {
+    for ids in [vec![5, 4, 9, 12, 13], vec![9; 8], vec![7, 6, 5, 4, 3, 2, 1, 0]] {
+        let block = samples::encode(Codec::Auto, &ids);
+        assert_ne!(block[0], BITMAP);
+        assert_eq!(samples::decode(Codec::Auto, &block, START, ids.len()).0, ids);
+    }
+}
+
+#[test]
+fn damaged_bitmaps_are_invalid() {
+    let ids: Vec<u32> = (0..100).filter(|id| id % 3 != 1).collect();
+    let block = samples::encode(Codec::Auto, &ids);
+    let mut out = vec![0; ids.len()];
+    assert!(Codec::Auto.decode(&block, START, &mut out).is_ok());
+    for cut in 0..block.len() {
+        assert!(Codec::Auto.decode(&block[..cut], START, &mut out).is_err(), "{cut}");
+        assert!(Codec::Auto.encoded_len(&block[..cut], out.len()).is_err(), "{cut}");
+    }
+    for bit in 0..8 * block.len() {
+        let mut damaged = block.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        if damaged[0] == BITMAP {
+            assert!(Codec::Auto.decode(&damaged, START, &mut out).is_err(), "bit {bit}");
+            assert!(Codec::Auto.bitmap(&damaged, START, out.len()).is_err(), "bit {bit}");
+        }
     }
 }

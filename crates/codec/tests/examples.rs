@@ -130,20 +130,20 @@ fn bitmap() {
     let check = |prev, values, bytes| check(Codec::Bitmap, prev, values, bytes);
     check(u32::MAX, &[0, 1, 2, 5], "01 00 | 27");
     check(u32::MAX, &[1, 9, 12], "02 00 | 02 12");
-    check(99, &[100, 108], "02 00 | 01 01");
+    check(99, &[100, 108], "02 00 | 10 10");
     check(u32::MAX, &[3, 70000], "00 00 | 03 00 00 00 70 11 01 00");
 }
 
 #[test]
 fn auto() {
     let check = |prev, values, bytes| check(Codec::Auto, prev, values, bytes);
-    check(u32::MAX, &[u32::MAX - 1], "01 | fe ff ff ff");
-    check(u32::MAX, &[0, 1, 2, 3], "0a | 00");
-    check(u32::MAX, &[3, 9, 27, 81, 243, 729], "0a | 09 | 03 0a 44 a8 11 aa 3c");
-    check(0, &[255, 65_790, 66_045, 131_580], "07 | 44 | ff ff ff ff ff ff");
+    check(u32::MAX, &[0, 1, 2, 3], "00");
+    check(u32::MAX, &[3, 9, 27, 81, 243, 729], "09 | 03 0a 44 a8 11 aa 3c");
     let runs: Vec<u32> = (0..=6).chain(11..=15).chain(19..=22).collect();
-    check(u32::MAX, &runs, "0b | 03 00 | 7f f8 78");
-    check(u32::MAX, &(1..=256).map(|k| 16 * k - 1).collect::<Vec<_>>(), "05 | c4 | 0f");
+    check(u32::MAX, &runs, "3f 03 | 7f f8 78");
+    let later: Vec<u32> = runs.iter().map(|id| id + 10).collect();
+    check(9, &later, "3f 04 | fc e1 e3 01");
+    check(u32::MAX, &(1..=256).map(|k| 16 * k - 1).collect::<Vec<_>>(), "c4 | 0f");
 }
 
 #[test]

@@ -133,7 +133,7 @@ impl Field {
             analysis: Analysis::default(),
             positions: false,
             norms: NormKind::Byte,
-            doc_codec: Codec::Pfor256Delta,
+            doc_codec: Codec::Auto,
             freq_codec: Codec::Pfor256,
         }
     }

@@ -34,7 +34,7 @@ mod scalar;
 mod select;
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
-use crate::score::{Places as ScorePlaces, Saturation};
+use crate::score::{Places as ScorePlaces, Saturation, Swept};
 use crate::search::Shared;
 use crate::{BLOCK, DecodeError};
 pub use select::KernelError;
@@ -66,10 +66,12 @@ struct Table {
     streamvbyte_decode: unsafe fn(&[u8], &[u8], Option<u32>, &mut [u32]),
     intersect: unsafe fn(&[u32], &[u32], &mut Shared),
     bitmap_read: unsafe fn(&[u8], u32, &mut [u32]),
+    bitmap_find: unsafe fn(&[u8], u32, &[u32], &mut Shared),
+    bitmap_score: unsafe fn(&Saturation, &[u8], u32, &[u32], &mut [f32]),
     score: unsafe fn(&Saturation, &[u32], &[u32], &mut [f32]),
     at_least: unsafe fn(&[f32], f32, &mut ScorePlaces),
     values_at_least: unsafe fn(&[u32], u32, &mut ScorePlaces),
-    positive: unsafe fn(&[f32]) -> usize,
+    sweep: unsafe fn(&mut [f32], u32, f32, &mut Swept),
     largest: unsafe fn(&mut [u64], usize, &mut Vec<u64>) -> u64,
 }
 
@@ -340,6 +342,29 @@ impl Kernel {
         unsafe { (self.0.bitmap_read)(bits, prev, out) }
     }
 
+    /// Finds at most 256 values in a bitmap from `first` on; see [`crate::BitmapView::find`].
+    pub(crate) fn bitmap_find(self, bits: &[u8], first: u32, values: &[u32], shared: &mut Shared) {
+        assert!(values.len() <= BLOCK);
+        // SAFETY: The CPU can, and there are not too many.
+        unsafe { (self.0.bitmap_find)(bits, first, values, shared) }
+    }
+
+    /// Adds the scores of the values of a bitmap from `first` on to the sums of all values from there on; see
+    /// [`Saturation::add_bits`].
+    pub(crate) fn bitmap_score(
+        self,
+        of: &Saturation,
+        bits: &[u8],
+        first: u32,
+        frequencies: &[u32],
+        sums: &mut [f32],
+    ) {
+        let end = first as usize + sums.len();
+        assert!(sums.len() <= 8 * bits.len() && end <= of.codes.len());
+        // SAFETY: The CPU can, and every sum has a bit and a code.
+        unsafe { (self.0.bitmap_score)(of, bits, first, frequencies, sums) }
+    }
+
     /// Scores a block of values; see [`Saturation::score`].
     pub(crate) fn score(self, of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [f32]) {
         let n = values.len();
@@ -362,10 +387,10 @@ impl Kernel {
         unsafe { (self.0.values_at_least)(values, least, places) }
     }
 
-    /// Number of scores that are greater than 0.
-    pub(crate) fn positive(self, scores: &[f32]) -> usize {
+    /// Finds large sums and clears all; see [`crate::score::sweep`].
+    pub(crate) fn sweep(self, sums: &mut [f32], first: u32, least: f32, swept: &mut Swept) {
         // SAFETY: The CPU can.
-        unsafe { (self.0.positive)(scores) }
+        unsafe { (self.0.sweep)(sums, first, least, swept) }
     }
 
     /// Moves the largest `k` keys to the front; see [`crate::score::largest`].

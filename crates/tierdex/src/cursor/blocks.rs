@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
 use crate::segment::read::{BlockList, FieldReader, InlineList, Part, Record};
 use std::ops::Range;
-use tierdex_codec::{Codec, DecodeError};
+use tierdex_codec::{BitmapView, Codec, DecodeError};
 use tierdex_io::SealedFile;
 
 /// Blocks that are read together, so that a long list is never in memory whole.
@@ -155,6 +155,38 @@ impl<'a> Blocks<'a> {
             ));
         }
         Ok(len)
+    }
+
+    /// The bits of the documents of a block, if it is a bitmap; what [`Blocks::documents`] checks is checked. Neighbours
+    /// are known by the skip data alone.
+    pub(super) fn bitmap<'b>(
+        &'b mut self,
+        field: &'b FieldReader,
+        block: usize,
+    ) -> Result<Option<BitmapView<'b>>> {
+        let codec = field.field().doc_codec;
+        let Blocks::Listed { list, docs, .. } = self else { return Ok(None) };
+        let (before, last, len) = (list.before(block), list.last(block), list.block_len(block));
+        if len == BLOCK && last.wrapping_sub(before) as usize == BLOCK && last < field.documents() {
+            return Ok(BitmapView::of_run(before));
+        }
+        if !codec.may_be_bitmap(last.wrapping_sub(before)) {
+            return Ok(None);
+        }
+        let (bytes, at) = docs.block(list, field.docs(), block)?;
+        let name = field.docs().name();
+        let Some(view) = codec.bitmap(bytes, before, len).map_err(|e| decode_error(name, at, codec, e))?
+        else {
+            return Ok(None);
+        };
+        let used = codec.encoded_len(bytes, len).map_err(|e| decode_error(name, at, codec, e))?;
+        if used != bytes.len() {
+            return Err(Error::corrupt(name, at + used as u64, "bytes follow a block"));
+        }
+        if view.last() != last || last >= field.documents() {
+            return Err(Error::corrupt(name, at, "documents of a block do not fit its skip data"));
+        }
+        Ok(Some(view))
     }
 
     /// Decodes the frequencies of a block of `len` postings.

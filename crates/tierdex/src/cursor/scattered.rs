@@ -5,6 +5,7 @@ use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, REFUSED, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::segment::read::{BlockList, FieldReader, TermInfo};
+use tierdex_codec::{BitmapView, Shared, intersect};
 
 /// Decodes blocks of a list, whichever are asked for; one at a time is at hand.
 pub struct ScatteredBlocks<'a> {
@@ -131,6 +132,40 @@ impl<'a> ScatteredBlocks<'a> {
         self.decode_documents(block)?;
         self.decode_frequencies(block)?;
         Ok((self.at_hand.documents.values(), self.at_hand.frequencies.values()))
+    }
+
+    /// The bits of a block of documents, if it is a bitmap and has not been decoded.
+    pub fn bitmap(&mut self, block: usize) -> Result<Option<BitmapView<'_>>> {
+        if self.at_hand.documents.block == block {
+            return Ok(None);
+        }
+        let bitmap = self.blocks.bitmap(self.field, block)?;
+        if bitmap.is_some() {
+            self.trace.mark(block, DOCUMENTS);
+        }
+        Ok(bitmap)
+    }
+
+    /// The bits of a block of documents and their frequencies, if it is a bitmap and has not been decoded.
+    pub fn bitmap_and_frequencies(&mut self, block: usize) -> Result<Option<(BitmapView<'_>, &[u32])>> {
+        if self.at_hand.documents.block == block {
+            return Ok(None);
+        }
+        self.decode_frequencies(block)?;
+        let bitmap = self.blocks.bitmap(self.field, block)?;
+        if bitmap.is_some() {
+            self.trace.mark(block, DOCUMENTS);
+        }
+        Ok(bitmap.map(|bitmap| (bitmap, self.at_hand.frequencies.values())))
+    }
+
+    /// Finds which of at most 256 rising `documents` a block has.
+    pub fn find_in(&mut self, block: usize, documents: &[u32], shared: &mut Shared) -> Result<()> {
+        match self.bitmap(block)? {
+            Some(bitmap) => bitmap.find(documents, shared),
+            None => intersect(documents, self.documents(block)?, shared),
+        }
+        Ok(())
     }
 
     fn decode_documents(&mut self, block: usize) -> Result<()> {

@@ -8,7 +8,7 @@ use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::segment::read::Norms;
 use crate::transform::{impact::Impact, norm};
 use std::sync::Arc;
-use tierdex_codec::Saturation;
+use tierdex_codec::{ByCode, Saturation};
 
 /// The parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,7 +57,7 @@ pub fn idf(documents: u64, containing: u64) -> f64 {
 pub struct Lengths {
     bm25: Bm25,
     /// `k` of each code.
-    by_code: [f32; 256],
+    by_code: ByCode,
     /// For exact lengths: the constant, and the factor of the length.
     by_length: (f32, f32),
 }
@@ -68,7 +68,7 @@ impl Lengths {
         let (constant, factor) = (bm25.k1 * (1.0 - bm25.b), bm25.k1 * bm25.b / collection.average_length);
         let by_code =
             std::array::from_fn(|code| (constant + factor * f64::from(norm::length(code as u8))) as f32);
-        Lengths { bm25, by_code, by_length: (constant as f32, factor as f32) }
+        Lengths { bm25, by_code: ByCode::new(by_code), by_length: (constant as f32, factor as f32) }
     }
 }
 
@@ -134,7 +134,7 @@ impl TermScorer {
     /// The smallest `k` of documents with that code: it stands for lengths from its floor on, and ranking may know the
     /// exact one.
     fn least_k(&self, code: u8) -> f32 {
-        self.exact_k(norm::floor(code)).min(self.lengths.by_code[usize::from(code)])
+        self.exact_k(norm::floor(code)).min(self.lengths.by_code.get(code))
     }
 
     /// Score of a posting.
@@ -147,19 +147,21 @@ impl TermScorer {
     #[inline]
     pub fn score_of(&self, norms: &Norms, document: u32, f: f32) -> f32 {
         let k = match norms {
-            Norms::Byte(codes) => self.lengths.by_code[usize::from(codes.all()[document as usize])],
+            Norms::Byte(codes) => self.lengths.by_code.get(codes[document as usize]),
             Norms::Exact(lengths) => self.exact_k(lengths[document as usize]),
         };
         self.weight * (f / (f + k))
     }
 
+    /// What scores depend on beside frequencies, for documents with these codes.
+    pub fn saturation<'a>(&'a self, codes: &'a [u8]) -> Saturation<'a> {
+        Saturation { weight: self.weight, k: &self.lengths.by_code, codes }
+    }
+
     /// Scores of a block of postings.
     pub fn score_all(&self, norms: &Norms, documents: &[u32], frequencies: &[u32], scores: &mut [f32]) {
         match norms {
-            Norms::Byte(codes) => {
-                let saturation = Saturation { weight: self.weight, k: &self.lengths.by_code, codes };
-                saturation.score(documents, frequencies, scores);
-            }
+            Norms::Byte(codes) => self.saturation(codes).score(documents, frequencies, scores),
             Norms::Exact(lengths) => {
                 for ((score, document), frequency) in scores.iter_mut().zip(documents).zip(frequencies) {
                     let f = *frequency as f32;
@@ -178,7 +180,6 @@ impl TermScorer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tierdex_codec::Codes;
 
     #[test]
     fn scores_follow_the_formula() {
@@ -195,7 +196,7 @@ mod tests {
                 assert!((found / expected - 1.0).abs() < 1e-6);
             }
         }
-        let codes = Norms::Byte(Codes::new(vec![norm::encode(10), norm::encode(20)]));
+        let codes = Norms::Byte(vec![norm::encode(10), norm::encode(20)]);
         assert_eq!(scorer.score(&codes, 1, 3), scorer.score(&norms, 1, 3));
     }
 

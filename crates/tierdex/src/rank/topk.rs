@@ -99,22 +99,12 @@ impl TopK {
 
     /// Offers up to 256 documents, numbered from `base` on.
     pub fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[f32]) {
-        self.offer_some(scores, self.least, |place| base + documents[place]);
-    }
-
-    /// Offers up to 256 neighbours from `first` on; those that do not match have score 0, and others more.
-    pub fn offer_dense(&mut self, first: u32, scores: &[f32]) {
-        self.offer_some(scores, self.least.max(f32::from_bits(1)), |place| first + place as u32);
-    }
-
-    #[inline]
-    fn offer_some(&mut self, scores: &[f32], least: f32, document: impl Fn(usize) -> u32) {
         if self.k == 0 {
             return;
         }
-        at_least(scores, least, &mut self.places);
+        at_least(scores, self.least, &mut self.places);
         for place in self.places.get().iter().map(|place| usize::from(*place)) {
-            let key = Hit { score: scores[place], document: document(place) }.key();
+            let key = Hit { score: scores[place], document: base + documents[place] }.key();
             if key > self.threshold {
                 self.keys.push(key);
             }

@@ -33,10 +33,12 @@ static TABLE: Table = Table {
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: scalar::search::intersect,
     bitmap_read: bitmap::bitmap_read,
+    bitmap_find: scalar::bitmap::bitmap_find,
+    bitmap_score: scalar::bitmap::bitmap_score,
     score: scalar::score::score,
     at_least: scalar::score::at_least,
     values_at_least: scalar::score::values_at_least,
-    positive: scalar::score::positive,
+    sweep: scalar::score::sweep,
     largest: scalar::score::largest,
 };
 

@@ -1,8 +1,16 @@
 //! Set bits to values: 64 bits at a time.
 
-use super::super::scalar;
-use super::memory::{COUNTING, LANES, store};
+use super::super::scalar::{self, bitmap::word};
+use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes, store};
+use super::score::of_codes;
+use super::search::write;
+use crate::BLOCK;
+use crate::score::Saturation;
+use crate::search::Shared;
 use core::arch::x86_64::*;
+
+/// Bytes of the longest bitmap of a block.
+const BITS_MAX: usize = 4 * BLOCK;
 
 /// [`crate::Kernel::ones`].
 #[target_feature(enable = "popcnt")]
@@ -30,5 +38,79 @@ pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
         }
         room = &mut room[count..];
         base = base.wrapping_add(64);
+    }
+}
+
+/// [`crate::Kernel::bitmap_find`]: the bits of 16 values are gathered.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512cd,bmi2,popcnt")]
+pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Shared) {
+    if bits.len() > BITS_MAX {
+        return scalar::bitmap::bitmap_find(bits, first, values, shared);
+    }
+    // Whole words, and how many values stand before each.
+    let (mut words, mut before) = ([0u64; BITS_MAX / 8], [0; BITS_MAX / 8]);
+    let mut sum = 0;
+    for ((bytes, to), before) in bits.chunks(8).zip(&mut words).zip(&mut before) {
+        *to = word(bytes);
+        *before = sum;
+        sum += to.count_ones();
+    }
+    let (places, count) = shared.parts();
+    let behind = _mm512_set1_epi32(8 * bits.len() as i32);
+    let mut found = 0;
+    for (k, values) in values.chunks(LANES).enumerate() {
+        let place = _mm512_sub_epi32(load(values), _mm512_set1_epi32(first as i32));
+        let within = _mm512_mask_cmplt_epu32_mask(first_lanes(values.len()), place, behind);
+        let half_word = _mm512_srli_epi32::<5>(place);
+        let zero = _mm512_setzero_si512();
+        let from = words.as_ptr().cast();
+        // SAFETY: The places within are in the bits, and so their halves of words are in the words.
+        let gathered = unsafe { _mm512_mask_i32gather_epi32::<4>(zero, within, half_word, from) };
+        let bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(place, _mm512_set1_epi32(31)));
+        let mut there = _mm512_mask_test_epi32_mask(within, gathered, bit);
+        if there == 0 {
+            continue;
+        }
+        write(&mut places[0][found..], there, k * LANES);
+        while there != 0 {
+            let place = values[there.trailing_zeros() as usize].wrapping_sub(first) as usize;
+            let word = place / 64 % (BITS_MAX / 8);
+            let rank = before[word] + (words[word] & ((1 << (place % 64)) - 1)).count_ones();
+            places[1][found] = rank as u8;
+            found += 1;
+            there &= there - 1;
+        }
+    }
+    *count = found;
+}
+
+/// [`crate::Kernel::bitmap_score`]: 64 neighbours at a time, whose frequencies are spread to where their bits are.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2,popcnt")]
+pub(in crate::kernel) fn bitmap_score(
+    of: &Saturation,
+    bits: &[u8],
+    first: u32,
+    mut frequencies: &[u32],
+    sums: &mut [f32],
+) {
+    let weight = _mm512_set1_ps(of.weight);
+    let codes = of.codes[first as usize..].chunks(64);
+    for ((bytes, codes), sums) in bits.chunks(8).zip(codes).zip(sums.chunks_mut(64)) {
+        let mut word = word(bytes);
+        let k = of_codes(of.k, load_bytes(codes));
+        for (k, sums) in k.into_iter().zip(sums.chunks_mut(LANES)) {
+            let lanes = word as u16 & first_lanes(sums.len());
+            word >>= LANES;
+            let n = lanes.count_ones() as usize;
+            let Some((these, rest)) = frequencies.split_at_checked(n) else { return };
+            frequencies = rest;
+            let f = _mm512_cvtepu32_ps(_mm512_maskz_expand_epi32(lanes, load(these)));
+            let score = _mm512_mul_ps(weight, _mm512_div_ps(f, _mm512_add_ps(f, k)));
+            // SAFETY: The mask names sums of the slice only, and others are not accessed.
+            let sum = unsafe { _mm512_maskz_loadu_ps(lanes, sums.as_ptr()) };
+            let sum = _mm512_add_ps(sum, score);
+            // SAFETY: As above.
+            unsafe { _mm512_mask_storeu_ps(sums.as_mut_ptr(), lanes, sum) }
+        }
     }
 }

@@ -36,10 +36,12 @@ static TABLE: Table = Table {
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: search::intersect,
     bitmap_read: bitmap::bitmap_read,
+    bitmap_find: bitmap::bitmap_find,
+    bitmap_score: bitmap::bitmap_score,
     score: score::score,
     at_least: score::at_least,
     values_at_least: score::values_at_least,
-    positive: score::positive,
+    sweep: score::sweep,
     largest: score::largest,
 };
 

@@ -1,9 +1,9 @@
-//! Scores of blocks: 16 at once, with the codes and what belongs to them gathered.
+//! Scores of blocks: 16 at once.
 
 use super::super::scalar;
-use super::memory::{LANES, first_lanes, load};
+use super::memory::{LANES, first_lanes, load, load_bytes, store};
 use super::search::write;
-use crate::score::{Codes, Places, Saturation};
+use crate::score::{ByCode, Places, Saturation, Swept};
 use core::arch::x86_64::*;
 
 /// Keys of a vector.
@@ -15,45 +15,69 @@ const FEW_KEYS: usize = 48;
 /// Rounds of selection, each of which mostly leaves out about half of the keys.
 const ROUNDS: usize = 48;
 
+/// Values whose codes are looked up together.
+const CODES: usize = 64;
+
 /// [`crate::Kernel::score`].
-#[target_feature(enable = "avx512f,bmi2")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi2")]
 pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [f32]) {
-    let codes = of.codes.all();
-    if i32::try_from(codes.len()).is_err() {
-        // Places in a vector are signed.
-        return scalar::score::score(of, values, frequencies, scores);
-    }
     let largest =
         values.chunks(LANES).fold(_mm512_setzero_si512(), |max, values| _mm512_max_epu32(max, load(values)));
     assert!(
-        values.is_empty() || (_mm512_reduce_max_epu32(largest) as usize) < codes.len(),
+        values.is_empty() || (_mm512_reduce_max_epu32(largest) as usize) < of.codes.len(),
         "a value has no code"
     );
     let weight = _mm512_set1_ps(of.weight);
+    let mut codes = [0; CODES];
     for ((values, frequencies), scores) in
-        values.chunks(LANES).zip(frequencies.chunks(LANES)).zip(scores.chunks_mut(LANES))
+        values.chunks(CODES).zip(frequencies.chunks(CODES)).zip(scores.chunks_mut(CODES))
     {
-        let lanes = first_lanes(values.len());
-        let f = _mm512_cvtepu32_ps(load(frequencies));
-        let k = saturation(of, load(values), lanes);
-        let score = _mm512_mul_ps(weight, _mm512_div_ps(f, _mm512_add_ps(f, k)));
-        // SAFETY: The mask names places of the slice only, and others are not accessed.
-        unsafe { _mm512_mask_storeu_ps(scores.as_mut_ptr(), lanes, score) }
+        for (code, value) in codes.iter_mut().zip(values) {
+            // SAFETY: The largest value has a code.
+            *code = *unsafe { of.codes.get_unchecked(*value as usize) };
+        }
+        let k = of_codes(of.k, load_bytes(&codes));
+        for ((k, frequencies), scores) in
+            k.into_iter().zip(frequencies.chunks(LANES)).zip(scores.chunks_mut(LANES))
+        {
+            let f = _mm512_cvtepu32_ps(load(frequencies));
+            store_scores(scores, _mm512_mul_ps(weight, _mm512_div_ps(f, _mm512_add_ps(f, k))));
+        }
     }
 }
 
-/// `k` of 16 values, each of which has a code.
+/// The numbers of 64 codes: their bytes are looked up one plane after the other, since gathering 64 words takes several
+/// times as long.
 #[inline]
-#[target_feature(enable = "avx512f")]
-fn saturation(of: &Saturation, values: __m512i, lanes: __mmask16) -> __m512 {
-    const { assert!(Codes::SLACK >= 3) }
-    let zero = _mm512_setzero_si512();
-    // SAFETY: The values have codes, and behind the last one there are as many bytes as are read with it.
-    let codes =
-        unsafe { _mm512_mask_i32gather_epi32::<1>(zero, lanes, values, of.codes.all().as_ptr().cast()) };
-    let codes = _mm512_and_si512(codes, _mm512_set1_epi32(0xff));
-    // SAFETY: No code is more than 255.
-    unsafe { _mm512_i32gather_ps::<4>(codes, of.k.as_ptr().cast()) }
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+pub(super) fn of_codes(table: &ByCode, codes: __m512i) -> [__m512; 4] {
+    // Bytes are put together to words within 128 bits: each fourth of a vector gets every fourth four codes.
+    let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    let codes = _mm512_permutexvar_epi32(order, codes);
+    let upper = _mm512_movepi8_mask(codes);
+    let [a, b, c, d] = &table.planes;
+    let (a, b) = (of_plane(a, codes, upper), of_plane(b, codes, upper));
+    let (c, d) = (of_plane(c, codes, upper), of_plane(d, codes, upper));
+    let (low, high) = (_mm512_unpacklo_epi8(a, b), _mm512_unpacklo_epi8(c, d));
+    let (low_of_upper, high_of_upper) = (_mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d));
+    [
+        _mm512_castsi512_ps(_mm512_unpacklo_epi16(low, high)),
+        _mm512_castsi512_ps(_mm512_unpackhi_epi16(low, high)),
+        _mm512_castsi512_ps(_mm512_unpacklo_epi16(low_of_upper, high_of_upper)),
+        _mm512_castsi512_ps(_mm512_unpackhi_epi16(low_of_upper, high_of_upper)),
+    ]
+}
+
+/// A byte of the number of each code; `upper` are the codes from 128 on.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn of_plane(plane: &[u8; 256], codes: __m512i, upper: __mmask64) -> __m512i {
+    let [a, b, c, d] = plane.as_chunks::<64>().0 else { unreachable!("four times 64 bytes") };
+    // SAFETY: There are 64 bytes.
+    let load = |bytes: &[u8; 64]| unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
+    let low = _mm512_permutex2var_epi8(load(a), codes, load(b));
+    let high = _mm512_permutex2var_epi8(load(c), codes, load(d));
+    _mm512_mask_blend_epi8(upper, low, high)
 }
 
 /// [`crate::Kernel::at_least`]: four vectors for each branch, since mostly there is nothing in them.
@@ -97,10 +121,48 @@ pub(in crate::kernel) fn values_at_least(values: &[u32], least: u32, places: &mu
     *count = found;
 }
 
-/// [`crate::Kernel::positive`].
-#[target_feature(enable = "avx512f,bmi2,popcnt")]
-pub(in crate::kernel) fn positive(scores: &[f32]) -> usize {
-    scalar::score::positive(scores)
+/// [`crate::Kernel::sweep`]: four vectors for each branch, since mostly there is nothing large in them.
+#[target_feature(enable = "avx512f,avx512bw,bmi2,popcnt")]
+pub(in crate::kernel) fn sweep(sums: &mut [f32], first: u32, least: f32, swept: &mut Swept) {
+    let (values, large, count, positive) = swept.parts(sums.len());
+    let (zero, least) = (_mm512_setzero_ps(), _mm512_set1_ps(least));
+    let lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let (mut found, mut some) = (0, 0);
+    for (k, four) in sums.chunks_mut(4 * LANES).enumerate() {
+        let (mut enough, mut there) = ([0; 4], [0; 4]);
+        let mut vectors = [zero; 4];
+        for (j, sums) in four.chunks_mut(LANES).enumerate() {
+            let lanes = first_lanes(sums.len());
+            // SAFETY: The mask names sums of the slice only, and others are not accessed.
+            vectors[j] = unsafe { _mm512_maskz_loadu_ps(lanes, sums.as_ptr()) };
+            enough[j] = _mm512_mask_cmp_ps_mask::<_CMP_GE_OQ>(lanes, vectors[j], least);
+            there[j] = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(vectors[j], zero);
+            // SAFETY: As above.
+            unsafe { _mm512_mask_storeu_ps(sums.as_mut_ptr(), lanes, zero) }
+        }
+        let [a, b, c, d] = there.map(u64::from);
+        some += (a | b << 16 | c << 32 | d << 48).count_ones() as usize;
+        if enough == [0; 4] {
+            continue;
+        }
+        for (j, (enough, vector)) in enough.into_iter().zip(vectors).enumerate() {
+            let start = first.wrapping_add(((4 * k + j) * LANES) as u32);
+            let these = _mm512_add_epi32(lane, _mm512_set1_epi32(start as i32));
+            store(&mut values[found..], _mm512_maskz_compress_epi32(enough, these));
+            store_scores(&mut large[found..], _mm512_maskz_compress_ps(enough, vector));
+            found += enough.count_ones() as usize;
+        }
+    }
+    (*count, *positive) = (found, some);
+}
+
+/// Stores as many of 16 scores as there is room for.
+#[inline]
+#[target_feature(enable = "avx512f,bmi2")]
+fn store_scores(out: &mut [f32], scores: __m512) {
+    let there = first_lanes(out.len());
+    // SAFETY: The mask names places of the slice only, and others are not accessed.
+    unsafe { _mm512_mask_storeu_ps(out.as_mut_ptr(), there, scores) }
 }
 
 /// [`crate::Kernel::largest`]: quickselect.

@@ -1,4 +1,8 @@
-//! Set bits to values. Bit `i mod 8` of byte `i div 8` stands for `prev + 1 + i`, mod 2^32.
+//! Set bits to values. Bit `i mod 8` of byte `i div 8` stands for `first + i`, mod 2^32.
+
+use crate::BLOCK;
+use crate::score::Saturation;
+use crate::search::Shared;
 
 /// [`crate::Kernel::ones`].
 #[inline(always)]
@@ -9,7 +13,7 @@ pub(in crate::kernel) fn ones(bytes: &[u8]) -> usize {
     (whole + last) as usize
 }
 
-/// [`crate::Kernel::bitmap_read`].
+/// [`crate::Kernel::bitmap_read`]: `first` is `prev + 1`.
 #[inline(always)]
 pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
     let mut out = out.iter_mut();
@@ -36,6 +40,52 @@ pub(in crate::kernel) fn word(bytes: &[u8]) -> u64 {
             let mut padded = [0; 8];
             padded[..bytes.len()].copy_from_slice(bytes);
             u64::from_le_bytes(padded)
+        }
+    }
+}
+
+/// [`crate::Kernel::bitmap_find`]. Values before the bits are found nowhere, as those behind them are.
+pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Shared) {
+    let (places, count) = shared.parts();
+    let (mut found, mut words, mut before) = (0, 0, 0);
+    for (k, value) in values.iter().enumerate() {
+        let place = value.wrapping_sub(first) as usize;
+        if place >= 8 * bits.len() {
+            continue;
+        }
+        // Values of the words up to that of the place, of which those behind the last value's are new.
+        while words < place / 64 {
+            before += word(&bits[8 * words..]).count_ones() as usize;
+            words += 1;
+        }
+        let word = word(&bits[8 * words.min(place / 64)..]);
+        if word >> (place % 64) & 1 == 1 {
+            let rank = before + (word & ((1 << (place % 64)) - 1)).count_ones() as usize;
+            places[0][found] = k as u8;
+            places[1][found] = rank.min(BLOCK - 1) as u8;
+            found += 1;
+        }
+    }
+    *count = found;
+}
+
+/// [`crate::Kernel::bitmap_score`].
+pub(in crate::kernel) fn bitmap_score(
+    of: &Saturation,
+    bits: &[u8],
+    first: u32,
+    frequencies: &[u32],
+    sums: &mut [f32],
+) {
+    let mut frequencies = frequencies.iter();
+    for (k, (bytes, sums)) in bits.chunks(8).zip(sums.chunks_mut(64)).enumerate() {
+        let mut bits = word(bytes);
+        while bits != 0 {
+            let place = bits.trailing_zeros();
+            bits &= bits - 1;
+            if let (Some(sum), Some(f)) = (sums.get_mut(place as usize), frequencies.next()) {
+                *sum += of.score_of(first + 64 * k as u32 + place, *f);
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Scores of blocks.
 
-use crate::score::{Places, Saturation};
+use crate::score::{Places, Saturation, Swept};
 
 /// [`crate::Kernel::score`].
 pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [f32]) {
@@ -30,12 +30,17 @@ fn find<T: PartialOrd>(values: &[T], least: T, places: &mut Places) {
     *count = found;
 }
 
-/// [`crate::Kernel::positive`].
-#[inline(always)]
-pub(in crate::kernel) fn positive(scores: &[f32]) -> usize {
-    // Counted in 32 bits, as wide as a score, so that a vector counts as many at once as it compares.
-    let some = |scores: &[f32]| scores.iter().map(|score| u32::from(*score > 0.0)).sum::<u32>() as usize;
-    scores.chunks(1 << 30).map(some).sum()
+/// [`crate::Kernel::sweep`]: no branch depends on the sums.
+pub(in crate::kernel) fn sweep(sums: &mut [f32], first: u32, least: f32, swept: &mut Swept) {
+    let (values, large, count, positive) = swept.parts(sums.len());
+    let (mut found, mut some) = (0, 0);
+    for (k, sum) in sums.iter_mut().enumerate() {
+        (values[found], large[found]) = (first.wrapping_add(k as u32), *sum);
+        found += usize::from(*sum >= least);
+        some += usize::from(*sum > 0.0);
+        *sum = 0.0;
+    }
+    (*count, *positive) = (found, some);
 }
 
 /// [`crate::Kernel::largest`].

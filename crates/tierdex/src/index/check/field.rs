@@ -235,7 +235,7 @@ impl<'a> Checker<'a> {
         for (document, &length) in (0u32..).zip(&self.lengths) {
             let same = match self.norms {
                 Norms::Exact(lengths) => lengths[document as usize] == length,
-                Norms::Byte(codes) => codes.all()[document as usize] == norm::encode(length),
+                Norms::Byte(codes) => codes[document as usize] == norm::encode(length),
             };
             if !same {
                 let what = format!("document {document} has {length} tokens; its norm says otherwise");

@@ -6,7 +6,7 @@ use super::{Scored, slack};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::rank::TopK;
-use tierdex_codec::{Places, Shared, at_least, intersect};
+use tierdex_codec::{Places, Shared, at_least};
 
 /// What is known of the documents that may hold all terms.
 struct Candidates {
@@ -106,8 +106,7 @@ impl Candidates {
             } else {
                 at + rest.partition_point(|candidate| *candidate <= last)
             };
-            let documents = list.blocks.documents(block)?;
-            intersect(&self.documents[at..end], documents, &mut self.shared);
+            list.blocks.find_in(block, &self.documents[at..end], &mut self.shared)?;
             for (k, place) in self.shared.first().iter().zip(self.shared.second()) {
                 let k = at + usize::from(*k);
                 self.documents[kept] = self.documents[k];

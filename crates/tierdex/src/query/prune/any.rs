@@ -10,7 +10,7 @@
 
 use super::batch::Batch;
 use super::scratch::Scratch;
-use super::sums::{Sums, WINDOW};
+use super::sums::{Sums, WINDOW, window_end};
 use super::{Scored, slack};
 use crate::error::Result;
 use crate::limits::BLOCK;
@@ -98,7 +98,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let first = first.max(next);
-        let last = documents.min(first.saturating_add(WINDOW as u32)) - 1;
+        let last = window_end(first).min(documents - 1);
         if self.count || self.plainly > 0 {
             self.plainly = self.plainly.saturating_sub(1);
             self.add_all(terms, (first, last), top)?;
@@ -181,13 +181,13 @@ impl Run<'_> {
         self.sums.reset(first);
         for (number, term) in terms.iter_mut().enumerate() {
             if self.order[others..].contains(&number) {
-                let sums = &mut *self.sums;
-                each_block(term, (first, last), 0.0, |documents, scores| sums.add(documents, scores))?;
+                add(term, (first, last), self.sums)?;
             }
         }
         let enough = self.enough(terms.len(), others, least);
         let batch = &mut *self.batch;
-        self.sums.at_least(enough, |documents, scores| batch.push_all(documents, scores));
+        let swept = self.sums.take(enough);
+        batch.push_all(swept.values(), swept.sums());
         Ok(last)
     }
 
@@ -261,13 +261,9 @@ impl Run<'_> {
     fn add_all(&mut self, terms: &mut [Scored<'_>], (first, last): (u32, u32), top: &mut TopK) -> Result<()> {
         self.sums.reset(first);
         for term in terms {
-            let sums = &mut *self.sums;
-            each_block(term, (first, last), 0.0, |documents, scores| sums.add(documents, scores))?;
+            add(term, (first, last), self.sums)?;
         }
-        if self.count {
-            self.met += self.sums.count();
-        }
-        self.sums.offer(self.base, top);
+        self.met += self.sums.offer(self.base, top);
         top.tighten();
         Ok(())
     }
@@ -277,6 +273,22 @@ impl Run<'_> {
 fn postings(terms: &[Scored<'_>], first: u32, last: u32) -> usize {
     let blocks = |term: &Scored<'_>| term.blocks.find(term.block, last) - term.blocks.find(term.block, first);
     terms.iter().map(|term| blocks(term) * BLOCK + BLOCK / 2).sum()
+}
+
+/// Adds the scores of the term's documents from `first` to `last` to the sums of their window.
+fn add(term: &mut Scored<'_>, (first, last): (u32, u32), sums: &mut Sums) -> Result<()> {
+    for block in term.block..term.blocks.len() {
+        if term.blocks.first(block) > last {
+            break;
+        }
+        let (origin, of_window) = sums.parts();
+        if !term.add_bits(block, (first, last), origin, of_window)? {
+            let (documents, scores) = term.read(block)?;
+            let within = within(documents, first, last);
+            sums.add(&documents[within.clone()], &scores[within]);
+        }
+    }
+    Ok(())
 }
 
 /// Calls `body` with the term's documents from `first` to `last` that may score `least`, and their scores, a block at a

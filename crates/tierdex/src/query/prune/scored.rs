@@ -9,7 +9,7 @@ use crate::rank::TermScorer;
 use crate::segment::read::{BlockList, FieldReader, Norms, TermInfo};
 use crate::transform::impact::Impact;
 use std::ops::Range;
-use tierdex_codec::{Places, Shared, intersect, values_at_least};
+use tierdex_codec::{Places, Shared, ones, values_at_least};
 
 /// Where the bounds of blocks come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub enum Bounds {
     /// The impacts of each block.
     Impacts,
 }
+
+/// Bytes of the longest bitmap of a block.
+const BITMAP_BYTES_MAX: usize = 4 * BLOCK;
 
 /// A list whose blocks are scored.
 pub struct Scored<'a> {
@@ -220,6 +223,42 @@ impl<'a> Scored<'a> {
         Ok((documents, scores))
     }
 
+    /// Adds the scores of the documents of a block from `first` to `last` to `sums`, the first of which is that of `origin`,
+    /// a multiple of eight, if the block is a bitmap and so need not be decoded; says whether it is.
+    pub(super) fn add_bits(
+        &mut self,
+        block: usize,
+        (first, last): (u32, u32),
+        origin: u32,
+        sums: &mut [f32],
+    ) -> Result<bool> {
+        let Norms::Byte(codes) = self.norms else { return Ok(false) };
+        let Some((bitmap, frequencies)) = self.blocks.bitmap_and_frequencies(block)? else {
+            return Ok(false);
+        };
+        let start = bitmap.first().max(first & !7);
+        let end = bitmap.last().min(last);
+        if start > end {
+            return Ok(true);
+        }
+        // Bytes before the first, and bits of its byte that are before it.
+        let (before, bits) = bitmap.bits().split_at(((start - bitmap.first()) / 8) as usize);
+        let mut frequencies = &frequencies[ones(before)..];
+        let mut copy = [0; BITMAP_BYTES_MAX];
+        let mut bits = &bits[..((end - start) / 8 + 1) as usize];
+        if start < first && bits.len() <= copy.len() {
+            copy[..bits.len()].copy_from_slice(bits);
+            let passed = !(u8::MAX << (first - start));
+            frequencies = &frequencies[(copy[0] & passed).count_ones() as usize..];
+            copy[0] &= !passed;
+            bits = &copy[..bits.len()];
+        }
+        let from = (start - origin) as usize;
+        let sums = &mut sums[from..from + (end - start + 1) as usize];
+        self.scorer.saturation(codes).add_bits(bits, start, frequencies, sums);
+        Ok(true)
+    }
+
     /// Documents of a block that may score `least`, and their scores: none is left out that does. The others are not
     /// scored, and if there is none the documents are not decoded.
     pub(super) fn read_at_least(&mut self, block: usize, least: f32) -> Result<(&[u32], &[f32])> {
@@ -322,7 +361,7 @@ impl<'a> Scored<'a> {
         number: usize,
     ) -> Result<()> {
         let documents = &batch.documents[places.clone()];
-        intersect(documents, self.blocks.documents(block)?, &mut self.room.shared);
+        self.blocks.find_in(block, documents, &mut self.room.shared)?;
         let n = self.room.shared.first().len();
         if n == 0 {
             return Ok(());

@@ -1,29 +1,47 @@
 //! Sums of scores over a window of documents.
 
 use crate::rank::TopK;
-use tierdex_codec::{BLOCK, Places, at_least, positive};
+use tierdex_codec::{BLOCK, Swept, sweep};
 
 /// Documents in a window: their sums stay in the first-level cache.
 pub(super) const WINDOW: usize = 4096;
+
+/// The first document of a window is a multiple of this, as that of a bitmap is.
+const ALIGNED: u32 = 8;
+
+/// The last document of the window that `first` is in.
+pub(super) fn window_end(first: u32) -> u32 {
+    (first & !(ALIGNED - 1)).saturating_add(WINDOW as u32 - 1)
+}
 
 /// Sums of scores, each greater than 0, of the documents from `first` on.
 pub(super) struct Sums {
     first: u32,
     sums: [f32; WINDOW],
-    places: Places,
+    /// Whether something has been added since they were all 0.
+    some: bool,
+    swept: Swept,
 }
 
 impl Default for Sums {
     fn default() -> Sums {
-        Sums { first: 0, sums: [0.0; WINDOW], places: Places::new() }
+        Sums { first: 0, sums: [0.0; WINDOW], some: false, swept: Swept::default() }
     }
 }
 
 impl Sums {
-    /// Moves to `first`, with no scores.
+    /// Moves to where a window with `first` begins, with no scores.
     pub(super) fn reset(&mut self, first: u32) {
-        self.first = first;
-        self.sums.fill(0.0);
+        self.first = first & !(ALIGNED - 1);
+        if std::mem::replace(&mut self.some, true) {
+            // An error cut the last window short.
+            self.sums.fill(0.0);
+        }
+    }
+
+    /// The sums, and the document of the first.
+    pub(super) fn parts(&mut self) -> (u32, &mut [f32; WINDOW]) {
+        (self.first, &mut self.sums)
     }
 
     /// Adds scores of documents of the window.
@@ -34,32 +52,19 @@ impl Sums {
         }
     }
 
-    /// Calls `body` with the documents whose sums are at least `least`, and the sums, up to 256 at a time.
-    pub(super) fn at_least(&mut self, least: f32, mut body: impl FnMut(&[u32], &[f32])) {
-        let (mut documents, mut scores) = ([0; BLOCK], [0.0; BLOCK]);
-        for (k, sums) in self.sums.chunks(BLOCK).enumerate() {
-            at_least(sums, least.max(f32::from_bits(1)), &mut self.places);
-            let places = self.places.get();
-            for ((place, document), score) in places.iter().zip(&mut documents).zip(&mut scores) {
-                *document = self.first + (k * BLOCK) as u32 + u32::from(*place);
-                *score = sums[usize::from(*place)];
-            }
-            if !places.is_empty() {
-                body(&documents[..places.len()], &scores[..places.len()]);
-            }
-        }
+    /// Takes the documents whose sums are at least `least`, and the sums, and counts those that have one. None are left.
+    pub(super) fn take(&mut self, least: f32) -> &Swept {
+        sweep(&mut self.sums, self.first, least.max(f32::from_bits(1)), &mut self.swept);
+        self.some = false;
+        &self.swept
     }
 
-    /// Offers the documents that have a sum, numbered from `base` on.
-    pub(super) fn offer(&self, base: u32, top: &mut TopK) {
-        for (k, sums) in self.sums.chunks(BLOCK).enumerate() {
-            // Behind the last document of all nothing has a sum.
-            top.offer_dense((base + self.first).saturating_add((k * BLOCK) as u32), sums);
+    /// Offers the documents that have a sum, numbered from `base` on, and returns how many they are. None are left.
+    pub(super) fn offer(&mut self, base: u32, top: &mut TopK) -> u64 {
+        let swept = self.take(top.least());
+        for (documents, sums) in swept.values().chunks(BLOCK).zip(swept.sums().chunks(BLOCK)) {
+            top.offer_all(base, documents, sums);
         }
-    }
-
-    /// Documents that have a sum.
-    pub(super) fn count(&self) -> u64 {
-        positive(&self.sums) as u64
+        swept.positive() as u64
     }
 }

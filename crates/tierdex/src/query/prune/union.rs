@@ -6,9 +6,9 @@ use super::any::within;
 use super::scratch::Scratch;
 use crate::error::Result;
 use crate::rank::TopK;
-use tierdex_codec::ones;
+use tierdex_codec::{collect_bits, ones};
 
-/// Documents that are marked at a time, each in a byte of its own: no mark waits for the one before.
+/// Documents that are marked at a time.
 const WINDOW: usize = 1 << 15;
 
 /// Number of documents below `documents` that hold any of `terms`.
@@ -18,31 +18,68 @@ pub fn count_any(terms: &mut [Scored<'_>], documents: u32, scratch: &mut Scratch
         let all = u64::from(first.documents) + u64::from(second.documents);
         return Ok(all - best_of_all(terms, true, 0, scratch, &mut TopK::default())?);
     }
-    let mut marks = vec![0; WINDOW];
+    let mut marks = Marks::default();
     let mut count = 0;
     for first in (0..documents).step_by(WINDOW) {
         let last = documents.min(first.saturating_add(WINDOW as u32)) - 1;
         for term in terms.iter_mut() {
             term.advance(first);
-            mark(term, (first, last), &mut marks)?;
+            marks.add(term, (first, last))?;
         }
-        count += ones(&marks) as u64;
-        marks.fill(0);
+        count += marks.take();
     }
     Ok(count)
 }
 
-/// Marks the term's documents from `first` to `last`.
-fn mark(term: &mut Scored<'_>, (first, last): (u32, u32), marks: &mut [u8]) -> Result<()> {
-    let marks: &mut [u8; WINDOW] = marks.try_into().expect("a window");
-    for block in term.block..term.blocks.len() {
-        if term.blocks.first(block) > last {
-            break;
-        }
-        let documents = term.blocks.documents(block)?;
-        for document in &documents[within(documents, first, last)] {
-            marks[(document - first) as usize % WINDOW] = 1;
-        }
+/// Documents of a window, the first of which is a multiple of eight.
+struct Marks {
+    /// A byte each, 0 or 1: no mark waits for the one before.
+    bytes: Box<[u8; WINDOW]>,
+    /// Whether a byte has been marked.
+    some: bool,
+    /// A bit each, for those that come as bits.
+    bits: Box<[u8; WINDOW / 8]>,
+}
+
+impl Default for Marks {
+    fn default() -> Marks {
+        Marks { bytes: Box::new([0; _]), some: false, bits: Box::new([0; _]) }
     }
-    Ok(())
+}
+
+impl Marks {
+    /// Marks the term's documents from `first`, that of the window, to `last`.
+    fn add(&mut self, term: &mut Scored<'_>, (first, last): (u32, u32)) -> Result<()> {
+        for block in term.block..term.blocks.len() {
+            if term.blocks.first(block) > last {
+                break;
+            }
+            if let Some(bitmap) = term.blocks.bitmap(block)? {
+                let (before, from) = match bitmap.first().checked_sub(first) {
+                    Some(after) => (0, after as usize / 8),
+                    None => ((first - bitmap.first()) as usize / 8, 0),
+                };
+                let marks = self.bits[from..].iter_mut();
+                marks.zip(&bitmap.bits()[before..]).for_each(|(mark, bits)| *mark |= bits);
+                continue;
+            }
+            let documents = term.blocks.documents(block)?;
+            for document in &documents[within(documents, first, last)] {
+                self.bytes[(document - first) as usize % WINDOW] = 1;
+            }
+            self.some = true;
+        }
+        Ok(())
+    }
+
+    /// The number of marked documents. None are left.
+    fn take(&mut self) -> u64 {
+        if self.some {
+            collect_bits(&mut *self.bytes, &mut *self.bits);
+            self.some = false;
+        }
+        let count = ones(&*self.bits);
+        self.bits.fill(0);
+        count as u64
+    }
 }

@@ -3,13 +3,12 @@
 use crate::error::{Error, Result};
 use crate::schema::NormKind;
 use crate::transform::norm;
-use tierdex_codec::Codes;
 use tierdex_io::SealedFile;
 
 /// Lengths of all documents of a segment.
 pub enum Norms {
     /// Codes of [`crate::transform::norm`].
-    Byte(Codes),
+    Byte(Vec<u8>),
     /// Tokens.
     Exact(Vec<u32>),
 }
@@ -27,7 +26,7 @@ impl Norms {
         }
         let bytes = file.read(payload.start, documents as usize * width as usize)?;
         Ok(match kind {
-            NormKind::Byte => Norms::Byte(Codes::new(bytes)),
+            NormKind::Byte => Norms::Byte(bytes),
             NormKind::Exact => Norms::Exact(
                 bytes.chunks_exact(4).map(|b| u32::from_le_bytes(*b.first_chunk().expect("four"))).collect(),
             ),
@@ -37,7 +36,7 @@ impl Norms {
     /// Code of a document's length.
     pub fn code(&self, document: u32) -> u8 {
         match self {
-            Norms::Byte(codes) => codes.all()[document as usize],
+            Norms::Byte(codes) => codes[document as usize],
             Norms::Exact(lengths) => norm::encode(lengths[document as usize]),
         }
     }
@@ -45,7 +44,7 @@ impl Norms {
     /// Length of a document as ranking sees it.
     pub fn length(&self, document: u32) -> f32 {
         match self {
-            Norms::Byte(codes) => norm::length(codes.all()[document as usize]),
+            Norms::Byte(codes) => norm::length(codes[document as usize]),
             Norms::Exact(lengths) => lengths[document as usize] as f32,
         }
     }
