@@ -11,11 +11,13 @@
 //! | a disk whose n-th operation fails | [`FaultDisk`], [`FaultPlan`] |
 //! | proof that a new disk behaves like the others | [`disk_contract`] |
 //! | a file that notices each changed bit | [`SealedWriter`], [`SealedFile`] |
+//! | memory of some kind for a cache, shared by threads | [`Region`], [`RegionKind`], [`Size`], [`Cells`] |
+//! | a file mapped, read past the page cache, or advised on | [`PosixFile`], [`Advice`] |
 //! | what went wrong, in which file, at which byte | [`Error`], [`ErrorKind`] |
 //!
 //! This room knows neither postings nor documents: a payload is bytes, and an [`Identity`] is three numbers.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod contract;
 mod disk;
@@ -34,4 +36,5 @@ pub use envelope::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal, SealedFile,
 pub use error::{Error, ErrorKind, Result};
 pub use fault::{Effect, FaultDisk, FaultPlan, Op, OpClass, Operation, Repeat};
 pub use mem::{CrashImage, MemDisk};
-pub use posix::PosixDisk;
+pub use memory::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, Region, RegionKind, Size};
+pub use posix::{Advice, PosixDisk, PosixFile};
