@@ -12,6 +12,7 @@
 //! | proof that a new disk behaves like the others | [`disk_contract`] |
 //! | a file that notices each changed bit | [`SealedWriter`], [`SealedFile`] |
 //! | memory of some kind for a cache, shared by threads | [`Region`], [`RegionKind`], [`Size`], [`Cells`] |
+//! | many reads at once, into that memory | [`Engine`], [`EngineKind`], [`Target`], [`Completion`] |
 //! | a file mapped, read past the page cache, or advised on | [`PosixFile`], [`Advice`] |
 //! | what went wrong, in which file, at which byte | [`Error`], [`ErrorKind`] |
 //!
@@ -21,6 +22,7 @@
 
 mod contract;
 mod disk;
+mod engine;
 mod envelope;
 pub mod errno;
 mod error;
@@ -32,6 +34,7 @@ mod random;
 
 pub use contract::disk_contract;
 pub use disk::{Disk, DiskLock, NAME_BYTES_MAX, ReadFile, WriteFile, check_name};
+pub use engine::{Completion, Engine, EngineKind, EngineOptions, Target};
 pub use envelope::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal, SealedFile, SealedWriter};
 pub use error::{Error, ErrorKind, Result};
 pub use fault::{Effect, FaultDisk, FaultPlan, Op, OpClass, Operation, Repeat};
