@@ -1,13 +1,14 @@
 //! All engines give the bytes that `read_at` gives, on every disk, and give back what they were lent.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tierdex_io::{
-    CellMut, Cells, Completion, Disk, Effect, Engine, EngineKind, EngineOptions, ErrorKind, FaultDisk,
-    FaultPlan, MemDisk, OpClass, PosixDisk, ReadFile, Region, RegionKind, Repeat, Target, errno,
+    CellMut, Cells, Completion, Disk, DiskLock, Effect, Engine, EngineKind, EngineOptions, Error, ErrorKind,
+    FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadFile, Region, RegionKind, Repeat, Result, Target,
+    WriteFile, disk_contract, errno,
 };
 
 const PAGE: usize = 4096;
@@ -240,6 +241,41 @@ fn an_engine_that_is_dropped_gives_back_its_cells() {
     }
 }
 
+/// Memory that the system pages from a file is written by devices as any other.
+#[test]
+fn cells_of_a_mapped_file_are_filled() {
+    let directory = TempDir::new().unwrap();
+    let disk = PosixDisk::open(directory.path()).unwrap();
+    let bytes = content(8 * CELL_BYTES);
+    let file = open(&disk, "a", &bytes);
+    let folders = [directory.path(), std::path::Path::new("/dev/shm")];
+    for (path, (kind, direct)) in
+        folders.into_iter().flat_map(|path| engines(&disk).into_iter().map(move |way| (path, way)))
+    {
+        let name = format!("tierdex-test-{}-{kind}-{direct}", std::process::id());
+        let Ok(region) = Region::new(&RegionKind::File(path.join(name)), 8 * CELL_BYTES as u64) else {
+            println!("not run: no region in {}", path.display());
+            continue;
+        };
+        let cells = Cells::new(region, CELL_BYTES).unwrap();
+        let mut engine = engine(kind, 4, direct, &disk, std::slice::from_ref(&cells));
+        for index in 0..8 {
+            engine.submit(
+                &file,
+                (index * CELL_BYTES) as u64,
+                cells.write(index).unwrap().into(),
+                index as u64,
+            );
+        }
+        let ended = drain(&mut engine);
+        assert!(ended.iter().all(|ended| matches!(ended.result, Ok(CELL_BYTES))), "{kind}: {ended:?}");
+        drop(ended);
+        for (index, bytes) in bytes.chunks(CELL_BYTES).enumerate() {
+            assert!(cells.read(index).unwrap()[..] == *bytes, "{kind}");
+        }
+    }
+}
+
 /// The engine goes on where another thread left it, also when that thread has ended in the meantime.
 #[test]
 fn an_engine_moves_between_threads() {
@@ -325,38 +361,9 @@ fn auto_says_what_it_took() {
 /// Where files cannot be read past the page cache, `auto` does without, and whoever insists is told why.
 #[test]
 fn without_direct_reads_auto_takes_pread() {
-    struct Cached(MemDisk);
-    impl Disk for Cached {
-        fn list(&self) -> tierdex_io::Result<Vec<String>> {
-            self.0.list()
-        }
-        fn open(&self, name: &str) -> tierdex_io::Result<Box<dyn ReadFile>> {
-            self.0.open(name)
-        }
-        fn create(&self, name: &str) -> tierdex_io::Result<Box<dyn tierdex_io::WriteFile>> {
-            self.0.create(name)
-        }
-        fn rename(&self, from: &str, to: &str) -> tierdex_io::Result<()> {
-            self.0.rename(from, to)
-        }
-        fn remove(&self, name: &str) -> tierdex_io::Result<()> {
-            self.0.remove(name)
-        }
-        fn sync_dir(&self) -> tierdex_io::Result<()> {
-            self.0.sync_dir()
-        }
-        fn lock(&self, name: &str) -> tierdex_io::Result<Box<dyn tierdex_io::DiskLock>> {
-            self.0.lock(name)
-        }
-        fn describe(&self) -> String {
-            self.0.describe()
-        }
-        fn check_direct(&self) -> tierdex_io::Result<()> {
-            let why = "O_DIRECT is refused: Invalid argument (os error 22)";
-            Err(tierdex_io::Error::new(ErrorKind::Unsupported, "read past the page cache", "a", why))
-        }
-    }
-    let disk = Cached(MemDisk::new());
+    let why = "O_DIRECT is refused: Invalid argument (os error 22)";
+    let direct = Err(Error::new(ErrorKind::Unsupported, "read past the page cache", "a", why));
+    let disk = Wrapped { inner: Box::new(MemDisk::new()), direct, wrap: |file| file };
     let auto = engine(EngineKind::Auto, 2, true, &disk, &[]);
     assert_eq!(
         auto.fallback(),
@@ -375,4 +382,116 @@ fn without_direct_reads_auto_takes_pread() {
 #[should_panic(expected = "of a cell of 32768 bytes")]
 fn a_target_lies_within_its_cell() {
     Target::new(cells(1).write(0).unwrap(), 0..CELL_BYTES + 1);
+}
+
+/// The suite of all disks, each byte of which goes through an engine.
+#[test]
+fn engines_pass_the_contract_of_disks() {
+    fn through<const KIND: usize>(file: Box<dyn ReadFile>) -> Box<dyn ReadFile> {
+        let (kind, direct) = WAYS[KIND];
+        let engine = engine(kind, 3, direct, &MemDisk::new(), &[]);
+        Box::new(Through { file: Arc::from(file), engine: Mutex::new(engine), cells: cells(4) })
+    }
+    const WAYS: [(EngineKind, bool); 5] = [
+        (EngineKind::Mmap, false),
+        (EngineKind::Pread, false),
+        (EngineKind::Pread, true),
+        (EngineKind::Uring, false),
+        (EngineKind::Uring, true),
+    ];
+    let wraps: [Wrap; 5] = [through::<0>, through::<1>, through::<2>, through::<3>, through::<4>];
+    let directory = TempDir::new().unwrap();
+    let can_be_had = engines(&PosixDisk::open(directory.path()).unwrap());
+    for (way, wrap) in WAYS.into_iter().zip(wraps) {
+        if !can_be_had.contains(&way) {
+            continue;
+        }
+        let mut directories = Vec::new();
+        disk_contract(&mut || {
+            directories.push(TempDir::new().unwrap());
+            let inner = Box::new(PosixDisk::open(directories[directories.len() - 1].path()).unwrap());
+            Box::new(Wrapped { inner, direct: Ok(()), wrap })
+        });
+        disk_contract(&mut || Box::new(Wrapped { inner: Box::new(MemDisk::new()), direct: Ok(()), wrap }));
+    }
+}
+
+/// A file whose bytes come through an engine, cell by cell.
+struct Through {
+    file: Arc<dyn ReadFile>,
+    engine: Mutex<Engine>,
+    cells: Arc<Cells>,
+}
+
+impl ReadFile for Through {
+    fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let mut engine = self.engine.lock().unwrap();
+        let mut failed = None;
+        for (number, part) in buf.chunks_mut(CELL_BYTES).enumerate() {
+            let target = Target::new(self.cells.write(number % self.cells.len()).unwrap(), 0..part.len());
+            engine.submit(&self.file, offset + (number * CELL_BYTES) as u64, target, 0);
+            let ended = engine.next(true).unwrap();
+            match ended.result {
+                Ok(len) if len == part.len() => part.copy_from_slice(ended.target.bytes()),
+                // In its last page a read gives what the file has.
+                Ok(len) => {
+                    failed = Some(Error::corrupt(self.name(), offset + len as u64, "the file ends early"))
+                }
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        if offset + buf.len() as u64 <= self.len() || buf.is_empty() {
+            return failed.map_or(Ok(()), Err);
+        }
+        // Engines know the file as it was when it was opened; this disk's files may have grown since.
+        assert!(failed.is_some());
+        self.file.read_at(offset, buf)
+    }
+}
+
+/// A disk like another, except for how its files are read.
+struct Wrapped {
+    inner: Box<dyn Disk>,
+    direct: Result<()>,
+    wrap: Wrap,
+}
+
+type Wrap = fn(Box<dyn ReadFile>) -> Box<dyn ReadFile>;
+
+impl Disk for Wrapped {
+    fn list(&self) -> Result<Vec<String>> {
+        self.inner.list()
+    }
+    fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
+        self.inner.open(name).map(self.wrap)
+    }
+    fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
+        self.inner.create(name)
+    }
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        self.inner.rename(from, to)
+    }
+    fn remove(&self, name: &str) -> Result<()> {
+        self.inner.remove(name)
+    }
+    fn sync_dir(&self) -> Result<()> {
+        self.inner.sync_dir()
+    }
+    fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
+        self.inner.lock(name)
+    }
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+    fn check_direct(&self) -> Result<()> {
+        self.direct.clone()
+    }
 }

@@ -111,7 +111,7 @@ impl Engine {
     }
 
     /// Reads from file offset `offset` on into `target`. A read that begins before the end of the file and ends after
-    /// it, in its last page of 4 KiB, gives what there is.
+    /// it, in its last page of 4 KiB, gives what there is; the end is where it was when the file was opened.
     ///
     /// A read past the page cache goes through it all the same unless `offset` and both ends of the target are multiples
     /// of 4 KiB.

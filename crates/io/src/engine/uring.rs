@@ -204,6 +204,10 @@ impl Drop for Uring {
         while self.free.len() < self.slots.len() {
             drop(self.finish(true));
         }
+        if !self.registered.is_empty() {
+            // Closing the ring would let go of the memory some time later, and huge pages are few. It cannot fail.
+            let _ = self.ring.submitter().unregister_buffers();
+        }
     }
 }
 
