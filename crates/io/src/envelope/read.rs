@@ -142,7 +142,8 @@ impl SealedFile {
         self.kept()?.get(from..from.checked_add(len)?)
     }
 
-    /// The file itself, for an engine. What is read from it is unchecked until [`SealedFile::check`] has seen it.
+    /// The file itself, for an engine. What is read from it is unchecked until [`SealedFile::check`] has seen it, and not
+    /// counted in [`SealedFile::bytes_read`].
     pub fn file(&self) -> &Arc<dyn ReadFile> {
         &self.file
     }
