@@ -128,6 +128,7 @@ fn engine(method: Box<dyn Method>, depth: usize, description: String) -> Engine 
 fn unavailable(kind: EngineKind, error: &io::Error) -> Error {
     let why = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => ": forbidden here, by kernel.io_uring_disabled or the container",
+        Some(libc::ENOMEM) => ": the limit of locked memory may be too low (ulimit -l)",
         _ => "",
     };
     Error::new(ErrorKind::Unsupported, "use", format!("engine {kind}"), format!("{error}{why}"))
