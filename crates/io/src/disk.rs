@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::posix::PosixFile;
 
 /// The longest file name, in bytes, as on the usual Linux file systems.
 pub const NAME_BYTES_MAX: usize = 255;
@@ -45,10 +46,21 @@ pub trait Disk: Send + Sync {
 
     /// Where this is, for messages: the path of the directory, or "memory".
     fn describe(&self) -> String;
+
+    /// Whether files here can be read past the system's page cache; those that are not the system's always are.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] with the reason.
+    fn check_direct(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A file open for reading. Many threads may read at once.
 pub trait ReadFile: Send + Sync {
+    /// The name under which it was opened, for messages.
+    fn name(&self) -> &str;
+
     /// The length in bytes at the time of opening.
     fn len(&self) -> u64;
 
@@ -60,6 +72,12 @@ pub trait ReadFile: Send + Sync {
     /// Fills `buf` from byte `offset` on, or fails: short reads are continued, and a file that ends before `buf` is
     /// full is [`ErrorKind::Corrupt`]. After an error the content of `buf` is unspecified.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
+
+    /// The file of the operating system that this is, if it is no more than that: engines may then read it in ways of
+    /// their own. Of any other they get the bytes by [`ReadFile::read_at`].
+    fn posix(&self) -> Option<&PosixFile> {
+        None
+    }
 }
 
 /// A file being written, from front to end.
@@ -132,6 +150,9 @@ macro_rules! forward_disk {
             }
             fn describe(&self) -> String {
                 (**self).describe()
+            }
+            fn check_direct(&self) -> Result<()> {
+                (**self).check_direct()
             }
         }
     };

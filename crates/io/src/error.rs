@@ -8,7 +8,7 @@ use std::io;
 /// The result of everything that touches storage.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A failure of storage: its kind, the attempted operation, the file, and for damage the byte.
+/// A failure of storage: its kind, the attempted operation, the file, and the byte where that is known.
 ///
 /// `Display` gives one line for a person.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub enum ErrorKind {
     Exists,
     /// Somebody else holds the lock or the resource.
     Busy,
-    /// The device or the quota is full. It may pass.
+    /// The device, the memory or the quota is full. It may pass.
     NoSpace,
     /// The system, or the rule for file names, forbids it.
     Denied,
@@ -62,6 +62,11 @@ impl Error {
         Error::new(kind_of(source), op, file, lower_first(&source.to_string()))
     }
 
+    /// The same error, with the file offset where it happened, unless it has one.
+    pub(crate) fn at(self, offset: u64) -> Error {
+        Error { offset: self.offset.or(Some(offset)), ..self }
+    }
+
     /// The class of the failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -72,7 +77,7 @@ impl Error {
         &self.file
     }
 
-    /// For damage: the file offset, in bytes, where it was seen.
+    /// The file offset, in bytes, where it was seen: for damage, and for reads by an engine.
     pub fn offset(&self) -> Option<u64> {
         self.offset
     }
@@ -80,9 +85,13 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Error { op, file, detail, .. } = self;
         match self.offset {
-            Some(offset) => write!(f, "{} is damaged at byte {offset}: {}", self.file, self.detail),
-            None => write!(f, "cannot {} {}: {}", self.op, self.file, self.detail),
+            Some(offset) if self.kind == ErrorKind::Corrupt => {
+                write!(f, "{file} is damaged at byte {offset}: {detail}")
+            }
+            Some(offset) => write!(f, "cannot {op} {file} at byte {offset}: {detail}"),
+            None => write!(f, "cannot {op} {file}: {detail}"),
         }
     }
 }
@@ -94,7 +103,9 @@ fn kind_of(source: &io::Error) -> ErrorKind {
         io::ErrorKind::NotFound => ErrorKind::NotFound,
         io::ErrorKind::AlreadyExists => ErrorKind::Exists,
         io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy => ErrorKind::Busy,
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::OutOfMemory => {
+            ErrorKind::NoSpace
+        }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::Denied,
         io::ErrorKind::Unsupported => ErrorKind::Unsupported,
         _ => ErrorKind::Other,
@@ -142,5 +153,8 @@ mod tests {
         let torn = Error::corrupt("1.docs", 4096, "page checksum does not match");
         assert_eq!(torn.to_string(), "1.docs is damaged at byte 4096: page checksum does not match");
         assert_eq!((torn.kind(), torn.offset()), (ErrorKind::Corrupt, Some(4096)));
+        assert_eq!(torn.at(8192).offset(), Some(4096));
+        let unread = Error::from_os("read", "1.docs", &io::Error::from_raw_os_error(EIO)).at(8192);
+        assert_eq!(unread.to_string(), "cannot read 1.docs at byte 8192: input/output error (os error 5)");
     }
 }

@@ -11,14 +11,18 @@
 //! | a disk whose n-th operation fails | [`FaultDisk`], [`FaultPlan`] |
 //! | proof that a new disk behaves like the others | [`disk_contract`] |
 //! | a file that notices each changed bit | [`SealedWriter`], [`SealedFile`] |
+//! | memory of some kind for a cache, shared by threads | [`Region`], [`RegionKind`], [`Size`], [`Cells`] |
+//! | many reads at once, into that memory | [`Engine`], [`EngineKind`], [`Target`], [`Completion`] |
+//! | a file mapped, read past the page cache, or advised on | [`PosixFile`], [`Advice`] |
 //! | what went wrong, in which file, at which byte | [`Error`], [`ErrorKind`] |
 //!
 //! This room knows neither postings nor documents: a payload is bytes, and an [`Identity`] is three numbers.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod contract;
 mod disk;
+mod engine;
 mod envelope;
 pub mod errno;
 mod error;
@@ -30,8 +34,10 @@ mod random;
 
 pub use contract::disk_contract;
 pub use disk::{Disk, DiskLock, NAME_BYTES_MAX, ReadFile, WriteFile, check_name};
+pub use engine::{Completion, Engine, EngineKind, EngineOptions, Target};
 pub use envelope::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal, SealedFile, SealedWriter};
 pub use error::{Error, ErrorKind, Result};
 pub use fault::{Effect, FaultDisk, FaultPlan, Op, OpClass, Operation, Repeat};
 pub use mem::{CrashImage, MemDisk};
-pub use posix::PosixDisk;
+pub use memory::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, Region, RegionKind, Size};
+pub use posix::{Advice, PosixDisk, PosixFile};

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use tempfile::TempDir;
-use tierdex_io::{Disk, ErrorKind, PosixDisk};
+use tierdex_io::{Advice, Disk, ErrorKind, PosixDisk, ReadFile};
 
 fn open_error(path: &Path) -> ErrorKind {
     PosixDisk::open(path).expect_err("must be refused").kind()
@@ -69,4 +69,75 @@ fn two_disks_on_one_directory_share_the_lock() {
     assert_eq!(error.to_string(), "cannot lock lock: it is held by another writer");
     drop(lock);
     two.lock("lock").unwrap();
+}
+
+/// Writes a file of 10,000 bytes and opens it.
+fn ten_thousand(disk: &PosixDisk) -> (Vec<u8>, Box<dyn ReadFile>) {
+    let bytes: Vec<u8> = (0..10_000_u32).map(|at| (at * 7 + at / 256) as u8).collect();
+    disk.create("a").unwrap().append(&bytes).unwrap();
+    let file = disk.open("a").unwrap();
+    (bytes, file)
+}
+
+#[test]
+fn a_mapped_file_is_its_bytes() {
+    let home = TempDir::new().unwrap();
+    let disk = PosixDisk::open(home.path()).unwrap();
+    let (bytes, file) = ten_thousand(&disk);
+    let posix = file.posix().unwrap();
+    assert!(posix.mapped().unwrap() == bytes);
+    assert_eq!(posix.mapped().unwrap().as_ptr(), posix.mapped().unwrap().as_ptr(), "mapped once");
+    drop(disk.create("empty").unwrap());
+    assert_eq!(disk.open("empty").unwrap().posix().unwrap().mapped().unwrap(), [0; 0]);
+}
+
+#[test]
+fn a_file_that_was_cut_is_not_mapped() {
+    let home = TempDir::new().unwrap();
+    let disk = PosixDisk::open(home.path()).unwrap();
+    let (_, file) = ten_thousand(&disk);
+    fs::File::options().write(true).open(home.path().join("a")).unwrap().set_len(9_999).unwrap();
+    let error = file.posix().unwrap().mapped().unwrap_err();
+    assert_eq!(error.to_string(), "a is damaged at byte 9999: the file ends early");
+}
+
+#[test]
+fn advice_changes_no_byte() {
+    let home = TempDir::new().unwrap();
+    let disk = PosixDisk::open(home.path()).unwrap();
+    let (bytes, file) = ten_thousand(&disk);
+    let posix = file.posix().unwrap();
+    let advices = [Advice::Normal, Advice::Random, Advice::Sequential, Advice::WillNeed, Advice::DontNeed];
+    for mapped in [false, true] {
+        for advice in advices {
+            for range in [0..10_000, 0..0, 1..2, 5_000..9_000, 9_999..u64::MAX, 20_000..30_000] {
+                posix.advise(range, advice).unwrap();
+            }
+            assert!(!mapped || posix.mapped().unwrap() == bytes);
+            let mut read = vec![0; bytes.len()];
+            file.read_at(0, &mut read).unwrap();
+            assert!(read == bytes, "{advice:?}");
+        }
+        posix.mapped().unwrap();
+    }
+}
+
+#[test]
+fn whether_the_page_cache_can_be_passed_by_is_known() {
+    let home = TempDir::new().unwrap();
+    let disk = PosixDisk::open(home.path()).unwrap();
+    disk.check_direct().unwrap();
+    let (_, file) = ten_thousand(&disk);
+    match (disk.check_direct(), file.posix().unwrap().check_direct()) {
+        (Ok(()), Ok(())) => {}
+        (Err(error), Err(same)) => {
+            assert_eq!((error.kind(), error.to_string()), (ErrorKind::Unsupported, same.to_string()));
+            assert!(
+                error.to_string().starts_with("cannot read past the page cache a: O_DIRECT is refused: ")
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    fs::remove_file(home.path().join("a")).unwrap();
+    assert!(disk.check_direct().is_ok(), "nothing to read");
 }

@@ -1,8 +1,8 @@
 //! Reading an enveloped file.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::checksum::Checksums;
 use super::layout::{
@@ -23,7 +23,7 @@ const VERIFY_PAGES: u64 = 64;
 /// Memory: the top table (1 MiB for each TiB), 24 bytes for each group of 4 MiB, and the groups that were needed so
 /// far, 4 KiB each. Nothing is allocated before its size has been checked against the file's real length.
 pub struct SealedFile {
-    file: Box<dyn ReadFile>,
+    file: Arc<dyn ReadFile>,
     name: String,
     identity: Identity,
     checksums: Checksums,
@@ -142,6 +142,41 @@ impl SealedFile {
         self.kept()?.get(from..from.checked_add(len)?)
     }
 
+    /// The file itself, for an engine. What is read from it is unchecked until [`SealedFile::check`] has seen it, and not
+    /// counted in [`SealedFile::bytes_read`].
+    pub fn file(&self) -> &Arc<dyn ReadFile> {
+        &self.file
+    }
+
+    /// Checks pages that were read by other means: `bytes` is what stands in the file from page `first_page` on
+    /// ([`PAGE`] bytes each, the header at the beginning of page 0). The payload's last page may be short, and what
+    /// stands behind the payload is not looked at.
+    ///
+    /// Makes no read once [`SealedFile::load_tables`] was called.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] when a page does not match its checksum or is not all there, or when `bytes` holds no payload.
+    pub fn check(&self, first_page: u64, bytes: &[u8]) -> Result<()> {
+        let payload_end = self.layout().payload_end;
+        let start = first_page.checked_mul(PAGE).filter(|start| *start < payload_end && !bytes.is_empty());
+        let Some(start) = start else {
+            return Err(self.corrupt(first_page.saturating_mul(PAGE), "there is no payload here"));
+        };
+        let left = usize::try_from(payload_end - start).unwrap_or(usize::MAX);
+        if bytes.len() < left && !bytes.len().is_multiple_of(PAGE_LEN) {
+            return Err(self.corrupt(start + bytes.len() as u64, "only a part of the page was read"));
+        }
+        self.check_pages(first_page, &bytes[..left.min(bytes.len())])
+    }
+
+    /// Reads the page table, so that no check has to: 4 bytes of memory for each page of [`PAGE`] bytes.
+    ///
+    /// # Errors
+    /// As [`SealedFile::read`].
+    pub fn load_tables(&self) -> Result<()> {
+        (0..self.layout().groups).try_for_each(|group| self.group(group).map(drop))
+    }
+
     /// Reads the whole file anew and checks it: both ends, both tables, every page, and that nothing else is there.
     ///
     /// # Errors
@@ -175,7 +210,7 @@ impl SealedFile {
     fn start(file: Box<dyn ReadFile>, name: &str, identity: Identity) -> Result<SealedFile> {
         let nothing = Layout::of(HEADER_LEN).expect("an empty payload fits");
         let mut opened = SealedFile {
-            file,
+            file: Arc::from(file),
             name: name.to_owned(),
             identity,
             checksums: Checksums::new(identity),
@@ -375,6 +410,37 @@ mod tests {
             assert!(file.read(HEADER_LEN, payload.len() + 1).is_err());
             disk.remove("b").unwrap();
         }
+    }
+
+    #[test]
+    fn pages_from_elsewhere_are_checked() {
+        let disk = MemDisk::new();
+        let payload: Vec<u8> = (0..5 << 20).map(|k: u32| (k * 7 + k / 256) as u8).collect();
+        let mut writer = SealedWriter::create(&disk, "b", IDENTITY).unwrap();
+        writer.write(&payload).unwrap();
+        let seal = writer.finish().unwrap();
+        let file = SealedFile::open(&disk, "b", IDENTITY, seal).unwrap();
+        file.load_tables().unwrap();
+        let reads = file.reads();
+        let mut bytes = disk.bytes("b").unwrap();
+        let last = file.payload().end / PAGE;
+        for (from, to) in
+            [(0, 1), (0, 3), (1023, 1025), (last, last + 1), (last - 2, last + 1), (0, last + 1)]
+        {
+            let (start, end) = ((from * PAGE) as usize, ((to * PAGE) as usize).min(bytes.len()));
+            file.check(from, &bytes[start..end]).unwrap();
+            bytes[start + 63] ^= 1;
+            let error = file.check(from, &bytes[start..end]).unwrap_err();
+            assert_eq!((error.kind(), error.offset()), (ErrorKind::Corrupt, Some(start as u64)));
+            bytes[start + 63] ^= 1;
+            assert!(file.check(from + 1, &bytes[start..end]).is_err(), "another page");
+        }
+        for (first, len) in
+            [(0, 0), (0, 1), (0, 4095), (0, 4097), (last, 1), (last + 1, 4096), (u64::MAX, 4096)]
+        {
+            assert!(file.check(first, &bytes[..len]).is_err(), "{first} {len}");
+        }
+        assert_eq!(file.reads(), reads);
     }
 
     #[test]

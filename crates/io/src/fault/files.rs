@@ -20,6 +20,10 @@ impl Reader {
 }
 
 impl ReadFile for Reader {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
     fn len(&self) -> u64 {
         self.inner.len()
     }

@@ -161,6 +161,10 @@ struct Reader {
 }
 
 impl ReadFile for Reader {
+    fn name(&self) -> &str {
+        &self.handle.name
+    }
+
     fn len(&self) -> u64 {
         self.len
     }

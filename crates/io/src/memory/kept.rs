@@ -1,27 +1,27 @@
-//! Memory that holds much for long.
+//! The memory of a payload that is kept.
 
-use memmap2::{Advice, MmapMut};
 use std::io;
+
+use super::mapping::Mapping;
 
 /// Zeroed bytes of the process's own, on huge pages where the system has some to give: a look at a random place then
 /// costs one miss of the cache and not another one for where the page is.
-pub(crate) struct Memory(MmapMut);
+pub(crate) struct Memory(Mapping);
 
 impl Memory {
     /// So many bytes.
     pub(crate) fn new(len: usize) -> io::Result<Memory> {
-        let map = MmapMut::map_anon(len)?;
-        // Ordinary pages do as well.
-        let _ = map.advise(Advice::HugePage);
-        Ok(Memory(map))
+        let mapping = Mapping::anonymous(len, 0)?;
+        mapping.prefer_huge_pages();
+        Ok(Memory(mapping))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0
+        self.0.bytes()
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.0
+        self.0.bytes_mut()
     }
 }
 

@@ -3,13 +3,16 @@
 //! Interrupted calls (EINTR) are repeated, as the standard library does for all calls used here. No other error is
 //! repeated, a failed sync least of all. Descriptors are closed on exec.
 
+#[allow(unsafe_code, reason = "one system call, posix_fadvise")]
+mod file;
+
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, DiskLock, ReadFile, WriteFile, check_name, ends_early};
+use crate::disk::{Disk, DiskLock, ReadFile, WriteFile, check_name};
 use crate::error::{Error, ErrorKind, Result};
+pub use file::{Advice, PosixFile};
 
 /// An index directory.
 ///
@@ -81,8 +84,7 @@ impl Disk for PosixDisk {
             return Err(Error::new(ErrorKind::Unsupported, "open", name, "it is not a plain file"));
         }
         let file = File::open(&path).map_err(failed)?;
-        let len = file.metadata().map_err(failed)?.len();
-        Ok(Box::new(Reader { file, len, name: name.to_owned() }))
+        Ok(Box::new(PosixFile::new(file, name).map_err(failed)?))
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
@@ -119,24 +121,11 @@ impl Disk for PosixDisk {
     fn describe(&self) -> String {
         self.path.display().to_string()
     }
-}
 
-struct Reader {
-    file: File,
-    len: u64,
-    name: String,
-}
-
-impl ReadFile for Reader {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.file.read_exact_at(buf, offset).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => ends_early(&self.name, offset),
-            _ => Error::from_os("read", &*self.name, &error),
-        })
+    /// Tried on the first file; an empty directory has nothing to read.
+    fn check_direct(&self) -> Result<()> {
+        let Some(name) = self.list()?.into_iter().next() else { return Ok(()) };
+        self.open(&name)?.posix().map_or(Ok(()), PosixFile::check_direct)
     }
 }
 

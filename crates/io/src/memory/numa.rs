@@ -1,0 +1,67 @@
+//! Memory of one NUMA node, such as one that has memory and no processors (CXL).
+
+use std::fs;
+use std::io;
+
+use super::mapping::Mapping;
+
+/// Nodes that the kernel can name.
+const NODES: usize = 1024;
+
+const WORD_BITS: usize = u64::BITS as usize;
+
+pub(super) fn map(node: u32, len: usize) -> io::Result<Mapping> {
+    let available = available_bytes(node)?;
+    if len as u64 > available {
+        let what = format!("it needs {len} bytes and node {node} has {available} available");
+        return Err(io::Error::new(io::ErrorKind::OutOfMemory, what));
+    }
+    let mut mapping = Mapping::anonymous(len, 0)?;
+    bind(&mapping, node)?;
+    mapping.prefer_huge_pages();
+    mapping.populate()?;
+    Ok(mapping)
+}
+
+/// What a node could give: its free pages and those that hold files on disk.
+fn available_bytes(node: u32) -> io::Result<u64> {
+    let path = format!("/sys/devices/system/node/node{node}/meminfo");
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no node {node}")));
+        }
+        other => other?,
+    };
+    // Lines like `Node 0 MemTotal:       24684092 kB`.
+    let bytes = |name: &str| {
+        let number = text.lines().find_map(|line| line.split_once(name)?.1.trim().strip_suffix(" kB"));
+        number.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0) << 10
+    };
+    if bytes(" MemTotal:") == 0 {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, format!("node {node} has no memory")));
+    }
+    Ok(bytes(" MemFree:") + bytes(" FilePages:").saturating_sub(bytes(" Shmem:")))
+}
+
+fn bind(mapping: &Mapping, node: u32) -> io::Result<()> {
+    let node = node as usize;
+    if node >= NODES {
+        return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no node {node}")));
+    }
+    let mut mask = [0_u64; NODES / WORD_BITS];
+    mask[node / WORD_BITS] = 1 << (node % WORD_BITS);
+    // SAFETY: names pages of `mapping` alone, and a mask of NODES bits that outlives the call; changes no byte.
+    let bound = unsafe {
+        libc::syscall(
+            libc::SYS_mbind,
+            mapping.start(),
+            mapping.len(),
+            libc::MPOL_BIND,
+            mask.as_ptr(),
+            // The kernel reads one bit fewer than it is told.
+            NODES + 1,
+            0,
+        )
+    };
+    if bound == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,141 @@
+//! Which memory, and how much of it.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::mapping::Mapping;
+use super::{HUGE_PAGE_LEN, PAGE_LEN, dax, dram, file, hugetlb, numa};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Byte-addressable memory for a tier, all of it given or set apart when it is made.
+pub struct Region {
+    kind: RegionKind,
+    mapping: Mapping,
+}
+
+impl Region {
+    /// `bytes` bytes of memory of `kind`, rounded up to its granularity: 2 MiB for `hugetlb` and `dax`, else 4 KiB.
+    ///
+    /// # Errors
+    /// One line that says what is missing: [`ErrorKind::NoSpace`] when there is too little of it,
+    /// [`ErrorKind::Exists`] when the path is taken, [`ErrorKind::Unsupported`] when there is no such memory.
+    pub fn new(kind: &RegionKind, bytes: u64) -> Result<Region> {
+        let failed = |error: io::Error| Error::from_os("make", format!("region {kind}"), &error);
+        let granularity = kind.granularity() as u64;
+        let len = bytes.checked_next_multiple_of(granularity).and_then(|len| usize::try_from(len).ok());
+        let len = len.filter(|len| *len > 0 && *len <= isize::MAX as usize);
+        let len = len.ok_or_else(|| refused("make", kind, &format!("{bytes} bytes are no size for it")))?;
+        let mapping = kind.map(len).map_err(failed)?;
+        Ok(Region { kind: kind.clone(), mapping })
+    }
+
+    /// Which memory it is.
+    pub fn kind(&self) -> &RegionKind {
+        &self.kind
+    }
+
+    /// The length in bytes, rounded up.
+    #[expect(clippy::len_without_is_empty, reason = "there is no empty region")]
+    pub fn len(&self) -> usize {
+        self.mapping.len()
+    }
+
+    /// The address of the first byte. The bytes are initialised and stay mapped for as long as the region lives.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.mapping.start()
+    }
+}
+
+/// A kind of memory, as users write it: `dram`, `hugetlb`, `numa:0`, `dax:PATH` or `file:PATH`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RegionKind {
+    /// Ordinary memory.
+    Dram,
+    /// Huge pages of 2 MiB that were set apart.
+    Hugetlb,
+    /// Memory of this NUMA node.
+    Numa(u32),
+    /// Persistent memory: a new file at this path of a file system mounted with `dax`.
+    Dax(PathBuf),
+    /// A new file at this path of any file system.
+    File(PathBuf),
+}
+
+impl RegionKind {
+    fn granularity(&self) -> usize {
+        match self {
+            RegionKind::Hugetlb | RegionKind::Dax(_) => HUGE_PAGE_LEN,
+            RegionKind::Dram | RegionKind::Numa(_) | RegionKind::File(_) => PAGE_LEN,
+        }
+    }
+
+    fn map(&self, len: usize) -> io::Result<Mapping> {
+        match self {
+            RegionKind::Dram => dram::map(len),
+            RegionKind::Hugetlb => hugetlb::map(len),
+            RegionKind::Numa(node) => numa::map(*node, len),
+            RegionKind::Dax(path) => dax::map(path, len),
+            RegionKind::File(path) => file::map(path, len),
+        }
+    }
+}
+
+impl fmt::Display for RegionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RegionKind::Dram => f.write_str("dram"),
+            RegionKind::Hugetlb => f.write_str("hugetlb"),
+            RegionKind::Numa(node) => write!(f, "numa:{node}"),
+            RegionKind::Dax(path) => write!(f, "dax:{}", path.display()),
+            RegionKind::File(path) => write!(f, "file:{}", path.display()),
+        }
+    }
+}
+
+impl FromStr for RegionKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<RegionKind> {
+        let path = |path: &str| (!path.is_empty()).then(|| PathBuf::from(path));
+        let kind = match text.split_once(':') {
+            None if text == "dram" => Some(RegionKind::Dram),
+            None if text == "hugetlb" => Some(RegionKind::Hugetlb),
+            Some(("numa", node)) => node.parse().ok().map(RegionKind::Numa),
+            Some(("dax", rest)) => path(rest).map(RegionKind::Dax),
+            Some(("file", rest)) => path(rest).map(RegionKind::File),
+            _ => None,
+        };
+        kind.ok_or_else(|| {
+            refused("use", text, "a region is dram, hugetlb, numa:NODE, dax:PATH or file:PATH")
+        })
+    }
+}
+
+fn refused(op: &'static str, region: impl fmt::Display, why: &str) -> Error {
+    Error::new(ErrorKind::Denied, op, format!("region {region}"), why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_read_as_they_are_written() {
+        for text in ["dram", "hugetlb", "numa:0", "numa:12", "dax:/mnt/pmem/cache", "file:/dev/shm/a:b"] {
+            assert_eq!(text.parse::<RegionKind>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn others_are_refused_in_one_line() {
+        for text in
+            ["", "ram", "DRAM", "dram:", "numa", "numa:", "numa:x", "numa:-1", "dax", "dax:", "file:", ":"]
+        {
+            let error = text.parse::<RegionKind>().unwrap_err();
+            let why = "a region is dram, hugetlb, numa:NODE, dax:PATH or file:PATH";
+            assert_eq!(error.to_string(), format!("cannot use region {text}: {why}"));
+        }
+    }
+}

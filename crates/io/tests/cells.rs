@@ -1,0 +1,166 @@
+//! Cells lend like a `RefCell`, to any thread.
+
+use std::sync::Arc;
+use std::thread;
+
+use proptest::prelude::*;
+use tierdex_io::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, ErrorKind, Region, RegionKind};
+
+fn cells(count: usize, cell_bytes: usize) -> Arc<Cells> {
+    Cells::new(Region::new(&RegionKind::Dram, (count * cell_bytes) as u64).unwrap(), cell_bytes).unwrap()
+}
+
+#[test]
+fn a_region_is_cut_into_whole_cells() {
+    let region = || Region::new(&RegionKind::Dram, 5 * 4096).unwrap();
+    assert_eq!(Cells::new(region(), 4096).unwrap().len(), 5);
+    let pairs = Cells::new(region(), 8192).unwrap();
+    assert_eq!((pairs.len(), pairs.cell_bytes()), (2, 8192));
+    for bad in [0, 1, 2048, 4097, 12288, 2 * CELL_BYTES_MAX, 32768] {
+        assert_eq!(
+            Cells::new(region(), bad).map_err(|error| error.kind()).err(),
+            Some(ErrorKind::Denied),
+            "{bad}"
+        );
+    }
+    let error = Cells::new(region(), 3000).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot cut region dram into cells: 3000 bytes are not a power of two from 4K to 1M"
+    );
+}
+
+#[test]
+#[should_panic(expected = "index out of bounds")]
+fn there_is_no_cell_behind_the_last() {
+    cells(2, CELL_BYTES_MIN).read(2);
+}
+
+#[test]
+fn what_is_written_is_read_and_neighbours_are_not_touched() {
+    let cells = cells(3, CELL_BYTES_MIN);
+    let mut middle = cells.write(1).unwrap();
+    middle.fill(7);
+    drop(middle);
+    assert!(cells.read(1).unwrap().iter().all(|byte| *byte == 7));
+    for other in [0, 2] {
+        assert!(cells.read(other).unwrap().iter().all(|byte| *byte == 0));
+    }
+    assert_eq!(cells.write(1).unwrap()[4095], 7, "a cell keeps what it has");
+}
+
+#[test]
+fn a_guard_outlives_the_handle() {
+    let cells = cells(1, CELL_BYTES_MIN);
+    let mut guard = cells.write(0).unwrap();
+    drop(cells);
+    guard.fill(1);
+    assert_eq!(guard.cells().read(0).map(|guard| guard.len()), None);
+}
+
+/// Each writer fills a cell with one byte; a reader that ever sees two different ones has found a race.
+#[test]
+fn threads_never_see_a_half_written_cell() {
+    let cells = cells(4, CELL_BYTES_MIN);
+    let work = |seed: usize| {
+        let (mut read, mut written) = (0, 0);
+        for step in 0..40_000_usize {
+            let index = (step * 7 + seed * 3 + step / 11) % cells.len();
+            if (step + seed).is_multiple_of(5) {
+                let Some(mut cell) = cells.write(index) else { continue };
+                cell.fill((step + seed) as u8);
+                written += 1;
+            } else {
+                let Some(cell) = cells.read(index) else { continue };
+                assert!(cell.iter().all(|byte| *byte == cell[0]), "torn");
+                read += 1;
+            }
+        }
+        (read, written)
+    };
+    let counts: Vec<(usize, usize)> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|seed| scope.spawn(move || work(seed))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(counts.iter().all(|(read, written)| *read > 0 && *written > 0), "{counts:?}");
+    assert!((0..cells.len()).all(|index| cells.write(index).is_some()), "a guard was lost");
+}
+
+/// Only one of several threads gets to write, and all of them together count as they should.
+#[test]
+fn a_writer_is_alone() {
+    let cells = cells(1, CELL_BYTES_MIN);
+    let add = || {
+        for _ in 0..5_000 {
+            let mut cell = loop {
+                match cells.write(0) {
+                    Some(cell) => break cell,
+                    None => thread::yield_now(),
+                }
+            };
+            let count = u64::from_le_bytes(cell[..8].try_into().unwrap());
+            cell[..8].copy_from_slice(&(count + 1).to_le_bytes());
+        }
+    };
+    thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(add))));
+    assert_eq!(cells.read(0).unwrap()[..8], 20_000_u64.to_le_bytes());
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Read(usize),
+    Write(usize),
+    /// Gives back one of the guards.
+    Drop(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        3 => (0..3_usize).prop_map(Step::Read),
+        2 => (0..3_usize).prop_map(Step::Write),
+        3 => any::<usize>().prop_map(Step::Drop),
+    ];
+    prop::collection::vec(step, 0..200)
+}
+
+enum Guard<'a> {
+    Read(CellRef<'a>),
+    Write(CellMut),
+}
+
+impl Guard<'_> {
+    fn index(&self) -> usize {
+        match self {
+            Guard::Read(guard) => guard.index(),
+            Guard::Write(guard) => guard.index(),
+        }
+    }
+}
+
+proptest! {
+    /// Against the guards that are there: reading needs that none of them writes, writing that there is none.
+    #[test]
+    fn borrows_are_those_of_a_ref_cell(steps in steps()) {
+        let cells = cells(3, CELL_BYTES_MIN);
+        let mut guards: Vec<Guard> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Read(index) => {
+                    let writes = |guard: &Guard| matches!(guard, Guard::Write(_)) && guard.index() == index;
+                    let guard = cells.read(index);
+                    prop_assert_eq!(guard.is_some(), !guards.iter().any(writes));
+                    guards.extend(guard.map(Guard::Read));
+                }
+                Step::Write(index) => {
+                    let guard = cells.write(index);
+                    prop_assert_eq!(guard.is_some(), !guards.iter().any(|guard| guard.index() == index));
+                    guards.extend(guard.map(Guard::Write));
+                }
+                Step::Drop(which) if !guards.is_empty() => drop(guards.swap_remove(which % guards.len())),
+                Step::Drop(_) => {}
+            }
+        }
+        guards.clear();
+        prop_assert!((0..3).all(|index| cells.write(index).is_some()));
+    }
+}
