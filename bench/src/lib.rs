@@ -4,6 +4,7 @@
 //! | you want | take |
 //! |---|---|
 //! | codecs of integers, their sizes and speeds | [`codecs`] |
+//! | an index of any size without text | [`generate`] |
 //! | an index behind a line protocol, for a harness of your own | [`serve`] |
 //!
 //! What experiments share stands beside them: a [`Machine`] says where figures were taken, a [`Table`] shows them, a
@@ -15,6 +16,7 @@
 
 pub mod codecs;
 mod error;
+pub mod generate;
 mod machine;
 mod random;
 pub mod serve;

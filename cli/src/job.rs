@@ -114,14 +114,14 @@ impl Done {
 }
 
 /// The directory could not be synced after the manifest was renamed.
-fn doubtful(error: &tierdex::Error) -> Failure {
+pub fn doubtful(error: &tierdex::Error) -> Failure {
     Failure::Failed(format!(
         "{error}; the commit may stand nevertheless: `tierdex info` tells what the index holds"
     ))
 }
 
 /// Ctrl-C stops the writer; what was committed stays.
-fn on_interrupt(stop: Stop) -> Outcome {
+pub fn on_interrupt(stop: Stop) -> Outcome {
     ctrlc::set_handler(move || stop.raise())
         .map_err(|error| Failure::Failed(format!("cannot watch for Ctrl-C: {error}")))
 }

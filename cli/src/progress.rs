@@ -8,6 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+/// How often a bar is drawn.
+const TICK: Duration = Duration::from_millis(200);
+
 /// Documents, speed and time left.
 pub struct Progress {
     bar: ProgressBar,
@@ -21,13 +24,11 @@ impl Progress {
     /// Nothing read yet.
     pub fn new(source: &Source) -> Progress {
         let bar = match source.total_bytes() {
+            Some(total) => bar(total),
             _ if !stderr().is_terminal() => ProgressBar::hidden(),
-            Some(total) => {
-                ProgressBar::new(total).with_style(style("{bar:30} {percent:>3}%  {msg}  {eta} left"))
-            }
             None => ProgressBar::new_spinner().with_style(style("{spinner}  {msg}")),
         };
-        bar.enable_steady_tick(Duration::from_millis(200));
+        bar.enable_steady_tick(TICK);
         Progress { bar, consumed: source.progress(), start: Instant::now(), documents: 0, bytes: 0 }
     }
 
@@ -54,6 +55,16 @@ impl Progress {
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// A bar for work whose size is known.
+pub fn bar(total: u64) -> ProgressBar {
+    if !stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(total).with_style(style("{bar:30} {percent:>3}%  {msg}  {eta} left"));
+    bar.enable_steady_tick(TICK);
+    bar
 }
 
 fn style(template: &str) -> ProgressStyle {

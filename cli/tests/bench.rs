@@ -66,6 +66,83 @@ fn lists_of_an_index_are_measured() {
     fails(place.path(), 1, "bench codecs --quick --index few", "no term stands in 256 documents");
 }
 
+const GENERATE: &str = "bench generate --docs 2000 --postings 60000 --vocabulary 3000";
+
+#[test]
+fn a_generated_index_is_one_as_any_other() {
+    let place = tempfile::tempdir().unwrap();
+    let summary = ok(place.path(), &format!("{GENERATE} --out one"));
+    assert!(summary.starts_with("2,000 documents, 3,000 terms, 60,000 postings, "), "{summary}");
+    for file in ["terms", "skips", "docs", "freqs", "norms", "ids"] {
+        assert!(summary.contains(&format!("\n  {file} ")), "{summary}");
+    }
+    assert!(ok(place.path(), "check one").starts_with("sound: commit 1, 7 files, "));
+    assert!(ok(place.path(), "search one t0000001").contains("1,500 "));
+    ok(place.path(), &format!("{GENERATE} --seed 1 --out same"));
+    ok(place.path(), &format!("{GENERATE} --seed 2 --out other"));
+    let docs = |dir| fs::read(place.path().join(dir).join("0000000000000001.0.docs")).unwrap();
+    assert!(docs("one") == docs("same") && docs("one") != docs("other"));
+}
+
+#[test]
+fn a_generator_with_wrong_flags_or_places_is_one_line() {
+    let place = tempfile::tempdir().unwrap();
+    let generate = |docs: &str, postings: &str, vocabulary: &str| {
+        format!("bench generate --docs {docs} --postings {postings} --vocabulary {vocabulary} --out i")
+    };
+    fails(place.path(), 2, &generate("0", "1", "1"), "--docs 0: an index has 1 to 4294967294 documents");
+    fails(place.path(), 2, &generate("4294967295", "1", "1"), "--docs 4294967295");
+    fails(place.path(), 2, &generate("10", "10", "0"), "--vocabulary 0: there are 1 to ");
+    fails(place.path(), 2, &generate("10", "4", "5"), "--postings 4: each of 5 terms stands in a document");
+    fails(
+        place.path(),
+        2,
+        &generate("10", "36", "5"),
+        "--postings 36: 10 documents and 5 terms have at most 35",
+    );
+    assert_eq!(run(place.path(), &generate("x", "1", "1")).status.code(), Some(2));
+    assert!(!place.path().join("i").exists());
+
+    fs::create_dir(place.path().join("full")).unwrap();
+    fs::write(place.path().join("full/notes"), "").unwrap();
+    fails(place.path(), 2, &format!("{GENERATE} --out full"), "is not empty (it holds `notes`)");
+    fs::write(place.path().join("file"), "").unwrap();
+    fails(place.path(), 1, &format!("{GENERATE} --out file"), "file");
+    ok(place.path(), &format!("{GENERATE} --out i"));
+    fails(place.path(), 2, &format!("{GENERATE} --out i"), "i holds an index already (2000 documents)");
+    assert!(ok(place.path(), "check i").starts_with("sound"));
+}
+
+#[test]
+fn a_generator_that_is_stopped_or_has_no_room_leaves_no_index() {
+    let place = tempfile::tempdir().unwrap();
+    let large = "bench generate --docs 1000000 --postings 100000000 --vocabulary 10000 --out i";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tierdex"));
+    command.args(large.split(' ')).current_dir(place.path()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let lists = place.path().join("i/0000000000000001.0.docs");
+    while fs::metadata(&lists).map_or(0, |file| file.len()) == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    fails(place.path(), 1, &format!("{GENERATE} --out i"), "another writer");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), error.lines().count()), (Some(130), 1), "{error}");
+    let left = |dir: &str| fs::read_dir(place.path().join(dir)).unwrap().count();
+    assert_eq!(left("i"), 1, "only the lock stays");
+
+    // A limit on the size of files stands in for a device without room. SIGXFSZ is ignored, so writes fail.
+    let script = format!("trap '' XFSZ; ulimit -f 32; exec \"$0\" {GENERATE} --out small");
+    let tierdex = env!("CARGO_BIN_EXE_tierdex");
+    let output = Command::new("bash").args(["-c", &script, tierdex]).current_dir(place.path()).output();
+    let output = output.unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{error}");
+    assert!(error.contains("cannot write") && left("small") == 1, "{error}");
+    ok(place.path(), &format!("{GENERATE} --out small"));
+}
+
 #[test]
 fn wrong_flags_and_places_are_one_line() {
     let place = tempfile::tempdir().unwrap();

@@ -1,9 +1,11 @@
 //! `tierdex bench`: experiments, one a subcommand. What they do stands in the crate `tierdex-bench`.
 
+mod generate;
+
 use crate::failure::{Failure, Outcome, output};
 use clap::{Args, Subcommand};
 use std::io::{stdin, stdout};
-use tierdex_bench::{Error, codecs, serve};
+use tierdex_bench::{Error, codecs, generate as generator, serve};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -15,6 +17,8 @@ pub struct Arguments {
 enum Experiment {
     /// Bits an integer and speed of every codec by every kernel
     Codecs(codecs::Flags),
+    /// Make an index of any size, without text: lists as those of English documents of 1 KB
+    Generate(generator::Flags),
     /// Answer lines of COMMAND<TAB>QUERY on standard input from an index in memory
     Serve(serve::Flags),
 }
@@ -22,6 +26,7 @@ enum Experiment {
 pub fn run(arguments: &Arguments) -> Outcome {
     match &arguments.experiment {
         Experiment::Codecs(flags) => run_codecs(flags),
+        Experiment::Generate(flags) => generate::run(flags),
         Experiment::Serve(flags) => Ok(serve::run(flags, &mut stdin().lock(), &mut stdout().lock())?),
     }
 }

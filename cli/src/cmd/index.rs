@@ -256,7 +256,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     done.summary(&arguments.out).map_err(output)
 }
 
-fn threads(asked: Option<usize>) -> Outcome<usize> {
+pub fn threads(asked: Option<usize>) -> Outcome<usize> {
     match asked {
         Some(0) => Err(Failure::Usage("--threads must be at least 1".to_string())),
         Some(threads) => Ok(threads),

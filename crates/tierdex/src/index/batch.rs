@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::limits::{BATCH_BYTES, DOCUMENT_COST, ID_BYTES_MAX};
 use crate::memtable::{FieldTable, Run};
 use crate::schema::{Schema, Source};
+use crate::segment::layout::id_too_long;
 use crate::segment::write::StoredBlocks;
 use crate::text::Analyzer;
 use std::sync::Arc;
@@ -51,7 +52,7 @@ impl Batch {
     /// cannot be used.
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
         if id.len() > ID_BYTES_MAX {
-            return Err(Error::Limit(format!("id of {} bytes; at most {ID_BYTES_MAX} are kept", id.len())));
+            return Err(id_too_long(id.len()));
         }
         let bytes = title.len().saturating_add(text.len());
         if bytes > self.document_bytes_max {

@@ -6,11 +6,10 @@ use crate::error::Result;
 use crate::limits::DOCUMENTS_MAX;
 use crate::memtable::run::{RunTerm, sort_prefix};
 use crate::memtable::{Run, RunCursor};
-use crate::schema::{NormKind, Schema};
+use crate::schema::Schema;
 use crate::segment::layout::too_many_documents;
-use crate::segment::write::{FieldWriter, IdsWriter, StoredWriter, write_norms};
+use crate::segment::write::{FieldWriter, IdsWriter, StoredWriter, write_lengths};
 use crate::segment::{FieldStats, SegmentMeta};
-use crate::transform::norm;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -76,23 +75,18 @@ impl SegmentBuilder {
         let mut meta =
             SegmentMeta { id: self.id, documents: self.documents, fields: Vec::new(), files: Vec::new() };
         for (number, (field, runs)) in schema.fields.iter().zip(self.runs).enumerate() {
-            let lengths = || runs.iter().flat_map(Run::lengths).copied();
-            let codes: Vec<u8> = lengths().map(norm::encode).collect();
-            let tokens = lengths().map(u64::from).sum();
-            let norms = match field.norms {
-                NormKind::Byte => write_norms(disk, self.id, number, &codes)?,
-                NormKind::Exact => {
-                    let bytes: Vec<u8> = lengths().flat_map(u32::to_le_bytes).collect();
-                    write_norms(disk, self.id, number, &bytes)?
-                }
-            };
-            let (stats, files): (FieldStats, _) =
-                FieldWriter::write(disk, self.id, (number, field), (&codes, tokens), |writer| {
-                    join_runs(&runs, &self.bases, writer, stop)
-                })?;
+            let all = || runs.iter().flat_map(Run::lengths).copied();
+            let lengths = write_lengths(disk, self.id, (number, field), all)?;
+            let (stats, files): (FieldStats, _) = FieldWriter::write(
+                disk,
+                self.id,
+                (number, field),
+                (&lengths.codes, lengths.tokens),
+                |writer| join_runs(&runs, &self.bases, writer, stop),
+            )?;
             meta.fields.push(stats);
             meta.files.extend(files);
-            meta.files.push(norms);
+            meta.files.push(lengths.file);
         }
         meta.files.push(self.ids.finish()?);
         meta.files.extend(self.stored.map(StoredWriter::finish).transpose()?);

@@ -2,6 +2,7 @@
 
 use super::batch::{Batch, SealedBatch};
 use super::builder::SegmentBuilder;
+use super::import::{ListsBuilder, Target, import};
 use super::manifest::{LOCK, Manifest};
 use super::merge::merge;
 use crate::error::{Error, Result};
@@ -192,6 +193,39 @@ impl IndexWriter {
     /// Adds a batch behind all documents added before.
     pub fn push(&mut self, batch: SealedBatch) -> Result<()> {
         self.guard(|writer| writer.try_push(batch))
+    }
+
+    /// Adds documents by their postings instead of their text, as a segment of its own behind all documents added
+    /// before. `lengths` holds the tokens of each document: what `check` compares with the sum of its frequencies.
+    /// `id` appends the external id of a document to an empty string. `body` gives the terms in order.
+    ///
+    /// Memory: five bytes a document until `body` is called, then one.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the schema has several fields, positions or stored text, if there is no document, or if
+    /// terms or postings are not what [`ListsBuilder`] takes; [`Error::Limit`] if there are too many documents.
+    pub fn import(
+        &mut self,
+        lengths: Vec<u32>,
+        id: impl FnMut(u32, &mut String),
+        body: impl FnOnce(&mut ListsBuilder<'_, '_>) -> Result<()>,
+    ) -> Result<()> {
+        self.seal_batch()?;
+        self.guard(|writer| {
+            writer.flush()?;
+            if writer.pushed() + lengths.len() as u64 > DOCUMENTS_MAX {
+                return Err(crate::segment::layout::too_many_documents());
+            }
+            let segment = writer.new_segment();
+            let target = Target {
+                disk: writer.disk.as_ref(),
+                schema: &writer.schema,
+                segment,
+                stop: &writer.options.stop,
+            };
+            writer.segments.push(import(&target, lengths, id, body)?);
+            Ok(())
+        })
     }
 
     /// Makes all added documents durable and visible; returns the generation. Without new documents the commit

@@ -203,3 +203,8 @@ pub fn push_tail(out: &mut Vec<u8>, numbers: &[u64]) {
 pub(crate) fn too_many_documents() -> Error {
     Error::Limit(format!("an index holds at most {} documents", limits::DOCUMENTS_MAX))
 }
+
+/// An id is longer than its file keeps.
+pub(crate) fn id_too_long(bytes: usize) -> Error {
+    Error::Limit(format!("id of {bytes} bytes; at most {} are kept", limits::ID_BYTES_MAX))
+}

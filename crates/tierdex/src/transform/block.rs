@@ -9,6 +9,7 @@ pub struct BlockEncoder {
     doc_codec: Codec,
     freq_codec: Codec,
     front: FrontBuilder,
+    norms: [u8; BLOCK],
     scratch: [u32; BLOCK],
 }
 
@@ -28,7 +29,13 @@ pub struct Block<'a> {
 impl BlockEncoder {
     /// An encoder for a field with these codecs.
     pub fn new(doc_codec: Codec, freq_codec: Codec) -> BlockEncoder {
-        BlockEncoder { doc_codec, freq_codec, front: FrontBuilder::default(), scratch: [0; BLOCK] }
+        BlockEncoder {
+            doc_codec,
+            freq_codec,
+            front: FrontBuilder::default(),
+            norms: [0; BLOCK],
+            scratch: [0; BLOCK],
+        }
     }
 
     /// Appends the documents.
@@ -67,8 +74,12 @@ impl BlockEncoder {
 
     /// Writes the Pareto front of the block into `front`; `norms` holds the code of every document.
     pub fn impacts(&mut self, block: Block<'_>, norms: &[u8], front: &mut Vec<Impact>) {
-        for (&document, &frequency) in block.documents.iter().zip(block.frequencies) {
-            self.front.add(frequency, norms[document as usize]);
+        // Norms are fetched by a loop of their own, so that many fetches from memory are under way at once.
+        for (norm, &document) in self.norms.iter_mut().zip(block.documents) {
+            *norm = norms[document as usize];
+        }
+        for (&norm, &frequency) in self.norms.iter().zip(block.frequencies) {
+            self.front.add(frequency, norm);
         }
         self.front.take(front);
     }

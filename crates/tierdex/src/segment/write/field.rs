@@ -27,6 +27,13 @@ impl Postings<'_, '_> {
         self.occurrences += u64::from(frequency);
         self.lists.posting(document, frequency, positions)
     }
+
+    /// Appends postings of a field without positions: as many frequencies as documents.
+    pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {
+        self.documents += documents.len() as u32;
+        self.occurrences += frequencies.iter().map(|&frequency| u64::from(frequency)).sum::<u64>();
+        self.lists.postings(documents, frequencies)
+    }
 }
 
 /// Writes the terms and postings of one field.
@@ -79,7 +86,36 @@ impl FieldWriter<'_> {
     }
 }
 
-/// Writes the lengths of all documents, as the field keeps them: codes, or `u32` little-endian.
+/// Lengths of all documents of a field in a segment.
+pub struct Lengths {
+    /// Code of each ([`crate::transform::norm`]).
+    pub codes: Vec<u8>,
+    /// Their sum.
+    pub tokens: u64,
+    /// The file that keeps them.
+    pub file: FileMeta,
+}
+
+/// Writes the lengths of all documents, given in tokens, as the field keeps them.
+pub fn write_lengths<I: Iterator<Item = u32>>(
+    disk: &dyn Disk,
+    segment: u64,
+    (number, field): (usize, &Field),
+    lengths: impl Fn() -> I,
+) -> Result<Lengths> {
+    let codes: Vec<u8> = lengths().map(norm::encode).collect();
+    let tokens = lengths().map(u64::from).sum();
+    let file = match field.norms {
+        NormKind::Byte => write_norms(disk, segment, number, &codes)?,
+        NormKind::Exact => {
+            let bytes: Vec<u8> = lengths().flat_map(u32::to_le_bytes).collect();
+            write_norms(disk, segment, number, &bytes)?
+        }
+    };
+    Ok(Lengths { codes, tokens, file })
+}
+
+/// Writes what a field keeps of the lengths of all documents: codes, or `u32` little-endian.
 pub fn write_norms(disk: &dyn Disk, segment: u64, number: usize, norms: &[u8]) -> Result<FileMeta> {
     let mut file = create(disk, segment, number, FileKind::Norms)?;
     file.write(norms)?;

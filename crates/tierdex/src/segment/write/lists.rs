@@ -33,6 +33,7 @@ pub(super) struct ListsWriter<'a> {
 }
 
 /// Postings of the block that is filling.
+#[derive(Default)]
 struct Pending {
     before: u32,
     documents: Vec<u32>,
@@ -116,6 +117,36 @@ impl<'a> ListsWriter<'a> {
         if self.pending.documents.len() == BLOCK { self.close_block() } else { Ok(()) }
     }
 
+    /// Appends postings to the list in the making: documents rising, and the frequency of each. For fields without
+    /// positions. Whole blocks are encoded from where they stand.
+    pub(super) fn postings(&mut self, mut documents: &[u32], mut frequencies: &[u32]) -> Result<()> {
+        debug_assert!(self.positions.is_none() && documents.len() == frequencies.len());
+        while !documents.is_empty() {
+            let filled = self.pending.documents.len();
+            let count = documents.len().min(BLOCK - filled);
+            let (block_documents, later_documents) = documents.split_at(count);
+            let (block_frequencies, later_frequencies) = frequencies.split_at(count);
+            (documents, frequencies) = (later_documents, later_frequencies);
+            if count == BLOCK {
+                let before = self.pending.before;
+                self.write_block(Block {
+                    before,
+                    documents: block_documents,
+                    frequencies: block_frequencies,
+                    positions: &[],
+                })?;
+                self.pending.before = block_documents[BLOCK - 1];
+                continue;
+            }
+            self.pending.documents.extend_from_slice(block_documents);
+            self.pending.frequencies.extend_from_slice(block_frequencies);
+            if filled + count == BLOCK {
+                self.close_block()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Ends the list and appends its record.
     pub(super) fn finish_list(&mut self) -> Result<()> {
         if self.record.blocks == 0 {
@@ -167,7 +198,14 @@ impl<'a> ListsWriter<'a> {
     }
 
     fn close_block(&mut self) -> Result<()> {
-        let block = self.pending.block();
+        let pending = std::mem::take(&mut self.pending);
+        let written = self.write_block(pending.block());
+        self.pending = pending;
+        self.pending.next_block();
+        written
+    }
+
+    fn write_block(&mut self, block: Block<'_>) -> Result<()> {
         let record = &mut self.record;
         let ends = [
             self.docs.position(),
@@ -203,7 +241,6 @@ impl<'a> ListsWriter<'a> {
         if record.blocks.is_multiple_of(SUPERBLOCK) {
             record.close_superblock(&mut self.encoder)?;
         }
-        self.pending.next_block();
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ mod lists;
 mod stored;
 mod terms;
 
-pub use field::{FieldWriter, Postings, write_norms};
+pub use field::{FieldWriter, Lengths, Postings, write_lengths, write_norms};
 pub(crate) use field::{average_length, default_share};
 pub use ids::IdsWriter;
 pub use stored::{StoredBlocks, StoredWriter};

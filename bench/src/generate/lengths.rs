@@ -1,0 +1,102 @@
+//! How many tokens each document has: the sum of its frequencies in all lists.
+//!
+//! Each thread sums up for documents of its own. It goes over them in windows whose sums stay in the cache of its core:
+//! of the long lists it makes the stretches of a window, list after list, before it goes to the next window. Short lists
+//! are made whole.
+
+use super::list::{List, Postings, Stretch};
+use super::{Collection, Progress, Steps};
+use tierdex::Result;
+use tierdex::index::Stop;
+
+/// Documents of a window.
+const WINDOW: u32 = 1 << 18;
+
+/// A list is long if it has so many postings in a window on average.
+const LONG: u64 = 32;
+
+/// Makes all lists and sums up, by `threads` threads.
+pub(super) fn count(
+    of: &Collection,
+    threads: usize,
+    stop: &Stop,
+    progress: Progress<'_>,
+) -> Result<Vec<u32>> {
+    let mut lengths = vec![0; of.documents as usize];
+    let width = lengths.len().div_ceil(threads.max(1));
+    let threads = lengths.len().div_ceil(width) as u64;
+    std::thread::scope(|scope| {
+        let parts = (0..).step_by(width).zip(lengths.chunks_mut(width));
+        let mut parts =
+            parts.map(|(first, lengths)| Part { of, first, lengths, postings: Postings::default() });
+        let own = parts.next();
+        let others: Vec<_> =
+            parts.map(|mut part| scope.spawn(move || part.count(stop, &mut |_| ()))).collect();
+        // All threads are about as far as this one.
+        own.map_or(Ok(()), |mut part| part.count(stop, &mut |done| progress(done * threads)))?;
+        others.into_iter().try_for_each(|thread| thread.join().expect("counting does not panic"))
+    })?;
+    Ok(lengths)
+}
+
+/// The documents of one thread.
+struct Part<'a> {
+    of: &'a Collection,
+    first: u32,
+    lengths: &'a mut [u32],
+    postings: Postings,
+}
+
+impl Part<'_> {
+    fn count(&mut self, stop: &Stop, progress: Progress<'_>) -> Result<()> {
+        let windows = u64::from(self.of.documents.div_ceil(WINDOW));
+        let is_long = |rank: &u32| u64::from(self.of.documents(*rank)) >= LONG * windows;
+        let long = (1..=self.of.vocabulary()).take_while(is_long).count() as u32;
+        let mut steps = Steps::from(0);
+        let end = self.first + self.lengths.len() as u32;
+        let mut lists: Vec<_> = (1..=long)
+            .map(|rank| {
+                let list = self.of.list(rank);
+                let first = self.first;
+                let stretches = list.stretches().skip_while(move |stretch| stretch.documents.end <= first);
+                (list, stretches.peekable())
+            })
+            .collect();
+        for window_end in
+            (self.first..end).step_by(WINDOW as usize).map(|at| end.min(at.saturating_add(WINDOW)))
+        {
+            for (list, stretches) in &mut lists {
+                while let Some(stretch) = stretches.next_if(|stretch| stretch.documents.start < window_end) {
+                    steps.add(self.add(list, &stretch), progress);
+                }
+            }
+            stop.check()?;
+        }
+        for rank in long + 1..=self.of.vocabulary() {
+            let list = self.of.list(rank);
+            let reaches = |stretch: &Stretch| stretch.documents.start < end;
+            for stretch in list.stretches().take_while(reaches) {
+                if stretch.documents.end > self.first {
+                    steps.add(self.add(&list, &stretch), progress);
+                }
+            }
+            stop.check()?;
+        }
+        Ok(())
+    }
+
+    /// Adds a stretch's frequencies to the lengths; returns how many postings that were.
+    fn add(&mut self, list: &List<'_>, stretch: &Stretch) -> u64 {
+        self.postings.clear();
+        list.fill(stretch, &mut self.postings);
+        let mut added = 0;
+        for (document, frequency) in self.postings.iter() {
+            // Documents of others wrap around or lie behind the end.
+            if let Some(length) = self.lengths.get_mut(document.wrapping_sub(self.first) as usize) {
+                *length += frequency;
+                added += 1;
+            }
+        }
+        added
+    }
+}

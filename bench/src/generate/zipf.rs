@@ -1,0 +1,124 @@
+//! How many documents each term stands in.
+//!
+//! The term of rank r = 1, 2, … stands in
+//!
+//! ```text
+//! df(r) = C / (r · (1 + 16 r / V))      rounded down, at least 1, at most three quarters of the documents
+//! ```
+//!
+//! of V terms: Zipf's law down to a sixteenth of the vocabulary, and about the second power of the rank behind it, the
+//! two regimes that Ferrer i Cancho and Solé found (J. Quantitative Linguistics 8(3), 2001). C is the largest number
+//! with which the sum does not exceed the postings that are wanted; what is missing, a few at most, goes one each
+//! to the first terms that can take it. So the sum is exact, and df never rises with the rank.
+//!
+//! Only sums, products and quotients are taken, which are the same on every machine.
+
+/// Ranks a vocabulary for which Zipf's law holds, the inverse of it.
+const BEND: f64 = 16.0;
+
+/// The document frequency of every rank.
+#[derive(Clone, Debug)]
+pub(super) struct Zipf {
+    vocabulary: u32,
+    most: u32,
+    scale: f64,
+    bend: f64,
+    /// Ranks that get one document more.
+    more: std::ops::Range<u32>,
+}
+
+impl Zipf {
+    /// Document frequencies of `vocabulary` terms that sum up to `postings`, each in `1..=documents_max(documents)`;
+    /// there must be such ones.
+    pub(super) fn new(documents: u32, postings: u64, vocabulary: u32) -> Zipf {
+        let most = documents_max(documents);
+        let (least, largest) = (u64::from(vocabulary), u64::from(vocabulary) * u64::from(most));
+        assert!((least..=largest).contains(&postings), "no frequencies sum up to {postings}");
+        let bend = BEND / f64::from(vocabulary);
+        let mut zipf = Zipf { vocabulary, most, scale: 0.0, bend, more: 0..0 };
+        // With the upper scale every term stands in the most documents.
+        let (mut low, mut high) = (0.0, f64::from(most) * f64::from(vocabulary) * (1.0 + BEND));
+        while low < high {
+            zipf.scale = low + (high - low) / 2.0;
+            if zipf.scale <= low || zipf.scale >= high {
+                break;
+            }
+            let sum = zipf.sum();
+            *(if sum <= postings { &mut low } else { &mut high }) = zipf.scale;
+            if sum == postings {
+                break;
+            }
+        }
+        zipf.scale = low;
+        zipf.give(postings - zipf.sum());
+        zipf
+    }
+
+    /// Documents of the term of `rank`, from 1 on.
+    pub(super) fn documents(&self, rank: u32) -> u32 {
+        self.curve(rank) + u32::from(self.more.contains(&rank))
+    }
+
+    /// Terms.
+    pub(super) fn vocabulary(&self) -> u32 {
+        self.vocabulary
+    }
+
+    fn curve(&self, rank: u32) -> u32 {
+        let rank = f64::from(rank);
+        ((self.scale / (rank * (1.0 + rank * self.bend))) as u32).clamp(1, self.most)
+    }
+
+    fn sum(&self) -> u64 {
+        (1..=self.vocabulary).map(|rank| u64::from(self.curve(rank))).sum()
+    }
+
+    /// One more each to `missing` terms behind those that stand in the most documents.
+    fn give(&mut self, missing: u64) {
+        let first = (1..=self.vocabulary).find(|&rank| self.curve(rank) < self.most);
+        let first = first.unwrap_or(self.vocabulary + 1);
+        self.more = first..first + missing as u32;
+    }
+}
+
+/// Most documents that a term stands in: three quarters, as `the` does in English documents of 1 KB; at least one.
+pub(super) fn documents_max(documents: u32) -> u32 {
+    ((u64::from(documents) * 3 / 4) as u32).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_is_exact_and_frequencies_never_rise() {
+        let cases = [
+            (400_000, 43_000_000, 400_000),
+            (40_000_000, 4_300_000_000, 1_000_000),
+            (1, 7, 7),
+            (2, 9, 9),
+            (10, 35, 5),
+            (10, 34, 5),
+            (4_000_000_000, 2_999_999_999, 1),
+            (4_000_000_000, 100_000, 100_000),
+        ];
+        for (documents, postings, vocabulary) in cases {
+            let zipf = Zipf::new(documents, postings, vocabulary);
+            let all: Vec<u32> = (1..=vocabulary).map(|rank| zipf.documents(rank)).collect();
+            assert_eq!(all.iter().map(|&df| u64::from(df)).sum::<u64>(), postings);
+            assert!(all.is_sorted_by(|one, next| one >= next));
+            assert!(all[0] <= documents_max(documents) && all[all.len() - 1] >= 1);
+            assert!(zipf.more.len() <= 16 || postings < 100, "{} are missing", zipf.more.len());
+        }
+    }
+
+    #[test]
+    fn frequencies_fall_with_the_rank_and_then_with_its_square() {
+        let zipf = Zipf::new(400_000, 43_000_000, 400_000);
+        let ratio = |rank: u32| f64::from(zipf.documents(rank)) / f64::from(zipf.documents(2 * rank));
+        assert_eq!(zipf.documents(1), 300_000);
+        assert!((1.9..2.1).contains(&ratio(500)), "{}", ratio(500));
+        assert!((3.0..4.0).contains(&ratio(50_000)), "{}", ratio(50_000));
+        assert_eq!(zipf.documents(400_000), 1);
+    }
+}

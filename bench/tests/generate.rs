@@ -1,0 +1,195 @@
+//! Generated indexes are sound, have the sizes that were asked for, and come back with their seed.
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tierdex::cursor::{NO_DOCUMENT, PostingsCursor};
+use tierdex::index::{Index, IndexWriter, Merge, OpenMode, SearchOptions, Stop, WriterOptions, check};
+use tierdex::io::{Disk, MemDisk};
+use tierdex::query::Query;
+use tierdex::segment::read::FieldReader;
+use tierdex_bench::generate::{Collection, Flags};
+
+fn flags(docs: u64, postings: u64, vocabulary: u64, seed: u64) -> Flags {
+    Flags { docs, postings, vocabulary, seed, out: "unused".into() }
+}
+
+fn generated(flags: &Flags, threads: usize) -> (Collection, MemDisk) {
+    let disk = MemDisk::new();
+    let collection = Collection::new(flags).unwrap();
+    let shared = Arc::new(disk.clone());
+    let mut writer =
+        IndexWriter::open(shared, Collection::schema(), OpenMode::New, WriterOptions::default()).unwrap();
+    collection.write(&mut writer, threads, &mut |_| ()).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    drop(writer);
+    (collection, disk)
+}
+
+fn files(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
+    let names = disk.list().unwrap();
+    names.into_iter().map(|name| (name.clone(), disk.bytes(&name).unwrap())).collect()
+}
+
+/// All lists of a field by term: documents and frequencies.
+fn lists(field: &FieldReader) -> Vec<(String, Vec<u32>, Vec<u32>)> {
+    let mut lists = Vec::new();
+    let mut stream = field.terms().stream();
+    while let Some((term, info)) = stream.next().unwrap() {
+        let term = String::from_utf8(term.to_vec()).unwrap();
+        let (mut documents, mut frequencies) = (Vec::new(), Vec::new());
+        let mut cursor = PostingsCursor::open(field, info).unwrap();
+        while cursor.advance(0).unwrap() != NO_DOCUMENT {
+            let (some, their) = cursor.rest_of_block().unwrap();
+            let count = some.len();
+            documents.extend_from_slice(some);
+            frequencies.extend_from_slice(their);
+            cursor.skip(count).unwrap();
+        }
+        lists.push((term, documents, frequencies));
+    }
+    lists
+}
+
+/// Whether an index is what its flags say.
+fn sound(flags: &Flags, collection: &Collection, disk: &MemDisk) {
+    let report = check(disk).unwrap();
+    assert!(report.problems.is_empty() && report.orphans.is_empty(), "{:?}", report.problems);
+    assert_eq!(
+        (report.documents, report.terms, report.postings),
+        (flags.docs, flags.vocabulary, flags.postings)
+    );
+    let index = Index::open(Arc::new(disk.clone())).unwrap();
+    let [segment] = index.segments() else { panic!("one segment") };
+    let lists = lists(segment.field(0));
+    for (rank, (term, documents, frequencies)) in (1..).zip(&lists) {
+        assert_eq!((term, documents.len()), (&collection.term(rank), collection.documents(rank) as usize));
+        assert!(documents.is_sorted_by(|one, next| one < next) && !frequencies.contains(&0));
+    }
+    assert!(lists.is_sorted_by(|(one, documents, _), (next, less, _)| {
+        one < next && documents.len() >= less.len()
+    }));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn every_collection_is_what_was_asked_for(
+        docs in prop_oneof![1u64..20, 1u64..5000],
+        vocabulary in prop_oneof![1u64..5, 1u64..400],
+        share in 0.0f64..=1.0,
+        seed in any::<u64>(),
+    ) {
+        let most = vocabulary * (docs * 3 / 4).max(1);
+        // Small shares are the usual ones.
+        let postings = vocabulary + ((most - vocabulary) as f64 * share * share) as u64;
+        let flags = flags(docs, postings, vocabulary, seed);
+        let (collection, disk) = generated(&flags, 1);
+        sound(&flags, &collection, &disk);
+        prop_assert_eq!(files(&disk), files(&generated(&flags, 3).1));
+    }
+}
+
+#[test]
+fn a_seed_comes_back_and_another_one_differs() {
+    let of = |seed, threads| files(&generated(&flags(3000, 100_000, 2000, seed), threads).1);
+    assert_eq!(of(7, 1), of(7, 2));
+    let (one, other) = (of(7, 1), of(8, 1));
+    for kind in ["docs", "freqs", "norms"] {
+        let differ = one.iter().filter(|(name, bytes)| name.ends_with(kind) && other[*name] != **bytes);
+        assert_eq!(differ.count(), 1, "{kind}");
+    }
+}
+
+/// The bytes of one index for ever: a collection can be made again elsewhere.
+#[test]
+fn the_same_collection_is_made_everywhere() {
+    let disk = generated(&flags(5000, 300_000, 3000, 1), 2).1;
+    let index = Index::open(Arc::new(disk)).unwrap();
+    let mut sum = 0u64;
+    for (_, documents, frequencies) in lists(index.segments()[0].field(0)) {
+        for number in documents.iter().chain(&frequencies) {
+            sum = (sum.rotate_left(5) ^ u64::from(*number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+    }
+    assert_eq!(sum, 17_652_743_804_952_896_187);
+}
+
+#[test]
+fn queries_find_as_many_documents_as_the_law_says() {
+    let (collection, disk) = generated(&flags(20_000, 1_000_000, 10_000, 3), 2);
+    let index = Index::open(Arc::new(disk)).unwrap();
+    let searcher = index.searcher();
+    for rank in [1, 2, 10, 100, 1000, 9999, 10_000] {
+        let query = Query::parse(&collection.term(rank), index.schema()).unwrap();
+        let found = searcher.search(&query, &SearchOptions::default()).unwrap();
+        assert_eq!(found.total, u64::from(collection.documents(rank)));
+        let hit = &found.hits[0];
+        assert_eq!(searcher.id(hit.document).unwrap(), hit.document.to_string());
+    }
+}
+
+#[test]
+fn documents_are_alike_and_lists_are_uneven_but_reach_to_the_end() {
+    let (docs, postings) = (40_000, 4_280_000);
+    let disk = generated(&flags(docs, postings, 100_000, 5), 2).1;
+    let index = Index::open(Arc::new(disk)).unwrap();
+    let field = index.segments()[0].field(0);
+    let mut lengths = vec![0u32; docs as usize];
+    for (_, documents, frequencies) in lists(field) {
+        for (document, frequency) in documents.iter().zip(&frequencies) {
+            lengths[*document as usize] += frequency;
+        }
+        let last = f64::from(*documents.last().unwrap());
+        let gap = docs as f64 / documents.len() as f64;
+        assert!(documents.len() < 100 || docs as f64 - last < 100.0 * gap, "a list ends at {last}");
+    }
+    let mean = lengths.iter().map(|&length| f64::from(length)).sum::<f64>() / docs as f64;
+    assert!((150.0..190.0).contains(&mean), "{mean}");
+    // The first documents and the last ones are not longer or shorter than the others.
+    for some in lengths.chunks(1000) {
+        let here = some.iter().map(|&length| f64::from(length)).sum::<f64>() / 1000.0;
+        assert!((here / mean - 1.0).abs() < 0.08, "{here} of {mean}");
+    }
+    let near = lengths.iter().filter(|&&length| (f64::from(length) / mean - 1.0).abs() < 0.15).count();
+    assert!(near as f64 > 0.8 * docs as f64, "{near}");
+}
+
+#[test]
+fn wrong_sizes_are_refused() {
+    let cases = [
+        (flags(0, 1, 1, 1), "--docs 0"),
+        (flags(u64::from(u32::MAX), 1, 1, 1), "--docs 4294967295: an index has 1 to 4294967294 documents"),
+        (flags(10, 10, 0, 1), "--vocabulary 0"),
+        (flags(10, 10, 1 << 32, 1), "--vocabulary"),
+        (flags(10, 4, 5, 1), "--postings 4: each of 5 terms"),
+        (flags(10, 36, 5, 1), "at most 35"),
+        (flags(1, 0, 1, 1), "--postings 0"),
+        (flags(2, u64::MAX, 5, 1), "at most 5"),
+    ];
+    for (flags, words) in cases {
+        let error = Collection::new(&flags).err().unwrap();
+        assert!(matches!(&error, tierdex::Error::Usage(message) if message.contains(words)), "{error}");
+    }
+    assert!(Collection::new(&flags(10, 35, 5, 1)).is_ok());
+}
+
+#[test]
+fn a_stop_ends_it() {
+    let collection = Collection::new(&flags(50_000, 5_000_000, 1000, 1)).unwrap();
+    for raise_at in [1, 2 << 20, 6 << 20] {
+        let (disk, stop) = (MemDisk::new(), Stop::default());
+        let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
+        let mut writer =
+            IndexWriter::open(Arc::new(disk.clone()), Collection::schema(), OpenMode::New, options).unwrap();
+        let ended = collection.write(&mut writer, 2, &mut |done| {
+            if done >= raise_at {
+                stop.raise();
+            }
+        });
+        assert!(matches!(ended, Err(tierdex::Error::Interrupted)));
+        drop(writer);
+        assert_eq!(disk.list().unwrap(), ["write.lock"]);
+    }
+}

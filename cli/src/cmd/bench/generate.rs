@@ -1,0 +1,59 @@
+//! `tierdex bench generate`: an index of any size, without text.
+
+use crate::cmd::index::{output_disk, threads};
+use crate::failure::{Failure, Outcome, output};
+use crate::job::{doubtful, on_interrupt};
+use crate::{progress, size};
+use std::io::{Write, stdout};
+use std::time::{Duration, Instant};
+use tierdex::index::{IndexWriter, Manifest, Merge, OpenMode, Stop, WriterOptions};
+use tierdex::limits::MEMORY_MIN;
+use tierdex_bench::generate::{Collection, Flags};
+
+pub fn run(flags: &Flags) -> Outcome {
+    let start = Instant::now();
+    let collection = Collection::new(flags)?;
+    let threads = threads(None)?;
+    let disk = output_disk(&flags.out)?;
+    let stop = Stop::default();
+    let options = WriterOptions { memory: MEMORY_MIN, stop: stop.clone() };
+    let mut writer = IndexWriter::open(disk.clone(), Collection::schema(), OpenMode::New, options)?;
+    on_interrupt(stop)?;
+    let bar = progress::bar(2 * collection.postings());
+    let written = collection.write(&mut writer, threads, &mut |done| {
+        bar.set_message(if done <= collection.postings() { "lengths" } else { "lists" });
+        bar.set_position(done);
+    });
+    let committed = written.and_then(|()| {
+        bar.set_message("commit");
+        writer.commit(Merge::Keep)
+    });
+    bar.finish_and_clear();
+    if let Err(error) = committed {
+        return Err(if writer.in_doubt() { doubtful(&error) } else { error.into() });
+    }
+    let manifest = Manifest::read_newest(disk.as_ref())?;
+    let manifest =
+        manifest.ok_or_else(|| Failure::Failed(format!("{} has lost its index", flags.out.display())))?;
+    summary(flags, &manifest, start.elapsed()).map_err(output)
+}
+
+/// Prints what was made, and the bytes of each file.
+fn summary(flags: &Flags, manifest: &Manifest, elapsed: Duration) -> std::io::Result<()> {
+    let stats = || manifest.segments.iter().flat_map(|segment| &segment.fields);
+    let seconds = elapsed.as_secs_f64().max(1e-9);
+    let mut out = stdout().lock();
+    writeln!(
+        out,
+        "{} documents, {} terms, {} postings, {} tokens in {seconds:.1} s; {} holds",
+        size::group(manifest.documents()),
+        size::group(stats().map(|field| field.terms).sum()),
+        size::group(stats().map(|field| field.postings).sum()),
+        size::group(stats().map(|field| field.tokens).sum()),
+        flags.out.display()
+    )?;
+    for file in manifest.segments.iter().flat_map(|segment| &segment.files) {
+        writeln!(out, "  {:<6} {:>15} bytes", file.kind.name(), size::group(file.seal.len))?;
+    }
+    Ok(())
+}

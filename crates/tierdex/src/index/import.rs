@@ -1,0 +1,170 @@
+//! Postings that somebody has already, instead of text, to a segment: lengths first, because blocks say what they can
+//! score at most, then ids, then terms in order, each with its list.
+
+use super::writer::Stop;
+use crate::error::{Error, Result};
+use crate::limits::{FIELD_TOKENS_MAX, ID_BYTES_MAX, TERM_BYTES_MAX};
+use crate::schema::Schema;
+use crate::segment::SegmentMeta;
+use crate::segment::layout::{FileMeta, id_too_long};
+use crate::segment::write::{FieldWriter, IdsWriter, Postings, write_lengths};
+use tierdex_io::Disk;
+
+/// Takes terms, each greater than the one before (as bytes), with their lists.
+pub struct ListsBuilder<'w, 'a> {
+    field: &'w mut FieldWriter<'a>,
+    documents: usize,
+    last: Vec<u8>,
+    tokens: u64,
+    stop: &'w Stop,
+}
+
+/// Takes the postings of one term, in as many pieces as one likes.
+pub struct ListBuilder<'l, 'w, 'a> {
+    postings: &'l mut Postings<'w, 'a>,
+    documents: usize,
+    /// Smallest document that may follow.
+    next: u64,
+    tokens: u64,
+    stop: &'l Stop,
+}
+
+/// Where a segment goes.
+pub(super) struct Target<'a> {
+    pub(super) disk: &'a dyn Disk,
+    pub(super) schema: &'a Schema,
+    pub(super) segment: u64,
+    pub(super) stop: &'a Stop,
+}
+
+impl ListsBuilder<'_, '_> {
+    /// Appends a term of 1 to 255 bytes of UTF-8; `body` gives its list, which has at least one posting.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a term that is too long, empty or not greater than the one before, and for a list
+    /// that is empty; [`Error::Interrupted`] when the writer's stop signal is raised; what writing gives.
+    pub fn term(
+        &mut self,
+        term: &str,
+        body: impl FnOnce(&mut ListBuilder<'_, '_, '_>) -> Result<()>,
+    ) -> Result<()> {
+        self.stop.check()?;
+        if term.len() > TERM_BYTES_MAX || term.as_bytes() <= self.last.as_slice() {
+            return Err(Error::Usage(format!(
+                "term `{term}` is longer than {TERM_BYTES_MAX} bytes, or not greater than the one before"
+            )));
+        }
+        self.last.clear();
+        self.last.extend_from_slice(term.as_bytes());
+        self.field.term(term.as_bytes(), |postings| {
+            let (documents, stop) = (self.documents, self.stop);
+            let mut list = ListBuilder { postings, documents, next: 0, tokens: 0, stop };
+            body(&mut list)?;
+            if list.next == 0 {
+                return Err(Error::Usage(format!("term `{term}` has no postings")));
+            }
+            self.tokens += list.tokens;
+            Ok(())
+        })
+    }
+}
+
+impl ListBuilder<'_, '_, '_> {
+    /// Appends postings: documents of the segment, rising over all calls, and how often the term stands in each, at
+    /// least once.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for anything else; [`Error::Interrupted`] when the writer's stop signal is raised; what
+    /// writing gives.
+    pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {
+        self.stop.check()?;
+        let (Some(&first), Some(&last)) = (documents.first(), documents.last()) else {
+            return if frequencies.is_empty() { Ok(()) } else { Err(wrong_postings()) };
+        };
+        let sound = documents.len() == frequencies.len()
+            && u64::from(first) >= self.next
+            && (last as usize) < self.documents
+            && all(documents.iter().zip(&documents[1..]), |(one, next)| one < next)
+            && all(frequencies.iter(), |&frequency| frequency > 0);
+        if !sound {
+            return Err(wrong_postings());
+        }
+        self.next = u64::from(last) + 1;
+        self.tokens += frequencies.iter().map(|&frequency| u64::from(frequency)).sum::<u64>();
+        self.postings.extend(documents, frequencies)
+    }
+}
+
+/// Whether `is` holds for all. Looks at all of them, without a branch, which is faster than to stop early.
+fn all<T>(items: impl Iterator<Item = T>, is: impl Fn(T) -> bool) -> bool {
+    items.fold(true, |all, item| all & is(item))
+}
+
+fn wrong_postings() -> Error {
+    Error::Usage(
+        "postings are rising documents of the segment, each with a frequency of at least 1".to_string(),
+    )
+}
+
+/// Writes the segment; see [`super::IndexWriter::import`].
+pub(super) fn import(
+    target: &Target<'_>,
+    lengths: Vec<u32>,
+    id: impl FnMut(u32, &mut String),
+    body: impl FnOnce(&mut ListsBuilder<'_, '_>) -> Result<()>,
+) -> Result<SegmentMeta> {
+    let Target { disk, schema, segment, stop } = *target;
+    let [field] = schema.fields.as_slice() else {
+        return Err(Error::Usage("lists are imported into an index of one field".to_string()));
+    };
+    if schema.stored || field.positions {
+        return Err(Error::Usage("lists are imported without positions and stored text".to_string()));
+    }
+    if lengths.is_empty() {
+        return Err(Error::Usage("a segment has at least one document".to_string()));
+    }
+    if lengths.iter().any(|&length| length > FIELD_TOKENS_MAX) {
+        return Err(Error::Limit(format!("a document has at most {FIELD_TOKENS_MAX} tokens")));
+    }
+    let documents = lengths.len() as u32;
+    let norms = write_lengths(disk, segment, (0, field), || lengths.iter().copied())?;
+    drop(lengths);
+    let ids = write_ids(target, documents, id)?;
+    let (stats, mut files) =
+        FieldWriter::write(disk, segment, (0, field), (&norms.codes, norms.tokens), |writer| {
+            let mut lists = ListsBuilder {
+                field: writer,
+                documents: documents as usize,
+                last: Vec::new(),
+                tokens: 0,
+                stop,
+            };
+            body(&mut lists)?;
+            match lists.tokens {
+                tokens if tokens == norms.tokens => Ok(()),
+                tokens => Err(Error::Usage(format!(
+                    "the lists have {tokens} tokens; the lengths of the documents sum up to {}",
+                    norms.tokens
+                ))),
+            }
+        })?;
+    files.extend([norms.file, ids]);
+    Ok(SegmentMeta { id: segment, documents, fields: vec![stats], files })
+}
+
+fn write_ids(target: &Target<'_>, documents: u32, mut id: impl FnMut(u32, &mut String)) -> Result<FileMeta> {
+    let mut ids = IdsWriter::create(target.disk, target.segment)?;
+    let mut text = String::new();
+    for document in 0..documents {
+        if document.is_multiple_of(1 << 16) {
+            target.stop.check()?;
+        }
+        text.clear();
+        id(document, &mut text);
+        if text.len() > ID_BYTES_MAX {
+            return Err(id_too_long(text.len()));
+        }
+        ids.add(text.as_bytes())?;
+    }
+    ids.finish()
+}

@@ -1,0 +1,209 @@
+//! Indexes that are written from lists instead of text.
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tierdex::index::{Index, IndexWriter, ListsBuilder, Merge, OpenMode, Stop, WriterOptions, check};
+use tierdex::io::{Disk, MemDisk};
+use tierdex::schema::{Field, NormKind, Schema, Source};
+use tierdex::{Error, Result};
+
+/// A term, documents and frequencies, right or wrong.
+type Given<'a> = (&'a str, &'a [u32], &'a [u32]);
+
+/// Documents and frequencies of each term.
+type Lists = BTreeMap<String, (Vec<u32>, Vec<u32>)>;
+
+fn schema(norms: NormKind) -> Schema {
+    Schema { fields: vec![Field { norms, ..Field::new("text", Source::Text) }], stored: false }
+}
+
+fn writer(disk: &MemDisk, schema: Schema, stop: &Stop) -> IndexWriter {
+    let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
+    IndexWriter::open(Arc::new(disk.clone()), schema, OpenMode::New, options).unwrap()
+}
+
+fn files(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
+    let names = disk.list().unwrap().into_iter().filter(|name| name != "write.lock");
+    names.map(|name| (name.clone(), disk.bytes(&name).unwrap())).collect()
+}
+
+fn lists_of(texts: &[Vec<u8>]) -> (Vec<u32>, Lists) {
+    let mut lists = Lists::new();
+    for (document, words) in (0..).zip(texts) {
+        for word in words {
+            let (documents, frequencies) = lists.entry(format!("w{word}")).or_default();
+            if documents.last() == Some(&document) {
+                *frequencies.last_mut().unwrap() += 1;
+            } else {
+                documents.push(document);
+                frequencies.push(1);
+            }
+        }
+    }
+    (texts.iter().map(|words| words.len() as u32).collect(), lists)
+}
+
+/// Gives all lists in pieces of `piece` postings.
+fn give(lists: &Lists, builder: &mut ListsBuilder<'_, '_>, piece: usize) -> Result<()> {
+    for (term, (documents, frequencies)) in lists {
+        builder.term(term, |list| {
+            let mut pieces = documents.chunks(piece).zip(frequencies.chunks(piece));
+            pieces.try_for_each(|(documents, frequencies)| list.extend(documents, frequencies))
+        })?;
+    }
+    Ok(())
+}
+
+fn by_text(texts: &[Vec<u8>], norms: NormKind) -> MemDisk {
+    let disk = MemDisk::new();
+    let mut writer = writer(&disk, schema(norms), &Stop::default());
+    for (number, words) in texts.iter().enumerate() {
+        let words: Vec<String> = words.iter().map(|word| format!("w{word}")).collect();
+        writer.add(&number.to_string(), "", &words.join(" ")).unwrap();
+    }
+    writer.commit(Merge::One).unwrap();
+    disk
+}
+
+fn by_lists(texts: &[Vec<u8>], norms: NormKind, piece: usize) -> MemDisk {
+    let disk = MemDisk::new();
+    let (lengths, lists) = lists_of(texts);
+    let mut writer = writer(&disk, schema(norms), &Stop::default());
+    let number = |document: u32, id: &mut String| id.push_str(&document.to_string());
+    writer.import(lengths, number, |builder| give(&lists, builder, piece)).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    disk
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn lists_and_text_give_the_same_bytes(
+        texts in prop::collection::vec(prop::collection::vec(0u8..6, 0..8), 1..900),
+        piece in prop_oneof![1usize..20, 200usize..600],
+        exact in any::<bool>(),
+    ) {
+        let norms = if exact { NormKind::Exact } else { NormKind::Byte };
+        prop_assert_eq!(files(&by_lists(&texts, norms, piece)), files(&by_text(&texts, norms)));
+    }
+}
+
+#[test]
+fn imported_documents_follow_those_that_were_added() {
+    let disk = MemDisk::new();
+    let mut writer = writer(&disk, schema(NormKind::Byte), &Stop::default());
+    writer.add("text", "", "cat dog").unwrap();
+    let lengths = vec![3, 1];
+    let number = |document: u32, id: &mut String| id.push_str(&format!("list-{document}"));
+    let lists: Lists = [("cat".into(), (vec![0, 1], vec![2, 1])), ("fish".into(), (vec![0], vec![1]))].into();
+    writer.import(lengths, number, |builder| give(&lists, builder, 1)).unwrap();
+    writer.add("last", "", "fish").unwrap();
+    assert_eq!(writer.documents(), 4);
+    writer.commit(Merge::One).unwrap();
+    assert!(check(&disk).unwrap().problems.is_empty());
+    let index = Index::open(Arc::new(disk)).unwrap();
+    let ids: Vec<String> = (0..4).map(|document| index.searcher().id(document).unwrap()).collect();
+    assert_eq!(ids, ["text", "list-0", "list-1", "last"]);
+}
+
+/// Imports two documents of these lengths; whatever it gives, the writer leaves nothing behind.
+fn refused(
+    schema: Schema,
+    lengths: &[u32],
+    body: impl FnOnce(&mut ListsBuilder<'_, '_>) -> Result<()>,
+) -> Error {
+    let disk = MemDisk::new();
+    let mut writer = writer(&disk, schema, &Stop::default());
+    let error = writer.import(lengths.to_vec(), |_, id| id.push('x'), body).unwrap_err();
+    assert!(writer.commit(Merge::Keep).is_err(), "the writer has stopped");
+    drop(writer);
+    assert!(files(&disk).is_empty());
+    assert_eq!(error.to_string().lines().count(), 1);
+    error
+}
+
+#[test]
+fn what_is_no_list_is_refused() {
+    let lists = |of: &[Given<'_>]| {
+        refused(schema(NormKind::Byte), &[1, 2], |builder| {
+            of.iter().try_for_each(|(term, documents, frequencies)| {
+                builder.term(term, |list| list.extend(documents, frequencies))
+            })
+        })
+    };
+    let long = "x".repeat(256);
+    let cases: [(&[Given<'_>], &str); 12] = [
+        (&[("", &[0], &[1])], "not greater"),
+        (&[(&long, &[0], &[1])], "longer than 255 bytes"),
+        (&[("b", &[0], &[1]), ("a", &[1], &[2])], "`a` is longer than 255 bytes, or not greater"),
+        (&[("a", &[0], &[1]), ("a", &[1], &[2])], "not greater"),
+        (&[("a", &[], &[])], "`a` has no postings"),
+        (&[("a", &[], &[1])], "rising documents"),
+        (&[("a", &[0, 1], &[1])], "rising documents"),
+        (&[("a", &[1, 0], &[1, 2])], "rising documents"),
+        (&[("a", &[1, 1], &[1, 2])], "rising documents"),
+        (&[("a", &[0, 2], &[1, 2])], "rising documents"),
+        (&[("a", &[0, 1], &[1, 0])], "frequency of at least 1"),
+        (&[("a", &[0, 1], &[1, 1])], "the lists have 2 tokens; the lengths of the documents sum up to 3"),
+    ];
+    for (case, words) in cases {
+        let error = lists(case);
+        assert!(matches!(&error, Error::Usage(message) if message.contains(words)), "{case:?}: {error}");
+    }
+    let twice = refused(schema(NormKind::Byte), &[1, 2], |builder| {
+        builder.term("a", |list| list.extend(&[0, 1], &[1, 2]).and_then(|()| list.extend(&[1], &[2])))
+    });
+    assert!(twice.to_string().contains("rising documents"));
+}
+
+#[test]
+fn what_has_no_place_for_lists_is_refused() {
+    let one = |builder: &mut ListsBuilder<'_, '_>| builder.term("a", |list| list.extend(&[0], &[1]));
+    let mut positions = schema(NormKind::Byte);
+    positions.fields[0].positions = true;
+    let stored = Schema { stored: true, ..schema(NormKind::Byte) };
+    let mut fields = schema(NormKind::Byte);
+    fields.fields.push(Field::new("title", Source::Title));
+    for (schema, words) in [(positions, "without positions"), (stored, "stored"), (fields, "one field")] {
+        assert!(refused(schema, &[1], one).to_string().contains(words));
+    }
+    assert!(refused(schema(NormKind::Byte), &[], |_| Ok(())).to_string().contains("at least one document"));
+    assert!(matches!(refused(schema(NormKind::Byte), &[u32::MAX], one), Error::Limit(_)));
+}
+
+#[test]
+fn a_stop_and_a_full_disk_leave_nothing() {
+    let texts: Vec<Vec<u8>> = (0..2000).map(|at| vec![at as u8, (at / 7) as u8]).collect();
+    let (lengths, lists) = lists_of(&texts);
+    let attempt = |disk: &MemDisk, stop: &Stop, raise_at: usize| {
+        let mut writer = writer(disk, schema(NormKind::Byte), stop);
+        let mut terms = lists.iter().enumerate();
+        let imported = writer.import(
+            lengths.clone(),
+            |_, _| (),
+            |builder| {
+                terms.try_for_each(|(number, (term, (documents, frequencies)))| {
+                    if number == raise_at {
+                        stop.raise();
+                    }
+                    builder.term(term, |list| list.extend(documents, frequencies))
+                })
+            },
+        );
+        imported.and_then(|()| writer.commit(Merge::Keep))
+    };
+    let disk = MemDisk::new();
+    assert!(matches!(attempt(&disk, &Stop::default(), 100), Err(Error::Interrupted)));
+    assert!(files(&disk).is_empty() && Index::open(Arc::new(disk)).is_err());
+    let whole = MemDisk::new();
+    attempt(&whole, &Stop::default(), usize::MAX).unwrap();
+    let bytes: usize = files(&whole).values().map(Vec::len).sum();
+    for capacity in (0..bytes).step_by(bytes / 20) {
+        let disk = MemDisk::with_capacity(capacity as u64);
+        let error = attempt(&disk, &Stop::default(), usize::MAX).unwrap_err();
+        assert!(error.to_string().contains("full"), "{error}");
+        assert!(Index::open(Arc::new(disk)).err().unwrap().to_string().contains("holds no tierdex index"));
+    }
+}
