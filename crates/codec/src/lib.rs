@@ -48,8 +48,8 @@ use delta::Step;
 pub use error::DecodeError;
 use kernel::Gaps;
 pub use kernel::{Kernel, KernelError};
-pub use score::{ByCode, Places, Saturation, Swept, at_least, largest, sweep, values_at_least};
-pub use search::{Shared, intersect};
+pub use score::{ByCode, Places, Saturation, Swept, at_least, keep_at_least, largest, sweep, values_at_least};
+pub use search::{Shared, add_one, intersect, rises};
 
 /// Set bits of `bytes`.
 pub fn ones(bytes: &[u8]) -> usize {

@@ -160,6 +160,22 @@ pub fn sweep(sums: &mut [f32], first: u32, least: f32, swept: &mut Swept) {
     Kernel::active().sweep(sums, first, least, swept);
 }
 
+/// Moves the values from place `from` on whose scores are at least `least` to the front, with their scores and their `rows`,
+/// in the order in which they stand; returns how many they are. What stands behind them then is not known. There may be
+/// no rows at all.
+///
+/// # Panics
+/// If there are not as many scores as values, nor as many rows or none, or if there are fewer than `from`.
+pub fn keep_at_least(
+    values: &mut [u32],
+    scores: &mut [f32],
+    rows: &mut [u32],
+    from: usize,
+    least: f32,
+) -> usize {
+    Kernel::active().keep_at_least(values, scores, rows, from, least)
+}
+
 /// Moves the largest `k` of `keys` to the front, in no order, and returns the smallest of these. `scratch` is room for the work, and grows to at most as
 /// many and eight.
 ///
@@ -246,6 +262,32 @@ mod tests {
             for value in [100, 101, 1 << 31, u32::MAX] {
                 let run = || kernel.score(&saturation, &[0, 1, value], &[1; 3], &mut [0.0; 3]);
                 assert!(std::panic::catch_unwind(run).is_err(), "{kernel:?}, {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_kernel_keeps_the_same_values() {
+        let mut next = random(4);
+        for n in 0..200 {
+            let values: Vec<u32> = (0..n).map(|i| i * 3).collect();
+            let scores: Vec<f32> = values.iter().map(|_| (next() % 20) as f32).collect();
+            let from = next() as usize % (n as usize + 1);
+            for least in [f32::NEG_INFINITY, 7.0, 19.0, 20.0] {
+                let expected: Vec<usize> = (from..n as usize).filter(|i| scores[*i] >= least).collect();
+                for kernel in Kernel::available() {
+                    for rows in [vec![], values.iter().map(|value| value + 1).collect::<Vec<_>>()] {
+                        let (mut values, mut scores, mut rows) = (values.clone(), scores.clone(), rows);
+                        let before = scores.clone();
+                        let kept =
+                            kernel.keep_at_least(&mut values, &mut scores, &mut rows, from, least);
+                        assert_eq!(kept, expected.len(), "{kernel:?}");
+                        for (k, place) in expected.iter().enumerate() {
+                            assert_eq!((values[k], scores[k]), (3 * *place as u32, before[*place]));
+                            assert!(rows.is_empty() || rows[k] == values[k] + 1, "{kernel:?}");
+                        }
+                    }
+                }
             }
         }
     }

@@ -39,6 +39,17 @@ impl Default for Shared {
     }
 }
 
+/// Whether each value is greater than the one before it.
+pub fn rises(values: &[u32]) -> bool {
+    Kernel::active().rises(values)
+}
+
+/// Adds 1 to each value, to the largest of all with nothing carried, and returns the largest there was; 0 if there are
+/// none.
+pub fn add_one(values: &mut [u32]) -> u32 {
+    Kernel::active().add_one(values)
+}
+
 /// Finds the values that stand in both of two strictly rising blocks.
 ///
 /// If they do not rise, some places are found, in both blocks or only in one.
@@ -84,6 +95,36 @@ mod tests {
                 let expect: Vec<u32> = a.iter().copied().filter(|value| b.contains(value)).collect();
                 assert_eq!((&found, &same), (&expect, &expect), "{kernel:?}, {seed}");
             }
+        }
+    }
+
+    #[test]
+    fn every_kernel_sees_what_does_not_rise() {
+        for kernel in Kernel::available() {
+            for n in 0..100 {
+                let values = rising(n as u32, n, 1 << 25);
+                assert!(kernel.rises(&values));
+                for place in 1..n {
+                    let mut values = values.clone();
+                    values[place] = values[place - 1];
+                    assert!(!kernel.rises(&values), "{kernel:?}, {place} of {n}");
+                }
+            }
+            assert!(!kernel.rises(&[1 << 31, 1]) && kernel.rises(&[1, 1 << 31, u32::MAX]));
+        }
+    }
+
+    #[test]
+    fn every_kernel_adds_one() {
+        for kernel in Kernel::available() {
+            for n in 0..100 {
+                let values: Vec<u32> = (0..n).map(mixed).map(|value| value << 8).collect();
+                let mut sums = values.clone();
+                assert_eq!(kernel.add_one(&mut sums), values.iter().copied().max().unwrap_or(0));
+                assert!(values.iter().zip(&sums).all(|(value, sum)| value + 1 == *sum));
+            }
+            let mut most = [u32::MAX, 1];
+            assert_eq!((kernel.add_one(&mut most), most), (u32::MAX, [0, 2]));
         }
     }
 

@@ -65,6 +65,8 @@ struct Table {
     streamvbyte_data_len: unsafe fn(&[u8], usize) -> usize,
     streamvbyte_decode: unsafe fn(&[u8], &[u8], Option<u32>, &mut [u32]),
     intersect: unsafe fn(&[u32], &[u32], &mut Shared),
+    rises: unsafe fn(&[u32]) -> bool,
+    add_one: unsafe fn(&mut [u32]) -> u32,
     bitmap_read: unsafe fn(&[u8], u32, &mut [u32]),
     bitmap_find: unsafe fn(&[u8], u32, &[u32], &mut Shared),
     bitmap_score: unsafe fn(&Saturation, &[u8], u32, &[u32], &mut [f32]),
@@ -72,6 +74,7 @@ struct Table {
     at_least: unsafe fn(&[f32], f32, &mut ScorePlaces),
     values_at_least: unsafe fn(&[u32], u32, &mut ScorePlaces),
     sweep: unsafe fn(&mut [f32], u32, f32, &mut Swept),
+    keep_at_least: unsafe fn(&mut [u32], &mut [f32], &mut [u32], usize, f32) -> usize,
     largest: unsafe fn(&mut [u64], usize, &mut Vec<u64>) -> u64,
 }
 
@@ -336,6 +339,18 @@ impl Kernel {
         unsafe { (self.0.intersect)(first, second, shared) }
     }
 
+    /// Whether values rise; see [`crate::search::rises`].
+    pub(crate) fn rises(self, values: &[u32]) -> bool {
+        // SAFETY: The CPU can.
+        unsafe { (self.0.rises)(values) }
+    }
+
+    /// Adds 1 to all; see [`crate::search::add_one`].
+    pub(crate) fn add_one(self, values: &mut [u32]) -> u32 {
+        // SAFETY: The CPU can.
+        unsafe { (self.0.add_one)(values) }
+    }
+
     /// Reads the values of the set bits, counted from `prev + 1` on: as many as `out` has, if there are.
     pub(crate) fn bitmap_read(self, bits: &[u8], prev: u32, out: &mut [u32]) {
         // SAFETY: The CPU can.
@@ -391,6 +406,21 @@ impl Kernel {
     pub(crate) fn sweep(self, sums: &mut [f32], first: u32, least: f32, swept: &mut Swept) {
         // SAFETY: The CPU can.
         unsafe { (self.0.sweep)(sums, first, least, swept) }
+    }
+
+    /// Keeps values with large scores; see [`crate::score::keep_at_least`].
+    pub(crate) fn keep_at_least(
+        self,
+        values: &mut [u32],
+        scores: &mut [f32],
+        rows: &mut [u32],
+        from: usize,
+        least: f32,
+    ) -> usize {
+        let n = values.len();
+        assert!(scores.len() == n && (rows.is_empty() || rows.len() == n) && from <= n);
+        // SAFETY: The CPU can, and there is a score for each value, and a row or none at all.
+        unsafe { (self.0.keep_at_least)(values, scores, rows, from, least) }
     }
 
     /// Moves the largest `k` keys to the front; see [`crate::score::largest`].

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
 use crate::segment::read::{BlockList, FieldReader, InlineList, Part, Record};
 use std::ops::Range;
-use tierdex_codec::{BitmapView, Codec, DecodeError};
+use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, rises};
 use tierdex_io::SealedFile;
 
 /// Blocks that are read together, so that a long list is never in memory whole.
@@ -142,10 +142,7 @@ impl<'a> Blocks<'a> {
         let documents = &out[..len];
         let end = documents[len - 1];
         let floor = self.before(block);
-        // Without a way out on the first that does not, so that it is a matter of a few vector instructions.
-        let pairs = documents.iter().zip(&documents[1..]);
-        let rise =
-            pairs.fold(true, |rise, (a, b)| rise & (a < b)) & (floor == u32::MAX || floor < documents[0]);
+        let rise = rises(documents) && (floor == u32::MAX || floor < documents[0]);
         if !rise || end >= field.documents() || last.is_some_and(|last| last != end) {
             return Err(self.corrupt(
                 field,
@@ -206,12 +203,7 @@ impl<'a> Blocks<'a> {
                 decode_whole(field.freqs().name(), at, codec, bytes, 0, out)?;
             }
         }
-        let mut largest = 0;
-        for frequency in out.iter_mut() {
-            largest = largest.max(*frequency);
-            *frequency = frequency.wrapping_add(1);
-        }
-        if largest >= FIELD_TOKENS_MAX {
+        if add_one(out) >= FIELD_TOKENS_MAX {
             return Err(self.corrupt(field, Part::Freqs, block, "an impossible frequency"));
         }
         Ok(())

@@ -7,6 +7,7 @@ mod bitmap;
 pub(in crate::kernel) mod bits;
 mod exceptions;
 mod memory;
+pub(in crate::kernel) mod search;
 mod streamvbyte;
 mod sums;
 mod vbyte;
@@ -32,6 +33,8 @@ static TABLE: Table = Table {
     streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: scalar::search::intersect,
+    rises: search::rises,
+    add_one: search::add_one,
     bitmap_read: bitmap::bitmap_read,
     bitmap_find: scalar::bitmap::bitmap_find,
     bitmap_score: scalar::bitmap::bitmap_score,
@@ -39,6 +42,7 @@ static TABLE: Table = Table {
     at_least: scalar::score::at_least,
     values_at_least: scalar::score::values_at_least,
     sweep: scalar::score::sweep,
+    keep_at_least: scalar::score::keep_at_least,
     largest: scalar::score::largest,
 };
 

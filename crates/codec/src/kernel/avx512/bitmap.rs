@@ -8,6 +8,7 @@ use crate::BLOCK;
 use crate::score::Saturation;
 use crate::search::Shared;
 use core::arch::x86_64::*;
+use core::hint::black_box;
 
 /// Bytes of the longest bitmap of a block.
 const BITS_MAX: usize = 4 * BLOCK;
@@ -97,7 +98,8 @@ pub(in crate::kernel) fn bitmap_score(
     let codes = of.codes[first as usize..].chunks(64);
     for ((bytes, codes), sums) in bits.chunks(8).zip(codes).zip(sums.chunks_mut(64)) {
         let mut word = word(bytes);
-        let k = of_codes(of.k, load_bytes(codes));
+        // Loaded anew for each word: the compiler would copy all of it to the stack first, for as many as four words.
+        let k = of_codes(black_box(of.k), load_bytes(codes));
         for (k, sums) in k.into_iter().zip(sums.chunks_mut(LANES)) {
             let lanes = word as u16 & first_lanes(sums.len());
             word >>= LANES;

@@ -35,6 +35,8 @@ static TABLE: Table = Table {
     streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: search::intersect,
+    rises: avx2::search::rises,
+    add_one: avx2::search::add_one,
     bitmap_read: bitmap::bitmap_read,
     bitmap_find: bitmap::bitmap_find,
     bitmap_score: bitmap::bitmap_score,
@@ -42,6 +44,7 @@ static TABLE: Table = Table {
     at_least: score::at_least,
     values_at_least: score::values_at_least,
     sweep: score::sweep,
+    keep_at_least: score::keep_at_least,
     largest: score::largest,
 };
 

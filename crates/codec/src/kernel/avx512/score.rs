@@ -5,6 +5,7 @@ use super::memory::{LANES, first_lanes, load, load_bytes, store};
 use super::search::write;
 use crate::score::{ByCode, Places, Saturation, Swept};
 use core::arch::x86_64::*;
+use core::hint::black_box;
 
 /// Keys of a vector.
 const KEYS: usize = 8;
@@ -36,7 +37,8 @@ pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u
             // SAFETY: The largest value has a code.
             *code = *unsafe { of.codes.get_unchecked(*value as usize) };
         }
-        let k = of_codes(of.k, load_bytes(&codes));
+        // Loaded anew for each 64: the compiler would copy all of it to the stack first, for as many as four times.
+        let k = of_codes(black_box(of.k), load_bytes(&codes));
         for ((k, frequencies), scores) in
             k.into_iter().zip(frequencies.chunks(LANES)).zip(scores.chunks_mut(LANES))
         {
@@ -154,6 +156,36 @@ pub(in crate::kernel) fn sweep(sums: &mut [f32], first: u32, least: f32, swept: 
         }
     }
     (*count, *positive) = (found, some);
+}
+
+/// [`crate::Kernel::keep_at_least`].
+#[target_feature(enable = "avx512f,bmi2,popcnt")]
+pub(in crate::kernel) fn keep_at_least(
+    values: &mut [u32],
+    scores: &mut [f32],
+    rows: &mut [u32],
+    from: usize,
+    least: f32,
+) -> usize {
+    let least = _mm512_set1_ps(least);
+    let mut kept = 0;
+    for place in (from..values.len()).step_by(LANES) {
+        let lanes = first_lanes(values.len() - place);
+        // SAFETY: The mask names scores of the slice only, and others are not accessed.
+        let vector = unsafe { _mm512_maskz_loadu_ps(lanes, scores[place..].as_ptr()) };
+        let enough = _mm512_mask_cmp_ps_mask::<_CMP_GE_OQ>(lanes, vector, least);
+        // Nothing is written over that has not been read.
+        let room = kept..values.len().min(place + LANES);
+        let these = _mm512_maskz_compress_epi32(enough, load(&values[place..]));
+        store(&mut values[room.clone()], these);
+        store_scores(&mut scores[room.clone()], _mm512_maskz_compress_ps(enough, vector));
+        if !rows.is_empty() {
+            let these = _mm512_maskz_compress_epi32(enough, load(&rows[place..]));
+            store(&mut rows[room], these);
+        }
+        kept += enough.count_ones() as usize;
+    }
+    kept
 }
 
 /// Stores as many of 16 scores as there is room for.

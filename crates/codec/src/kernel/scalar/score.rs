@@ -43,6 +43,25 @@ pub(in crate::kernel) fn sweep(sums: &mut [f32], first: u32, least: f32, swept: 
     (*count, *positive) = (found, some);
 }
 
+/// [`crate::Kernel::keep_at_least`]: no branch depends on the scores.
+pub(in crate::kernel) fn keep_at_least(
+    values: &mut [u32],
+    scores: &mut [f32],
+    rows: &mut [u32],
+    from: usize,
+    least: f32,
+) -> usize {
+    let mut kept = 0;
+    for place in from..values.len() {
+        (values[kept], scores[kept]) = (values[place], scores[place]);
+        if !rows.is_empty() {
+            rows[kept] = rows[place];
+        }
+        kept += usize::from(scores[kept] >= least);
+    }
+    kept
+}
+
 /// [`crate::Kernel::largest`].
 pub(in crate::kernel) fn largest(keys: &mut [u64], k: usize, _: &mut Vec<u64>) -> u64 {
     select(keys, k);

@@ -15,3 +15,20 @@ pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut S
     }
     *count = found;
 }
+
+/// [`crate::Kernel::rises`]: without a way out on the first that does not.
+#[inline(always)]
+pub(in crate::kernel) fn rises(values: &[u32]) -> bool {
+    let later = values.get(1..).unwrap_or(&[]);
+    values.iter().zip(later).fold(true, |rise, (a, b)| rise & (a < b))
+}
+
+/// [`crate::Kernel::add_one`].
+#[inline(always)]
+pub(in crate::kernel) fn add_one(values: &mut [u32]) -> u32 {
+    values.iter_mut().fold(0, |largest: u32, value| {
+        let before = *value;
+        *value = before.wrapping_add(1);
+        largest.max(before)
+    })
+}

@@ -17,7 +17,7 @@ use crate::limits::BLOCK;
 use crate::rank::TopK;
 
 /// Postings that are added to a window in the time that one document takes to be looked up.
-const LOOK_UP_POSTINGS: usize = 8;
+const LOOK_UP_POSTINGS: usize = 16;
 
 /// So many hits let so many documents through that what each term adds to them had better be noted.
 const NOTED_K: usize = 128;
@@ -111,7 +111,7 @@ impl Run<'_> {
         }
         let last = self.essential(terms, (first, last), others, documents, top.least())?;
         let rest = self.rests[others];
-        self.batch.retain(|score| (score + rest) * slack(terms.len()) >= top.least());
+        self.batch.retain(enough(terms.len(), rest, top.least()));
         if last - first < WINDOW as u32 && self.batch.len() * LOOK_UP_POSTINGS > postings(terms, first, last)
         {
             self.plainly = PLAINLY_WINDOWS;
@@ -172,7 +172,7 @@ impl Run<'_> {
         self.batch.clear();
         if let [term] = self.order[others..] {
             let last = self.widen(terms, (first, last), term, documents, least)?;
-            let enough = self.enough(terms.len(), others, least);
+            let enough = enough(terms.len(), self.rests[others], least);
             let batch = &mut *self.batch;
             let push = |documents: &[u32], scores: &[f32]| batch.push_all(documents, scores);
             each_block(&mut terms[term], (first, last), enough, push)?;
@@ -184,16 +184,11 @@ impl Run<'_> {
                 add(term, (first, last), self.sums)?;
             }
         }
-        let enough = self.enough(terms.len(), others, least);
+        let enough = enough(terms.len(), self.rests[others], least);
         let batch = &mut *self.batch;
         let swept = self.sums.take(enough);
         batch.push_all(swept.values(), swept.sums());
         Ok(last)
-    }
-
-    /// What essential terms must add to reach `least`, and a little less: candidates are looked at once more.
-    fn enough(&self, terms: usize, others: usize, least: f32) -> f32 {
-        least * (3.0 - 2.0 * slack(terms)) - self.rests[others]
     }
 
     /// Makes the window the block of its one essential term, if the bounds of the others are not too much there.
@@ -228,7 +223,6 @@ impl Run<'_> {
     /// Looks the documents of the batch up in the other terms, drops those that cannot be hits, and offers the rest.
     fn complete(&mut self, terms: &mut [Scored<'_>], others: usize, top: &mut TopK) -> Result<()> {
         let least = top.least();
-        let slack = slack(terms.len());
         // The sum of two is the same in either order. Of few hits few documents are left to be looked up once more.
         let in_order = terms.len() > 2;
         let noted = in_order && top.k() >= NOTED_K;
@@ -238,16 +232,16 @@ impl Run<'_> {
         for place in (0..others).rev().filter(|place| self.bounds[self.order[*place]] > 0.0) {
             let number = self.order[place];
             let rest = self.rests[place];
-            let may = |score, bound| (score + rest + bound) * slack >= least;
-            terms[number].add_to(self.batch, number, may)?;
-            self.batch.retain(|score| (score + rest) * slack >= least);
+            let enough = enough(terms.len(), rest, least);
+            terms[number].add_to(self.batch, number, enough)?;
+            self.batch.retain(enough);
         }
         if in_order && !noted {
             self.batch.note(terms.len());
         }
         if in_order {
             for number in &self.order[if noted { others } else { 0 }..] {
-                terms[*number].add_to(self.batch, *number, |_, _| true)?;
+                terms[*number].add_to(self.batch, *number, f32::NEG_INFINITY)?;
             }
             self.batch.sum_parts();
         }
@@ -267,6 +261,12 @@ impl Run<'_> {
         top.tighten();
         Ok(())
     }
+}
+
+/// What some of the terms must add to reach `least` if the others add at most `rest`; a little less, since it is summed in
+/// another order.
+fn enough(terms: usize, rest: f32, least: f32) -> f32 {
+    least * (3.0 - 2.0 * slack(terms)) - rest
 }
 
 /// About how many postings the terms have in a window.

@@ -1,13 +1,19 @@
 //! Documents with what they score so far.
 
+use std::ops::Range;
+use tierdex_codec::keep_at_least;
+
 /// Documents, rising, with a score each.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) documents: Vec<u32>,
     pub(super) scores: Vec<f32>,
-    /// What each of so many terms adds to each document, where it has been noted.
+    /// What each of so many terms adds to each document, where it has been noted, a row for each document that was there
+    /// when that began.
     parts: Vec<f32>,
     terms: usize,
+    /// The row of each document, if there are any.
+    rows: Vec<u32>,
 }
 
 impl Batch {
@@ -19,6 +25,8 @@ impl Batch {
     /// From now on notes what each of so many terms adds.
     pub(super) fn note(&mut self, terms: usize) {
         self.terms = terms;
+        self.rows.clear();
+        self.rows.extend(0..self.len() as u32);
         self.parts.clear();
         self.parts.resize(self.len() * terms, 0.0);
     }
@@ -27,24 +35,15 @@ impl Batch {
     pub(super) fn add(&mut self, place: usize, term: usize, score: f32) {
         self.scores[place] += score;
         if self.terms > 0 {
-            self.parts[place * self.terms + term] = score;
+            self.parts[self.rows[place] as usize * self.terms + term] = score;
         }
     }
 
     /// Makes each score the sum of what has been noted, in the order of the terms.
     pub(super) fn sum_parts(&mut self) {
-        for (score, parts) in self.scores.iter_mut().zip(self.parts.chunks(self.terms)) {
+        for (score, row) in self.scores.iter_mut().zip(&self.rows) {
+            let parts = &self.parts[*row as usize * self.terms..][..self.terms];
             *score = parts.iter().fold(0.0, |sum, part| sum + part);
-        }
-    }
-
-    /// Puts the document at a place to an earlier one.
-    #[inline]
-    pub(super) fn put(&mut self, from: usize, to: usize) {
-        // Whether they differ is hard to foretell.
-        (self.documents[to], self.scores[to]) = (self.documents[from], self.scores[from]);
-        if self.terms > 0 && from != to {
-            self.parts.copy_within(from * self.terms..(from + 1) * self.terms, to * self.terms);
         }
     }
 
@@ -57,13 +56,18 @@ impl Batch {
         self.documents.len()
     }
 
-    /// Keeps the documents whose score `may` matter.
-    pub(super) fn retain(&mut self, may: impl Fn(f32) -> bool) {
-        let mut kept = 0;
-        for place in 0..self.documents.len() {
-            self.put(place, kept);
-            kept += usize::from(may(self.scores[kept]));
-        }
+    /// Moves the documents of some places whose scores are at least `least` to the place `to` before them; returns where
+    /// they end.
+    pub(super) fn keep(&mut self, places: Range<usize>, to: usize, least: f32) -> usize {
+        let from = places.start - to;
+        let rows = if self.terms > 0 { &mut self.rows[to..places.end] } else { &mut [] };
+        let (documents, scores) = (&mut self.documents[to..places.end], &mut self.scores[to..places.end]);
+        to + keep_at_least(documents, scores, rows, from, least)
+    }
+
+    /// Keeps the documents whose scores are at least `least`.
+    pub(super) fn retain(&mut self, least: f32) {
+        let kept = self.keep(0..self.len(), 0, least);
         self.truncate(kept);
     }
 
@@ -71,7 +75,7 @@ impl Batch {
     pub(super) fn truncate(&mut self, kept: usize) {
         self.documents.truncate(kept);
         self.scores.truncate(kept);
-        self.parts.truncate(kept * self.terms);
+        self.rows.truncate(kept);
     }
 
     /// Becomes the union of two others; a document of both has the sum of its scores.

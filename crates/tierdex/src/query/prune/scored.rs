@@ -321,27 +321,25 @@ impl<'a> Scored<'a> {
         }
     }
 
-    /// Adds the scores of the term, which has that number, to those of the documents of `batch`, which rise. What a
-    /// document's block adds at most is asked of `may` first, with the score so far: if it does not matter, the document is
-    /// dropped.
+    /// Adds the scores of the term, which has that number, to those of the documents of `batch`, which rise. Documents
+    /// that score less than `least` together with what their block adds at most are dropped.
     pub(super) fn add_to(
         &mut self,
         batch: &mut Batch,
         number: usize,
-        may: impl Fn(f32, f32) -> bool,
+        least: f32,
     ) -> Result<()> {
         let (mut at, mut kept, mut block) = (0, 0, self.block);
         while at < batch.len() {
             block = self.blocks.find(block, batch.documents[at]);
             let last = if block < self.blocks.len() { self.blocks.last(block) } else { u32::MAX };
             let bound = if block < self.blocks.len() { self.bound_of(block) } else { 0.0 };
-            // Documents that the block may hold and for which that matters, up to a block of them.
+            // Documents that the block may hold, up to a block of them, and then those for which that matters.
+            let some = &batch.documents[at..batch.len().min(at + BLOCK)];
+            let end = at + some.iter().take_while(|document| **document <= last).count();
             let start = kept;
-            while at < batch.len() && batch.documents[at] <= last && kept - start < BLOCK {
-                batch.put(at, kept);
-                kept += usize::from(may(batch.scores[kept], bound));
-                at += 1;
-            }
+            kept = batch.keep(at..end, start, least - bound);
+            at = end;
             if kept > start && block < self.blocks.len() {
                 self.add_block(block, batch, start..kept, number)?;
             } else {
