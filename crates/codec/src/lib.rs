@@ -48,7 +48,9 @@ use delta::Step;
 pub use error::DecodeError;
 use kernel::Gaps;
 pub use kernel::{Kernel, KernelError};
-pub use score::{ByCode, Places, Saturation, Swept, at_least, keep_at_least, largest, sweep, values_at_least};
+pub use score::{
+    ByCode, Places, Saturation, Swept, at_least, keep_at_least, largest, sweep, values_at_least,
+};
 pub use search::{Shared, add_one, intersect, rises};
 
 /// Set bits of `bytes`.

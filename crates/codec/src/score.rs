@@ -279,8 +279,7 @@ mod tests {
                     for rows in [vec![], values.iter().map(|value| value + 1).collect::<Vec<_>>()] {
                         let (mut values, mut scores, mut rows) = (values.clone(), scores.clone(), rows);
                         let before = scores.clone();
-                        let kept =
-                            kernel.keep_at_least(&mut values, &mut scores, &mut rows, from, least);
+                        let kept = kernel.keep_at_least(&mut values, &mut scores, &mut rows, from, least);
                         assert_eq!(kept, expected.len(), "{kernel:?}");
                         for (k, place) in expected.iter().enumerate() {
                             assert_eq!((values[k], scores[k]), (3 * *place as u32, before[*place]));

@@ -10,6 +10,9 @@ use crate::search::Shared;
 use core::arch::x86_64::*;
 use core::hint::black_box;
 
+/// Fewer values than these are looked up one by one.
+const FEW: usize = 12;
+
 /// Bytes of the longest bitmap of a block.
 const BITS_MAX: usize = 4 * BLOCK;
 
@@ -45,7 +48,7 @@ pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
 /// [`crate::Kernel::bitmap_find`]: the bits of 16 values are gathered.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512cd,bmi2,popcnt")]
 pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Shared) {
-    if bits.len() > BITS_MAX {
+    if bits.len() > BITS_MAX || values.len() < FEW {
         return scalar::bitmap::bitmap_find(bits, first, values, shared);
     }
     // Whole words, and how many values stand before each.

@@ -323,12 +323,7 @@ impl<'a> Scored<'a> {
 
     /// Adds the scores of the term, which has that number, to those of the documents of `batch`, which rise. Documents
     /// that score less than `least` together with what their block adds at most are dropped.
-    pub(super) fn add_to(
-        &mut self,
-        batch: &mut Batch,
-        number: usize,
-        least: f32,
-    ) -> Result<()> {
+    pub(super) fn add_to(&mut self, batch: &mut Batch, number: usize, least: f32) -> Result<()> {
         let (mut at, mut kept, mut block) = (0, 0, self.block);
         while at < batch.len() {
             block = self.blocks.find(block, batch.documents[at]);
