@@ -7,6 +7,7 @@ use std::sync::Arc;
 use support::corpus::{Doc, Shape};
 use support::random::Random;
 use support::{Growth, Look, ask, build};
+use tierdex::codec::Codec;
 use tierdex::index::{Index, Merge, SearchHit, SearchOptions};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
@@ -48,9 +49,10 @@ fn documents(seed: u64, count: usize) -> Vec<Doc> {
     docs
 }
 
-fn index(docs: &[Doc], cuts: &[usize], norms: NormKind) -> Index {
+fn index(docs: &[Doc], cuts: &[usize], codec: Codec, norms: NormKind) -> Index {
     let disk = Arc::new(MemDisk::new());
-    let schema = Shape { norms, stored: false, positions: false, title: false, ..Shape::default() }.schema();
+    let schema =
+        Shape { codec, norms, stored: false, positions: false, title: false, ..Shape::default() }.schema();
     build(&(disk.clone() as _), &schema, docs, cuts, Growth::Commits, Merge::Keep);
     Index::open(disk).unwrap()
 }
@@ -64,12 +66,13 @@ proptest! {
         count in 300usize..6000,
         cuts in 0usize..3,
         exact in any::<bool>(),
+        codec in prop_oneof![4 => Just(Codec::Auto), 1 => Just(Codec::Bitmap), 1 => Just(Codec::Pfor256Delta)],
         bm25 in prop_oneof![Just(Bm25::default()), (0.0f64..3.0, 0.0f64..=1.0).prop_map(|(k1, b)| Bm25 { k1, b })],
     ) {
         let docs = documents(seed, count);
         let cuts: Vec<usize> = (1..=cuts).map(|part| part * count / (cuts + 1)).collect();
         let norms = if exact { NormKind::Exact } else { NormKind::Byte };
-        let index = index(&docs, &cuts, norms);
+        let index = index(&docs, &cuts, codec, norms);
         let many: String = (0..MANY).map(|many| format!("m{many} ")).collect();
         for word in WORDS.iter().chain(&["nowhere", "filler", "+half +some", "+everywhere +often +seldom", "+often +often +half",
             "+filler +everywhere +often +half +some +seldom", "+half +nowhere", "half some", "everywhere seldom", "everywhere often half some seldom nowhere", "some filler", "+m0 +m1 +m2 +m3", &many,
@@ -94,7 +97,7 @@ proptest! {
 
 #[test]
 fn the_ten_best_of_many_take_a_few_blocks() {
-    let index = index(&documents(5, 40_000), &[], NormKind::Byte);
+    let index = index(&documents(5, 40_000), &[], Codec::Auto, NormKind::Byte);
     let segment = &index.segments()[0];
     let field = segment.field(0);
     let term = field.terms().get(b"often").unwrap().unwrap();
@@ -118,7 +121,7 @@ fn the_ten_best_of_many_take_a_few_blocks() {
 #[test]
 fn an_index_kept_in_memory_reads_nothing_more() {
     let docs = documents(6, 3000);
-    let index = index(&docs, &[1000], NormKind::Byte);
+    let index = index(&docs, &[1000], Codec::Auto, NormKind::Byte);
     let look = Look { k: 100, shown: 0, ..Look::default() };
     let queries = ["often", "+half +some", "often seldom", "nowhere"];
     let before: Vec<_> = queries.iter().map(|query| ask(&index, query, look).unwrap()).collect();
@@ -147,7 +150,7 @@ fn bounds_far_above_the_hits_lose_none() {
     docs.extend((0..2000).map(|_| "y y".to_string()));
     let doc = |(number, text)| Doc { id: format!("{number}"), title: String::new(), text };
     let docs: Vec<Doc> = docs.into_iter().enumerate().map(doc).collect();
-    let index = index(&docs, &[], NormKind::Exact);
+    let index = index(&docs, &[], Codec::Auto, NormKind::Exact);
     let mut random = Random::new(11);
     for b in [0.0001, 0.0005, 0.002, 0.75] {
         let bm25 = Bm25 { k1: 1000.0, b };

@@ -92,7 +92,7 @@ pub struct Shape {
 impl Default for Shape {
     fn default() -> Shape {
         Shape {
-            codec: Codec::Pfor256Delta,
+            codec: Codec::Auto,
             positions: true,
             norms: NormKind::Byte,
             stop_words: false,
