@@ -75,7 +75,7 @@ struct SchemaArguments {
     /// Keep positions, as phrases need
     #[arg(long)]
     positions: bool,
-    /// Codec of document ids [default: pfor256-delta]
+    /// Codec of document ids [default: auto]
     #[arg(long, value_parser = codec)]
     codec: Option<Codec>,
     /// Codec of frequencies and positions [default: the plain form of --codec]
