@@ -95,6 +95,40 @@ proptest! {
     }
 }
 
+/// A block of an essential term that ends up to seven documents behind the window of sums in which it begins, which is where
+/// its first document's byte of bits is.
+#[test]
+fn a_block_that_ends_just_behind_its_window_is_no_part_of_it() {
+    for shift in 0..8 {
+        let (dense, end) = (256 + shift, 10_456 + shift);
+        let docs: Vec<Doc> = (0..20_000)
+            .map(|d: usize| {
+                let a = d < dense
+                    || (d < end && (d - dense) % 40 == 0 && d < dense + 40 * 255)
+                    || (d >= end && (d - end) % 16 == 0);
+                let b = if d % 10 > 0 { "b" } else { "z" };
+                let alone = d == end + 4096 || d == end + 8192;
+                let text = format!("{} {b} {}", if a { "a" } else { "z" }, if alone { "a" } else { "z" });
+                Doc { id: d.to_string(), title: String::new(), text }
+            })
+            .collect();
+        for codec in [Codec::Auto, Codec::Pfor256Delta] {
+            let index = index(&docs, &[], codec, NormKind::Byte);
+            let query = Query::parse("a b", index.schema()).unwrap();
+            for k in [1, 5, 10, 100] {
+                let options =
+                    SearchOptions { k, bm25: Bm25::default(), exhaustive: false, count: false, intra: 1 };
+                let found = index.searcher().search(&query, &options).unwrap();
+                let all =
+                    index.searcher().search(&query, &SearchOptions { exhaustive: true, ..options }).unwrap();
+                let rows = |hit: &SearchHit| (hit.document, hit.score.to_bits());
+                let rows = |hits: &[SearchHit]| hits.iter().map(rows).collect::<Vec<_>>();
+                assert_eq!(rows(&found.hits), rows(&all.hits), "{codec:?}, {shift}, {k}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_ten_best_of_many_take_a_few_blocks() {
     let index = index(&documents(5, 40_000), &[], Codec::Auto, NormKind::Byte);

@@ -7,6 +7,7 @@ mod bitmap;
 pub(in crate::kernel) mod bits;
 mod exceptions;
 mod memory;
+mod score;
 pub(in crate::kernel) mod search;
 mod streamvbyte;
 mod sums;
@@ -32,16 +33,16 @@ static TABLE: Table = Table {
     streamvbyte_encode: scalar::streamvbyte::streamvbyte_encode,
     streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
-    intersect: scalar::search::intersect,
+    intersect: search::intersect,
     rises: search::rises,
     add_one: search::add_one,
     bitmap_read: bitmap::bitmap_read,
     bitmap_find: scalar::bitmap::bitmap_find,
-    bitmap_score: scalar::bitmap::bitmap_score,
-    score: scalar::score::score,
-    at_least: scalar::score::at_least,
+    bitmap_score: score::bitmap_score,
+    score: score::score,
+    at_least: score::at_least,
     values_at_least: scalar::score::values_at_least,
-    sweep: scalar::score::sweep,
+    sweep: score::sweep,
     keep_at_least: scalar::score::keep_at_least,
     largest: scalar::score::largest,
 };

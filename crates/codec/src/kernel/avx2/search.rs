@@ -1,14 +1,85 @@
-//! Sorted blocks, by the portable loops, of which the compiler makes vector instructions.
+//! Sorted blocks: eight values are compared with eight at once, whichever their order.
 
 use super::super::scalar;
+use super::memory::{LANES, load};
+use crate::BLOCK;
+use crate::search::Shared;
+use core::arch::x86_64::*;
 
-/// [`crate::Kernel::rises`].
+/// [`crate::Kernel::intersect`].
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut Shared) {
+    let ([firsts, seconds], count) = shared.parts();
+    let (mut i, mut j, mut found) = (0, 0, 0);
+    while i < first.len() && j < second.len() {
+        let ((a, n), (b, m)) = (up_to_lanes(&first[i..]), up_to_lanes(&second[j..]));
+        let (last, other) = (a[n - 1], b[m - 1]);
+        if other < a[0] {
+            j += LANES;
+            continue;
+        }
+        if last < b[0] {
+            i += LANES;
+            continue;
+        }
+        let vector = load(&b);
+        let mut in_first = any_equal(load(&a), vector) & ((1 << n) - 1);
+        // If values do not rise, one may be found more than once: no more places than values.
+        found = found.min(BLOCK);
+        while in_first != 0 {
+            let place = in_first.trailing_zeros() as usize;
+            let equal = equal_lanes(vector, _mm256_set1_epi32(a[place] as i32));
+            firsts[found] = (i + place) as u8;
+            seconds[found] = (j + equal.trailing_zeros() as usize % LANES) as u8;
+            found += 1;
+            in_first &= in_first - 1;
+        }
+        i += if last <= other { LANES } else { 0 };
+        j += if other <= last { LANES } else { 0 };
+    }
+    *count = found.min(BLOCK);
+}
+
+/// The first eight values and how many there are; where there are fewer the last one is repeated.
+#[inline]
+fn up_to_lanes(values: &[u32]) -> ([u32; LANES], usize) {
+    match values.first_chunk() {
+        Some(whole) => (*whole, LANES),
+        None => {
+            let mut padded = [values[values.len() - 1]; LANES];
+            padded[..values.len()].copy_from_slice(values);
+            (padded, values.len())
+        }
+    }
+}
+
+/// Which of eight values are among eight others, which are turned from lane to lane.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn any_equal(values: __m256i, others: __m256i) -> u32 {
+    let next = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0);
+    let (mut equal, mut turned) = (_mm256_cmpeq_epi32(values, others), others);
+    for _ in 1..LANES {
+        turned = _mm256_permutevar8x32_epi32(turned, next);
+        equal = _mm256_or_si256(equal, _mm256_cmpeq_epi32(values, turned));
+    }
+    _mm256_movemask_ps(_mm256_castsi256_ps(equal)) as u32
+}
+
+/// Which lanes are equal.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn equal_lanes(a: __m256i, b: __m256i) -> u32 {
+    _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b))) as u32
+}
+
+/// [`crate::Kernel::rises`]: the portable loop, of which the compiler makes vector instructions.
 #[target_feature(enable = "avx2")]
 pub(in crate::kernel) fn rises(values: &[u32]) -> bool {
     scalar::search::rises(values)
 }
 
-/// [`crate::Kernel::add_one`].
+/// [`crate::Kernel::add_one`]: the same.
 #[target_feature(enable = "avx2")]
 pub(in crate::kernel) fn add_one(values: &mut [u32]) -> u32 {
     scalar::search::add_one(values)

@@ -10,7 +10,7 @@
 
 use super::batch::Batch;
 use super::scratch::Scratch;
-use super::sums::{Sums, WINDOW, window_end};
+use super::sums::{Sums, window_end};
 use super::{Scored, slack};
 use crate::error::Result;
 use crate::limits::BLOCK;
@@ -112,8 +112,7 @@ impl Run<'_> {
         let last = self.essential(terms, (first, last), others, documents, top.least())?;
         let rest = self.rests[others];
         self.batch.retain(enough(terms.len(), rest, top.least()));
-        if last - first < WINDOW as u32 && self.batch.len() * LOOK_UP_POSTINGS > postings(terms, first, last)
-        {
+        if last <= window_end(first) && self.batch.len() * LOOK_UP_POSTINGS > postings(terms, first, last) {
             self.plainly = PLAINLY_WINDOWS;
             self.add_all(terms, (first, last), top)?;
         } else {

@@ -48,7 +48,7 @@ impl Sums {
     #[inline]
     pub(super) fn add(&mut self, documents: &[u32], scores: &[f32]) {
         for (document, score) in documents.iter().zip(scores) {
-            self.sums[(document - self.first) as usize % WINDOW] += score;
+            self.sums[(document - self.first) as usize] += score;
         }
     }
 

@@ -1,0 +1,149 @@
+//! Scores of blocks: eight at once. What belongs to the codes is looked up one by one.
+
+use super::super::scalar;
+use super::memory::{LANES, load};
+use crate::score::{ByCode, Places, Saturation, Swept};
+use core::arch::x86_64::*;
+
+/// [`crate::Kernel::score`].
+#[target_feature(enable = "avx2")]
+pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [f32]) {
+    let (values, rest) = values.as_chunks::<LANES>();
+    let (frequencies, rest_of_frequencies) = frequencies.as_chunks::<LANES>();
+    let (scores, rest_of_scores) = scores.as_chunks_mut::<LANES>();
+    for ((values, frequencies), scores) in values.iter().zip(frequencies).zip(scores) {
+        let k = values.map(|value| of.k.get(of.codes[value as usize]));
+        store_scores(scores, scores_of(of.weight, load(frequencies), &k));
+    }
+    scalar::score::score(of, rest, rest_of_frequencies, rest_of_scores);
+}
+
+/// [`crate::Kernel::bitmap_score`]: a byte of bits at a time, whose frequencies are spread to where its bits are.
+#[target_feature(enable = "avx2,bmi2,popcnt")]
+pub(in crate::kernel) fn bitmap_score(
+    of: &Saturation,
+    bits: &[u8],
+    first: u32,
+    mut frequencies: &[u32],
+    sums: &mut [f32],
+) {
+    let whole = sums.len() / LANES;
+    let (codes, _) = of.codes[first as usize..].as_chunks::<LANES>();
+    for ((byte, codes), sums) in bits.iter().zip(codes).zip(sums.as_chunks_mut::<LANES>().0) {
+        let n = byte.count_ones() as usize;
+        if n == 0 {
+            continue;
+        }
+        let mut these = [0; LANES];
+        let Some((some, rest)) = frequencies.split_at_checked(n) else { return };
+        match frequencies.first_chunk() {
+            Some(eight) => these = *eight,
+            None => these[..n].copy_from_slice(some),
+        }
+        frequencies = rest;
+        // A byte for each bit, all ones or zero, and in it the number of set bits before.
+        let lanes = _pdep_u64(u64::from(*byte), 0x0101_0101_0101_0101) * 0xff;
+        let ranks = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(_pdep_u64(0x0706_0504_0302_0100, lanes) as i64));
+        let there = _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(lanes as i64));
+        let spread = _mm256_permutevar8x32_epi32(load(&these), ranks);
+        let score = scores_of(of.weight, spread, &by_codes(of.k, codes));
+        let score = _mm256_and_ps(score, _mm256_castsi256_ps(there));
+        store_scores(sums, _mm256_add_ps(load_scores(sums), score));
+    }
+    let (bits, sums) = (bits.get(whole..).unwrap_or(&[]), &mut sums[whole * LANES..]);
+    scalar::bitmap::bitmap_score(of, bits, first + (whole * LANES) as u32, frequencies, sums);
+}
+
+fn by_codes(table: &ByCode, codes: &[u8; LANES]) -> [f32; LANES] {
+    codes.map(|code| table.get(code))
+}
+
+/// Scores of eight frequencies with their `k`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn scores_of(weight: f32, frequencies: __m256i, k: &[f32; LANES]) -> __m256 {
+    // Both halves of a number are exact, and so is the upper one times 2^16: the sum is rounded once.
+    let upper = _mm256_cvtepi32_ps(_mm256_srli_epi32::<16>(frequencies));
+    let lower = _mm256_cvtepi32_ps(_mm256_and_si256(frequencies, _mm256_set1_epi32(0xffff)));
+    let f = _mm256_add_ps(_mm256_mul_ps(upper, _mm256_set1_ps(65536.0)), lower);
+    let share = _mm256_div_ps(f, _mm256_add_ps(f, load_scores(k)));
+    _mm256_mul_ps(_mm256_set1_ps(weight), share)
+}
+
+/// [`crate::Kernel::at_least`]: a branch for each eight, since mostly there is nothing in them.
+#[target_feature(enable = "avx2,bmi1")]
+pub(in crate::kernel) fn at_least(scores: &[f32], least: f32, places: &mut Places) {
+    let (places, count) = places.parts();
+    let mut found = 0;
+    let (chunks, rest) = scores.as_chunks::<LANES>();
+    for (k, scores) in chunks.iter().enumerate() {
+        let mut enough = mask_at_least(load_scores(scores), least);
+        while enough != 0 {
+            places[found] = (k * LANES) as u8 + enough.trailing_zeros() as u8;
+            found += 1;
+            enough &= enough - 1;
+        }
+    }
+    for (place, score) in (chunks.len() * LANES..).zip(rest) {
+        places[found] = place as u8;
+        found += usize::from(*score >= least);
+    }
+    *count = found;
+}
+
+/// [`crate::Kernel::sweep`]: the same.
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+pub(in crate::kernel) fn sweep(sums: &mut [f32], first: u32, least: f32, swept: &mut Swept) {
+    let (values, large, count, positive) = swept.parts(sums.len());
+    let (mut found, mut some) = (0, 0);
+    let (chunks, rest) = sums.as_chunks_mut::<LANES>();
+    let whole = chunks.len() * LANES;
+    for (k, sums) in chunks.iter_mut().enumerate() {
+        let vector = load_scores(sums);
+        some += mask_greater_than_0(vector).count_ones() as usize;
+        let mut enough = mask_at_least(vector, least);
+        while enough != 0 {
+            let place = enough.trailing_zeros() as usize;
+            values[found] = first.wrapping_add((k * LANES + place) as u32);
+            large[found] = sums[place];
+            found += 1;
+            enough &= enough - 1;
+        }
+        *sums = [0.0; LANES];
+    }
+    for (place, sum) in (whole..).zip(rest) {
+        (values[found], large[found]) = (first.wrapping_add(place as u32), *sum);
+        found += usize::from(*sum >= least);
+        some += usize::from(*sum > 0.0);
+        *sum = 0.0;
+    }
+    (*count, *positive) = (found, some);
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn mask_at_least(scores: __m256, least: f32) -> u32 {
+    _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(scores, _mm256_set1_ps(least))) as u32
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn mask_greater_than_0(scores: __m256) -> u32 {
+    _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(scores, _mm256_setzero_ps())) as u32
+}
+
+/// Eight scores.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_scores(scores: &[f32; LANES]) -> __m256 {
+    // SAFETY: There are eight scores.
+    unsafe { _mm256_loadu_ps(scores.as_ptr()) }
+}
+
+/// Stores eight scores.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store_scores(out: &mut [f32; LANES], scores: __m256) {
+    // SAFETY: There is room for eight scores.
+    unsafe { _mm256_storeu_ps(out.as_mut_ptr(), scores) }
+}
