@@ -104,9 +104,9 @@ fn a_block_that_ends_just_behind_its_window_is_no_part_of_it() {
         let docs: Vec<Doc> = (0..20_000)
             .map(|d: usize| {
                 let a = d < dense
-                    || (d < end && (d - dense) % 40 == 0 && d < dense + 40 * 255)
-                    || (d >= end && (d - end) % 16 == 0);
-                let b = if d % 10 > 0 { "b" } else { "z" };
+                    || (d < end && (d - dense).is_multiple_of(40) && d < dense + 40 * 255)
+                    || (d >= end && (d - end).is_multiple_of(16));
+                let b = if d.is_multiple_of(10) { "z" } else { "b" };
                 let alone = d == end + 4096 || d == end + 8192;
                 let text = format!("{} {b} {}", if a { "a" } else { "z" }, if alone { "a" } else { "z" });
                 Doc { id: d.to_string(), title: String::new(), text }
