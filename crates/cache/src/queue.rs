@@ -115,6 +115,17 @@ impl Queue {
         ended
     }
 
+    /// Ends all that nobody waits for.
+    pub(crate) fn end_detached(&mut self) {
+        for number in self.oldest..self.oldest + self.entries.len() as u64 {
+            // Those at the front may have gone with one before them.
+            let entry = number.checked_sub(self.oldest).and_then(|at| self.entries.get(at as usize));
+            if entry.is_some_and(|entry| entry.detached && !entry.ended) {
+                self.end(number);
+            }
+        }
+    }
+
     /// How many queries have not ended.
     pub(crate) fn len(&self) -> u64 {
         self.oldest + self.entries.len() as u64 - self.ended

@@ -193,6 +193,14 @@ impl State {
         self.record.add(sample);
     }
 
+    /// The workers have gone: what they were to do is not done.
+    pub(crate) fn abandon(&mut self, why: &Error) {
+        while let Some(Order { chain, .. }) = self.orders.pop_front() {
+            self.fill_ended(chain, Err(why.clone()));
+        }
+        self.queue.end_detached();
+    }
+
     /// A list for somebody outside of the queue, at once: its chain, pinned, or to be streamed.
     pub(crate) fn claim(&mut self, job: &Job) -> Place {
         let place = self.place(job, Claim::Outside).unwrap_or(Place::Streamed);

@@ -147,10 +147,7 @@ impl Drop for Prefetcher {
         }
         let mut state = self.cache.lock();
         state.workers = 0;
-        state.news = true;
-        while let Some(Order { chain, .. }) = state.orders.pop_front() {
-            state.fill_ended(chain, Err(stopped()));
-        }
+        state.abandon(&stopped());
         drop(state);
         self.cache.wake_all();
     }
