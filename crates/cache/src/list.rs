@@ -156,11 +156,13 @@ impl Reader<'_> {
     /// # Errors
     /// As [`Reader::get`].
     pub fn read(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
-        out.clear();
-        let mut scratch = Vec::new();
-        let bytes = self.get(range, &mut scratch)?;
-        out.extend_from_slice(bytes);
-        Ok(())
+        if range.start > range.end || range.end > self.len {
+            return Err(outside(&range, self.len));
+        }
+        match &mut self.source {
+            Source::Chain(chain) => chain.read(range, out),
+            Source::Stream(stream) => stream.read(range, out),
+        }
     }
 
     /// Gives the memory back in which segments were noted.
@@ -176,17 +178,36 @@ impl<'a> ChainReader<'a> {
     #[inline]
     fn get<'r>(&'r mut self, range: Range<u64>, scratch: &'r mut Vec<u8>) -> Result<&'r [u8]> {
         let len = (range.end - range.start) as usize;
-        // A part in memory is no longer than addresses are.
-        let from = self.skip + range.start as usize;
-        let (at, offset) = (from / self.cells.cell_bytes(), from % self.cells.cell_bytes());
+        let (at, offset) = self.place(range.start);
         if len == 0 {
             return Ok(&[]);
         }
         if offset + len <= self.cells.cell_bytes() {
             return Ok(&self.segment(at)?[offset..offset + len]);
         }
-        self.gather(at, offset, len, scratch)?;
+        self.read(range, scratch)?;
         Ok(scratch)
+    }
+
+    fn read(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        let len = (range.end - range.start) as usize;
+        let (mut at, mut offset) = self.place(range.start);
+        out.clear();
+        while out.len() < len {
+            let segment = self.segment(at)?;
+            let end = segment.len().min(offset + len - out.len());
+            out.extend_from_slice(&segment[offset..end]);
+            (at, offset) = (at + 1, 0);
+        }
+        Ok(())
+    }
+
+    /// In which of the part's segments a byte stands, and where in it.
+    fn place(&self, start: u64) -> (usize, usize) {
+        // A part in memory is no longer than addresses are, and a segment is a power of two.
+        let from = self.skip + start as usize;
+        let bytes = self.cells.cell_bytes();
+        (from >> bytes.trailing_zeros(), from & (bytes - 1))
     }
 
     /// Segment `at` of the part.
@@ -199,42 +220,38 @@ impl<'a> ChainReader<'a> {
         // Nobody writes to a chain that is pinned.
         self.current.as_ref().ok_or_else(stopped)
     }
-
-    fn gather(&mut self, mut at: usize, mut offset: usize, len: usize, out: &mut Vec<u8>) -> Result<()> {
-        out.clear();
-        while out.len() < len {
-            let segment = self.segment(at)?;
-            let end = segment.len().min(offset + len - out.len());
-            out.extend_from_slice(&segment[offset..end]);
-            (at, offset) = (at + 1, 0);
-        }
-        Ok(())
-    }
 }
 
 impl StreamReader<'_> {
     fn get<'r>(&'r mut self, range: Range<u64>, scratch: &'r mut Vec<u8>) -> Result<&'r [u8]> {
-        let start = self.part().range().start;
-        let mut wanted = start + range.start..start + range.end;
+        let wanted = self.in_file(&range);
         if wanted.is_empty() {
             return Ok(&[]);
         }
-        if !self.has(wanted.start) {
-            self.load(wanted.start)?;
-        }
+        self.need(wanted.start)?;
         if self.buffer_end() >= wanted.end {
             return Ok(&self.buffer[self.in_buffer(&wanted)]);
         }
-        scratch.clear();
+        self.read(range, scratch)?;
+        Ok(scratch)
+    }
+
+    fn read(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        let mut wanted = self.in_file(&range);
+        out.clear();
         while !wanted.is_empty() {
-            if !self.has(wanted.start) {
-                self.load(wanted.start)?;
-            }
+            self.need(wanted.start)?;
             let here = wanted.start..wanted.end.min(self.buffer_end());
-            scratch.extend_from_slice(&self.buffer[self.in_buffer(&here)]);
+            out.extend_from_slice(&self.buffer[self.in_buffer(&here)]);
             wanted.start = here.end;
         }
-        Ok(scratch)
+        Ok(())
+    }
+
+    /// A range of the part, in file offsets.
+    fn in_file(&self, range: &Range<u64>) -> Range<u64> {
+        let start = self.part().range().start;
+        start + range.start..start + range.end
     }
 
     fn part(&self) -> &Part {
@@ -245,17 +262,16 @@ impl StreamReader<'_> {
         self.start + self.buffer.len() as u64
     }
 
-    fn has(&self, offset: u64) -> bool {
-        (self.start..self.buffer_end()).contains(&offset)
-    }
-
     /// Where bytes at file offsets that the buffer has stand in it.
     fn in_buffer(&self, range: &Range<u64>) -> Range<usize> {
         (range.start - self.start) as usize..(range.end - self.start) as usize
     }
 
-    /// Loads the piece that begins with the page of `offset`.
-    fn load(&mut self, offset: u64) -> Result<()> {
+    /// Has the byte at `offset` in the buffer: else loads the piece that begins with its page.
+    fn need(&mut self, offset: u64) -> Result<()> {
+        if (self.start..self.buffer_end()).contains(&offset) {
+            return Ok(());
+        }
         let start = offset / PAGE * PAGE;
         let window = self.cache.window_cells().len() * self.cache.cells().cell_bytes();
         let end = self.part().pages().end.min(start + window as u64);

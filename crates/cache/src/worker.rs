@@ -8,6 +8,7 @@
 //! 3. When the last read of a list has ended, say so: the list is ready, or has failed with the first error.
 //! 4. With nothing on the way and nothing ordered, sleep.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -58,6 +59,8 @@ struct Fill {
     in_flight: usize,
     unsent: bool,
     error: Option<Error>,
+    reads: u64,
+    bytes_read: u64,
 }
 
 /// Where a fill goes.
@@ -97,7 +100,10 @@ impl Prefetcher {
         for (number, engine) in engines.into_iter().enumerate() {
             let mut worker = Worker::new(Arc::clone(cache), engine);
             let thread = thread::Builder::new().name(format!("fetch-{number}"));
-            let spawned = thread.spawn(move || worker.run());
+            let spawned = thread.spawn(move || {
+                let ended = catch_unwind(AssertUnwindSafe(|| worker.run()));
+                worker.leave(ended.is_err());
+            });
             let spawned = spawned.map_err(|error| Error::from_os("start", "prefetcher", &error));
             prefetcher.threads.push(spawned?);
         }
@@ -186,7 +192,6 @@ impl Worker {
     }
 
     fn run(&mut self) {
-        let leaving = Leaving(Arc::clone(&self.cache));
         loop {
             while !self.engine.is_full() && (self.send() || self.take_order()) {}
             if self.engine.pending() > 0 {
@@ -196,10 +201,23 @@ impl Worker {
                     ended = self.engine.next(false);
                 }
             } else if self.fills.iter().all(Option::is_none) && !self.sleep() {
-                break;
+                return;
             }
         }
-        drop(leaving);
+    }
+
+    /// Says that it has gone. One that panicked, as only a defect lets it, fails what it had, and all is over.
+    fn leave(self, panicked: bool) {
+        let Worker { cache, engine, fills, .. } = self;
+        // What is in flight lands before its cells can be anybody else's.
+        drop(engine);
+        cache.lock().stopping |= panicked;
+        for mut fill in fills.into_iter().flatten() {
+            fill.fail(stopped());
+            fill.end(&cache);
+        }
+        cache.lock().workers -= 1;
+        cache.wake_all();
     }
 
     /// Sends the next read of a fill. False when none has one.
@@ -237,31 +255,20 @@ impl Worker {
         let checked = result.and_then(|len| check(&fill.job.parts()[part], offset, &target, len));
         drop(target);
         fill.in_flight -= 1;
+        fill.reads += 1;
+        fill.bytes_read += bytes as u64;
         if let Err(error) = checked {
             fill.fail(error);
         }
-        let mut state = self.cache.lock();
-        state.stats.reads += 1;
-        state.stats.bytes_read += bytes as u64;
-        drop(state);
         self.end_if_over(number);
     }
 
     /// Says how a fill ended, if it has.
     fn end_if_over(&mut self, number: usize) {
         let over = |fill: &mut Fill| fill.in_flight == 0 && !fill.unsent;
-        let Some(fill) = self.fills[number].take_if(over) else { return };
-        let result = fill.error.map_or(Ok(()), Err);
-        let mut state = self.cache.lock();
-        match fill.into {
-            Into::Chain(chain) => state.fill_ended(chain, result),
-            Into::Window => {
-                state.stats.failures += u64::from(result.is_err());
-                state.window.result = Some(result);
-                state.news = true;
-            }
+        if let Some(fill) = self.fills[number].take_if(over) {
+            fill.end(&self.cache);
         }
-        self.cache.publish(state);
     }
 
     /// Takes an order, if there is one.
@@ -345,7 +352,19 @@ impl Fill {
 
     fn new(job: Job, into: Into, part: usize, pages: std::ops::Range<u64>, cell: u32) -> Fill {
         let (offset, end) = (pages.start, pages.end);
-        Fill { job, into, part, offset, end, cell, in_flight: 0, unsent: true, error: None }
+        Fill {
+            job,
+            into,
+            part,
+            offset,
+            end,
+            cell,
+            in_flight: 0,
+            unsent: true,
+            error: None,
+            reads: 0,
+            bytes_read: 0,
+        }
     }
 
     /// Goes on behind a read of `len` bytes.
@@ -376,22 +395,26 @@ impl Fill {
         cache.links().set_place(self.cell, Place { skip: part.skip(), len: part.len() });
     }
 
+    /// Says how it ended.
+    fn end(self, cache: &Cache) {
+        let result = self.error.map_or(Ok(()), Err);
+        let mut state = cache.lock();
+        state.stats.reads += self.reads;
+        state.stats.bytes_read += self.bytes_read;
+        match self.into {
+            Into::Chain(chain) => state.fill_ended(chain, result),
+            Into::Window => {
+                state.stats.failures += u64::from(result.is_err());
+                state.window.result = Some(result);
+                state.news = true;
+            }
+        }
+        cache.publish(state);
+    }
+
     /// Keeps the first error, and sends nothing more.
     fn fail(&mut self, error: Error) {
         self.unsent = false;
         self.error.get_or_insert(error);
-    }
-}
-
-/// Dropped when a worker ends, also by a panic: nobody waits for it any more.
-struct Leaving(Arc<Cache>);
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        let mut state = self.0.lock();
-        state.workers = state.workers.saturating_sub(1);
-        state.stopping |= thread::panicking();
-        drop(state);
-        self.0.wake_all();
     }
 }

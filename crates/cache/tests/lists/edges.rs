@@ -180,6 +180,30 @@ fn an_end_with_work_in_flight_is_an_error_for_who_waits() {
 }
 
 #[test]
+fn a_worker_that_panics_leaves_no_one_waiting() {
+    watched(|| {
+        let disk = GatedDisk::new();
+        let written = write(&disk, "a", 40);
+        let cache = cache(8, PolicyKind::Lru);
+        // This engine reads in the worker's own thread.
+        let start =
+            || Prefetcher::start(&cache, vec![engine(&disk, EngineKind::Mmap, 1)], Lookahead::Adaptive);
+        let prefetcher = start().unwrap();
+        let job = written.job(0, 1, 3);
+        disk.break_down();
+        let queries = [(); 3].map(|()| prefetcher.push(vec![job.clone()]));
+        for query in &queries {
+            assert!(query.wait(0).is_err());
+        }
+        assert!(prefetcher.fetch(&written.job(1, 5, 3)).is_err());
+        drop((queries, prefetcher));
+        assert_at_rest(&cache);
+        disk.repair();
+        written.check(&job, &start().unwrap().fetch(&job).unwrap());
+    });
+}
+
+#[test]
 fn what_is_there_is_given_without_waiting() {
     watched(|| {
         let disk = GatedDisk::new();

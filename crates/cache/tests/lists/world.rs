@@ -64,7 +64,10 @@ impl Written {
                 let found = reader.get(from..to, &mut scratch).unwrap();
                 assert!(found == &expected[from as usize..to as usize], "{job:?} {from}..{to}");
             }
+            reader.read(0..len, &mut scratch).unwrap();
+            assert!(scratch == expected);
             assert!(reader.get(0..len + 1, &mut scratch).is_err());
+            assert!(reader.read(len + 1..len + 1, &mut scratch).is_err());
             segments = reader.into_segments();
         }
     }
@@ -133,6 +136,7 @@ struct Gate {
 #[derive(Default)]
 struct Shut {
     shut: bool,
+    broken: bool,
     at_the_gate: usize,
 }
 
@@ -148,6 +152,15 @@ impl GatedDisk {
 
     pub fn shut(&self) {
         self.gate.state.lock().unwrap().shut = true;
+    }
+
+    /// From now on reads panic.
+    pub fn break_down(&self) {
+        self.gate.state.lock().unwrap().broken = true;
+    }
+
+    pub fn repair(&self) {
+        self.gate.state.lock().unwrap().broken = false;
     }
 
     pub fn open_gate(&self) {
@@ -175,7 +188,9 @@ impl ReadFile for Gated {
         self.gate.changed.notify_all();
         let mut state = self.gate.changed.wait_while(state, |state| state.shut).unwrap();
         state.at_the_gate -= 1;
+        let broken = state.broken;
         drop(state);
+        assert!(!broken, "as the test wants it");
         self.inner.read_at(offset, buf)
     }
 }
