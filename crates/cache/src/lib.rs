@@ -11,6 +11,7 @@
 //! | the lists of the queries that wait, fetched ahead | [`Prefetcher::push`], [`Query::wait`] |
 //! | a list now; or behind the queries | [`Prefetcher::fetch`]; [`Prefetcher::request`], [`Cache::lookup`] |
 //! | its bytes | [`List`], [`Pinned`], [`Stream`], [`Reader`] |
+//! | no cache, but pages read ahead into the system's | [`PagePrefetcher`], [`PageQuery`] |
 //! | what it did | [`Stats`], [`Sample`] |
 //! | which policy would have done better | [`trace`] |
 //!
@@ -24,6 +25,7 @@ mod chains;
 mod job;
 mod list;
 mod lookahead;
+mod page_cache;
 mod policy;
 mod queue;
 mod segments;
@@ -38,6 +40,7 @@ pub use chains::Key;
 pub use job::{Job, PARTS_MAX, Part};
 pub use list::{List, Pinned, Reader, Stream};
 pub use lookahead::{Lookahead, Sample};
+pub use page_cache::{PagePrefetcher, PageQuery};
 pub use policy::{Lru, Policy, PolicyKind, S3Fifo, Sieve, Window};
 pub use stats::Stats;
 pub use worker::{Prefetcher, Query};

@@ -183,7 +183,8 @@ impl<'a> ChainReader<'a> {
             return Ok(&[]);
         }
         if offset + len <= self.cells.cell_bytes() {
-            return Ok(&self.segment(at)?[offset..offset + len]);
+            let segment = self.segment(at).ok_or_else(stopped)?;
+            return Ok(&segment[offset..offset + len]);
         }
         self.read(range, scratch)?;
         Ok(scratch)
@@ -194,7 +195,7 @@ impl<'a> ChainReader<'a> {
         let (mut at, mut offset) = self.place(range.start);
         out.clear();
         while out.len() < len {
-            let segment = self.segment(at)?;
+            let segment = self.segment(at).ok_or_else(stopped)?;
             let end = segment.len().min(offset + len - out.len());
             out.extend_from_slice(&segment[offset..end]);
             (at, offset) = (at + 1, 0);
@@ -203,6 +204,7 @@ impl<'a> ChainReader<'a> {
     }
 
     /// In which of the part's segments a byte stands, and where in it.
+    #[inline]
     fn place(&self, start: u64) -> (usize, usize) {
         // A part in memory is no longer than addresses are, and a segment is a power of two.
         let from = self.skip + start as usize;
@@ -210,15 +212,14 @@ impl<'a> ChainReader<'a> {
         (from >> bytes.trailing_zeros(), from & (bytes - 1))
     }
 
-    /// Segment `at` of the part.
+    /// Segment `at` of the part. Nobody writes to a chain that is pinned, so it is never none.
     #[inline]
-    fn segment(&mut self, at: usize) -> Result<&CellRef<'a>> {
+    fn segment(&mut self, at: usize) -> Option<&[u8]> {
         let cell = self.segments[at] as usize;
         if self.current.as_ref().is_none_or(|current| current.index() != cell) {
             self.current = self.cells.read(cell);
         }
-        // Nobody writes to a chain that is pinned.
-        self.current.as_ref().ok_or_else(stopped)
+        self.current.as_deref()
     }
 }
 

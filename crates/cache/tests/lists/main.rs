@@ -4,4 +4,5 @@
 mod answers;
 mod edges;
 mod faults;
+mod pages;
 mod world;
