@@ -520,6 +520,26 @@ mod tests {
     }
 
     #[test]
+    fn nobody_outside_prolongs_the_wait_of_the_oldest_query() {
+        let mut desk = Desk::new(4, PolicyKind::Lru, Lookahead::Adaptive);
+        let query = desk.push(&[(0, 2), (1, 3)]);
+        let (one, other) = (desk.job(7, 1), desk.job(8, 1));
+        desk.state.advance();
+        let Order { chain, .. } = desk.state.orders.pop_front().unwrap();
+        desk.state.advance();
+        assert_eq!(desk.place(query, 1), None, "the first list is loading: something may come free");
+        assert_eq!(
+            desk.state.claim(&one),
+            Place::Streamed,
+            "there is room, but the oldest query waits for it"
+        );
+        desk.state.fill_ended(chain, Ok(()));
+        desk.state.advance();
+        assert_eq!(desk.place(query, 1), Some(Place::Streamed));
+        assert!(matches!(desk.state.claim(&other), Place::Chain(_)));
+    }
+
+    #[test]
     fn a_failed_list_is_tried_anew_by_the_next() {
         let mut desk = Desk::new(8, PolicyKind::S3Fifo, Lookahead::Adaptive);
         let [first, second] = [(0, 4), (0, 4)].map(|list| desk.push(&[list]));

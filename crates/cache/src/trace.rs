@@ -243,10 +243,10 @@ mod tests {
     #[test]
     fn none_beats_belady_with_lists_of_one_size() {
         let traces = [
-            ("zipf", zipf(1000, 20_000, 1)),
-            ("RP 0%", repetitions(0.0, 20_000, 2)),
-            ("RP 25%", repetitions(0.25, 20_000, 2)),
-            ("RP 50%", repetitions(0.5, 20_000, 2)),
+            ("zipf", zipf(1000, 10_000, 1)),
+            ("RP 0%", repetitions(0.0, 10_000, 2)),
+            ("RP 25%", repetitions(0.25, 10_000, 2)),
+            ("RP 50%", repetitions(0.5, 10_000, 2)),
         ];
         for (name, lists) in traces {
             for capacity in [10, 50, 100] {
