@@ -6,11 +6,12 @@ use crate::tree::File;
 const CRATES: &[(&str, &str, &[&str])] = &[
     ("tierdex_codec", "crates/codec/src/", &[]),
     ("tierdex_io", "crates/io/src/", &[]),
-    ("tierdex", "crates/tierdex/src/", &["tierdex_codec", "tierdex_io"]),
-    ("tierdex_bench", "bench/src/", &["tierdex_codec", "tierdex_io", "tierdex"]),
+    ("tierdex_cache", "crates/cache/src/", &["tierdex_io"]),
+    ("tierdex", "crates/tierdex/src/", &["tierdex_codec", "tierdex_io", "tierdex_cache"]),
+    ("tierdex_bench", "bench/src/", &["tierdex_codec", "tierdex_io", "tierdex_cache", "tierdex"]),
     ("cli", "cli/src/", &["tierdex", "tierdex_bench"]),
     // Names the crates in strings, and depends on none of them.
-    ("xtask", "xtask/src/", &["tierdex_codec", "tierdex_io", "tierdex", "tierdex_bench"]),
+    ("xtask", "xtask/src/", &["tierdex_codec", "tierdex_io", "tierdex_cache", "tierdex", "tierdex_bench"]),
 ];
 
 /// Workspaces of their own, in which other projects' crates are compared with this one's.
@@ -112,6 +113,9 @@ mod tests {
         assert_eq!(found("crates/tierdex/src/text/mod.rs", "// crate::index\n"), [""; 0]);
         assert_eq!(found("crates/io/src/mem.rs", "use tierdex_codec::Codec;\n").len(), 1);
         assert_eq!(found("crates/codec/src/raw.rs", "use tierdex::Error;\n").len(), 1);
+        assert_eq!(found("crates/cache/src/job.rs", "use tierdex_io::Disk;\n"), [""; 0]);
+        assert_eq!(found("crates/cache/src/job.rs", "use tierdex_codec::Codec;\n").len(), 1);
+        assert_eq!(found("crates/io/src/mem.rs", "use tierdex_cache::Cache;\n").len(), 1);
         assert_eq!(found("cli/src/main.rs", "use tierdex_io::Disk;\n").len(), 1);
         assert_eq!(found("crates/tierdex/src/lib.rs", "use tierdex_bench::codecs;\n").len(), 1);
         assert_eq!(found("bench/peers/codecs/src/main.rs", "use tierdex_bench::codecs;\n"), [""; 0]);

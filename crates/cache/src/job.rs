@@ -1,0 +1,115 @@
+//! What is to be brought near: a list, as byte ranges of files.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use tierdex_io::{Error, ErrorKind, PAGE, Result, SealedFile};
+
+use crate::chains::Key;
+
+/// The most parts of a list.
+pub const PARTS_MAX: usize = 8;
+
+/// A byte range of a file, not empty and within its payload.
+///
+/// What is read is checked by the file. Call [`SealedFile::load_tables`] when it is opened: else the first check of each
+/// 4 MiB makes a read of its own.
+#[derive(Clone)]
+pub struct Part {
+    file: Arc<SealedFile>,
+    range: Range<u64>,
+}
+
+/// A list to bring near: its key, and its parts in the order in which they are to stand in the cache (thesis, section
+/// 7.2.3: block offsets, then document blocks, then frequency blocks).
+///
+/// Each part begins in a segment of its own, at the page of the file that holds its first byte, so that pages read past
+/// the page cache land where they stay. Jobs of one key have the same parts.
+#[derive(Clone)]
+pub struct Job {
+    key: Key,
+    parts: Arc<[Part]>,
+}
+
+impl Part {
+    /// Bytes `range` of `file`, in file offsets.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] when the range is empty or not all payload.
+    pub fn new(file: Arc<SealedFile>, range: Range<u64>) -> Result<Part> {
+        let payload = file.payload();
+        if range.is_empty() || range.start < payload.start || range.end > payload.end {
+            let why = format!("bytes {range:?} are no part of its payload");
+            return Err(Error::new(ErrorKind::Denied, "cache", file.name(), why));
+        }
+        Ok(Part { file, range })
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Arc<SealedFile> {
+        &self.file
+    }
+
+    /// The bytes, in file offsets.
+    pub fn range(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    /// The file offsets of the pages that hold it. They may end behind the end of the file.
+    pub(crate) fn pages(&self) -> Range<u64> {
+        self.range.start / PAGE * PAGE..self.range.end.next_multiple_of(PAGE)
+    }
+
+    /// Bytes of the first page that stand before it.
+    pub(crate) fn skip(&self) -> usize {
+        (self.range.start % PAGE) as usize
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+}
+
+impl Job {
+    /// The list `key`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] when it has no parts, or more than [`PARTS_MAX`].
+    pub fn new(key: Key, parts: Vec<Part>) -> Result<Job> {
+        if !(1..=PARTS_MAX).contains(&parts.len()) {
+            let why = format!("it has {} parts, and may have 1 to {PARTS_MAX}", parts.len());
+            return Err(Error::new(ErrorKind::Denied, "cache", format!("list {key}"), why));
+        }
+        Ok(Job { key, parts: parts.into() })
+    }
+
+    /// Which list.
+    pub fn key(&self) -> Key {
+        self.key
+    }
+
+    /// The parts.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// How many segments of `segment_bytes` bytes it takes.
+    pub fn segments(&self, segment_bytes: usize) -> u64 {
+        let segments = |pages: Range<u64>| (pages.end - pages.start).div_ceil(segment_bytes as u64);
+        self.parts.iter().map(|part| segments(part.pages())).sum()
+    }
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.parts.iter().map(|part| (part.file.name(), part.range()));
+        f.debug_struct("Job").field("key", &self.key).field("parts", &parts.collect::<Vec<_>>()).finish()
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.0, self.1)
+    }
+}

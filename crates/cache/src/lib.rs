@@ -1,0 +1,46 @@
+//! Which bytes are near: the postings cache.
+//!
+//! *You have* memory in cells, engines that read, and queries that name the byte ranges of their lists. *You get* these
+//! bytes in the memory, checked, before the query's turn comes. Source: the APCache thesis, chapter 7.
+//!
+//! | you want | take |
+//! |---|---|
+//! | a cache in some memory | [`Cache`], [`PolicyKind`] |
+//! | threads that fill it | [`Prefetcher`], [`Lookahead`] |
+//! | a list | [`Job`], [`Part`], [`Key`] |
+//! | the lists of the queries that wait, fetched ahead | [`Prefetcher::push`], [`Query::wait`] |
+//! | a list now; or behind the queries | [`Prefetcher::fetch`]; [`Prefetcher::request`], [`Cache::lookup`] |
+//! | its bytes | [`List`], [`Pinned`], [`Stream`], [`Reader`] |
+//! | no cache, but pages read ahead into the system's | [`PagePrefetcher`], [`PageQuery`] |
+//! | what it did | [`Stats`], [`Sample`] |
+//! | which policy would have done better | [`trace`] |
+//!
+//! This room knows ranges, budgets and jobs; it does not know what a posting is. It makes no system call but to start
+//! threads and to wait.
+
+#![forbid(unsafe_code)]
+
+mod cache;
+mod chains;
+mod job;
+mod list;
+mod lookahead;
+mod page_cache;
+mod policy;
+mod queue;
+mod segments;
+mod state;
+mod stats;
+mod stream;
+pub mod trace;
+mod worker;
+
+pub use cache::Cache;
+pub use chains::Key;
+pub use job::{Job, PARTS_MAX, Part};
+pub use list::{List, Pinned, Reader, Stream};
+pub use lookahead::{Lookahead, Sample};
+pub use page_cache::{PagePrefetcher, PageQuery};
+pub use policy::{Lru, Policy, PolicyKind, S3Fifo, Sieve, Window};
+pub use stats::Stats;
+pub use worker::{Prefetcher, Query};

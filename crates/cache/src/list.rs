@@ -1,0 +1,308 @@
+//! Reading a list, from its chain or as a stream.
+//!
+//! *You have* a [`List`]. *You get* for each of its parts a [`Reader`], and from it the bytes of any range: without a copy where
+//! they stand in one segment. A reader of a chain takes no lock and makes no system call.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use tierdex_io::{CellRef, Cells, Error, ErrorKind, PAGE, Result};
+
+use crate::cache::{Cache, stopped};
+use crate::job::{Job, Part};
+use crate::segments::{Links, Place};
+use crate::stream::Piece;
+
+/// A list that can be read.
+pub enum List {
+    /// It stands in the cache, until this is dropped.
+    Pinned(Pinned),
+    /// It finds no room there.
+    Stream(Stream),
+}
+
+/// A list in the cache. It is not evicted before this is dropped.
+pub struct Pinned {
+    cache: Arc<Cache>,
+    chain: u32,
+}
+
+/// A list that is read piece by piece, checked, through a few segments. Each reader has a buffer as large as these.
+pub struct Stream {
+    cache: Arc<Cache>,
+    job: Job,
+}
+
+/// Reads a part of a list. Ranges are counted from the beginning of the part.
+pub struct Reader<'a> {
+    source: Source<'a>,
+    len: u64,
+}
+
+enum Source<'a> {
+    Chain(ChainReader<'a>),
+    Stream(StreamReader<'a>),
+}
+
+struct ChainReader<'a> {
+    cells: &'a Cells,
+    /// The part's segments, in order.
+    segments: Vec<u32>,
+    /// Bytes of the first segment that stand before the part.
+    skip: usize,
+    /// The segment that was read last.
+    current: Option<CellRef<'a>>,
+}
+
+struct StreamReader<'a> {
+    cache: &'a Cache,
+    job: &'a Job,
+    part: usize,
+    /// Whole pages, from this file offset on.
+    buffer: Vec<u8>,
+    start: u64,
+}
+
+impl List {
+    pub(crate) fn stream(cache: &Arc<Cache>, job: &Job) -> List {
+        List::Stream(Stream { cache: Arc::clone(cache), job: job.clone() })
+    }
+
+    /// Whether it stands in the cache.
+    pub fn is_pinned(&self) -> bool {
+        matches!(self, List::Pinned(_))
+    }
+
+    /// Reads part `part`: see [`Pinned::reader`] and [`Stream::reader`].
+    ///
+    /// # Panics
+    /// When there is no such part.
+    pub fn reader(&self, part: usize, segments: Vec<u32>) -> Reader<'_> {
+        match self {
+            List::Pinned(pinned) => pinned.reader(part, segments),
+            List::Stream(stream) => stream.reader(part),
+        }
+    }
+}
+
+impl Pinned {
+    /// For a chain that was pinned for this.
+    pub(crate) fn new(cache: Arc<Cache>, chain: u32) -> Pinned {
+        Pinned { cache, chain }
+    }
+
+    /// Reads part `part`. `segments`, whose content is replaced, notes which segments it has, once; get it back for the next list
+    /// by [`Reader::into_segments`].
+    ///
+    /// # Panics
+    /// When there is no such part.
+    pub fn reader(&self, part: usize, mut segments: Vec<u32>) -> Reader<'_> {
+        let (links, cells) = (self.cache.links(), &**self.cache.cells());
+        let mut first = self.chain;
+        for _ in 0..part {
+            first = links.after(first, segments_of(links.place(first), cells.cell_bytes()));
+        }
+        let place = links.place(first);
+        note_segments(links, first, segments_of(place, cells.cell_bytes()), &mut segments);
+        let reader = ChainReader { cells, segments, skip: place.skip, current: None };
+        Reader { source: Source::Chain(reader), len: place.len }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        let mut state = self.cache.lock();
+        state.unpin(self.chain);
+        self.cache.publish(state);
+    }
+}
+
+impl Stream {
+    /// Reads part `part`.
+    ///
+    /// # Panics
+    /// When there is no such part.
+    pub fn reader(&self, part: usize) -> Reader<'_> {
+        let Stream { cache, job } = self;
+        let reader = StreamReader { cache, job, part, buffer: Vec::new(), start: 0 };
+        Reader { source: Source::Stream(reader), len: job.parts()[part].len() }
+    }
+}
+
+impl Reader<'_> {
+    /// The length of the part in bytes.
+    #[expect(clippy::len_without_is_empty, reason = "no part is empty")]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The bytes `range` of the part. `scratch` is used for those that do not stand together.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] when the part has no such bytes; of a stream also what reading reports.
+    #[inline]
+    pub fn get<'r>(&'r mut self, range: Range<u64>, scratch: &'r mut Vec<u8>) -> Result<&'r [u8]> {
+        if range.start > range.end || range.end > self.len {
+            return Err(outside(&range, self.len));
+        }
+        match &mut self.source {
+            Source::Chain(chain) => chain.get(range, scratch),
+            Source::Stream(stream) => stream.get(range, scratch),
+        }
+    }
+
+    /// Replaces `out` by the bytes `range` of the part.
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    pub fn read(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        if range.start > range.end || range.end > self.len {
+            return Err(outside(&range, self.len));
+        }
+        match &mut self.source {
+            Source::Chain(chain) => chain.read(range, out),
+            Source::Stream(stream) => stream.read(range, out),
+        }
+    }
+
+    /// Gives the memory back in which segments were noted.
+    pub fn into_segments(self) -> Vec<u32> {
+        match self.source {
+            Source::Chain(chain) => chain.segments,
+            Source::Stream(_) => Vec::new(),
+        }
+    }
+}
+
+impl<'a> ChainReader<'a> {
+    #[inline]
+    fn get<'r>(&'r mut self, range: Range<u64>, scratch: &'r mut Vec<u8>) -> Result<&'r [u8]> {
+        let len = (range.end - range.start) as usize;
+        let (at, offset) = self.place(range.start);
+        if len == 0 {
+            return Ok(&[]);
+        }
+        if offset + len <= self.cells.cell_bytes() {
+            let segment = self.segment(at).ok_or_else(stopped)?;
+            return Ok(&segment[offset..offset + len]);
+        }
+        self.read(range, scratch)?;
+        Ok(scratch)
+    }
+
+    fn read(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        let len = (range.end - range.start) as usize;
+        let (mut at, mut offset) = self.place(range.start);
+        out.clear();
+        while out.len() < len {
+            let segment = self.segment(at).ok_or_else(stopped)?;
+            let end = segment.len().min(offset + len - out.len());
+            out.extend_from_slice(&segment[offset..end]);
+            (at, offset) = (at + 1, 0);
+        }
+        Ok(())
+    }
+
+    /// In which of the part's segments a byte stands, and where in it.
+    #[inline]
+    fn place(&self, start: u64) -> (usize, usize) {
+        // A part in memory is no longer than addresses are, and a segment is a power of two.
+        let from = self.skip + start as usize;
+        let bytes = self.cells.cell_bytes();
+        (from >> bytes.trailing_zeros(), from & (bytes - 1))
+    }
+
+    /// Segment `at` of the part. Nobody writes to a chain that is pinned, so it is never none.
+    #[inline]
+    fn segment(&mut self, at: usize) -> Option<&[u8]> {
+        let cell = self.segments[at] as usize;
+        if self.current.as_ref().is_none_or(|current| current.index() != cell) {
+            self.current = self.cells.read(cell);
+        }
+        self.current.as_deref()
+    }
+}
+
+impl StreamReader<'_> {
+    fn get<'r>(&'r mut self, range: Range<u64>, scratch: &'r mut Vec<u8>) -> Result<&'r [u8]> {
+        let wanted = self.in_file(&range);
+        if wanted.is_empty() {
+            return Ok(&[]);
+        }
+        self.need(wanted.start)?;
+        if self.buffer_end() >= wanted.end {
+            return Ok(&self.buffer[self.in_buffer(&wanted)]);
+        }
+        self.read(range, scratch)?;
+        Ok(scratch)
+    }
+
+    fn read(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        let mut wanted = self.in_file(&range);
+        out.clear();
+        while !wanted.is_empty() {
+            self.need(wanted.start)?;
+            let here = wanted.start..wanted.end.min(self.buffer_end());
+            out.extend_from_slice(&self.buffer[self.in_buffer(&here)]);
+            wanted.start = here.end;
+        }
+        Ok(())
+    }
+
+    /// A range of the part, in file offsets.
+    fn in_file(&self, range: &Range<u64>) -> Range<u64> {
+        let start = self.part().range().start;
+        start + range.start..start + range.end
+    }
+
+    fn part(&self) -> &Part {
+        &self.job.parts()[self.part]
+    }
+
+    fn buffer_end(&self) -> u64 {
+        self.start + self.buffer.len() as u64
+    }
+
+    /// Where bytes at file offsets that the buffer has stand in it.
+    fn in_buffer(&self, range: &Range<u64>) -> Range<usize> {
+        (range.start - self.start) as usize..(range.end - self.start) as usize
+    }
+
+    /// Has the byte at `offset` in the buffer: else loads the piece that begins with its page.
+    fn need(&mut self, offset: u64) -> Result<()> {
+        if (self.start..self.buffer_end()).contains(&offset) {
+            return Ok(());
+        }
+        let start = offset / PAGE * PAGE;
+        let window = self.cache.window_cells().len() * self.cache.cells().cell_bytes();
+        let end = self.part().pages().end.min(start + window as u64);
+        let piece = Piece { job: self.job.clone(), part: self.part, pages: start..end };
+        self.start = start;
+        let loaded = self.cache.stream(piece, &mut self.buffer);
+        if loaded.is_err() {
+            self.buffer.clear();
+        }
+        loaded
+    }
+}
+
+/// How many segments a part takes.
+fn segments_of(place: Place, segment_bytes: usize) -> u32 {
+    (place.skip as u64 + place.len).div_ceil(segment_bytes as u64) as u32
+}
+
+fn note_segments(links: &Links, first: u32, count: u32, segments: &mut Vec<u32>) {
+    segments.clear();
+    segments.reserve(count as usize);
+    let mut segment = first;
+    for _ in 0..count {
+        segments.push(segment);
+        segment = links.next(segment);
+    }
+}
+
+#[cold]
+fn outside(range: &Range<u64>, len: u64) -> Error {
+    let why = format!("bytes {range:?} are not in a part of {len} bytes");
+    Error::new(ErrorKind::Denied, "read", "a list", why)
+}

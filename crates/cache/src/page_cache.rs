@@ -1,0 +1,215 @@
+//! Reading ahead into the system's page cache: the mode `base-prefetch` (thesis, section 7.2.2).
+//!
+//! *You have* jobs, and no cache of your own. *You get* their pages into the page cache before the query's turn comes, as
+//! far as the system keeps them. A worker copies lists through a buffer of 4,096 bytes: what was copied was there. Which
+//! pages are evicted when, nobody tells, so the lookahead is fixed: a number of queries. What is copied is not looked at;
+//! the query checks what it reads.
+//!
+//! Nobody waits for ever: the worker waits for reads, and for the oldest query to end; queries wait for the worker, which
+//! never keeps the oldest waiting.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use tierdex_io::{Error, PAGE, Result};
+
+use crate::cache::stopped;
+use crate::job::{Job, Part};
+use crate::lookahead::{Record, Sample};
+
+/// A worker that reads ahead into the page cache. Dropped, it ends the list that it is at.
+pub struct PagePrefetcher {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A query in the queue of a [`PagePrefetcher`]. Dropped, it has ended.
+pub struct PageQuery {
+    shared: Arc<Shared>,
+    number: u64,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    entries: VecDeque<Entry>,
+    /// The numbers of the first entry, the oldest that has not ended, and of the next to read.
+    oldest: u64,
+    next: u64,
+    lookahead: u64,
+    ended: u64,
+    bytes_read: u64,
+    record: Record,
+    stopping: bool,
+}
+
+struct Entry {
+    jobs: Vec<Job>,
+    read: Option<Result<()>>,
+    ended: bool,
+}
+
+impl PagePrefetcher {
+    /// Starts a worker that reads for at most `lookahead` queries beyond the oldest that has not ended; the thesis takes 16.
+    /// It notes the lookahead each time a query ends: the last `samples` of them.
+    ///
+    /// # Errors
+    /// What the system says to a new thread.
+    pub fn start(lookahead: u64, samples: usize) -> Result<PagePrefetcher> {
+        let mut record = Record::default();
+        record.start(samples);
+        let state = State {
+            entries: VecDeque::new(),
+            oldest: 0,
+            next: 0,
+            lookahead,
+            ended: 0,
+            bytes_read: 0,
+            record,
+            stopping: false,
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let worker = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("fetch-pages".to_owned()).spawn(move || {
+            // However it ends, nobody waits for it any more.
+            let _ = catch_unwind(AssertUnwindSafe(|| worker.work()));
+            worker.lock().stopping = true;
+            worker.changed.notify_all();
+        });
+        let thread = thread.map_err(|error| Error::from_os("start", "prefetcher", &error))?;
+        Ok(PagePrefetcher { shared, thread: Some(thread) })
+    }
+
+    /// Puts a query into the queue.
+    pub fn push(&self, jobs: Vec<Job>) -> PageQuery {
+        let mut state = self.shared.lock();
+        let number = state.oldest + state.entries.len() as u64;
+        state.entries.push_back(Entry { jobs, read: None, ended: false });
+        drop(state);
+        self.shared.changed.notify_all();
+        PageQuery { shared: Arc::clone(&self.shared), number }
+    }
+
+    /// How many bytes were copied.
+    pub fn bytes_read(&self) -> u64 {
+        self.shared.lock().bytes_read
+    }
+
+    /// What was noted of the lookahead, the oldest first. There is no rolling sum.
+    pub fn lookahead_samples(&self) -> Vec<Sample> {
+        self.shared.lock().record.samples()
+    }
+}
+
+impl Drop for PagePrefetcher {
+    fn drop(&mut self) {
+        self.shared.lock().stopping = true;
+        self.shared.changed.notify_all();
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl PageQuery {
+    /// Waits until all lists of the query were read.
+    ///
+    /// # Errors
+    /// The first read that failed, or that the worker has stopped.
+    pub fn wait(&self) -> Result<()> {
+        let mut state = self.shared.lock();
+        loop {
+            let at = (self.number - state.oldest) as usize;
+            if let Some(result) = &state.entries[at].read {
+                return result.clone();
+            }
+            if state.stopping {
+                return Err(stopped());
+            }
+            state = self.shared.wait(state);
+        }
+    }
+}
+
+impl Drop for PageQuery {
+    fn drop(&mut self) {
+        self.shared.lock().end(self.number);
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        let mut buffer = [0; PAGE as usize];
+        let mut state = self.lock();
+        while !state.stopping {
+            let Some((number, jobs)) = state.turn() else {
+                state = self.wait(state);
+                continue;
+            };
+            drop(state);
+            let mut bytes = 0;
+            let mut parts = jobs.iter().flat_map(Job::parts);
+            let result = parts.try_for_each(|part| copy(part, &mut buffer).map(|copied| bytes += copied));
+            state = self.lock();
+            state.bytes_read += bytes;
+            state.was_read(number, result);
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl State {
+    /// The next query to read for, unless it is too far ahead.
+    fn turn(&mut self) -> Option<(u64, Vec<Job>)> {
+        loop {
+            let ahead = self.next - self.oldest;
+            let entry = self.entries.get(ahead as usize).filter(|_| ahead <= self.lookahead)?;
+            self.next += 1;
+            if !entry.ended {
+                return Some((self.next - 1, entry.jobs.clone()));
+            }
+        }
+    }
+
+    /// Notes how reading went, for a query that may have ended.
+    fn was_read(&mut self, number: u64, result: Result<()>) {
+        let at = number.checked_sub(self.oldest);
+        if let Some(entry) = at.and_then(|at| self.entries.get_mut(at as usize)) {
+            entry.read = Some(result);
+        }
+    }
+
+    fn end(&mut self, number: u64) {
+        let queries = (self.next - self.oldest).saturating_sub(1);
+        self.entries[(number - self.oldest) as usize].ended = true;
+        self.ended += 1;
+        while self.entries.front().is_some_and(|entry| entry.ended) {
+            self.entries.pop_front();
+            self.oldest += 1;
+        }
+        self.next = self.next.max(self.oldest);
+        self.record.add(Sample { ended: self.ended, queries, segments: 0 });
+    }
+}
+
+/// Copies the pages of a part, one after the other. Returns how many bytes.
+fn copy(part: &Part, buffer: &mut [u8; PAGE as usize]) -> Result<u64> {
+    let file = part.file().file();
+    let (start, end) = (part.pages().start, part.pages().end.min(file.len()));
+    for page in (start..end).step_by(PAGE as usize) {
+        file.read_at(page, &mut buffer[..(end - page).min(PAGE) as usize])?;
+    }
+    Ok(end - start)
+}

@@ -1,0 +1,143 @@
+//! The queries that wait, in order.
+//!
+//! An entry is a query: several lists. They are *admitted* one after the other, queries and their lists in order: each is
+//! given a chain, or is to be streamed. The queue knows what was admitted; who admits is [`crate::state`].
+
+use std::collections::VecDeque;
+
+use crate::job::Job;
+
+/// Where the bytes of a list will be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In this chain, which the entry has pinned unless it is detached.
+    Chain(u32),
+    /// Nowhere: they are streamed.
+    Streamed,
+}
+
+/// A query.
+struct Entry {
+    jobs: Vec<Job>,
+    /// Where the first of them are.
+    places: Vec<Place>,
+    /// Segments that were added to the rolling sum for it.
+    counted: u64,
+    /// Nobody waits for it: it ends when all is admitted.
+    detached: bool,
+    ended: bool,
+}
+
+/// What a query had when it ended.
+pub(crate) struct Ended {
+    pub(crate) places: Vec<Place>,
+    pub(crate) counted: u64,
+}
+
+/// A list whose turn it is to be admitted.
+pub(crate) struct Turn {
+    pub(crate) job: Job,
+    pub(crate) detached: bool,
+    /// How many places behind the oldest query that has not ended.
+    pub(crate) ahead: u64,
+}
+
+/// Queries, numbered from 0 in the order in which they came.
+#[derive(Default)]
+pub(crate) struct Queue {
+    entries: VecDeque<Entry>,
+    /// The number of the first entry: the oldest that has not ended.
+    oldest: u64,
+    /// The number of the first entry that has a list which is not admitted.
+    turn: u64,
+    ended: u64,
+}
+
+impl Queue {
+    /// Adds a query and gives its number.
+    pub(crate) fn push(&mut self, jobs: Vec<Job>, detached: bool) -> u64 {
+        let places = Vec::with_capacity(jobs.len());
+        self.entries.push_back(Entry { jobs, places, counted: 0, detached, ended: false });
+        self.oldest + self.entries.len() as u64 - 1
+    }
+
+    /// The next list to admit.
+    pub(crate) fn turn(&mut self) -> Option<Turn> {
+        loop {
+            let ahead = self.turn - self.oldest;
+            let entry = self.entries.get(ahead as usize)?;
+            if let Some(job) = entry.jobs.get(entry.places.len()).filter(|_| !entry.ended) {
+                return Some(Turn { job: job.clone(), detached: entry.detached, ahead });
+            }
+            self.turn += 1;
+        }
+    }
+
+    /// Admits the list whose turn it is. `counted` segments were added to the rolling sum.
+    pub(crate) fn admit(&mut self, place: Place, counted: u64) {
+        let entry = &mut self.entries[(self.turn - self.oldest) as usize];
+        entry.places.push(place);
+        entry.counted += counted;
+        if entry.places.len() == entry.jobs.len() {
+            let (ends, number) = (entry.detached, self.turn);
+            self.turn += 1;
+            if ends {
+                self.end(number);
+            }
+        }
+    }
+
+    /// The lists that are not admitted, in order.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Job> {
+        let from = (self.turn - self.oldest) as usize;
+        self.entries.range(from.min(self.entries.len())..).flat_map(|entry| &entry.jobs[entry.places.len()..])
+    }
+
+    /// The job of a list, and where it is, if it is admitted.
+    pub(crate) fn list(&self, number: u64, list: usize) -> (&Job, Option<Place>) {
+        let entry = &self.entries[(number - self.oldest) as usize];
+        (&entry.jobs[list], entry.places.get(list).copied())
+    }
+
+    /// A query ends, whether or not all its lists were admitted.
+    pub(crate) fn end(&mut self, number: u64) -> Ended {
+        let entry = &mut self.entries[(number - self.oldest) as usize];
+        debug_assert!(!entry.ended);
+        entry.ended = true;
+        entry.jobs = Vec::new();
+        let ended = Ended { places: std::mem::take(&mut entry.places), counted: entry.counted };
+        self.ended += 1;
+        while self.entries.front().is_some_and(|entry| entry.ended) {
+            self.entries.pop_front();
+            self.oldest += 1;
+        }
+        self.turn = self.turn.max(self.oldest);
+        ended
+    }
+
+    /// Ends all that nobody waits for.
+    pub(crate) fn end_detached(&mut self) {
+        for number in self.oldest..self.oldest + self.entries.len() as u64 {
+            // Those at the front may have gone with one before them.
+            let entry = number.checked_sub(self.oldest).and_then(|at| self.entries.get(at as usize));
+            if entry.is_some_and(|entry| entry.detached && !entry.ended) {
+                self.end(number);
+            }
+        }
+    }
+
+    /// How many queries have not ended.
+    pub(crate) fn len(&self) -> u64 {
+        self.oldest + self.entries.len() as u64 - self.ended
+    }
+
+    /// How many have.
+    pub(crate) fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    /// How many queries beyond the oldest were admitted wholly.
+    pub(crate) fn lookahead(&self) -> u64 {
+        (self.turn - self.oldest).saturating_sub(1)
+    }
+}

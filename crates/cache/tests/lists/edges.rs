@@ -1,0 +1,283 @@
+//! What the papers leave open: lists that do not fit, threads that give up, an end in the middle of it.
+
+use std::thread;
+
+use tierdex_cache::{Cache, Job, Key, Lookahead, PARTS_MAX, Part, PolicyKind, Prefetcher};
+use tierdex_io::{Cells, EngineKind, ErrorKind, MemDisk, Region, RegionKind};
+
+use super::world::{GatedDisk, SEGMENT, assert_at_rest, cache, engine, prefetcher, watched, write};
+
+#[test]
+fn lists_longer_than_the_cache_are_streamed_side_by_side() {
+    watched(|| {
+        let disk = MemDisk::new();
+        let written = write(&disk, "a", 40);
+        let cache = cache(3, PolicyKind::Lru);
+        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let jobs = [written.job(0, 1, 30), written.job(1, 5, 30), written.job(2, 9, 2)];
+        let query = prefetcher.push(jobs.to_vec());
+        let lists: Vec<_> = (0..3).map(|list| query.wait(list).unwrap()).collect();
+        assert_eq!(lists.iter().map(|list| list.is_pinned()).collect::<Vec<_>>(), [false, false, true]);
+        // Block by block from all of them in turn, as an operator would.
+        let mut readers: Vec<_> = lists.iter().map(|list| list.reader(0, Vec::new())).collect();
+        let mut scratch = Vec::new();
+        for from in (0..130_000).step_by(300) {
+            for (job, reader) in jobs.iter().zip(&mut readers) {
+                let to = reader.len().min(from + 300);
+                if from < to {
+                    let expected = &written.bytes(&job.parts()[0])[from as usize..to as usize];
+                    assert!(reader.get(from..to, &mut scratch).unwrap() == expected);
+                }
+            }
+        }
+        drop(readers);
+        // Each page of a stream that is read in order is read once.
+        assert_eq!(cache.stats().reads, 30 + 30 + 2);
+        drop((lists, query));
+        assert_at_rest(&cache);
+    });
+}
+
+#[test]
+fn streams_of_several_threads_share_the_window() {
+    watched(|| {
+        let disk = MemDisk::new();
+        let written = write(&disk, "a", 40);
+        let cache = cache(2, PolicyKind::Lru);
+        let engines = (0..2).map(|_| engine(&disk, EngineKind::Pread, 1)).collect();
+        let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
+        thread::scope(|scope| {
+            for thread in 0..3 {
+                let (written, prefetcher) = (&written, &prefetcher);
+                scope.spawn(move || {
+                    let job = written.job(thread, 1 + thread, 20);
+                    let list = prefetcher.fetch(&job).unwrap();
+                    assert!(!list.is_pinned());
+                    written.check(&job, &list);
+                });
+            }
+        });
+        assert_at_rest(&cache);
+    });
+}
+
+#[test]
+fn a_query_whose_lists_together_exceed_the_cache_is_served() {
+    watched(|| {
+        let disk = MemDisk::new();
+        let written = write(&disk, "a", 40);
+        for lookahead in [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(16)] {
+            let cache = cache(5, PolicyKind::Window);
+            let prefetcher = prefetcher(&cache, &disk, lookahead);
+            let jobs: Vec<Job> = (0..4).map(|list| written.job(list, 1 + list * 3, 2)).collect();
+            let queries = [prefetcher.push(jobs.clone()), prefetcher.push(jobs.clone())];
+            for query in queries {
+                let lists: Vec<_> = (0..4).map(|list| query.wait(list).unwrap()).collect();
+                assert_eq!(lists.iter().filter(|list| list.is_pinned()).count(), 2);
+                lists.iter().zip(&jobs).for_each(|(list, job)| written.check(job, list));
+            }
+            assert_at_rest(&cache);
+        }
+    });
+}
+
+#[test]
+fn a_list_that_is_loading_is_waited_for_and_read_once() {
+    watched(|| {
+        let disk = GatedDisk::new();
+        let written = write(&disk, "a", 20);
+        let cache = cache(8, PolicyKind::Lru);
+        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        disk.shut();
+        let job = written.job(0, 1, 4);
+        let queries = [(); 3].map(|()| prefetcher.push(vec![job.clone()]));
+        disk.wait_for_a_read();
+        assert!(cache.lookup(job.key()).is_none(), "it is not ready");
+        thread::scope(|scope| {
+            for query in queries {
+                let (written, job) = (&written, &job);
+                scope.spawn(move || written.check(job, &query.wait(0).unwrap()));
+            }
+            let fetched = scope.spawn(|| written.check(&job, &prefetcher.fetch(&job).unwrap()));
+            while cache.stats().waits < 4 {
+                thread::yield_now();
+            }
+            disk.open_gate();
+            fetched.join().unwrap();
+        });
+        let stats = cache.stats();
+        // One miss to load it, one look-up too early.
+        assert_eq!((stats.reads, stats.hits, stats.misses, stats.waits), (4, 3, 2, 4));
+        assert_at_rest(&cache);
+    });
+}
+
+#[test]
+fn a_list_that_nobody_wants_any_more_lands_and_can_be_evicted() {
+    watched(|| {
+        let disk = GatedDisk::new();
+        let written = write(&disk, "a", 20);
+        let cache = cache(4, PolicyKind::Lru);
+        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        disk.shut();
+        let (job, other) = (written.job(0, 1, 3), written.job(1, 5, 3));
+        let query = prefetcher.push(vec![job.clone(), other.clone()]);
+        disk.wait_for_a_read();
+        drop(query);
+        let next = prefetcher.push(vec![other.clone()]);
+        assert_eq!(cache.stats().loading, 1, "there is no room while the first list is on its way");
+        disk.open_gate();
+        written.check(&other, &next.wait(0).unwrap());
+        drop(next);
+        assert_eq!(cache.stats().evictions, 1);
+        assert_at_rest(&cache);
+    });
+}
+
+#[test]
+fn an_end_with_work_in_flight_is_an_error_for_who_waits() {
+    watched(|| {
+        let disk = GatedDisk::new();
+        let written = write(&disk, "a", 40);
+        let cache = cache(8, PolicyKind::Lru);
+        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        disk.shut();
+        let jobs: Vec<Job> = (0..5).map(|list| written.job(list, 1 + list * 3, 3)).collect();
+        let queries: Vec<_> = jobs.iter().map(|job| prefetcher.push(vec![job.clone()])).collect();
+        let long = written.job(9, 1, 30);
+        disk.wait_for_a_read();
+        thread::scope(|scope| {
+            let mut told: Vec<_> =
+                queries.iter().map(|query| scope.spawn(|| assert!(query.wait(0).is_err()))).collect();
+            let stream = prefetcher.fetch(&long).unwrap();
+            told.push(scope.spawn(move || {
+                let mut scratch = Vec::new();
+                assert!(stream.reader(0, Vec::new()).get(0..10, &mut scratch).is_err());
+            }));
+            while cache.stats().waits < 6 {
+                thread::yield_now();
+            }
+            scope.spawn(|| drop(prefetcher));
+            // Those who wait are told before what is in flight has landed.
+            told.into_iter().for_each(|thread| thread.join().unwrap());
+            disk.open_gate();
+        });
+        let why = queries[4].wait(0).err().unwrap();
+        assert_eq!(why.to_string(), "cannot read postings: the prefetcher has stopped");
+        drop(queries);
+        assert_at_rest(&cache);
+        // The cache outlives its workers, and takes new ones.
+        let prefetcher = super::world::prefetcher(&cache, &disk, Lookahead::Adaptive);
+        written.check(&jobs[4], &prefetcher.fetch(&jobs[4]).unwrap());
+        drop(prefetcher);
+        let list = cache.lookup(jobs[4].key()).map(tierdex_cache::List::Pinned);
+        written.check(&jobs[4], &list.unwrap());
+        assert_at_rest(&cache);
+    });
+}
+
+#[test]
+fn a_worker_that_panics_leaves_no_one_waiting() {
+    watched(|| {
+        let disk = GatedDisk::new();
+        let written = write(&disk, "a", 40);
+        let cache = cache(8, PolicyKind::Lru);
+        // This engine reads in the worker's own thread.
+        let start =
+            || Prefetcher::start(&cache, vec![engine(&disk, EngineKind::Mmap, 1)], Lookahead::Adaptive);
+        let prefetcher = start().unwrap();
+        let job = written.job(0, 1, 3);
+        disk.break_down();
+        let queries = [(); 3].map(|()| prefetcher.push(vec![job.clone()]));
+        for query in &queries {
+            assert!(query.wait(0).is_err());
+        }
+        assert!(prefetcher.fetch(&written.job(1, 5, 3)).is_err());
+        drop((queries, prefetcher));
+        assert_at_rest(&cache);
+        disk.repair();
+        written.check(&job, &start().unwrap().fetch(&job).unwrap());
+    });
+}
+
+#[test]
+fn what_is_there_is_given_without_waiting() {
+    watched(|| {
+        let disk = GatedDisk::new();
+        let written = write(&disk, "a", 40);
+        let cache = cache(32, PolicyKind::Lru);
+        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let jobs: Vec<Job> = (0..5).map(|list| written.job(list, 1 + list * 3, 3)).collect();
+        jobs.iter().for_each(|job| drop(prefetcher.fetch(job).unwrap()));
+        let cold = cache.stats();
+        assert_eq!((cold.hits, cold.misses), (0, 5));
+        disk.shut();
+        for _ in 0..3 {
+            let queries: Vec<_> = jobs.iter().map(|job| prefetcher.push(vec![job.clone()])).collect();
+            for (query, job) in queries.iter().zip(&jobs) {
+                written.check(job, &query.wait(0).unwrap());
+                assert!(cache.lookup(job.key()).is_some());
+            }
+        }
+        let warm = cache.stats();
+        assert_eq!((warm.hits, warm.misses, warm.reads), (30, 5, cold.reads));
+        assert_eq!(warm.waits, cold.waits, "the queries' own thread found all lists");
+        disk.open_gate();
+    });
+}
+
+#[test]
+fn reads_are_as_long_as_segments() {
+    watched(|| {
+        let disk = MemDisk::new();
+        let written = write(&disk, "a", 40);
+        let cells = Cells::new(Region::new(&RegionKind::Dram, 512 << 10).unwrap(), 16 << 10).unwrap();
+        let cache = Cache::new(cells, PolicyKind::Lru).unwrap();
+        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let part = |from: u64, to: u64| Part::new(written.file.clone(), from..to).unwrap();
+        let parts = vec![part(100, 200), part(5000, 5000 + (16 << 10)), part(8192, 8192 + (16 << 10))];
+        let job = Job::new(Key(1, 2), parts).unwrap();
+        assert_eq!(job.segments(16 << 10), 1 + 2 + 1);
+        written.check(&job, &prefetcher.fetch(&job).unwrap());
+        let stats = cache.stats();
+        assert_eq!((stats.reads, stats.bytes_read), (4, (1 + 5 + 4) * 4096));
+        assert_eq!((stats.segments_used(), stats.window_segments, stats.segments), (4, 1, 31));
+    });
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let disk = MemDisk::new();
+    let written = write(&disk, "a", 2);
+    let end = written.file.payload().end;
+    for range in [64..64, 0..100, end - 1..end + 1, end..end + 1] {
+        let error = Part::new(written.file.clone(), range).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Denied);
+    }
+    let part = Part::new(written.file.clone(), 64..end).unwrap();
+    assert!(Job::new(Key(0, 0), Vec::new()).is_err());
+    assert!(Job::new(Key(0, 0), vec![part.clone(); PARTS_MAX]).is_ok());
+    let error = Job::new(Key(0, 7), vec![part; PARTS_MAX + 1]).err().unwrap();
+    assert_eq!(error.to_string(), "cannot cache list 0/7: it has 9 parts, and may have 1 to 8");
+    let one = Cells::new(Region::new(&RegionKind::Dram, SEGMENT as u64).unwrap(), SEGMENT).unwrap();
+    let error = Cache::new(one, PolicyKind::Lru).unwrap_err();
+    assert_eq!(error.to_string(), "cannot make cache dram: it has 1 segments, and needs 2 or more");
+    let cache = cache(2, PolicyKind::Lru);
+    assert!(Prefetcher::start(&cache, Vec::new(), Lookahead::Adaptive).is_err());
+    let _one = prefetcher(&cache, &disk, Lookahead::Adaptive);
+    let engine = engine(&disk, EngineKind::Pread, 1);
+    let two = Prefetcher::start(&cache, vec![engine], Lookahead::Adaptive).err().unwrap();
+    assert_eq!(two.to_string(), "cannot start prefetcher: the cache has one");
+}
+
+#[test]
+fn the_memory_beside_the_region_is_counted() {
+    for policy in PolicyKind::ALL {
+        let region = Region::new(&RegionKind::Dram, 64 << 20).unwrap();
+        let cache = Cache::new(Cells::new(region, 32 << 10).unwrap(), policy).unwrap();
+        let stats = cache.stats();
+        let each = stats.metadata_bytes as f64 / (stats.segments + stats.window_segments) as f64;
+        println!("{policy}: {each:.0} bytes a segment");
+        assert!(each < 128.0, "{policy}: {each}");
+    }
+}

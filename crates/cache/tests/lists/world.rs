@@ -1,0 +1,223 @@
+//! Files, lists in them, caches of a few pages, and engines.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+use std::{process, thread};
+
+use tierdex_cache::{Cache, Job, Key, List, Lookahead, Part, PolicyKind, Prefetcher};
+use tierdex_io::{
+    Cells, Disk, DiskLock, Engine, EngineKind, EngineOptions, Identity, MemDisk, PAGE, ReadFile, Region,
+    RegionKind, Result, SealedFile, SealedWriter, WriteFile,
+};
+
+pub const SEGMENT: usize = 4096;
+
+/// A file and what stands in its payload.
+pub struct Written {
+    pub file: Arc<SealedFile>,
+    bytes: Vec<u8>,
+}
+
+/// Writes a file of `pages` pages, all of them different, and a part of one.
+pub fn write(disk: &dyn Disk, name: &str, pages: usize) -> Written {
+    let identity = Identity { kind: 1, field: 0, segment: name.len() as u64 };
+    let len = pages * PAGE as usize + 1234 - 64;
+    let bytes: Vec<u8> =
+        (64..len + 64).map(|at| (at.wrapping_mul(31) ^ (at >> 8) ^ (at >> 15)) as u8).collect();
+    let mut writer = SealedWriter::create(disk, name, identity).unwrap();
+    writer.write(&bytes).unwrap();
+    let seal = writer.finish().unwrap();
+    let file = SealedFile::open(disk, name, identity, seal).unwrap();
+    file.load_tables().unwrap();
+    Written { file: Arc::new(file), bytes }
+}
+
+impl Written {
+    /// The bytes of a part.
+    pub fn bytes(&self, part: &Part) -> &[u8] {
+        let range = part.range();
+        &self.bytes[range.start as usize - 64..range.end as usize - 64]
+    }
+
+    /// A list of one part that takes `pages` pages from page `first` on, but for some bytes at both ends.
+    pub fn job(&self, list: u64, first: u64, pages: u64) -> Job {
+        let range = first * PAGE + 100..(first + pages) * PAGE - 50;
+        Job::new(Key(list, 0), vec![Part::new(Arc::clone(&self.file), range).unwrap()]).unwrap()
+    }
+
+    /// Checks all parts of a list, as a whole and in ranges that reach over segments.
+    pub fn check(&self, job: &Job, list: &List) {
+        let (mut scratch, mut segments) = (Vec::new(), Vec::new());
+        for (number, part) in job.parts().iter().enumerate() {
+            let expected = self.bytes(part);
+            let mut reader = list.reader(number, segments);
+            let len = reader.len();
+            assert_eq!(len, expected.len() as u64);
+            for (from, to) in [(0, len), (len / 2, len), (0, len.min(10)), (len / 3, len / 3), (len - 1, len)]
+            {
+                let found = reader.get(from..to, &mut scratch).unwrap();
+                assert!(found == &expected[from as usize..to as usize], "{job:?} {from}..{to}");
+            }
+            for from in (0..len).step_by(700) {
+                let to = len.min(from + 800);
+                let found = reader.get(from..to, &mut scratch).unwrap();
+                assert!(found == &expected[from as usize..to as usize], "{job:?} {from}..{to}");
+            }
+            reader.read(0..len, &mut scratch).unwrap();
+            assert!(scratch == expected);
+            assert!(reader.get(0..len + 1, &mut scratch).is_err());
+            assert!(reader.read(len + 1..len + 1, &mut scratch).is_err());
+            segments = reader.into_segments();
+        }
+    }
+}
+
+/// A cache of `segments` segments of one page, one of which is the window of streams.
+pub fn cache(segments: usize, policy: PolicyKind) -> Arc<Cache> {
+    let region = Region::new(&RegionKind::Dram, (segments * SEGMENT) as u64).unwrap();
+    Cache::new(Cells::new(region, SEGMENT).unwrap(), policy).unwrap()
+}
+
+/// The engines that can be had here.
+pub fn kinds() -> Vec<EngineKind> {
+    let can_be_had = |kind: &EngineKind| {
+        Engine::new(EngineOptions { kind: *kind, depth: 1, direct: false }, &MemDisk::new(), &[]).is_ok()
+    };
+    [EngineKind::Pread, EngineKind::Uring, EngineKind::Mmap].into_iter().filter(can_be_had).collect()
+}
+
+pub fn engine(disk: &dyn Disk, kind: EngineKind, depth: usize) -> Engine {
+    Engine::new(EngineOptions { kind, depth, direct: false }, disk, &[]).unwrap()
+}
+
+/// One worker that reads with two threads.
+pub fn prefetcher(cache: &Arc<Cache>, disk: &dyn Disk, lookahead: Lookahead) -> Prefetcher {
+    Prefetcher::start(cache, vec![engine(disk, EngineKind::Pread, 2)], lookahead).unwrap()
+}
+
+/// Nothing is held, nothing is on its way, and every segment is free or can be.
+pub fn assert_at_rest(cache: &Cache) {
+    let stats = cache.stats();
+    assert_eq!((stats.queries, stats.loading, stats.rolling_sum), (0, 0, 0), "{stats:?}");
+    assert_eq!(stats.segments_free + stats.segments_evictable, stats.segments, "{stats:?}");
+    let cells = cache.cells();
+    assert!((0..cells.len()).all(|cell| cells.write(cell).is_some()), "a cell is in use");
+}
+
+/// Runs a test that must come to an end.
+pub fn watched<T>(test: impl FnOnce() -> T) -> T {
+    let (ended, watch) = channel::<()>();
+    let watchdog = thread::spawn(move || {
+        if watch.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("nothing has moved for 60 seconds");
+            process::abort();
+        }
+    });
+    let result = test();
+    drop(ended);
+    watchdog.join().unwrap();
+    result
+}
+
+/// A disk whose reads wait while the gate is shut.
+#[derive(Clone)]
+pub struct GatedDisk {
+    inner: Arc<MemDisk>,
+    gate: Arc<Gate>,
+}
+
+#[derive(Default)]
+struct Gate {
+    state: Mutex<Shut>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Shut {
+    shut: bool,
+    broken: bool,
+    at_the_gate: usize,
+}
+
+struct Gated {
+    inner: Box<dyn ReadFile>,
+    gate: Arc<Gate>,
+}
+
+impl GatedDisk {
+    pub fn new() -> GatedDisk {
+        GatedDisk { inner: Arc::new(MemDisk::new()), gate: Arc::default() }
+    }
+
+    pub fn shut(&self) {
+        self.gate.state.lock().unwrap().shut = true;
+    }
+
+    /// From now on reads panic.
+    pub fn break_down(&self) {
+        self.gate.state.lock().unwrap().broken = true;
+    }
+
+    pub fn repair(&self) {
+        self.gate.state.lock().unwrap().broken = false;
+    }
+
+    pub fn open_gate(&self) {
+        self.gate.state.lock().unwrap().shut = false;
+        self.gate.changed.notify_all();
+    }
+
+    /// Waits until a read stands before the gate.
+    pub fn wait_for_a_read(&self) {
+        let state = self.gate.state.lock().unwrap();
+        drop(self.gate.changed.wait_while(state, |state| state.at_the_gate == 0).unwrap());
+    }
+}
+
+impl ReadFile for Gated {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let mut state = self.gate.state.lock().unwrap();
+        state.at_the_gate += 1;
+        self.gate.changed.notify_all();
+        let mut state = self.gate.changed.wait_while(state, |state| state.shut).unwrap();
+        state.at_the_gate -= 1;
+        let broken = state.broken;
+        drop(state);
+        assert!(!broken, "as the test wants it");
+        self.inner.read_at(offset, buf)
+    }
+}
+
+impl Disk for GatedDisk {
+    fn list(&self) -> Result<Vec<String>> {
+        self.inner.list()
+    }
+    fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
+        Ok(Box::new(Gated { inner: self.inner.open(name)?, gate: Arc::clone(&self.gate) }))
+    }
+    fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
+        self.inner.create(name)
+    }
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        self.inner.rename(from, to)
+    }
+    fn remove(&self, name: &str) -> Result<()> {
+        self.inner.remove(name)
+    }
+    fn sync_dir(&self) -> Result<()> {
+        self.inner.sync_dir()
+    }
+    fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
+        self.inner.lock(name)
+    }
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+}
