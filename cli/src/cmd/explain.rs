@@ -68,6 +68,7 @@ fn name(way: Way) -> &'static str {
         Way::Any => "any by MaxScore over windows",
         Way::Few => "few merged",
         Way::CountAny => "any counted by windows",
+        Way::CountFrequent => "all counted by windows",
         Way::Operators => "operators over all documents",
     }
 }

@@ -64,12 +64,7 @@ pub fn ones(bytes: &[u8]) -> usize {
 /// # Panics
 /// If there are not eight marks for each byte of bits.
 pub fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
-    assert_eq!(marks.len(), 8 * bits.len());
-    for (marks, bits) in marks.as_chunks_mut::<8>().0.iter_mut().zip(bits) {
-        // Each product of a mark and a bit of the factor lands in a bit of its own; those of the highest byte are wanted.
-        *bits |= (u64::from_le_bytes(*marks).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
-        *marks = [0; 8];
-    }
+    Kernel::active().collect_bits(marks, bits);
 }
 
 /// The largest number of values in one block.

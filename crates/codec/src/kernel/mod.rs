@@ -68,6 +68,7 @@ struct Table {
     rises: unsafe fn(&[u32]) -> bool,
     add_one: unsafe fn(&mut [u32]) -> u32,
     bitmap_read: unsafe fn(&[u8], u32, &mut [u32]),
+    collect_bits: unsafe fn(&mut [u8], &mut [u8]),
     bitmap_find: unsafe fn(&[u8], u32, &[u32], &mut Shared),
     bitmap_score: unsafe fn(&Saturation, &[u8], u32, &[u32], &mut [f32]),
     score: unsafe fn(&Saturation, &[u32], &[u32], &mut [f32]),
@@ -355,6 +356,13 @@ impl Kernel {
     pub(crate) fn bitmap_read(self, bits: &[u8], prev: u32, out: &mut [u32]) {
         // SAFETY: The CPU can.
         unsafe { (self.0.bitmap_read)(bits, prev, out) }
+    }
+
+    /// Makes bits of marks; see [`crate::collect_bits`].
+    pub(crate) fn collect_bits(self, marks: &mut [u8], bits: &mut [u8]) {
+        assert_eq!(marks.len(), 8 * bits.len());
+        // SAFETY: The CPU can, and there are eight marks for each byte of bits.
+        unsafe { (self.0.collect_bits)(marks, bits) }
     }
 
     /// Finds at most 256 values in a bitmap from `first` on; see [`crate::BitmapView::find`].

@@ -5,7 +5,8 @@ use super::expand::{close_terms, documents_with_prefix, terms_with_prefix};
 use super::explain::Evaluation;
 use super::ops::{Alignments, BoolOp, ConstantOp, Documents, Op, PhraseOp, TermOp};
 use super::prune::{
-    Bounds, Scored, Scratch, Way, best_of_all, best_of_any, best_of_few, best_of_term, count_any, few,
+    Bounds, Scored, Scratch, Way, are_frequent, best_of_all, best_of_any, best_of_few, best_of_term,
+    count_any, count_frequent, few,
 };
 use super::tree::Query;
 use crate::cursor::PostingsCursor;
@@ -245,6 +246,7 @@ fn choose(lists: &[Scored<'_>], all: bool, k: usize, documents: u32) -> Way {
         [] => Way::Nothing,
         [_] if k == 0 => Way::Dictionary,
         [_] => Way::OneTerm,
+        _ if all && k == 0 && are_frequent(lists, documents) => Way::CountFrequent,
         _ if all => Way::All,
         _ if k == 0 => Way::CountAny,
         _ if few(lists.len(), postings, documents) => Way::Few,
@@ -266,6 +268,7 @@ fn run(
         (Way::OneTerm, [list]) => best_of_term(list, base, scratch, top).map(|()| postings),
         (Way::All, lists) => best_of_all(lists, count, base, scratch, top),
         (Way::CountAny, lists) => count_any(lists, documents, scratch),
+        (Way::CountFrequent, lists) => count_frequent(lists, documents),
         (Way::Few, lists) => best_of_few(lists, base, scratch, top),
         (Way::Any, lists) => best_of_any(lists, documents, count, base, scratch, top),
         _ => Ok(postings),

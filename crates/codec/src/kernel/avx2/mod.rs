@@ -37,6 +37,7 @@ static TABLE: Table = Table {
     rises: search::rises,
     add_one: search::add_one,
     bitmap_read: bitmap::bitmap_read,
+    collect_bits: bitmap::collect_bits,
     bitmap_find: scalar::bitmap::bitmap_find,
     bitmap_score: score::bitmap_score,
     score: score::score,

@@ -45,6 +45,19 @@ pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
     }
 }
 
+/// [`crate::Kernel::collect_bits`]: 64 marks at a time.
+#[target_feature(enable = "avx512f,avx512bw,bmi2")]
+pub(in crate::kernel) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
+    let (chunks, rest) = marks.as_chunks_mut::<64>();
+    let (words, rest_of_bits) = bits.as_chunks_mut::<8>();
+    for (marks, word) in chunks.iter_mut().zip(words) {
+        let vector = load_bytes(marks);
+        *word = (u64::from_le_bytes(*word) | _mm512_test_epi8_mask(vector, vector)).to_le_bytes();
+        *marks = [0; 64];
+    }
+    scalar::bitmap::collect_bits(rest, rest_of_bits);
+}
+
 /// [`crate::Kernel::bitmap_find`]: the bits of 16 values are gathered.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512cd,bmi2,popcnt")]
 pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Shared) {

@@ -38,6 +38,7 @@ static TABLE: Table = Table {
     rises: avx2::search::rises,
     add_one: avx2::search::add_one,
     bitmap_read: bitmap::bitmap_read,
+    collect_bits: bitmap::collect_bits,
     bitmap_find: bitmap::bitmap_find,
     bitmap_score: bitmap::bitmap_score,
     score: score::score,

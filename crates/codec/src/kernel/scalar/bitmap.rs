@@ -44,6 +44,15 @@ pub(in crate::kernel) fn word(bytes: &[u8]) -> u64 {
     }
 }
 
+/// [`crate::Kernel::collect_bits`].
+pub(in crate::kernel) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
+    for (marks, bits) in marks.as_chunks_mut::<8>().0.iter_mut().zip(bits) {
+        // Each product of a mark and a bit of the factor lands in a bit of its own; those of the highest byte are wanted.
+        *bits |= (u64::from_le_bytes(*marks).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
+        *marks = [0; 8];
+    }
+}
+
 /// [`crate::Kernel::bitmap_find`]. Values before the bits are found nowhere, as those behind them are.
 pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Shared) {
     let (places, count) = shared.parts();
@@ -85,6 +94,27 @@ pub(in crate::kernel) fn bitmap_score(
             bits &= bits - 1;
             if let (Some(sum), Some(f)) = (sums.get_mut(place as usize), frequencies.next()) {
                 *sum += of.score_of(first + 64 * k as u32 + place, *f);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Kernel;
+
+    #[test]
+    fn every_kernel_makes_bits_of_marks() {
+        for len in 0..40 {
+            let marked: Vec<u8> = (0..8 * len).map(|i| u8::from(i % 3 == 0 || i % 7 == 2)).collect();
+            for kernel in Kernel::available() {
+                let (mut marks, mut bits) = (marked.clone(), vec![0x10; len]);
+                kernel.collect_bits(&mut marks, &mut bits);
+                assert!(marks.iter().all(|mark| *mark == 0));
+                for (i, mark) in marked.iter().enumerate() {
+                    let bit = bits[i / 8] >> (i % 8) & 1;
+                    assert_eq!(bit, *mark | u8::from(i % 8 == 4), "{kernel:?}, {i} of {len}");
+                }
             }
         }
     }

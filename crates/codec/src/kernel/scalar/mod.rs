@@ -33,6 +33,7 @@ pub(super) static TABLE: Table = Table {
     rises: search::rises,
     add_one: search::add_one,
     bitmap_read: bitmap::bitmap_read,
+    collect_bits: bitmap::collect_bits,
     bitmap_find: bitmap::bitmap_find,
     bitmap_score: bitmap::bitmap_score,
     score: score::score,

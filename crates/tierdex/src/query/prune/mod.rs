@@ -7,27 +7,27 @@
 //! | all of several terms | blocks of the rarest, intersected with the others' | `all` |
 //! | any of several terms | `MaxScore` over windows of documents | `any` |
 //! | any of terms that stand in few documents | their lists are merged | `few` |
-//! | how many hold any of several terms | marks in windows of documents | `union` |
+//! | how many hold any of several terms, or all of several frequent ones | bits of windows of documents | `count` |
 
 mod all;
 mod any;
 mod batch;
+mod count;
 mod few;
 mod needs;
 mod scored;
 mod scratch;
 mod sums;
 mod term;
-mod union;
 
 pub use all::best_of_all;
 pub use any::best_of_any;
+pub use count::{are_frequent, count_any, count_frequent};
 pub use few::{best_of_few, few};
 pub use needs::{Needs, needs};
 pub use scored::{Bounds, Scored};
 pub use scratch::Scratch;
 pub use term::best_of_term;
-pub use union::count_any;
 
 /// How the documents of a segment are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub enum Way {
     Few,
     /// [`count_any`]
     CountAny,
+    /// [`count_frequent`]
+    CountFrequent,
     /// Operators look at all documents.
     Operators,
 }

@@ -1,4 +1,4 @@
-//! How many documents hold any of several terms.
+//! How many documents hold any of several terms, or all of them if each is frequent: by bits of windows.
 
 use super::Scored;
 use super::all::best_of_all;
@@ -13,9 +13,9 @@ const WINDOW: usize = 1 << 15;
 
 /// Number of documents below `documents` that hold any of `terms`.
 pub fn count_any(terms: &mut [Scored<'_>], documents: u32, scratch: &mut Scratch) -> Result<u64> {
-    if let [first, second] = terms {
+    if terms.len() == 2 && !are_frequent(terms, documents) {
         // Those of either, but for those of both, which are quicker to find.
-        let all = u64::from(first.documents) + u64::from(second.documents);
+        let all = terms.iter().map(|term| u64::from(term.documents)).sum::<u64>();
         return Ok(all - best_of_all(terms, true, 0, scratch, &mut TopK::default())?);
     }
     let mut marks = Marks::default();
@@ -27,6 +27,34 @@ pub fn count_any(terms: &mut [Scored<'_>], documents: u32, scratch: &mut Scratch
             marks.add(term, (first, last))?;
         }
         count += marks.take();
+    }
+    Ok(count)
+}
+
+/// Terms of which each stands in more than one of so many documents are counted window by window.
+const FREQUENT: u32 = 8;
+
+/// Whether [`count_frequent`] is the way to count the documents that hold all of `terms`.
+pub fn are_frequent(terms: &[Scored<'_>], documents: u32) -> bool {
+    terms.iter().all(|term| term.documents > documents / FREQUENT)
+}
+
+/// Number of documents below `documents` that hold all of `terms`, of which there is at least one.
+pub fn count_frequent(terms: &mut [Scored<'_>], documents: u32) -> Result<u64> {
+    let (mut all, mut these) = (Marks::default(), Marks::default());
+    let mut count = 0;
+    for first in (0..documents).step_by(WINDOW) {
+        let last = documents.min(first.saturating_add(WINDOW as u32)) - 1;
+        for (number, term) in terms.iter_mut().enumerate() {
+            term.advance(first);
+            if number == 0 {
+                all.add(term, (first, last))?;
+            } else {
+                these.add(term, (first, last))?;
+                all.keep_common(&mut these);
+            }
+        }
+        count += all.take();
     }
     Ok(count)
 }
@@ -72,12 +100,27 @@ impl Marks {
         Ok(())
     }
 
-    /// The number of marked documents. None are left.
-    fn take(&mut self) -> u64 {
+    /// Makes bits of all marks.
+    fn collect(&mut self) {
         if self.some {
             collect_bits(&mut *self.bytes, &mut *self.bits);
             self.some = false;
         }
+    }
+
+    /// Keeps the documents that are among the others as well. None of these are left.
+    fn keep_common(&mut self, others: &mut Marks) {
+        self.collect();
+        others.collect();
+        for (bits, others) in self.bits.iter_mut().zip(others.bits.iter_mut()) {
+            *bits &= *others;
+            *others = 0;
+        }
+    }
+
+    /// The number of marked documents. None are left.
+    fn take(&mut self) -> u64 {
+        self.collect();
         let count = ones(&*self.bits);
         self.bits.fill(0);
         count as u64
