@@ -5,6 +5,7 @@ mod failure;
 mod input;
 mod job;
 mod marks;
+mod near;
 mod open;
 mod progress;
 mod size;

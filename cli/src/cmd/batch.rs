@@ -3,13 +3,15 @@
 use super::search::{Ranking, Threads};
 use crate::failure::{Failure, Outcome, output};
 use crate::marks::printable;
+use crate::near::{self, Near};
 use crate::{open, size};
 use clap::{Args, ValueEnum};
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tierdex::index::{Index, SearchOptions};
+use tierdex::Error;
+use tierdex::index::{CacheOptions, Executor, Found, Index, SearchOptions, Searcher};
 use tierdex::query::Query;
 
 #[derive(Args)]
@@ -35,6 +37,8 @@ pub struct Arguments {
     /// With --syntax query: leave out what cannot be read of a query, with a warning, and answer the rest
     #[arg(long)]
     lenient: bool,
+    #[command(flatten)]
+    near: Near,
     /// Last column of the run
     #[arg(long, default_value = "tierdex")]
     tag: String,
@@ -58,11 +62,12 @@ pub fn run(arguments: &Arguments) -> Outcome {
             "--lenient goes with --syntax query: plain words have no faults".to_string(),
         ));
     }
+    let near = arguments.near.options()?;
     let queries = read_queries(&arguments.queries)?;
     let index = open::index(&arguments.dir)?;
     let temporary = arguments.run.with_added_extension("partial");
     let start = Instant::now();
-    let written = write_run(&index, &queries, &options, arguments, &temporary);
+    let written = write_run(&index, &queries, (&options, near.as_ref()), arguments, &temporary);
     let written = written.and_then(|matches| {
         std::fs::rename(&temporary, &arguments.run).map_err(|error| cannot_write(&arguments.run, &error))?;
         Ok(matches)
@@ -87,28 +92,50 @@ pub fn run(arguments: &Arguments) -> Outcome {
 fn write_run(
     index: &Index,
     queries: &[(String, String)],
-    options: &SearchOptions,
+    (options, near): (&SearchOptions, Option<&CacheOptions>),
     arguments: &Arguments,
     path: &Path,
 ) -> Outcome<u64> {
     let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
     let mut out = BufWriter::new(file);
-    let searcher = index.searcher();
     let mut matches = 0;
-    for (id, text) in queries {
+    let named = |id: &str, error: &Error| {
+        Failure::Failed(format!("{}, query {id}: {error}", arguments.queries.display()))
+    };
+    let parse = |(id, text): &(String, String)| {
         let query = match arguments.syntax {
             Syntax::Plain => Query::any_term(text, index.schema()),
             Syntax::Query if arguments.lenient => Ok(lenient(text, id, index, &arguments.queries)),
             Syntax::Query => Query::parse(text, index.schema()),
         };
-        let named = |error| Failure::Failed(format!("{}, query {id}: {error}", arguments.queries.display()));
-        let found = searcher.search(&query.map_err(named)?, options)?;
+        query.map_err(|error| named(id, &error))
+    };
+    let mut write = |searcher: &Searcher<'_>, id: &str, found: tierdex::Result<Found>| -> Outcome {
+        let found = found.map_err(|error| named(id, &error))?;
         matches += found.total;
         let ids = searcher.ids(&found.hits)?;
         for (i, (hit, document)) in found.hits.iter().zip(ids).enumerate() {
             let document = document.replace(char::is_whitespace, "_");
             let (rank, score, tag) = (i + 1, hit.score, &arguments.tag);
             writeln!(out, "{id} Q0 {document} {rank} {score} {tag}").map_err(|e| cannot_write(path, &e))?;
+        }
+        Ok(())
+    };
+    if let Some(near) = near {
+        let parsed = queries.iter().map(parse).collect::<Outcome<Vec<_>>>()?;
+        let executor = Executor::new(index, near)?;
+        if let Some(why) = executor.fallback() {
+            eprintln!("tierdex: {why}");
+        }
+        executor
+            .run(&parsed, options, |number, found| write(executor.searcher(), &queries[number].0, found))?;
+        if arguments.near.stats {
+            eprint!("{}", near::report(&executor));
+        }
+    } else {
+        let searcher = index.searcher();
+        for query in queries {
+            write(&searcher, &query.0, searcher.search(&parse(query)?, options))?;
         }
     }
     out.flush().map_err(|error| cannot_write(path, &error))?;

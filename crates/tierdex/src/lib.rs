@@ -29,5 +29,6 @@ pub mod query;
 pub mod index;
 
 pub use error::{Error, Result};
+pub use tierdex_cache as cache;
 pub use tierdex_codec as codec;
 pub use tierdex_io as io;

@@ -142,7 +142,7 @@ fn the_ten_best_of_many_take_a_few_blocks() {
     let mut scratch = Scratch::default();
     for bounds in [Bounds::Stored, Bounds::Impacts] {
         let mut top = TopK::new(10, index.documents());
-        let mut list = Scored::open(field, &term, &scorer, Some(bounds), &mut scratch).unwrap();
+        let mut list = Scored::open(field, &term, (&scorer, None), Some(bounds), &mut scratch).unwrap();
         list.trace();
         best_of_term(&mut list, 0, &mut scratch, &mut top).unwrap();
         let decoded = list.traced().documents;

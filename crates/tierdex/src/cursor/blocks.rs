@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
 use crate::segment::read::{BlockList, FieldReader, InlineList, Part, Record};
 use std::ops::Range;
+use tierdex_cache::{List, Reader};
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, rises};
 use tierdex_io::SealedFile;
 
@@ -14,12 +15,14 @@ const CHUNK: usize = 128;
 /// The bytes of one list.
 pub(super) enum Blocks<'a> {
     Inline(InlineList<'a>),
-    Listed { list: Box<BlockList<'a>>, docs: Chunk, freqs: Chunk },
+    Listed { list: Box<BlockList<'a>>, docs: Chunk<'a>, freqs: Chunk<'a> },
 }
 
 /// Bytes of adjacent blocks of one part of a list.
-pub(super) struct Chunk {
+pub(super) struct Chunk<'a> {
     part: Part,
+    /// The part in a cache, and where it begins in its file.
+    near: Option<Box<(Reader<'a>, u64)>>,
     /// Blocks that are read together.
     ahead: usize,
     blocks: Range<usize>,
@@ -27,9 +30,13 @@ pub(super) struct Chunk {
     bytes: Vec<u8>,
 }
 
-impl Chunk {
-    fn new(part: Part, ahead: usize) -> Chunk {
-        Chunk { part, ahead, blocks: 0..0, start: 0, bytes: Vec::new() }
+impl<'a> Chunk<'a> {
+    fn new(list: &BlockList, part: Part, ahead: usize, near: Option<&'a List>) -> Result<Chunk<'a>> {
+        let near = match near {
+            Some(near) => Some(Box::new((near.reader(part as usize, Vec::new()), list.whole(part)?.start))),
+            None => None,
+        };
+        Ok(Chunk { part, near, ahead, blocks: 0..0, start: 0, bytes: Vec::new() })
     }
 
     /// Bytes of a block and their offset in the file; reads it and those behind it if it is not here.
@@ -43,6 +50,12 @@ impl Chunk {
             let range = list.range(self.part, block)?;
             let bytes = piece(payload, file.payload().start, &range);
             return Ok((bytes.ok_or_else(|| list.corrupt("a block lies outside its file"))?, range.start));
+        }
+        if let Some((reader, start)) = self.near.as_deref_mut() {
+            let range = list.range(self.part, block)?;
+            let within = range.start.checked_sub(*start).zip(range.end.checked_sub(*start));
+            let (from, to) = within.ok_or_else(|| list.corrupt("blocks do not follow one another"))?;
+            return Ok((reader.get(from..to, &mut self.bytes)?, range.start));
         }
         if !self.blocks.contains(&block) {
             self.blocks = 0..0;
@@ -59,21 +72,23 @@ impl Chunk {
 
 impl<'a> Blocks<'a> {
     /// For reading one after the other.
-    pub(super) fn in_order(record: Record<'a>) -> Blocks<'a> {
-        Blocks::new(record, CHUNK)
+    pub(super) fn in_order(record: Record<'a>, near: Option<&'a List>) -> Result<Blocks<'a>> {
+        Blocks::new(record, CHUNK, near)
     }
 
     /// For reading here and there.
-    pub(super) fn in_any_order(record: Record<'a>) -> Blocks<'a> {
-        Blocks::new(record, 1)
+    pub(super) fn in_any_order(record: Record<'a>, near: Option<&'a List>) -> Result<Blocks<'a>> {
+        Blocks::new(record, 1, near)
     }
 
-    fn new(record: Record<'a>, ahead: usize) -> Blocks<'a> {
-        let chunk = |part| Chunk::new(part, ahead);
+    /// `near` has the documents as its first part, and the frequencies as its second.
+    fn new(record: Record<'a>, ahead: usize, near: Option<&'a List>) -> Result<Blocks<'a>> {
         match record {
-            Record::Inline(list) => Blocks::Inline(list),
+            Record::Inline(list) => Ok(Blocks::Inline(list)),
             Record::Blocks(list) => {
-                Blocks::Listed { list, docs: chunk(Part::Docs), freqs: chunk(Part::Freqs) }
+                let docs = Chunk::new(&list, Part::Docs, ahead, near)?;
+                let freqs = Chunk::new(&list, Part::Freqs, ahead, near)?;
+                Ok(Blocks::Listed { list, docs, freqs })
             }
         }
     }

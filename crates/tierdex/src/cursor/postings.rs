@@ -6,6 +6,7 @@ use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::segment::read::{BlockList, FieldReader, Record, TermInfo};
+use tierdex_cache::List;
 use tierdex_io::SealedFile;
 
 /// Stands for "behind the last document".
@@ -37,15 +38,32 @@ const NONE: usize = usize::MAX;
 impl<'a> PostingsCursor<'a> {
     /// Reads the list of `term`. The cursor stands before the first document.
     pub fn open(field: &'a FieldReader, term: TermInfo) -> Result<PostingsCursor<'a>> {
+        PostingsCursor::open_near(field, term, None)
+    }
+
+    /// The same; the list is read from `near`, if it is there.
+    pub fn open_near(
+        field: &'a FieldReader,
+        term: TermInfo,
+        near: Option<&'a List>,
+    ) -> Result<PostingsCursor<'a>> {
         let record = field.record(&term)?;
-        Ok(PostingsCursor::with_record(field, term, record))
+        PostingsCursor::new(field, term, Blocks::in_order(record, near)?)
     }
 
     /// The same, for a caller that has read the record of `term`.
-    pub fn with_record(field: &'a FieldReader, term: TermInfo, record: Record<'a>) -> PostingsCursor<'a> {
-        PostingsCursor {
+    pub fn with_record(
+        field: &'a FieldReader,
+        term: TermInfo,
+        record: Record<'a>,
+    ) -> Result<PostingsCursor<'a>> {
+        PostingsCursor::new(field, term, Blocks::in_order(record, None)?)
+    }
+
+    fn new(field: &'a FieldReader, term: TermInfo, blocks: Blocks<'a>) -> Result<PostingsCursor<'a>> {
+        Ok(PostingsCursor {
             field,
-            blocks: Blocks::in_order(record),
+            blocks,
             term,
             block: NONE,
             len: 0,
@@ -58,7 +76,7 @@ impl<'a> PostingsCursor<'a> {
             positions_at: (0, 0),
             positions: Vec::new(),
             trace: Trace::default(),
-        }
+        })
     }
 
     /// Notes from now on what becomes of each block.

@@ -5,6 +5,7 @@ use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, REFUSED, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::segment::read::{BlockList, FieldReader, TermInfo};
+use tierdex_cache::List;
 use tierdex_codec::{BitmapView, Shared, intersect};
 
 /// Decodes blocks of a list, whichever are asked for; one at a time is at hand.
@@ -43,13 +44,14 @@ impl Default for AtHand {
 }
 
 impl<'a> ScatteredBlocks<'a> {
-    /// Reads the record of `term`.
+    /// Reads the record of `term`; the list itself is read from `near`, if it is there.
     pub fn open(
         field: &'a FieldReader,
         term: &TermInfo,
+        near: Option<&'a List>,
         mut room: Box<AtHand>,
     ) -> Result<ScatteredBlocks<'a>> {
-        let blocks = Blocks::in_any_order(field.record(term)?);
+        let blocks = Blocks::in_any_order(field.record(term)?, near)?;
         (room.documents.block, room.frequencies.block) = (usize::MAX, usize::MAX);
         Ok(ScatteredBlocks { field, blocks, at_hand: room, trace: Trace::default() })
     }

@@ -127,7 +127,7 @@ fn join_terms(
             for source in sources.iter_mut().filter(|source| source.info.is_some() && source.term == term) {
                 if let Some(info) = source.info.take() {
                     let record = source.field.next_record(&info, &mut source.ahead)?;
-                    let cursor = PostingsCursor::with_record(source.field, info, record);
+                    let cursor = PostingsCursor::with_record(source.field, info, record)?;
                     copy_list(cursor, source.base, positions, postings)?;
                 }
                 source.step()?;

@@ -15,6 +15,7 @@
 mod batch;
 mod builder;
 mod check;
+mod executor;
 mod explain;
 mod import;
 mod ingest;
@@ -26,6 +27,7 @@ mod writer;
 
 pub use batch::{Batch, SealedBatch};
 pub use check::{CheckReport, check};
+pub use executor::{CacheOptions, Executor};
 pub use explain::{Explanation, FileUse, SegmentExplanation};
 pub use import::{ListBuilder, ListsBuilder};
 pub use ingest::ingest;

@@ -93,8 +93,13 @@ impl<'a> Searcher<'a> {
 
     /// Finds the documents of `query`.
     pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<Found> {
+        self.answer(&self.plan(query, options)?, options)
+    }
+
+    /// Finds the documents of a query that has been planned with these options.
+    pub(super) fn answer(&self, plan: &Plan<'_>, options: &SearchOptions) -> Result<Found> {
         let mut room = self.rooms().pop().unwrap_or_default();
-        let found = self.search_in(query, options, &mut room);
+        let found = self.answer_in(plan, options, &mut room);
         self.rooms().push(room);
         found
     }
@@ -121,19 +126,18 @@ impl<'a> Searcher<'a> {
         self.index
     }
 
-    fn search_in(&self, query: &Query, options: &SearchOptions, room: &mut Room) -> Result<Found> {
+    fn answer_in(&self, plan: &Plan<'_>, options: &SearchOptions, room: &mut Room) -> Result<Found> {
         if options.intra == 0 {
             return Err(Error::Usage("no thread to search on".to_string()));
         }
-        let plan = self.plan(query, options)?;
         if options.intra > 1 && self.bases.len() > 1 {
-            return self.search_on_threads(&plan, options, room);
+            return self.search_on_threads(plan, options, room);
         }
         let Room { scratch, top } = room;
         top.restart(options.k, self.index.documents());
         let mut total = 0;
         for number in 0..self.bases.len() {
-            total += self.segment(&plan, number, options, (&mut *scratch, &mut *top), None)?;
+            total += self.segment(plan, number, options, (&mut *scratch, &mut *top), None)?;
         }
         Ok(found(total, options, top))
     }

@@ -108,7 +108,7 @@ pub(super) fn documents_with_prefix(segment: &Segment, field: usize, prefix: &st
     let mut ahead = RecordsAhead::default();
     for info in infos {
         let record = field.next_record(&info, &mut ahead)?;
-        let mut cursor = PostingsCursor::with_record(field, info, record);
+        let mut cursor = PostingsCursor::with_record(field, info, record)?;
         cursor.advance(0)?;
         loop {
             let (block, _) = cursor.rest_of_block()?;

@@ -14,10 +14,14 @@ use crate::error::{Error, Result};
 use crate::limits::BOOST_MAX;
 use crate::rank::{Bm25, Collection, Lengths, TermScorer, TopK, idf};
 use crate::schema::Schema;
-use crate::segment::read::{Segment, TermInfo};
+use crate::segment::read::{Part as ListPart, Record, Segment, TermInfo};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
+use tierdex_cache::{Job, Key, List, Part};
+
+/// Keys of lists have the number of the field above the offset of the record.
+const FIELD_SHIFT: u32 = 48;
 
 /// A query ready to run over each segment.
 pub struct Plan<'q> {
@@ -50,6 +54,8 @@ pub(super) struct Leaf<'q> {
     stored_average: Option<f64>,
     pub(super) scorer: Arc<TermScorer>,
     idf: f64,
+    /// Its list in each segment, where a cache has brought it near.
+    near: Vec<Option<List>>,
 }
 
 /// Looks up and weighs.
@@ -137,8 +143,32 @@ impl<'q> Plan<'q> {
         matches.map(Some)
     }
 
+    /// The lists that a cache can bring near, in the order in which [`Plan::attach`] takes them.
+    pub fn jobs(&mut self, segments: &[Segment]) -> Result<Vec<Job>> {
+        let mut jobs = Vec::new();
+        self.root.for_each_leaf(&mut |leaf| {
+            for (number, segment) in segments.iter().enumerate() {
+                jobs.extend(leaf.job(number, segment)?);
+            }
+            Ok(())
+        })?;
+        Ok(jobs)
+    }
+
+    /// Reads the lists of [`Plan::jobs`] from `lists` from now on.
+    pub fn attach(&mut self, segments: &[Segment], mut lists: impl FnMut() -> Result<List>) -> Result<()> {
+        self.root.for_each_leaf(&mut |leaf| {
+            for (number, segment) in segments.iter().enumerate() {
+                if leaf.job(number, segment)?.is_some() {
+                    leaf.near[number] = Some(lists()?);
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// The operators for the segment of that number.
-    pub fn ops<'a>(&self, number: usize, segment: &'a Segment) -> Result<Op<'a>> {
+    pub fn ops<'a>(&'a self, number: usize, segment: &'a Segment) -> Result<Op<'a>> {
         self.root.op(number, segment)
     }
 }
@@ -205,7 +235,8 @@ impl Planner<'_> {
         let idf = idf(collection.documents, containing);
         let scorer = Arc::new(TermScorer::new(self.lengths[field].clone(), idf, boost));
         let stored_average = (self.bm25 == Bm25::default()).then_some(collection.average_length);
-        Leaf { field, term, infos, stored_average, scorer, idf }
+        let near = infos.iter().map(|_| None).collect();
+        Leaf { field, term, infos, stored_average, scorer, idf, near }
     }
 
     /// A phrase weighs as much as its terms together.
@@ -299,8 +330,21 @@ impl Node<'_> {
         }
     }
 
-    fn op<'a>(&self, number: usize, segment: &'a Segment) -> Result<Op<'a>> {
-        let all = |nodes: &[Node]| nodes.iter().map(|n| n.op(number, segment)).collect::<Result<Vec<_>>>();
+    /// Calls `body` with each term that is looked up.
+    fn for_each_leaf(&mut self, body: &mut dyn FnMut(&mut Leaf<'_>) -> Result<()>) -> Result<()> {
+        match self {
+            Node::Term(leaf) => body(leaf),
+            Node::Phrase(leaves, ..) => leaves.iter_mut().try_for_each(|(_, leaf)| body(leaf)),
+            Node::Bool { must, filter, should, must_not, .. } => {
+                let mut parts = [must, filter, should, must_not].into_iter().flatten();
+                parts.try_for_each(|node| node.for_each_leaf(body))
+            }
+            Node::Prefix(..) | Node::All(_) | Node::Nothing => Ok(()),
+        }
+    }
+
+    fn op<'a>(&'a self, number: usize, segment: &'a Segment) -> Result<Op<'a>> {
+        let all = |nodes: &'a [Node]| nodes.iter().map(|n| n.op(number, segment)).collect::<Result<Vec<_>>>();
         match self {
             Node::Term(leaf) => match leaf.cursor(number, segment)? {
                 Some(cursor) => {
@@ -352,11 +396,27 @@ impl Leaf<'_> {
     ) -> Result<Option<Scored<'a>>> {
         let Some(info) = &self.infos[number] else { return Ok(None) };
         let bounds = scored.then(|| self.bounds(segment));
-        Scored::open(segment.field(self.field), info, &self.scorer, bounds, scratch).map(Some)
+        let near = self.near[number].as_ref();
+        Scored::open(segment.field(self.field), info, (&self.scorer, near), bounds, scratch).map(Some)
     }
 
-    fn cursor<'a>(&self, number: usize, segment: &'a Segment) -> Result<Option<PostingsCursor<'a>>> {
-        let info = self.infos[number].clone();
-        info.map(|info| PostingsCursor::open(segment.field(self.field), info)).transpose()
+    fn cursor<'a>(&'a self, number: usize, segment: &'a Segment) -> Result<Option<PostingsCursor<'a>>> {
+        let (info, near) = (self.infos[number].clone(), self.near[number].as_ref());
+        info.map(|info| PostingsCursor::open_near(segment.field(self.field), info, near)).transpose()
+    }
+
+    /// The list in the segment of that number as a cache knows it: documents, then frequencies. None where there is no
+    /// list, or one so short that it stands in the skip data.
+    fn job(&self, number: usize, segment: &Segment) -> Result<Option<Job>> {
+        let field = segment.field(self.field);
+        let Some(info) = &self.infos[number] else { return Ok(None) };
+        let Record::Blocks(list) = field.record(info)? else { return Ok(None) };
+        let [docs, freqs] = field.shared();
+        let parts = [(docs, ListPart::Docs), (freqs, ListPart::Freqs)];
+        let parts = parts.map(|(file, part)| Ok(Part::new(file.clone(), list.whole(part)?)?));
+        let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
+        // Records of a field stand one behind the other.
+        let key = Key(segment.meta().id, (self.field as u64) << FIELD_SHIFT | info.skips.start);
+        Ok(Some(Job::new(key, parts)?))
     }
 }

@@ -9,6 +9,7 @@ use crate::rank::TermScorer;
 use crate::segment::read::{BlockList, FieldReader, Norms, TermInfo};
 use crate::transform::impact::Impact;
 use std::ops::Range;
+use tierdex_cache::List;
 use tierdex_codec::{Places, Shared, ones, values_at_least};
 
 /// Where the bounds of blocks come from.
@@ -92,15 +93,15 @@ fn runs(places: &[(u32, u8)]) -> impl Iterator<Item = (usize, Range<usize>)> {
 }
 
 impl<'a> Scored<'a> {
-    /// Reads the record of `term`; bounds too, if they are given.
+    /// Reads the record of `term`; bounds too, if they are given. The list is read from a cache, if it is there.
     pub fn open(
         field: &'a FieldReader,
         term: &TermInfo,
-        scorer: &'a TermScorer,
+        (scorer, near): (&'a TermScorer, Option<&'a List>),
         bounds: Option<Bounds>,
         scratch: &mut Scratch,
     ) -> Result<Scored<'a>> {
-        let blocks = ScatteredBlocks::open(field, term, scratch.at_hand.pop().unwrap_or_default())?;
+        let blocks = ScatteredBlocks::open(field, term, near, scratch.at_hand.pop().unwrap_or_default())?;
         let mut computed = Vec::new();
         if let (Some(list), Some(Bounds::Impacts)) = (blocks.skips(), bounds) {
             from_impacts(list, scorer, &mut computed)?;

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::schema::{Field, Schema};
 use crate::segment::write::average_length;
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use tierdex_io::{Disk, SealedFile};
 
 /// An open segment. Many threads may read it at once.
@@ -42,8 +42,8 @@ pub struct FieldReader {
     documents: u32,
     terms: TermsReader,
     skips: SealedFile,
-    docs: SealedFile,
-    freqs: SealedFile,
+    docs: Arc<SealedFile>,
+    freqs: Arc<SealedFile>,
     positions: Option<SealedFile>,
     norms_file: SealedFile,
     norms: OnceLock<Norms>,
@@ -101,6 +101,19 @@ impl Segment {
         Ok(())
     }
 
+    /// Keeps in memory what says where postings are: terms and skip data. Lengths are read as well. What is asked of
+    /// the files of postings can then be checked without a read of its own.
+    pub fn keep_places(&self) -> Result<()> {
+        for field in &self.fields {
+            field.terms.keep()?;
+            field.skips.keep()?;
+            field.norms()?;
+            field.docs.load_tables()?;
+            field.freqs.load_tables()?;
+        }
+        Ok(())
+    }
+
     /// All fields in the order of the schema.
     pub fn fields(&self) -> &[FieldReader] {
         &self.fields
@@ -137,8 +150,8 @@ impl FieldReader {
             documents: meta.documents,
             terms: TermsReader::open(file(FileKind::Terms)?, meta.documents, meta.fields[number].terms)?,
             skips: file(FileKind::Skips)?,
-            docs: file(FileKind::Docs)?,
-            freqs: file(FileKind::Freqs)?,
+            docs: Arc::new(file(FileKind::Docs)?),
+            freqs: Arc::new(file(FileKind::Freqs)?),
             positions: field.positions.then(|| file(FileKind::Positions)).transpose()?,
             norms_file: file(FileKind::Norms)?,
             norms: OnceLock::new(),
@@ -197,6 +210,11 @@ impl FieldReader {
     /// Blocks of frequencies.
     pub fn freqs(&self) -> &SealedFile {
         &self.freqs
+    }
+
+    /// The files of documents and of frequencies, for others who read them.
+    pub fn shared(&self) -> [&Arc<SealedFile>; 2] {
+        [&self.docs, &self.freqs]
     }
 
     /// Skip records.
