@@ -130,6 +130,10 @@ impl Candidates {
 
     /// Scores the candidates, the rarest term first, and drops those that cannot score `least` any more.
     fn score(&mut self, terms: &mut [Scored<'_>], order: &[usize], least: f32) -> Result<()> {
+        if least == f32::NEG_INFINITY {
+            // All of them enter.
+            return terms.iter_mut().try_for_each(|term| term.score_places(&self.documents[..self.len]));
+        }
         for scored in 0..=order.len() {
             if let Some(last) = scored.checked_sub(1) {
                 terms[order[last]].score_places(&self.documents[..self.len])?;
