@@ -104,7 +104,7 @@ fn documents_are_found_with_titles_and_marked_snippets() {
     assert_eq!(place.search("i", "NOT dog").0, 2);
     assert_eq!(place.search("i", "zebra"), (0, vec![]));
     assert!(place.ok("check i").starts_with("sound"));
-    assert!(place.ok("info i").contains("pfor256-delta"));
+    assert!(place.ok("info i").contains("a posting  auto"));
     let info: serde_json::Value = serde_json::from_str(&place.ok("info i --format json")).unwrap();
     assert_eq!((info["documents"].as_u64(), info["fields"][0]["tokens"].as_u64()), (Some(3), Some(18)));
 }
@@ -122,6 +122,20 @@ fn batches_write_trec_runs() {
     assert_eq!(columns.len(), 3);
     assert_eq!(columns[0][..4], ["q1", "Q0", "2", "1"]);
     assert_eq!(columns[2][..4], ["q3", "Q0", "3", "1"]);
+
+    // Documents that fill blocks, so that there is something to fetch.
+    let line = |number: usize| format!("{{\"id\":\"{number}\",\"text\":\"bird cat {}\"}}\n", number % 7);
+    place.file("many.jsonl", &(0..2000).map(line).collect::<String>());
+    place.ok("index many.jsonl --out many");
+    place.ok("batch many --queries q.tsv --run plain.trec -k 50");
+    let output =
+        place.run("batch many --queries q.tsv --run near.trec -k 50 --cache dram:64K --segment 4K --stats");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("0 found, 2 fetched"), "{said}");
+    let [plain, near] = ["plain.trec", "near.trec"].map(|run| std::fs::read(place.path(run)).unwrap());
+    assert_eq!(plain, near);
+    place.fails(1, "batch i --queries q.tsv --run out2.trec --cache dram:4K", "cells");
+    place.fails(2, "batch i --queries q.tsv --run out2.trec --cache dram:1M --segment 5K", "--segment");
 
     place.file("bad.tsv", "no tab here\n");
     place.fails(1, "batch i --queries bad.tsv --run out2.trec", "line 1");

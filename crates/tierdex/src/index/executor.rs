@@ -124,7 +124,7 @@ impl<'a> Executor<'a> {
     fn answer(&self, waiting: Waiting<'_>, options: &SearchOptions) -> Result<Found> {
         let Waiting { mut plan, lists } = waiting;
         let mut numbers = 0..lists.lists();
-        plan.attach(self.segments, || {
+        plan.attach(|| {
             let number = numbers.next().expect("a list for each job");
             Ok(lists.wait(number)?)
         })?;

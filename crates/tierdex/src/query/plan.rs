@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::limits::BOOST_MAX;
 use crate::rank::{Bm25, Collection, Lengths, TermScorer, TopK, idf};
 use crate::schema::Schema;
+use crate::segment::layout::is_inline;
 use crate::segment::read::{Part as ListPart, Record, Segment, TermInfo};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -156,11 +157,11 @@ impl<'q> Plan<'q> {
     }
 
     /// Reads the lists of [`Plan::jobs`] from `lists` from now on.
-    pub fn attach(&mut self, segments: &[Segment], mut lists: impl FnMut() -> Result<List>) -> Result<()> {
+    pub fn attach(&mut self, mut lists: impl FnMut() -> Result<List>) -> Result<()> {
         self.root.for_each_leaf(&mut |leaf| {
-            for (number, segment) in segments.iter().enumerate() {
-                if leaf.job(number, segment)?.is_some() {
-                    leaf.near[number] = Some(lists()?);
+            for (info, near) in leaf.infos.iter().zip(&mut leaf.near) {
+                if info.as_ref().is_some_and(|info| !is_inline(info.documents)) {
+                    *near = Some(lists()?);
                 }
             }
             Ok(())
