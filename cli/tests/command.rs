@@ -125,7 +125,7 @@ fn batches_write_trec_runs() {
 
     // Documents that fill blocks, so that there is something to fetch.
     let line = |number: usize| format!("{{\"id\":\"{number}\",\"text\":\"bird cat {}\"}}\n", number % 7);
-    place.file("many.jsonl", &(0..2000).map(line).collect::<String>());
+    place.file("many.jsonl", (0..2000).map(line).collect::<String>());
     place.ok("index many.jsonl --out many");
     place.ok("batch many --queries q.tsv --run plain.trec -k 50");
     let output =
