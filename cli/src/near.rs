@@ -1,80 +1,120 @@
 //! Flags that say how postings are brought near.
 
 use crate::failure::{Failure, Outcome};
-use clap::{Args, ValueEnum};
-use tierdex::cache::{Lookahead, PolicyKind, Stats};
-use tierdex::index::{CacheOptions, Executor};
+use clap::Args;
+use tierdex::cache::{Lookahead, PolicyKind};
+use tierdex::index::{Executor, ExecutorOptions, Index, MetaTier, Mode};
 use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 
 #[derive(Args)]
 pub struct Near {
-    /// Memory for postings, which are fetched ahead of the queries that wait: REGION:SIZE, where REGION is dram, hugetlb,
-    /// numa:NODE, dax:PATH or file:PATH, and SIZE is 512M or a part of all postings such as 10%
+    /// How lists come near: base (queries read through the system's page cache), base-prefetch (a worker reads ahead into
+    /// it), hybrid (a cache, filled behind the queries), hybrid-prefetch (ahead of them), direct (the same, past the page cache)
+    #[arg(long)]
+    mode: Option<Mode>,
+    /// Bytes of memory, such as 50M, for all but the cache and other regions; refused if that cannot be. Without --cache,
+    /// for the cache as well
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    dram: Option<u64>,
+    /// Memory for lists of 256 postings or more: REGION:SIZE, where REGION is dram, hugetlb, numa:NODE, dax:PATH or
+    /// file:PATH, and SIZE is 512M, or a part of all documents and frequencies such as 10%
     #[arg(long, value_name = "REGION:SIZE", value_parser = cache)]
     cache: Option<(RegionKind, Size)>,
-    /// With --cache: how lists come into it
-    #[arg(long, value_enum, requires = "cache", default_value_t = Mode::Direct)]
-    mode: Mode,
-    /// With --cache: how files are read: auto, uring, pread or mmap
-    #[arg(long, requires = "cache", default_value = "auto")]
-    io: EngineKind,
-    /// With --cache: reads on their way at a time
-    #[arg(long, requires = "cache", default_value_t = 16)]
+    /// Where terms, skip data and lengths live: disk, dram, or another region
+    #[arg(long, value_name = "TIER")]
+    meta_tier: Option<MetaTier>,
+    /// How files are read: auto, uring, pread or mmap
+    #[arg(long)]
+    io: Option<EngineKind>,
+    /// Reads on their way at a time
+    #[arg(long, default_value_t = 32)]
     depth: usize,
-    /// With --cache: which lists give way: lru, s3-fifo, sieve, or window, which spares what waiting queries need
-    #[arg(long, requires = "cache", default_value = "lru")]
+    /// Which lists give way in the cache: lru, s3-fifo, sieve, or window, which spares what waiting queries need
+    #[arg(long, default_value = "lru")]
     policy: PolicyKind,
-    /// With --cache: queries that are fetched ahead, or adaptive: as many as the cache has room for
-    #[arg(long, requires = "cache", default_value = "adaptive", value_parser = lookahead)]
+    /// Queries that are fetched ahead, or adaptive: as many as the cache has room for, 16 in base-prefetch
+    #[arg(long, default_value = "adaptive", value_parser = lookahead)]
     lookahead: Lookahead,
-    /// With --cache: bytes of a segment of it, 4K to 1M
-    #[arg(long, requires = "cache", default_value = "32K", value_parser = crate::size::parse)]
-    segment: usize,
-    /// With --cache: say what it did
-    #[arg(long, requires = "cache")]
+    /// Bytes of a segment of the cache, 4K to 1M
+    #[arg(long, default_value = "32K", value_parser = bytes)]
+    segment: u64,
+    /// Say what takes how much memory, and what was found, read and waited for
+    #[arg(long)]
     pub stats: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Mode {
-    /// Past the system's page cache, straight into place.
-    Direct,
-    /// Through the system's page cache.
-    HybridPrefetch,
-}
-
 impl Near {
-    /// What the flags ask for; none without --cache.
-    pub fn options(&self) -> Outcome<Option<CacheOptions>> {
-        let Some((region, size)) = &self.cache else { return Ok(None) };
+    /// Whether no flag asks for anything but the mode that is chosen without flags.
+    pub fn is_silent(&self) -> bool {
+        let Near { mode, dram, cache, meta_tier, io, stats, .. } = self;
+        mode.is_none() && dram.is_none() && cache.is_none() && meta_tier.is_none() && io.is_none() && !stats
+    }
+
+    /// What the flags ask for, and what they leave open as the index and the machine suggest; `mode` if none is named.
+    pub fn options(&self, index: &Index, mode: Mode, threads: usize) -> Outcome<ExecutorOptions> {
+        let mode = self.mode.unwrap_or(if self.cache.is_some() { Mode::Direct } else { mode });
+        let usage = |what: &str| Err(Failure::Usage(what.to_string()));
         if !self.segment.is_power_of_two() || !(4 << 10..=1 << 20).contains(&self.segment) {
-            return Err(Failure::Usage("--segment must be a power of two from 4K to 1M".to_string()));
+            return usage("--segment must be a power of two from 4K to 1M");
         }
         if !(1..=EngineOptions::DEPTH_MAX).contains(&self.depth) {
             return Err(Failure::Usage(format!("--depth must be 1 to {}", EngineOptions::DEPTH_MAX)));
         }
-        let direct = self.mode == Mode::Direct;
-        Ok(Some(CacheOptions {
-            region: region.clone(),
-            size: *size,
-            segment: self.segment,
+        if mode == Mode::Direct && self.io == Some(EngineKind::Mmap) {
+            return usage("--io mmap cannot read past the page cache; take --mode hybrid-prefetch with it");
+        }
+        if !mode.has_cache() && self.cache.is_some() {
+            return Err(Failure::Usage(format!("--mode {mode} has no cache; leave --cache out")));
+        }
+        if !mode.has_cache() && self.io.is_some_and(|io| !matches!(io, EngineKind::Auto | EngineKind::Pread))
+        {
+            return Err(Failure::Usage(format!("--mode {mode} reads by pread through the page cache only")));
+        }
+        let engine = EngineOptions {
+            kind: self.io.unwrap_or(EngineKind::Auto),
+            depth: self.depth,
+            direct: mode == Mode::Direct,
+        };
+        let options = ExecutorOptions {
+            mode,
+            segment: self.segment as usize,
             policy: self.policy,
             lookahead: self.lookahead,
-            engine: EngineOptions { kind: self.io, depth: self.depth, direct },
-            workers: 1,
-        }))
+            engine,
+            threads,
+            dram: self.dram,
+            ..ExecutorOptions::default()
+        };
+        Ok(options.complete(index, self.cache.clone(), self.meta_tier.clone()))
+    }
+
+    /// Sets it up. Says when files are not read in the way that was hoped for, if that was asked for or is to be told.
+    pub fn executor<'a>(&self, index: &'a Index, options: &ExecutorOptions) -> Outcome<Executor<'a>> {
+        let executor = Executor::new(index, options)?;
+        if let Some(why) = executor.fallback().filter(|_| !self.is_silent()) {
+            eprintln!("tierdex: {why}");
+        }
+        Ok(executor)
     }
 }
 
-/// What a cache did, in a few lines.
-pub fn report(executor: &Executor<'_>) -> String {
-    let stats: Stats = executor.stats();
-    let bytes = |segments: u64| crate::size::show(segments * stats.segment_bytes);
+/// What was chosen, which memory it takes, and what was found, read and waited for so far.
+pub fn report(executor: &Executor<'_>, options: &ExecutorOptions) -> String {
     let group = crate::size::group;
-    format!(
+    let mut out = format!("mode {}, terms, skip data and lengths on {}", options.mode, options.meta);
+    if options.mode.has_cache() {
+        out += &format!(", cache {}:{}, policy {}", options.region, options.size, options.policy);
+    }
+    out += &format!("\n{}", executor.memory());
+    let read = crate::size::show(executor.bytes_read());
+    let Some(stats) = executor.stats() else {
+        return out + &format!("reads: {read} together by {}\n", executor.engine());
+    };
+    let bytes = |segments: u64| crate::size::show(segments * stats.segment_bytes);
+    out + &format!(
         "cache: {} in segments of {} bytes, {} in use; {} metadata\n\
          lists: {} found, {} fetched, {} streamed, {} evicted, {} failed; hit rate {:.3}\n\
-         reads: {} of {} together by {}; {} waits\n\
+         reads: {} of {} together by {}; {read} with all else; {} waits\n\
          lookahead: {} queries at most\n",
         bytes(stats.segments + stats.window_segments),
         group(stats.segment_bytes),
@@ -94,19 +134,29 @@ pub fn report(executor: &Executor<'_>) -> String {
     )
 }
 
+fn bytes(text: &str) -> Result<u64, String> {
+    crate::size::parse(text).map(|bytes| bytes as u64)
+}
+
 fn cache(text: &str) -> Result<(RegionKind, Size), String> {
+    if text.parse::<RegionKind>().is_ok() {
+        return Err(format!("say how much of it: {text}:512M, or a part of the index, {text}:10%"));
+    }
     let (region, size) =
         text.rsplit_once(':').ok_or("write REGION:SIZE, such as dram:512M or hugetlb:10%")?;
     let region = region.parse().map_err(|error: tierdex::io::Error| error.to_string())?;
     Ok((region, size.parse().map_err(|error: tierdex::io::Error| error.to_string())?))
 }
 
+/// The executor plans no more queries than so many ahead.
+const LOOKAHEAD_MAX: u64 = 1023;
+
 fn lookahead(text: &str) -> Result<Lookahead, String> {
     if text == "adaptive" {
         return Ok(Lookahead::Adaptive);
     }
-    let queries = text.parse().ok().filter(|queries| *queries > 0);
+    let queries = text.parse().ok().filter(|queries| (1..=LOOKAHEAD_MAX).contains(queries));
     queries
         .map(Lookahead::Queries)
-        .ok_or_else(|| "write adaptive, or a number of queries from 1 on".to_string())
+        .ok_or_else(|| format!("write adaptive, or a number of queries from 1 to {LOOKAHEAD_MAX}"))
 }

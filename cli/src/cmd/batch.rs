@@ -1,18 +1,24 @@
 //! `tierdex batch`: a file of queries to a TREC run.
 
-use super::search::{Ranking, Threads};
+use super::search::{QueryThreads, Ranking, Threads};
 use crate::failure::{Failure, Outcome, output};
 use crate::marks::printable;
 use crate::near::{self, Near};
 use crate::{open, size};
 use clap::{Args, ValueEnum};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write, stdout};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tierdex::Error;
-use tierdex::index::{CacheOptions, Executor, Found, Index, SearchOptions, Searcher};
+use tierdex::cache::Sample;
+use tierdex::index::{ExecutorOptions, Found, Index, Mode, SearchOptions};
 use tierdex::query::Query;
+
+/// Lines of a log of the lookahead, at most: the last ones.
+const LOOKAHEAD_SAMPLES: usize = 1 << 20;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -30,7 +36,9 @@ pub struct Arguments {
     #[command(flatten)]
     ranking: Ranking,
     #[command(flatten)]
-    threads: Threads,
+    intra: Threads,
+    #[command(flatten)]
+    threads: QueryThreads,
     /// How queries are read: plain words that are alternatives, or the language of `tierdex search`
     #[arg(long, value_enum, default_value_t = Syntax::Plain)]
     syntax: Syntax,
@@ -39,6 +47,9 @@ pub struct Arguments {
     lenient: bool,
     #[command(flatten)]
     near: Near,
+    /// File to write: how many queries ahead lists were fetched, each time a query ended
+    #[arg(long, value_name = "FILE")]
+    lookahead_log: Option<PathBuf>,
     /// Last column of the run
     #[arg(long, default_value = "tierdex")]
     tag: String,
@@ -53,7 +64,7 @@ enum Syntax {
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.ranking.options(arguments.k, arguments.threads.intra)?;
+    let options = arguments.ranking.options(arguments.k, arguments.intra.intra)?;
     if arguments.tag.is_empty() || arguments.tag.contains(char::is_whitespace) {
         return Err(Failure::Usage("--tag must be one word".to_string()));
     }
@@ -62,17 +73,17 @@ pub fn run(arguments: &Arguments) -> Outcome {
             "--lenient goes with --syntax query: plain words have no faults".to_string(),
         ));
     }
-    let near = arguments.near.options()?;
-    let queries = read_queries(&arguments.queries)?;
+    let queries = Queries::open(&arguments.queries)?;
     let index = open::index(&arguments.dir)?;
+    let near = arguments.near.options(&index, Mode::Direct, arguments.threads.threads)?;
     let temporary = arguments.run.with_added_extension("partial");
     let start = Instant::now();
-    let written = write_run(&index, &queries, (&options, near.as_ref()), arguments, &temporary);
-    let written = written.and_then(|matches| {
+    let written = write_run(&index, queries, (&options, &near), arguments, &temporary);
+    let written = written.and_then(|done| {
         std::fs::rename(&temporary, &arguments.run).map_err(|error| cannot_write(&arguments.run, &error))?;
-        Ok(matches)
+        Ok(done)
     });
-    let matches = written.inspect_err(|_| {
+    let Done { queries, matches, read } = written.inspect_err(|_| {
         // The run is not whole; the error that is reported says why.
         let _ = std::fs::remove_file(&temporary);
     })?;
@@ -80,29 +91,42 @@ pub fn run(arguments: &Arguments) -> Outcome {
     writeln!(
         stdout(),
         "{} queries, {} matches, {:.2} s, {:.1} queries/s, {} read",
-        size::group(queries.len() as u64),
+        size::group(queries),
         size::group(matches),
         seconds,
-        queries.len() as f64 / seconds.max(1e-9),
-        size::show(index.bytes_read())
+        queries as f64 / seconds.max(1e-9),
+        size::show(read)
     )
     .map_err(output)
 }
 
+/// What was done.
+#[derive(Default)]
+struct Done {
+    queries: u64,
+    matches: u64,
+    /// Bytes.
+    read: u64,
+}
+
 fn write_run(
     index: &Index,
-    queries: &[(String, String)],
-    (options, near): (&SearchOptions, Option<&CacheOptions>),
+    mut queries: Queries<'_>,
+    (options, near): (&SearchOptions, &ExecutorOptions),
     arguments: &Arguments,
     path: &Path,
-) -> Outcome<u64> {
+) -> Outcome<Done> {
+    let executor = arguments.near.executor(index, near)?;
+    if arguments.lookahead_log.is_some() {
+        executor.record_lookahead(LOOKAHEAD_SAMPLES);
+    }
     let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
     let mut out = BufWriter::new(file);
-    let mut matches = 0;
+    let mut done = Done::default();
     let named = |id: &str, error: &Error| {
         Failure::Failed(format!("{}, query {id}: {error}", arguments.queries.display()))
     };
-    let parse = |(id, text): &(String, String)| {
+    let parse = |id: &str, text: &str| {
         let query = match arguments.syntax {
             Syntax::Plain => Query::any_term(text, index.schema()),
             Syntax::Query if arguments.lenient => Ok(lenient(text, id, index, &arguments.queries)),
@@ -110,36 +134,47 @@ fn write_run(
         };
         query.map_err(|error| named(id, &error))
     };
-    let mut write = |searcher: &Searcher<'_>, id: &str, found: tierdex::Result<Found>| -> Outcome {
-        let found = found.map_err(|error| named(id, &error))?;
-        matches += found.total;
-        let ids = searcher.ids(&found.hits)?;
-        for (i, (hit, document)) in found.hits.iter().zip(ids).enumerate() {
+    // Ids of the queries that were read and not answered.
+    let ids = Mutex::new(VecDeque::new());
+    let ids = || ids.lock().unwrap_or_else(PoisonError::into_inner);
+    let source = || {
+        let Some((id, text)) = queries.next()? else { return Ok(None) };
+        let query = parse(&id, &text)?;
+        ids().push_back(id);
+        Ok(Some(query))
+    };
+    let answer = |_, found: tierdex::Result<Found>| -> Outcome {
+        let id = ids().pop_front().unwrap_or_default();
+        let found = found.map_err(|error| named(&id, &error))?;
+        done.queries += 1;
+        done.matches += found.total;
+        let documents = executor.searcher().ids(&found.hits)?;
+        for (i, (hit, document)) in found.hits.iter().zip(documents).enumerate() {
             let document = document.replace(char::is_whitespace, "_");
             let (rank, score, tag) = (i + 1, hit.score, &arguments.tag);
             writeln!(out, "{id} Q0 {document} {rank} {score} {tag}").map_err(|e| cannot_write(path, &e))?;
         }
         Ok(())
     };
-    if let Some(near) = near {
-        let parsed = queries.iter().map(parse).collect::<Outcome<Vec<_>>>()?;
-        let executor = Executor::new(index, near)?;
-        if let Some(why) = executor.fallback() {
-            eprintln!("tierdex: {why}");
-        }
-        executor
-            .run(&parsed, options, |number, found| write(executor.searcher(), &queries[number].0, found))?;
-        if arguments.near.stats {
-            eprint!("{}", near::report(&executor));
-        }
-    } else {
-        let searcher = index.searcher();
-        for query in queries {
-            write(&searcher, &query.0, searcher.search(&parse(query)?, options))?;
-        }
+    executor.run(source, options, answer)?;
+    if arguments.near.stats {
+        eprint!("{}", near::report(&executor, near));
+    }
+    if let Some(path) = &arguments.lookahead_log {
+        log_lookahead(path, &executor.lookahead_samples()).map_err(|error| cannot_write(path, &error))?;
     }
     out.flush().map_err(|error| cannot_write(path, &error))?;
-    Ok(matches)
+    Ok(Done { read: executor.bytes_read(), ..done })
+}
+
+/// Writes how far ahead lists were fetched each time a query ended.
+fn log_lookahead(path: &Path, samples: &[Sample]) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
+    writeln!(out, "ended\tqueries ahead\tsegments")?;
+    for Sample { ended, queries, segments } in samples {
+        writeln!(out, "{ended}\t{queries}\t{segments}")?;
+    }
+    out.flush()
 }
 
 /// What can be read of a query; the rest is reported.
@@ -151,24 +186,41 @@ fn lenient(text: &str, id: &str, index: &Index, path: &Path) -> Query {
     query
 }
 
-fn read_queries(path: &Path) -> Outcome<Vec<(String, String)>> {
-    let problem = |what: String| Failure::Failed(format!("{}: {what}", path.display()));
-    let file = File::open(path).map_err(|error| problem(error.to_string()))?;
-    let mut queries = Vec::new();
-    for (number, line) in BufReader::new(file).lines().enumerate() {
-        let line = line.map_err(|error| problem(format!("line {}: {error}", number + 1)))?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        let Some((id, text)) = line.split_once('\t') else {
-            return Err(problem(format!("line {}: no tab between the query's id and its text", number + 1)));
-        };
-        if id.is_empty() || id.contains(char::is_whitespace) {
-            return Err(problem(format!("line {}: the query's id is not one word", number + 1)));
-        }
-        queries.push((id.to_string(), text.to_string()));
+/// A file of queries, one a line.
+struct Queries<'a> {
+    path: &'a Path,
+    lines: std::io::Lines<BufReader<File>>,
+    number: usize,
+}
+
+impl<'a> Queries<'a> {
+    fn open(path: &'a Path) -> Outcome<Queries<'a>> {
+        let file =
+            File::open(path).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+        Ok(Queries { path, lines: BufReader::new(file).lines(), number: 0 })
     }
-    Ok(queries)
+
+    /// Id and text of the next query; none at the end.
+    fn next(&mut self) -> Outcome<Option<(String, String)>> {
+        for line in self.lines.by_ref() {
+            self.number += 1;
+            let problem = |what: String| {
+                Failure::Failed(format!("{}: line {}: {what}", self.path.display(), self.number))
+            };
+            let line = line.map_err(|error| problem(error.to_string()))?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            let Some((id, text)) = line.split_once('\t') else {
+                return Err(problem("no tab between the query's id and its text".to_string()));
+            };
+            if id.is_empty() || id.contains(char::is_whitespace) {
+                return Err(problem("the query's id is not one word".to_string()));
+            }
+            return Ok(Some((id.to_string(), text.to_string())));
+        }
+        Ok(None)
+    }
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {

@@ -2,13 +2,14 @@
 
 use crate::failure::{Failure, Outcome, output};
 use crate::marks::{mark, printable};
+use crate::near::{self, Near};
 use crate::open;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write, stdout};
 use std::path::PathBuf;
 use std::time::Instant;
-use tierdex::index::{Found, Index, SearchOptions, Searcher};
+use tierdex::index::{Found, Index, Mode, SearchOptions, Searcher};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
@@ -23,6 +24,8 @@ pub struct Arguments {
     asked: Asked,
     #[command(flatten)]
     threads: Threads,
+    #[command(flatten)]
+    near: Near,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -52,6 +55,14 @@ pub struct Threads {
     /// Threads that one query may use, each for segments of its own; the answer is the same
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = threads)]
     pub intra: usize,
+}
+
+/// Threads of many queries.
+#[derive(Args, Clone, Copy)]
+pub struct QueryThreads {
+    /// Threads that answer queries, one each; the run is the same
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = threads)]
+    pub threads: usize,
 }
 
 /// Most threads that a query may use.
@@ -127,7 +138,28 @@ struct Shown {
 pub fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.asked.options(arguments.threads.intra)?;
     let (index, query) = arguments.asked.open()?;
-    answer(&index, &query, &options, arguments.format)
+    if arguments.near.is_silent() {
+        return answer(&index, &query, &options, arguments.format);
+    }
+    let near = arguments.near.options(&index, Mode::Base, 1)?;
+    let executor = arguments.near.executor(&index, &near)?;
+    let start = Instant::now();
+    let (mut query, mut answered) = (Some(query), Ok(()));
+    let asked = query.clone();
+    executor.run(
+        || Ok(query.take()),
+        &options,
+        |_, found| {
+            answered = asked.as_ref().map_or(Ok(()), |query| {
+                write(&index, (executor.searcher(), query), (found?, &options), start, arguments.format)
+            });
+            Ok::<(), Failure>(())
+        },
+    )?;
+    if arguments.near.stats {
+        eprint!("{}", near::report(&executor, &near));
+    }
+    answered
 }
 
 /// Answers a query on standard output.
@@ -135,7 +167,18 @@ pub fn answer(index: &Index, query: &Query, options: &SearchOptions, format: For
     let searcher = index.searcher();
     let start = Instant::now();
     let found = searcher.search(query, options)?;
-    let shown = show(index, &searcher, query, &found)?;
+    write(index, (&searcher, query), (found, options), start, format)
+}
+
+/// Writes what was found on standard output.
+fn write(
+    index: &Index,
+    (searcher, query): (&Searcher<'_>, &Query),
+    (found, options): (Found, &SearchOptions),
+    start: Instant,
+    format: Format,
+) -> Outcome {
+    let shown = show(index, searcher, query, &found)?;
     let took = start.elapsed();
     match format {
         Format::Json => {

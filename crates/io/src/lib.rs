@@ -39,5 +39,8 @@ pub use envelope::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal, SealedFile,
 pub use error::{Error, ErrorKind, Result};
 pub use fault::{Effect, FaultDisk, FaultPlan, Op, OpClass, Operation, Repeat};
 pub use mem::{CrashImage, MemDisk};
-pub use memory::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, Region, RegionKind, Size};
+pub use memory::{
+    Arena, CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, Kept, Region, RegionKind, Size,
+    available_memory,
+};
 pub use posix::{Advice, PosixDisk, PosixFile};

@@ -8,7 +8,7 @@ use support::corpus::{Shape, corpus};
 use support::random::Random;
 use support::{Growth, build};
 use tierdex::cache::{Lookahead, PolicyKind};
-use tierdex::index::{CacheOptions, Executor, Found, Index, Merge, SearchOptions};
+use tierdex::index::{Executor, ExecutorOptions, Found, Index, Merge, MetaTier, Mode, SearchOptions};
 use tierdex::io::{
     Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, RegionKind, Repeat, Size,
 };
@@ -31,16 +31,23 @@ fn queries(random: &mut Random, count: usize, index: &Index) -> Vec<Query> {
     (0..count).map(|_| query(random)).collect()
 }
 
-fn options(bytes: u64, policy: PolicyKind, lookahead: Lookahead, kind: EngineKind) -> CacheOptions {
-    CacheOptions {
+fn options(bytes: u64, policy: PolicyKind, lookahead: Lookahead, kind: EngineKind) -> ExecutorOptions {
+    ExecutorOptions {
+        mode: Mode::HybridPrefetch,
         region: RegionKind::Dram,
         size: Size::Bytes(bytes),
         segment: 4096,
         policy,
         lookahead,
         engine: EngineOptions { kind, depth: 4, direct: false },
-        workers: 1,
+        ..ExecutorOptions::default()
     }
+}
+
+/// One query after the other.
+fn source(queries: &[Query]) -> impl FnMut() -> Result<Option<Query>, ()> + Send {
+    let mut queries = queries.iter();
+    move || Ok(queries.next().cloned())
 }
 
 fn rows(found: &Found) -> (u64, Vec<(u32, u32)>) {
@@ -59,6 +66,9 @@ proptest! {
         kind in prop::sample::select(vec![EngineKind::Pread, EngineKind::Mmap, EngineKind::Auto]),
         exhaustive in any::<bool>(),
         real in any::<bool>(),
+        mode in prop::sample::select(Mode::ALL.to_vec()),
+        meta in prop::sample::select(vec![MetaTier::Disk, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)]),
+        (threads, workers) in (1usize..4, 1usize..3),
     ) {
         let directory = tempfile::tempdir().unwrap();
         let disk: Arc<dyn Disk> = if real {
@@ -73,17 +83,25 @@ proptest! {
         let search = SearchOptions { k: 20, exhaustive, ..SearchOptions::default() };
         let searcher = index.searcher();
         let expected: Vec<_> = queries.iter().map(|query| rows(&searcher.search(query, &search).unwrap())).collect();
-        let executor = Executor::new(&index, &options(4096 * cells, policy, lookahead, kind)).unwrap();
+        // Memory of a map is no disk that can be read past the page cache.
+        let mode = if kind == EngineKind::Mmap && mode == Mode::Direct { Mode::HybridPrefetch } else { mode };
+        let options = options(4096 * cells, policy, lookahead, kind);
+        let options = ExecutorOptions { mode, meta, threads, workers, ..options };
+        let executor = Executor::new(&index, &options).unwrap();
         let mut answered = 0;
-        let run: Result<(), ()> = executor.run(&queries, &search, |number, found| {
+        let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
             assert_eq!((number, rows(&found.unwrap())), (answered, expected[number].clone()));
             answered += 1;
             Ok(())
         });
         prop_assert!(run.is_ok() && answered == queries.len());
-        let stats = executor.stats();
+        let Some(stats) = executor.stats() else { return Ok(()) };
         prop_assert_eq!((stats.queries, stats.failures), (0, 0));
-        prop_assert_eq!(stats.segments_free + stats.segments_evictable, stats.segments);
+        if mode != Mode::Hybrid {
+            prop_assert_eq!(stats.segments_free + stats.segments_evictable, stats.segments);
+        }
+        let metadata = executor.memory().rows.iter().find(|row| row.what == "metadata of the cache").unwrap();
+        prop_assert!(stats.metadata_bytes <= metadata.bytes + 4096, "{} {}", stats.metadata_bytes, metadata.bytes);
     }
 }
 
@@ -104,7 +122,7 @@ fn a_read_that_fails_fails_one_query() {
         let at = 1 + place;
         disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
         let mut failed = 0;
-        let run: Result<(), ()> = executor.run(&queries, &search, |number, found| {
+        let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
             let expected = whole.searcher().search(&queries[number], &search).unwrap();
             match found {
                 Ok(found) => assert_eq!(rows(&found), rows(&expected)),
@@ -118,7 +136,65 @@ fn a_read_that_fails_fails_one_query() {
         assert!(run.is_ok());
         harmed += usize::from(failed > 0);
         // Queries that wait for the same list fail together; the next one reads it again.
-        assert_eq!(executor.stats().queries, 0);
+        assert_eq!(executor.stats().unwrap().queries, 0);
     }
     assert!(harmed > 5, "{harmed}");
+}
+
+#[test]
+fn a_budget_that_is_too_small_is_refused_with_a_table() {
+    let disk = Arc::new(MemDisk::new());
+    let schema = Shape { title: false, ..Shape::default() }.schema();
+    build(&(disk.clone() as _), &schema, &corpus(3, 3000), &[], Growth::Commits, Merge::Keep);
+    let index = Index::open(disk).unwrap();
+    let ask = |dram, cache: Option<u64>| {
+        let options =
+            ExecutorOptions { dram: Some(dram), mode: Mode::HybridPrefetch, ..ExecutorOptions::default() };
+        let options =
+            options.complete(&index, cache.map(|bytes| (RegionKind::Dram, Size::Bytes(bytes))), None);
+        let needed = Executor::accounts(&index, &options).needed();
+        (Executor::new(&index, &options), options, needed)
+    };
+    let (refused, _, needed) = ask(1 << 20, None);
+    let error = refused.err().unwrap().to_string();
+    assert!(error.starts_with("a budget of 1048576 bytes of DRAM is too small"), "{error}");
+    assert!(error.contains("the program") && error.contains(&format!("{needed:>15}  bytes")), "{error}");
+    // What all needs without a cache does, and with one beside it.
+    let (beside, options, needed) = ask(64 << 20, Some(1 << 20));
+    assert!(beside.is_ok() && needed <= 64 << 20 && !options.within && options.meta == MetaTier::Dram);
+    assert!(ask(needed, Some(1 << 20)).0.is_ok() && ask(1 << 20, Some(1 << 20)).0.is_err());
+    // Without one that is asked for, the cache takes what is left.
+    let (within, options, needed) = ask(64 << 20, None);
+    assert!(within.is_ok() && options.within && needed <= 64 << 20);
+    assert!(options.size.of(0) >= index.postings_bytes());
+}
+
+#[test]
+fn a_source_that_fails_ends_the_run_and_so_does_an_answer() {
+    let disk = Arc::new(MemDisk::new());
+    let schema = Shape { title: false, ..Shape::default() }.schema();
+    build(&(disk.clone() as _), &schema, &corpus(3, 1000), &[], Growth::Commits, Merge::Keep);
+    let index = Index::open(disk).unwrap();
+    let queries = queries(&mut Random::new(9), 50, &index);
+    for threads in [1, 3] {
+        let options = options(4096 * 12, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
+        let executor = Executor::new(&index, &ExecutorOptions { threads, ..options }).unwrap();
+        let mut given = queries.iter().take(20);
+        let source = || given.next().cloned().map(Some).ok_or("no more");
+        let run = executor.run(source, &SearchOptions::default(), |_, _| Ok(()));
+        assert_eq!(run, Err("no more"));
+        let mut answered = 0;
+        let mut given = queries.iter();
+        let run = executor.run(
+            || Ok(given.next().cloned()),
+            &SearchOptions::default(),
+            |number, found| {
+                assert_eq!((number, found.is_ok()), (answered, true));
+                answered += 1;
+                if number == 7 { Err("enough") } else { Ok(()) }
+            },
+        );
+        assert_eq!((run, answered), (Err("enough"), 8));
+        assert_eq!(executor.stats().unwrap().queries, 0);
+    }
 }

@@ -11,7 +11,7 @@ use super::layout::{
 use super::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal};
 use crate::disk::{Disk, ReadFile};
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::Memory;
+use crate::memory::{Arena, Kept};
 
 const PAGE_LEN: usize = PAGE as usize;
 
@@ -32,7 +32,7 @@ pub struct SealedFile {
     /// The page table, group by group, each from the first time it is needed.
     groups: Box<[OnceLock<Box<[u32]>>]>,
     /// The payload, verified, once [`SealedFile::keep`] was called.
-    kept: OnceLock<Memory>,
+    kept: OnceLock<Kept>,
     bytes_read: AtomicU64,
     reads: AtomicU64,
 }
@@ -108,13 +108,30 @@ impl SealedFile {
     /// # Errors
     /// As [`SealedFile::read`]; then nothing is kept.
     pub fn keep(&self) -> Result<()> {
+        self.keep_in(None)
+    }
+
+    /// As [`SealedFile::keep`], in `arena` if there is one.
+    ///
+    /// # Errors
+    /// As [`SealedFile::keep`]; [`ErrorKind::NoSpace`] when the arena has not so much left.
+    pub fn keep_in(&self, arena: Option<&mut Arena>) -> Result<()> {
         if self.kept.get().is_some() {
             return Ok(());
         }
         let len = self.in_memory(self.layout().payload_end - HEADER_LEN)?;
-        let mut memory =
-            Memory::new(len).map_err(|error| Error::from_os("keep in memory", &*self.name, &error))?;
-        let payload = memory.bytes_mut();
+        let fill = |payload: &mut [u8]| self.read_payload(payload);
+        let kept = match arena {
+            Some(arena) => arena.take(len, fill, &self.name)?,
+            None => Kept::own(len, fill, &self.name)?,
+        };
+        // Another thread may have kept it in the meantime: both are the same bytes.
+        let _ = self.kept.set(kept);
+        Ok(())
+    }
+
+    /// Reads the whole payload and checks it.
+    fn read_payload(&self, payload: &mut [u8]) -> Result<()> {
         let mut pages = Vec::new();
         for first in (0..self.layout().pages).step_by(VERIFY_PAGES as usize) {
             let end = self.layout().pages.min(first + VERIFY_PAGES);
@@ -124,15 +141,13 @@ impl SealedFile {
             let place = (first * PAGE).saturating_sub(HEADER_LEN) as usize;
             payload[place..place + pages.len() - header].copy_from_slice(&pages[header..]);
         }
-        // Another thread may have kept it in the meantime: both are the same bytes.
-        let _ = self.kept.set(memory);
         Ok(())
     }
 
     /// The payload, if it is kept in memory.
     #[inline]
-    pub fn kept(&self) -> Option<&[u8]> {
-        self.kept.get().map(Memory::bytes)
+    pub fn kept(&self) -> Option<&Kept> {
+        self.kept.get()
     }
 
     /// Some bytes of the payload, if it is kept in memory and has them.
@@ -400,9 +415,9 @@ mod tests {
             writer.write(&payload).unwrap();
             let seal = writer.finish().unwrap();
             let file = SealedFile::open(&disk, "b", IDENTITY, seal).unwrap();
-            assert_eq!(file.kept(), None);
+            assert!(file.kept().is_none());
             file.keep().unwrap();
-            assert_eq!(file.kept(), Some(&payload[..]));
+            assert_eq!(file.kept().map(|kept| &**kept), Some(&payload[..]));
             let read = file.bytes_read();
             let middle = payload.len() / 3..payload.len() / 2;
             let found = file.read(HEADER_LEN + middle.start as u64, middle.len()).unwrap();

@@ -5,6 +5,7 @@
 //!
 //! One file a kind: `dram`, `hugetlb`, `numa`, `dax`, `file`. This folder knows no files of an index.
 
+mod available;
 #[allow(unsafe_code, reason = "hands out parts of memory; each block says why it is sound")]
 mod cells;
 mod dax;
@@ -12,6 +13,7 @@ mod dram;
 #[allow(unsafe_code, reason = "one system call, posix_fallocate")]
 mod file;
 mod hugetlb;
+#[allow(unsafe_code, reason = "hands out parts of memory; each block says why it is sound")]
 mod kept;
 #[allow(unsafe_code, reason = "maps memory; each block says why it is sound")]
 pub(crate) mod mapping;
@@ -20,8 +22,9 @@ mod numa;
 mod region;
 mod size;
 
+pub use available::available_memory;
 pub use cells::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells};
-pub(crate) use kept::Memory;
+pub use kept::{Arena, Kept};
 pub use region::{Region, RegionKind};
 pub use size::Size;
 

@@ -15,6 +15,12 @@ pub struct Region {
     mapping: Mapping,
 }
 
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes of {}", self.len(), self.kind)
+    }
+}
+
 impl Region {
     /// `bytes` bytes of memory of `kind`, rounded up to its granularity: 2 MiB for `hugetlb` and `dax`, else 4 KiB.
     ///

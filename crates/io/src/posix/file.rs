@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 
 use crate::disk::{ReadFile, ends_early};
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::PAGE_LEN;
 use crate::memory::mapping::Mapping;
-use crate::memory::{Memory, PAGE_LEN};
 
 /// An open file: through the page cache, past it ([`PosixFile::direct`]), or mapped ([`PosixFile::mapped`]).
 pub struct PosixFile {
@@ -115,7 +115,7 @@ impl PosixFile {
         };
         let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path).map_err(failed)?;
-        let mut page = Memory::new(PAGE_LEN).map_err(failed)?;
+        let mut page = Mapping::anonymous(PAGE_LEN, 0).map_err(failed)?;
         file.read_at(page.bytes_mut(), 0).map_err(failed)?;
         Ok(file)
     }

@@ -1,11 +1,12 @@
 //! Where the bytes of a list come from, whichever way it is stored: one block in its record, or blocks in files.
 
+use super::near::{NearList, outside};
 use super::pieces::Pieces;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
 use crate::segment::read::{BlockList, FieldReader, InlineList, Part, Record};
 use std::ops::Range;
-use tierdex_cache::{List, Reader};
+use tierdex_cache::Reader;
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, rises};
 use tierdex_io::SealedFile;
 
@@ -31,12 +32,9 @@ pub(super) struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    fn new(list: &BlockList, part: Part, ahead: usize, near: Option<&'a List>) -> Result<Chunk<'a>> {
-        let near = match near {
-            Some(near) => Some(Box::new((near.reader(part as usize, Vec::new()), list.whole(part)?.start))),
-            None => None,
-        };
-        Ok(Chunk { part, near, ahead, blocks: 0..0, start: 0, bytes: Vec::new() })
+    fn new(list: &BlockList, part: Part, ahead: usize, near: Option<&'a NearList>) -> Chunk<'a> {
+        let near = near.map(|near| Box::new((near.reader(part), list.start(part))));
+        Chunk { part, near, ahead, blocks: 0..0, start: 0, bytes: Vec::new() }
     }
 
     /// Bytes of a block and their offset in the file; reads it and those behind it if it is not here.
@@ -55,7 +53,8 @@ impl<'a> Chunk<'a> {
             let range = list.range(self.part, block)?;
             let within = range.start.checked_sub(*start).zip(range.end.checked_sub(*start));
             let (from, to) = within.ok_or_else(|| list.corrupt("blocks do not follow one another"))?;
-            return Ok((reader.get(from..to, &mut self.bytes)?, range.start));
+            let bytes = reader.get(from..to, &mut self.bytes);
+            return Ok((bytes.map_err(|error| outside(file.name(), range.start, error))?, range.start));
         }
         if !self.blocks.contains(&block) {
             self.blocks = 0..0;
@@ -72,23 +71,22 @@ impl<'a> Chunk<'a> {
 
 impl<'a> Blocks<'a> {
     /// For reading one after the other.
-    pub(super) fn in_order(record: Record<'a>, near: Option<&'a List>) -> Result<Blocks<'a>> {
+    pub(super) fn in_order(record: Record<'a>, near: Option<&'a NearList>) -> Blocks<'a> {
         Blocks::new(record, CHUNK, near)
     }
 
     /// For reading here and there.
-    pub(super) fn in_any_order(record: Record<'a>, near: Option<&'a List>) -> Result<Blocks<'a>> {
+    pub(super) fn in_any_order(record: Record<'a>, near: Option<&'a NearList>) -> Blocks<'a> {
         Blocks::new(record, 1, near)
     }
 
-    /// `near` has the documents as its first part, and the frequencies as its second.
-    fn new(record: Record<'a>, ahead: usize, near: Option<&'a List>) -> Result<Blocks<'a>> {
+    fn new(record: Record<'a>, ahead: usize, near: Option<&'a NearList>) -> Blocks<'a> {
         match record {
-            Record::Inline(list) => Ok(Blocks::Inline(list)),
+            Record::Inline(list) => Blocks::Inline(list),
             Record::Blocks(list) => {
-                let docs = Chunk::new(&list, Part::Docs, ahead, near)?;
-                let freqs = Chunk::new(&list, Part::Freqs, ahead, near)?;
-                Ok(Blocks::Listed { list, docs, freqs })
+                let docs = Chunk::new(&list, Part::Docs, ahead, near);
+                let freqs = Chunk::new(&list, Part::Freqs, ahead, near);
+                Blocks::Listed { list, docs, freqs }
             }
         }
     }

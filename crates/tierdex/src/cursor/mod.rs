@@ -4,11 +4,13 @@
 //! caller passes over are neither decoded nor looked at. [`ScatteredBlocks`] gives blocks in any order. The room knows files and codecs, but no scores.
 
 mod blocks;
+mod near;
 mod pieces;
 mod postings;
 mod scattered;
 mod trace;
 
+pub use near::NearList;
 pub use postings::{NO_DOCUMENT, PostingsCursor};
 pub use scattered::{AtHand, ScatteredBlocks};
 pub use trace::Blockwise;

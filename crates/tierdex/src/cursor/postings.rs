@@ -1,12 +1,12 @@
 //! The cursor over one list.
 
 use super::blocks::Blocks;
+use super::near::{NearList, record};
 use super::pieces::Pieces;
 use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::segment::read::{BlockList, FieldReader, Record, TermInfo};
-use tierdex_cache::List;
 use tierdex_io::SealedFile;
 
 /// Stands for "behind the last document".
@@ -45,10 +45,10 @@ impl<'a> PostingsCursor<'a> {
     pub fn open_near(
         field: &'a FieldReader,
         term: TermInfo,
-        near: Option<&'a List>,
+        near: Option<&'a NearList>,
     ) -> Result<PostingsCursor<'a>> {
-        let record = field.record(&term)?;
-        PostingsCursor::new(field, term, Blocks::in_order(record, near)?)
+        let record = record(field, &term, near)?;
+        PostingsCursor::new(field, term, Blocks::in_order(record, near))
     }
 
     /// The same, for a caller that has read the record of `term`.
@@ -57,7 +57,7 @@ impl<'a> PostingsCursor<'a> {
         term: TermInfo,
         record: Record<'a>,
     ) -> Result<PostingsCursor<'a>> {
-        PostingsCursor::new(field, term, Blocks::in_order(record, None)?)
+        PostingsCursor::new(field, term, Blocks::in_order(record, None))
     }
 
     fn new(field: &'a FieldReader, term: TermInfo, blocks: Blocks<'a>) -> Result<PostingsCursor<'a>> {

@@ -1,11 +1,11 @@
 //! Blocks of one list in any order.
 
 use super::blocks::Blocks;
+use super::near::{NearList, record};
 use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, REFUSED, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::segment::read::{BlockList, FieldReader, TermInfo};
-use tierdex_cache::List;
 use tierdex_codec::{BitmapView, Shared, intersect};
 
 /// Decodes blocks of a list, whichever are asked for; one at a time is at hand.
@@ -44,14 +44,14 @@ impl Default for AtHand {
 }
 
 impl<'a> ScatteredBlocks<'a> {
-    /// Reads the record of `term`; the list itself is read from `near`, if it is there.
+    /// Reads the record of `term`, and the list itself, from `near`, if they are there.
     pub fn open(
         field: &'a FieldReader,
         term: &TermInfo,
-        near: Option<&'a List>,
+        near: Option<&'a NearList>,
         mut room: Box<AtHand>,
     ) -> Result<ScatteredBlocks<'a>> {
-        let blocks = Blocks::in_any_order(field.record(term)?, near)?;
+        let blocks = Blocks::in_any_order(record(field, term, near)?, near);
         (room.documents.block, room.frequencies.block) = (usize::MAX, usize::MAX);
         Ok(ScatteredBlocks { field, blocks, at_hand: room, trace: Trace::default() })
     }

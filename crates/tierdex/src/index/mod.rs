@@ -27,7 +27,7 @@ mod writer;
 
 pub use batch::{Batch, SealedBatch};
 pub use check::{CheckReport, check};
-pub use executor::{CacheOptions, Executor};
+pub use executor::{Account, Accounts, Executor, ExecutorOptions, MetaTier, Mode, PAGES_AHEAD};
 pub use explain::{Explanation, FileUse, SegmentExplanation};
 pub use import::{ListBuilder, ListsBuilder};
 pub use ingest::ingest;

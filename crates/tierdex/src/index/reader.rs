@@ -68,12 +68,6 @@ impl Index {
         self.segments.iter().try_for_each(Segment::keep_in_memory)
     }
 
-    /// Reads what says where postings are into memory: terms, skip data and lengths. Queries read nothing but postings,
-    /// ids and stored texts then.
-    pub fn keep_places(&self) -> Result<()> {
-        self.segments.iter().try_for_each(Segment::keep_places)
-    }
-
     /// Bytes of all documents and frequencies in blocks.
     pub fn postings_bytes(&self) -> u64 {
         let fields = self.segments.iter().flat_map(Segment::fields);

@@ -9,13 +9,12 @@ use super::prune::{
     count_any, count_frequent, few,
 };
 use super::tree::Query;
-use crate::cursor::PostingsCursor;
+use crate::cursor::{NearList, PostingsCursor};
 use crate::error::{Error, Result};
 use crate::limits::BOOST_MAX;
 use crate::rank::{Bm25, Collection, Lengths, TermScorer, TopK, idf};
 use crate::schema::Schema;
-use crate::segment::layout::is_inline;
-use crate::segment::read::{Part as ListPart, Record, Segment, TermInfo};
+use crate::segment::read::{FieldReader, Segment, TermInfo};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -56,7 +55,7 @@ pub(super) struct Leaf<'q> {
     pub(super) scorer: Arc<TermScorer>,
     idf: f64,
     /// Its list in each segment, where a cache has brought it near.
-    near: Vec<Option<List>>,
+    near: Vec<Option<NearList>>,
 }
 
 /// Looks up and weighs.
@@ -156,16 +155,41 @@ impl<'q> Plan<'q> {
         Ok(jobs)
     }
 
-    /// Reads the lists of [`Plan::jobs`] from `lists` from now on.
-    pub fn attach(&mut self, mut lists: impl FnMut() -> Result<List>) -> Result<()> {
+    /// Reads those of the lists of [`Plan::jobs`] that `lists` gives from them from now on.
+    pub fn attach(
+        &mut self,
+        segments: &[Segment],
+        mut lists: impl FnMut() -> Result<Option<List>>,
+    ) -> Result<()> {
         self.root.for_each_leaf(&mut |leaf| {
-            for (info, near) in leaf.infos.iter().zip(&mut leaf.near) {
-                if info.as_ref().is_some_and(|info| !is_inline(info.documents)) {
-                    *near = Some(lists()?);
+            for ((info, near), segment) in leaf.infos.iter().zip(&mut leaf.near).zip(segments) {
+                let record = reads_record(segment.field(leaf.field));
+                if info.as_ref().is_some_and(|info| record || info.blocks.is_some()) {
+                    *near = lists()?.map(|list| NearList::new(list, record));
                 }
             }
             Ok(())
         })
+    }
+
+    /// The same plan, for as long as one likes.
+    pub fn into_owned(self) -> Plan<'static> {
+        Plan { root: self.root.into_owned() }
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub fn memory(&mut self) -> usize {
+        let mut bytes = size_of::<Plan<'_>>();
+        let visited = self.root.for_each_leaf(&mut |leaf| {
+            let segment = size_of::<Option<TermInfo>>() + size_of::<Option<NearList>>();
+            bytes += size_of::<Leaf<'_>>()
+                + size_of::<TermScorer>()
+                + leaf.term.len()
+                + leaf.infos.len() * segment;
+            Ok(())
+        });
+        debug_assert!(visited.is_ok());
+        bytes
     }
 
     /// The operators for the segment of that number.
@@ -344,6 +368,27 @@ impl Node<'_> {
         }
     }
 
+    fn into_owned(self) -> Node<'static> {
+        let all = |nodes: Vec<Node<'_>>| nodes.into_iter().map(Node::into_owned).collect();
+        match self {
+            Node::Term(leaf) => Node::Term(leaf.into_owned()),
+            Node::Phrase(leaves, scorer, field, sloppy) => {
+                let leaves = leaves.into_iter().map(|(distance, leaf)| (distance, leaf.into_owned()));
+                Node::Phrase(leaves.collect(), scorer, field, sloppy)
+            }
+            Node::Prefix(field, prefix, score) => Node::Prefix(field, prefix, score),
+            Node::All(score) => Node::All(score),
+            Node::Bool { must, filter, should, must_not, minimum } => Node::Bool {
+                must: all(must),
+                filter: all(filter),
+                should: all(should),
+                must_not: all(must_not),
+                minimum,
+            },
+            Node::Nothing => Node::Nothing,
+        }
+    }
+
     fn op<'a>(&'a self, number: usize, segment: &'a Segment) -> Result<Op<'a>> {
         let all = |nodes: &'a [Node]| nodes.iter().map(|n| n.op(number, segment)).collect::<Result<Vec<_>>>();
         match self {
@@ -382,6 +427,11 @@ impl Node<'_> {
 }
 
 impl Leaf<'_> {
+    fn into_owned(self) -> Leaf<'static> {
+        let Leaf { field, term, infos, stored_average, scorer, idf, near } = self;
+        Leaf { field, term: Cow::Owned(term.into_owned()), infos, stored_average, scorer, idf, near }
+    }
+
     fn bounds(&self, segment: &Segment) -> Bounds {
         let stored = self.stored_average == Some(segment.average_length(self.field));
         if stored { Bounds::Stored } else { Bounds::Impacts }
@@ -406,18 +456,27 @@ impl Leaf<'_> {
         info.map(|info| PostingsCursor::open_near(segment.field(self.field), info, near)).transpose()
     }
 
-    /// The list in the segment of that number as a cache knows it: documents, then frequencies. None where there is no
-    /// list, or one so short that it stands in the skip data.
+    /// The list in the segment of that number as a cache knows it: its record, unless it is resident, documents, then
+    /// frequencies. None where there is nothing of these.
     fn job(&self, number: usize, segment: &Segment) -> Result<Option<Job>> {
         let field = segment.field(self.field);
         let Some(info) = &self.infos[number] else { return Ok(None) };
-        let Record::Blocks(list) = field.record(info)? else { return Ok(None) };
-        let [docs, freqs] = field.shared();
-        let parts = [(docs, ListPart::Docs), (freqs, ListPart::Freqs)];
-        let parts = parts.map(|(file, part)| Ok(Part::new(file.clone(), list.whole(part)?)?));
-        let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
+        let [skips, docs, freqs] = field.shared();
+        let record = reads_record(field).then_some((skips, &info.skips));
+        let blocks = info.blocks.iter().flat_map(|[of_docs, of_freqs]| [(docs, of_docs), (freqs, of_freqs)]);
+        let parts = record.into_iter().chain(blocks);
+        let parts = parts.map(|(file, range)| Ok(Part::new(file.clone(), range.clone())?));
+        let parts = parts.collect::<Result<Vec<_>>>()?;
+        if parts.is_empty() {
+            return Ok(None);
+        }
         // Records of a field stand one behind the other.
         let key = Key(segment.meta().id, (self.field as u64) << FIELD_SHIFT | info.skips.start);
         Ok(Some(Job::new(key, parts)?))
     }
+}
+
+/// Whether records of a field are read with the lists: they are not resident.
+fn reads_record(field: &FieldReader) -> bool {
+    field.skips().kept().is_none()
 }

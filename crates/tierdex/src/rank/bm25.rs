@@ -196,7 +196,7 @@ mod tests {
                 assert!((found / expected - 1.0).abs() < 1e-6);
             }
         }
-        let codes = Norms::Byte(vec![norm::encode(10), norm::encode(20)]);
+        let codes = Norms::Byte(vec![norm::encode(10), norm::encode(20)].into());
         assert_eq!(scorer.score(&codes, 1, 3), scorer.score(&norms, 1, 3));
     }
 

@@ -91,20 +91,25 @@ impl<'a> Checker<'a> {
                 self.list(info, None)
             }
             Record::Blocks(list) => {
-                self.places(&list)?;
+                self.places(info, &list)?;
                 self.list(info, Some(&list))
             }
         }
     }
 
     /// Blocks stand one behind another, without gaps.
-    fn places(&mut self, list: &BlockList) -> Result<()> {
+    fn places(&mut self, info: &TermInfo, list: &BlockList) -> Result<()> {
         let parts = [Part::Docs, Part::Freqs, Part::Positions];
         let kept = if self.field.positions().is_some() { 3 } else { 2 };
         for &part in &parts[..kept] {
             for block in 0..list.blocks() {
                 let range = list.range(part, block)?;
                 self.follow(part, range.start, range.end)?;
+            }
+        }
+        for (part, whole) in [Part::Docs, Part::Freqs].into_iter().zip(info.blocks.iter().flatten()) {
+            if whole.end != self.parts[part as usize] {
+                return Err(list.corrupt("the blocks of the list are not as long as its term says"));
             }
         }
         let (all, accounted) = list.impact_bytes()?;

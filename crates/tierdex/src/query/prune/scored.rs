@@ -2,14 +2,13 @@
 
 use super::batch::Batch;
 use super::scratch::Scratch;
-use crate::cursor::{Blockwise, ScatteredBlocks};
+use crate::cursor::{Blockwise, NearList, ScatteredBlocks};
 use crate::error::Result;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockList, FieldReader, Norms, TermInfo};
 use crate::transform::impact::Impact;
 use std::ops::Range;
-use tierdex_cache::List;
 use tierdex_codec::{Places, Shared, ones, values_at_least};
 
 /// Where the bounds of blocks come from.
@@ -97,7 +96,7 @@ impl<'a> Scored<'a> {
     pub fn open(
         field: &'a FieldReader,
         term: &TermInfo,
-        (scorer, near): (&'a TermScorer, Option<&'a List>),
+        (scorer, near): (&'a TermScorer, Option<&'a NearList>),
         bounds: Option<Bounds>,
         scratch: &mut Scratch,
     ) -> Result<Scored<'a>> {

@@ -1,6 +1,6 @@
 //! Skip records: what a planner knows of a list before it reads a block.
 
-use super::super::layout::{blocks, is_inline};
+use super::super::layout::blocks;
 use super::terms::TermInfo;
 use crate::bytes::{View, u16_at, u32_at, u64_at};
 use crate::error::{Error, Result};
@@ -36,7 +36,9 @@ pub struct BlockList<'a> {
     bytes: Cow<'a, [u8]>,
     documents: u32,
     blocks: usize,
-    starts: [u64; 3],
+    /// Where it stands in `docs` and in `freqs`.
+    wholes: [Range<u64>; 2],
+    positions_start: u64,
     arrays: Arrays,
 }
 
@@ -72,7 +74,7 @@ impl<'a> Record<'a> {
         bytes: Cow<'a, [u8]>,
         positions: bool,
     ) -> Result<Record<'a>> {
-        if is_inline(term.documents) {
+        if term.blocks.is_none() {
             let mut view = View::new(file, term.skips.start, &bytes);
             let places = if positions {
                 let start = view.varint()?;
@@ -103,10 +105,8 @@ impl<'a> BlockList<'a> {
         let blocks = blocks(term.documents);
         let supers = blocks.div_ceil(SUPERBLOCK);
         let mut view = View::new(file, term.skips.start, &bytes);
-        let mut starts = [view.u64()?, view.u64()?, 0];
-        if positions {
-            starts[2] = view.u64()?;
-        }
+        let wholes = term.blocks.clone().ok_or_else(|| view.corrupt("the record of a short list"))?;
+        let positions_start = if positions { view.u64()? } else { 0 };
         let total = bytes.len();
         let mut array = |count: usize, width: usize| -> Result<Range<usize>> {
             let start = total - view.remaining();
@@ -135,7 +135,7 @@ impl<'a> BlockList<'a> {
             impacts,
         };
         let (offset, documents) = (term.skips.start, term.documents);
-        Ok(BlockList { file, offset, bytes, documents, blocks, starts, arrays })
+        Ok(BlockList { file, offset, bytes, documents, blocks, wholes, positions_start, arrays })
     }
 
     /// Postings.
@@ -215,7 +215,7 @@ impl<'a> BlockList<'a> {
         let before = self.total_len(part, first..block);
         let distances = &self.bytes[self.arrays.super_distances[part as usize].clone()];
         let distance = u64_at(distances, superblock).expect("superblock is in the list");
-        let start = self.starts[part as usize].checked_add(distance).and_then(|at| at.checked_add(before));
+        let start = self.start(part).checked_add(distance).and_then(|at| at.checked_add(before));
         let end = start.and_then(|start| start.checked_add(self.len(part, block)));
         match (start, end) {
             (Some(start), Some(end)) => Ok(start..end),
@@ -223,9 +223,20 @@ impl<'a> BlockList<'a> {
         }
     }
 
+    /// Where the list begins in one of the three files.
+    pub fn start(&self, part: Part) -> u64 {
+        match part {
+            Part::Docs | Part::Freqs => self.wholes[part as usize].start,
+            Part::Positions => self.positions_start,
+        }
+    }
+
     /// Where the whole list stands in one of the three files.
     pub fn whole(&self, part: Part) -> Result<Range<u64>> {
-        Ok(self.range(part, 0)?.start..self.range(part, self.blocks - 1)?.end)
+        match part {
+            Part::Docs | Part::Freqs => Ok(self.wholes[part as usize].clone()),
+            Part::Positions => Ok(self.positions_start..self.range(part, self.blocks - 1)?.end),
+        }
     }
 
     /// Reads the impacts of a block.

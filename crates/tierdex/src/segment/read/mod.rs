@@ -25,7 +25,7 @@ use crate::schema::{Field, Schema};
 use crate::segment::write::average_length;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
-use tierdex_io::{Disk, SealedFile};
+use tierdex_io::{Arena, Disk, SealedFile};
 
 /// An open segment. Many threads may read it at once.
 pub struct Segment {
@@ -41,7 +41,7 @@ pub struct FieldReader {
     number: usize,
     documents: u32,
     terms: TermsReader,
-    skips: SealedFile,
+    skips: Arc<SealedFile>,
     docs: Arc<SealedFile>,
     freqs: Arc<SealedFile>,
     positions: Option<SealedFile>,
@@ -96,20 +96,26 @@ impl Segment {
     pub fn keep_in_memory(&self) -> Result<()> {
         for field in &self.fields {
             field.files().try_for_each(SealedFile::keep)?;
-            field.terms.keep()?;
+            field.terms.keep(None)?;
         }
         Ok(())
     }
 
-    /// Keeps in memory what says where postings are: terms and skip data. Lengths are read as well. What is asked of
-    /// the files of postings can then be checked without a read of its own.
-    pub fn keep_places(&self) -> Result<()> {
+    /// Keeps in memory what says where postings are: terms and skip data; in `arena` if there is one.
+    pub fn keep_places(&self, mut arena: Option<&mut Arena>) -> Result<()> {
         for field in &self.fields {
-            field.terms.keep()?;
-            field.skips.keep()?;
-            field.norms()?;
-            field.docs.load_tables()?;
-            field.freqs.load_tables()?;
+            field.terms.keep(arena.as_deref_mut())?;
+            field.skips.keep_in(arena.as_deref_mut())?;
+        }
+        Ok(())
+    }
+
+    /// Reads lengths, in `arena` if there is one, and what it takes to check what is read of lists, so that no check makes
+    /// a read of its own.
+    pub fn prepare(&self, mut arena: Option<&mut Arena>) -> Result<()> {
+        for field in &self.fields {
+            field.norms_in(arena.as_deref_mut())?;
+            [&field.skips, &field.docs, &field.freqs].into_iter().try_for_each(|file| file.load_tables())?;
         }
         Ok(())
     }
@@ -149,7 +155,7 @@ impl FieldReader {
             number,
             documents: meta.documents,
             terms: TermsReader::open(file(FileKind::Terms)?, meta.documents, meta.fields[number].terms)?,
-            skips: file(FileKind::Skips)?,
+            skips: Arc::new(file(FileKind::Skips)?),
             docs: Arc::new(file(FileKind::Docs)?),
             freqs: Arc::new(file(FileKind::Freqs)?),
             positions: field.positions.then(|| file(FileKind::Positions)).transpose()?,
@@ -188,6 +194,11 @@ impl FieldReader {
         Record::parse(self.skips.name(), term, bytes, self.positions.is_some())
     }
 
+    /// The skip record of a term, for callers that have read it.
+    pub fn parse_record(&self, term: &TermInfo, bytes: Vec<u8>) -> Result<Record<'_>> {
+        Record::parse(self.skips.name(), term, Cow::Owned(bytes), self.positions.is_some())
+    }
+
     /// The skip record of a term, for callers that go through all terms in order: records are read many at a time.
     pub fn next_record(&self, term: &TermInfo, ahead: &mut RecordsAhead) -> Result<Record<'_>> {
         let (start, end) = (term.skips.start, term.skips.end);
@@ -199,7 +210,7 @@ impl FieldReader {
         }
         let from = (start - ahead.start) as usize;
         let bytes = ahead.bytes[from..from + (end - start) as usize].to_vec();
-        Record::parse(self.skips.name(), term, Cow::Owned(bytes), self.positions.is_some())
+        self.parse_record(term, bytes)
     }
 
     /// Blocks of documents.
@@ -212,9 +223,9 @@ impl FieldReader {
         &self.freqs
     }
 
-    /// The files of documents and of frequencies, for others who read them.
-    pub fn shared(&self) -> [&Arc<SealedFile>; 2] {
-        [&self.docs, &self.freqs]
+    /// The files of skip records, of documents and of frequencies, for others who read them.
+    pub fn shared(&self) -> [&Arc<SealedFile>; 3] {
+        [&self.skips, &self.docs, &self.freqs]
     }
 
     /// Skip records.
@@ -239,15 +250,19 @@ impl FieldReader {
 
     /// Document lengths, read on first use.
     pub fn norms(&self) -> Result<&Norms> {
+        self.norms_in(None)
+    }
+
+    fn norms_in(&self, arena: Option<&mut Arena>) -> Result<&Norms> {
         if let Some(norms) = self.norms.get() {
             return Ok(norms);
         }
-        let norms = Norms::read(&self.norms_file, self.field.norms, self.documents)?;
+        let norms = Norms::read(&self.norms_file, (self.field.norms, self.documents), arena)?;
         Ok(self.norms.get_or_init(|| norms))
     }
 
     fn files(&self) -> impl Iterator<Item = &SealedFile> {
-        [self.terms.file(), &self.skips, &self.docs, &self.freqs, &self.norms_file]
+        [self.terms.file(), &*self.skips, &self.docs, &self.freqs, &self.norms_file]
             .into_iter()
             .chain(self.positions.as_ref())
     }

@@ -1,6 +1,6 @@
 //! The term dictionary.
 
-use super::super::layout::{PAGE_HEAD, RESTART};
+use super::super::layout::{PAGE_HEAD, RESTART, is_inline};
 use super::pages::{PageIndex, head};
 use super::read_tail;
 use crate::bytes::{View, u16_at};
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::limits::{TERM_BYTES_MAX, TERM_PAGE};
 use std::ops::Range;
 use std::sync::OnceLock;
-use tierdex_io::{PAGE, SealedFile};
+use tierdex_io::{Arena, PAGE, SealedFile};
 
 /// Finds terms. The last term of each page is resident; a look-up reads one page.
 pub struct TermsReader {
@@ -37,6 +37,8 @@ pub struct TermInfo {
     pub occurrences: u64,
     /// Bytes of its record in `skips`.
     pub skips: Range<u64>,
+    /// Bytes of its blocks in `docs` and in `freqs`, if its list is long enough to have some.
+    pub blocks: Option<[Range<u64>; 2]>,
 }
 
 impl TermsReader {
@@ -72,6 +74,11 @@ impl TermsReader {
         self.index.memory()
     }
 
+    /// Bytes that are in memory beside the pages when these are.
+    pub fn heads_memory(&self) -> u64 {
+        8 * (self.terms / crate::limits::TERM_RESTART as u64 + 2 * self.pages)
+    }
+
     /// Number of pages.
     pub fn pages(&self) -> u64 {
         self.pages
@@ -92,9 +99,9 @@ impl TermsReader {
         Page::parse(&self.file, page, bytes, self.documents)?.find(term, heads.unwrap_or(&[]))
     }
 
-    /// Keeps all pages in memory.
-    pub(super) fn keep(&self) -> Result<()> {
-        self.file.keep()?;
+    /// Keeps all pages in memory, in `arena` if there is one.
+    pub(super) fn keep(&self, arena: Option<&mut Arena>) -> Result<()> {
+        self.file.keep_in(arena)?;
         let mut heads = RestartHeads { heads: Vec::new(), starts: vec![0] };
         let mut buffer = Vec::new();
         for page in 0..self.pages {
@@ -392,9 +399,20 @@ impl<'a> Page<'a> {
             return Err(self.corrupt(entries.at, "impossible numbers of a term"));
         }
         let skips = entries.skips..end;
+        let blocks = match is_inline(documents) {
+            true => None,
+            false => Some([self.range(&mut view)?, self.range(&mut view)?]),
+        };
         let at = (view.offset() - self.at) as usize;
         *entries = Entries { at, number: entries.number + 1, skips: end, len: shared + own };
-        Ok(Some((Entry { shared, suffix }, TermInfo { documents, occurrences, skips })))
+        Ok(Some((Entry { shared, suffix }, TermInfo { documents, occurrences, skips, blocks })))
+    }
+
+    /// The place of a list in a file of blocks.
+    fn range(&self, view: &mut View<'_>) -> Result<Range<u64>> {
+        let (start, len) = (view.varint()?, view.varint()?);
+        let end = start.checked_add(len).filter(|_| len > 0);
+        Ok(start..end.ok_or_else(|| view.corrupt("impossible place of a list"))?)
     }
 
     /// Checks that nothing but zeros stands between the last entry and the restarts.

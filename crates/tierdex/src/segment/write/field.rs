@@ -73,9 +73,9 @@ impl FieldWriter<'_> {
         let mut postings = Postings { lists: &mut self.lists, documents: 0, occurrences: 0 };
         body(&mut postings)?;
         let (documents, occurrences) = (postings.documents, postings.occurrences);
-        self.lists.finish_list()?;
+        let blocks = self.lists.finish_list()?;
         self.stats.postings += u64::from(documents);
-        self.terms.add(term, documents, occurrences, self.lists.skips_end())
+        self.terms.add(term, (documents, occurrences), self.lists.skips_end(), blocks)
     }
 
     fn finish(self) -> Result<(FieldStats, Vec<FileMeta>)> {

@@ -13,6 +13,7 @@ use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::schema::Field;
 use crate::transform::block::{Block, BlockEncoder};
 use crate::transform::impact::{self, BLOCK_FRONT_BYTES_MAX, Impact, SUPERBLOCK_FRONT_BYTES_MAX};
+use std::ops::Range;
 use tierdex_io::{Disk, SealedWriter};
 
 /// Share of `k1 + 1` that an impact earns with the default parameters in a segment.
@@ -147,8 +148,9 @@ impl<'a> ListsWriter<'a> {
         Ok(())
     }
 
-    /// Ends the list and appends its record.
-    pub(super) fn finish_list(&mut self) -> Result<()> {
+    /// Ends the list and appends its record. Returns where its blocks of documents and of frequencies stand, if it has some.
+    pub(super) fn finish_list(&mut self) -> Result<Option<[Range<u64>; 2]>> {
+        let mut blocks = None;
         if self.record.blocks == 0 {
             self.write_inline()?;
         } else {
@@ -161,10 +163,12 @@ impl<'a> ListsWriter<'a> {
             self.bytes.clear();
             self.record.write(self.positions.is_some(), &mut self.bytes);
             self.skips.write(&self.bytes)?;
+            let [docs, freqs, _] = self.record.starts;
+            blocks = Some([docs..self.docs.position(), freqs..self.freqs.position()]);
             self.record.clear();
         }
         self.pending.before = u32::MAX;
-        Ok(())
+        Ok(blocks)
     }
 
     /// Seals the files.
@@ -307,10 +311,8 @@ impl Record {
 
     fn write(&self, positions: bool, out: &mut Vec<u8>) {
         let of = &self.superblocks;
-        for (i, start) in self.starts.iter().enumerate() {
-            if i < 2 || positions {
-                out.extend_from_slice(&start.to_le_bytes());
-            }
+        if positions {
+            out.extend_from_slice(&self.starts[2].to_le_bytes());
         }
         out.extend_from_slice(&of.docs);
         out.extend_from_slice(&of.freqs);

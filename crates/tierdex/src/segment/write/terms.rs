@@ -8,6 +8,7 @@ use crate::bytes::push_varint;
 use crate::error::{Error, Result};
 use crate::limits::{TERM_PAGE, TERM_RESTART};
 use fst::MapBuilder;
+use std::ops::Range;
 use tierdex_io::SealedWriter;
 
 /// Writes terms in order.
@@ -43,16 +44,17 @@ impl TermsWriter {
         })
     }
 
-    /// Appends a term: `documents` hold it `occurrences` times; its record ends at `skips_end`.
+    /// Appends a term: `documents` hold it `occurrences` times; its record ends at `skips_end`, and its blocks of documents
+    /// and of frequencies, if it has some, stand in `blocks`.
     pub(super) fn add(
         &mut self,
         term: &[u8],
-        documents: u32,
-        occurrences: u64,
+        (documents, occurrences): (u32, u64),
         skips_end: u64,
+        blocks: Option<[Range<u64>; 2]>,
     ) -> Result<()> {
         let distance = self.skips_end - self.page_skips;
-        let worst = term.len() + 2 + 30 + RESTART;
+        let worst = term.len() + 2 + 70 + RESTART;
         let full = PAGE_HEAD + self.entries.len() + self.restarts.len() + worst > TERM_PAGE;
         if self.in_page > 0 && (full || distance > u64::from(u32::MAX)) {
             self.close_page(Some(term))?;
@@ -69,6 +71,10 @@ impl TermsWriter {
         push_varint(&mut self.entries, u64::from(documents));
         push_varint(&mut self.entries, occurrences - u64::from(documents));
         push_varint(&mut self.entries, skips_end - self.skips_end);
+        for range in blocks.iter().flatten() {
+            push_varint(&mut self.entries, range.start);
+            push_varint(&mut self.entries, range.end - range.start);
+        }
         self.skips_end = skips_end;
         self.last.clear();
         self.last.extend_from_slice(term);

@@ -1,0 +1,323 @@
+//! Queries that wait, and lists that are brought near ahead of them.
+//!
+//! *You have* an index on disk, and queries in a queue. *You get* their answers in order. Each is planned when it enters a
+//! window of the queue; its lists are asked for at once, and workers fetch them while the queries before it are answered.
+//! When its turn comes its lists are in the cache, or on their way (thesis, sections 7.2 and 7.3).
+//!
+//! Who needs how much memory is known before any is taken, and refused if it is too much ([`Accounts`]). `options` names the
+//! modes, `supply` is what they do, `line` keeps the order when several threads answer.
+//!
+//! Why no thread waits for ever: threads take queries in the order of the queue, hold one at a time, and wait for nothing
+//! else while they have its lists. So the oldest query that has not ended is one that a thread works on.
+
+mod accounts;
+mod line;
+mod options;
+mod supply;
+
+pub use accounts::{Account, Accounts};
+pub use options::{ExecutorOptions, MetaTier, Mode, PAGES_AHEAD};
+
+use super::reader::Index;
+use super::searcher::{Found, SearchOptions, Searcher};
+use crate::error::{Error, Result};
+use crate::query::{Plan, Query};
+use accounts::Places;
+use line::Delivery;
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use supply::{Place, Supply};
+use tierdex_cache::{self as cache, Cache, Lookahead, PagePrefetcher, Prefetcher};
+use tierdex_io::{Arena, Cells, Engine, EngineOptions, Region};
+
+/// Queries that are planned ahead of the one that is answered, at most.
+const AHEAD: usize = 1024;
+
+/// Bytes for planned queries, at least and at most; between them, this part of the budget.
+const WAITING_MIN: u64 = 128 << 10;
+const WAITING_MAX: u64 = 16 << 20;
+const WAITING_PART: u64 = 16;
+
+/// Samples of the lookahead that a worker of the page cache keeps.
+const SAMPLES: usize = 1 << 16;
+
+/// Segments that a cache has at least.
+const SEGMENTS_MIN: u64 = 2;
+
+/// Answers queries in the order in which they wait, with lists that are brought near ahead of them.
+pub struct Executor<'a> {
+    searcher: Searcher<'a>,
+    index: &'a Index,
+    supply: Supply,
+    threads: usize,
+    /// Bytes for planned queries.
+    waiting: u64,
+    accounts: Accounts,
+    /// How files are read, and why not otherwise.
+    engine: (String, Option<String>),
+}
+
+/// A query in the queue with its place there.
+struct Waiting {
+    plan: Plan<'static>,
+    place: Place,
+    bytes: u64,
+}
+
+/// The queue.
+struct Line<S> {
+    source: S,
+    ended: bool,
+    waiting: VecDeque<Result<Waiting>>,
+    bytes: u64,
+    /// The number of the first that waits.
+    next: usize,
+}
+
+impl<'a> Executor<'a> {
+    /// Reads what is to be resident, and sets up the cache and its workers.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with a table when the budget is too small; else when memory cannot be had, or the files not be
+    /// read in that way.
+    pub fn new(index: &'a Index, options: &ExecutorOptions) -> Result<Executor<'a>> {
+        if options.threads == 0 || options.workers == 0 {
+            return Err(Error::Usage(
+                "an executor needs a thread that answers and one that reads".to_string(),
+            ));
+        }
+        let accounts = Executor::accounts(index, options);
+        accounts.check()?;
+        keep(index, &options.meta)?;
+        let (supply, engine) = supply(index, options)?;
+        let (searcher, waiting) = (index.searcher(), waiting_bytes(options));
+        Ok(Executor { searcher, index, supply, threads: options.threads, waiting, accounts, engine })
+    }
+
+    /// What an executor with `options` takes of which memory.
+    pub fn accounts(index: &Index, options: &ExecutorOptions) -> Accounts {
+        Accounts::of(index, options, cache_bytes(index, options), waiting_bytes(options))
+    }
+
+    /// Answers the queries that `source` gives until it gives none, on as many threads as there are: calls `answer` with the
+    /// number of each, in order, and what was found. A query that fails is answered by its error, and harms no other.
+    ///
+    /// # Errors
+    /// The first of `source` or of `answer`.
+    pub fn run<E: Send>(
+        &self,
+        source: impl FnMut() -> std::result::Result<Option<Query>, E> + Send,
+        options: &SearchOptions,
+        answer: impl FnMut(usize, Result<Found>) -> std::result::Result<(), E> + Send,
+    ) -> std::result::Result<(), E> {
+        let line = Line { source, ended: false, waiting: VecDeque::new(), bytes: 0, next: 0 };
+        let (line, delivery) = (Mutex::new(line), Delivery::new(answer, self.threads));
+        std::thread::scope(|scope| {
+            for _ in 1..self.threads {
+                let thread = std::thread::Builder::new().name("answer".to_string());
+                // Where the system has no thread more, those that there are answer all.
+                let _ = thread.spawn_scoped(scope, || self.work(&line, options, &delivery));
+            }
+            self.work(&line, options, &delivery);
+        });
+        delivery.end()
+    }
+
+    /// How often lists were found, read and given up so far; none without a cache.
+    pub fn stats(&self) -> Option<cache::Stats> {
+        self.supply.stats()
+    }
+
+    /// Bytes read from the index's files so far, as whole pages.
+    pub fn bytes_read(&self) -> u64 {
+        let by_workers = self.stats().map_or(0, |stats| stats.bytes_read) + self.supply.pages_read();
+        self.index.bytes_read() + by_workers
+    }
+
+    /// Begins to note the lookahead each time a query ends: the last `samples` of them.
+    pub fn record_lookahead(&self, samples: usize) {
+        self.supply.record_lookahead(samples);
+    }
+
+    /// What was noted, the oldest first.
+    pub fn lookahead_samples(&self) -> Vec<cache::Sample> {
+        self.supply.lookahead_samples()
+    }
+
+    /// How files are read.
+    pub fn engine(&self) -> &str {
+        &self.engine.0
+    }
+
+    /// Why they are not read in the way that was hoped for.
+    pub fn fallback(&self) -> Option<&str> {
+        self.engine.1.as_deref()
+    }
+
+    /// What it takes of which memory.
+    pub fn memory(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// What was found is put into words by it.
+    pub fn searcher(&self) -> &Searcher<'a> {
+        &self.searcher
+    }
+
+    /// Answers queries until there are none.
+    fn work<S, A, E>(&self, line: &Mutex<Line<S>>, options: &SearchOptions, delivery: &Delivery<Found, A, E>)
+    where
+        S: FnMut() -> std::result::Result<Option<Query>, E>,
+        A: FnMut(usize, Result<Found>) -> std::result::Result<(), E>,
+    {
+        loop {
+            let mut queue = lock(line);
+            let filled = self.fill(&mut queue, options);
+            let next = queue.waiting.pop_front();
+            let number = queue.next;
+            queue.next += 1;
+            queue.bytes -= next.as_ref().map_or(0, |next| next.as_ref().map_or(0, |next| next.bytes));
+            drop(queue);
+            if let Err(error) = filled {
+                return delivery.fail(error);
+            }
+            let Some(next) = next else { return };
+            let owed = Owed { delivery, number };
+            let found = next.and_then(|next| self.answer(next, options));
+            std::mem::forget(owed);
+            if !delivery.give(number, found) {
+                lock(line).ended = true;
+                return;
+            }
+        }
+    }
+
+    /// Plans queries until the window is full. One is planned whatever it takes.
+    fn fill<S, E>(&self, line: &mut Line<S>, options: &SearchOptions) -> std::result::Result<(), E>
+    where
+        S: FnMut() -> std::result::Result<Option<Query>, E>,
+    {
+        while !line.ended
+            && line.waiting.len() < AHEAD
+            && (line.bytes < self.waiting || line.waiting.is_empty())
+        {
+            match (line.source)() {
+                Ok(Some(query)) => {
+                    let waiting = self.queue(&query, options);
+                    line.bytes += waiting.as_ref().map_or(0, |waiting| waiting.bytes);
+                    line.waiting.push_back(waiting);
+                }
+                Ok(None) => line.ended = true,
+                Err(error) => {
+                    line.ended = true;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans a query, and has its lists fetched.
+    fn queue(&self, query: &Query, options: &SearchOptions) -> Result<Waiting> {
+        let mut plan = self.searcher.plan(query, options)?.into_owned();
+        let jobs = match self.supply {
+            Supply::Base => Vec::new(),
+            _ => plan.jobs(self.index.segments())?,
+        };
+        let parts: usize = jobs.iter().map(|job| job.parts().len()).sum();
+        let bytes = plan.memory() + jobs.len() * size_of::<cache::Job>() + parts * size_of::<cache::Part>();
+        let place = self.supply.push(jobs);
+        Ok(Waiting { plan, place, bytes: bytes as u64 })
+    }
+
+    fn answer(&self, waiting: Waiting, options: &SearchOptions) -> Result<Found> {
+        // What is declared first is dropped last: the query ends when its plan holds none of its lists.
+        let Waiting { mut place, mut plan, .. } = waiting;
+        self.supply.attach(&mut place, &mut plan, self.index.segments())?;
+        self.searcher.answer(&plan, options)
+    }
+}
+
+/// An answer that a thread owes; one that panics gives it up, so that nobody waits for it.
+struct Owed<'d, A, E>
+where
+    A: FnMut(usize, Result<Found>) -> std::result::Result<(), E>,
+{
+    delivery: &'d Delivery<Found, A, E>,
+    number: usize,
+}
+
+impl<A, E> Drop for Owed<'_, A, E>
+where
+    A: FnMut(usize, Result<Found>) -> std::result::Result<(), E>,
+{
+    fn drop(&mut self) {
+        self.delivery.give_up(self.number);
+    }
+}
+
+fn lock<S>(line: &Mutex<Line<S>>) -> MutexGuard<'_, Line<S>> {
+    line.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has terms, skip data and lengths where they are to be.
+fn keep(index: &Index, tier: &MetaTier) -> Result<()> {
+    let mut arena = match tier {
+        MetaTier::Disk => {
+            return index.segments().iter().try_for_each(|segment| segment.prepare(None));
+        }
+        MetaTier::Dram => None,
+        MetaTier::Region(kind) => {
+            let bytes = Places::of(index).all().max(1);
+            Some(Arena::new(Region::new(kind, bytes)?))
+        }
+    };
+    for segment in index.segments() {
+        segment.keep_places(arena.as_mut())?;
+        segment.prepare(arena.as_mut())?;
+    }
+    Ok(())
+}
+
+/// Sets up who brings lists near; says how files are read, and why not otherwise.
+fn supply(index: &Index, options: &ExecutorOptions) -> Result<(Supply, (String, Option<String>))> {
+    let through_pages = || ("pread through the page cache".to_string(), None);
+    match options.mode {
+        Mode::Base => return Ok((Supply::Base, through_pages())),
+        Mode::BasePrefetch => {
+            let ahead = match options.lookahead {
+                Lookahead::Queries(queries) => queries,
+                Lookahead::Adaptive | Lookahead::Pins => PAGES_AHEAD,
+            };
+            return Ok((Supply::Pages(PagePrefetcher::start(ahead, SAMPLES)?), through_pages()));
+        }
+        Mode::Hybrid | Mode::HybridPrefetch | Mode::Direct => {}
+    }
+    let region = Region::new(&options.region, cache_bytes(index, options))?;
+    let cells = Cells::new(region, options.segment)?;
+    let engine = EngineOptions { direct: options.mode == Mode::Direct, ..options.engine };
+    let engines = (0..options.workers)
+        .map(|_| Engine::new(engine, index.disk(), std::slice::from_ref(&cells)))
+        .collect::<std::result::Result<Vec<_>, _>>()?;
+    let described = engines.first().map_or_else(Default::default, |engine| {
+        (engine.description().to_string(), engine.fallback().map(str::to_string))
+    });
+    let prefetcher = Prefetcher::start(&Cache::new(cells, options.policy)?, engines, options.lookahead)?;
+    let supply =
+        if options.mode == Mode::Hybrid { Supply::Behind(prefetcher) } else { Supply::Ahead(prefetcher) };
+    Ok((supply, described))
+}
+
+/// Bytes of the cache: a part of the index is at least so much that there can be a cache.
+fn cache_bytes(index: &Index, options: &ExecutorOptions) -> u64 {
+    let bytes = options.size.of(index.postings_bytes());
+    match options.size {
+        _ if !options.mode.has_cache() => 0,
+        tierdex_io::Size::Part(_) => bytes.max(SEGMENTS_MIN * options.segment as u64),
+        tierdex_io::Size::Bytes(_) => bytes,
+    }
+}
+
+fn waiting_bytes(options: &ExecutorOptions) -> u64 {
+    options.dram.map_or(WAITING_MAX, |dram| (dram / WAITING_PART).clamp(WAITING_MIN, WAITING_MAX))
+}

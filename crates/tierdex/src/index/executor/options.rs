@@ -1,0 +1,218 @@
+//! How lists come near, and where what says where they are lives.
+
+use super::accounts::{Places, SEGMENT_METADATA};
+use super::{Executor, SEGMENTS_MIN};
+use crate::error::{Error, Result};
+use crate::index::reader::Index;
+use std::fmt;
+use std::str::FromStr;
+use tierdex_cache::{Lookahead, PolicyKind};
+use tierdex_io::{EngineOptions, RegionKind, Size, available_memory};
+
+/// How lists come near (thesis, chapter 7; the last is ours).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Queries read what they need through the system's page cache.
+    Base,
+    /// The same; a worker reads ahead into the page cache.
+    BasePrefetch,
+    /// Queries look into the cache, and read what is not there through the page cache; a worker then brings it into the
+    /// cache for later ones.
+    Hybrid,
+    /// Workers fill the cache through the page cache ahead of the queries, which are answered from the cache only.
+    HybridPrefetch,
+    /// The same past the page cache: reads land where they stay.
+    Direct,
+}
+
+impl Mode {
+    /// All, in the order of the thesis.
+    pub const ALL: [Mode; 5] =
+        [Mode::Base, Mode::BasePrefetch, Mode::Hybrid, Mode::HybridPrefetch, Mode::Direct];
+
+    /// Whether it has a postings cache.
+    pub fn has_cache(self) -> bool {
+        !matches!(self, Mode::Base | Mode::BasePrefetch)
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mode::Base => "base",
+            Mode::BasePrefetch => "base-prefetch",
+            Mode::Hybrid => "hybrid",
+            Mode::HybridPrefetch => "hybrid-prefetch",
+            Mode::Direct => "direct",
+        })
+    }
+}
+
+impl FromStr for Mode {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Mode> {
+        let found = Mode::ALL.into_iter().find(|mode| mode.to_string() == text);
+        found.ok_or_else(|| {
+            let names = "base, base-prefetch, hybrid, hybrid-prefetch or direct";
+            Error::Usage(format!("`{text}` is no mode; write {names}"))
+        })
+    }
+}
+
+/// Where terms, skip data and lengths live (thesis, figures 8.1 and 8.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MetaTier {
+    /// Terms and skip data stay in their files: a look-up reads a page, and a list is fetched together with its skip
+    /// data. Lengths, which scoring looks at here and there, are in ordinary memory.
+    Disk,
+    /// In ordinary memory.
+    Dram,
+    /// In such a region.
+    Region(RegionKind),
+}
+
+impl fmt::Display for MetaTier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MetaTier::Disk => f.write_str("disk"),
+            MetaTier::Dram => f.write_str("dram"),
+            MetaTier::Region(kind) => kind.fmt(f),
+        }
+    }
+}
+
+impl FromStr for MetaTier {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<MetaTier> {
+        match text {
+            "disk" => Ok(MetaTier::Disk),
+            "dram" => Ok(MetaTier::Dram),
+            other => other.parse().map(MetaTier::Region).map_err(|error: tierdex_io::Error| {
+                Error::Usage(format!("{error}; terms, skip data and lengths may also be on disk"))
+            }),
+        }
+    }
+}
+
+/// What an [`super::Executor`] reads with, where to, and how much memory it may take for all else.
+#[derive(Clone, Debug)]
+pub struct ExecutorOptions {
+    /// How lists come near.
+    pub mode: Mode,
+    /// The memory of the cache.
+    pub region: RegionKind,
+    /// How much of it; parts are those of all documents and frequencies of the index.
+    pub size: Size,
+    /// Whether the cache is a part of `dram`, and not beside it.
+    pub within: bool,
+    /// Bytes of a segment of the cache.
+    pub segment: usize,
+    /// What gives way.
+    pub policy: PolicyKind,
+    /// How far ahead lists are fetched; [`Mode::BasePrefetch`] takes adaptive for [`PAGES_AHEAD`].
+    pub lookahead: Lookahead,
+    /// How files are read.
+    pub engine: EngineOptions,
+    /// Threads that read.
+    pub workers: usize,
+    /// Threads that answer.
+    pub threads: usize,
+    /// Where terms, skip data and lengths live.
+    pub meta: MetaTier,
+    /// Bytes of ordinary memory for all that is in no region; none: as much as it takes.
+    pub dram: Option<u64>,
+}
+
+/// Queries that [`Mode::BasePrefetch`] reads ahead for (thesis, section 7.2.2).
+pub const PAGES_AHEAD: u64 = 16;
+
+impl Default for ExecutorOptions {
+    /// `direct`, with a cache of ordinary memory that all postings fit in, if there is so much.
+    fn default() -> ExecutorOptions {
+        ExecutorOptions {
+            mode: Mode::Direct,
+            region: RegionKind::Dram,
+            size: Size::Part(10_000),
+            within: false,
+            segment: 32 << 10,
+            policy: PolicyKind::Lru,
+            lookahead: Lookahead::Adaptive,
+            engine: EngineOptions { kind: tierdex_io::EngineKind::Auto, depth: 32, direct: true },
+            workers: 1,
+            threads: 1,
+            meta: MetaTier::Dram,
+            dram: None,
+        }
+    }
+}
+
+/// The cache that is taken without being asked for has at most this part of the memory that is available.
+const AVAILABLE_PART: u64 = 4;
+
+/// And so many bytes, or this part of all documents and frequencies if that is more.
+const CACHE_MAX: u64 = 64 << 20;
+const CACHE_PART: u64 = 10;
+
+impl ExecutorOptions {
+    /// Chooses what was left open, from the index and the machine:
+    ///
+    /// 1. Terms, skip data and lengths are in ordinary memory if they fit into the budget, or, where there is none, into
+    ///    a quarter of what is available; else on disk. `meta` says otherwise.
+    /// 2. The cache is of ordinary memory. With a budget it takes what all else leaves of it; without one 64 MiB, or a tenth
+    ///    of all documents and frequencies if that is more, but no more than these and than a quarter of what is available.
+    ///    `cache` says otherwise; then it is beside the budget.
+    ///
+    /// `self` says all else.
+    pub fn complete(
+        self,
+        index: &Index,
+        cache: Option<(RegionKind, Size)>,
+        meta: Option<MetaTier>,
+    ) -> ExecutorOptions {
+        let quarter = available_memory().unwrap_or(u64::MAX) / AVAILABLE_PART;
+        let asked = cache.is_some();
+        let (region, size) = cache.unwrap_or((RegionKind::Dram, Size::Bytes(0)));
+        let mut options = ExecutorOptions { region, size, meta: MetaTier::Dram, ..self };
+        let smallest = SEGMENTS_MIN * options.segment as u64;
+        let left = |options: &ExecutorOptions| {
+            let needed = Executor::accounts(index, options).needed();
+            options.dram.map_or(Some(quarter), |dram| dram.checked_sub(needed))
+        };
+        let fits = match options.dram {
+            None => Places::of(index).all() <= quarter,
+            Some(_) => left(&options).is_some_and(|left| asked || left >= smallest),
+        };
+        options.meta = meta.unwrap_or(if fits { MetaTier::Dram } else { MetaTier::Disk });
+        if !asked && options.mode.has_cache() {
+            let postings = index.postings_bytes();
+            let most = match options.dram {
+                None => postings.min(CACHE_MAX.max(postings / CACHE_PART)),
+                // Of its metadata too.
+                Some(_) => postings,
+            };
+            let segment = options.segment as u64;
+            let room = left(&options).unwrap_or(0) / (segment + SEGMENT_METADATA) * segment;
+            let bytes = most.next_multiple_of(segment).min(room).max(smallest);
+            (options.size, options.within) = (Size::Bytes(bytes), true);
+        }
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for mode in Mode::ALL {
+            assert_eq!(mode.to_string().parse::<Mode>().unwrap(), mode);
+        }
+        for tier in ["disk", "dram", "hugetlb", "numa:1", "file:/dev/shm/x"] {
+            assert_eq!(tier.parse::<MetaTier>().unwrap().to_string(), tier);
+        }
+        assert!("".parse::<Mode>().is_err() && "ssd".parse::<MetaTier>().is_err());
+    }
+}
