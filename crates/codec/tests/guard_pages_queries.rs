@@ -36,8 +36,10 @@ const SAY: &str = "TIERDEX_TEST_SAY";
 /// The name of the test that does so.
 const TEST: &str = "every_kernel_stays_between_guard_pages";
 
-/// What each function does at each length.
-const FUNCTIONS: [(&str, fn(&mut Case) -> String); 9] = [
+/// A function by its name, and what comes out of it in a case.
+type Function = (&'static str, fn(&mut Case) -> String);
+
+const FUNCTIONS: [Function; 9] = [
     ("sweep", sweeps),
     ("keep_at_least", keeps),
     ("keep_at_least with rows", keeps_rows),
