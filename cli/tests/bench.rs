@@ -119,9 +119,12 @@ fn a_generator_that_is_stopped_or_has_no_room_leaves_no_index() {
     let large = "bench generate --docs 1000000 --postings 100000000 --vocabulary 10000 --out i";
     let mut command = Command::new(env!("CARGO_BIN_EXE_tierdex"));
     command.args(large.split(' ')).current_dir(place.path()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
+    let mut child = command.spawn().unwrap();
     let lists = place.path().join("i/0000000000000001.0.docs");
     while fs::metadata(&lists).map_or(0, |file| file.len()) == 0 {
+        if child.try_wait().unwrap().is_some() {
+            panic!("the generator ended before it could be stopped: {:?}", child.wait_with_output());
+        }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     fails(place.path(), 1, &format!("{GENERATE} --out i"), "another writer");

@@ -160,9 +160,7 @@ impl<'a> BitmapView<'a> {
         n: usize,
     ) -> Result<Option<BitmapView<'a>>, DecodeError> {
         check_bits(kernel, bits, prev, n)?;
-        let view = BitmapView { first: first(prev), bits };
-        let last = u64::from(view.first) + 8 * bits.len() as u64 - 1 - view.unused();
-        Ok((last <= u64::from(u32::MAX)).then_some(view))
+        Ok(BitmapView::behind(prev, bits))
     }
 
     /// The bits of the [`BLOCK`] neighbours behind `prev`; None if they go on from 0.
@@ -171,8 +169,13 @@ impl<'a> BitmapView<'a> {
         static RUNS: [[u8; BLOCK / 8 + 1]; 8] = runs();
         let place = prev.wrapping_add(1) as usize % 8;
         let bits = if place == 0 { &RUNS[0][..BLOCK / 8] } else { &RUNS[place][..] };
-        prev.wrapping_add(1).checked_add(BLOCK as u32 - 1)?;
-        Some(BitmapView { first: first(prev), bits })
+        BitmapView::behind(prev, bits)
+    }
+
+    /// Bits, of which the last byte is not zero, of values behind `prev`; None if they go on from 0.
+    fn behind(prev: u32, bits: &'a [u8]) -> Option<BitmapView<'a>> {
+        let view = BitmapView { first: first(prev), bits };
+        (view.end() <= 1 << 32).then_some(view)
     }
 
     /// The value of the first bit, a multiple of eight.
@@ -187,13 +190,13 @@ impl<'a> BitmapView<'a> {
 
     /// The last value.
     pub fn last(&self) -> u32 {
-        let behind = u64::from(self.first) + 8 * self.bits.len() as u64;
-        (behind - 1 - self.unused()) as u32
+        (self.end() - 1) as u32
     }
 
-    /// Bits behind the last value.
-    fn unused(&self) -> u64 {
-        self.bits.last().map_or(0, |byte| u64::from(byte.leading_zeros()))
+    /// The number behind the last value, of more than 32 bits if the values go on from 0.
+    fn end(&self) -> u64 {
+        let unused = self.bits.last().map_or(0, |byte| byte.leading_zeros());
+        u64::from(self.first) + 8 * self.bits.len() as u64 - u64::from(unused)
     }
 
     /// Finds the rising `values`, at most 256, that are in the block: their places among `values`, and in the block.

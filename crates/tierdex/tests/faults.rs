@@ -8,10 +8,11 @@ mod support;
 use std::sync::Arc;
 use support::script::{Outcome, Script};
 use support::{Growth, Look, ask, build, crash_images, on_two_threads};
-use tierdex::index::{Index, Merge, check};
+use tierdex::index::{Index, Merge, SearchOptions, Searcher, check};
 use tierdex::io::{
     Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, Op, OpClass, Operation, Repeat, errno,
 };
+use tierdex::query::Query;
 use tierdex::{Error, Result};
 
 /// What became of all faults of a kind.
@@ -297,6 +298,38 @@ fn every_read_of_a_query_fails() {
     }
     println!("injected {injected}");
     assert!(injected > 150, "{injected}");
+}
+
+/// A count that fails leaves no marks to those after it, which use the same memory.
+#[test]
+fn every_read_of_a_count_fails() {
+    let faulty = FaultDisk::new(readable(), FaultPlan::none());
+    let index = Index::open(Arc::new(faulty.clone())).unwrap();
+    let counts = ["all w0 w5", "+all +w0", "w0 w5", "w5 über1 prefix2"];
+    let counts = counts.map(|text| Query::parse(text, index.schema()).unwrap());
+    let options = SearchOptions { k: 0, ..SearchOptions::default() };
+    let count = |searcher: &Searcher<'_>, query| Ok(searcher.search(query, &options)?.total);
+    let expected = counts.each_ref().map(|query| count(&index.searcher(), query).unwrap());
+    let mut injected = 0;
+    for query in &counts {
+        for at in 1.. {
+            faulty.arm(FaultPlan::none());
+            let index = Index::open(Arc::new(faulty.clone())).unwrap();
+            let searcher = index.searcher();
+            faulty.arm(read_plan(at, Repeat::Once));
+            let counted: Result<u64> = count(&searcher, query);
+            if faulty.injected() == 0 {
+                break;
+            }
+            injected += faulty.injected();
+            counted.expect_err("the fault was passed over");
+            for (query, expected) in counts.iter().zip(&expected) {
+                assert_eq!(count(&searcher, query).unwrap(), *expected, "{query:?}, read {at}");
+            }
+        }
+    }
+    println!("injected {injected}");
+    assert!(injected > 30, "{injected}");
 }
 
 /// A read that fails during a check is a finding or an error, never a clean bill.

@@ -152,6 +152,30 @@ fn the_ten_best_of_many_take_a_few_blocks() {
     }
 }
 
+/// A searcher counts with the same memory, query after query.
+#[test]
+fn a_count_leaves_nothing_to_the_next() {
+    let docs = documents(8, 40_000);
+    for codec in [Codec::Auto, Codec::Pfor256Delta] {
+        let index = index(&docs, &[5000], codec, NormKind::Byte);
+        let searcher = index.searcher();
+        let queries =
+            ["+everywhere +often", "half some seldom", "+m0 +m1 +m2", "often m0", "some seldom", "+half +m1"];
+        let queries = queries.map(|text| Query::parse(text, index.schema()).unwrap());
+        let count = |query, exhaustive| {
+            let options = SearchOptions { k: 0, exhaustive, ..SearchOptions::default() };
+            searcher.search(query, &options).unwrap().total
+        };
+        let expected = queries.each_ref().map(|query| count(query, true));
+        for before in &queries {
+            for (query, expected) in queries.iter().zip(&expected) {
+                count(before, false);
+                assert_eq!(count(query, false), *expected, "{codec:?}, {query:?} after {before:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_index_kept_in_memory_reads_nothing_more() {
     let docs = documents(6, 3000);

@@ -55,16 +55,29 @@ impl Pages {
 
     /// `len` bytes flush against a guard. They hold what was there before.
     pub fn bytes(&mut self, side: Side, len: usize) -> &mut [u8] {
-        let start = self.place(side, len);
-        // SAFETY: The bytes lie inside the pages, which were zeroed once and are borrowed as long as the slice.
-        unsafe { std::slice::from_raw_parts_mut(start, len) }
+        // SAFETY: All bits are a byte.
+        unsafe { self.numbers(side, len) }
     }
 
     /// `len` values flush against a guard. They hold what was there before.
     pub fn values(&mut self, side: Side, len: usize) -> &mut [u32] {
-        let start = self.place(side, size_of::<u32>() * len).cast::<u32>();
+        // SAFETY: All bits are a value.
+        unsafe { self.numbers(side, len) }
+    }
+
+    /// `len` scores flush against a guard. They hold what was there before.
+    pub fn scores(&mut self, side: Side, len: usize) -> &mut [f32] {
+        // SAFETY: All bits are a score.
+        unsafe { self.numbers(side, len) }
+    }
+
+    /// # Safety
+    /// All bits are a number.
+    unsafe fn numbers<T>(&mut self, side: Side, len: usize) -> &mut [T] {
+        let start = self.place(side, size_of::<T>() * len).cast::<T>();
         assert!(start.is_aligned());
-        // SAFETY: As for bytes; the place is aligned, since pages are and values are whole.
+        // SAFETY: The numbers lie inside the pages, which were zeroed once and are borrowed as long as the slice. The
+        // place is aligned, since pages are and numbers are whole.
         unsafe { std::slice::from_raw_parts_mut(start, len) }
     }
 
@@ -105,12 +118,15 @@ fn protect(start: *mut c_void) {
     done.expect("the guard is set");
 }
 
-/// The global allocator of a test. Inside of [`Guarded::vectors`] the bytes that this thread asks for end at a
-/// guard; all else comes from the system.
+/// The global allocator of a test. Inside of [`Guarded::vectors`] the numbers of up to four bytes that this thread asks
+/// for end at a guard; all else comes from the system.
 pub struct Guarded;
 
 /// Bytes that a guarded vector can have.
 const VECTOR_MAX: usize = PAGE;
+
+/// Alignment that its numbers can ask for.
+const ALIGN_MAX: usize = 4;
 
 /// Two rooms: a vector that grows has its old bytes and its new ones for a moment.
 static ROOMS: [Room; 2] = [const { Room { taken: AtomicBool::new(false), pages: OnceLock::new() } }; 2];
@@ -125,7 +141,7 @@ thread_local! {
 }
 
 impl Guarded {
-    /// Runs `work`, whose vectors of bytes end at a guard as long as they are no more than two.
+    /// Runs `work`, whose vectors of numbers of up to four bytes end at a guard as long as they are no more than two.
     pub fn vectors<T>(work: impl FnOnce() -> T) -> T {
         for room in &ROOMS {
             room.pages.get_or_init(|| Pages::new(VECTOR_MAX));
@@ -136,9 +152,9 @@ impl Guarded {
         result
     }
 
-    /// Whether these bytes lie in pages between guards.
-    pub fn holds(bytes: &[u8]) -> bool {
-        Room::of(bytes.as_ptr()).is_some()
+    /// Whether these numbers lie in pages between guards.
+    pub fn holds<T>(numbers: &[T]) -> bool {
+        Room::of(numbers.as_ptr().cast()).is_some()
     }
 }
 
@@ -153,11 +169,13 @@ impl Room {
     }
 }
 
-// SAFETY: Bytes of a room are handed out once at a time and are large enough; all else is the system's.
+// SAFETY: Bytes of a room are handed out once at a time, are large enough, and end at a page, so that their start is as
+// aligned as their number is; all else is the system's.
 unsafe impl GlobalAlloc for Guarded {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if ON.get()
-            && layout.align() == 1
+            && layout.align() <= ALIGN_MAX
+            && layout.size().is_multiple_of(layout.align())
             && layout.size() <= VECTOR_MAX
             && let Some(pages) = Room::take()
         {

@@ -324,7 +324,7 @@ fn run(
         (Way::OneTerm, [list]) => best_of_term(list, base, scratch, top).map(|()| postings),
         (Way::All, lists) => best_of_all(lists, count, base, scratch, top),
         (Way::CountAny, lists) => count_any(lists, documents, scratch),
-        (Way::CountFrequent, lists) => count_frequent(lists, documents),
+        (Way::CountFrequent, lists) => count_frequent(lists, documents, scratch),
         (Way::Few, lists) => best_of_few(lists, base, scratch, top),
         (Way::Any, lists) => best_of_any(lists, documents, count, base, scratch, top),
         _ => Ok(postings),

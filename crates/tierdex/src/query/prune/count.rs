@@ -18,7 +18,7 @@ pub fn count_any(terms: &mut [Scored<'_>], documents: u32, scratch: &mut Scratch
         let all = terms.iter().map(|term| u64::from(term.documents)).sum::<u64>();
         return Ok(all - best_of_all(terms, true, 0, scratch, &mut TopK::default())?);
     }
-    let mut marks = Marks::default();
+    let mut marks = scratch.marks.pop().unwrap_or_default();
     let mut count = 0;
     for first in (0..documents).step_by(WINDOW) {
         let last = documents.min(first.saturating_add(WINDOW as u32)) - 1;
@@ -28,6 +28,7 @@ pub fn count_any(terms: &mut [Scored<'_>], documents: u32, scratch: &mut Scratch
         }
         count += marks.take();
     }
+    scratch.marks.push(marks);
     Ok(count)
 }
 
@@ -40,8 +41,8 @@ pub fn are_frequent(terms: &[Scored<'_>], documents: u32) -> bool {
 }
 
 /// Number of documents below `documents` that hold all of `terms`, of which there is at least one.
-pub fn count_frequent(terms: &mut [Scored<'_>], documents: u32) -> Result<u64> {
-    let (mut all, mut these) = (Marks::default(), Marks::default());
+pub fn count_frequent(terms: &mut [Scored<'_>], documents: u32, scratch: &mut Scratch) -> Result<u64> {
+    let [mut all, mut these] = [(); 2].map(|()| scratch.marks.pop().unwrap_or_default());
     let mut count = 0;
     for first in (0..documents).step_by(WINDOW) {
         let last = documents.min(first.saturating_add(WINDOW as u32)) - 1;
@@ -56,11 +57,12 @@ pub fn count_frequent(terms: &mut [Scored<'_>], documents: u32) -> Result<u64> {
         }
         count += all.take();
     }
+    scratch.marks.extend([all, these]);
     Ok(count)
 }
 
 /// Documents of a window, the first of which is a multiple of eight.
-struct Marks {
+pub(super) struct Marks {
     /// A byte each, 0 or 1: no mark waits for the one before.
     bytes: Box<[u8; WINDOW]>,
     /// Whether a byte has been marked.

@@ -1,6 +1,7 @@
 //! Memory that one query after the other uses, so that none asks the system for it.
 
 use super::batch::Batch;
+use super::count::Marks;
 use super::scored::Room;
 use super::sums::Sums;
 use crate::cursor::AtHand;
@@ -26,5 +27,7 @@ pub struct Scratch {
     /// Terms in some order.
     pub(super) order: Vec<usize>,
     pub(super) sums: Box<Sums>,
+    /// Without a mark: who takes some gives them back once it has none, and after an error not at all.
+    pub(super) marks: Vec<Marks>,
     pub(super) batches: [Batch; 3],
 }

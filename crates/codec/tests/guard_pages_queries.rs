@@ -1,0 +1,269 @@
+//! What queries do with blocks touches nothing outside of its slices, and every kernel does it alike.
+//!
+//! Slices of many lengths lie flush against a guard page before or behind. The kernel is that of the process, so that
+//! each kernel gets a process of its own, which says what came out; the scalar one's word is compared with.
+
+mod pages;
+mod samples;
+
+use pages::{Guarded, Pages, Side};
+use samples::{Random, START};
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::process::Command;
+use tierdex_codec::{
+    BLOCK, ByCode, Codec, Kernel, Saturation, Shared, Swept, add_one, collect_bits, keep_at_least, rises,
+    sweep,
+};
+
+#[global_allocator]
+static ALLOCATOR: Guarded = Guarded;
+
+/// Where vectors end, and a few values before and behind.
+const LENGTHS: [usize; 14] = [0, 1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 255, BLOCK];
+
+/// Other lengths.
+const RANDOM_LENGTHS: usize = 100;
+
+/// The most numbers of a slice, a mark for each bit of the longest bits.
+const LEN_MAX: usize = 8 * BLOCK;
+
+/// Set for a process that says what the functions do.
+const SAY: &str = "TIERDEX_TEST_SAY";
+
+/// The name of the test that does so.
+const TEST: &str = "every_kernel_stays_between_guard_pages";
+
+/// A function by its name, and what comes out of it in a case.
+type Function = (&'static str, fn(&mut Case) -> String);
+
+const FUNCTIONS: [Function; 9] = [
+    ("sweep", sweeps),
+    ("keep_at_least", keeps),
+    ("keep_at_least with rows", keeps_rows),
+    ("add_bits", adds_bits),
+    ("add_bits of too few frequencies", adds_too_few),
+    ("find", finds),
+    ("rises", sees_rises),
+    ("add_one", adds_one),
+    ("collect_bits", collects),
+];
+
+/// Slices of a length, all flush against the same guard.
+struct Case<'a> {
+    pages: &'a mut [Pages; 4],
+    side: Side,
+    n: usize,
+    random: Random,
+}
+
+impl Case<'_> {
+    /// A score of few that there are, none of them negative.
+    fn score(&mut self) -> f32 {
+        self.random.below(12) as f32 / 4.0
+    }
+
+    fn scores(&mut self, n: usize) -> Vec<f32> {
+        (0..n).map(|_| self.score()).collect()
+    }
+
+    fn values(&mut self, n: usize, width: u32) -> Vec<u32> {
+        (0..n).map(|_| self.random.value(width)).collect()
+    }
+
+    /// `n` values, each from 1 to `gap` above the one before.
+    fn rising(&mut self, n: usize, gap: u64) -> Vec<u32> {
+        let mut last = START;
+        let next = |_| {
+            last = last.wrapping_add(1 + self.random.below(gap) as u32);
+            last
+        };
+        (0..n).map(next).collect()
+    }
+}
+
+/// A copy of the scores in the pages.
+fn scores<'a>(pages: &'a mut Pages, side: Side, from: &[f32]) -> &'a mut [f32] {
+    let copy = pages.scores(side, from.len());
+    copy.copy_from_slice(from);
+    copy
+}
+
+/// A copy of the values in the pages.
+fn values<'a>(pages: &'a mut Pages, side: Side, from: &[u32]) -> &'a mut [u32] {
+    let copy = pages.values(side, from.len());
+    copy.copy_from_slice(from);
+    copy
+}
+
+/// A copy of the bytes in the pages.
+fn bytes<'a>(pages: &'a mut Pages, side: Side, from: &[u8]) -> &'a mut [u8] {
+    let copy = pages.bytes(side, from.len());
+    copy.copy_from_slice(from);
+    copy
+}
+
+/// What is found ends at a guard as well.
+fn sweeps(case: &mut Case) -> String {
+    let (sums, least) = (case.scores(case.n), case.score());
+    let sums = scores(&mut case.pages[0], case.side, &sums);
+    let swept = Guarded::vectors(|| {
+        let mut swept = Swept::default();
+        sweep(sums, 70, least, &mut swept);
+        swept
+    });
+    assert!(Guarded::holds(swept.values()) && Guarded::holds(swept.sums()), "a vector was not guarded");
+    said((swept.values(), swept.sums(), swept.positive(), sums))
+}
+
+fn keeps(case: &mut Case) -> String {
+    keep(case, false)
+}
+
+fn keeps_rows(case: &mut Case) -> String {
+    keep(case, true)
+}
+
+fn keep(case: &mut Case, with_rows: bool) -> String {
+    let (n, side) = (case.n, case.side);
+    let (all, rows) = (case.values(n, 32), case.values(if with_rows { n } else { 0 }, 32));
+    let (all_scores, least, from) = (case.scores(n), case.score(), case.random.below(n as u64 / 2 + 1));
+    let [a, b, c, _] = case.pages;
+    let (kept, kept_scores) = (values(a, side, &all), scores(b, side, &all_scores));
+    let kept_rows = values(c, side, &rows);
+    let k = keep_at_least(kept, kept_scores, kept_rows, from as usize, least);
+    said((&kept[..k], &kept_scores[..k], &kept_rows[..if with_rows { k } else { 0 }]))
+}
+
+fn adds_bits(case: &mut Case) -> String {
+    said(add(case, 0))
+}
+
+/// What comes out then is not told.
+fn adds_too_few(case: &mut Case) -> String {
+    let missing = 1 + case.random.below(20) as usize;
+    add(case, missing).len().to_string()
+}
+
+/// Adds the scores of `n` bytes of bits, for some of which there are no frequencies, to sums that may end before them.
+fn add(case: &mut Case, missing: usize) -> Vec<f32> {
+    let (n, side, first) = (case.n, case.side, 8 * case.random.below(9) as u32);
+    let sums = 8 * n - case.random.below(8 * n.min(3) as u64 + 1) as usize;
+    let bits: Vec<u8> = (0..n).map(|_| (case.random.next() & case.random.next()) as u8).collect();
+    let set = bits.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
+    let frequencies: Vec<u32> =
+        case.values(set.saturating_sub(missing), 4).iter().map(|value| value + 1).collect();
+    let codes: Vec<u8> = case.values(first as usize + sums, 8).iter().map(|value| *value as u8).collect();
+    let k = ByCode::new(std::array::from_fn(|code| 0.3 + code as f32 * 0.0117));
+    let before = case.scores(sums);
+    let [a, b, c, d] = case.pages;
+    let of = Saturation { weight: 3.7, k: &k, codes: bytes(a, side, &codes) };
+    let sums = scores(d, side, &before);
+    of.add_bits(bytes(b, side, &bits), first, values(c, side, &frequencies), sums);
+    sums.to_vec()
+}
+
+/// The block has as many values as are looked for in it, one if they are none.
+fn finds(case: &mut Case) -> String {
+    let (n, gap) = (case.n, 2 + case.random.below(12));
+    let (block, all) = (case.rising(n.max(1), gap), case.rising(n, gap));
+    let mut encoded = Vec::new();
+    Codec::Bitmap.encode(&block, START, &mut encoded);
+    let [a, b, ..] = case.pages;
+    let encoded = bytes(a, case.side, &encoded);
+    let view = Codec::Bitmap.bitmap(encoded, START, block.len()).expect("the block is good").expect("dense");
+    let mut shared = Shared::new();
+    view.find(values(b, case.side, &all), &mut shared);
+    said((shared.first(), shared.second()))
+}
+
+/// Each of up to three values in turn does not rise, the last one among them.
+fn sees_rises(case: &mut Case) -> String {
+    let mut all = case.rising(case.n, 1 << 20);
+    let mut seen = vec![rises(values(&mut case.pages[0], case.side, &all))];
+    for back in 1..all.len().min(4) {
+        let place =
+            if back == 1 { all.len() - 1 } else { 1 + case.random.below(all.len() as u64 - 1) as usize };
+        let value = std::mem::replace(&mut all[place], 0);
+        seen.push(rises(values(&mut case.pages[0], case.side, &all)));
+        all[place] = value;
+    }
+    assert!(seen[0] && seen[1..].iter().all(|rises| !rises), "{seen:?}");
+    said(seen)
+}
+
+fn adds_one(case: &mut Case) -> String {
+    let all = case.values(case.n, 32);
+    let sums = values(&mut case.pages[0], case.side, &all);
+    let largest = add_one(sums);
+    said((largest, sums))
+}
+
+fn collects(case: &mut Case) -> String {
+    let (n, side) = (case.n, case.side);
+    let marked: Vec<u8> = case.values(8 * n, 1).iter().map(|mark| *mark as u8).collect();
+    let there: Vec<u8> = case.values(n, 8).iter().map(|byte| *byte as u8).collect();
+    let [a, b, ..] = case.pages;
+    let (marks, bits) = (bytes(a, side, &marked), bytes(b, side, &there));
+    collect_bits(marks, bits);
+    said((marks, bits))
+}
+
+/// What came out, in few letters.
+fn said(result: impl Debug) -> String {
+    let mut hasher = DefaultHasher::new();
+    format!("{result:?}").hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+fn lengths() -> impl Iterator<Item = usize> {
+    let mut random = Random(40);
+    let others = (0..RANDOM_LENGTHS).map(move |_| random.below(BLOCK as u64 + 1) as usize);
+    LENGTHS.into_iter().chain(others)
+}
+
+/// Says what each function does, a line a case. The last line is begun where there is a fault.
+fn say() {
+    let mut pages = std::array::from_fn(|_| Pages::new(size_of::<u32>() * LEN_MAX));
+    println!("\nkernel: {}", Kernel::active().name());
+    for (name, function) in FUNCTIONS {
+        for (number, n) in lengths().enumerate() {
+            for side in Side::ALL {
+                let mut case = Case { pages: &mut pages, side, n, random: Random(number as u64) };
+                println!("begun: {name}, {n}, {side:?}");
+                println!("case {name}, number {number}, {n}, {side:?}: {}", function(&mut case));
+            }
+        }
+    }
+}
+
+/// What the kernel's process says of each case.
+fn hear(kernel: Kernel) -> BTreeMap<String, String> {
+    let mut command = Command::new(env::current_exe().expect("the test is a program"));
+    command.args(["--exact", TEST, "--nocapture"]).env(SAY, "").env("TIERDEX_KERNEL", kernel.name());
+    let output = command.output().expect("the test starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let last = text.lines().rfind(|line| line.starts_with("begun: "));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{kernel:?}: {}, last {last:?}\n{error}", output.status);
+    assert!(text.lines().any(|line| line == format!("kernel: {}", kernel.name())), "{text}");
+    let cases = text.lines().filter_map(|line| line.strip_prefix("case ")?.rsplit_once(": "));
+    cases.map(|(case, result)| (case.to_string(), result.to_string())).collect()
+}
+
+#[test]
+fn every_kernel_stays_between_guard_pages() {
+    if env::var_os(SAY).is_some() {
+        return say();
+    }
+    let expected = hear(Kernel::SCALAR);
+    assert_eq!(expected.len(), FUNCTIONS.len() * lengths().count() * Side::ALL.len());
+    for kernel in Kernel::available() {
+        let found = hear(kernel);
+        for (case, result) in &expected {
+            assert_eq!(found.get(case), Some(result), "{kernel:?}: {case}");
+        }
+    }
+}
