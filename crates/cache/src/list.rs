@@ -98,14 +98,13 @@ impl Pinned {
     /// When there is no such part.
     pub fn reader(&self, part: usize, mut segments: Vec<u32>) -> Reader<'_> {
         let (links, cells) = (self.cache.links(), &**self.cache.cells());
-        let mut first = self.chain;
-        for _ in 0..part {
-            first = links.after(first, segments_of(links.place(first), cells.cell_bytes()));
-        }
-        let place = links.place(first);
-        note_segments(links, first, segments_of(place, cells.cell_bytes()), &mut segments);
-        let reader = ChainReader { cells, segments, skip: place.skip, current: None };
-        Reader { source: Source::Chain(reader), len: place.len }
+        let place = links.place(self.chain, part);
+        let Some(Place { start, len }) = place else { panic!("a list has no part {part}") };
+        let bytes = cells.cell_bytes() as u64;
+        let (first, skip) = (links.after(self.chain, (start / bytes) as u32), start % bytes);
+        note_segments(links, first, (skip + len).div_ceil(bytes) as u32, &mut segments);
+        let reader = ChainReader { cells, segments, skip: skip as usize, current: None };
+        Reader { source: Source::Chain(reader), len }
     }
 }
 
@@ -284,11 +283,6 @@ impl StreamReader<'_> {
         }
         loaded
     }
-}
-
-/// How many segments a part takes.
-fn segments_of(place: Place, segment_bytes: usize) -> u32 {
-    (place.skip as u64 + place.len).div_ceil(segment_bytes as u64) as u32
 }
 
 fn note_segments(links: &Links, first: u32, count: u32, segments: &mut Vec<u32>) {

@@ -262,6 +262,7 @@ impl State {
             Room::Now => self.stats.misses += 1,
         }
         let segments = self.links.take(&mut self.free, needed)?;
+        self.links.set_parts(segments.head, job.parts().iter().map(|part| (part.skip(), part.len())));
         let chain = self.chains.insert(job.key(), segments);
         self.policy.insert(chain, job.key().hash(), needed);
         self.loading += 1;

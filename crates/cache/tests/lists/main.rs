@@ -4,5 +4,6 @@
 mod answers;
 mod edges;
 mod faults;
+mod packed;
 mod pages;
 mod world;

@@ -170,8 +170,13 @@ impl GatedDisk {
 
     /// Waits until a read stands before the gate.
     pub fn wait_for_a_read(&self) {
+        self.wait_for_reads(1);
+    }
+
+    /// Waits until so many reads stand there.
+    pub fn wait_for_reads(&self, reads: usize) {
         let state = self.gate.state.lock().unwrap();
-        drop(self.gate.changed.wait_while(state, |state| state.at_the_gate == 0).unwrap());
+        drop(self.gate.changed.wait_while(state, |state| state.at_the_gate < reads).unwrap());
     }
 }
 
