@@ -10,6 +10,7 @@ use tierdex_io::{CellRef, Cells, Error, ErrorKind, PAGE, Result};
 
 use crate::cache::{Cache, stopped};
 use crate::job::{Job, Part};
+use crate::queue;
 use crate::segments::{Links, Place};
 use crate::stream::Piece;
 
@@ -20,6 +21,11 @@ pub enum List {
     /// It finds no room there.
     Stream(Stream),
 }
+
+/// A list that was begun to be fetched. Dropped before it was waited for, it is given up: what was read of it stays in the
+/// cache as long as there is room.
+#[must_use = "a list that is not waited for is given up"]
+pub struct Begun(List);
 
 /// A list in the cache. It is not evicted before this is dropped.
 pub struct Pinned {
@@ -81,6 +87,32 @@ impl List {
         match self {
             List::Pinned(pinned) => pinned.reader(part, segments),
             List::Stream(stream) => stream.reader(part),
+        }
+    }
+}
+
+impl Begun {
+    /// Of a chain that is loading or settled, or of a stream.
+    pub(crate) fn new(list: List) -> Begun {
+        Begun(list)
+    }
+
+    /// Waits until it can be read.
+    ///
+    /// # Errors
+    /// Why it could not be read; the next one to ask tries anew.
+    pub fn wait(self) -> Result<List> {
+        if let List::Pinned(Pinned { cache, chain }) = &self.0 {
+            cache.settle(*chain)?;
+        }
+        Ok(self.0)
+    }
+
+    /// Whether [`Begun::wait`] would give it, or say why not, without sleeping. Takes no lock and makes no system call.
+    pub fn is_ready(&self) -> bool {
+        match &self.0 {
+            List::Pinned(Pinned { cache, chain }) => cache.is_settled(Some(queue::Place::Chain(*chain))),
+            List::Stream(_) => true,
         }
     }
 }

@@ -18,8 +18,9 @@ use tierdex_io::{CellMut, Completion, Engine, Error, ErrorKind, Result, Target};
 
 use crate::cache::{Cache, stopped};
 use crate::job::{Job, Part};
-use crate::list::List;
+use crate::list::{Begun, List};
 use crate::lookahead::Lookahead;
+use crate::queue::Places;
 use crate::state::{Order, State};
 use crate::stream::Piece;
 
@@ -35,7 +36,7 @@ pub struct Prefetcher {
 pub struct Query {
     cache: Arc<Cache>,
     number: u64,
-    lists: usize,
+    places: Places,
 }
 
 struct Worker {
@@ -102,6 +103,7 @@ impl Prefetcher {
         }
         (state.workers, state.stopping) = (engines.len(), false);
         state.pace.lookahead = lookahead;
+        cache.note_workers(&state);
         drop(state);
         let mut prefetcher = Prefetcher { cache: Arc::clone(cache), threads: Vec::new() };
         for (number, engine) in engines.into_iter().enumerate() {
@@ -121,10 +123,9 @@ impl Prefetcher {
     /// (modes `hybrid-prefetch` and `direct`). Each query takes the memory of its jobs and about 100 bytes until it is dropped.
     pub fn push(&self, jobs: Vec<Job>) -> Query {
         let mut state = self.cache.lock();
-        let lists = jobs.len();
-        let number = state.push(jobs, false);
+        let (number, places) = state.push(jobs, false);
         self.cache.publish(state);
-        Query { cache: Arc::clone(&self.cache), number, lists }
+        Query { cache: Arc::clone(&self.cache), number, places }
     }
 
     /// Has a list fetched behind the queries that are in the queue. Nobody waits for it, and nothing holds it when it is
@@ -135,13 +136,18 @@ impl Prefetcher {
         self.cache.publish(state);
     }
 
-    /// Fetches a list at once, before those of the queue, and waits for it. A list that finds no room beside what is pinned
-    /// is a stream: it waits for nobody's pins, and can be called whatever the caller has pinned.
+    /// Has a list fetched at once, before those of the queue, and does not wait for it. A list that finds no room beside
+    /// what is pinned is a stream: this waits for nobody's pins, and can be called whatever the caller has pinned or begun.
+    pub fn begin(&self, job: Job) -> Begun {
+        self.cache.begin(job)
+    }
+
+    /// [`Prefetcher::begin`], and waits.
     ///
     /// # Errors
     /// Why it could not be read; the next one to ask tries anew.
     pub fn fetch(&self, job: &Job) -> Result<List> {
-        self.cache.fetch(job)
+        self.begin(job.clone()).wait()
     }
 
     /// The cache.
@@ -152,7 +158,10 @@ impl Prefetcher {
 
 impl Drop for Prefetcher {
     fn drop(&mut self) {
-        self.cache.lock().stopping = true;
+        let mut state = self.cache.lock();
+        state.stopping = true;
+        self.cache.note_workers(&state);
+        drop(state);
         self.cache.wake_all();
         for thread in self.threads.drain(..) {
             // A worker that panicked has said so, and left.
@@ -160,6 +169,7 @@ impl Drop for Prefetcher {
         }
         let mut state = self.cache.lock();
         state.workers = 0;
+        self.cache.note_workers(&state);
         state.abandon(&stopped());
         drop(state);
         self.cache.wake_all();
@@ -169,7 +179,7 @@ impl Drop for Prefetcher {
 impl Query {
     /// How many lists it has.
     pub fn lists(&self) -> usize {
-        self.lists
+        self.places.len()
     }
 
     /// Waits until list `list` can be read.
@@ -180,8 +190,22 @@ impl Query {
     /// # Panics
     /// When there is no such list.
     pub fn wait(&self, list: usize) -> Result<List> {
-        assert!(list < self.lists, "list {list} of a query of {}", self.lists);
+        self.assert_has(list);
         self.cache.wait(self.number, list)
+    }
+
+    /// Whether [`Query::wait`] would give list `list`, or say why not, without sleeping. Takes no lock and makes no
+    /// system call.
+    ///
+    /// # Panics
+    /// When there is no such list.
+    pub fn is_ready(&self, list: usize) -> bool {
+        self.assert_has(list);
+        self.cache.is_settled(self.places.get(list))
+    }
+
+    fn assert_has(&self, list: usize) {
+        assert!(list < self.lists(), "list {list} of a query of {}", self.lists());
     }
 }
 
@@ -223,7 +247,10 @@ impl Worker {
             fill.fail(stopped());
             fill.end(&cache);
         }
-        cache.lock().workers -= 1;
+        let mut state = cache.lock();
+        state.workers -= 1;
+        cache.note_workers(&state);
+        drop(state);
         cache.wake_all();
     }
 
@@ -331,7 +358,7 @@ fn take(state: &mut State, cache: &Cache) -> Option<Fill> {
     if let Some(piece) = state.window.order.take() {
         return Some(Fill::piece(piece, cache));
     }
-    state.orders.pop_front().map(|order| Fill::chain(order))
+    state.take_order().map(|order| Fill::chain(order))
 }
 
 /// The first free place, made if there is none.
@@ -361,7 +388,7 @@ impl Step {
 
 impl Fill {
     fn chain(order: Order) -> Fill {
-        let Order { chain, job } = order;
+        let Order { chain, job, .. } = order;
         let pages = job.parts()[0].pages();
         Fill::new(job, Into::Chain(chain), 0, pages, chain)
     }

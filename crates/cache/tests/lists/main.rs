@@ -2,6 +2,7 @@
 //! the end nothing is held and nothing is lost.
 
 mod answers;
+mod begun;
 mod edges;
 mod faults;
 mod packed;
