@@ -35,6 +35,7 @@ mod state;
 mod stats;
 mod stream;
 pub mod trace;
+mod walk;
 mod worker;
 
 pub use cache::Cache;

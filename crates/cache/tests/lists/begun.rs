@@ -129,7 +129,7 @@ fn a_fault_at_each_read_fails_who_had_begun_it() {
                         // The fault may hit a piece of one that is streamed.
                         Ok(list) if !list.is_pinned() => {
                             let mut bytes = Vec::new();
-                            let mut reader = list.reader(0, Vec::new());
+                            let mut reader = list.reader(0);
                             let read = reader.read(0..reader.len(), &mut bytes);
                             assert!(read.is_err() || bytes == written.bytes(&job.parts()[0]));
                         }

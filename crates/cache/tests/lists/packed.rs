@@ -104,5 +104,5 @@ fn there_is_no_part_behind_the_last() {
     let prefetcher = super::world::prefetcher(&cache, &disk, Lookahead::Adaptive);
     let parts = vec![part(&written, 100, 5), part(&written, 200, 5)];
     let list = prefetcher.fetch(&Job::new(Key(1, 1), parts).unwrap()).unwrap();
-    list.reader(2, Vec::new());
+    list.reader(2);
 }

@@ -33,7 +33,7 @@ pub(super) struct Chunk<'a> {
 impl<'a> Chunk<'a> {
     fn new(list: &BlockList, part: Part, ahead: usize, near: Option<&'a List>) -> Result<Chunk<'a>> {
         let near = match near {
-            Some(near) => Some(Box::new((near.reader(part as usize, Vec::new()), list.whole(part)?.start))),
+            Some(near) => Some(Box::new((near.reader(part as usize), list.whole(part)?.start))),
             None => None,
         };
         Ok(Chunk { part, near, ahead, blocks: 0..0, start: 0, bytes: Vec::new() })
