@@ -20,7 +20,7 @@ pub(crate) enum Place {
 }
 
 /// Where the lists of a query are, those that were admitted. It changes under the lock; the query sees it without.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Places(Arc<[AtomicU32]>);
 
 /// In place of a chain: not admitted.
@@ -40,12 +40,6 @@ struct Entry {
     /// Nobody waits for it: it ends when all is admitted.
     detached: bool,
     ended: bool,
-}
-
-/// What a query had when it ended.
-pub(crate) struct Ended {
-    pub(crate) places: Places,
-    pub(crate) counted: u64,
 }
 
 /// A list whose turn it is to be admitted.
@@ -115,20 +109,20 @@ impl Queue {
         (&entry.jobs[list], entry.places.get(list))
     }
 
-    /// A query ends, whether or not all its lists were admitted.
-    pub(crate) fn end(&mut self, number: u64) -> Ended {
+    /// A query ends, whether or not all its lists were admitted. Gives what was added to the rolling sum for it.
+    pub(crate) fn end(&mut self, number: u64) -> u64 {
         let entry = &mut self.entries[(number - self.oldest) as usize];
         debug_assert!(!entry.ended);
         entry.ended = true;
         (entry.jobs, entry.admitted) = (Vec::new(), 0);
-        let ended = Ended { places: std::mem::take(&mut entry.places), counted: entry.counted };
+        let counted = entry.counted;
         self.ended += 1;
         while self.entries.front().is_some_and(|entry| entry.ended) {
             self.entries.pop_front();
             self.oldest += 1;
         }
         self.turn = self.turn.max(self.oldest);
-        ended
+        counted
     }
 
     /// Ends all that nobody waits for.

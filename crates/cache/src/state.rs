@@ -22,7 +22,7 @@ use crate::chains::{ChainState, Chains, Key, States};
 use crate::job::Job;
 use crate::lookahead::{Lookahead, Pace, Record, Sample};
 use crate::policy::Policy;
-use crate::queue::{Ended, Place, Places, Queue, Turn};
+use crate::queue::{Place, Places, Queue, Turn};
 use crate::segments::{Free, Links};
 use crate::stats::Stats;
 use crate::stream::Window;
@@ -192,9 +192,9 @@ impl State {
     }
 
     /// A query ends: its chains are no longer held for it.
-    pub(crate) fn end(&mut self, query: u64) {
+    pub(crate) fn end(&mut self, query: u64, places: &Places) {
         let queries = self.queue.lookahead();
-        let Ended { places, counted } = self.queue.end(query);
+        let counted = self.queue.end(query);
         self.oldest_waits = false;
         self.pace.pop(counted);
         for place in places.iter() {
@@ -380,6 +380,7 @@ mod tests {
     struct Desk {
         state: State,
         file: Arc<SealedFile>,
+        places: Vec<Places>,
     }
 
     impl Desk {
@@ -394,7 +395,7 @@ mod tests {
             let mut state = State::new(Arc::new(links), free, policy.policy(segments), PAGE as usize);
             state.workers = 1;
             state.pace.lookahead = lookahead;
-            Desk { state, file }
+            Desk { state, file, places: Vec::new() }
         }
 
         fn job(&self, list: u64, segments: u64) -> Job {
@@ -405,7 +406,14 @@ mod tests {
         /// A query of lists and their sizes.
         fn push(&mut self, lists: &[(u64, u64)]) -> u64 {
             let jobs = lists.iter().map(|(list, segments)| self.job(*list, *segments)).collect();
-            self.state.push(jobs, false).0
+            let (number, places) = self.state.push(jobs, false);
+            assert_eq!(number, self.places.len() as u64);
+            self.places.push(places);
+            number
+        }
+
+        fn end(&mut self, query: u64) {
+            self.state.end(query, &self.places[query as usize]);
         }
 
         /// Lets the worker fill what it gets, until it gets nothing more.
@@ -436,7 +444,7 @@ mod tests {
         desk.work();
         assert_eq!(desk.state.pace.rolling_sum(), 5);
         assert!(desk.place(t0, 0).is_some() && desk.place(t1, 0).is_some() && desk.place(t2, 0).is_none());
-        desk.state.end(t0);
+        desk.end(t0);
         assert_eq!(desk.state.pace.rolling_sum(), 1);
         assert!(desk.is_there(0));
         desk.work();
@@ -450,12 +458,12 @@ mod tests {
         let [first, second] = [(0, 4), (0, 4)].map(|list| desk.push(&[list]));
         desk.work();
         assert_eq!(desk.state.pace.rolling_sum(), 8);
-        desk.state.end(first);
+        desk.end(first);
         assert_eq!(desk.state.pace.rolling_sum(), 4);
         let [t1, t2] = [(1, 4), (2, 1)].map(|list| desk.push(&[list]));
         desk.work();
         assert!(desk.place(t1, 0).is_some() && desk.place(t2, 0).is_none(), "t0 is in use, t1 waits");
-        desk.state.end(second);
+        desk.end(second);
         desk.work();
         assert!(desk.place(t2, 0).is_some() && !desk.is_there(0));
     }
@@ -465,11 +473,11 @@ mod tests {
         let mut desk = Desk::new(8, PolicyKind::Lru, Lookahead::Adaptive);
         let [t0, t1, _again, t2] = [(0, 2), (1, 5), (0, 2), (2, 2)].map(|list| desk.push(&[list]));
         desk.work();
-        desk.state.end(t0);
+        desk.end(t0);
         desk.work();
         assert_eq!(desk.state.pace.rolling_sum(), 7);
         assert!(desk.place(t2, 0).is_none() && desk.is_there(1), "t1 is least recently used, and in use");
-        desk.state.end(t1);
+        desk.end(t1);
         desk.work();
         assert!(desk.place(t2, 0).is_some() && desk.is_there(0) && !desk.is_there(1));
     }
@@ -480,14 +488,14 @@ mod tests {
             let mut desk = Desk::new(8, PolicyKind::Lru, lookahead);
             let old = desk.push(&[(9, 5)]);
             desk.work();
-            desk.state.end(old);
+            desk.end(old);
             let repeated = [(); 4].map(|()| desk.push(&[(0, 1)]));
             let next = desk.push(&[(1, 3)]);
             desk.work();
             assert_eq!(desk.place(next, 0).is_some(), goes_on, "{lookahead:?}");
             // 4 + 2 taken + 5 > 8, and so on until 1 + 2 + 5.
             for (query, ended) in repeated.into_iter().zip(1..) {
-                desk.state.end(query);
+                desk.end(query);
                 desk.work();
                 assert_eq!(desk.place(next, 0).is_some(), goes_on || ended >= 3, "{lookahead:?}, {ended}");
             }
@@ -502,7 +510,7 @@ mod tests {
             desk.work();
             let admitted = queries[oldest..].iter().filter(|query| desk.place(**query, 0).is_some()).count();
             assert_eq!(admitted, 3.min(8 - oldest));
-            desk.state.end(queries[oldest]);
+            desk.end(queries[oldest]);
         }
         assert_eq!(desk.state.stats().lookahead_max, 2);
     }
@@ -517,7 +525,7 @@ mod tests {
             (0..5).map(|list| matches!(desk.place(query, list), Some(Place::Chain(_)))).collect();
         assert_eq!(cached, [true, true, false, false, true]);
         assert_eq!(desk.place(next, 0), None);
-        desk.state.end(query);
+        desk.end(query);
         desk.work();
         assert!((0..2).all(|list| matches!(desk.place(next, list), Some(Place::Chain(_)))));
         let stats = desk.state.stats();
@@ -533,12 +541,12 @@ mod tests {
         assert_eq!(desk.state.claim(&job), Place::Streamed);
         let Place::Chain(outside) = desk.state.claim(&other) else { panic!("there is room") };
         desk.work();
-        desk.state.end(query);
+        desk.end(query);
         // The next oldest query finds a pin from outside in its way, which may last for ever.
         let query = desk.push(&[(1, 4)]);
         desk.work();
         assert_eq!(desk.place(query, 0), Some(Place::Streamed));
-        desk.state.end(query);
+        desk.end(query);
         desk.state.unpin(outside);
         let query = desk.push(&[(1, 4)]);
         desk.work();
@@ -601,7 +609,7 @@ mod tests {
         let third = desk.push(&[(0, 4)]);
         desk.work();
         assert!(desk.place(third, 0).is_some_and(|place| place != Place::Chain(chain)));
-        [first, second, third].into_iter().for_each(|query| desk.state.end(query));
+        [first, second, third].into_iter().for_each(|query| desk.end(query));
         let stats = desk.state.stats();
         assert_eq!((stats.segments_free, stats.segments_evictable, stats.rolling_sum), (4, 4, 0));
     }
@@ -613,13 +621,13 @@ mod tests {
             for list in 0..3 {
                 let query = desk.push(&[(list, 1)]);
                 desk.work();
-                desk.state.end(query);
+                desk.end(query);
             }
             // List 0 is the least recently used, and will be needed.
             let queries = [(3, 1), (0, 1)].map(|list| desk.push(&[list]));
             desk.work();
             assert_eq!(desk.state.stats().hits == 1, spared, "{policy}");
-            queries.into_iter().for_each(|query| desk.state.end(query));
+            queries.into_iter().for_each(|query| desk.end(query));
         }
     }
 

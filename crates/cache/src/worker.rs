@@ -212,7 +212,7 @@ impl Query {
 impl Drop for Query {
     fn drop(&mut self) {
         let mut state = self.cache.lock();
-        state.end(self.number);
+        state.end(self.number, &self.places);
         self.cache.publish(state);
     }
 }
@@ -358,7 +358,7 @@ fn take(state: &mut State, cache: &Cache) -> Option<Fill> {
     if let Some(piece) = state.window.order.take() {
         return Some(Fill::piece(piece, cache));
     }
-    state.take_order().map(|order| Fill::chain(order))
+    state.take_order().map(Fill::chain)
 }
 
 /// The first free place, made if there is none.

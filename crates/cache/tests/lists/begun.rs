@@ -122,7 +122,7 @@ fn a_fault_at_each_read_fails_who_had_begun_it() {
                 disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
                 let begun: Vec<Begun> = jobs.iter().map(|job| prefetcher.begin(job.clone())).collect();
                 for (number, (job, begun)) in jobs.iter().zip(begun).enumerate() {
-                    if (number as u64 + at) % 3 == 0 {
+                    if (number as u64 + at).is_multiple_of(3) {
                         continue;
                     }
                     match begun.wait() {
