@@ -8,17 +8,21 @@
 //!    is streamed: the oldest query is always served.
 //! 3. All other queries wait for older ones. A thread that ends a query before it waits for a later one lets the oldest
 //!    end, and with it, one after the other, all.
-//! 4. Who asks outside of the queue ([`crate::Prefetcher::fetch`]) gets room at once or streams, whatever it has pinned.
+//! 4. Who asks outside of the queue ([`crate::Prefetcher::begin`]) gets room at once or streams, whatever it has pinned or
+//!    begun, and waits for its own reads (1), or does not. What it has begun is a pin like any other, given back when it
+//!    is dropped, and no query waits for it (2). It is an order, too: those of the queue are not counted against it, and
+//!    while the oldest query waits for what is loading there are no new ones. So no number of them keeps a query waiting.
 //! 5. The window of streams is held while one piece is read and copied, never while waiting for anything but that (1).
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tierdex_io::{Cells, Error, ErrorKind, Result};
 
-use crate::chains::{ChainState, Key};
+use crate::chains::{ChainState, Key, States};
 use crate::job::Job;
-use crate::list::{List, Pinned};
+use crate::list::{Begun, List, Pinned};
 use crate::lookahead::Sample;
 use crate::policy::PolicyKind;
 use crate::queue::Place;
@@ -34,9 +38,12 @@ use crate::stream::{Piece, window_segments};
 pub struct Cache {
     cells: Arc<Cells>,
     links: Arc<Links>,
+    states: Arc<States>,
     /// Cells in which lists stand; those behind them are the window of streams.
     segments: usize,
     state: Mutex<State>,
+    /// No worker is there, or all are to go: who waits is told so.
+    over: AtomicBool,
     /// Workers sleep here.
     work: Condvar,
     /// Query threads sleep here.
@@ -70,8 +77,9 @@ impl Cache {
         let (links, free) = Links::new(count);
         let links = Arc::new(links);
         let state = State::new(Arc::clone(&links), free, policy.policy(count), cells.cell_bytes());
-        let (work, done) = (Condvar::new(), Condvar::new());
-        Ok(Arc::new(Cache { cells, links, segments, state: Mutex::new(state), work, done }))
+        let (states, state) = (Arc::clone(state.states()), Mutex::new(state));
+        let (over, work, done) = (AtomicBool::new(true), Condvar::new(), Condvar::new());
+        Ok(Arc::new(Cache { cells, links, states, segments, state, over, work, done }))
     }
 
     /// The list `key`, if it is there, pinned until it is dropped.
@@ -125,7 +133,7 @@ impl Cache {
     /// and so makes no system call, when nobody sleeps or nothing has happened.
     pub(crate) fn publish(&self, mut state: MutexGuard<'_, State>) {
         state.advance();
-        let ordered = !state.orders.is_empty() || state.window.order.is_some();
+        let ordered = state.has_orders();
         let wakes_workers = state.sleeping > 0 && (ordered || state.stopping);
         let wakes_queries = std::mem::take(&mut state.news) && state.waiting > 0;
         drop(state);
@@ -168,21 +176,41 @@ impl Cache {
         Ok(state)
     }
 
-    /// A list for somebody outside of the queue: see [`crate::Prefetcher::fetch`].
-    pub(crate) fn fetch(self: &Arc<Self>, job: &Job) -> Result<List> {
+    /// A list for somebody outside of the queue: see [`crate::Prefetcher::begin`].
+    pub(crate) fn begin(self: &Arc<Self>, job: Job) -> Begun {
         let mut state = self.lock();
-        let place = state.claim(job);
+        let place = state.claim(&job);
         self.publish(state);
-        match place {
-            Place::Streamed => Ok(List::stream(self, job)),
-            // The pin is the claim's, and is dropped with the list, or with the error.
-            Place::Chain(chain) => {
-                let pinned = Pinned::new(Arc::clone(self), chain);
-                let loading = |state: &State| state.state(chain) == ChainState::Loading;
-                let error = self.wait_while(self.lock(), loading)?.error(chain);
-                error.map_or(Ok(List::Pinned(pinned)), Err)
-            }
+        Begun::new(match place {
+            Place::Streamed => List::stream(self, &job),
+            // The pin is the claim's, and is dropped with the list.
+            Place::Chain(chain) => List::Pinned(Pinned::new(Arc::clone(self), chain)),
+        })
+    }
+
+    /// Waits until a chain that is pinned is ready. One that is already takes no lock.
+    pub(crate) fn settle(&self, chain: u32) -> Result<()> {
+        if self.states.get(chain) == ChainState::Ready {
+            return Ok(());
         }
+        let loading = |state: &State| state.state(chain) == ChainState::Loading;
+        let error = self.wait_while(self.lock(), loading)?.error(chain);
+        error.map_or(Ok(()), Err)
+    }
+
+    /// Whether nobody waits for a list any more that is there, if it is in a chain then in one that is pinned.
+    pub(crate) fn is_settled(&self, place: Option<Place>) -> bool {
+        let settled = match place {
+            None => false,
+            Some(Place::Chain(chain)) => self.states.get(chain) != ChainState::Loading,
+            Some(Place::Streamed) => true,
+        };
+        settled || self.over.load(Ordering::Acquire)
+    }
+
+    /// Notes whether there are workers, after a change of that.
+    pub(crate) fn note_workers(&self, state: &State) {
+        self.over.store(state.stopping || state.workers == 0, Ordering::Release);
     }
 
     /// Waits for a list of a query: see [`crate::Query::wait`].

@@ -6,6 +6,9 @@
 //! The life of a chain: *loading* while a worker fills it; then *ready*, or *failed*. A failed chain is in no index any
 //! more, so that who asks next tries anew; it is kept, one segment long, until all that wait for it have seen why.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use tierdex_io::Error;
 
 use crate::segments::{Chain, NONE};
@@ -49,12 +52,16 @@ pub(crate) struct Record {
     pub(crate) count: u32,
     /// How many hold it. It is not evicted before all have gone.
     pub(crate) pins: u32,
-    pub(crate) state: ChainState,
 }
+
+/// What each chain is good for. It changes under the lock; who has pinned a chain sees it without: that it is ready only
+/// after all that was written before.
+pub(crate) struct States(Box<[AtomicU8]>);
 
 /// The records of all chains, and their index.
 pub(crate) struct Chains {
     records: Box<[Record]>,
+    states: Arc<States>,
     /// First segments, by hash of key; linear probing.
     index: Box<[u32]>,
     /// Why chains failed.
@@ -64,10 +71,11 @@ pub(crate) struct Chains {
 impl Chains {
     /// Room for chains of `segments` segments in all.
     pub(crate) fn new(segments: u32) -> Chains {
-        let vacant = Record { key: Key(0, 0), tail: NONE, count: 0, pins: 0, state: ChainState::Vacant };
+        let vacant = Record { key: Key(0, 0), tail: NONE, count: 0, pins: 0 };
         let slots = (segments as usize * 2).next_power_of_two();
         Chains {
             records: vec![vacant; segments as usize].into(),
+            states: Arc::new(States((0..segments).map(|_| AtomicU8::new(0)).collect())),
             index: vec![NONE; slots].into(),
             errors: Vec::new(),
         }
@@ -75,7 +83,22 @@ impl Chains {
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.records) + size_of_val(&*self.index)
+        size_of_val(&*self.records) + size_of_val(&*self.states.0) + size_of_val(&*self.index)
+    }
+
+    /// What chains are good for, to be seen by others.
+    pub(crate) fn states(&self) -> &Arc<States> {
+        &self.states
+    }
+
+    /// What a chain is good for.
+    pub(crate) fn state(&self, chain: u32) -> ChainState {
+        self.states.get(chain)
+    }
+
+    /// Marks a chain as ready.
+    pub(crate) fn finish(&mut self, chain: u32) {
+        self.states.set(chain, ChainState::Ready);
     }
 
     /// The chain of a key, loading or ready.
@@ -104,15 +127,16 @@ impl Chains {
     pub(crate) fn insert(&mut self, key: Key, segments: Chain) -> u32 {
         let Chain { head, tail, count } = segments;
         let slot = self.slot(key);
-        debug_assert!(self.index[slot] == NONE && self.record(head).state == ChainState::Vacant);
+        debug_assert!(self.index[slot] == NONE && self.state(head) == ChainState::Vacant);
         self.index[slot] = head;
-        self.records[head as usize] = Record { key, tail, count, pins: 0, state: ChainState::Loading };
+        self.records[head as usize] = Record { key, tail, count, pins: 0 };
+        self.states.set(head, ChainState::Loading);
         head
     }
 
     /// Takes a chain that is ready out of the index, and gives its segments.
     pub(crate) fn remove(&mut self, chain: u32) -> Chain {
-        debug_assert!(self.record(chain).state == ChainState::Ready && self.record(chain).pins == 0);
+        debug_assert!(self.state(chain) == ChainState::Ready && self.record(chain).pins == 0);
         self.unindex(self.record(chain).key);
         self.vacate(chain)
     }
@@ -120,7 +144,7 @@ impl Chains {
     /// Marks a chain as failed: nobody finds it any more.
     pub(crate) fn fail(&mut self, chain: u32, error: Error) {
         self.unindex(self.record(chain).key);
-        self.record_mut(chain).state = ChainState::Failed;
+        self.states.set(chain, ChainState::Failed);
         self.errors.push((chain, error));
     }
 
@@ -143,7 +167,7 @@ impl Chains {
 
     fn vacate(&mut self, chain: u32) -> Chain {
         let segments = self.segments(chain);
-        self.record_mut(chain).state = ChainState::Vacant;
+        self.states.set(chain, ChainState::Vacant);
         segments
     }
 
@@ -182,6 +206,20 @@ impl Chains {
     }
 }
 
+impl States {
+    /// Of a chain that is pinned, or under the lock.
+    #[inline]
+    pub(crate) fn get(&self, chain: u32) -> ChainState {
+        const ALL: [ChainState; 4] =
+            [ChainState::Vacant, ChainState::Loading, ChainState::Ready, ChainState::Failed];
+        ALL[usize::from(self.0[chain as usize].load(Ordering::Acquire))]
+    }
+
+    fn set(&self, chain: u32, state: ChainState) {
+        self.0[chain as usize].store(state as u8, Ordering::Release);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,7 +242,7 @@ mod tests {
                         chains.forget(chain);
                         prop_assert!(chains.error(chain).is_none());
                     } else {
-                        chains.record_mut(chain).state = ChainState::Ready;
+                        chains.finish(chain);
                         prop_assert_eq!(chains.remove(chain).head, chain);
                     }
                     free.push(chain);

@@ -24,8 +24,9 @@ pub struct Part {
 /// A list to bring near: its key, and its parts in the order in which they are to stand in the cache (thesis, section
 /// 7.2.3: block offsets, then document blocks, then frequency blocks).
 ///
-/// Each part begins in a segment of its own, at the page of the file that holds its first byte, so that pages read past
-/// the page cache land where they stay. Jobs of one key have the same parts.
+/// What stands there are whole pages, so that those read past the page cache land where they stay: of each part the pages
+/// of its file from the one that holds its first byte to the one that holds its last. They follow those of the part before
+/// without a gap, in the same segment as long as it has room. Jobs of one key have the same parts.
 #[derive(Clone)]
 pub struct Job {
     key: Key,
@@ -62,8 +63,8 @@ impl Part {
     }
 
     /// Bytes of the first page that stand before it.
-    pub(crate) fn skip(&self) -> usize {
-        (self.range.start % PAGE) as usize
+    pub(crate) fn skip(&self) -> u64 {
+        self.range.start % PAGE
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -94,10 +95,11 @@ impl Job {
         &self.parts
     }
 
-    /// How many segments of `segment_bytes` bytes it takes.
+    /// How many segments of `segment_bytes` bytes it takes: as few as hold the pages of its parts.
     pub fn segments(&self, segment_bytes: usize) -> u64 {
-        let segments = |pages: Range<u64>| (pages.end - pages.start).div_ceil(segment_bytes as u64);
-        self.parts.iter().map(|part| segments(part.pages())).sum()
+        let bytes = |pages: Range<u64>| pages.end - pages.start;
+        let bytes: u64 = self.parts.iter().map(|part| bytes(part.pages())).sum();
+        bytes.div_ceil(segment_bytes as u64)
     }
 }
 

@@ -9,7 +9,9 @@
 //! | threads that fill it | [`Prefetcher`], [`Lookahead`] |
 //! | a list | [`Job`], [`Part`], [`Key`] |
 //! | the lists of the queries that wait, fetched ahead | [`Prefetcher::push`], [`Query::wait`] |
-//! | a list now; or behind the queries | [`Prefetcher::fetch`]; [`Prefetcher::request`], [`Cache::lookup`] |
+//! | a list now | [`Prefetcher::fetch`] |
+//! | several at once, and to see which are there | [`Prefetcher::begin`], [`Begun`], [`Query::is_ready`] |
+//! | a list behind the queries | [`Prefetcher::request`], [`Cache::lookup`] |
 //! | its bytes | [`List`], [`Pinned`], [`Stream`], [`Reader`] |
 //! | no cache, but pages read ahead into the system's | [`PagePrefetcher`], [`PageQuery`] |
 //! | what it did | [`Stats`], [`Sample`] |
@@ -33,12 +35,13 @@ mod state;
 mod stats;
 mod stream;
 pub mod trace;
+mod walk;
 mod worker;
 
 pub use cache::Cache;
 pub use chains::Key;
 pub use job::{Job, PARTS_MAX, Part};
-pub use list::{List, Pinned, Reader, Stream};
+pub use list::{Begun, List, Pinned, Reader, Stream};
 pub use lookahead::{Lookahead, Sample};
 pub use page_cache::{PagePrefetcher, PageQuery};
 pub use policy::{Lru, Policy, PolicyKind, S3Fifo, Sieve, Window};

@@ -10,8 +10,10 @@ use tierdex_io::{CellRef, Cells, Error, ErrorKind, PAGE, Result};
 
 use crate::cache::{Cache, stopped};
 use crate::job::{Job, Part};
-use crate::segments::{Links, Place};
+use crate::queue;
+use crate::segments::Place;
 use crate::stream::Piece;
+use crate::walk::Walk;
 
 /// A list that can be read.
 pub enum List {
@@ -20,6 +22,11 @@ pub enum List {
     /// It finds no room there.
     Stream(Stream),
 }
+
+/// A list that was begun to be fetched. Dropped before it was waited for, it is given up: what was read of it stays in the
+/// cache as long as there is room.
+#[must_use = "a list that is not waited for is given up"]
+pub struct Begun(List);
 
 /// A list in the cache. It is not evicted before this is dropped.
 pub struct Pinned {
@@ -46,11 +53,10 @@ enum Source<'a> {
 
 struct ChainReader<'a> {
     cells: &'a Cells,
-    /// The part's segments, in order.
-    segments: Vec<u32>,
-    /// Bytes of the first segment that stand before the part.
-    skip: usize,
-    /// The segment that was read last.
+    walk: Walk<'a>,
+    /// Bytes of the chain that stand before the part.
+    start: usize,
+    /// The segment at which the walk is, once it was read.
     current: Option<CellRef<'a>>,
 }
 
@@ -77,10 +83,36 @@ impl List {
     ///
     /// # Panics
     /// When there is no such part.
-    pub fn reader(&self, part: usize, segments: Vec<u32>) -> Reader<'_> {
+    pub fn reader(&self, part: usize) -> Reader<'_> {
         match self {
-            List::Pinned(pinned) => pinned.reader(part, segments),
+            List::Pinned(pinned) => pinned.reader(part),
             List::Stream(stream) => stream.reader(part),
+        }
+    }
+}
+
+impl Begun {
+    /// Of a chain that is loading or settled, or of a stream.
+    pub(crate) fn new(list: List) -> Begun {
+        Begun(list)
+    }
+
+    /// Waits until it can be read.
+    ///
+    /// # Errors
+    /// Why it could not be read; the next one to ask tries anew.
+    pub fn wait(self) -> Result<List> {
+        if let List::Pinned(Pinned { cache, chain }) = &self.0 {
+            cache.settle(*chain)?;
+        }
+        Ok(self.0)
+    }
+
+    /// Whether [`Begun::wait`] would give it, or say why not, without sleeping. Takes no lock and makes no system call.
+    pub fn is_ready(&self) -> bool {
+        match &self.0 {
+            List::Pinned(Pinned { cache, chain }) => cache.is_settled(Some(queue::Place::Chain(*chain))),
+            List::Stream(_) => true,
         }
     }
 }
@@ -91,21 +123,18 @@ impl Pinned {
         Pinned { cache, chain }
     }
 
-    /// Reads part `part`. `segments`, whose content is replaced, notes which segments it has, once; get it back for the next list
-    /// by [`Reader::into_segments`].
+    /// Reads part `part`. Nothing is allocated.
     ///
     /// # Panics
     /// When there is no such part.
-    pub fn reader(&self, part: usize, mut segments: Vec<u32>) -> Reader<'_> {
+    pub fn reader(&self, part: usize) -> Reader<'_> {
         let (links, cells) = (self.cache.links(), &**self.cache.cells());
-        let mut first = self.chain;
-        for _ in 0..part {
-            first = links.after(first, segments_of(links.place(first), cells.cell_bytes()));
-        }
-        let place = links.place(first);
-        note_segments(links, first, segments_of(place, cells.cell_bytes()), &mut segments);
-        let reader = ChainReader { cells, segments, skip: place.skip, current: None };
-        Reader { source: Source::Chain(reader), len: place.len }
+        let place = links.place(self.chain, part);
+        let Some(Place { start, len }) = place else { panic!("a list has no part {part}") };
+        let number = |byte: u64| (byte / cells.cell_bytes() as u64) as usize;
+        let walk = Walk::new(links, self.chain, number(start), number(start + len - 1));
+        let reader = ChainReader { cells, walk, start: start as usize, current: None };
+        Reader { source: Source::Chain(reader), len }
     }
 }
 
@@ -164,14 +193,6 @@ impl Reader<'_> {
             Source::Stream(stream) => stream.read(range, out),
         }
     }
-
-    /// Gives the memory back in which segments were noted.
-    pub fn into_segments(self) -> Vec<u32> {
-        match self.source {
-            Source::Chain(chain) => chain.segments,
-            Source::Stream(_) => Vec::new(),
-        }
-    }
 }
 
 impl<'a> ChainReader<'a> {
@@ -203,21 +224,20 @@ impl<'a> ChainReader<'a> {
         Ok(())
     }
 
-    /// In which of the part's segments a byte stands, and where in it.
+    /// In which of the chain's segments a byte of the part stands, and where in it.
     #[inline]
     fn place(&self, start: u64) -> (usize, usize) {
         // A part in memory is no longer than addresses are, and a segment is a power of two.
-        let from = self.skip + start as usize;
+        let from = self.start + start as usize;
         let bytes = self.cells.cell_bytes();
         (from >> bytes.trailing_zeros(), from & (bytes - 1))
     }
 
-    /// Segment `at` of the part. Nobody writes to a chain that is pinned, so it is never none.
+    /// Segment `at` of the chain. Nobody writes to a chain that is pinned, so it is never none.
     #[inline]
     fn segment(&mut self, at: usize) -> Option<&[u8]> {
-        let cell = self.segments[at] as usize;
-        if self.current.as_ref().is_none_or(|current| current.index() != cell) {
-            self.current = self.cells.read(cell);
+        if self.current.is_none() || self.walk.at() != at {
+            self.current = self.cells.read(self.walk.go_to(at) as usize);
         }
         self.current.as_deref()
     }
@@ -283,21 +303,6 @@ impl StreamReader<'_> {
             self.buffer.clear();
         }
         loaded
-    }
-}
-
-/// How many segments a part takes.
-fn segments_of(place: Place, segment_bytes: usize) -> u32 {
-    (place.skip as u64 + place.len).div_ceil(segment_bytes as u64) as u32
-}
-
-fn note_segments(links: &Links, first: u32, count: u32, segments: &mut Vec<u32>) {
-    segments.clear();
-    segments.reserve(count as usize);
-    let mut segment = first;
-    for _ in 0..count {
-        segments.push(segment);
-        segment = links.next(segment);
     }
 }
 

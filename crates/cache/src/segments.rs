@@ -8,9 +8,29 @@
 //!
 //! The links are atomic so that a thread whose chain is pinned follows them without the lock: nobody changes the links of
 //! a chain before it is given back, and the lock under which the pin was taken has ordered them before. Nothing more is
-//! asked of the order, so they are relaxed.
+//! asked of the order, so they are relaxed. All that holds for the parts, too.
+//!
+//! Parts of a list are packed: each begins at the page behind the last page of the one before, in the same segment if
+//! that has one left. So where they begin follows from their lengths, and from how far they begin within their first pages:
+//!
+//! ```text
+//! segments of 4 pages   | a a a b | b b b b | b c d d |   a has 3 pages, b 6, c 1, d 2
+//! ```
+//!
+//! Up to [`PARTS_MAX`] parts may begin in one segment, and one may be as long as all segments. So each segment has as
+//! many words of 32 bits. Those of a chain's head hold what parts need that are no longer than a segment, those of the
+//! second segment what longer ones need beyond that:
+//!
+//! ```text
+//! head             bits 0 to 11: bytes of its first page before it    bits 12 to 31: the low 20 bits of its length - 1
+//! second segment   bits 0 to 31: the others
+//! ```
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tierdex_io::{CELL_BYTES_MAX, PAGE};
+
+use crate::job::PARTS_MAX;
 
 /// No segment.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -30,35 +50,43 @@ pub(crate) struct Free {
     count: u32,
 }
 
-/// For each segment the next one, and what part of a list begins in it.
+/// For each segment the next one, and what parts stand in the chain of which it is the first or the second.
 pub(crate) struct Links {
     next: Box<[AtomicU32]>,
-    /// Of a part's first segment: its place, packed.
-    parts: Box<[AtomicU64]>,
+    parts: Box<[[AtomicU32; PARTS_MAX]]>,
 }
 
-/// Where a part stands, from its first segment on.
+/// Where a part stands in its chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Bytes of the first segment that stand before it, fewer than a page.
-    pub(crate) skip: usize,
+    /// Bytes of the chain that stand before it.
+    pub(crate) start: u64,
     /// Its length in bytes.
     pub(crate) len: u64,
 }
 
-/// Bits of a packed place that hold `skip`.
-const SKIP_BITS: u32 = tierdex_io::PAGE.trailing_zeros();
+/// Bits of a part's first word that say how far it begins within a page.
+const SKIP_BITS: u32 = PAGE.trailing_zeros();
+
+/// Bits of its length that the first word holds.
+const LEN_BITS: u32 = u32::BITS - SKIP_BITS;
+
+/// In all words of a part: there is none. One that begins so late in its page and is so long needs one segment more.
+const NO_PART: u32 = u32::MAX;
+
+// A part that is no longer than a segment needs no second word.
+const _: () = assert!(CELL_BYTES_MAX <= 1 << LEN_BITS);
 
 impl Links {
     /// Links of `count` segments, fewer than 2^32 - 1, all free.
     pub(crate) fn new(count: u32) -> (Links, Free) {
         let next = (1..=count).map(|next| AtomicU32::new(if next == count { NONE } else { next })).collect();
-        let parts = (0..count).map(|_| AtomicU64::new(0)).collect();
+        let parts = (0..count).map(|_| Default::default()).collect();
         (Links { next, parts }, Free { head: 0, count })
     }
 
     /// Bytes of memory for each segment.
-    pub(crate) const BYTES_PER_SEGMENT: usize = size_of::<AtomicU32>() + size_of::<AtomicU64>();
+    pub(crate) const BYTES_PER_SEGMENT: usize = size_of::<AtomicU32>() * (1 + PARTS_MAX);
 
     /// The segment behind this one.
     pub(crate) fn next(&self, segment: u32) -> u32 {
@@ -70,16 +98,43 @@ impl Links {
         (0..steps).fold(segment, |segment, _| self.next(segment))
     }
 
-    /// The place of the part that begins in this segment.
-    pub(crate) fn place(&self, segment: u32) -> Place {
-        let packed = self.parts[segment as usize].load(Ordering::Relaxed);
-        Place { skip: (packed & ((1 << SKIP_BITS) - 1)) as usize, len: packed >> SKIP_BITS }
+    /// Where part `part` of the chain `head` stands; none when it has fewer.
+    pub(crate) fn place(&self, head: u32, part: usize) -> Option<Place> {
+        let mut page = 0;
+        for before in 0..part {
+            let (skip, len) = self.part(head, before)?;
+            page += (skip + len).next_multiple_of(PAGE);
+        }
+        let (skip, len) = self.part(head, part)?;
+        Some(Place { start: page + skip, len })
     }
 
-    /// Notes the part that begins in this segment.
-    pub(crate) fn set_place(&self, segment: u32, place: Place) {
-        let packed = place.len << SKIP_BITS | place.skip as u64;
-        self.parts[segment as usize].store(packed, Ordering::Relaxed);
+    /// How far a part begins within its first page, and its length.
+    fn part(&self, head: u32, part: usize) -> Option<(u64, u64)> {
+        let word = |segment: u32| Some(self.parts[segment as usize].get(part)?.load(Ordering::Relaxed));
+        let (low, second) = (word(head)?, self.next(head));
+        let high = if second == NONE { None } else { word(second) };
+        if low == NO_PART && high.is_none_or(|high| high == NO_PART) {
+            return None;
+        }
+        let more = u64::from(high.unwrap_or(0)) << LEN_BITS | u64::from(low >> SKIP_BITS);
+        Some((u64::from(low) % PAGE, more + 1))
+    }
+
+    /// Notes the parts that are to stand in the chain `head`, which has room for them: of each, how far it begins within
+    /// its first page, and its length.
+    pub(crate) fn set_parts(&self, head: u32, parts: impl Iterator<Item = (u64, u64)>) {
+        let second = self.next(head);
+        let words = parts.map(|(skip, len)| {
+            let more = len - 1;
+            ((more << SKIP_BITS | skip) as u32, (more >> LEN_BITS) as u32)
+        });
+        for (part, (low, high)) in words.chain([(NO_PART, NO_PART)]).take(PARTS_MAX).enumerate() {
+            self.parts[head as usize][part].store(low, Ordering::Relaxed);
+            if second != NONE {
+                self.parts[second as usize][part].store(high, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Takes `count` segments, at least one; none when fewer are free.
@@ -154,11 +209,29 @@ mod tests {
     }
 
     #[test]
-    fn places_are_kept() {
-        let (links, _) = Links::new(3);
-        for place in [Place { skip: 0, len: 1 }, Place { skip: 4095, len: (1 << 52) - 1 }] {
-            links.set_place(2, place);
-            assert_eq!(links.place(2), place);
+    fn places_follow_from_lengths() {
+        let (links, mut free) = Links::new(3);
+        let one = links.take(&mut free, 1).unwrap();
+        let two = links.take(&mut free, 2).unwrap();
+        let longest = CELL_BYTES_MAX as u64;
+        let cases: [(Chain, &[(u64, u64)]); 7] = [
+            (one, &[(0, 1)]),
+            (one, &[(0, longest)]),
+            (one, &[(PAGE - 1, longest - PAGE + 1)]),
+            (one, &[(5, longest - PAGE - 5), (PAGE - 1, 1)]),
+            (one, &[(7, 1); PARTS_MAX]),
+            (two, &[(PAGE - 1, longest), (0, 17)]),
+            (two, &[(PAGE - 1, (1 << 52) - 2 * PAGE), (0, 1)]),
+        ];
+        for (chain, parts) in cases {
+            links.set_parts(chain.head, parts.iter().copied());
+            let mut page = 0;
+            for (part, (skip, len)) in parts.iter().enumerate() {
+                let place = Place { start: page + skip, len: *len };
+                assert_eq!(links.place(chain.head, part), Some(place), "{parts:?}");
+                page += (skip + len).next_multiple_of(PAGE);
+            }
+            assert_eq!(links.place(chain.head, parts.len()), None, "{parts:?}");
         }
     }
 

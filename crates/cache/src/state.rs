@@ -10,18 +10,19 @@
 //! 5. Chains are evicted until there is room, at the pace of the lookahead; the oldest query waits for no pace.
 //! 6. A chain is taken, pinned for the query and for the worker that will fill it, and ordered.
 //!
-//! Who asks outside of the queue waits for nobody's room: what has none at once is streamed.
+//! Who asks outside of the queue waits for nobody's room: what has none at once is streamed. However much that is, it holds
+//! up no list of the queue: at 3 only their own orders are counted, and those outside are none as long as 4 lasts.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tierdex_io::Error;
 
-use crate::chains::{ChainState, Chains, Key};
+use crate::chains::{ChainState, Chains, Key, States};
 use crate::job::Job;
 use crate::lookahead::{Lookahead, Pace, Record, Sample};
 use crate::policy::Policy;
-use crate::queue::{Ended, Place, Queue, Turn};
+use crate::queue::{Place, Places, Queue, Turn};
 use crate::segments::{Free, Links};
 use crate::stats::Stats;
 use crate::stream::Window;
@@ -30,6 +31,8 @@ use crate::stream::Window;
 pub(crate) struct Order {
     pub(crate) chain: u32,
     pub(crate) job: Job,
+    /// Whether it is for a query.
+    queued: bool,
 }
 
 /// The metadata of a cache.
@@ -49,7 +52,9 @@ pub(crate) struct State {
     queue: Queue,
     pub(crate) pace: Pace,
     pub(crate) record: Record,
-    pub(crate) orders: VecDeque<Order>,
+    orders: VecDeque<Order>,
+    /// How many of them are for queries.
+    queued: usize,
     pub(crate) window: Window,
     /// Worker threads that run, and those of them that sleep.
     pub(crate) workers: usize,
@@ -97,6 +102,7 @@ impl State {
             pace: Pace::new(Lookahead::Adaptive, segments),
             record: Record::default(),
             orders: VecDeque::new(),
+            queued: 0,
             window: Window::default(),
             workers: 0,
             sleeping: 0,
@@ -119,7 +125,12 @@ impl State {
 
     /// The state of a chain that is pinned.
     pub(crate) fn state(&self, chain: u32) -> ChainState {
-        self.chains.record(chain).state
+        self.chains.state(chain)
+    }
+
+    /// What chains are good for.
+    pub(crate) fn states(&self) -> &Arc<States> {
+        self.chains.states()
     }
 
     /// Why a chain that is pinned failed.
@@ -129,8 +140,9 @@ impl State {
 
     /// One more holds a chain.
     pub(crate) fn pin(&mut self, chain: u32) {
+        let ready = self.state(chain) == ChainState::Ready;
         let record = self.chains.record_mut(chain);
-        if record.pins == 0 && record.state == ChainState::Ready {
+        if record.pins == 0 && ready {
             self.evictable -= record.count;
         }
         record.pins += 1;
@@ -138,9 +150,10 @@ impl State {
 
     /// One fewer does. What no one holds can be evicted, and is given back if it failed.
     pub(crate) fn unpin(&mut self, chain: u32) {
+        let state = self.state(chain);
         let record = self.chains.record_mut(chain);
         record.pins -= 1;
-        match record.state {
+        match state {
             ChainState::Ready if record.pins == 0 => self.evictable += record.count,
             ChainState::Failed if record.pins == 0 => {
                 let segments = self.chains.forget(chain);
@@ -155,7 +168,7 @@ impl State {
         self.loading -= 1;
         self.news = true;
         match result {
-            Ok(()) => self.chains.record_mut(chain).state = ChainState::Ready,
+            Ok(()) => self.chains.finish(chain),
             Err(error) => {
                 self.stats.failures += 1;
                 self.policy.remove(chain);
@@ -168,8 +181,8 @@ impl State {
         self.unpin(chain);
     }
 
-    /// Adds a query to the queue.
-    pub(crate) fn push(&mut self, jobs: Vec<Job>, detached: bool) -> u64 {
+    /// Adds a query to the queue: its number, and where its lists will be.
+    pub(crate) fn push(&mut self, jobs: Vec<Job>, detached: bool) -> (u64, Places) {
         self.queue.push(jobs, detached)
     }
 
@@ -179,12 +192,12 @@ impl State {
     }
 
     /// A query ends: its chains are no longer held for it.
-    pub(crate) fn end(&mut self, query: u64) {
+    pub(crate) fn end(&mut self, query: u64, places: &Places) {
         let queries = self.queue.lookahead();
-        let Ended { places, counted } = self.queue.end(query);
+        let counted = self.queue.end(query);
         self.oldest_waits = false;
         self.pace.pop(counted);
-        for place in places {
+        for place in places.iter() {
             if let Place::Chain(chain) = place {
                 self.unpin(chain);
             }
@@ -193,9 +206,21 @@ impl State {
         self.record.add(sample);
     }
 
+    /// Whether there is work for a worker.
+    pub(crate) fn has_orders(&self) -> bool {
+        !self.orders.is_empty() || self.window.order.is_some()
+    }
+
+    /// The next chain to be filled.
+    pub(crate) fn take_order(&mut self) -> Option<Order> {
+        let order = self.orders.pop_front()?;
+        self.queued -= usize::from(order.queued);
+        Some(order)
+    }
+
     /// The workers have gone: what they were to do is not done.
     pub(crate) fn abandon(&mut self, why: &Error) {
-        while let Some(Order { chain, .. }) = self.orders.pop_front() {
+        while let Some(Order { chain, .. }) = self.take_order() {
             self.fill_ended(chain, Err(why.clone()));
         }
         self.queue.end_detached();
@@ -250,7 +275,7 @@ impl State {
             return Some(Place::Chain(chain));
         }
         let needed = u32::try_from(job.segments(self.segment_bytes)).unwrap_or(u32::MAX);
-        if needed <= self.segments && claim != Claim::Outside && self.orders.len() >= self.workers {
+        if needed <= self.segments && claim != Claim::Outside && self.queued >= self.workers {
             return None;
         }
         match self.room(needed, claim) {
@@ -262,12 +287,15 @@ impl State {
             Room::Now => self.stats.misses += 1,
         }
         let segments = self.links.take(&mut self.free, needed)?;
+        self.links.set_parts(segments.head, job.parts().iter().map(|part| (part.skip(), part.len())));
         let chain = self.chains.insert(job.key(), segments);
         self.policy.insert(chain, job.key().hash(), needed);
         self.loading += 1;
         self.pin(chain);
         self.pin(chain);
-        self.orders.push_back(Order { chain, job: job.clone() });
+        let queued = claim != Claim::Outside;
+        self.queued += usize::from(queued);
+        self.orders.push_back(Order { chain, job: job.clone(), queued });
         Some(Place::Chain(chain))
     }
 
@@ -289,10 +317,8 @@ impl State {
         }
         while self.free.count() < needed {
             let chains = &self.chains;
-            let may_go = |chain: u32| {
-                let record = chains.record(chain);
-                record.pins == 0 && record.state == ChainState::Ready
-            };
+            let may_go =
+                |chain: u32| chains.record(chain).pins == 0 && chains.state(chain) == ChainState::Ready;
             let Some(victim) = self.policy.victim(&may_go) else { return Room::Never };
             let candidate = self.chains.record(victim).count;
             if claim == Claim::Ahead && self.pace.waits(self.free.count(), candidate) {
@@ -354,6 +380,7 @@ mod tests {
     struct Desk {
         state: State,
         file: Arc<SealedFile>,
+        places: Vec<Places>,
     }
 
     impl Desk {
@@ -368,7 +395,7 @@ mod tests {
             let mut state = State::new(Arc::new(links), free, policy.policy(segments), PAGE as usize);
             state.workers = 1;
             state.pace.lookahead = lookahead;
-            Desk { state, file }
+            Desk { state, file, places: Vec::new() }
         }
 
         fn job(&self, list: u64, segments: u64) -> Job {
@@ -379,13 +406,20 @@ mod tests {
         /// A query of lists and their sizes.
         fn push(&mut self, lists: &[(u64, u64)]) -> u64 {
             let jobs = lists.iter().map(|(list, segments)| self.job(*list, *segments)).collect();
-            self.state.push(jobs, false)
+            let (number, places) = self.state.push(jobs, false);
+            assert_eq!(number, self.places.len() as u64);
+            self.places.push(places);
+            number
+        }
+
+        fn end(&mut self, query: u64) {
+            self.state.end(query, &self.places[query as usize]);
         }
 
         /// Lets the worker fill what it gets, until it gets nothing more.
         fn work(&mut self) {
             self.state.advance();
-            while let Some(Order { chain, .. }) = self.state.orders.pop_front() {
+            while let Some(Order { chain, .. }) = self.state.take_order() {
                 self.state.advance();
                 self.state.fill_ended(chain, Ok(()));
                 self.state.advance();
@@ -410,7 +444,7 @@ mod tests {
         desk.work();
         assert_eq!(desk.state.pace.rolling_sum(), 5);
         assert!(desk.place(t0, 0).is_some() && desk.place(t1, 0).is_some() && desk.place(t2, 0).is_none());
-        desk.state.end(t0);
+        desk.end(t0);
         assert_eq!(desk.state.pace.rolling_sum(), 1);
         assert!(desk.is_there(0));
         desk.work();
@@ -424,12 +458,12 @@ mod tests {
         let [first, second] = [(0, 4), (0, 4)].map(|list| desk.push(&[list]));
         desk.work();
         assert_eq!(desk.state.pace.rolling_sum(), 8);
-        desk.state.end(first);
+        desk.end(first);
         assert_eq!(desk.state.pace.rolling_sum(), 4);
         let [t1, t2] = [(1, 4), (2, 1)].map(|list| desk.push(&[list]));
         desk.work();
         assert!(desk.place(t1, 0).is_some() && desk.place(t2, 0).is_none(), "t0 is in use, t1 waits");
-        desk.state.end(second);
+        desk.end(second);
         desk.work();
         assert!(desk.place(t2, 0).is_some() && !desk.is_there(0));
     }
@@ -439,11 +473,11 @@ mod tests {
         let mut desk = Desk::new(8, PolicyKind::Lru, Lookahead::Adaptive);
         let [t0, t1, _again, t2] = [(0, 2), (1, 5), (0, 2), (2, 2)].map(|list| desk.push(&[list]));
         desk.work();
-        desk.state.end(t0);
+        desk.end(t0);
         desk.work();
         assert_eq!(desk.state.pace.rolling_sum(), 7);
         assert!(desk.place(t2, 0).is_none() && desk.is_there(1), "t1 is least recently used, and in use");
-        desk.state.end(t1);
+        desk.end(t1);
         desk.work();
         assert!(desk.place(t2, 0).is_some() && desk.is_there(0) && !desk.is_there(1));
     }
@@ -454,14 +488,14 @@ mod tests {
             let mut desk = Desk::new(8, PolicyKind::Lru, lookahead);
             let old = desk.push(&[(9, 5)]);
             desk.work();
-            desk.state.end(old);
+            desk.end(old);
             let repeated = [(); 4].map(|()| desk.push(&[(0, 1)]));
             let next = desk.push(&[(1, 3)]);
             desk.work();
             assert_eq!(desk.place(next, 0).is_some(), goes_on, "{lookahead:?}");
             // 4 + 2 taken + 5 > 8, and so on until 1 + 2 + 5.
             for (query, ended) in repeated.into_iter().zip(1..) {
-                desk.state.end(query);
+                desk.end(query);
                 desk.work();
                 assert_eq!(desk.place(next, 0).is_some(), goes_on || ended >= 3, "{lookahead:?}, {ended}");
             }
@@ -476,7 +510,7 @@ mod tests {
             desk.work();
             let admitted = queries[oldest..].iter().filter(|query| desk.place(**query, 0).is_some()).count();
             assert_eq!(admitted, 3.min(8 - oldest));
-            desk.state.end(queries[oldest]);
+            desk.end(queries[oldest]);
         }
         assert_eq!(desk.state.stats().lookahead_max, 2);
     }
@@ -491,7 +525,7 @@ mod tests {
             (0..5).map(|list| matches!(desk.place(query, list), Some(Place::Chain(_)))).collect();
         assert_eq!(cached, [true, true, false, false, true]);
         assert_eq!(desk.place(next, 0), None);
-        desk.state.end(query);
+        desk.end(query);
         desk.work();
         assert!((0..2).all(|list| matches!(desk.place(next, list), Some(Place::Chain(_)))));
         let stats = desk.state.stats();
@@ -507,12 +541,12 @@ mod tests {
         assert_eq!(desk.state.claim(&job), Place::Streamed);
         let Place::Chain(outside) = desk.state.claim(&other) else { panic!("there is room") };
         desk.work();
-        desk.state.end(query);
+        desk.end(query);
         // The next oldest query finds a pin from outside in its way, which may last for ever.
         let query = desk.push(&[(1, 4)]);
         desk.work();
         assert_eq!(desk.place(query, 0), Some(Place::Streamed));
-        desk.state.end(query);
+        desk.end(query);
         desk.state.unpin(outside);
         let query = desk.push(&[(1, 4)]);
         desk.work();
@@ -525,7 +559,7 @@ mod tests {
         let query = desk.push(&[(0, 2), (1, 3)]);
         let (one, other) = (desk.job(7, 1), desk.job(8, 1));
         desk.state.advance();
-        let Order { chain, .. } = desk.state.orders.pop_front().unwrap();
+        let Order { chain, .. } = desk.state.take_order().unwrap();
         desk.state.advance();
         assert_eq!(desk.place(query, 1), None, "the first list is loading: something may come free");
         assert_eq!(
@@ -540,11 +574,31 @@ mod tests {
     }
 
     #[test]
+    fn nothing_outside_stands_between_the_queue_and_the_workers() {
+        let mut desk = Desk::new(8, PolicyKind::Lru, Lookahead::Adaptive);
+        let outside: Vec<Place> = (10..14).map(|list| desk.state.claim(&desk.job(list, 1))).collect();
+        let query = desk.push(&[(0, 1), (1, 1)]);
+        desk.state.advance();
+        // The worker has four lists to fetch, and takes one after the other; the query's first is next.
+        assert!(outside.iter().all(|place| matches!(place, Place::Chain(_))));
+        assert!(matches!(desk.place(query, 0), Some(Place::Chain(_))) && desk.place(query, 1).is_none());
+        for _ in 0..5 {
+            let more = desk.state.claim(&desk.job(20, 1));
+            let Order { chain, .. } = desk.state.take_order().unwrap();
+            desk.state.fill_ended(chain, Ok(()));
+            desk.state.advance();
+            let Place::Chain(more) = more else { continue };
+            desk.state.unpin(more);
+        }
+        assert!(matches!(desk.place(query, 1), Some(Place::Chain(_))));
+    }
+
+    #[test]
     fn a_failed_list_is_tried_anew_by_the_next() {
         let mut desk = Desk::new(8, PolicyKind::S3Fifo, Lookahead::Adaptive);
         let [first, second] = [(0, 4), (0, 4)].map(|list| desk.push(&[list]));
         desk.state.advance();
-        let Order { chain, .. } = desk.state.orders.pop_front().unwrap();
+        let Order { chain, .. } = desk.state.take_order().unwrap();
         desk.state.fill_ended(chain, Err(Error::corrupt("a", 1, "x")));
         let stats = desk.state.stats();
         assert_eq!((stats.segments_free, stats.failures), (7, 1), "all but the head are given back");
@@ -555,7 +609,7 @@ mod tests {
         let third = desk.push(&[(0, 4)]);
         desk.work();
         assert!(desk.place(third, 0).is_some_and(|place| place != Place::Chain(chain)));
-        [first, second, third].into_iter().for_each(|query| desk.state.end(query));
+        [first, second, third].into_iter().for_each(|query| desk.end(query));
         let stats = desk.state.stats();
         assert_eq!((stats.segments_free, stats.segments_evictable, stats.rolling_sum), (4, 4, 0));
     }
@@ -567,13 +621,13 @@ mod tests {
             for list in 0..3 {
                 let query = desk.push(&[(list, 1)]);
                 desk.work();
-                desk.state.end(query);
+                desk.end(query);
             }
             // List 0 is the least recently used, and will be needed.
             let queries = [(3, 1), (0, 1)].map(|list| desk.push(&[list]));
             desk.work();
             assert_eq!(desk.state.stats().hits == 1, spared, "{policy}");
-            queries.into_iter().for_each(|query| desk.state.end(query));
+            queries.into_iter().for_each(|query| desk.end(query));
         }
     }
 

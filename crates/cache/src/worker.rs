@@ -4,21 +4,23 @@
 //!
 //! 1. Take what is ordered, pieces of streams first, for as long as the engine takes reads: the next list begins while the
 //!    one before is still on its way. A read is up to a segment long: all the adjacent pages that belong into it.
-//! 2. Wait for a read. Check its pages against their file, while nobody else can see them; then give the cell back.
+//! 2. Wait for a read. Check its pages against their file, while nobody else can see them. When pages of the next part
+//!    belong behind them, read these into the same cell, which one read has at a time; else give the cell back.
 //! 3. When the last read of a list has ended, say so: the list is ready, or has failed with the first error.
 //! 4. With nothing on the way and nothing ordered, sleep.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use tierdex_io::{Completion, Engine, Error, ErrorKind, Result, Target};
+use tierdex_io::{CellMut, Completion, Engine, Error, ErrorKind, Result, Target};
 
 use crate::cache::{Cache, stopped};
 use crate::job::{Job, Part};
-use crate::list::List;
+use crate::list::{Begun, List};
 use crate::lookahead::Lookahead;
-use crate::segments::Place;
+use crate::queue::Places;
 use crate::state::{Order, State};
 use crate::stream::Piece;
 
@@ -34,7 +36,7 @@ pub struct Prefetcher {
 pub struct Query {
     cache: Arc<Cache>,
     number: u64,
-    lists: usize,
+    places: Places,
 }
 
 struct Worker {
@@ -50,14 +52,9 @@ struct Worker {
 struct Fill {
     job: Job,
     into: Into,
-    part: usize,
-    /// The file offset of the next read, and the end of the pages of the part or piece.
-    offset: u64,
-    end: u64,
-    /// The cell of the next read.
-    cell: u32,
+    /// The first read into the next cell.
+    next: Option<Step>,
     in_flight: usize,
-    unsent: bool,
     error: Option<Error>,
     reads: u64,
     bytes_read: u64,
@@ -70,12 +67,23 @@ enum Into {
     Window,
 }
 
+/// A read: adjacent pages of a part into a cell, as many as there are and have room.
+#[derive(Clone, Copy)]
+struct Step {
+    part: usize,
+    /// The file offsets of its first page, and of the end of the pages of the part or piece.
+    offset: u64,
+    end: u64,
+    cell: u32,
+    /// Where in the cell.
+    at: usize,
+}
+
 /// A read on its way.
 #[derive(Clone, Copy)]
 struct Flight {
     fill: usize,
-    part: usize,
-    offset: u64,
+    step: Step,
 }
 
 impl Prefetcher {
@@ -95,6 +103,7 @@ impl Prefetcher {
         }
         (state.workers, state.stopping) = (engines.len(), false);
         state.pace.lookahead = lookahead;
+        cache.note_workers(&state);
         drop(state);
         let mut prefetcher = Prefetcher { cache: Arc::clone(cache), threads: Vec::new() };
         for (number, engine) in engines.into_iter().enumerate() {
@@ -114,10 +123,9 @@ impl Prefetcher {
     /// (modes `hybrid-prefetch` and `direct`). Each query takes the memory of its jobs and about 100 bytes until it is dropped.
     pub fn push(&self, jobs: Vec<Job>) -> Query {
         let mut state = self.cache.lock();
-        let lists = jobs.len();
-        let number = state.push(jobs, false);
+        let (number, places) = state.push(jobs, false);
         self.cache.publish(state);
-        Query { cache: Arc::clone(&self.cache), number, lists }
+        Query { cache: Arc::clone(&self.cache), number, places }
     }
 
     /// Has a list fetched behind the queries that are in the queue. Nobody waits for it, and nothing holds it when it is
@@ -128,13 +136,18 @@ impl Prefetcher {
         self.cache.publish(state);
     }
 
-    /// Fetches a list at once, before those of the queue, and waits for it. A list that finds no room beside what is pinned
-    /// is a stream: it waits for nobody's pins, and can be called whatever the caller has pinned.
+    /// Has a list fetched at once, before those of the queue, and does not wait for it. A list that finds no room beside
+    /// what is pinned is a stream: this waits for nobody's pins, and can be called whatever the caller has pinned or begun.
+    pub fn begin(&self, job: Job) -> Begun {
+        self.cache.begin(job)
+    }
+
+    /// [`Prefetcher::begin`], and waits.
     ///
     /// # Errors
     /// Why it could not be read; the next one to ask tries anew.
     pub fn fetch(&self, job: &Job) -> Result<List> {
-        self.cache.fetch(job)
+        self.begin(job.clone()).wait()
     }
 
     /// The cache.
@@ -145,7 +158,10 @@ impl Prefetcher {
 
 impl Drop for Prefetcher {
     fn drop(&mut self) {
-        self.cache.lock().stopping = true;
+        let mut state = self.cache.lock();
+        state.stopping = true;
+        self.cache.note_workers(&state);
+        drop(state);
         self.cache.wake_all();
         for thread in self.threads.drain(..) {
             // A worker that panicked has said so, and left.
@@ -153,6 +169,7 @@ impl Drop for Prefetcher {
         }
         let mut state = self.cache.lock();
         state.workers = 0;
+        self.cache.note_workers(&state);
         state.abandon(&stopped());
         drop(state);
         self.cache.wake_all();
@@ -162,7 +179,7 @@ impl Drop for Prefetcher {
 impl Query {
     /// How many lists it has.
     pub fn lists(&self) -> usize {
-        self.lists
+        self.places.len()
     }
 
     /// Waits until list `list` can be read.
@@ -173,15 +190,29 @@ impl Query {
     /// # Panics
     /// When there is no such list.
     pub fn wait(&self, list: usize) -> Result<List> {
-        assert!(list < self.lists, "list {list} of a query of {}", self.lists);
+        self.assert_has(list);
         self.cache.wait(self.number, list)
+    }
+
+    /// Whether [`Query::wait`] would give list `list`, or say why not, without sleeping. Takes no lock and makes no
+    /// system call.
+    ///
+    /// # Panics
+    /// When there is no such list.
+    pub fn is_ready(&self, list: usize) -> bool {
+        self.assert_has(list);
+        self.cache.is_settled(self.places.get(list))
+    }
+
+    fn assert_has(&self, list: usize) {
+        assert!(list < self.lists(), "list {list} of a query of {}", self.lists());
     }
 }
 
 impl Drop for Query {
     fn drop(&mut self) {
         let mut state = self.cache.lock();
-        state.end(self.number);
+        state.end(self.number, &self.places);
         self.cache.publish(state);
     }
 }
@@ -216,56 +247,68 @@ impl Worker {
             fill.fail(stopped());
             fill.end(&cache);
         }
-        cache.lock().workers -= 1;
+        let mut state = cache.lock();
+        state.workers -= 1;
+        cache.note_workers(&state);
+        drop(state);
         cache.wake_all();
     }
 
-    /// Sends the next read of a fill. False when none has one.
+    /// Sends the first read into the next cell of a fill. False when none has one.
     fn send(&mut self) -> bool {
-        let Some(number) = self.fills.iter().position(|fill| fill.as_ref().is_some_and(|fill| fill.unsent))
+        let Some(number) =
+            self.fills.iter().position(|fill| fill.as_ref().is_some_and(|fill| fill.next.is_some()))
         else {
             return false;
         };
         let Some(fill) = self.fills[number].as_mut() else { return false };
-        let part = fill.job.parts()[fill.part].clone();
-        let cells = self.cache.cells();
-        let Some(cell) = cells.write(fill.cell as usize) else {
-            let why = format!("cell {} of the cache is in other use", fill.cell);
-            fill.fail(Error::new(ErrorKind::Busy, "read", part.file().name(), why));
+        let Some(step) = fill.next.take() else { return false };
+        let Some(cell) = self.cache.cells().write(step.cell as usize) else {
+            let why = format!("cell {} of the cache is in other use", step.cell);
+            fill.fail(Error::new(ErrorKind::Busy, "read", fill.job.parts()[step.part].file().name(), why));
             self.end_if_over(number);
             return true;
         };
-        let len = (fill.end - fill.offset).min(cells.cell_bytes() as u64);
-        let flight = Flight { fill: number, part: fill.part, offset: fill.offset };
+        fill.next = fill.in_next_cell(step, &self.cache);
         fill.in_flight += 1;
-        fill.advance(&self.cache, len);
+        self.submit(Flight { fill: number, step }, cell);
+        true
+    }
+
+    /// Has the engine read, for a fill that counts it.
+    fn submit(&mut self, flight: Flight, cell: CellMut) {
+        let Flight { fill, step } = flight;
+        let Some(fill) = self.fills[fill].as_ref() else { return };
         let tag = vacant(&mut self.flights);
         self.flights[tag] = Some(flight);
-        let target = Target::new(cell, 0..len as usize);
-        self.engine.submit(part.file().file(), flight.offset, target, tag as u64);
-        true
+        let target = Target::new(cell, step.at..step.at + step.len(self.cache.cells().cell_bytes()));
+        self.engine.submit(fill.job.parts()[step.part].file().file(), step.offset, target, tag as u64);
     }
 
     /// A read has ended: nobody can see its bytes before they are checked.
     fn land(&mut self, completion: Completion) {
         let Completion { tag, target, result } = completion;
-        let Some(Flight { fill: number, part, offset }) = self.flights[tag as usize].take() else { return };
+        let Some(Flight { fill: number, step }) = self.flights[tag as usize].take() else { return };
         let Some(fill) = self.fills[number].as_mut() else { return };
         let bytes = *result.as_ref().unwrap_or(&0);
-        let checked = result.and_then(|len| check(&fill.job.parts()[part], offset, &target, len));
-        drop(target);
-        fill.in_flight -= 1;
+        let checked = result.and_then(|len| check(&fill.job.parts()[step.part], step.offset, &target, len));
         fill.reads += 1;
         fill.bytes_read += bytes as u64;
         if let Err(error) = checked {
             fill.fail(error);
         }
+        let behind = fill.behind(step, self.cache.cells().cell_bytes());
+        if let Some(step) = behind.filter(|_| fill.error.is_none()) {
+            return self.submit(Flight { fill: number, step }, target.into_cell());
+        }
+        drop(target);
+        fill.in_flight -= 1;
         self.end_if_over(number);
     }
 
     /// Says how a fill ended, if it has.
     fn end_if_over(&mut self, number: usize) {
-        let over = |fill: &mut Fill| fill.in_flight == 0 && !fill.unsent;
+        let over = |fill: &mut Fill| fill.in_flight == 0 && fill.next.is_none();
         if let Some(fill) = self.fills[number].take_if(over) {
             fill.end(&self.cache);
         }
@@ -315,7 +358,7 @@ fn take(state: &mut State, cache: &Cache) -> Option<Fill> {
     if let Some(piece) = state.window.order.take() {
         return Some(Fill::piece(piece, cache));
     }
-    state.orders.pop_front().map(|order| Fill::chain(order, cache))
+    state.take_order().map(Fill::chain)
 }
 
 /// The first free place, made if there is none.
@@ -336,13 +379,18 @@ fn check(part: &Part, offset: u64, target: &Target, len: usize) -> Result<()> {
     file.check(offset / tierdex_io::PAGE, &target.bytes()[..len])
 }
 
+impl Step {
+    /// Bytes of it.
+    fn len(&self, cell_bytes: usize) -> usize {
+        (self.end - self.offset).min((cell_bytes - self.at) as u64) as usize
+    }
+}
+
 impl Fill {
-    fn chain(order: Order, cache: &Cache) -> Fill {
-        let Order { chain, job } = order;
+    fn chain(order: Order) -> Fill {
+        let Order { chain, job, .. } = order;
         let pages = job.parts()[0].pages();
-        let fill = Fill::new(job, Into::Chain(chain), 0, pages, chain);
-        fill.note_part(cache);
-        fill
+        Fill::new(job, Into::Chain(chain), 0, pages, chain)
     }
 
     fn piece(piece: Piece, cache: &Cache) -> Fill {
@@ -350,49 +398,41 @@ impl Fill {
         Fill::new(job, Into::Window, part, pages, cache.window_cells().start as u32)
     }
 
-    fn new(job: Job, into: Into, part: usize, pages: std::ops::Range<u64>, cell: u32) -> Fill {
-        let (offset, end) = (pages.start, pages.end);
-        Fill {
-            job,
-            into,
-            part,
-            offset,
-            end,
-            cell,
-            in_flight: 0,
-            unsent: true,
-            error: None,
-            reads: 0,
-            bytes_read: 0,
-        }
+    fn new(job: Job, into: Into, part: usize, pages: Range<u64>, cell: u32) -> Fill {
+        let first = Step { part, offset: pages.start, end: pages.end, cell, at: 0 };
+        Fill { job, into, next: Some(first), in_flight: 0, error: None, reads: 0, bytes_read: 0 }
     }
 
-    /// Goes on behind a read of `len` bytes.
-    fn advance(&mut self, cache: &Cache, len: u64) {
-        self.offset += len;
-        let part_over = self.offset == self.end;
-        if self.into == Into::Window {
-            self.cell += 1;
-            self.unsent = !part_over;
-            return;
+    /// The read behind another one in its cell: of the next part, if there is one and room for it.
+    fn behind(&self, step: Step, cell_bytes: usize) -> Option<Step> {
+        let at = step.at + step.len(cell_bytes);
+        if at == cell_bytes {
+            return None;
         }
-        if part_over && self.part + 1 == self.job.parts().len() {
-            self.unsent = false;
-            return;
-        }
-        self.cell = cache.links().next(self.cell);
-        if part_over {
-            self.part += 1;
-            let pages = self.job.parts()[self.part].pages();
-            (self.offset, self.end) = (pages.start, pages.end);
-            self.note_part(cache);
-        }
+        self.next_part(step).map(|next| Step { at, ..next })
     }
 
-    /// Notes in the links which part begins in the next cell.
-    fn note_part(&self, cache: &Cache) {
-        let part = &self.job.parts()[self.part];
-        cache.links().set_place(self.cell, Place { skip: part.skip(), len: part.len() });
+    /// The first read into the cell behind that of another one.
+    fn in_next_cell(&self, mut step: Step, cache: &Cache) -> Option<Step> {
+        let cell_bytes = cache.cells().cell_bytes();
+        while let Some(behind) = self.behind(step, cell_bytes) {
+            step = behind;
+        }
+        let offset = step.offset + step.len(cell_bytes) as u64;
+        let next = if offset < step.end { Step { offset, ..step } } else { self.next_part(step)? };
+        let cell = match self.into {
+            Into::Chain(_) => cache.links().next(step.cell),
+            Into::Window => step.cell + 1,
+        };
+        Some(Step { cell, at: 0, ..next })
+    }
+
+    /// The part behind that of a read, if there is one; a piece has one only.
+    fn next_part(&self, step: Step) -> Option<Step> {
+        let (number, chain) = (step.part + 1, self.into != Into::Window);
+        let part = self.job.parts().get(number).filter(|_| chain)?;
+        let pages = part.pages();
+        Some(Step { part: number, offset: pages.start, end: pages.end, ..step })
     }
 
     /// Says how it ended.
@@ -414,7 +454,7 @@ impl Fill {
 
     /// Keeps the first error, and sends nothing more.
     fn fail(&mut self, error: Error) {
-        self.unsent = false;
+        self.next = None;
         self.error.get_or_insert(error);
     }
 }

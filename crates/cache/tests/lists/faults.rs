@@ -24,7 +24,7 @@ fn ask(prefetcher: &Prefetcher, written: &Written, jobs: &[Job]) -> Vec<Result<(
             let read = query.wait(number).and_then(|list| {
                 // A stream fails where it is read.
                 let (expected, mut scratch) = (written.bytes(&job.parts()[0]), Vec::new());
-                let mut reader = list.reader(0, Vec::new());
+                let mut reader = list.reader(0);
                 assert!(reader.get(0..expected.len() as u64, &mut scratch)? == expected);
                 Ok(())
             });
@@ -110,7 +110,7 @@ fn a_page_that_was_changed_is_never_given_out() {
             assert_eq!((error.kind(), error.offset()), (ErrorKind::Corrupt, Some(page as u64 * 4096)));
             let stream = prefetcher.fetch(&jobs[LISTS as usize]).unwrap();
             let mut scratch = Vec::new();
-            let read = stream.reader(0, Vec::new()).get(0..9 * 4096 - 150, &mut scratch).is_ok();
+            let read = stream.reader(0).get(0..9 * 4096 - 150, &mut scratch).is_ok();
             assert_eq!(read, page > 9, "{page}");
             disk.corrupt("a", |bytes| bytes[page * 4096 + 17] ^= 4);
             written.check(&jobs[damaged as usize], &prefetcher.fetch(&jobs[damaged as usize]).unwrap());

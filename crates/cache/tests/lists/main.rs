@@ -2,7 +2,9 @@
 //! the end nothing is held and nothing is lost.
 
 mod answers;
+mod begun;
 mod edges;
 mod faults;
+mod packed;
 mod pages;
 mod world;

@@ -48,10 +48,10 @@ impl Written {
 
     /// Checks all parts of a list, as a whole and in ranges that reach over segments.
     pub fn check(&self, job: &Job, list: &List) {
-        let (mut scratch, mut segments) = (Vec::new(), Vec::new());
+        let mut scratch = Vec::new();
         for (number, part) in job.parts().iter().enumerate() {
             let expected = self.bytes(part);
-            let mut reader = list.reader(number, segments);
+            let mut reader = list.reader(number);
             let len = reader.len();
             assert_eq!(len, expected.len() as u64);
             for (from, to) in [(0, len), (len / 2, len), (0, len.min(10)), (len / 3, len / 3), (len - 1, len)]
@@ -68,7 +68,6 @@ impl Written {
             assert!(scratch == expected);
             assert!(reader.get(0..len + 1, &mut scratch).is_err());
             assert!(reader.read(len + 1..len + 1, &mut scratch).is_err());
-            segments = reader.into_segments();
         }
     }
 }
@@ -170,8 +169,13 @@ impl GatedDisk {
 
     /// Waits until a read stands before the gate.
     pub fn wait_for_a_read(&self) {
+        self.wait_for_reads(1);
+    }
+
+    /// Waits until so many reads stand there.
+    pub fn wait_for_reads(&self, reads: usize) {
         let state = self.gate.state.lock().unwrap();
-        drop(self.gate.changed.wait_while(state, |state| state.at_the_gate == 0).unwrap());
+        drop(self.gate.changed.wait_while(state, |state| state.at_the_gate < reads).unwrap());
     }
 }
 

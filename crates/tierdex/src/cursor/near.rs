@@ -19,7 +19,7 @@ impl NearList {
 
     /// Reads documents or frequencies.
     pub(super) fn reader(&self, part: Part) -> Reader<'_> {
-        self.list.reader(part as usize + usize::from(self.record), Vec::new())
+        self.list.reader(part as usize + usize::from(self.record))
     }
 
     /// The record of `term`, if it is here.
@@ -27,7 +27,7 @@ impl NearList {
         if !self.record {
             return Ok(None);
         }
-        let mut reader = self.list.reader(0, Vec::new());
+        let mut reader = self.list.reader(0);
         let (len, mut bytes) = (reader.len(), Vec::new());
         reader.read(0..len, &mut bytes)?;
         Ok(Some(bytes))
