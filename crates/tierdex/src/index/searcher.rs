@@ -226,12 +226,9 @@ impl<'a> Searcher<'a> {
         mut notes: Option<&mut Evaluation>,
     ) -> Result<u64> {
         let (segment, base) = (&self.index.segments()[number], self.bases[number]);
-        if !options.exhaustive {
-            let rooms = (&mut *scratch, &mut *top);
-            let matches = plan.prune(number, segment, base, options.count, rooms, notes.as_deref_mut())?;
-            if let Some(matches) = matches {
-                return Ok(matches);
-            }
+        let (how, rooms) = ((options.exhaustive, options.count), (&mut *scratch, &mut *top));
+        if let Some(matches) = plan.prune(number, segment, base, how, rooms, notes.as_deref_mut())? {
+            return Ok(matches);
         }
         let mut op = plan.ops(number, segment)?;
         if let Some(notes) = notes.as_deref_mut() {

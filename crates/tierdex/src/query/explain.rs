@@ -163,8 +163,8 @@ impl Evaluation {
                 // Its bounds were all looked at, if only those of 32 blocks together.
                 blocks.by_bound += std::mem::take(&mut blocks.by_range);
             }
-            let bound =
-                (!matches!(self.way, Way::CountAny | Way::CountFrequent)).then(|| list.highest_bound());
+            let bounded = !matches!(self.way, Way::CountAny | Way::CountFrequent);
+            let bound = list.highest_bound().filter(|_| bounded);
             self.lists.push(list_use(leaf, number, segment, blocks, bound));
         }
     }

@@ -86,13 +86,13 @@ impl<'q> Plan<'q> {
 
     /// Offers the best hits of the segment of that number to `top`, numbered from `base` on, without looking at all,
     /// and returns the number of matches, or of those that were met if they are not to be counted; `None` if there is
-    /// no such way for this kind of query. What became of the lists is written to `notes`, if somebody asks.
+    /// no such way for this kind of query. With `exhaustive` the way is the same, and all is looked at and scored. What became of the lists is written to `notes`, if somebody asks.
     pub fn prune(
         &self,
         number: usize,
         segment: &Segment,
         base: u32,
-        count: bool,
+        (exhaustive, count): (bool, bool),
         (scratch, top): (&mut Scratch, &mut TopK),
         mut notes: Option<&mut Evaluation>,
     ) -> Result<Option<u64>> {
@@ -119,7 +119,7 @@ impl<'q> Plan<'q> {
         }
         let mut lists = Vec::with_capacity(leaves.len());
         for leaf in &leaves {
-            match leaf.scored(number, segment, top.k() > 0, scratch)? {
+            match leaf.scored(number, segment, (top.k() > 0, exhaustive), scratch)? {
                 Some(list) => lists.push(list),
                 // A term that the segment does not have: nothing has them all.
                 None if all => lists.clear(),
@@ -131,6 +131,7 @@ impl<'q> Plan<'q> {
         }
         let documents = segment.documents();
         let way = choose(&lists, all, top.k(), documents);
+        let count = count || exhaustive;
         if let Some(notes) = notes.as_deref_mut() {
             notes.begin(segment, way, &mut lists, count, top)?;
         }
@@ -442,11 +443,11 @@ impl Leaf<'_> {
         &'a self,
         number: usize,
         segment: &'a Segment,
-        scored: bool,
+        (scored, exhaustive): (bool, bool),
         scratch: &mut Scratch,
     ) -> Result<Option<Scored<'a>>> {
         let Some(info) = &self.infos[number] else { return Ok(None) };
-        let bounds = scored.then(|| self.bounds(segment));
+        let bounds = scored.then(|| if exhaustive { Bounds::None } else { self.bounds(segment) });
         let near = self.near[number].as_ref();
         Scored::open(segment.field(self.field), info, (&self.scorer, near), bounds, scratch).map(Some)
     }

@@ -20,7 +20,7 @@ pub fn needs(lists: &[Scored<'_>], way: Way, count: bool, (k, least): (usize, f3
     let every = |list: &Scored<'_>| Needs { first: whole(list), at_most: whole(list) };
     match (way, lists) {
         (Way::Nothing | Way::Dictionary, _) => lists.iter().map(|_| Needs::default()).collect(),
-        (Way::OneTerm, [list]) => {
+        (Way::OneTerm, [list]) if !list.is_exhaustive() => {
             let first = first_blocks(list, k).into_iter().filter(|block| list.bound_of(*block) >= least);
             let reaching = (0..list.blocks.len()).filter(|block| list.bound_of(*block) >= least);
             vec![Needs { first: ranges(first), at_most: ranges(reaching) }]

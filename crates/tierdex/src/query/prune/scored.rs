@@ -19,6 +19,8 @@ pub enum Bounds {
     Stored,
     /// The impacts of each block.
     Impacts,
+    /// There are none: all is scored.
+    None,
 }
 
 /// Bytes of the longest bitmap of a block.
@@ -33,6 +35,8 @@ pub struct Scored<'a> {
     pub(super) documents: u32,
     /// What each block scores at most; empty if skip data has it, or if nobody asks.
     bounds: Vec<f32>,
+    /// There are no bounds: whatever is asked for one is told that the block may score anything.
+    exhaustive: bool,
     /// No block before this one is asked for any more.
     pub(super) block: usize,
     pub(super) room: Box<Room>,
@@ -108,7 +112,8 @@ impl<'a> Scored<'a> {
         let mut room = scratch.rooms.pop().unwrap_or_default();
         room.scores_of = usize::MAX;
         let (norms, documents) = (field.norms()?, term.documents);
-        Ok(Scored { blocks, norms, scorer, documents, bounds: computed, block: 0, room })
+        let exhaustive = bounds == Some(Bounds::None);
+        Ok(Scored { blocks, norms, scorer, documents, bounds: computed, exhaustive, block: 0, room })
     }
 
     /// Gives the rooms back.
@@ -146,9 +151,14 @@ impl<'a> Scored<'a> {
         self.blocks.skips()
     }
 
-    /// What the documents of the list score at most.
-    pub fn highest_bound(&self) -> f32 {
-        self.largest_bound(0, self.blocks.len() - 1)
+    /// What the documents of the list score at most; none if that is not asked.
+    pub fn highest_bound(&self) -> Option<f32> {
+        (!self.exhaustive).then(|| self.largest_bound(0, self.blocks.len() - 1))
+    }
+
+    /// Whether all is to be scored, and nothing has a bound.
+    pub(super) fn is_exhaustive(&self) -> bool {
+        self.exhaustive
     }
 
     /// Documents that hold the term.
@@ -164,6 +174,9 @@ impl<'a> Scored<'a> {
     /// What the documents of a block score at most.
     #[inline]
     pub(super) fn bound_of(&self, block: usize) -> f32 {
+        if self.exhaustive {
+            return f32::INFINITY;
+        }
         match self.blocks.skips() {
             None => self.scorer.bound(u16::MAX),
             Some(list) if self.bounds.is_empty() => self.scorer.bound(list.bound(block)),
@@ -174,7 +187,9 @@ impl<'a> Scored<'a> {
     /// What the documents of a superblock score at most.
     pub(super) fn super_bound_of(&self, superblock: usize) -> f32 {
         match self.blocks.skips() {
-            Some(list) if self.bounds.is_empty() => self.scorer.bound(list.super_bound(superblock)),
+            Some(list) if self.bounds.is_empty() && !self.exhaustive => {
+                self.scorer.bound(list.super_bound(superblock))
+            }
             _ => {
                 let first = superblock * SUPERBLOCK;
                 self.largest_bound(first, (first + SUPERBLOCK).min(self.blocks.len()) - 1)
@@ -183,6 +198,9 @@ impl<'a> Scored<'a> {
     }
 
     fn largest_bound(&self, from: usize, to: usize) -> f32 {
+        if self.exhaustive {
+            return f32::INFINITY;
+        }
         match self.blocks.skips() {
             None => self.scorer.bound(u16::MAX),
             Some(list) if self.bounds.is_empty() => self.scorer.bound(list.largest_bound(from..=to)),
@@ -192,7 +210,7 @@ impl<'a> Scored<'a> {
 
     /// What the documents from `first` to `last` score at most; 0 if there are none.
     pub(super) fn bound(&mut self, first: u32, last: u32) -> Result<f32> {
-        if self.blocks.skips().is_none() {
+        if self.blocks.skips().is_none() && !self.exhaustive {
             let documents = self.blocks.documents(0)?;
             let next = documents.get(documents.partition_point(|document| *document < first));
             let some = next.is_some_and(|document| *document <= last);
@@ -283,7 +301,7 @@ impl<'a> Scored<'a> {
     fn choose(&mut self, block: usize, least: f32) -> Result<usize> {
         let room = &mut *self.room;
         match self.blocks.skips() {
-            Some(list) if least > 0.0 && room.scores_of != block => list.impacts(block, &mut room.front)?,
+            Some(list) if least > 0.0 && room.scores_of != block && !self.exhaustive => list.impacts(block, &mut room.front)?,
             _ => return Ok(BLOCK),
         }
         let Some(frequency) = self.scorer.least_frequency(&room.front, least) else {

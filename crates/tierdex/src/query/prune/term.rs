@@ -20,6 +20,13 @@ const ONE_BY_ONE: usize = 48;
 /// Offers the documents of `list`, which has its bounds, to `top`, numbered from `base` on, but for those that it cannot
 /// take.
 pub fn best_of_term(list: &mut Scored<'_>, base: u32, scratch: &mut Scratch, top: &mut TopK) -> Result<()> {
+    if list.is_exhaustive() {
+        for block in 0..list.blocks.len() {
+            offer(list, block, base, top)?;
+            top.tighten();
+        }
+        return Ok(());
+    }
     let mut keys = std::mem::take(&mut scratch.keys);
     let first = first_round(top.k()).min(list.blocks.len());
     // Each superblock has a block that is as good as its bound.
