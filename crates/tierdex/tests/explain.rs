@@ -121,7 +121,12 @@ fn check_counts(segment: &tierdex::index::SegmentExplanation, exhaustive: bool, 
     }
     if exhaustive && matches!(segment.evaluation.way, Way::OneTerm | Way::Any | Way::Few) {
         let lists = &segment.evaluation.lists;
-        assert!(lists.iter().all(|list| list.blocks.documents == list.blocks.blocks && list.highest_bound.is_none()), "{text}");
+        assert!(
+            lists
+                .iter()
+                .all(|list| list.blocks.documents == list.blocks.blocks && list.highest_bound.is_none()),
+            "{text}"
+        );
     }
     for need in &segment.evaluation.needs {
         let (first, most) = (Cost::of(&need.first), Cost::of(&need.at_most));

@@ -1,12 +1,11 @@
 //! Where the bytes of a list come from, whichever way it is stored: one block in its record, or blocks in files.
 
-use super::near::{NearList, outside};
+use super::near::{NearList, NearPart};
 use super::pieces::Pieces;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
 use crate::segment::read::{BlockList, FieldReader, InlineList, Part, Record};
 use std::ops::Range;
-use tierdex_cache::Reader;
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, rises};
 use tierdex_io::SealedFile;
 
@@ -22,19 +21,20 @@ pub(super) enum Blocks<'a> {
 /// Bytes of adjacent blocks of one part of a list.
 pub(super) struct Chunk<'a> {
     part: Part,
-    /// The part in a cache, and where it begins in its file.
-    near: Option<Box<(Reader<'a>, u64)>>,
+    near: Option<Box<NearPart<'a>>>,
     /// Blocks that are read together.
     ahead: usize,
     blocks: Range<usize>,
     start: u64,
     bytes: Vec<u8>,
+    /// A block that does not stand together in a cache.
+    scattered: Vec<u8>,
 }
 
 impl<'a> Chunk<'a> {
     fn new(list: &BlockList, part: Part, ahead: usize, near: Option<&'a NearList>) -> Chunk<'a> {
-        let near = near.map(|near| Box::new((near.reader(part), list.start(part))));
-        Chunk { part, near, ahead, blocks: 0..0, start: 0, bytes: Vec::new() }
+        let near = near.map(|near| Box::new(NearPart::new(near, part, list.start(part))));
+        Chunk { part, near, ahead, blocks: 0..0, start: 0, bytes: Vec::new(), scattered: Vec::new() }
     }
 
     /// Bytes of a block and their offset in the file; reads it and those behind it if it is not here.
@@ -49,12 +49,11 @@ impl<'a> Chunk<'a> {
             let bytes = piece(payload, file.payload().start, &range);
             return Ok((bytes.ok_or_else(|| list.corrupt("a block lies outside its file"))?, range.start));
         }
-        if let Some((reader, start)) = self.near.as_deref_mut() {
+        if let Some(near) = self.near.as_deref_mut() {
             let range = list.range(self.part, block)?;
-            let within = range.start.checked_sub(*start).zip(range.end.checked_sub(*start));
-            let (from, to) = within.ok_or_else(|| list.corrupt("blocks do not follow one another"))?;
-            let bytes = reader.get(from..to, &mut self.bytes);
-            return Ok((bytes.map_err(|error| outside(file.name(), range.start, error))?, range.start));
+            if let Some(bytes) = near.block(block, &range, file.name(), &mut self.scattered)? {
+                return Ok((bytes, range.start));
+            }
         }
         if !self.blocks.contains(&block) {
             self.blocks = 0..0;

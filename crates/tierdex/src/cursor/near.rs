@@ -1,33 +1,46 @@
-//! Lists that a cache has brought near.
+//! Lists that a cache has brought near, whole or some blocks of them.
 
 use crate::error::{Error, Result};
 use crate::segment::read::{FieldReader, Part, Record, TermInfo};
+use std::ops::Range;
 use tierdex_cache::{List, Reader};
 
-/// A list that a cache has brought near: its record first, if that is not resident anyway, then its documents and its
-/// frequencies, if they do not stand in the record (thesis, section 7.2.3).
-pub struct NearList {
-    list: List,
-    record: bool,
+/// A list that a cache has brought near.
+pub enum NearList {
+    /// All of it (thesis, section 7.2.3).
+    Whole {
+        /// Its record first, if that is not resident anyway; then its documents and its frequencies, if they do not
+        /// stand in the record.
+        list: List,
+        /// Whether it begins with the record.
+        record: bool,
+    },
+    /// Some blocks; others are read from their files.
+    Blocks {
+        /// The record, if that is not resident anyway.
+        record: Option<List>,
+        /// Blocks in order, each with its documents and its frequencies as soon as they are there.
+        blocks: Vec<(usize, Option<List>)>,
+    },
 }
 
 impl NearList {
-    /// `record` says whether the list begins with the term's record.
-    pub fn new(list: List, record: bool) -> NearList {
-        NearList { list, record }
-    }
-
-    /// Reads documents or frequencies.
-    pub(super) fn reader(&self, part: Part) -> Reader<'_> {
-        self.list.reader(part as usize + usize::from(self.record))
-    }
-
-    /// The record of `term`, if it is here.
-    fn record(&self) -> Result<Option<Vec<u8>>> {
-        if !self.record {
-            return Ok(None);
+    /// How many blocks of it are named; none of a list that is near whole.
+    pub fn named(&self) -> Option<usize> {
+        match self {
+            NearList::Whole { .. } => None,
+            NearList::Blocks { blocks, .. } => Some(blocks.len()),
         }
-        let mut reader = self.list.reader(0);
+    }
+
+    /// The record of the term, if it is here.
+    fn record(&self) -> Result<Option<Vec<u8>>> {
+        let list = match self {
+            NearList::Whole { list, record: true } => list,
+            NearList::Blocks { record: Some(list), .. } => list,
+            NearList::Whole { .. } | NearList::Blocks { .. } => return Ok(None),
+        };
+        let mut reader = list.reader(0);
         let (len, mut bytes) = (reader.len(), Vec::new());
         reader.read(0..len, &mut bytes)?;
         Ok(Some(bytes))
@@ -46,10 +59,64 @@ pub(super) fn record<'a>(
     }
 }
 
-/// What a list that is near says of a block outside of it.
-pub(super) fn outside(file: &str, at: u64, error: tierdex_io::Error) -> Error {
-    match error.kind() {
-        tierdex_io::ErrorKind::Denied => Error::corrupt(file, at, "a block lies outside its list"),
-        _ => Error::Storage(error),
+/// Documents or frequencies of a list that is near.
+pub(super) struct NearPart<'a> {
+    part: usize,
+    of: Of<'a>,
+}
+
+enum Of<'a> {
+    /// A whole part that begins at this offset in its file.
+    Whole(Reader<'a>, u64),
+    /// Some blocks, and which of them was read last.
+    Blocks(&'a [(usize, Option<List>)], Option<(usize, Reader<'a>)>),
+}
+
+impl<'a> NearPart<'a> {
+    /// `start` is the offset at which the list begins in the file of the part.
+    pub(super) fn new(near: &'a NearList, part: Part, start: u64) -> NearPart<'a> {
+        let part = part as usize;
+        let of = match near {
+            NearList::Whole { list, record } => Of::Whole(list.reader(part + usize::from(*record)), start),
+            NearList::Blocks { blocks, .. } => Of::Blocks(blocks, None),
+        };
+        NearPart { part, of }
+    }
+
+    /// The bytes of a block that stand at `range` in `file`; none if they are not here. `scratch` is used for those that do not
+    /// stand together.
+    #[inline]
+    pub(super) fn block<'r>(
+        &'r mut self,
+        block: usize,
+        range: &Range<u64>,
+        file: &str,
+        scratch: &'r mut Vec<u8>,
+    ) -> Result<Option<&'r [u8]>> {
+        let outside = |error: tierdex_io::Error| match error.kind() {
+            tierdex_io::ErrorKind::Denied => {
+                Error::corrupt(file, range.start, "a block lies outside its list")
+            }
+            _ => Error::Storage(error),
+        };
+        match &mut self.of {
+            Of::Whole(reader, start) => {
+                let within = range.start.checked_sub(*start).zip(range.end.checked_sub(*start));
+                let (from, to) =
+                    within.ok_or_else(|| Error::corrupt(file, range.start, "a block before its list"))?;
+                reader.get(from..to, scratch).map(Some).map_err(outside)
+            }
+            Of::Blocks(blocks, last) => {
+                let Ok(at) = blocks.binary_search_by_key(&block, |(block, _)| *block) else {
+                    return Ok(None);
+                };
+                let Some(list) = &blocks[at].1 else { return Ok(None) };
+                if last.as_ref().is_none_or(|(last, _)| *last != at) {
+                    *last = Some((at, list.reader(self.part)));
+                }
+                let Some((_, reader)) = last else { return Ok(None) };
+                reader.get(0..range.end.saturating_sub(range.start), scratch).map(Some).map_err(outside)
+            }
+        }
     }
 }

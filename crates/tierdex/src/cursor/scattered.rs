@@ -12,6 +12,7 @@ use tierdex_codec::{BitmapView, Shared, intersect};
 pub struct ScatteredBlocks<'a> {
     field: &'a FieldReader,
     blocks: Blocks<'a>,
+    named: usize,
     at_hand: Box<AtHand>,
     trace: Trace,
 }
@@ -53,7 +54,8 @@ impl<'a> ScatteredBlocks<'a> {
     ) -> Result<ScatteredBlocks<'a>> {
         let blocks = Blocks::in_any_order(record(field, term, near)?, near);
         (room.documents.block, room.frequencies.block) = (usize::MAX, usize::MAX);
-        Ok(ScatteredBlocks { field, blocks, at_hand: room, trace: Trace::default() })
+        let named = near.and_then(NearList::named).unwrap_or(0);
+        Ok(ScatteredBlocks { field, blocks, named, at_hand: room, trace: Trace::default() })
     }
 
     /// The room, for another list.
@@ -85,6 +87,11 @@ impl<'a> ScatteredBlocks<'a> {
     /// What became of the blocks since [`ScatteredBlocks::trace`].
     pub fn traced(&self) -> Blockwise {
         self.trace.sum(&self.blocks)
+    }
+
+    /// How many blocks were named and brought near by themselves.
+    pub fn named(&self) -> usize {
+        self.named
     }
 
     /// Number of blocks.

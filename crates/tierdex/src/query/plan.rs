@@ -14,14 +14,10 @@ use crate::error::{Error, Result};
 use crate::limits::BOOST_MAX;
 use crate::rank::{Bm25, Collection, Lengths, TermScorer, TopK, idf};
 use crate::schema::Schema;
-use crate::segment::read::{FieldReader, Segment, TermInfo};
+use crate::segment::read::{Segment, TermInfo};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
-use tierdex_cache::{Job, Key, List, Part};
-
-/// Keys of lists have the number of the field above the offset of the record.
-const FIELD_SHIFT: u32 = 48;
 
 /// A query ready to run over each segment.
 pub struct Plan<'q> {
@@ -55,7 +51,7 @@ pub(super) struct Leaf<'q> {
     pub(super) scorer: Arc<TermScorer>,
     idf: f64,
     /// Its list in each segment, where a cache has brought it near.
-    near: Vec<Option<NearList>>,
+    pub(super) near: Vec<Option<NearList>>,
 }
 
 /// Looks up and weighs.
@@ -142,35 +138,6 @@ impl<'q> Plan<'q> {
         }
         lists.into_iter().for_each(|list| list.close(scratch));
         matches.map(Some)
-    }
-
-    /// The lists that a cache can bring near, in the order in which [`Plan::attach`] takes them.
-    pub fn jobs(&mut self, segments: &[Segment]) -> Result<Vec<Job>> {
-        let mut jobs = Vec::new();
-        self.root.for_each_leaf(&mut |leaf| {
-            for (number, segment) in segments.iter().enumerate() {
-                jobs.extend(leaf.job(number, segment)?);
-            }
-            Ok(())
-        })?;
-        Ok(jobs)
-    }
-
-    /// Reads those of the lists of [`Plan::jobs`] that `lists` gives from them from now on.
-    pub fn attach(
-        &mut self,
-        segments: &[Segment],
-        mut lists: impl FnMut() -> Result<Option<List>>,
-    ) -> Result<()> {
-        self.root.for_each_leaf(&mut |leaf| {
-            for ((info, near), segment) in leaf.infos.iter().zip(&mut leaf.near).zip(segments) {
-                let record = reads_record(segment.field(leaf.field));
-                if info.as_ref().is_some_and(|info| record || info.blocks.is_some()) {
-                    *near = lists()?.map(|list| NearList::new(list, record));
-                }
-            }
-            Ok(())
-        })
     }
 
     /// The same plan, for as long as one likes.
@@ -357,7 +324,7 @@ impl Node<'_> {
     }
 
     /// Calls `body` with each term that is looked up.
-    fn for_each_leaf(&mut self, body: &mut dyn FnMut(&mut Leaf<'_>) -> Result<()>) -> Result<()> {
+    pub(super) fn for_each_leaf(&mut self, body: &mut dyn FnMut(&mut Leaf<'_>) -> Result<()>) -> Result<()> {
         match self {
             Node::Term(leaf) => body(leaf),
             Node::Phrase(leaves, ..) => leaves.iter_mut().try_for_each(|(_, leaf)| body(leaf)),
@@ -433,7 +400,7 @@ impl Leaf<'_> {
         Leaf { field, term: Cow::Owned(term.into_owned()), infos, stored_average, scorer, idf, near }
     }
 
-    fn bounds(&self, segment: &Segment) -> Bounds {
+    pub(super) fn bounds(&self, segment: &Segment) -> Bounds {
         let stored = self.stored_average == Some(segment.average_length(self.field));
         if stored { Bounds::Stored } else { Bounds::Impacts }
     }
@@ -456,28 +423,4 @@ impl Leaf<'_> {
         let (info, near) = (self.infos[number].clone(), self.near[number].as_ref());
         info.map(|info| PostingsCursor::open_near(segment.field(self.field), info, near)).transpose()
     }
-
-    /// The list in the segment of that number as a cache knows it: its record, unless it is resident, documents, then
-    /// frequencies. None where there is nothing of these.
-    fn job(&self, number: usize, segment: &Segment) -> Result<Option<Job>> {
-        let field = segment.field(self.field);
-        let Some(info) = &self.infos[number] else { return Ok(None) };
-        let [skips, docs, freqs] = field.shared();
-        let record = reads_record(field).then_some((skips, &info.skips));
-        let blocks = info.blocks.iter().flat_map(|[of_docs, of_freqs]| [(docs, of_docs), (freqs, of_freqs)]);
-        let parts = record.into_iter().chain(blocks);
-        let parts = parts.map(|(file, range)| Ok(Part::new(file.clone(), range.clone())?));
-        let parts = parts.collect::<Result<Vec<_>>>()?;
-        if parts.is_empty() {
-            return Ok(None);
-        }
-        // Records of a field stand one behind the other.
-        let key = Key(segment.meta().id, (self.field as u64) << FIELD_SHIFT | info.skips.start);
-        Ok(Some(Job::new(key, parts)?))
-    }
-}
-
-/// Whether records of a field are read with the lists: they are not resident.
-fn reads_record(field: &FieldReader) -> bool {
-    field.skips().kept().is_none()
 }

@@ -21,12 +21,13 @@ pub use options::{ExecutorOptions, MetaTier, Mode, PAGES_AHEAD};
 use super::reader::Index;
 use super::searcher::{Found, SearchOptions, Searcher};
 use crate::error::{Error, Result};
+use crate::query::prune::Scratch;
 use crate::query::{Plan, Query};
 use accounts::Places;
 use line::Delivery;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use supply::{Place, Supply};
+use supply::{Place, Shape, Supply};
 use tierdex_cache::{self as cache, Cache, Lookahead, PagePrefetcher, Prefetcher};
 use tierdex_io::{Arena, Cells, Engine, EngineOptions, Region};
 
@@ -37,6 +38,9 @@ const AHEAD: usize = 1024;
 const WAITING_MIN: u64 = 128 << 10;
 const WAITING_MAX: u64 = 16 << 20;
 const WAITING_PART: u64 = 16;
+
+/// Queries of one term whose records and blocks are asked for ahead, if their records are not resident.
+const PROMOTED: usize = 24;
 
 /// Samples of the lookahead that a worker of the page cache keeps.
 const SAMPLES: usize = 1 << 16;
@@ -50,6 +54,10 @@ pub struct Executor<'a> {
     index: &'a Index,
     supply: Supply,
     threads: usize,
+    /// Whether terms and skip data are.
+    resident: bool,
+    /// A read at a random place takes as long as so many bytes in a row.
+    read: u64,
     /// Bytes for planned queries.
     waiting: u64,
     accounts: Accounts,
@@ -72,6 +80,8 @@ struct Line<S> {
     bytes: u64,
     /// The number of the first that waits.
     next: usize,
+    /// For planning.
+    scratch: Scratch,
 }
 
 impl<'a> Executor<'a> {
@@ -91,7 +101,9 @@ impl<'a> Executor<'a> {
         keep(index, &options.meta)?;
         let (supply, engine) = supply(index, options)?;
         let (searcher, waiting) = (index.searcher(), waiting_bytes(options));
-        Ok(Executor { searcher, index, supply, threads: options.threads, waiting, accounts, engine })
+        let resident = options.meta != MetaTier::Disk;
+        let (threads, read) = (options.threads, options.random_read);
+        Ok(Executor { searcher, index, supply, threads, resident, read, waiting, accounts, engine })
     }
 
     /// What an executor with `options` takes of which memory.
@@ -110,7 +122,14 @@ impl<'a> Executor<'a> {
         options: &SearchOptions,
         answer: impl FnMut(usize, Result<Found>) -> std::result::Result<(), E> + Send,
     ) -> std::result::Result<(), E> {
-        let line = Line { source, ended: false, waiting: VecDeque::new(), bytes: 0, next: 0 };
+        let line = Line {
+            source,
+            ended: false,
+            waiting: VecDeque::new(),
+            bytes: 0,
+            next: 0,
+            scratch: Scratch::default(),
+        };
         let (line, delivery) = (Mutex::new(line), Delivery::new(answer, self.threads));
         std::thread::scope(|scope| {
             for _ in 1..self.threads {
@@ -170,10 +189,12 @@ impl<'a> Executor<'a> {
         S: FnMut() -> std::result::Result<Option<Query>, E>,
         A: FnMut(usize, Result<Found>) -> std::result::Result<(), E>,
     {
+        let mut scratch = Scratch::default();
         loop {
             let mut queue = lock(line);
             let filled = self.fill(&mut queue, options);
             let next = queue.waiting.pop_front();
+            self.promote(&mut queue, options);
             let number = queue.next;
             queue.next += 1;
             queue.bytes -= next.as_ref().map_or(0, |next| next.as_ref().map_or(0, |next| next.bytes));
@@ -183,7 +204,7 @@ impl<'a> Executor<'a> {
             }
             let Some(next) = next else { return };
             let owed = Owed { delivery, number };
-            let found = next.and_then(|next| self.answer(next, options));
+            let found = next.and_then(|next| self.answer(next, options, &mut scratch));
             std::mem::forget(owed);
             if !delivery.give(number, found) {
                 lock(line).ended = true;
@@ -203,7 +224,7 @@ impl<'a> Executor<'a> {
         {
             match (line.source)() {
                 Ok(Some(query)) => {
-                    let waiting = self.queue(&query, options);
+                    let waiting = self.queue(&query, options, &mut line.scratch);
                     line.bytes += waiting.as_ref().map_or(0, |waiting| waiting.bytes);
                     line.waiting.push_back(waiting);
                 }
@@ -218,23 +239,36 @@ impl<'a> Executor<'a> {
     }
 
     /// Plans a query, and has its lists fetched.
-    fn queue(&self, query: &Query, options: &SearchOptions) -> Result<Waiting> {
+    fn queue(&self, query: &Query, options: &SearchOptions, scratch: &mut Scratch) -> Result<Waiting> {
         let mut plan = self.searcher.plan(query, options)?.into_owned();
-        let jobs = match self.supply {
-            Supply::Base => Vec::new(),
-            _ => plan.jobs(self.index.segments())?,
-        };
-        let parts: usize = jobs.iter().map(|job| job.parts().len()).sum();
-        let bytes = plan.memory() + jobs.len() * size_of::<cache::Job>() + parts * size_of::<cache::Part>();
-        let place = self.supply.push(jobs);
-        Ok(Waiting { plan, place, bytes: bytes as u64 })
+        let (place, bytes) = self.supply.push(&mut plan, &self.shape(options), scratch)?;
+        let bytes = (bytes + plan.memory()) as u64;
+        Ok(Waiting { plan, place, bytes })
     }
 
-    fn answer(&self, waiting: Waiting, options: &SearchOptions) -> Result<Found> {
+    /// Goes on with the first of those that wait. One that fails waits as its error.
+    fn promote<S>(&self, line: &mut Line<S>, options: &SearchOptions) {
+        let Line { waiting, scratch, bytes, .. } = line;
+        for waiting in waiting.iter_mut().take(PROMOTED) {
+            let Ok(Waiting { plan, place, bytes: own }) = waiting else { continue };
+            let promoted = self.supply.promote(place, plan, &self.shape(options), scratch);
+            if let Err(error) = promoted {
+                *bytes -= *own;
+                *waiting = Err(error);
+            }
+        }
+    }
+
+    fn answer(&self, waiting: Waiting, options: &SearchOptions, scratch: &mut Scratch) -> Result<Found> {
         // What is declared first is dropped last: the query ends when its plan holds none of its lists.
         let Waiting { mut place, mut plan, .. } = waiting;
-        self.supply.attach(&mut place, &mut plan, self.index.segments())?;
+        self.supply.attach(&mut place, &mut plan, &self.shape(options), scratch)?;
         self.searcher.answer(&plan, options)
+    }
+
+    fn shape(&self, options: &SearchOptions) -> Shape<'a> {
+        let best = Some(options.k).filter(|k| *k > 0 && !options.exhaustive);
+        Shape { segments: self.index.segments(), best, resident: self.resident, read: self.read }
     }
 }
 

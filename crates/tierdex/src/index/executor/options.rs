@@ -115,6 +115,9 @@ pub struct ExecutorOptions {
     pub lookahead: Lookahead,
     /// How files are read.
     pub engine: EngineOptions,
+    /// A read at a random place takes as long as one of so many bytes in a row: decides whether some blocks of a list
+    /// are read, or all of it.
+    pub random_read: u64,
     /// Threads that read.
     pub workers: usize,
     /// Threads that answer.
@@ -140,6 +143,7 @@ impl Default for ExecutorOptions {
             policy: PolicyKind::Lru,
             lookahead: Lookahead::Adaptive,
             engine: EngineOptions { kind: tierdex_io::EngineKind::Auto, depth: 32, direct: true },
+            random_read: 12 << 10,
             workers: 1,
             threads: 1,
             meta: MetaTier::Dram,

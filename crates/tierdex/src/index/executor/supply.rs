@@ -1,9 +1,14 @@
 //! The five modes: who brings a query's lists near, and when.
+//!
+//! With a cache that is filled ahead, lists stand in its queue in the order of the queries. The best of one term need some
+//! blocks only. If its record is resident these blocks stand in the queue instead. Else they are not known before the
+//! record is near: then both are asked for beside the queue, for the next few queries, and wait for nobody's room.
 
 use crate::error::Result;
 use crate::query::Plan;
+use crate::query::prune::Scratch;
 use crate::segment::read::Segment;
-use tierdex_cache::{Job, PagePrefetcher, PageQuery, Prefetcher, Query, Sample, Stats};
+use tierdex_cache::{Begun, Job, List, PagePrefetcher, PageQuery, Prefetcher, Query, Sample, Stats};
 
 /// Who brings lists near.
 pub(super) enum Supply {
@@ -17,43 +22,151 @@ pub(super) enum Supply {
     Ahead(Prefetcher),
 }
 
-/// A query's place in the queue of who brings its lists near.
+/// How far a query's lists are.
 pub(super) enum Place {
+    /// They stay where they are.
     Base,
+    /// In the queue of the page cache.
     Pages(PageQuery),
+    /// They will be looked for in the cache.
     Behind(Vec<Job>),
+    /// In the queue of the cache.
     Ahead(Query),
+    /// The same, of blocks of one term.
+    AheadBlocks(Query),
+    /// Nothing of the one term was asked for.
+    Later,
+    /// Its records were.
+    Records(Vec<Begun>),
+    /// Its blocks were.
+    Blocks(Vec<Begun>),
+    /// Its lists were.
+    Lists(Vec<Begun>),
+}
+
+/// What planning goes by.
+pub(super) struct Shape<'a> {
+    pub(super) segments: &'a [Segment],
+    /// How many of the best are asked for, where not all has to be looked at.
+    pub(super) best: Option<usize>,
+    /// Whether records are resident.
+    pub(super) resident: bool,
+    /// A read at a random place takes as long as so many bytes in a row.
+    pub(super) read: u64,
 }
 
 impl Supply {
-    /// Puts a query into the queue.
-    pub(super) fn push(&self, jobs: Vec<Job>) -> Place {
-        match self {
+    /// Puts a query into the queue; returns about how many bytes it takes there.
+    pub(super) fn push(
+        &self,
+        plan: &mut Plan<'_>,
+        shape: &Shape<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<(Place, usize)> {
+        let best = shape.best.filter(|_| plan.is_of_one_term());
+        match (self, best) {
+            (Supply::Base, _) => return Ok((Place::Base, 0)),
+            (Supply::Ahead(_), Some(_)) if !shape.resident => return Ok((Place::Later, 0)),
+            (Supply::Ahead(prefetcher), Some(k)) => {
+                if let Some(jobs) = plan.block_jobs(shape.segments, (k, shape.read), scratch)? {
+                    let bytes = memory(&jobs);
+                    return Ok((Place::AheadBlocks(prefetcher.push(jobs)), bytes));
+                }
+            }
+            _ => {}
+        }
+        let jobs = plan.jobs(shape.segments)?;
+        let bytes = memory(&jobs);
+        let place = match self {
             Supply::Base => Place::Base,
             Supply::Pages(worker) => Place::Pages(worker.push(jobs)),
             Supply::Behind(_) => Place::Behind(jobs),
             Supply::Ahead(prefetcher) => Place::Ahead(prefetcher.push(jobs)),
+        };
+        Ok((place, bytes))
+    }
+
+    /// Goes one step on with a query whose turn will soon come, if that needs no waiting.
+    pub(super) fn promote(
+        &self,
+        place: &mut Place,
+        plan: &mut Plan<'_>,
+        shape: &Shape<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        match place {
+            Place::Later => self.step(place, plan, shape, scratch),
+            Place::Records(begun) if begun.iter().all(Begun::is_ready) => {
+                self.step(place, plan, shape, scratch)
+            }
+            _ => Ok(()),
         }
     }
 
+    /// Goes one step on with a query of one term; waits where it must.
+    fn step(
+        &self,
+        place: &mut Place,
+        plan: &mut Plan<'_>,
+        shape: &Shape<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let (Supply::Ahead(prefetcher), Some(k)) = (self, shape.best) else { return Ok(()) };
+        let begin = |jobs: Vec<Job>| jobs.into_iter().map(|job| prefetcher.begin(job)).collect();
+        *place = match std::mem::replace(place, Place::Later) {
+            Place::Later => Place::Records(begin(plan.record_jobs(shape.segments)?)),
+            Place::Records(begun) => {
+                let mut lists = begun.into_iter();
+                plan.attach_records(shape.segments, || next(&mut lists))?;
+                match plan.block_jobs(shape.segments, (k, shape.read), scratch)? {
+                    Some(jobs) => Place::Blocks(begin(jobs)),
+                    None => Place::Lists(begin(plan.jobs(shape.segments)?)),
+                }
+            }
+            further => further,
+        };
+        Ok(())
+    }
+
     /// Waits for the lists of a query, and has its plan read them from where they are. The place is to be dropped behind the plan.
-    pub(super) fn attach(&self, place: &mut Place, plan: &mut Plan<'_>, segments: &[Segment]) -> Result<()> {
+    pub(super) fn attach(
+        &self,
+        place: &mut Place,
+        plan: &mut Plan<'_>,
+        shape: &Shape<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        while matches!(place, Place::Later | Place::Records(_)) {
+            self.step(place, plan, shape, scratch)?;
+        }
         match (self, place) {
-            (Supply::Pages(_), Place::Pages(query)) => Ok(query.wait()?),
+            (_, Place::Pages(query)) => Ok(query.wait()?),
             (Supply::Behind(prefetcher), Place::Behind(jobs)) => {
                 let mut jobs = jobs.drain(..);
-                plan.attach(segments, || {
+                plan.attach(shape.segments, || {
                     let Some(job) = jobs.next() else { return Ok(None) };
                     let found = prefetcher.cache().lookup(job.key());
                     if found.is_none() {
                         prefetcher.request(job);
                     }
-                    Ok(found.map(tierdex_cache::List::Pinned))
+                    Ok(found.map(List::Pinned))
                 })
             }
-            (Supply::Ahead(_), Place::Ahead(query)) => {
+            (_, Place::Ahead(query)) => {
                 let mut lists = 0..query.lists();
-                plan.attach(segments, || Ok(lists.next().map(|list| query.wait(list)).transpose()?))
+                plan.attach(shape.segments, || Ok(lists.next().map(|list| query.wait(list)).transpose()?))
+            }
+            (_, Place::AheadBlocks(query)) => {
+                let mut lists = 0..query.lists();
+                plan.attach_blocks(|| Ok(lists.next().map(|list| query.wait(list)).transpose()?))
+            }
+            (_, Place::Blocks(begun)) => {
+                let mut lists = begun.drain(..);
+                plan.attach_blocks(|| next(&mut lists))
+            }
+            (_, Place::Lists(begun)) => {
+                let mut lists = begun.drain(..);
+                plan.attach(shape.segments, || next(&mut lists))
             }
             _ => Ok(()),
         }
@@ -75,7 +188,7 @@ impl Supply {
         }
     }
 
-    /// Begins to note the lookahead; that of the page cache has done so from its start.
+    /// Begins to note the lookahead; that of the page cache is noted from its start.
     pub(super) fn record_lookahead(&self, samples: usize) {
         if let Supply::Behind(prefetcher) | Supply::Ahead(prefetcher) = self {
             prefetcher.cache().record_lookahead(samples);
@@ -90,4 +203,13 @@ impl Supply {
             Supply::Behind(prefetcher) | Supply::Ahead(prefetcher) => prefetcher.cache().lookahead_samples(),
         }
     }
+}
+
+/// The next list, waited for.
+fn next(begun: &mut impl Iterator<Item = Begun>) -> Result<Option<List>> {
+    Ok(begun.next().map(Begun::wait).transpose()?)
+}
+
+fn memory(jobs: &[Job]) -> usize {
+    size_of_val(jobs) + jobs.iter().map(|job| size_of_val(job.parts())).sum::<usize>()
 }

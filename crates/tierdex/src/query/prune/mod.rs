@@ -27,7 +27,7 @@ pub use few::{best_of_few, few};
 pub use needs::{Needs, needs};
 pub use scored::{Bounds, Scored};
 pub use scratch::Scratch;
-pub use term::best_of_term;
+pub use term::{best_of_term, blocks_of_best};
 
 /// How the documents of a segment are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -301,7 +301,9 @@ impl<'a> Scored<'a> {
     fn choose(&mut self, block: usize, least: f32) -> Result<usize> {
         let room = &mut *self.room;
         match self.blocks.skips() {
-            Some(list) if least > 0.0 && room.scores_of != block && !self.exhaustive => list.impacts(block, &mut room.front)?,
+            Some(list) if least > 0.0 && room.scores_of != block && !self.exhaustive => {
+                list.impacts(block, &mut room.front)?
+            }
             _ => return Ok(BLOCK),
         }
         let Some(frequency) = self.scorer.least_frequency(&room.front, least) else {

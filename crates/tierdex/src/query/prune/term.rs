@@ -28,7 +28,8 @@ pub fn best_of_term(list: &mut Scored<'_>, base: u32, scratch: &mut Scratch, top
         return Ok(());
     }
     let mut keys = std::mem::take(&mut scratch.keys);
-    let first = first_round(top.k()).min(list.blocks.len());
+    // Those that were brought near can all hold one of the best.
+    let first = first_round(top.k()).max(list.blocks.named()).min(list.blocks.len());
     // Each superblock has a block that is as good as its bound.
     let least = nth_super_bound(list, first, &mut scratch.bounds);
     blocks_at_least(list, least, &mut keys);
@@ -77,6 +78,24 @@ pub(super) fn first_blocks(list: &Scored<'_>, k: usize) -> Vec<usize> {
     keys.truncate(first_round(k));
     let mut blocks: Vec<usize> = keys.into_iter().map(block_of).collect();
     blocks.sort_unstable();
+    blocks
+}
+
+/// The blocks that can hold one of the best `k` of the list by themselves, in document order: those whose bounds are no less than
+/// the `k`-th largest, or less only by what it was rounded by.
+pub fn blocks_of_best(list: &Scored<'_>, k: usize, scratch: &mut Scratch) -> Vec<usize> {
+    let n = k.clamp(1, list.blocks.len());
+    let slack = 2.0 * list.scorer.bound(1);
+    let mut keys = std::mem::take(&mut scratch.keys);
+    let least = nth_super_bound(list, n, &mut scratch.bounds);
+    blocks_at_least(list, least - slack, &mut keys);
+    let least =
+        if keys.len() >= n { bound_of(*keys.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1) } else { 0.0 };
+    keys.retain(|key| bound_of(*key) >= least - slack);
+    let mut blocks: Vec<usize> = keys.iter().copied().map(block_of).collect();
+    blocks.sort_unstable();
+    keys.clear();
+    scratch.keys = keys;
     blocks
 }
 
