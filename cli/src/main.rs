@@ -34,6 +34,8 @@ enum Command {
     Batch(cmd::batch::Arguments),
     /// Say what an index holds, and how large each part is
     Info(cmd::info::Arguments),
+    /// Say how postings would come near without further flags, or with these, and which memory that takes
+    Stats(cmd::stats::Arguments),
     /// Verify every byte and every invariant of an index
     Check(cmd::check::Arguments),
     /// Measure a TREC run against relevance judgements
@@ -58,6 +60,7 @@ fn run(command: Command) -> Outcome {
         Command::Explain(arguments) => cmd::explain::run(&arguments),
         Command::Batch(arguments) => cmd::batch::run(&arguments),
         Command::Info(arguments) => cmd::info::run(&arguments),
+        Command::Stats(arguments) => cmd::stats::run(&arguments),
         Command::Check(arguments) => cmd::check::run(&arguments),
         Command::Eval(arguments) => cmd::eval::run(&arguments),
         Command::Demo(arguments) => cmd::demo::run(&arguments),

@@ -98,14 +98,19 @@ impl Near {
     }
 }
 
-/// What was chosen, which memory it takes, and what was found, read and waited for so far.
-pub fn report(executor: &Executor<'_>, options: &ExecutorOptions) -> String {
-    let group = crate::size::group;
+/// What was chosen.
+pub fn chosen(options: &ExecutorOptions) -> String {
     let mut out = format!("mode {}, terms, skip data and lengths on {}", options.mode, options.meta);
     if options.mode.has_cache() {
         out += &format!(", cache {}:{}, policy {}", options.region, options.size, options.policy);
     }
-    out += &format!("\n{}", executor.memory());
+    out
+}
+
+/// What was chosen, which memory it takes, and what was found, read and waited for so far.
+pub fn report(executor: &Executor<'_>, options: &ExecutorOptions) -> String {
+    let group = crate::size::group;
+    let out = format!("{}\n{}", chosen(options), executor.memory());
     let read = crate::size::show(executor.bytes_read());
     let Some(stats) = executor.stats() else {
         return out + &format!("reads: {read} together by {}\n", executor.engine());

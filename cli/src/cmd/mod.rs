@@ -9,3 +9,4 @@ pub mod explain;
 pub mod index;
 pub mod info;
 pub mod search;
+pub mod stats;

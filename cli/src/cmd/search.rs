@@ -68,7 +68,7 @@ pub struct QueryThreads {
 /// Most threads that a query may use.
 const THREADS_MAX: usize = 1024;
 
-fn threads(text: &str) -> Result<usize, String> {
+pub fn threads(text: &str) -> Result<usize, String> {
     let threads = text.parse().ok().filter(|threads| (1..=THREADS_MAX).contains(threads));
     threads.ok_or_else(|| format!("it must be a number from 1 to {THREADS_MAX}"))
 }

@@ -135,7 +135,10 @@ impl Accounts {
     }
 
     /// Refuses what does not fit.
-    pub(super) fn check(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with the table.
+    pub fn check(&self) -> Result<()> {
         match self.dram {
             Some(dram) if self.needed() > dram => Err(Error::Usage(format!(
                 "a budget of {dram} bytes of DRAM is too small for this index in this mode; needed are\n{self}\

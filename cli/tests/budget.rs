@@ -1,0 +1,107 @@
+//! A budget of memory, enforced from outside: the command answers inside a control group that has little more.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A control group with a limit of memory, of either version; removed when dropped.
+struct Group {
+    folder: PathBuf,
+    events: &'static str,
+}
+
+impl Group {
+    /// None where the system does not let us make one.
+    fn new(name: &str, limit: u64) -> Option<Group> {
+        let name = format!("tierdex-{name}-{}", std::process::id());
+        let versions = [
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.oom_control"),
+            ("/sys/fs/cgroup", "memory.max", "memory.events"),
+        ];
+        versions.into_iter().find_map(|(root, file, events)| {
+            let folder = Path::new(root).join(&name);
+            fs::create_dir(&folder).ok()?;
+            let group = Group { folder, events };
+            fs::write(group.folder.join(file), limit.to_string()).ok()?;
+            Some(group)
+        })
+    }
+
+    /// Runs the command inside.
+    fn run(&self, arguments: &[&str]) -> Output {
+        let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.folder.display());
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_tierdex")]).args(arguments);
+        command.output().unwrap()
+    }
+
+    /// How many processes were killed for want of memory.
+    fn kills(&self) -> u64 {
+        let text = fs::read_to_string(self.folder.join(self.events)).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        line.map_or(0, |number| number.trim().parse().unwrap())
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+fn tierdex(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tierdex")).args(arguments).output().unwrap()
+}
+
+fn assert_ok(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn answers_are_the_same_within_a_budget_and_nobody_is_killed() {
+    const DRAM: u64 = 24 << 20;
+    const CACHE: u64 = 4 << 20;
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).display().to_string();
+    let (index, queries, free, bound) = (path("index"), path("queries"), path("free"), path("bound"));
+    let size = ["--docs", "400000", "--postings", "40000000", "--vocabulary", "20000"];
+    assert_ok(&tierdex(&[&["bench", "generate"][..], &size, &["--out", &index]].concat()));
+    let lines = (0..150).map(|i| {
+        let term = |j: u32| format!("t{:07}", 1 + (i * 7 + j * 31) % (20 + 100 * j));
+        let query = match i % 3 {
+            0 => term(0),
+            1 => format!("+{} +{}", term(0), term(1)),
+            _ => format!("{} {} {}", term(1), term(2), term(3)),
+        };
+        format!("{i}\t{query}\n")
+    });
+    fs::write(&queries, lines.collect::<String>()).unwrap();
+    let ask = |run: &str| -> Vec<String> {
+        let words = ["batch", &index, "--syntax", "query", "--queries", &queries, "-k", "50", "--run", run];
+        words.map(str::to_string).to_vec()
+    };
+    let words = ask(&free);
+    assert_ok(&tierdex(&[&words.iter().map(String::as_str).collect::<Vec<_>>()[..], &["--mode", "base"]].concat()));
+    let (dram, cache) = (DRAM.to_string(), format!("dram:{CACHE}"));
+    // With a cache beside the budget, and with one within it.
+    for (limit, flags) in [
+        (DRAM + DRAM / 5 + CACHE, &["--dram", &dram, "--cache", &cache, "--stats"][..]),
+        (DRAM + DRAM / 5, &["--dram", &dram, "--meta-tier", "disk", "--threads", "2", "--stats"][..]),
+    ] {
+        let Some(group) = Group::new("budget", limit) else {
+            eprintln!("not tested: this system lets nobody make a control group here");
+            return;
+        };
+        let words = ask(&bound);
+        let words: Vec<&str> = words.iter().map(String::as_str).chain(flags.iter().copied()).collect();
+        let report = assert_ok(&group.run(&words));
+        assert!(report.contains(&format!("of {DRAM}")) && report.contains("hit rate"), "{report}");
+        assert_eq!(group.kills(), 0);
+        assert!(fs::read(&bound).unwrap() == fs::read(&free).unwrap(), "the run is another one: {report}");
+    }
+    let refused = tierdex(&["stats", &index, "--dram", "8M"]);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{error}");
+    assert!(error.starts_with("tierdex: a budget of 8388608 bytes of DRAM is too small") && error.contains("the program"));
+}
