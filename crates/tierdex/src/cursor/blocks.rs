@@ -7,9 +7,9 @@ use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
 use crate::segment::read::{BlockList, FieldReader, InlineList, Part, Record};
 use std::ops::Range;
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, rises};
-use tierdex_io::SealedFile;
+use tierdex_io::{PAGE, SealedFile};
 
-/// Blocks that are read together, so that a long list is never in memory whole.
+/// Blocks that are read together, at most, so that a long list is never in memory whole.
 const CHUNK: usize = 128;
 
 /// The bytes of one list.
@@ -22,8 +22,10 @@ pub(super) enum Blocks<'a> {
 pub(super) struct Chunk<'a> {
     part: Part,
     near: Option<Box<NearPart<'a>>>,
-    /// Blocks that are read together.
+    /// Blocks to read together: twice as many each time that the block behind the last ones is asked for.
     ahead: usize,
+    /// As many are read together at a place that was jumped to.
+    least: usize,
     blocks: Range<usize>,
     start: u64,
     bytes: Vec<u8>,
@@ -34,7 +36,7 @@ pub(super) struct Chunk<'a> {
 impl<'a> Chunk<'a> {
     fn new(list: &BlockList, part: Part, ahead: usize, near: Option<&'a NearList>) -> Chunk<'a> {
         let near = near.map(|near| Box::new(NearPart::new(near, part, list.start(part))));
-        Chunk { part, near, ahead, blocks: 0..0, start: 0, bytes: Vec::new(), scattered: Vec::new() }
+        Chunk { part, near, ahead, least: ahead, blocks: 0..0, start: 0, bytes: Vec::new(), scattered: Vec::new() }
     }
 
     /// Bytes of a block and their offset in the file; reads it and those behind it if it is not here.
@@ -56,9 +58,17 @@ impl<'a> Chunk<'a> {
             }
         }
         if !self.blocks.contains(&block) {
+            let goes_on = block == self.blocks.end && block > 0;
+            self.ahead = if goes_on { (2 * self.ahead).min(CHUNK) } else { self.ahead.min(self.least) };
             self.blocks = 0..0;
-            let end = (block + self.ahead).min(list.blocks());
-            let range = list.range(self.part, block)?.start..list.range(self.part, end - 1)?.end;
+            let mut end = (block + self.ahead).min(list.blocks());
+            let mut range = list.range(self.part, block)?.start..list.range(self.part, end - 1)?.end;
+            // What stands in the same page is read with them.
+            let page_end = range.end.next_multiple_of(PAGE);
+            while end < list.blocks() && range.end + list.len(self.part, end) <= page_end {
+                range.end += list.len(self.part, end);
+                end += 1;
+            }
             file.read_into(range.start, range_len(&range), &mut self.bytes)?;
             (self.blocks, self.start) = (block..end, range.start);
         }
