@@ -11,7 +11,8 @@
 //! | `!BATCH<TAB>FILE<TAB>THREADS<TAB>LATENCIES` | the lines of FILE, on so many threads; an object with the times |
 //!
 //! Other commands are answered by `UNSUPPORTED`, and what fails by `ERROR` and the reason. Everything that queries
-//! need is in memory before the first line of output, `READY`.
+//! need is in memory before the first line of output, `READY`; or, if so asked, an executor brings it near: then the lines
+//! of a batch are its queue, and are of one command.
 
 mod batch;
 
@@ -19,9 +20,7 @@ use crate::{Error, Result};
 use clap::Args;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
-use tierdex::index::{Index, SearchOptions, Searcher};
-use tierdex::io::PosixDisk;
+use tierdex::index::{Executor, ExecutorOptions, Found, Index, SearchOptions, Searcher};
 use tierdex::query::Query;
 
 /// What to serve.
@@ -34,15 +33,25 @@ pub struct Flags {
     pub exhaustive: bool,
 }
 
-/// Answers the lines of `input` until it ends.
+/// Answers the lines of `input` from `index` until it ends: from memory, or by an executor with the options `near`.
 ///
 /// # Errors
-/// If the index cannot be opened or read, or if input or output fail.
-pub fn run(flags: &Flags, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<()> {
-    let disk = PosixDisk::open(&flags.dir).map_err(|error| Error::Failed(error.to_string()))?;
-    let index = Index::open(Arc::new(disk))?;
-    index.keep_in_memory()?;
-    let server = Server { index: &index, searcher: index.searcher(), exhaustive: flags.exhaustive };
+/// If the index cannot be read, or if input or output fail.
+pub fn run(
+    index: &Index,
+    near: Option<&ExecutorOptions>,
+    flags: &Flags,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> Result<()> {
+    let source = match near {
+        Some(options) => Source::Executor(Box::new(Executor::new(index, options)?)),
+        None => {
+            index.keep_in_memory()?;
+            Source::Memory(index.searcher())
+        }
+    };
+    let server = Server { index, source, exhaustive: flags.exhaustive };
     say(output, "READY")?;
     let mut line = Vec::new();
     loop {
@@ -62,8 +71,14 @@ fn say(output: &mut dyn Write, line: &str) -> Result<()> {
 /// What lines are answered from.
 struct Server<'a> {
     index: &'a Index,
-    searcher: Searcher<'a>,
+    source: Source<'a>,
     exhaustive: bool,
+}
+
+/// Where postings are.
+enum Source<'a> {
+    Memory(Searcher<'a>),
+    Executor(Box<Executor<'a>>),
 }
 
 /// An answer to a line.
@@ -113,6 +128,19 @@ impl Command {
     }
 }
 
+impl Command {
+    /// What is told of what was found.
+    fn answer(self, found: Found) -> Answer {
+        match self {
+            Command::Count | Command::TopCount(_) => Answer::Number(found.total),
+            Command::Top(_) => Answer::Number(found.hits.len() as u64),
+            Command::Docs(_) => {
+                Answer::Documents(found.hits.iter().map(|hit| (hit.document, hit.score)).collect())
+            }
+        }
+    }
+}
+
 impl Server<'_> {
     /// The line that answers a line.
     fn reply(&self, line: &[u8]) -> String {
@@ -128,20 +156,31 @@ impl Server<'_> {
         let Some((command, query)) = line.split_once('\t') else { return Ok(Answer::Unsupported) };
         let Some(command) = Command::parse(command) else { return Ok(Answer::Unsupported) };
         let query = Query::parse(query, self.index.schema())?;
-        let search = |k, count| {
-            let exhaustive = self.exhaustive;
-            let options = SearchOptions { k, exhaustive, count, ..SearchOptions::default() };
-            self.searcher.search(&query, &options)
-        };
-        Ok(match command {
-            Command::Count => Answer::Number(search(0, true)?.total),
-            Command::Top(k) => Answer::Number(search(k, false)?.hits.len() as u64),
-            Command::TopCount(k) => Answer::Number(search(k, true)?.total),
-            Command::Docs(k) => {
-                let hits = search(k, false)?.hits;
-                Answer::Documents(hits.iter().map(|hit| (hit.document, hit.score)).collect())
+        let options = self.options(command);
+        match &self.source {
+            Source::Memory(searcher) => Ok(command.answer(searcher.search(&query, &options)?)),
+            Source::Executor(executor) => {
+                let (mut query, mut answer) = (Some(query), Ok(Answer::Unsupported));
+                let ended: tierdex::Result<()> = executor.run(
+                    || Ok(query.take()),
+                    &options,
+                    |_, found| {
+                        answer = found.map(|found| command.answer(found));
+                        Ok(())
+                    },
+                );
+                ended.and(answer)
             }
-        })
+        }
+    }
+
+    fn options(&self, command: Command) -> SearchOptions {
+        let (k, count) = match command {
+            Command::Count => (0, true),
+            Command::Top(k) | Command::Docs(k) => (k, false),
+            Command::TopCount(k) => (k, true),
+        };
+        SearchOptions { k, count, exhaustive: self.exhaustive, ..SearchOptions::default() }
     }
 }
 

@@ -1,9 +1,11 @@
 //! Many lines at once: threads take them from one counter, and each line is timed.
 
-use super::{Answer, Server};
+use super::{Answer, Command, Server, Source};
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
+use tierdex::index::{Executor, Found};
+use tierdex::query::Query;
 use tierdex::{Error, Result};
 
 /// What became of one line.
@@ -30,15 +32,13 @@ pub(super) fn run(server: &Server<'_>, batch: &str) -> Result<String> {
     let text =
         fs::read_to_string(file).map_err(|error| Error::Failed(format!("cannot read {file}: {error}")))?;
     let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
-    let next = AtomicUsize::new(0);
     let start = Instant::now();
-    let done = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(server, &lines, &next))).collect();
-        let results = workers.into_iter().map(|worker| worker.join().expect("a worker does not panic"));
-        results.collect::<Result<Vec<_>>>()
-    })?;
+    let mut done = match &server.source {
+        Source::Memory(_) => from_memory(server, &lines, threads)?,
+        // It has threads of its own.
+        Source::Executor(executor) => by_queue(server, executor, &lines)?,
+    };
     let wall = start.elapsed().as_nanos();
-    let mut done: Vec<Done> = done.into_iter().flatten().collect();
     done.sort_unstable_by_key(|done| done.line);
     if latencies != "-" {
         let text: String = done.iter().map(|done| format!("{}\n", done.nanoseconds)).collect();
@@ -46,6 +46,48 @@ pub(super) fn run(server: &Server<'_>, batch: &str) -> Result<String> {
             .map_err(|error| Error::Failed(format!("cannot write {latencies}: {error}")))?;
     }
     Ok(summary(&done, wall))
+}
+
+fn from_memory(server: &Server<'_>, lines: &[&str], threads: usize) -> Result<Vec<Done>> {
+    let next = AtomicUsize::new(0);
+    let done = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(server, lines, &next))).collect();
+        let results = workers.into_iter().map(|worker| worker.join().expect("a worker does not panic"));
+        results.collect::<Result<Vec<_>>>()
+    })?;
+    Ok(done.into_iter().flatten().collect())
+}
+
+/// The time of a line is that from the answer before it to its own.
+fn by_queue(server: &Server<'_>, executor: &Executor<'_>, lines: &[&str]) -> Result<Vec<Done>> {
+    let command = lines.first().and_then(|line| Command::parse(line.split_once('\t')?.0));
+    let Some(command) = command else {
+        return Ok((0..lines.len()).map(|line| Done { line, nanoseconds: 0, value: None }).collect());
+    };
+    let mut rest = lines.iter();
+    let source = || {
+        let Some(line) = rest.next() else { return Ok(None) };
+        let (word, query) = line.split_once('\t').unwrap_or((line, ""));
+        if Command::parse(word) != Some(command) {
+            return Err(Error::Usage(format!("`{word}` among lines of another command")));
+        }
+        Query::parse(query, server.index.schema()).map(Some)
+    };
+    let mut done = Vec::with_capacity(lines.len());
+    let mut last = Instant::now();
+    let answer = |line, found: Result<Found>| {
+        let value = match command.answer(found?) {
+            Answer::Number(number) => Some(number),
+            Answer::Documents(hits) => Some(hits.len() as u64),
+            Answer::Unsupported => None,
+        };
+        let now = Instant::now();
+        done.push(Done { line, nanoseconds: (now - last).as_nanos() as u64, value });
+        last = now;
+        Ok(())
+    };
+    executor.run(source, &server.options(command), answer)?;
+    Ok(done)
 }
 
 /// Takes lines until there are no more.

@@ -3,8 +3,10 @@
 mod generate;
 
 use crate::failure::{Failure, Outcome, output};
+use crate::near::Near;
 use clap::{Args, Subcommand};
 use std::io::{stdin, stdout};
+use tierdex::index::Mode;
 use tierdex_bench::{Error, codecs, generate as generator, serve};
 
 #[derive(Args)]
@@ -19,15 +21,29 @@ enum Experiment {
     Codecs(codecs::Flags),
     /// Make an index of any size, without text: lists as those of English documents of 1 KB
     Generate(generator::Flags),
-    /// Answer lines of COMMAND<TAB>QUERY on standard input from an index in memory
-    Serve(serve::Flags),
+    /// Answer lines of COMMAND<TAB>QUERY on standard input: from an index in memory, or with flags that say otherwise from
+    /// where these bring postings
+    Serve(Serve),
+}
+
+#[derive(Args)]
+struct Serve {
+    #[command(flatten)]
+    flags: serve::Flags,
+    #[command(flatten)]
+    near: Near,
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
     match &arguments.experiment {
         Experiment::Codecs(flags) => run_codecs(flags),
         Experiment::Generate(flags) => generate::run(flags),
-        Experiment::Serve(flags) => Ok(serve::run(flags, &mut stdin().lock(), &mut stdout().lock())?),
+        Experiment::Serve(Serve { flags, near }) => {
+            let index = crate::open::index(&flags.dir)?;
+            let silent = near.is_silent();
+            let options = (!silent).then(|| near.options(&index, Mode::Direct, 1)).transpose()?;
+            Ok(serve::run(&index, options.as_ref(), flags, &mut stdin().lock(), &mut stdout().lock())?)
+        }
     }
 }
 
