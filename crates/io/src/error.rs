@@ -2,6 +2,7 @@
 //!
 //! An [`Error`] can be cloned, because one failed read may have several waiting callers.
 
+use std::any::Any;
 use std::fmt;
 use std::io;
 
@@ -60,6 +61,16 @@ impl Error {
     /// An error of the operating system while it did `op` (a verb) to `file`.
     pub fn from_os(op: &'static str, file: impl Into<String>, source: &io::Error) -> Error {
         Error::new(kind_of(source), op, file, lower_first(&source.to_string()))
+    }
+
+    /// A panic while something did `op` (a verb) to `file`, of which there is what [`std::panic::catch_unwind`] gave.
+    pub fn from_panic(op: &'static str, file: impl Into<String>, panic: &(dyn Any + Send)) -> Error {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text =
+            text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it says no more");
+        // Errors are one line.
+        let line: Vec<&str> = text.lines().map(str::trim).collect();
+        Error::new(ErrorKind::Other, op, file, format!("a defect, it panicked: {}", line.join(" ")))
     }
 
     /// The same error, with the file offset where it happened, unless it has one.
@@ -156,5 +167,14 @@ mod tests {
         assert_eq!(torn.at(8192).offset(), Some(4096));
         let unread = Error::from_os("read", "1.docs", &io::Error::from_raw_os_error(EIO)).at(8192);
         assert_eq!(unread.to_string(), "cannot read 1.docs at byte 8192: input/output error (os error 5)");
+    }
+
+    #[test]
+    fn a_panic_is_an_error_of_one_line() {
+        let message = |panic: Box<dyn Any + Send>| Error::from_panic("read", "a", &*panic).to_string();
+        let (with, without) = (Box::new("why:\n  1".to_owned()), Box::new(7));
+        assert_eq!(message(with), "cannot read a: a defect, it panicked: why: 1");
+        assert_eq!(message(Box::new("why")), "cannot read a: a defect, it panicked: why");
+        assert_eq!(message(without), "cannot read a: a defect, it panicked: it says no more");
     }
 }

@@ -5,7 +5,7 @@ use std::thread;
 use tierdex_cache::{Cache, Job, Key, Lookahead, PARTS_MAX, Part, PolicyKind, Prefetcher};
 use tierdex_io::{Cells, EngineKind, ErrorKind, MemDisk, Region, RegionKind};
 
-use super::world::{GatedDisk, SEGMENT, assert_at_rest, cache, engine, prefetcher, watched, write};
+use super::world::{GatedDisk, SEGMENT, assert_at_rest, cache, engine, kinds, prefetcher, watched, write};
 
 #[test]
 fn lists_longer_than_the_cache_are_streamed_side_by_side() {
@@ -182,12 +182,11 @@ fn a_worker_that_panics_leaves_no_one_waiting() {
         let disk = GatedDisk::new();
         let written = write(&disk, "a", 40);
         let cache = cache(8, PolicyKind::Lru);
-        // This engine reads in the worker's own thread.
         let start =
             || Prefetcher::start(&cache, vec![engine(&disk, EngineKind::Mmap, 1)], Lookahead::Adaptive);
         let prefetcher = start().unwrap();
         let job = written.job(0, 1, 3);
-        disk.break_down();
+        disk.confuse();
         let queries = [(); 3].map(|()| prefetcher.push(vec![job.clone()]));
         for query in &queries {
             assert!(query.wait(0).is_err());
@@ -197,6 +196,36 @@ fn a_worker_that_panics_leaves_no_one_waiting() {
         assert_at_rest(&cache);
         disk.repair();
         written.check(&job, &start().unwrap().fetch(&job).unwrap());
+    });
+}
+
+#[test]
+fn a_read_that_panics_fails_its_list_and_no_worker() {
+    watched(|| {
+        for (kind, depth) in kinds().into_iter().flat_map(|kind| [(kind, 1), (kind, 2)]) {
+            let disk = GatedDisk::new();
+            let written = write(&disk, "a", 40);
+            let cache = cache(8, PolicyKind::Lru);
+            let prefetcher =
+                Prefetcher::start(&cache, vec![engine(&disk, kind, depth)], Lookahead::Adaptive).unwrap();
+            let (job, other, long) = (written.job(0, 1, 3), written.job(1, 5, 3), written.job(2, 1, 20));
+            let stream = prefetcher.fetch(&long).unwrap();
+            disk.break_down();
+            let queries = [(); 3].map(|()| prefetcher.push(vec![job.clone(), other.clone()]));
+            for query in queries {
+                let errors = [0, 1].map(|list| query.wait(list).err().unwrap().to_string());
+                let why =
+                    |at| format!("cannot read a at byte {at}: a defect, it panicked: as the test wants it");
+                assert!(errors[0].starts_with("cannot read a at byte "), "{kind}: {}", errors[0]);
+                assert!((1..9).any(|page| errors[1] == why(page * 4096)), "{kind}: {}", errors[1]);
+            }
+            assert!(stream.reader(0).get(0..10, &mut Vec::new()).is_err());
+            drop(stream);
+            disk.repair();
+            written.check(&job, &prefetcher.fetch(&job).unwrap());
+            drop(prefetcher);
+            assert_at_rest(&cache);
+        }
     });
 }
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::{Completion, Target};
@@ -78,10 +79,14 @@ impl Job {
         &mut self.target
     }
 
-    /// Reads by [`ReadFile::read_at`].
+    /// Reads by [`ReadFile::read_at`]. It is others' code: if it panics, the read has failed, and the thread and all that
+    /// it has in flight go on.
     pub(super) fn read_at(mut self) -> Completion {
-        let wanted = self.wanted;
-        let read = self.file.read_at(self.offset, &mut self.target.bytes_mut()[..wanted]);
+        let (wanted, offset, file) = (self.wanted, self.offset, Arc::clone(&self.file));
+        let bytes = &mut self.target.bytes_mut()[..wanted];
+        // Whatever it leaves behind in them: after an error the bytes are unspecified.
+        let read = catch_unwind(AssertUnwindSafe(|| file.read_at(offset, bytes)));
+        let read = read.unwrap_or_else(|panic| Err(Error::from_panic("read", self.name(), &*panic)));
         self.end(read.map(|()| wanted))
     }
 

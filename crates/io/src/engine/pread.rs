@@ -53,7 +53,7 @@ impl Drop for Pread {
     fn drop(&mut self) {
         self.jobs = None;
         for thread in self.threads.drain(..) {
-            // A thread that panicked has given up its job's target.
+            // What reads others' files catches their panics: no thread ends before the last job.
             let _ = thread.join();
         }
     }
