@@ -205,7 +205,12 @@ impl Cache {
             Some(Place::Chain(chain)) => self.states.get(chain) != ChainState::Loading,
             Some(Place::Streamed) => true,
         };
-        settled || self.over.load(Ordering::Acquire)
+        settled || self.is_over()
+    }
+
+    /// Whether no worker is there, or all are to go.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 
     /// Notes whether there are workers, after a change of that.

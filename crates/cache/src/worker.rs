@@ -8,6 +8,7 @@
 //!    belong behind them, read these into the same cell, which one read has at a time; else give the cell back.
 //! 3. When the last read of a list has ended, say so: the list is ready, or has failed with the first error.
 //! 4. With nothing on the way and nothing ordered, sleep.
+//! 5. Once all is to stop, lists that need more reads have failed: what is in flight lands, and nothing more is sent.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,7 +25,8 @@ use crate::queue::Places;
 use crate::state::{Order, State};
 use crate::stream::Piece;
 
-/// The workers of a cache. Dropped, it ends what is on its way; who waits for more gets an error.
+/// The workers of a cache. Dropped, it waits for the reads that are on their way and begins no more, also of lists of which
+/// a part is there; who waits for these gets an error.
 pub struct Prefetcher {
     cache: Arc<Cache>,
     threads: Vec<JoinHandle<()>>,
@@ -254,7 +256,7 @@ impl Worker {
         cache.wake_all();
     }
 
-    /// Sends the first read into the next cell of a fill. False when none has one.
+    /// Sends the first read into the next cell of a fill, or gives the fill up when all is to stop. False when none has one.
     fn send(&mut self) -> bool {
         let Some(number) =
             self.fills.iter().position(|fill| fill.as_ref().is_some_and(|fill| fill.next.is_some()))
@@ -262,6 +264,11 @@ impl Worker {
             return false;
         };
         let Some(fill) = self.fills[number].as_mut() else { return false };
+        if self.cache.is_over() {
+            fill.fail(stopped());
+            self.end_if_over(number);
+            return true;
+        }
         let Some(step) = fill.next.take() else { return false };
         let Some(cell) = self.cache.cells().write(step.cell as usize) else {
             let why = format!("cell {} of the cache is in other use", step.cell);
@@ -298,6 +305,9 @@ impl Worker {
             fill.fail(error);
         }
         let behind = fill.behind(step, self.cache.cells().cell_bytes());
+        if behind.is_some() && self.cache.is_over() {
+            fill.fail(stopped());
+        }
         if let Some(step) = behind.filter(|_| fill.error.is_none()) {
             return self.submit(Flight { fill: number, step }, target.into_cell());
         }

@@ -177,6 +177,39 @@ fn an_end_with_work_in_flight_is_an_error_for_who_waits() {
 }
 
 #[test]
+fn an_end_sends_no_more_reads_of_lists_that_were_begun() {
+    watched(|| {
+        let disk = GatedDisk::new();
+        let written = write(&disk, "a", 60);
+        let part = |page: u64| Part::new(written.file.clone(), page * 4096..page * 4096 + 10).unwrap();
+        // Thirty cells, and eight parts that follow one another into one cell.
+        let jobs =
+            [written.job(0, 1, 30), Job::new(Key(1, 0), (1..9).map(|at| part(at * 3)).collect()).unwrap()];
+        for (job, cell_bytes) in jobs.into_iter().zip([4096, 32 << 10]) {
+            for (depth, reads) in [(1, 1), (2, 2)] {
+                let region = Region::new(&RegionKind::Dram, (cell_bytes * 40) as u64).unwrap();
+                let cache = Cache::new(Cells::new(region, cell_bytes).unwrap(), PolicyKind::Lru).unwrap();
+                let engines = vec![engine(&disk, EngineKind::Pread, depth)];
+                let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
+                let reads = if cell_bytes == 4096 { reads } else { 1 };
+                disk.shut();
+                let query = prefetcher.push(vec![job.clone()]);
+                disk.wait_for_reads(reads);
+                thread::scope(|scope| {
+                    scope.spawn(|| drop(prefetcher));
+                    assert!(query.wait(0).is_err(), "it is told before its reads have landed");
+                    disk.open_gate();
+                });
+                assert_eq!(cache.stats().reads, reads as u64);
+                assert!(query.wait(0).is_err());
+                drop(query);
+                assert_at_rest(&cache);
+            }
+        }
+    });
+}
+
+#[test]
 fn a_worker_that_panics_leaves_no_one_waiting() {
     watched(|| {
         let disk = GatedDisk::new();
