@@ -56,6 +56,8 @@ pub(crate) struct State {
     /// How many of them are for queries.
     queued: usize,
     pub(crate) window: Window,
+    /// A prefetcher is there. Its workers may have gone before it.
+    pub(crate) owned: bool,
     /// Worker threads that run, and those of them that sleep.
     pub(crate) workers: usize,
     pub(crate) sleeping: usize,
@@ -104,6 +106,7 @@ impl State {
             orders: VecDeque::new(),
             queued: 0,
             window: Window::default(),
+            owned: false,
             workers: 0,
             sleeping: 0,
             waiting: 0,

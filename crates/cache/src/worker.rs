@@ -92,18 +92,18 @@ impl Prefetcher {
     /// Starts a worker for each engine.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] when there are none; [`ErrorKind::Busy`] when the cache has workers already; else what the
-    /// system says to a new thread.
+    /// [`ErrorKind::Denied`] when there are none; [`ErrorKind::Busy`] as long as the cache has another prefetcher, also one
+    /// whose workers have gone; else what the system says to a new thread.
     pub fn start(cache: &Arc<Cache>, engines: Vec<Engine>, lookahead: Lookahead) -> Result<Prefetcher> {
         let refused = |kind, why| Err(Error::new(kind, "start", "prefetcher", why));
         if engines.is_empty() {
             return refused(ErrorKind::Denied, "it has no engine");
         }
         let mut state = cache.lock();
-        if state.workers > 0 {
+        if state.owned {
             return refused(ErrorKind::Busy, "the cache has one");
         }
-        (state.workers, state.stopping) = (engines.len(), false);
+        (state.owned, state.workers, state.stopping) = (true, engines.len(), false);
         state.pace.lookahead = lookahead;
         cache.note_workers(&state);
         drop(state);
@@ -170,7 +170,7 @@ impl Drop for Prefetcher {
             let _ = thread.join();
         }
         let mut state = self.cache.lock();
-        state.workers = 0;
+        (state.owned, state.workers) = (false, 0);
         self.cache.note_workers(&state);
         state.abandon(&stopped());
         drop(state);

@@ -225,6 +225,8 @@ fn a_worker_that_panics_leaves_no_one_waiting() {
             assert!(query.wait(0).is_err());
         }
         assert!(prefetcher.fetch(&written.job(1, 5, 3)).is_err());
+        let another = start().err().unwrap();
+        assert_eq!(another.to_string(), "cannot start prefetcher: the cache has one");
         drop((queries, prefetcher));
         assert_at_rest(&cache);
         disk.repair();
