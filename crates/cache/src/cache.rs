@@ -50,9 +50,11 @@ pub struct Cache {
     done: Condvar,
 }
 
-/// What is being waited for has not come: the workers have gone.
-pub(crate) fn stopped() -> Error {
-    Error::new(ErrorKind::Other, "read", "postings", "the prefetcher has stopped")
+/// What is being waited for has not come: the workers have gone, of themselves if one has panicked.
+pub(crate) fn stopped(panic: Option<&str>) -> Error {
+    let why = "the prefetcher has stopped";
+    let why = panic.map_or(why.to_owned(), |panic| format!("{why}: {panic}"));
+    Error::new(ErrorKind::Other, "read", "postings", why)
 }
 
 impl Cache {
@@ -167,7 +169,7 @@ impl Cache {
         }
         while waits(&state) {
             if state.stopping || state.workers == 0 {
-                return Err(stopped());
+                return Err(state.stopped());
             }
             state.waiting += 1;
             state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -246,7 +248,7 @@ impl Cache {
         let result = self.piece_ended();
         out.clear();
         for cell in self.window_cells().take_while(|_| result.is_ok()) {
-            let bytes = self.cells.read(cell).ok_or_else(stopped);
+            let bytes = self.cells.read(cell).ok_or_else(|| stopped(None));
             let Ok(bytes) = bytes else { break };
             out.extend_from_slice(&bytes[..left.min(bytes.len())]);
             left -= left.min(bytes.len());
@@ -268,7 +270,7 @@ impl Cache {
             }
             let withdrawn = state.stopping && state.window.order.take().is_some();
             if withdrawn || state.workers == 0 {
-                return Err(stopped());
+                return Err(state.stopped());
             }
             state.waiting += 1;
             state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);

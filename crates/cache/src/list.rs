@@ -204,7 +204,7 @@ impl<'a> ChainReader<'a> {
             return Ok(&[]);
         }
         if offset + len <= self.cells.cell_bytes() {
-            let segment = self.segment(at).ok_or_else(stopped)?;
+            let segment = self.segment(at).ok_or_else(|| stopped(None))?;
             return Ok(&segment[offset..offset + len]);
         }
         self.read(range, scratch)?;
@@ -216,7 +216,7 @@ impl<'a> ChainReader<'a> {
         let (mut at, mut offset) = self.place(range.start);
         out.clear();
         while out.len() < len {
-            let segment = self.segment(at).ok_or_else(stopped)?;
+            let segment = self.segment(at).ok_or_else(|| stopped(None))?;
             let end = segment.len().min(offset + len - out.len());
             out.extend_from_slice(&segment[offset..end]);
             (at, offset) = (at + 1, 0);

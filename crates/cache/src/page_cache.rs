@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use tierdex_io::{Error, PAGE, Result};
+use tierdex_io::{Error, PAGE, Result, panic_message};
 
 use crate::cache::stopped;
 use crate::job::{Job, Part};
@@ -46,6 +46,8 @@ struct State {
     bytes_read: u64,
     record: Record,
     stopping: bool,
+    /// What the worker's panic says, if it was one that made an end.
+    panic: Option<String>,
 }
 
 struct Entry {
@@ -72,13 +74,17 @@ impl PagePrefetcher {
             bytes_read: 0,
             record,
             stopping: false,
+            panic: None,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let worker = Arc::clone(&shared);
         let thread = thread::Builder::new().name("fetch-pages".to_owned()).spawn(move || {
             // However it ends, nobody waits for it any more.
-            let _ = catch_unwind(AssertUnwindSafe(|| worker.work()));
-            worker.lock().stopping = true;
+            let ended = catch_unwind(AssertUnwindSafe(|| worker.work()));
+            let mut state = worker.lock();
+            state.stopping = true;
+            state.panic = ended.err().map(|panic| panic_message(&*panic));
+            drop(state);
             worker.changed.notify_all();
         });
         let thread = thread.map_err(|error| Error::from_os("start", "prefetcher", &error))?;
@@ -127,7 +133,7 @@ impl PageQuery {
                 return result.clone();
             }
             if state.stopping {
-                return Err(stopped());
+                return Err(stopped(state.panic.as_deref()));
             }
             state = self.shared.wait(state);
         }

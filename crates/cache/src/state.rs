@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use tierdex_io::Error;
 
+use crate::cache::stopped;
 use crate::chains::{ChainState, Chains, Key, States};
 use crate::job::Job;
 use crate::lookahead::{Lookahead, Pace, Record, Sample};
@@ -66,6 +67,8 @@ pub(crate) struct State {
     /// Something happened that a query thread may wait for.
     pub(crate) news: bool,
     pub(crate) stopping: bool,
+    /// What a worker's panic says, if it was one that made an end.
+    pub(crate) panic: Option<String>,
     pub(crate) stats: Stats,
 }
 
@@ -112,6 +115,7 @@ impl State {
             waiting: 0,
             news: false,
             stopping: false,
+            panic: None,
             stats: Stats::default(),
         }
     }
@@ -222,11 +226,17 @@ impl State {
     }
 
     /// The workers have gone: what they were to do is not done.
-    pub(crate) fn abandon(&mut self, why: &Error) {
+    pub(crate) fn abandon(&mut self) {
+        let why = self.stopped();
         while let Some(Order { chain, .. }) = self.take_order() {
             self.fill_ended(chain, Err(why.clone()));
         }
         self.queue.end_detached();
+    }
+
+    /// Why what was to be done is not done.
+    pub(crate) fn stopped(&self) -> Error {
+        stopped(self.panic.as_deref())
     }
 
     /// A list for somebody outside of the queue, at once: its chain, pinned, or to be streamed.

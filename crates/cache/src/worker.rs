@@ -15,9 +15,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use tierdex_io::{CellMut, Completion, Engine, Error, ErrorKind, Result, Target};
+use tierdex_io::{CellMut, Completion, Engine, Error, ErrorKind, Result, Target, panic_message};
 
-use crate::cache::{Cache, stopped};
+use crate::cache::Cache;
 use crate::job::{Job, Part};
 use crate::list::{Begun, List};
 use crate::lookahead::Lookahead;
@@ -104,6 +104,7 @@ impl Prefetcher {
             return refused(ErrorKind::Busy, "the cache has one");
         }
         (state.owned, state.workers, state.stopping) = (true, engines.len(), false);
+        state.panic = None;
         state.pace.lookahead = lookahead;
         cache.note_workers(&state);
         drop(state);
@@ -113,7 +114,7 @@ impl Prefetcher {
             let thread = thread::Builder::new().name(format!("fetch-{number}"));
             let spawned = thread.spawn(move || {
                 let ended = catch_unwind(AssertUnwindSafe(|| worker.run()));
-                worker.leave(ended.is_err());
+                worker.leave(ended.err().map(|panic| panic_message(&*panic)));
             });
             let spawned = spawned.map_err(|error| Error::from_os("start", "prefetcher", &error));
             prefetcher.threads.push(spawned?);
@@ -172,7 +173,7 @@ impl Drop for Prefetcher {
         let mut state = self.cache.lock();
         (state.owned, state.workers) = (false, 0);
         self.cache.note_workers(&state);
-        state.abandon(&stopped());
+        state.abandon();
         drop(state);
         self.cache.wake_all();
     }
@@ -240,13 +241,18 @@ impl Worker {
     }
 
     /// Says that it has gone. One that panicked, as only a defect lets it, fails what it had, and all is over.
-    fn leave(self, panicked: bool) {
+    fn leave(self, panic: Option<String>) {
         let Worker { cache, engine, fills, .. } = self;
         // What is in flight lands before its cells can be anybody else's.
         drop(engine);
-        cache.lock().stopping |= panicked;
+        let mut state = cache.lock();
+        state.stopping |= panic.is_some();
+        // Of several the first.
+        state.panic = state.panic.take().or(panic);
+        let why = state.stopped();
+        drop(state);
         for mut fill in fills.into_iter().flatten() {
-            fill.fail(stopped());
+            fill.fail(why.clone());
             fill.end(&cache);
         }
         let mut state = cache.lock();
@@ -265,7 +271,7 @@ impl Worker {
         };
         let Some(fill) = self.fills[number].as_mut() else { return false };
         if self.cache.is_over() {
-            fill.fail(stopped());
+            fill.fail(self.cache.lock().stopped());
             self.end_if_over(number);
             return true;
         }
@@ -306,7 +312,7 @@ impl Worker {
         }
         let behind = fill.behind(step, self.cache.cells().cell_bytes());
         if behind.is_some() && self.cache.is_over() {
-            fill.fail(stopped());
+            fill.fail(self.cache.lock().stopped());
         }
         if let Some(step) = behind.filter(|_| fill.error.is_none()) {
             return self.submit(Flight { fill: number, step }, target.into_cell());

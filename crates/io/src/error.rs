@@ -63,16 +63,6 @@ impl Error {
         Error::new(kind_of(source), op, file, lower_first(&source.to_string()))
     }
 
-    /// A panic while something did `op` (a verb) to `file`, of which there is what [`std::panic::catch_unwind`] gave.
-    pub fn from_panic(op: &'static str, file: impl Into<String>, panic: &(dyn Any + Send)) -> Error {
-        let text = panic.downcast_ref::<&str>().copied();
-        let text =
-            text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it says no more");
-        // Errors are one line.
-        let line: Vec<&str> = text.lines().map(str::trim).collect();
-        Error::new(ErrorKind::Other, op, file, format!("a defect, it panicked: {}", line.join(" ")))
-    }
-
     /// The same error, with the file offset where it happened, unless it has one.
     pub(crate) fn at(self, offset: u64) -> Error {
         Error { offset: self.offset.or(Some(offset)), ..self }
@@ -108,6 +98,14 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// One line on a panic, of which there is what [`std::panic::catch_unwind`] gave: what it says.
+pub fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let line: Vec<&str> = text.unwrap_or("it says no more").lines().map(str::trim).collect();
+    format!("a defect, it panicked: {}", line.join(" "))
+}
 
 fn kind_of(source: &io::Error) -> ErrorKind {
     match source.kind() {
@@ -170,11 +168,11 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_an_error_of_one_line() {
-        let message = |panic: Box<dyn Any + Send>| Error::from_panic("read", "a", &*panic).to_string();
-        let (with, without) = (Box::new("why:\n  1".to_owned()), Box::new(7));
-        assert_eq!(message(with), "cannot read a: a defect, it panicked: why: 1");
-        assert_eq!(message(Box::new("why")), "cannot read a: a defect, it panicked: why");
-        assert_eq!(message(without), "cannot read a: a defect, it panicked: it says no more");
+    fn a_panic_is_told_in_one_line() {
+        let (with, without): (Box<dyn Any + Send>, Box<dyn Any + Send>) =
+            (Box::new("why:\n  1".to_owned()), Box::new(7));
+        assert_eq!(panic_message(&*with), "a defect, it panicked: why: 1");
+        assert_eq!(panic_message(&"why"), "a defect, it panicked: why");
+        assert_eq!(panic_message(&*without), "a defect, it panicked: it says no more");
     }
 }

@@ -221,10 +221,13 @@ fn a_worker_that_panics_leaves_no_one_waiting() {
         let job = written.job(0, 1, 3);
         disk.confuse();
         let queries = [(); 3].map(|()| prefetcher.push(vec![job.clone()]));
+        let why =
+            "cannot read postings: the prefetcher has stopped: a defect, it panicked: as the test wants it";
         for query in &queries {
-            assert!(query.wait(0).is_err());
+            assert_eq!(query.wait(0).err().unwrap().to_string(), why);
         }
-        assert!(prefetcher.fetch(&written.job(1, 5, 3)).is_err());
+        let fetched = prefetcher.fetch(&written.job(1, 5, 3));
+        assert_eq!(fetched.err().unwrap().to_string(), why);
         let another = start().err().unwrap();
         assert_eq!(another.to_string(), "cannot start prefetcher: the cache has one");
         drop((queries, prefetcher));

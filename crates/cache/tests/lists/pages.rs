@@ -76,3 +76,17 @@ fn queries_that_are_given_up_are_passed_over_and_an_end_is_told() {
         drop(never);
     });
 }
+
+#[test]
+fn a_worker_that_panics_says_why() {
+    watched(|| {
+        let disk = GatedDisk::new();
+        let written = write(&disk, "a", 40);
+        let prefetcher = PagePrefetcher::start(1, 0).unwrap();
+        disk.break_down();
+        let query = prefetcher.push(vec![written.job(0, 1, 3)]);
+        let why =
+            "cannot read postings: the prefetcher has stopped: a defect, it panicked: as the test wants it";
+        assert_eq!(query.wait().err().unwrap().to_string(), why);
+    });
+}

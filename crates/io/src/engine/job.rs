@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{Completion, Target};
 use crate::disk::{ReadFile, ends_early};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result, panic_message};
 use crate::memory::PAGE_LEN;
 use crate::posix::PosixFile;
 
@@ -86,7 +86,9 @@ impl Job {
         let bytes = &mut self.target.bytes_mut()[..wanted];
         // Whatever it leaves behind in them: after an error the bytes are unspecified.
         let read = catch_unwind(AssertUnwindSafe(|| file.read_at(offset, bytes)));
-        let read = read.unwrap_or_else(|panic| Err(Error::from_panic("read", self.name(), &*panic)));
+        let failed =
+            |panic: Box<_>| Error::new(ErrorKind::Other, "read", self.name(), panic_message(&*panic));
+        let read = read.unwrap_or_else(|panic| Err(failed(panic)));
         self.end(read.map(|()| wanted))
     }
 
