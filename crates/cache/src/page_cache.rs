@@ -8,7 +8,7 @@
 //! Nobody waits for ever: the worker waits for reads, and for the oldest query to end; queries wait for the worker, which
 //! never keeps the oldest waiting.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -37,10 +37,13 @@ struct Shared {
 }
 
 struct State {
-    entries: VecDeque<Entry>,
-    /// The numbers of the first entry, the oldest that has not ended, and of the next to read.
-    oldest: u64,
+    /// Queries that have not ended, by number.
+    entries: BTreeMap<u64, Entry>,
+    /// The numbers of the next query to come, and of the next to read.
     next: u64,
+    turn: u64,
+    /// How many of those before the turn have not ended.
+    taken: u64,
     lookahead: u64,
     ended: u64,
     bytes_read: u64,
@@ -53,7 +56,6 @@ struct State {
 struct Entry {
     jobs: Vec<Job>,
     read: Option<Result<()>>,
-    ended: bool,
 }
 
 impl PagePrefetcher {
@@ -66,9 +68,10 @@ impl PagePrefetcher {
         let mut record = Record::default();
         record.start(samples);
         let state = State {
-            entries: VecDeque::new(),
-            oldest: 0,
+            entries: BTreeMap::new(),
             next: 0,
+            turn: 0,
+            taken: 0,
             lookahead,
             ended: 0,
             bytes_read: 0,
@@ -94,8 +97,9 @@ impl PagePrefetcher {
     /// Puts a query into the queue.
     pub fn push(&self, jobs: Vec<Job>) -> PageQuery {
         let mut state = self.shared.lock();
-        let number = state.oldest + state.entries.len() as u64;
-        state.entries.push_back(Entry { jobs, read: None, ended: false });
+        let number = state.next;
+        state.next += 1;
+        state.entries.insert(number, Entry { jobs, read: None });
         drop(state);
         self.shared.changed.notify_all();
         PageQuery { shared: Arc::clone(&self.shared), number }
@@ -128,8 +132,7 @@ impl PageQuery {
     pub fn wait(&self) -> Result<()> {
         let mut state = self.shared.lock();
         loop {
-            let at = (self.number - state.oldest) as usize;
-            if let Some(result) = &state.entries[at].read {
+            if let Some(result) = &state.entries[&self.number].read {
                 return result.clone();
             }
             if state.stopping {
@@ -179,33 +182,25 @@ impl Shared {
 impl State {
     /// The next query to read for, unless it is too far ahead.
     fn turn(&mut self) -> Option<(u64, Vec<Job>)> {
-        loop {
-            let ahead = self.next - self.oldest;
-            let entry = self.entries.get(ahead as usize).filter(|_| ahead <= self.lookahead)?;
-            self.next += 1;
-            if !entry.ended {
-                return Some((self.next - 1, entry.jobs.clone()));
-            }
-        }
+        let next = self.entries.range(self.turn..).next().filter(|_| self.taken <= self.lookahead);
+        let (&number, entry) = next?;
+        self.turn = number + 1;
+        self.taken += 1;
+        Some((number, entry.jobs.clone()))
     }
 
     /// Notes how reading went, for a query that may have ended.
     fn was_read(&mut self, number: u64, result: Result<()>) {
-        let at = number.checked_sub(self.oldest);
-        if let Some(entry) = at.and_then(|at| self.entries.get_mut(at as usize)) {
+        if let Some(entry) = self.entries.get_mut(&number) {
             entry.read = Some(result);
         }
     }
 
     fn end(&mut self, number: u64) {
-        let queries = (self.next - self.oldest).saturating_sub(1);
-        self.entries[(number - self.oldest) as usize].ended = true;
+        let queries = self.taken.saturating_sub(1);
+        self.entries.remove(&number);
         self.ended += 1;
-        while self.entries.front().is_some_and(|entry| entry.ended) {
-            self.entries.pop_front();
-            self.oldest += 1;
-        }
-        self.next = self.next.max(self.oldest);
+        self.taken -= u64::from(number < self.turn);
         self.record.add(Sample { ended: self.ended, queries, segments: 0 });
     }
 }

@@ -529,6 +529,50 @@ mod tests {
     }
 
     #[test]
+    fn queries_that_have_ended_are_not_ahead() {
+        let mut desk = Desk::new(16, PolicyKind::Lru, Lookahead::Queries(2));
+        let queries: Vec<u64> = (0..12).map(|list| desk.push(&[(list, 1)])).collect();
+        let admitted =
+            |desk: &Desk| (0..12).rev().find(|query| desk.place(queries[*query], 0).is_some()).unwrap();
+        desk.work();
+        assert_eq!(admitted(&desk), 2);
+        // Several threads answer, and the oldest query is slow.
+        for next in 3..12 {
+            desk.state.end(queries[next - 2], &desk.places[next - 2]);
+            desk.work();
+            assert_eq!((admitted(&desk), desk.state.stats().lookahead), (next, 2));
+        }
+    }
+
+    #[test]
+    fn queries_that_have_ended_behind_one_that_is_held_take_no_room() {
+        let mut desk = Desk::new(16, PolicyKind::Lru, Lookahead::Adaptive);
+        let held = desk.push(&[(0, 1), (1, 1)]);
+        let mut last = desk.push(&[(1, 1)]);
+        for list in 0..5000 {
+            let query = desk.push(&[(2 + list % 20, 1)]);
+            desk.work();
+            assert!(desk.place(last, 0).is_some());
+            desk.end(std::mem::replace(&mut last, query));
+            if list == 3000 {
+                // One that is given up before its turn, and one that nobody waits for.
+                let job = desk.job(40, 1);
+                let (_, places) = desk.state.push(vec![job], true);
+                desk.places.push(places);
+                let given_up = desk.push(&[(3, 1)]);
+                desk.end(given_up);
+            }
+            assert!(desk.state.queue.entries() <= 2 * 4 + 64);
+        }
+        let stats = desk.state.stats();
+        assert_eq!((stats.queries, desk.state.queue.ended()), (2, 5002));
+        assert!((0..2).all(|list| desk.place(held, list).is_some()) && desk.place(last, 0).is_some());
+        desk.end(held);
+        desk.end(last);
+        assert_eq!(desk.state.queue.entries(), 0);
+    }
+
+    #[test]
     fn the_oldest_query_streams_what_finds_no_room_beside_its_own() {
         let mut desk = Desk::new(4, PolicyKind::Lru, Lookahead::Adaptive);
         let query = desk.push(&[(0, 2), (1, 2), (2, 2), (3, 5), (1, 2)]);

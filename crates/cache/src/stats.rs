@@ -33,7 +33,7 @@ pub struct Stats {
     pub loading: u64,
     /// Queries in the queue that have not ended.
     pub queries: u64,
-    /// Queries beyond the oldest whose lists were all found or ordered.
+    /// Queries beyond the oldest that have not ended and whose lists were all found or ordered.
     pub lookahead: u64,
     /// The most that ever was.
     pub lookahead_max: u64,

@@ -123,7 +123,7 @@ impl Prefetcher {
     }
 
     /// Puts a query into the queue: its lists are fetched behind those of the queries before it, ahead of its turn
-    /// (modes `hybrid-prefetch` and `direct`). Each query takes the memory of its jobs and about 100 bytes until it is dropped.
+    /// (modes `hybrid-prefetch` and `direct`). Each query takes the memory of its jobs and about 200 bytes until it is dropped.
     pub fn push(&self, jobs: Vec<Job>) -> Query {
         let mut state = self.cache.lock();
         let (number, places) = state.push(jobs, false);
