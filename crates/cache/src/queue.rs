@@ -57,8 +57,9 @@ pub(crate) struct Queue {
     /// By number. Those that have ended go in heaps: one that is held for long leaves no more of them behind it than
     /// there are others, and [`ENDED_MAX`].
     entries: VecDeque<Entry>,
-    /// How many have not ended.
+    /// How many have not ended, and how many of them are detached.
     open: usize,
+    detached: usize,
     /// The number of the next query to come.
     next: u64,
     /// All lists of queries with lower numbers are admitted.
@@ -87,6 +88,7 @@ impl Queue {
         });
         self.next += 1;
         self.open += 1;
+        self.detached += usize::from(detached);
         (number, shared)
     }
 
@@ -146,6 +148,7 @@ impl Queue {
         let counted = entry.counted;
         self.ended += 1;
         self.open -= 1;
+        self.detached -= usize::from(entry.detached);
         self.admitted -= u64::from(number < self.turn);
         while self.entries.front().is_some_and(|entry| entry.ended) {
             self.entries.pop_front();
@@ -189,6 +192,11 @@ impl Queue {
     /// How many queries have not ended.
     pub(crate) fn len(&self) -> u64 {
         self.open as u64
+    }
+
+    /// How many of them nobody waits for.
+    pub(crate) fn detached(&self) -> usize {
+        self.detached
     }
 
     /// How many have ended.

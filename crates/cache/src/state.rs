@@ -28,6 +28,9 @@ use crate::segments::{Free, Links};
 use crate::stats::Stats;
 use crate::stream::Window;
 
+/// So many lists that nobody waits for may wait.
+const REQUESTS_MAX: usize = 1024;
+
 /// A chain to be filled.
 pub(crate) struct Order {
     pub(crate) chain: u32,
@@ -191,6 +194,13 @@ impl State {
     /// Adds a query to the queue: its number, and where its lists will be.
     pub(crate) fn push(&mut self, jobs: Vec<Job>, detached: bool) -> (u64, Places) {
         self.queue.push(jobs, detached)
+    }
+
+    /// Adds a list that nobody waits for to the queue, unless there are enough of them, or nobody is there to fetch it.
+    pub(crate) fn request(&mut self, job: Job) {
+        if !self.stopping && self.workers > 0 && self.queue.detached() < REQUESTS_MAX {
+            self.push(vec![job], true);
+        }
     }
 
     /// The job of a query's list, and where it is, if it is admitted.
@@ -692,12 +702,28 @@ mod tests {
     fn detached_lists_are_fetched_and_held_by_nobody() {
         let mut desk = Desk::new(4, PolicyKind::Sieve, Lookahead::Adaptive);
         let jobs = [desk.job(0, 3), desk.job(1, 5), desk.job(2, 1)];
-        for job in jobs {
-            desk.state.push(vec![job], true);
-        }
+        jobs.into_iter().for_each(|job| desk.state.request(job));
         desk.work();
         let stats = desk.state.stats();
         assert_eq!((stats.queries, stats.segments_evictable, stats.streamed), (0, 4, 0));
         assert!(desk.is_there(0) && !desk.is_there(1) && desk.is_there(2));
+    }
+
+    #[test]
+    fn requests_are_left_out_when_there_are_enough_or_all_is_over() {
+        let mut desk = Desk::new(4, PolicyKind::Lru, Lookahead::Queries(0));
+        let held = [desk.push(&[(0, 1)]), desk.push(&[(1, 1)])];
+        for list in 0..2000 {
+            let job = desk.job(2 + list, 1);
+            desk.state.request(job);
+        }
+        assert_eq!(desk.state.stats().queries, 2 + 1024);
+        held.into_iter().for_each(|query| desk.end(query));
+        desk.work();
+        assert_eq!(desk.state.stats().queries, 0);
+        desk.state.stopping = true;
+        let job = desk.job(7, 1);
+        desk.state.request(job);
+        assert_eq!(desk.state.stats().queries, 0);
     }
 }

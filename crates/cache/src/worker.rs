@@ -132,10 +132,10 @@ impl Prefetcher {
     }
 
     /// Has a list fetched behind the queries that are in the queue. Nobody waits for it, and nothing holds it when it is
-    /// there; without room it is left out (mode `hybrid`).
+    /// there; without room, and behind 1,024 others of these, it is left out (mode `hybrid`).
     pub fn request(&self, job: Job) {
         let mut state = self.cache.lock();
-        state.push(vec![job], true);
+        state.request(job);
         self.cache.publish(state);
     }
 
