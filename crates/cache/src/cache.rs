@@ -247,6 +247,7 @@ impl Cache {
         self.publish(state);
         let result = self.piece_ended();
         out.clear();
+        out.reserve_exact(left);
         for cell in self.window_cells().take_while(|_| result.is_ok()) {
             let bytes = self.cells.read(cell).ok_or_else(|| stopped(None));
             let Ok(bytes) = bytes else { break };

@@ -34,7 +34,8 @@ pub struct Pinned {
     chain: u32,
 }
 
-/// A list that is read piece by piece, checked, through a few segments. Each reader has a buffer as large as these.
+/// A list that is read piece by piece, checked, through a few segments. Each reader has a buffer of the pages that were
+/// asked for last, and in reading on from there of twice as many each time, at most as large as these segments.
 pub struct Stream {
     cache: Arc<Cache>,
     job: Job,
@@ -249,7 +250,7 @@ impl StreamReader<'_> {
         if wanted.is_empty() {
             return Ok(&[]);
         }
-        self.need(wanted.start)?;
+        self.need(&wanted)?;
         if self.buffer_end() >= wanted.end {
             return Ok(&self.buffer[self.in_buffer(&wanted)]);
         }
@@ -261,7 +262,7 @@ impl StreamReader<'_> {
         let mut wanted = self.in_file(&range);
         out.clear();
         while !wanted.is_empty() {
-            self.need(wanted.start)?;
+            self.need(&wanted)?;
             let here = wanted.start..wanted.end.min(self.buffer_end());
             out.extend_from_slice(&self.buffer[self.in_buffer(&here)]);
             wanted.start = here.end;
@@ -288,14 +289,17 @@ impl StreamReader<'_> {
         (range.start - self.start) as usize..(range.end - self.start) as usize
     }
 
-    /// Has the byte at `offset` in the buffer: else loads the piece that begins with its page.
-    fn need(&mut self, offset: u64) -> Result<()> {
-        if (self.start..self.buffer_end()).contains(&offset) {
+    /// Has the first of the bytes that are wanted in the buffer: else loads the piece that begins with its page. It has
+    /// the pages that are wanted, and behind a piece that was read to its end twice as many as that.
+    fn need(&mut self, wanted: &Range<u64>) -> Result<()> {
+        if (self.start..self.buffer_end()).contains(&wanted.start) {
             return Ok(());
         }
-        let start = offset / PAGE * PAGE;
+        let start = wanted.start / PAGE * PAGE;
+        let ahead = if start == self.buffer_end() { 2 * self.buffer.len() as u64 } else { 0 };
         let window = self.cache.window_cells().len() * self.cache.cells().cell_bytes();
-        let end = self.part().pages().end.min(start + window as u64);
+        let end = wanted.end.next_multiple_of(PAGE).max(start + ahead).min(start + window as u64);
+        let end = self.part().pages().end.min(end);
         let piece = Piece { job: self.job.clone(), part: self.part, pages: start..end };
         self.start = start;
         let loaded = self.cache.stream(piece, &mut self.buffer);

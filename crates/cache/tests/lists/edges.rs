@@ -39,6 +39,41 @@ fn lists_longer_than_the_cache_are_streamed_side_by_side() {
 }
 
 #[test]
+fn a_stream_reads_what_is_asked_for_and_ahead_of_who_reads_on() {
+    watched(|| {
+        let disk = MemDisk::new();
+        let written = write(&disk, "a", 400);
+        // A window of 16 pages in four segments.
+        let cells = Cells::new(Region::new(&RegionKind::Dram, 128 * (16 << 10)).unwrap(), 16 << 10).unwrap();
+        let cache = Cache::new(cells, PolicyKind::Lru).unwrap();
+        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let _all = prefetcher.fetch(&written.job(9, 1, 390)).unwrap();
+        let job = written.job(0, 1, 390);
+        let list = prefetcher.fetch(&job).unwrap();
+        assert!(!list.is_pinned());
+        let (bytes, mut scratch) = (written.bytes(&job.parts()[0]), Vec::new());
+        let mut reader = list.reader(0);
+        let mut pages = |from: u64, len: u64| {
+            let before = cache.stats().bytes_read;
+            let found = reader.get(from..from + len, &mut scratch).unwrap();
+            assert!(found == &bytes[from as usize..(from + len) as usize]);
+            (cache.stats().bytes_read - before) / 4096
+        };
+        // The part begins at byte 100 of its first page.
+        let page = |page: u64| page * 4096 - 100;
+        // Here and there: the page of a block, or two.
+        for at in [300, 20, 90, 21, 7] {
+            assert_eq!((pages(page(at) + 50, 300), pages(page(at) + 1000, 300)), (1, 0));
+        }
+        assert_eq!(pages(page(50) - 150, 300), 2);
+        // On from there: four more, then eight, then the window again and again.
+        let read: Vec<u64> = (51..120).map(|at| pages(page(at), 300)).filter(|read| *read > 0).collect();
+        assert_eq!(read, [4, 8, 16, 16, 16, 16]);
+        assert_eq!((pages(page(5), 70 << 10), pages(page(200), 300)), (16 + 16, 1));
+    });
+}
+
+#[test]
 fn streams_of_several_threads_share_the_window() {
     watched(|| {
         let disk = MemDisk::new();
