@@ -17,6 +17,8 @@ pub struct Stats {
     pub waits: u64,
     /// Reads that have ended.
     pub reads: u64,
+    /// Those of them that went through the system's page cache, though past it was asked.
+    pub reads_fell_back: u64,
     /// The bytes that they gave.
     pub bytes_read: u64,
     /// Bytes of a segment.

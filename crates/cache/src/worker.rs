@@ -59,6 +59,7 @@ struct Fill {
     in_flight: usize,
     error: Option<Error>,
     reads: u64,
+    reads_fell_back: u64,
     bytes_read: u64,
 }
 
@@ -300,12 +301,13 @@ impl Worker {
 
     /// A read has ended: nobody can see its bytes before they are checked.
     fn land(&mut self, completion: Completion) {
-        let Completion { tag, target, result } = completion;
+        let Completion { tag, target, result, fell_back } = completion;
         let Some(Flight { fill: number, step }) = self.flights[tag as usize].take() else { return };
         let Some(fill) = self.fills[number].as_mut() else { return };
         let bytes = *result.as_ref().unwrap_or(&0);
         let checked = result.and_then(|len| check(&fill.job.parts()[step.part], step.offset, &target, len));
         fill.reads += 1;
+        fill.reads_fell_back += u64::from(fell_back);
         fill.bytes_read += bytes as u64;
         if let Err(error) = checked {
             fill.fail(error);
@@ -416,7 +418,16 @@ impl Fill {
 
     fn new(job: Job, into: Into, part: usize, pages: Range<u64>, cell: u32) -> Fill {
         let first = Step { part, offset: pages.start, end: pages.end, cell, at: 0 };
-        Fill { job, into, next: Some(first), in_flight: 0, error: None, reads: 0, bytes_read: 0 }
+        Fill {
+            job,
+            into,
+            next: Some(first),
+            in_flight: 0,
+            error: None,
+            reads: 0,
+            reads_fell_back: 0,
+            bytes_read: 0,
+        }
     }
 
     /// The read behind another one in its cell: of the next part, if there is one and room for it.
@@ -456,6 +467,7 @@ impl Fill {
         let result = self.error.map_or(Ok(()), Err);
         let mut state = cache.lock();
         state.stats.reads += self.reads;
+        state.stats.reads_fell_back += self.reads_fell_back;
         state.stats.bytes_read += self.bytes_read;
         match self.into {
             Into::Chain(chain) => state.fill_ended(chain, result),

@@ -99,7 +99,7 @@ fn read_all(
     let count = free.len();
     let mut seen = vec![false; reads.len()];
     let mut take = |completion: Completion| {
-        let Completion { tag, target, result } = completion;
+        let Completion { tag, target, result, .. } = completion;
         let read = &reads[tag as usize];
         assert!(!std::mem::replace(&mut seen[tag as usize], true), "{tag} ended twice");
         assert_eq!(target.range(), read.from..read.to);
@@ -187,7 +187,7 @@ fn a_read_that_fails_fails_alone() {
             }
             let ended = drain(&mut engine);
             assert_eq!(ended.len(), READS, "{kind}");
-            for (index, Completion { tag, target, result }) in ended.into_iter().enumerate() {
+            for (index, Completion { tag, target, result, .. }) in ended.into_iter().enumerate() {
                 let offset = index * CELL_BYTES;
                 assert_eq!(tag, index as u64);
                 match result {
@@ -300,7 +300,7 @@ fn an_engine_moves_between_threads() {
             });
             let ended = drain(&mut engine);
             assert_eq!(ended.len(), 16);
-            for Completion { tag, target, result } in ended {
+            for Completion { tag, target, result, .. } in ended {
                 assert_eq!(result.unwrap(), CELL_BYTES, "{kind}");
                 assert!(target.bytes() == &bytes[tag as usize * CELL_BYTES..][..CELL_BYTES], "{kind}");
             }
