@@ -149,6 +149,16 @@ impl ReadFile for PosixFile {
     }
 }
 
+/// Reads and writes of a file that was opened with O_NONBLOCK wait from now on: on some file systems the kernel's queue
+/// would give up instead.
+pub(super) fn wait_again(file: &File) -> io::Result<()> {
+    // SAFETY: touches no memory of this process. Of the flags that can be set no other was asked for.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
 /// Whether what kept a file from being opened or read once says nothing of the next time: too few descriptors, too little
 /// memory, or a page that the device could not read.
 fn is_passing(error: &io::Error) -> bool {
