@@ -17,7 +17,7 @@ pub struct Near {
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     dram: Option<u64>,
     /// Memory for lists of 256 postings or more: REGION:SIZE, where REGION is dram, hugetlb, numa:NODE, dax:PATH or
-    /// file:PATH, and SIZE is 512M, or a part of all documents and frequencies such as 10%
+    /// file:PATH on a tmpfs such as /dev/shm, and SIZE is 512M, or a part of all documents and frequencies such as 10%
     #[arg(long, value_name = "REGION:SIZE", value_parser = cache)]
     cache: Option<(RegionKind, Size)>,
     /// Where terms, skip data and lengths live: disk, dram, or another region
