@@ -20,13 +20,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tierdex_io::{Cells, Error, ErrorKind, Result};
 
-use crate::chains::{ChainState, Key, States};
+use crate::chains::{ChainState, States};
 use crate::job::Job;
 use crate::list::{Begun, List, Pinned};
 use crate::lookahead::Sample;
 use crate::policy::PolicyKind;
-use crate::queue::Place;
-use crate::segments::{Links, NONE};
+use crate::queue::{CHAINS_MAX, Place};
+use crate::segments::Links;
 use crate::state::State;
 use crate::stats::Stats;
 use crate::stream::{Piece, window_segments};
@@ -63,10 +63,10 @@ impl Cache {
     /// Of the cells a 32nd, at least one and at most 256 KiB or one cell, are set apart as the window for lists that find no room.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] when there are fewer than 2 cells, or more than 2^32 - 2.
+    /// [`ErrorKind::Denied`] when there are fewer than 2 cells, or more than 2^32 - 4.
     pub fn new(cells: Arc<Cells>, policy: PolicyKind) -> Result<Arc<Cache>> {
         let segments = cells.len() - window_segments(cells.len(), cells.cell_bytes()).min(cells.len());
-        let count = u32::try_from(segments).ok().filter(|count| (1..NONE).contains(count));
+        let count = u32::try_from(segments).ok().filter(|count| (1..CHAINS_MAX).contains(count));
         let Some(count) = count else {
             let why = format!("it has {} segments, and needs 2 or more", cells.len());
             return Err(Error::new(
@@ -84,10 +84,13 @@ impl Cache {
         Ok(Arc::new(Cache { cells, links, states, segments, state, over, work, done }))
     }
 
-    /// The list `key`, if it is there, pinned until it is dropped.
-    pub fn lookup(self: &Arc<Self>, key: Key) -> Option<Pinned> {
-        let chain = self.lock().lookup(key)?;
-        Some(Pinned::new(Arc::clone(self), chain))
+    /// The list of a job, if it is there, pinned until it is dropped.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] when what is there by its key has other parts.
+    pub fn lookup(self: &Arc<Self>, job: &Job) -> Result<Option<Pinned>> {
+        let chain = self.lock().lookup(job)?;
+        Ok(chain.map(|chain| Pinned::new(Arc::clone(self), chain)))
     }
 
     /// What it did so far, and has now.
@@ -184,9 +187,10 @@ impl Cache {
         let place = state.claim(&job);
         self.publish(state);
         Begun::new(match place {
-            Place::Streamed => List::stream(self, &job),
+            Place::Streamed => Ok(List::stream(self, &job)),
+            Place::Refused => Err(job.other_parts()),
             // The pin is the claim's, and is dropped with the list.
-            Place::Chain(chain) => List::Pinned(Pinned::new(Arc::clone(self), chain)),
+            Place::Chain(chain) => Ok(List::Pinned(Pinned::new(Arc::clone(self), chain))),
         })
     }
 
@@ -205,7 +209,7 @@ impl Cache {
         let settled = match place {
             None => false,
             Some(Place::Chain(chain)) => self.states.get(chain) != ChainState::Loading,
-            Some(Place::Streamed) => true,
+            Some(Place::Streamed | Place::Refused) => true,
         };
         settled || self.is_over()
     }
@@ -225,11 +229,15 @@ impl Cache {
         let on_its_way = |state: &State| match state.list(query, list).1 {
             None => true,
             Some(Place::Chain(chain)) => state.state(chain) == ChainState::Loading,
-            Some(Place::Streamed) => false,
+            Some(Place::Streamed | Place::Refused) => false,
         };
         let mut state = self.wait_while(self.lock(), on_its_way)?;
         let (job, place) = state.list(query, list);
-        let Some(Place::Chain(chain)) = place else { return Ok(List::stream(self, job)) };
+        let chain = match place {
+            Some(Place::Chain(chain)) => chain,
+            Some(Place::Refused) => return Err(job.other_parts()),
+            Some(Place::Streamed) | None => return Ok(List::stream(self, job)),
+        };
         if let Some(error) = state.error(chain) {
             return Err(error);
         }

@@ -26,7 +26,7 @@ pub enum List {
 /// A list that was begun to be fetched. Dropped before it was waited for, it is given up: what was read of it stays in the
 /// cache as long as there is room.
 #[must_use = "a list that is not waited for is given up"]
-pub struct Begun(List);
+pub struct Begun(Result<List>);
 
 /// A list in the cache. It is not evicted before this is dropped.
 pub struct Pinned {
@@ -93,8 +93,8 @@ impl List {
 }
 
 impl Begun {
-    /// Of a chain that is loading or settled, or of a stream.
-    pub(crate) fn new(list: List) -> Begun {
+    /// Of a chain that is loading or settled, of a stream, or of none.
+    pub(crate) fn new(list: Result<List>) -> Begun {
         Begun(list)
     }
 
@@ -103,17 +103,18 @@ impl Begun {
     /// # Errors
     /// Why it could not be read; the next one to ask tries anew.
     pub fn wait(self) -> Result<List> {
-        if let List::Pinned(Pinned { cache, chain }) = &self.0 {
+        let list = self.0?;
+        if let List::Pinned(Pinned { cache, chain }) = &list {
             cache.settle(*chain)?;
         }
-        Ok(self.0)
+        Ok(list)
     }
 
     /// Whether [`Begun::wait`] would give it, or say why not, without sleeping. Takes no lock and makes no system call.
     pub fn is_ready(&self) -> bool {
         match &self.0 {
-            List::Pinned(Pinned { cache, chain }) => cache.is_settled(Some(queue::Place::Chain(*chain))),
-            List::Stream(_) => true,
+            Ok(List::Pinned(Pinned { cache, chain })) => cache.is_settled(Some(queue::Place::Chain(*chain))),
+            Ok(List::Stream(_)) | Err(_) => true,
         }
     }
 }

@@ -17,6 +17,8 @@ pub(crate) enum Place {
     Chain(u32),
     /// Nowhere: they are streamed.
     Streamed,
+    /// Nowhere: what is in the cache by this key is another list.
+    Refused,
 }
 
 /// Where the lists of a query are, those that were admitted. It changes under the lock; the query sees it without.
@@ -26,8 +28,14 @@ pub(crate) struct Places(Arc<[AtomicU32]>);
 /// In place of a chain: not admitted.
 const WAITS: u32 = NONE;
 
-/// In place of a chain: to be streamed. There are fewer chains.
+/// In place of a chain: to be streamed.
 const STREAMED: u32 = NONE - 1;
+
+/// In place of a chain: refused.
+const REFUSED: u32 = NONE - 2;
+
+/// All chains have smaller numbers.
+pub(crate) const CHAINS_MAX: u32 = REFUSED;
 
 /// A query.
 struct Entry {
@@ -221,6 +229,7 @@ impl Places {
         match self.0[list].load(Ordering::Acquire) {
             WAITS => None,
             STREAMED => Some(Place::Streamed),
+            REFUSED => Some(Place::Refused),
             chain => Some(Place::Chain(chain)),
         }
     }
@@ -231,7 +240,11 @@ impl Places {
     }
 
     fn set(&self, list: usize, place: Place) {
-        let number = if let Place::Chain(chain) = place { chain } else { STREAMED };
+        let number = match place {
+            Place::Chain(chain) => chain,
+            Place::Streamed => STREAMED,
+            Place::Refused => REFUSED,
+        };
         self.0[list].store(number, Ordering::Release);
     }
 }

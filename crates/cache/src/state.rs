@@ -2,7 +2,7 @@
 //!
 //! How a list of a query is admitted, in the order of the queue, by whichever thread has changed something:
 //!
-//! 1. Its chain is there, ready or loading: it is pinned.
+//! 1. Its chain is there, ready or loading: it is pinned. If that has other parts, the list is refused.
 //! 2. It is longer than the cache: it will be streamed.
 //! 3. The workers have enough to do: it waits. So chains are evicted no sooner than needed.
 //! 4. What is free and what could be evicted is too little. The oldest query waits until nothing is loading, and then will
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use tierdex_io::Error;
 
 use crate::cache::stopped;
-use crate::chains::{ChainState, Chains, Key, States};
+use crate::chains::{ChainState, Chains, States};
 use crate::job::Job;
 use crate::lookahead::{Lookahead, Pace, Record, Sample};
 use crate::policy::Policy;
@@ -123,14 +123,24 @@ impl State {
         }
     }
 
-    /// The chain of a key that is ready, pinned.
-    pub(crate) fn lookup(&mut self, key: Key) -> Option<u32> {
-        let chain = self.chains.find(key).filter(|chain| self.state(*chain) == ChainState::Ready);
+    /// The chain of a job that is ready, pinned; an error when it has other parts.
+    pub(crate) fn lookup(&mut self, job: &Job) -> Result<Option<u32>, Error> {
+        let chain = self.chains.find(job.key()).filter(|chain| self.state(*chain) == ChainState::Ready);
+        if chain.is_some_and(|chain| self.is_other(chain, job)) {
+            return Err(job.other_parts());
+        }
         match chain {
             Some(chain) => self.use_chain(chain),
             None => self.stats.misses += 1,
         }
-        chain
+        Ok(chain)
+    }
+
+    /// Whether a chain has other parts than a job of its key, which is then refused.
+    fn is_other(&mut self, chain: u32, job: &Job) -> bool {
+        let is_other = self.chains.record(chain).print != job.print();
+        self.stats.failures += u64::from(is_other);
+        is_other
     }
 
     /// The state of a chain that is pinned.
@@ -249,7 +259,7 @@ impl State {
         stopped(self.panic.as_deref())
     }
 
-    /// A list for somebody outside of the queue, at once: its chain, pinned, or to be streamed.
+    /// A list for somebody outside of the queue, at once: its chain, pinned, or to be streamed, or refused.
     pub(crate) fn claim(&mut self, job: &Job) -> Place {
         let place = self.place(job, Claim::Outside).unwrap_or(Place::Streamed);
         if place == Place::Streamed {
@@ -280,6 +290,7 @@ impl State {
                 self.pace.push(counted);
             }
             Place::Streamed => self.stats.streamed += u64::from(!detached),
+            Place::Refused => {}
         }
         self.queue.admit(if detached { Place::Streamed } else { place }, counted);
         self.news = true;
@@ -289,11 +300,9 @@ impl State {
     /// Where a list is to be; none as long as it has to wait.
     fn place(&mut self, job: &Job, claim: Claim) -> Option<Place> {
         if let Some(chain) = self.chains.find(job.key()) {
-            debug_assert_eq!(
-                job.segments(self.segment_bytes),
-                u64::from(self.chains.record(chain).count),
-                "jobs of one key have the same parts"
-            );
+            if self.is_other(chain, job) {
+                return Some(Place::Refused);
+            }
             self.use_chain(chain);
             return Some(Place::Chain(chain));
         }
@@ -311,7 +320,7 @@ impl State {
         }
         let segments = self.links.take(&mut self.free, needed)?;
         self.links.set_parts(segments.head, job.parts().iter().map(|part| (part.skip(), part.len())));
-        let chain = self.chains.insert(job.key(), segments);
+        let chain = self.chains.insert((job.key(), job.print()), segments);
         self.policy.insert(chain, job.key().hash(), needed);
         self.loading += 1;
         self.pin(chain);
@@ -395,6 +404,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chains::Key;
     use crate::job::Part;
     use crate::policy::PolicyKind;
     use tierdex_io::{Identity, MemDisk, PAGE, SealedFile, SealedWriter};

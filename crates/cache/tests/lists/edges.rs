@@ -127,7 +127,7 @@ fn a_list_that_is_loading_is_waited_for_and_read_once() {
         let job = written.job(0, 1, 4);
         let queries = [(); 3].map(|()| prefetcher.push(vec![job.clone()]));
         disk.wait_for_a_read();
-        assert!(cache.lookup(job.key()).is_none(), "it is not ready");
+        assert!(cache.lookup(&job).unwrap().is_none(), "it is not ready");
         thread::scope(|scope| {
             for query in queries {
                 let (written, job) = (&written, &job);
@@ -205,7 +205,7 @@ fn an_end_with_work_in_flight_is_an_error_for_who_waits() {
         let prefetcher = super::world::prefetcher(&cache, &disk, Lookahead::Adaptive);
         written.check(&jobs[4], &prefetcher.fetch(&jobs[4]).unwrap());
         drop(prefetcher);
-        let list = cache.lookup(jobs[4].key()).map(tierdex_cache::List::Pinned);
+        let list = cache.lookup(&jobs[4]).unwrap().map(tierdex_cache::List::Pinned);
         written.check(&jobs[4], &list.unwrap());
         assert_at_rest(&cache);
     });
@@ -302,6 +302,54 @@ fn a_read_that_panics_fails_its_list_and_no_worker() {
     });
 }
 
+/// Only a damaged index has two of one key.
+#[test]
+fn a_list_with_other_parts_than_that_of_its_key_is_damaged() {
+    watched(|| {
+        let disk = GatedDisk::new();
+        let written = write(&disk, "a", 40);
+        let cache = cache(8, PolicyKind::Lru);
+        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let part = |from: u64, to: u64| Part::new(written.file.clone(), from..to).unwrap();
+        let of = |parts: &[(u64, u64)]| {
+            Job::new(Key(0, 0), parts.iter().map(|(from, to)| part(*from, *to)).collect()).unwrap()
+        };
+        let job = of(&[(5000, 6000), (9000, 20_000)]);
+        let others = [
+            of(&[(5001, 6001), (9000, 20_000)]),
+            of(&[(9096, 10_096), (9000, 20_000)]),
+            of(&[(5000, 6000), (9000, 20_001)]),
+            of(&[(5000, 6000)]),
+            of(&[(9000, 20_000), (5000, 6000)]),
+            of(&[(5000, 6000), (9000, 90_000)]),
+        ];
+        disk.shut();
+        let query = prefetcher.push(vec![job.clone()]);
+        disk.wait_for_a_read();
+        for (number, other) in (1..).zip(&others) {
+            // While it is loading, and when it is there.
+            let from = other.parts()[0].range().start;
+            let why = format!("a is damaged at byte {from}: another list of the same key has other parts");
+            let told = |list: tierdex_io::Result<_>| assert_eq!(list.err().unwrap().to_string(), why);
+            let begun = prefetcher.begin(other.clone());
+            assert!(begun.is_ready());
+            told(begun.wait());
+            let queued = prefetcher.push(vec![job.clone(), other.clone()]);
+            assert!(queued.is_ready(1));
+            told(queued.wait(1));
+            drop(queued);
+            disk.open_gate();
+            written.check(&job, &query.wait(0).unwrap());
+            told(prefetcher.fetch(other));
+            assert_eq!(cache.lookup(other).err().unwrap().to_string(), why);
+            prefetcher.request(other.clone());
+            assert_eq!(cache.stats().failures, 5 * number);
+        }
+        drop((query, prefetcher));
+        assert_at_rest(&cache);
+    });
+}
+
 #[test]
 fn what_is_there_is_given_without_waiting() {
     watched(|| {
@@ -318,7 +366,7 @@ fn what_is_there_is_given_without_waiting() {
             let queries: Vec<_> = jobs.iter().map(|job| prefetcher.push(vec![job.clone()])).collect();
             for (query, job) in queries.iter().zip(&jobs) {
                 written.check(job, &query.wait(0).unwrap());
-                assert!(cache.lookup(job.key()).is_some());
+                assert!(cache.lookup(job).unwrap().is_some());
             }
         }
         let warm = cache.stats();
