@@ -17,7 +17,7 @@ pub struct Near {
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     dram: Option<u64>,
     /// Memory for lists of 256 postings or more: REGION:SIZE, where REGION is dram, hugetlb, numa:NODE, dax:PATH or
-    /// file:PATH, and SIZE is 512M, or a part of all documents and frequencies such as 10%
+    /// file:PATH on a tmpfs such as /dev/shm, and SIZE is 512M, or a part of all documents and frequencies such as 10%
     #[arg(long, value_name = "REGION:SIZE", value_parser = cache)]
     cache: Option<(RegionKind, Size)>,
     /// Where terms, skip data and lengths live: disk, dram, or another region
@@ -116,10 +116,14 @@ pub fn report(executor: &Executor<'_>, options: &ExecutorOptions) -> String {
         return out + &format!("reads: {read} together by {}\n", executor.engine());
     };
     let bytes = |segments: u64| crate::size::show(segments * stats.segment_bytes);
+    let fell_back = match stats.reads_fell_back {
+        0 => String::new(),
+        reads => format!(", {} of them through the page cache all the same", group(reads)),
+    };
     out + &format!(
         "cache: {} in segments of {} bytes, {} in use; {} metadata\n\
          lists: {} found, {} fetched, {} streamed, {} evicted, {} failed; hit rate {:.3}\n\
-         reads: {} of {} together by {}; {read} with all else; {} waits\n\
+         reads: {} of {} together by {}{fell_back}; {read} with all else; {} waits\n\
          lookahead: {} queries at most\n",
         bytes(stats.segments + stats.window_segments),
         group(stats.segment_bytes),

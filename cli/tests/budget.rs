@@ -82,7 +82,9 @@ fn answers_are_the_same_within_a_budget_and_nobody_is_killed() {
         words.map(str::to_string).to_vec()
     };
     let words = ask(&free);
-    assert_ok(&tierdex(&[&words.iter().map(String::as_str).collect::<Vec<_>>()[..], &["--mode", "base"]].concat()));
+    assert_ok(&tierdex(
+        &[&words.iter().map(String::as_str).collect::<Vec<_>>()[..], &["--mode", "base"]].concat(),
+    ));
     let (dram, cache) = (DRAM.to_string(), format!("dram:{CACHE}"));
     // With a cache beside the budget, and with one within it.
     for (limit, flags) in [
@@ -103,5 +105,8 @@ fn answers_are_the_same_within_a_budget_and_nobody_is_killed() {
     let refused = tierdex(&["stats", &index, "--dram", "8M"]);
     let error = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{error}");
-    assert!(error.starts_with("tierdex: a budget of 8388608 bytes of DRAM is too small") && error.contains("the program"));
+    assert!(
+        error.starts_with("tierdex: a budget of 8388608 bytes of DRAM is too small")
+            && error.contains("the program")
+    );
 }

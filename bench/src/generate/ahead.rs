@@ -3,7 +3,7 @@
 use super::Collection;
 use super::list::Postings;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::Scope;
+use std::thread::{Builder, Scope};
 use tierdex::index::Stop;
 use tierdex::{Error, Result};
 
@@ -23,12 +23,20 @@ pub(super) struct Ahead {
 }
 
 /// Starts the thread. It ends when all is made, when nobody takes what it makes, or when `stop` is raised.
-pub(super) fn start<'scope>(of: &'scope Collection, scope: &'scope Scope<'scope, '_>, stop: &Stop) -> Ahead {
+///
+/// # Errors
+/// What the system says to a new thread.
+pub(super) fn start<'scope>(
+    of: &'scope Collection,
+    scope: &'scope Scope<'scope, '_>,
+    stop: &Stop,
+) -> Result<Ahead> {
     let (sender, made) = sync_channel(WAITING);
     let (emptied, to_fill) = sync_channel(2 * WAITING);
     let stop = stop.clone();
-    scope.spawn(move || make(of, &sender, &to_fill, &stop));
-    Ahead { made, emptied, piece: Postings::default(), taken: 0 }
+    let spawned = Builder::new().spawn_scoped(scope, move || make(of, &sender, &to_fill, &stop));
+    spawned.map_err(|error| tierdex::io::Error::from_os("start", "the thread that makes lists", &error))?;
+    Ok(Ahead { made, emptied, piece: Postings::default(), taken: 0 })
 }
 
 fn make(of: &Collection, made: &SyncSender<Postings>, to_fill: &Receiver<Postings>, stop: &Stop) {

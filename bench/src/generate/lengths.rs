@@ -6,6 +6,8 @@
 
 use super::list::{List, Postings, Stretch};
 use super::{Collection, Progress, Steps};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 use tierdex::Result;
 use tierdex::index::Stop;
 
@@ -24,19 +26,36 @@ pub(super) fn count(
 ) -> Result<Vec<u32>> {
     let mut lengths = vec![0; of.documents as usize];
     let width = lengths.len().div_ceil(threads.max(1));
-    let threads = lengths.len().div_ceil(width) as u64;
+    let parts = (0..).step_by(width).zip(lengths.chunks_mut(width));
+    let parts = parts.map(|(first, lengths)| Part { of, first, lengths, postings: Postings::default() });
+    let parts: Vec<Part<'_>> = parts.collect();
+    let others = parts.len().saturating_sub(1);
+    let parts = Mutex::new(parts);
     std::thread::scope(|scope| {
-        let parts = (0..).step_by(width).zip(lengths.chunks_mut(width));
-        let mut parts =
-            parts.map(|(first, lengths)| Part { of, first, lengths, postings: Postings::default() });
-        let own = parts.next();
-        let others: Vec<_> =
-            parts.map(|mut part| scope.spawn(move || part.count(stop, &mut |_| ()))).collect();
+        let work = || count_parts(&parts, stop, &mut |_| ());
+        // What the system gives no threads for, the others do.
+        let others = (0..others).map_while(|_| Builder::new().spawn_scoped(scope, work).ok());
+        let others: Vec<_> = others.collect();
         // All threads are about as far as this one.
-        own.map_or(Ok(()), |mut part| part.count(stop, &mut |done| progress(done * threads)))?;
+        let threads = others.len() as u64 + 1;
+        count_parts(&parts, stop, &mut |done| progress(done * threads))?;
         others.into_iter().try_for_each(|thread| thread.join().expect("counting does not panic"))
     })?;
     Ok(lengths)
+}
+
+/// Counts parts until none is left, and says how many postings these had so far.
+fn count_parts(parts: &Mutex<Vec<Part<'_>>>, stop: &Stop, progress: Progress<'_>) -> Result<()> {
+    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let mut done = 0;
+    while let Some(mut part) = next() {
+        let before = done;
+        part.count(stop, &mut |counted| {
+            done = before + counted;
+            progress(done);
+        })?;
+    }
+    Ok(())
 }
 
 /// The documents of one thread.

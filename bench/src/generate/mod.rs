@@ -94,7 +94,7 @@ impl Collection {
             let _ = write!(id, "{document}");
         };
         std::thread::scope(|scope| {
-            let mut ahead = ahead::start(self, scope, &stop);
+            let mut ahead = ahead::start(self, scope, &stop)?;
             writer.import(lengths, number, |lists| {
                 let mut steps = Steps::from(self.postings);
                 for rank in 1..=self.vocabulary() {

@@ -20,13 +20,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tierdex_io::{Cells, Error, ErrorKind, Result};
 
-use crate::chains::{ChainState, Key, States};
+use crate::chains::{ChainState, States};
 use crate::job::Job;
 use crate::list::{Begun, List, Pinned};
 use crate::lookahead::Sample;
 use crate::policy::PolicyKind;
-use crate::queue::Place;
-use crate::segments::{Links, NONE};
+use crate::queue::{CHAINS_MAX, Place};
+use crate::segments::Links;
 use crate::state::State;
 use crate::stats::Stats;
 use crate::stream::{Piece, window_segments};
@@ -50,9 +50,11 @@ pub struct Cache {
     done: Condvar,
 }
 
-/// What is being waited for has not come: the workers have gone.
-pub(crate) fn stopped() -> Error {
-    Error::new(ErrorKind::Other, "read", "postings", "the prefetcher has stopped")
+/// What is being waited for has not come: the workers have gone, of themselves if one has panicked.
+pub(crate) fn stopped(panic: Option<&str>) -> Error {
+    let why = "the prefetcher has stopped";
+    let why = panic.map_or(why.to_owned(), |panic| format!("{why}: {panic}"));
+    Error::new(ErrorKind::Other, "read", "postings", why)
 }
 
 impl Cache {
@@ -61,10 +63,10 @@ impl Cache {
     /// Of the cells a 32nd, at least one and at most 256 KiB or one cell, are set apart as the window for lists that find no room.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] when there are fewer than 2 cells, or more than 2^32 - 2.
+    /// [`ErrorKind::Denied`] when there are fewer than 2 cells, or more than 2^32 - 4.
     pub fn new(cells: Arc<Cells>, policy: PolicyKind) -> Result<Arc<Cache>> {
         let segments = cells.len() - window_segments(cells.len(), cells.cell_bytes()).min(cells.len());
-        let count = u32::try_from(segments).ok().filter(|count| (1..NONE).contains(count));
+        let count = u32::try_from(segments).ok().filter(|count| (1..CHAINS_MAX).contains(count));
         let Some(count) = count else {
             let why = format!("it has {} segments, and needs 2 or more", cells.len());
             return Err(Error::new(
@@ -82,10 +84,13 @@ impl Cache {
         Ok(Arc::new(Cache { cells, links, states, segments, state, over, work, done }))
     }
 
-    /// The list `key`, if it is there, pinned until it is dropped.
-    pub fn lookup(self: &Arc<Self>, key: Key) -> Option<Pinned> {
-        let chain = self.lock().lookup(key)?;
-        Some(Pinned::new(Arc::clone(self), chain))
+    /// The list of a job, if it is there, pinned until it is dropped.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] when what is there by its key has other parts.
+    pub fn lookup(self: &Arc<Self>, job: &Job) -> Result<Option<Pinned>> {
+        let chain = self.lock().lookup(job)?;
+        Ok(chain.map(|chain| Pinned::new(Arc::clone(self), chain)))
     }
 
     /// What it did so far, and has now.
@@ -167,7 +172,7 @@ impl Cache {
         }
         while waits(&state) {
             if state.stopping || state.workers == 0 {
-                return Err(stopped());
+                return Err(state.stopped());
             }
             state.waiting += 1;
             state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -182,9 +187,10 @@ impl Cache {
         let place = state.claim(&job);
         self.publish(state);
         Begun::new(match place {
-            Place::Streamed => List::stream(self, &job),
+            Place::Streamed => Ok(List::stream(self, &job)),
+            Place::Refused => Err(job.other_parts()),
             // The pin is the claim's, and is dropped with the list.
-            Place::Chain(chain) => List::Pinned(Pinned::new(Arc::clone(self), chain)),
+            Place::Chain(chain) => Ok(List::Pinned(Pinned::new(Arc::clone(self), chain))),
         })
     }
 
@@ -203,9 +209,14 @@ impl Cache {
         let settled = match place {
             None => false,
             Some(Place::Chain(chain)) => self.states.get(chain) != ChainState::Loading,
-            Some(Place::Streamed) => true,
+            Some(Place::Streamed | Place::Refused) => true,
         };
-        settled || self.over.load(Ordering::Acquire)
+        settled || self.is_over()
+    }
+
+    /// Whether no worker is there, or all are to go.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 
     /// Notes whether there are workers, after a change of that.
@@ -218,11 +229,15 @@ impl Cache {
         let on_its_way = |state: &State| match state.list(query, list).1 {
             None => true,
             Some(Place::Chain(chain)) => state.state(chain) == ChainState::Loading,
-            Some(Place::Streamed) => false,
+            Some(Place::Streamed | Place::Refused) => false,
         };
         let mut state = self.wait_while(self.lock(), on_its_way)?;
         let (job, place) = state.list(query, list);
-        let Some(Place::Chain(chain)) = place else { return Ok(List::stream(self, job)) };
+        let chain = match place {
+            Some(Place::Chain(chain)) => chain,
+            Some(Place::Refused) => return Err(job.other_parts()),
+            Some(Place::Streamed) | None => return Ok(List::stream(self, job)),
+        };
         if let Some(error) = state.error(chain) {
             return Err(error);
         }
@@ -240,8 +255,9 @@ impl Cache {
         self.publish(state);
         let result = self.piece_ended();
         out.clear();
+        out.reserve_exact(left);
         for cell in self.window_cells().take_while(|_| result.is_ok()) {
-            let bytes = self.cells.read(cell).ok_or_else(stopped);
+            let bytes = self.cells.read(cell).ok_or_else(|| stopped(None));
             let Ok(bytes) = bytes else { break };
             out.extend_from_slice(&bytes[..left.min(bytes.len())]);
             left -= left.min(bytes.len());
@@ -263,7 +279,7 @@ impl Cache {
             }
             let withdrawn = state.stopping && state.window.order.take().is_some();
             if withdrawn || state.workers == 0 {
-                return Err(stopped());
+                return Err(state.stopped());
             }
             state.waiting += 1;
             state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);

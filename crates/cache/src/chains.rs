@@ -18,13 +18,14 @@ use crate::segments::{Chain, NONE};
 pub struct Key(pub u64, pub u64);
 
 impl Key {
-    /// Scattered bits of it: the finalizer of SplitMix64, twice.
+    /// Scattered bits of it.
     pub(crate) fn hash(self) -> u64 {
         mix(self.0 ^ mix(self.1))
     }
 }
 
-fn mix(number: u64) -> u64 {
+/// The finalizer of SplitMix64.
+pub(crate) fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -48,6 +49,8 @@ pub(crate) enum ChainState {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Record {
     pub(crate) key: Key,
+    /// Of its parts: see [`crate::Job`].
+    pub(crate) print: u32,
     tail: u32,
     pub(crate) count: u32,
     /// How many hold it. It is not evicted before all have gone.
@@ -71,7 +74,7 @@ pub(crate) struct Chains {
 impl Chains {
     /// Room for chains of `segments` segments in all.
     pub(crate) fn new(segments: u32) -> Chains {
-        let vacant = Record { key: Key(0, 0), tail: NONE, count: 0, pins: 0 };
+        let vacant = Record { key: Key(0, 0), print: 0, tail: NONE, count: 0, pins: 0 };
         let slots = (segments as usize * 2).next_power_of_two();
         Chains {
             records: vec![vacant; segments as usize].into(),
@@ -124,12 +127,12 @@ impl Chains {
     }
 
     /// Notes a chain for a key that has none: loading, and not pinned.
-    pub(crate) fn insert(&mut self, key: Key, segments: Chain) -> u32 {
+    pub(crate) fn insert(&mut self, (key, print): (Key, u32), segments: Chain) -> u32 {
         let Chain { head, tail, count } = segments;
         let slot = self.slot(key);
         debug_assert!(self.index[slot] == NONE && self.state(head) == ChainState::Vacant);
         self.index[slot] = head;
-        self.records[head as usize] = Record { key, tail, count, pins: 0 };
+        self.records[head as usize] = Record { key, print, tail, count, pins: 0 };
         self.states.set(head, ChainState::Loading);
         head
     }
@@ -247,7 +250,7 @@ mod tests {
                     }
                     free.push(chain);
                 } else if let Some(head) = free.pop() {
-                    chains.insert(key, Chain { head, tail: head, count: 1 });
+                    chains.insert((key, 0), Chain { head, tail: head, count: 1 });
                     model.insert(key, head);
                 }
                 for number in 0..24 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tierdex_io::{Error, ErrorKind, PAGE, Result, SealedFile};
 
-use crate::chains::Key;
+use crate::chains::{Key, mix};
 
 /// The most parts of a list.
 pub const PARTS_MAX: usize = 8;
@@ -26,11 +26,13 @@ pub struct Part {
 ///
 /// What stands there are whole pages, so that those read past the page cache land where they stay: of each part the pages
 /// of its file from the one that holds its first byte to the one that holds its last. They follow those of the part before
-/// without a gap, in the same segment as long as it has room. Jobs of one key have the same parts.
+/// without a gap, in the same segment as long as it has room. Jobs of one key have the same parts: one that has others than
+/// that which is in the cache is refused as damaged.
 #[derive(Clone)]
 pub struct Job {
     key: Key,
     parts: Arc<[Part]>,
+    print: u32,
 }
 
 impl Part {
@@ -82,7 +84,8 @@ impl Job {
             let why = format!("it has {} parts, and may have 1 to {PARTS_MAX}", parts.len());
             return Err(Error::new(ErrorKind::Denied, "cache", format!("list {key}"), why));
         }
-        Ok(Job { key, parts: parts.into() })
+        let print = parts.iter().fold(0, |print, part| mix(mix(print ^ part.range.start) ^ part.range.end));
+        Ok(Job { key, parts: parts.into(), print: print as u32 })
     }
 
     /// Which list.
@@ -93,6 +96,18 @@ impl Job {
     /// The parts.
     pub fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    /// What tells it from another job of the same key whose parts are others, as only a damaged index has it: scattered bits
+    /// of where they are.
+    pub(crate) fn print(&self) -> u32 {
+        self.print
+    }
+
+    /// Why it is not read, when another job of its key has other parts.
+    pub(crate) fn other_parts(&self) -> Error {
+        let part = &self.parts[0];
+        Error::corrupt(part.file.name(), part.range.start, "another list of the same key has other parts")
     }
 
     /// How many segments of `segment_bytes` bytes it takes: as few as hold the pages of its parts.

@@ -26,7 +26,7 @@ pub enum List {
 /// A list that was begun to be fetched. Dropped before it was waited for, it is given up: what was read of it stays in the
 /// cache as long as there is room.
 #[must_use = "a list that is not waited for is given up"]
-pub struct Begun(List);
+pub struct Begun(Result<List>);
 
 /// A list in the cache. It is not evicted before this is dropped.
 pub struct Pinned {
@@ -34,7 +34,8 @@ pub struct Pinned {
     chain: u32,
 }
 
-/// A list that is read piece by piece, checked, through a few segments. Each reader has a buffer as large as these.
+/// A list that is read piece by piece, checked, through a few segments. Each reader has a buffer of the pages that were
+/// asked for last, and in reading on from there of twice as many each time, at most as large as these segments.
 pub struct Stream {
     cache: Arc<Cache>,
     job: Job,
@@ -92,8 +93,8 @@ impl List {
 }
 
 impl Begun {
-    /// Of a chain that is loading or settled, or of a stream.
-    pub(crate) fn new(list: List) -> Begun {
+    /// Of a chain that is loading or settled, of a stream, or of none.
+    pub(crate) fn new(list: Result<List>) -> Begun {
         Begun(list)
     }
 
@@ -102,17 +103,18 @@ impl Begun {
     /// # Errors
     /// Why it could not be read; the next one to ask tries anew.
     pub fn wait(self) -> Result<List> {
-        if let List::Pinned(Pinned { cache, chain }) = &self.0 {
+        let list = self.0?;
+        if let List::Pinned(Pinned { cache, chain }) = &list {
             cache.settle(*chain)?;
         }
-        Ok(self.0)
+        Ok(list)
     }
 
     /// Whether [`Begun::wait`] would give it, or say why not, without sleeping. Takes no lock and makes no system call.
     pub fn is_ready(&self) -> bool {
         match &self.0 {
-            List::Pinned(Pinned { cache, chain }) => cache.is_settled(Some(queue::Place::Chain(*chain))),
-            List::Stream(_) => true,
+            Ok(List::Pinned(Pinned { cache, chain })) => cache.is_settled(Some(queue::Place::Chain(*chain))),
+            Ok(List::Stream(_)) | Err(_) => true,
         }
     }
 }
@@ -204,7 +206,7 @@ impl<'a> ChainReader<'a> {
             return Ok(&[]);
         }
         if offset + len <= self.cells.cell_bytes() {
-            let segment = self.segment(at).ok_or_else(stopped)?;
+            let segment = self.segment(at).ok_or_else(|| stopped(None))?;
             return Ok(&segment[offset..offset + len]);
         }
         self.read(range, scratch)?;
@@ -216,7 +218,7 @@ impl<'a> ChainReader<'a> {
         let (mut at, mut offset) = self.place(range.start);
         out.clear();
         while out.len() < len {
-            let segment = self.segment(at).ok_or_else(stopped)?;
+            let segment = self.segment(at).ok_or_else(|| stopped(None))?;
             let end = segment.len().min(offset + len - out.len());
             out.extend_from_slice(&segment[offset..end]);
             (at, offset) = (at + 1, 0);
@@ -249,7 +251,7 @@ impl StreamReader<'_> {
         if wanted.is_empty() {
             return Ok(&[]);
         }
-        self.need(wanted.start)?;
+        self.need(&wanted)?;
         if self.buffer_end() >= wanted.end {
             return Ok(&self.buffer[self.in_buffer(&wanted)]);
         }
@@ -261,7 +263,7 @@ impl StreamReader<'_> {
         let mut wanted = self.in_file(&range);
         out.clear();
         while !wanted.is_empty() {
-            self.need(wanted.start)?;
+            self.need(&wanted)?;
             let here = wanted.start..wanted.end.min(self.buffer_end());
             out.extend_from_slice(&self.buffer[self.in_buffer(&here)]);
             wanted.start = here.end;
@@ -288,14 +290,17 @@ impl StreamReader<'_> {
         (range.start - self.start) as usize..(range.end - self.start) as usize
     }
 
-    /// Has the byte at `offset` in the buffer: else loads the piece that begins with its page.
-    fn need(&mut self, offset: u64) -> Result<()> {
-        if (self.start..self.buffer_end()).contains(&offset) {
+    /// Has the first of the bytes that are wanted in the buffer: else loads the piece that begins with its page. It has
+    /// the pages that are wanted, and behind a piece that was read to its end twice as many as that.
+    fn need(&mut self, wanted: &Range<u64>) -> Result<()> {
+        if (self.start..self.buffer_end()).contains(&wanted.start) {
             return Ok(());
         }
-        let start = offset / PAGE * PAGE;
+        let start = wanted.start / PAGE * PAGE;
+        let ahead = if start == self.buffer_end() { 2 * self.buffer.len() as u64 } else { 0 };
         let window = self.cache.window_cells().len() * self.cache.cells().cell_bytes();
-        let end = self.part().pages().end.min(start + window as u64);
+        let end = wanted.end.next_multiple_of(PAGE).max(start + ahead).min(start + window as u64);
+        let end = self.part().pages().end.min(end);
         let piece = Piece { job: self.job.clone(), part: self.part, pages: start..end };
         self.start = start;
         let loaded = self.cache.stream(piece, &mut self.buffer);

@@ -8,12 +8,12 @@
 //! Nobody waits for ever: the worker waits for reads, and for the oldest query to end; queries wait for the worker, which
 //! never keeps the oldest waiting.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use tierdex_io::{Error, PAGE, Result};
+use tierdex_io::{Error, PAGE, Result, panic_message};
 
 use crate::cache::stopped;
 use crate::job::{Job, Part};
@@ -37,21 +37,25 @@ struct Shared {
 }
 
 struct State {
-    entries: VecDeque<Entry>,
-    /// The numbers of the first entry, the oldest that has not ended, and of the next to read.
-    oldest: u64,
+    /// Queries that have not ended, by number.
+    entries: BTreeMap<u64, Entry>,
+    /// The numbers of the next query to come, and of the next to read.
     next: u64,
+    turn: u64,
+    /// How many of those before the turn have not ended.
+    taken: u64,
     lookahead: u64,
     ended: u64,
     bytes_read: u64,
     record: Record,
     stopping: bool,
+    /// What the worker's panic says, if it was one that made an end.
+    panic: Option<String>,
 }
 
 struct Entry {
     jobs: Vec<Job>,
     read: Option<Result<()>>,
-    ended: bool,
 }
 
 impl PagePrefetcher {
@@ -64,21 +68,26 @@ impl PagePrefetcher {
         let mut record = Record::default();
         record.start(samples);
         let state = State {
-            entries: VecDeque::new(),
-            oldest: 0,
+            entries: BTreeMap::new(),
             next: 0,
+            turn: 0,
+            taken: 0,
             lookahead,
             ended: 0,
             bytes_read: 0,
             record,
             stopping: false,
+            panic: None,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let worker = Arc::clone(&shared);
         let thread = thread::Builder::new().name("fetch-pages".to_owned()).spawn(move || {
             // However it ends, nobody waits for it any more.
-            let _ = catch_unwind(AssertUnwindSafe(|| worker.work()));
-            worker.lock().stopping = true;
+            let ended = catch_unwind(AssertUnwindSafe(|| worker.work()));
+            let mut state = worker.lock();
+            state.stopping = true;
+            state.panic = ended.err().map(|panic| panic_message(&*panic));
+            drop(state);
             worker.changed.notify_all();
         });
         let thread = thread.map_err(|error| Error::from_os("start", "prefetcher", &error))?;
@@ -88,8 +97,9 @@ impl PagePrefetcher {
     /// Puts a query into the queue.
     pub fn push(&self, jobs: Vec<Job>) -> PageQuery {
         let mut state = self.shared.lock();
-        let number = state.oldest + state.entries.len() as u64;
-        state.entries.push_back(Entry { jobs, read: None, ended: false });
+        let number = state.next;
+        state.next += 1;
+        state.entries.insert(number, Entry { jobs, read: None });
         drop(state);
         self.shared.changed.notify_all();
         PageQuery { shared: Arc::clone(&self.shared), number }
@@ -122,12 +132,11 @@ impl PageQuery {
     pub fn wait(&self) -> Result<()> {
         let mut state = self.shared.lock();
         loop {
-            let at = (self.number - state.oldest) as usize;
-            if let Some(result) = &state.entries[at].read {
+            if let Some(result) = &state.entries[&self.number].read {
                 return result.clone();
             }
             if state.stopping {
-                return Err(stopped());
+                return Err(stopped(state.panic.as_deref()));
             }
             state = self.shared.wait(state);
         }
@@ -173,33 +182,25 @@ impl Shared {
 impl State {
     /// The next query to read for, unless it is too far ahead.
     fn turn(&mut self) -> Option<(u64, Vec<Job>)> {
-        loop {
-            let ahead = self.next - self.oldest;
-            let entry = self.entries.get(ahead as usize).filter(|_| ahead <= self.lookahead)?;
-            self.next += 1;
-            if !entry.ended {
-                return Some((self.next - 1, entry.jobs.clone()));
-            }
-        }
+        let next = self.entries.range(self.turn..).next().filter(|_| self.taken <= self.lookahead);
+        let (&number, entry) = next?;
+        self.turn = number + 1;
+        self.taken += 1;
+        Some((number, entry.jobs.clone()))
     }
 
     /// Notes how reading went, for a query that may have ended.
     fn was_read(&mut self, number: u64, result: Result<()>) {
-        let at = number.checked_sub(self.oldest);
-        if let Some(entry) = at.and_then(|at| self.entries.get_mut(at as usize)) {
+        if let Some(entry) = self.entries.get_mut(&number) {
             entry.read = Some(result);
         }
     }
 
     fn end(&mut self, number: u64) {
-        let queries = (self.next - self.oldest).saturating_sub(1);
-        self.entries[(number - self.oldest) as usize].ended = true;
+        let queries = self.taken.saturating_sub(1);
+        self.entries.remove(&number);
         self.ended += 1;
-        while self.entries.front().is_some_and(|entry| entry.ended) {
-            self.entries.pop_front();
-            self.oldest += 1;
-        }
-        self.next = self.next.max(self.oldest);
+        self.taken -= u64::from(number < self.turn);
         self.record.add(Sample { ended: self.ended, queries, segments: 0 });
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! How a list of a query is admitted, in the order of the queue, by whichever thread has changed something:
 //!
-//! 1. Its chain is there, ready or loading: it is pinned.
+//! 1. Its chain is there, ready or loading: it is pinned. If that has other parts, the list is refused.
 //! 2. It is longer than the cache: it will be streamed.
 //! 3. The workers have enough to do: it waits. So chains are evicted no sooner than needed.
 //! 4. What is free and what could be evicted is too little. The oldest query waits until nothing is loading, and then will
@@ -18,7 +18,8 @@ use std::sync::Arc;
 
 use tierdex_io::Error;
 
-use crate::chains::{ChainState, Chains, Key, States};
+use crate::cache::stopped;
+use crate::chains::{ChainState, Chains, States};
 use crate::job::Job;
 use crate::lookahead::{Lookahead, Pace, Record, Sample};
 use crate::policy::Policy;
@@ -26,6 +27,9 @@ use crate::queue::{Place, Places, Queue, Turn};
 use crate::segments::{Free, Links};
 use crate::stats::Stats;
 use crate::stream::Window;
+
+/// So many lists that nobody waits for may wait.
+const REQUESTS_MAX: usize = 1024;
 
 /// A chain to be filled.
 pub(crate) struct Order {
@@ -56,6 +60,8 @@ pub(crate) struct State {
     /// How many of them are for queries.
     queued: usize,
     pub(crate) window: Window,
+    /// A prefetcher is there. Its workers may have gone before it.
+    pub(crate) owned: bool,
     /// Worker threads that run, and those of them that sleep.
     pub(crate) workers: usize,
     pub(crate) sleeping: usize,
@@ -64,6 +70,8 @@ pub(crate) struct State {
     /// Something happened that a query thread may wait for.
     pub(crate) news: bool,
     pub(crate) stopping: bool,
+    /// What a worker's panic says, if it was one that made an end.
+    pub(crate) panic: Option<String>,
     pub(crate) stats: Stats,
 }
 
@@ -104,23 +112,35 @@ impl State {
             orders: VecDeque::new(),
             queued: 0,
             window: Window::default(),
+            owned: false,
             workers: 0,
             sleeping: 0,
             waiting: 0,
             news: false,
             stopping: false,
+            panic: None,
             stats: Stats::default(),
         }
     }
 
-    /// The chain of a key that is ready, pinned.
-    pub(crate) fn lookup(&mut self, key: Key) -> Option<u32> {
-        let chain = self.chains.find(key).filter(|chain| self.state(*chain) == ChainState::Ready);
+    /// The chain of a job that is ready, pinned; an error when it has other parts.
+    pub(crate) fn lookup(&mut self, job: &Job) -> Result<Option<u32>, Error> {
+        let chain = self.chains.find(job.key()).filter(|chain| self.state(*chain) == ChainState::Ready);
+        if chain.is_some_and(|chain| self.is_other(chain, job)) {
+            return Err(job.other_parts());
+        }
         match chain {
             Some(chain) => self.use_chain(chain),
             None => self.stats.misses += 1,
         }
-        chain
+        Ok(chain)
+    }
+
+    /// Whether a chain has other parts than a job of its key, which is then refused.
+    fn is_other(&mut self, chain: u32, job: &Job) -> bool {
+        let is_other = self.chains.record(chain).print != job.print();
+        self.stats.failures += u64::from(is_other);
+        is_other
     }
 
     /// The state of a chain that is pinned.
@@ -186,6 +206,13 @@ impl State {
         self.queue.push(jobs, detached)
     }
 
+    /// Adds a list that nobody waits for to the queue, unless there are enough of them, or nobody is there to fetch it.
+    pub(crate) fn request(&mut self, job: Job) {
+        if !self.stopping && self.workers > 0 && self.queue.detached() < REQUESTS_MAX {
+            self.push(vec![job], true);
+        }
+    }
+
     /// The job of a query's list, and where it is, if it is admitted.
     pub(crate) fn list(&self, query: u64, list: usize) -> (&Job, Option<Place>) {
         self.queue.list(query, list)
@@ -219,14 +246,20 @@ impl State {
     }
 
     /// The workers have gone: what they were to do is not done.
-    pub(crate) fn abandon(&mut self, why: &Error) {
+    pub(crate) fn abandon(&mut self) {
+        let why = self.stopped();
         while let Some(Order { chain, .. }) = self.take_order() {
             self.fill_ended(chain, Err(why.clone()));
         }
         self.queue.end_detached();
     }
 
-    /// A list for somebody outside of the queue, at once: its chain, pinned, or to be streamed.
+    /// Why what was to be done is not done.
+    pub(crate) fn stopped(&self) -> Error {
+        stopped(self.panic.as_deref())
+    }
+
+    /// A list for somebody outside of the queue, at once: its chain, pinned, or to be streamed, or refused.
     pub(crate) fn claim(&mut self, job: &Job) -> Place {
         let place = self.place(job, Claim::Outside).unwrap_or(Place::Streamed);
         if place == Place::Streamed {
@@ -257,6 +290,7 @@ impl State {
                 self.pace.push(counted);
             }
             Place::Streamed => self.stats.streamed += u64::from(!detached),
+            Place::Refused => {}
         }
         self.queue.admit(if detached { Place::Streamed } else { place }, counted);
         self.news = true;
@@ -266,11 +300,9 @@ impl State {
     /// Where a list is to be; none as long as it has to wait.
     fn place(&mut self, job: &Job, claim: Claim) -> Option<Place> {
         if let Some(chain) = self.chains.find(job.key()) {
-            debug_assert_eq!(
-                job.segments(self.segment_bytes),
-                u64::from(self.chains.record(chain).count),
-                "jobs of one key have the same parts"
-            );
+            if self.is_other(chain, job) {
+                return Some(Place::Refused);
+            }
             self.use_chain(chain);
             return Some(Place::Chain(chain));
         }
@@ -288,7 +320,7 @@ impl State {
         }
         let segments = self.links.take(&mut self.free, needed)?;
         self.links.set_parts(segments.head, job.parts().iter().map(|part| (part.skip(), part.len())));
-        let chain = self.chains.insert(job.key(), segments);
+        let chain = self.chains.insert((job.key(), job.print()), segments);
         self.policy.insert(chain, job.key().hash(), needed);
         self.loading += 1;
         self.pin(chain);
@@ -372,6 +404,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chains::Key;
     use crate::job::Part;
     use crate::policy::PolicyKind;
     use tierdex_io::{Identity, MemDisk, PAGE, SealedFile, SealedWriter};
@@ -516,6 +549,50 @@ mod tests {
     }
 
     #[test]
+    fn queries_that_have_ended_are_not_ahead() {
+        let mut desk = Desk::new(16, PolicyKind::Lru, Lookahead::Queries(2));
+        let queries: Vec<u64> = (0..12).map(|list| desk.push(&[(list, 1)])).collect();
+        let admitted =
+            |desk: &Desk| (0..12).rev().find(|query| desk.place(queries[*query], 0).is_some()).unwrap();
+        desk.work();
+        assert_eq!(admitted(&desk), 2);
+        // Several threads answer, and the oldest query is slow.
+        for next in 3..12 {
+            desk.state.end(queries[next - 2], &desk.places[next - 2]);
+            desk.work();
+            assert_eq!((admitted(&desk), desk.state.stats().lookahead), (next, 2));
+        }
+    }
+
+    #[test]
+    fn queries_that_have_ended_behind_one_that_is_held_take_no_room() {
+        let mut desk = Desk::new(16, PolicyKind::Lru, Lookahead::Adaptive);
+        let held = desk.push(&[(0, 1), (1, 1)]);
+        let mut last = desk.push(&[(1, 1)]);
+        for list in 0..5000 {
+            let query = desk.push(&[(2 + list % 20, 1)]);
+            desk.work();
+            assert!(desk.place(last, 0).is_some());
+            desk.end(std::mem::replace(&mut last, query));
+            if list == 3000 {
+                // One that is given up before its turn, and one that nobody waits for.
+                let job = desk.job(40, 1);
+                let (_, places) = desk.state.push(vec![job], true);
+                desk.places.push(places);
+                let given_up = desk.push(&[(3, 1)]);
+                desk.end(given_up);
+            }
+            assert!(desk.state.queue.entries() <= 2 * 4 + 64);
+        }
+        let stats = desk.state.stats();
+        assert_eq!((stats.queries, desk.state.queue.ended()), (2, 5002));
+        assert!((0..2).all(|list| desk.place(held, list).is_some()) && desk.place(last, 0).is_some());
+        desk.end(held);
+        desk.end(last);
+        assert_eq!(desk.state.queue.entries(), 0);
+    }
+
+    #[test]
     fn the_oldest_query_streams_what_finds_no_room_beside_its_own() {
         let mut desk = Desk::new(4, PolicyKind::Lru, Lookahead::Adaptive);
         let query = desk.push(&[(0, 2), (1, 2), (2, 2), (3, 5), (1, 2)]);
@@ -635,12 +712,28 @@ mod tests {
     fn detached_lists_are_fetched_and_held_by_nobody() {
         let mut desk = Desk::new(4, PolicyKind::Sieve, Lookahead::Adaptive);
         let jobs = [desk.job(0, 3), desk.job(1, 5), desk.job(2, 1)];
-        for job in jobs {
-            desk.state.push(vec![job], true);
-        }
+        jobs.into_iter().for_each(|job| desk.state.request(job));
         desk.work();
         let stats = desk.state.stats();
         assert_eq!((stats.queries, stats.segments_evictable, stats.streamed), (0, 4, 0));
         assert!(desk.is_there(0) && !desk.is_there(1) && desk.is_there(2));
+    }
+
+    #[test]
+    fn requests_are_left_out_when_there_are_enough_or_all_is_over() {
+        let mut desk = Desk::new(4, PolicyKind::Lru, Lookahead::Queries(0));
+        let held = [desk.push(&[(0, 1)]), desk.push(&[(1, 1)])];
+        for list in 0..2000 {
+            let job = desk.job(2 + list, 1);
+            desk.state.request(job);
+        }
+        assert_eq!(desk.state.stats().queries, 2 + 1024);
+        held.into_iter().for_each(|query| desk.end(query));
+        desk.work();
+        assert_eq!(desk.state.stats().queries, 0);
+        desk.state.stopping = true;
+        let job = desk.job(7, 1);
+        desk.state.request(job);
+        assert_eq!(desk.state.stats().queries, 0);
     }
 }

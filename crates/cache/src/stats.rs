@@ -17,6 +17,8 @@ pub struct Stats {
     pub waits: u64,
     /// Reads that have ended.
     pub reads: u64,
+    /// Those of them that went through the system's page cache, though past it was asked.
+    pub reads_fell_back: u64,
     /// The bytes that they gave.
     pub bytes_read: u64,
     /// Bytes of a segment.
@@ -33,7 +35,7 @@ pub struct Stats {
     pub loading: u64,
     /// Queries in the queue that have not ended.
     pub queries: u64,
-    /// Queries beyond the oldest whose lists were all found or ordered.
+    /// Queries beyond the oldest that have not ended and whose lists were all found or ordered.
     pub lookahead: u64,
     /// The most that ever was.
     pub lookahead_max: u64,

@@ -8,15 +8,16 @@
 //!    belong behind them, read these into the same cell, which one read has at a time; else give the cell back.
 //! 3. When the last read of a list has ended, say so: the list is ready, or has failed with the first error.
 //! 4. With nothing on the way and nothing ordered, sleep.
+//! 5. Once all is to stop, lists that need more reads have failed: what is in flight lands, and nothing more is sent.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use tierdex_io::{CellMut, Completion, Engine, Error, ErrorKind, Result, Target};
+use tierdex_io::{CellMut, Completion, Engine, Error, ErrorKind, Result, Target, panic_message};
 
-use crate::cache::{Cache, stopped};
+use crate::cache::Cache;
 use crate::job::{Job, Part};
 use crate::list::{Begun, List};
 use crate::lookahead::Lookahead;
@@ -24,7 +25,8 @@ use crate::queue::Places;
 use crate::state::{Order, State};
 use crate::stream::Piece;
 
-/// The workers of a cache. Dropped, it ends what is on its way; who waits for more gets an error.
+/// The workers of a cache. Dropped, it waits for the reads that are on their way and begins no more, also of lists of which
+/// a part is there; who waits for these gets an error.
 pub struct Prefetcher {
     cache: Arc<Cache>,
     threads: Vec<JoinHandle<()>>,
@@ -57,6 +59,7 @@ struct Fill {
     in_flight: usize,
     error: Option<Error>,
     reads: u64,
+    reads_fell_back: u64,
     bytes_read: u64,
 }
 
@@ -90,18 +93,19 @@ impl Prefetcher {
     /// Starts a worker for each engine.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] when there are none; [`ErrorKind::Busy`] when the cache has workers already; else what the
-    /// system says to a new thread.
+    /// [`ErrorKind::Denied`] when there are none; [`ErrorKind::Busy`] as long as the cache has another prefetcher, also one
+    /// whose workers have gone; else what the system says to a new thread.
     pub fn start(cache: &Arc<Cache>, engines: Vec<Engine>, lookahead: Lookahead) -> Result<Prefetcher> {
         let refused = |kind, why| Err(Error::new(kind, "start", "prefetcher", why));
         if engines.is_empty() {
             return refused(ErrorKind::Denied, "it has no engine");
         }
         let mut state = cache.lock();
-        if state.workers > 0 {
+        if state.owned {
             return refused(ErrorKind::Busy, "the cache has one");
         }
-        (state.workers, state.stopping) = (engines.len(), false);
+        (state.owned, state.workers, state.stopping) = (true, engines.len(), false);
+        state.panic = None;
         state.pace.lookahead = lookahead;
         cache.note_workers(&state);
         drop(state);
@@ -111,7 +115,7 @@ impl Prefetcher {
             let thread = thread::Builder::new().name(format!("fetch-{number}"));
             let spawned = thread.spawn(move || {
                 let ended = catch_unwind(AssertUnwindSafe(|| worker.run()));
-                worker.leave(ended.is_err());
+                worker.leave(ended.err().map(|panic| panic_message(&*panic)));
             });
             let spawned = spawned.map_err(|error| Error::from_os("start", "prefetcher", &error));
             prefetcher.threads.push(spawned?);
@@ -120,7 +124,7 @@ impl Prefetcher {
     }
 
     /// Puts a query into the queue: its lists are fetched behind those of the queries before it, ahead of its turn
-    /// (modes `hybrid-prefetch` and `direct`). Each query takes the memory of its jobs and about 100 bytes until it is dropped.
+    /// (modes `hybrid-prefetch` and `direct`). Each query takes the memory of its jobs and about 200 bytes until it is dropped.
     pub fn push(&self, jobs: Vec<Job>) -> Query {
         let mut state = self.cache.lock();
         let (number, places) = state.push(jobs, false);
@@ -129,10 +133,10 @@ impl Prefetcher {
     }
 
     /// Has a list fetched behind the queries that are in the queue. Nobody waits for it, and nothing holds it when it is
-    /// there; without room it is left out (mode `hybrid`).
+    /// there; without room, and behind 1,024 others of these, it is left out (mode `hybrid`).
     pub fn request(&self, job: Job) {
         let mut state = self.cache.lock();
-        state.push(vec![job], true);
+        state.request(job);
         self.cache.publish(state);
     }
 
@@ -168,9 +172,9 @@ impl Drop for Prefetcher {
             let _ = thread.join();
         }
         let mut state = self.cache.lock();
-        state.workers = 0;
+        (state.owned, state.workers) = (false, 0);
         self.cache.note_workers(&state);
-        state.abandon(&stopped());
+        state.abandon();
         drop(state);
         self.cache.wake_all();
     }
@@ -238,13 +242,18 @@ impl Worker {
     }
 
     /// Says that it has gone. One that panicked, as only a defect lets it, fails what it had, and all is over.
-    fn leave(self, panicked: bool) {
+    fn leave(self, panic: Option<String>) {
         let Worker { cache, engine, fills, .. } = self;
         // What is in flight lands before its cells can be anybody else's.
         drop(engine);
-        cache.lock().stopping |= panicked;
+        let mut state = cache.lock();
+        state.stopping |= panic.is_some();
+        // Of several the first.
+        state.panic = state.panic.take().or(panic);
+        let why = state.stopped();
+        drop(state);
         for mut fill in fills.into_iter().flatten() {
-            fill.fail(stopped());
+            fill.fail(why.clone());
             fill.end(&cache);
         }
         let mut state = cache.lock();
@@ -254,7 +263,7 @@ impl Worker {
         cache.wake_all();
     }
 
-    /// Sends the first read into the next cell of a fill. False when none has one.
+    /// Sends the first read into the next cell of a fill, or gives the fill up when all is to stop. False when none has one.
     fn send(&mut self) -> bool {
         let Some(number) =
             self.fills.iter().position(|fill| fill.as_ref().is_some_and(|fill| fill.next.is_some()))
@@ -262,6 +271,11 @@ impl Worker {
             return false;
         };
         let Some(fill) = self.fills[number].as_mut() else { return false };
+        if self.cache.is_over() {
+            fill.fail(self.cache.lock().stopped());
+            self.end_if_over(number);
+            return true;
+        }
         let Some(step) = fill.next.take() else { return false };
         let Some(cell) = self.cache.cells().write(step.cell as usize) else {
             let why = format!("cell {} of the cache is in other use", step.cell);
@@ -287,17 +301,21 @@ impl Worker {
 
     /// A read has ended: nobody can see its bytes before they are checked.
     fn land(&mut self, completion: Completion) {
-        let Completion { tag, target, result } = completion;
+        let Completion { tag, target, result, fell_back } = completion;
         let Some(Flight { fill: number, step }) = self.flights[tag as usize].take() else { return };
         let Some(fill) = self.fills[number].as_mut() else { return };
         let bytes = *result.as_ref().unwrap_or(&0);
         let checked = result.and_then(|len| check(&fill.job.parts()[step.part], step.offset, &target, len));
         fill.reads += 1;
+        fill.reads_fell_back += u64::from(fell_back);
         fill.bytes_read += bytes as u64;
         if let Err(error) = checked {
             fill.fail(error);
         }
         let behind = fill.behind(step, self.cache.cells().cell_bytes());
+        if behind.is_some() && self.cache.is_over() {
+            fill.fail(self.cache.lock().stopped());
+        }
         if let Some(step) = behind.filter(|_| fill.error.is_none()) {
             return self.submit(Flight { fill: number, step }, target.into_cell());
         }
@@ -400,7 +418,16 @@ impl Fill {
 
     fn new(job: Job, into: Into, part: usize, pages: Range<u64>, cell: u32) -> Fill {
         let first = Step { part, offset: pages.start, end: pages.end, cell, at: 0 };
-        Fill { job, into, next: Some(first), in_flight: 0, error: None, reads: 0, bytes_read: 0 }
+        Fill {
+            job,
+            into,
+            next: Some(first),
+            in_flight: 0,
+            error: None,
+            reads: 0,
+            reads_fell_back: 0,
+            bytes_read: 0,
+        }
     }
 
     /// The read behind another one in its cell: of the next part, if there is one and room for it.
@@ -440,6 +467,7 @@ impl Fill {
         let result = self.error.map_or(Ok(()), Err);
         let mut state = cache.lock();
         state.stats.reads += self.reads;
+        state.stats.reads_fell_back += self.reads_fell_back;
         state.stats.bytes_read += self.bytes_read;
         match self.into {
             Into::Chain(chain) => state.fill_ended(chain, result),

@@ -2,6 +2,7 @@
 //!
 //! An [`Error`] can be cloned, because one failed read may have several waiting callers.
 
+use std::any::Any;
 use std::fmt;
 use std::io;
 
@@ -98,6 +99,14 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// One line on a panic, of which there is what [`std::panic::catch_unwind`] gave: what it says.
+pub fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let line: Vec<&str> = text.unwrap_or("it says no more").lines().map(str::trim).collect();
+    format!("a defect, it panicked: {}", line.join(" "))
+}
+
 fn kind_of(source: &io::Error) -> ErrorKind {
     match source.kind() {
         io::ErrorKind::NotFound => ErrorKind::NotFound,
@@ -156,5 +165,14 @@ mod tests {
         assert_eq!(torn.at(8192).offset(), Some(4096));
         let unread = Error::from_os("read", "1.docs", &io::Error::from_raw_os_error(EIO)).at(8192);
         assert_eq!(unread.to_string(), "cannot read 1.docs at byte 8192: input/output error (os error 5)");
+    }
+
+    #[test]
+    fn a_panic_is_told_in_one_line() {
+        let (with, without): (Box<dyn Any + Send>, Box<dyn Any + Send>) =
+            (Box::new("why:\n  1".to_owned()), Box::new(7));
+        assert_eq!(panic_message(&*with), "a defect, it panicked: why: 1");
+        assert_eq!(panic_message(&"why"), "a defect, it panicked: why");
+        assert_eq!(panic_message(&*without), "a defect, it panicked: it says no more");
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use tempfile::TempDir;
 use tierdex_io::{Advice, Disk, ErrorKind, PosixDisk, ReadFile};
@@ -43,9 +44,21 @@ fn foreign_entries_are_neither_listed_nor_opened() {
     fs::write(home.path().join("not allowed"), b"").unwrap();
     symlink(home.path().join("own"), home.path().join("link")).unwrap();
     assert_eq!(disk.list().unwrap(), ["own"]);
-    for name in ["folder", "link"] {
-        assert_eq!(disk.open(name).err().map(|error| error.kind()), Some(ErrorKind::Unsupported), "{name}");
+    symlink(home.path().join("nothing"), home.path().join("dangling")).unwrap();
+    let piped = Command::new("mkfifo").arg(home.path().join("pipe")).status();
+    assert!(piped.is_ok_and(|status| status.success()));
+    for name in ["folder", "link", "dangling", "pipe"] {
+        let why = |op| format!("cannot {op} {name}: it is not a plain file");
+        let (opened, locked) = (disk.open(name).err().unwrap(), disk.lock(name).err().unwrap());
+        assert_eq!((opened.kind(), opened.to_string()), (ErrorKind::Unsupported, why("open")));
+        assert_eq!((locked.kind(), locked.to_string()), (ErrorKind::Unsupported, why("lock")));
     }
+    assert!(!home.path().join("nothing").exists());
+    // Somebody who reads the pipe makes it one that can be opened for writing.
+    let reader = fs::File::options().read(true).write(true).open(home.path().join("pipe")).unwrap();
+    assert_eq!(disk.lock("pipe").err().unwrap().kind(), ErrorKind::Unsupported);
+    drop(reader);
+    disk.open("own").unwrap();
 }
 
 #[test]

@@ -104,18 +104,41 @@ fn a_node_that_is_not_there_is_refused() {
     assert_eq!(refusal(&RegionKind::Numa(u32::MAX), 1 << 20).0, ErrorKind::NotFound);
 }
 
+/// A folder of a file system in memory.
+fn in_memory() -> Option<TempDir> {
+    let directory = TempDir::new_in("/dev/shm");
+    directory.inspect_err(|error| println!("not run: no folder in /dev/shm: {error}")).ok()
+}
+
 #[test]
 fn a_file_is_mapped_and_leaves_nothing() {
-    let directory = TempDir::new().unwrap();
+    let Some(directory) = in_memory() else { return };
     let kind = RegionKind::File(directory.path().join("cache"));
     let region = Region::new(&kind, 1 << 20).unwrap();
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     write_and_read(region);
 }
 
+/// Its pages would be written out and read back unchecked, and a device that fails would end the process.
+#[test]
+fn a_file_of_a_disk_is_refused_and_leaves_nothing() {
+    // Where programs are built is a disk, more often than where temporary files are.
+    let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = directory.path().join("cache");
+    match Region::new(&RegionKind::File(path.clone()), 4096) {
+        Ok(_) => println!("not run: {} is in memory", path.display()),
+        Err(error) => {
+            let why = "its file system is on a disk, which may fail unseen; take a path on a tmpfs, such as /dev/shm";
+            assert_eq!(error.to_string(), format!("cannot make region file:{}: {why}", path.display()));
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+        }
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn a_file_that_does_not_fit_or_is_there_is_refused_and_leaves_nothing() {
-    let directory = TempDir::new().unwrap();
+    let Some(directory) = in_memory() else { return };
     let path = directory.path().join("cache");
     // 4 EiB: full, or more than a file can have.
     let (_, message) = refusal(&RegionKind::File(path.clone()), 1 << 62);

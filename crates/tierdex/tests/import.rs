@@ -158,6 +158,18 @@ fn what_is_no_list_is_refused() {
     assert!(twice.to_string().contains("rising documents"));
 }
 
+/// Every query of the term would fail, long after the commit.
+#[test]
+fn a_frequency_that_no_document_can_have_is_refused() {
+    let most = 1 << 26;
+    let error = refused(schema(NormKind::Byte), &[most, most], |builder| {
+        builder.term("a", |list| list.extend(&[0, 1], &[most - 1, most + 1]))
+    });
+    assert!(matches!(error, Error::Limit(_)));
+    let why = "term `a` stands 67108865 times in document 1; a document has at most 67108864 tokens";
+    assert!(error.to_string().contains(why), "{error}");
+}
+
 #[test]
 fn what_has_no_place_for_lists_is_refused() {
     let one = |builder: &mut ListsBuilder<'_, '_>| builder.term("a", |list| list.extend(&[0], &[1]));

@@ -142,7 +142,7 @@ proptest! {
                                 2 => left.clear(),
                                 3 => prefetcher.request(job.clone()),
                                 4 => {
-                                    let list = cache.lookup(job.key()).map(tierdex_cache::List::Pinned);
+                                    let list = cache.lookup(job).unwrap().map(tierdex_cache::List::Pinned);
                                     held.extend(list.map(|list| (job, list)));
                                 }
                                 _ => held.push((job, prefetcher.fetch(job).unwrap())),

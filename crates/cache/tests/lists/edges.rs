@@ -5,7 +5,7 @@ use std::thread;
 use tierdex_cache::{Cache, Job, Key, Lookahead, PARTS_MAX, Part, PolicyKind, Prefetcher};
 use tierdex_io::{Cells, EngineKind, ErrorKind, MemDisk, Region, RegionKind};
 
-use super::world::{GatedDisk, SEGMENT, assert_at_rest, cache, engine, prefetcher, watched, write};
+use super::world::{GatedDisk, SEGMENT, assert_at_rest, cache, engine, kinds, prefetcher, watched, write};
 
 #[test]
 fn lists_longer_than_the_cache_are_streamed_side_by_side() {
@@ -35,6 +35,41 @@ fn lists_longer_than_the_cache_are_streamed_side_by_side() {
         assert_eq!(cache.stats().reads, 30 + 30 + 2);
         drop((lists, query));
         assert_at_rest(&cache);
+    });
+}
+
+#[test]
+fn a_stream_reads_what_is_asked_for_and_ahead_of_who_reads_on() {
+    watched(|| {
+        let disk = MemDisk::new();
+        let written = write(&disk, "a", 400);
+        // A window of 16 pages in four segments.
+        let cells = Cells::new(Region::new(&RegionKind::Dram, 128 * (16 << 10)).unwrap(), 16 << 10).unwrap();
+        let cache = Cache::new(cells, PolicyKind::Lru).unwrap();
+        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let _all = prefetcher.fetch(&written.job(9, 1, 390)).unwrap();
+        let job = written.job(0, 1, 390);
+        let list = prefetcher.fetch(&job).unwrap();
+        assert!(!list.is_pinned());
+        let (bytes, mut scratch) = (written.bytes(&job.parts()[0]), Vec::new());
+        let mut reader = list.reader(0);
+        let mut pages = |from: u64, len: u64| {
+            let before = cache.stats().bytes_read;
+            let found = reader.get(from..from + len, &mut scratch).unwrap();
+            assert!(found == &bytes[from as usize..(from + len) as usize]);
+            (cache.stats().bytes_read - before) / 4096
+        };
+        // The part begins at byte 100 of its first page.
+        let page = |page: u64| page * 4096 - 100;
+        // Here and there: the page of a block, or two.
+        for at in [300, 20, 90, 21, 7] {
+            assert_eq!((pages(page(at) + 50, 300), pages(page(at) + 1000, 300)), (1, 0));
+        }
+        assert_eq!(pages(page(50) - 150, 300), 2);
+        // On from there: four more, then eight, then the window again and again.
+        let read: Vec<u64> = (51..120).map(|at| pages(page(at), 300)).filter(|read| *read > 0).collect();
+        assert_eq!(read, [4, 8, 16, 16, 16, 16]);
+        assert_eq!((pages(page(5), 70 << 10), pages(page(200), 300)), (16 + 16, 1));
     });
 }
 
@@ -92,7 +127,7 @@ fn a_list_that_is_loading_is_waited_for_and_read_once() {
         let job = written.job(0, 1, 4);
         let queries = [(); 3].map(|()| prefetcher.push(vec![job.clone()]));
         disk.wait_for_a_read();
-        assert!(cache.lookup(job.key()).is_none(), "it is not ready");
+        assert!(cache.lookup(&job).unwrap().is_none(), "it is not ready");
         thread::scope(|scope| {
             for query in queries {
                 let (written, job) = (&written, &job);
@@ -170,9 +205,42 @@ fn an_end_with_work_in_flight_is_an_error_for_who_waits() {
         let prefetcher = super::world::prefetcher(&cache, &disk, Lookahead::Adaptive);
         written.check(&jobs[4], &prefetcher.fetch(&jobs[4]).unwrap());
         drop(prefetcher);
-        let list = cache.lookup(jobs[4].key()).map(tierdex_cache::List::Pinned);
+        let list = cache.lookup(&jobs[4]).unwrap().map(tierdex_cache::List::Pinned);
         written.check(&jobs[4], &list.unwrap());
         assert_at_rest(&cache);
+    });
+}
+
+#[test]
+fn an_end_sends_no_more_reads_of_lists_that_were_begun() {
+    watched(|| {
+        let disk = GatedDisk::new();
+        let written = write(&disk, "a", 60);
+        let part = |page: u64| Part::new(written.file.clone(), page * 4096..page * 4096 + 10).unwrap();
+        // Thirty cells, and eight parts that follow one another into one cell.
+        let jobs =
+            [written.job(0, 1, 30), Job::new(Key(1, 0), (1..9).map(|at| part(at * 3)).collect()).unwrap()];
+        for (job, cell_bytes) in jobs.into_iter().zip([4096, 32 << 10]) {
+            for (depth, reads) in [(1, 1), (2, 2)] {
+                let region = Region::new(&RegionKind::Dram, (cell_bytes * 40) as u64).unwrap();
+                let cache = Cache::new(Cells::new(region, cell_bytes).unwrap(), PolicyKind::Lru).unwrap();
+                let engines = vec![engine(&disk, EngineKind::Pread, depth)];
+                let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
+                let reads = if cell_bytes == 4096 { reads } else { 1 };
+                disk.shut();
+                let query = prefetcher.push(vec![job.clone()]);
+                disk.wait_for_reads(reads);
+                thread::scope(|scope| {
+                    scope.spawn(|| drop(prefetcher));
+                    assert!(query.wait(0).is_err(), "it is told before its reads have landed");
+                    disk.open_gate();
+                });
+                assert_eq!(cache.stats().reads, reads as u64);
+                assert!(query.wait(0).is_err());
+                drop(query);
+                assert_at_rest(&cache);
+            }
+        }
     });
 }
 
@@ -182,21 +250,103 @@ fn a_worker_that_panics_leaves_no_one_waiting() {
         let disk = GatedDisk::new();
         let written = write(&disk, "a", 40);
         let cache = cache(8, PolicyKind::Lru);
-        // This engine reads in the worker's own thread.
         let start =
             || Prefetcher::start(&cache, vec![engine(&disk, EngineKind::Mmap, 1)], Lookahead::Adaptive);
         let prefetcher = start().unwrap();
         let job = written.job(0, 1, 3);
-        disk.break_down();
+        disk.confuse();
         let queries = [(); 3].map(|()| prefetcher.push(vec![job.clone()]));
+        let why =
+            "cannot read postings: the prefetcher has stopped: a defect, it panicked: as the test wants it";
         for query in &queries {
-            assert!(query.wait(0).is_err());
+            assert_eq!(query.wait(0).err().unwrap().to_string(), why);
         }
-        assert!(prefetcher.fetch(&written.job(1, 5, 3)).is_err());
+        let fetched = prefetcher.fetch(&written.job(1, 5, 3));
+        assert_eq!(fetched.err().unwrap().to_string(), why);
+        let another = start().err().unwrap();
+        assert_eq!(another.to_string(), "cannot start prefetcher: the cache has one");
         drop((queries, prefetcher));
         assert_at_rest(&cache);
         disk.repair();
         written.check(&job, &start().unwrap().fetch(&job).unwrap());
+    });
+}
+
+#[test]
+fn a_read_that_panics_fails_its_list_and_no_worker() {
+    watched(|| {
+        for (kind, depth) in kinds().into_iter().flat_map(|kind| [(kind, 1), (kind, 2)]) {
+            let disk = GatedDisk::new();
+            let written = write(&disk, "a", 40);
+            let cache = cache(8, PolicyKind::Lru);
+            let prefetcher =
+                Prefetcher::start(&cache, vec![engine(&disk, kind, depth)], Lookahead::Adaptive).unwrap();
+            let (job, other, long) = (written.job(0, 1, 3), written.job(1, 5, 3), written.job(2, 1, 20));
+            let stream = prefetcher.fetch(&long).unwrap();
+            disk.break_down();
+            let queries = [(); 3].map(|()| prefetcher.push(vec![job.clone(), other.clone()]));
+            for query in queries {
+                let errors = [0, 1].map(|list| query.wait(list).err().unwrap().to_string());
+                let why =
+                    |at| format!("cannot read a at byte {at}: a defect, it panicked: as the test wants it");
+                assert!(errors[0].starts_with("cannot read a at byte "), "{kind}: {}", errors[0]);
+                assert!((1..9).any(|page| errors[1] == why(page * 4096)), "{kind}: {}", errors[1]);
+            }
+            assert!(stream.reader(0).get(0..10, &mut Vec::new()).is_err());
+            drop(stream);
+            disk.repair();
+            written.check(&job, &prefetcher.fetch(&job).unwrap());
+            drop(prefetcher);
+            assert_at_rest(&cache);
+        }
+    });
+}
+
+/// Only a damaged index has two of one key.
+#[test]
+fn a_list_with_other_parts_than_that_of_its_key_is_damaged() {
+    watched(|| {
+        let disk = GatedDisk::new();
+        let written = write(&disk, "a", 40);
+        let cache = cache(8, PolicyKind::Lru);
+        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let part = |from: u64, to: u64| Part::new(written.file.clone(), from..to).unwrap();
+        let of = |parts: &[(u64, u64)]| {
+            Job::new(Key(0, 0), parts.iter().map(|(from, to)| part(*from, *to)).collect()).unwrap()
+        };
+        let job = of(&[(5000, 6000), (9000, 20_000)]);
+        let others = [
+            of(&[(5001, 6001), (9000, 20_000)]),
+            of(&[(9096, 10_096), (9000, 20_000)]),
+            of(&[(5000, 6000), (9000, 20_001)]),
+            of(&[(5000, 6000)]),
+            of(&[(9000, 20_000), (5000, 6000)]),
+            of(&[(5000, 6000), (9000, 90_000)]),
+        ];
+        disk.shut();
+        let query = prefetcher.push(vec![job.clone()]);
+        disk.wait_for_a_read();
+        for (number, other) in (1..).zip(&others) {
+            // While it is loading, and when it is there.
+            let from = other.parts()[0].range().start;
+            let why = format!("a is damaged at byte {from}: another list of the same key has other parts");
+            let told = |list: tierdex_io::Result<_>| assert_eq!(list.err().unwrap().to_string(), why);
+            let begun = prefetcher.begin(other.clone());
+            assert!(begun.is_ready());
+            told(begun.wait());
+            let queued = prefetcher.push(vec![job.clone(), other.clone()]);
+            assert!(queued.is_ready(1));
+            told(queued.wait(1));
+            drop(queued);
+            disk.open_gate();
+            written.check(&job, &query.wait(0).unwrap());
+            told(prefetcher.fetch(other));
+            assert_eq!(cache.lookup(other).err().unwrap().to_string(), why);
+            prefetcher.request(other.clone());
+            assert_eq!(cache.stats().failures, 5 * number);
+        }
+        drop((query, prefetcher));
+        assert_at_rest(&cache);
     });
 }
 
@@ -216,7 +366,7 @@ fn what_is_there_is_given_without_waiting() {
             let queries: Vec<_> = jobs.iter().map(|job| prefetcher.push(vec![job.clone()])).collect();
             for (query, job) in queries.iter().zip(&jobs) {
                 written.check(job, &query.wait(0).unwrap());
-                assert!(cache.lookup(job.key()).is_some());
+                assert!(cache.lookup(job).unwrap().is_some());
             }
         }
         let warm = cache.stats();

@@ -33,6 +33,21 @@ fn the_worker_keeps_its_distance() {
 }
 
 #[test]
+fn queries_that_have_ended_behind_a_slow_one_are_not_ahead() {
+    watched(|| {
+        let disk = MemDisk::new();
+        let written = write(&disk, "a", 40);
+        let prefetcher = PagePrefetcher::start(2, 0).unwrap();
+        let push = |list: u64| prefetcher.push(vec![written.job(list, 1 + list * 3, 3)]);
+        let slow = push(0);
+        for list in 1..12 {
+            push(list).wait().unwrap();
+        }
+        drop(slow);
+    });
+}
+
+#[test]
 fn a_failed_read_fails_its_query_alone() {
     watched(|| {
         let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
@@ -74,5 +89,19 @@ fn queries_that_are_given_up_are_passed_over_and_an_end_is_told() {
             disk.open_gate();
         });
         drop(never);
+    });
+}
+
+#[test]
+fn a_worker_that_panics_says_why() {
+    watched(|| {
+        let disk = GatedDisk::new();
+        let written = write(&disk, "a", 40);
+        let prefetcher = PagePrefetcher::start(1, 0).unwrap();
+        disk.break_down();
+        let query = prefetcher.push(vec![written.job(0, 1, 3)]);
+        let why =
+            "cannot read postings: the prefetcher has stopped: a defect, it panicked: as the test wants it";
+        assert_eq!(query.wait().err().unwrap().to_string(), why);
     });
 }

@@ -136,6 +136,7 @@ struct Gate {
 struct Shut {
     shut: bool,
     broken: bool,
+    confused: bool,
     at_the_gate: usize,
 }
 
@@ -158,8 +159,14 @@ impl GatedDisk {
         self.gate.state.lock().unwrap().broken = true;
     }
 
+    /// From now on files panic when they are asked for their length: engines ask in the worker's own thread.
+    pub fn confuse(&self) {
+        self.gate.state.lock().unwrap().confused = true;
+    }
+
     pub fn repair(&self) {
-        self.gate.state.lock().unwrap().broken = false;
+        let mut state = self.gate.state.lock().unwrap();
+        (state.broken, state.confused) = (false, false);
     }
 
     pub fn open_gate(&self) {
@@ -184,6 +191,8 @@ impl ReadFile for Gated {
         self.inner.name()
     }
     fn len(&self) -> u64 {
+        let confused = self.gate.state.lock().unwrap().confused;
+        assert!(!confused, "as the test wants it");
         self.inner.len()
     }
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {

@@ -3,16 +3,20 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::{Completion, Target};
 use crate::disk::{ReadFile, ends_early};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result, panic_message};
 use crate::memory::PAGE_LEN;
 use crate::posix::PosixFile;
 
 /// How often the system may say "again" to one read before that is an error.
 const REPEATS_MAX: u32 = 1_000;
+
+/// How often a read past the page cache may give less than a page, though more was wanted.
+const SHORT_MAX: u32 = 2;
 
 /// A read that has begun.
 pub(super) struct Job {
@@ -25,6 +29,20 @@ pub(super) struct Job {
     /// How many of them there are already.
     done: usize,
     repeats: u32,
+    /// How often it gave less than a page past the page cache.
+    short: u32,
+    way: Way,
+}
+
+/// Where it is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Through the page cache, as was asked, or as is not known here.
+    Buffered,
+    /// Past it.
+    Direct,
+    /// Through it, though past it was asked.
+    FellBack,
 }
 
 /// The rest of a job, for the system.
@@ -41,7 +59,17 @@ impl Job {
     pub(super) fn new(file: &Arc<dyn ReadFile>, offset: u64, target: Target, tag: u64) -> Job {
         let len = target.range.len();
         let left = usize::try_from(file.len().saturating_sub(offset)).unwrap_or(usize::MAX);
-        Job { file: Arc::clone(file), offset, target, tag, wanted: len.min(left), done: 0, repeats: 0 }
+        Job {
+            file: Arc::clone(file),
+            offset,
+            target,
+            tag,
+            wanted: len.min(left),
+            done: 0,
+            repeats: 0,
+            short: 0,
+            way: Way::Buffered,
+        }
     }
 
     /// What it gives if there is nothing to read: no bytes are wanted, or those that the file cannot have.
@@ -61,6 +89,7 @@ impl Job {
             tag: self.tag,
             target: self.target,
             result: result.map_err(|error| error.at(self.offset)),
+            fell_back: self.way == Way::FellBack,
         }
     }
 
@@ -78,10 +107,16 @@ impl Job {
         &mut self.target
     }
 
-    /// Reads by [`ReadFile::read_at`].
+    /// Reads by [`ReadFile::read_at`]. It is others' code: if it panics, the read has failed, and the thread and all that
+    /// it has in flight go on.
     pub(super) fn read_at(mut self) -> Completion {
-        let wanted = self.wanted;
-        let read = self.file.read_at(self.offset, &mut self.target.bytes_mut()[..wanted]);
+        let (wanted, offset, file) = (self.wanted, self.offset, Arc::clone(&self.file));
+        let bytes = &mut self.target.bytes_mut()[..wanted];
+        // Whatever it leaves behind in them: after an error the bytes are unspecified.
+        let read = catch_unwind(AssertUnwindSafe(|| file.read_at(offset, bytes)));
+        let failed =
+            |panic: Box<_>| Error::new(ErrorKind::Other, "read", self.name(), panic_message(&*panic));
+        let read = read.unwrap_or_else(|panic| Err(failed(panic)));
         self.end(read.map(|()| wanted))
     }
 
@@ -98,48 +133,48 @@ impl Job {
         self.end(copied)
     }
 
+    /// Decides where it is read: past the page cache, if that is wanted and possible.
+    pub(super) fn decide(&mut self, direct: bool) {
+        let Some(posix) = self.file.posix().filter(|_| direct) else { return };
+        let memory = self.target.range.start | self.target.range.end;
+        let aligned = memory.is_multiple_of(PAGE_LEN) && self.offset.is_multiple_of(PAGE_LEN as u64);
+        self.way = if aligned && posix.direct().is_ok() { Way::Direct } else { Way::FellBack };
+    }
+
     /// Reads by system calls, one after the other until all is there.
-    pub(super) fn pread(mut self, direct: bool) -> Completion {
+    pub(super) fn pread(mut self) -> Completion {
         let file = Arc::clone(&self.file);
         let Some(posix) = file.posix() else { return self.read_at() };
         loop {
-            let Rest { file, offset, from, len } = self.rest(posix, direct);
+            let Rest { file, offset, from, len } = self.rest(posix);
             let read = file.read_at(&mut self.target.bytes_mut()[from..from + len], offset);
-            if let Some(result) = self.advance(read, direct) {
+            if let Some(result) = self.advance(read) {
                 return self.end(result);
             }
         }
     }
 
     /// What is still to be read, through the page cache or past it.
-    pub(super) fn rest<'a>(&self, posix: &'a PosixFile, direct: bool) -> Rest<'a> {
+    pub(super) fn rest<'a>(&self, posix: &'a PosixFile) -> Rest<'a> {
         let from = self.done;
         let offset = self.offset + from as u64;
-        match self.past_the_cache(posix, direct) {
+        let direct = if self.way == Way::Direct { posix.direct().ok() } else { None };
+        match direct {
             // Whole pages, also behind the end of the file.
             Some(file) => Rest { file, offset, from, len: self.target.range.len() - from },
             None => Rest { file: posix.buffered(), offset, from, len: self.wanted - from },
         }
     }
 
-    /// The file to read past the page cache, if that is wanted and possible.
-    fn past_the_cache<'a>(&self, posix: &'a PosixFile, direct: bool) -> Option<&'a File> {
-        let memory = self.target.range.start | self.target.range.end;
-        let aligned = memory.is_multiple_of(PAGE_LEN) && self.offset.is_multiple_of(PAGE_LEN as u64);
-        if direct && aligned { posix.direct().ok() } else { None }
-    }
-
     /// Takes note of what a system call gave. None: there is more to read.
-    pub(super) fn advance(&mut self, read: io::Result<usize>, direct: bool) -> Option<Result<usize>> {
+    pub(super) fn advance(&mut self, read: io::Result<usize>) -> Option<Result<usize>> {
         match read {
             Ok(bytes) if self.done + bytes >= self.wanted => Some(Ok(self.wanted)),
             Ok(bytes) => {
-                let past_the_cache =
-                    self.posix().is_some_and(|posix| self.past_the_cache(posix, direct).is_some());
                 // Past the page cache reads begin at pages: one that was cut short is read once more.
-                let unit = if past_the_cache { PAGE_LEN } else { 1 };
+                let unit = if self.way == Way::Direct { PAGE_LEN } else { 1 };
                 let done = (self.done + bytes) / unit * unit;
-                let goes_on = done > self.done;
+                let goes_on = done > self.done || self.is_cut_short(bytes);
                 self.done = done;
                 (!goes_on).then(|| Err(self.ends_early()))
             }
@@ -151,6 +186,17 @@ impl Job {
         }
     }
 
+    /// Whether a read that gave less than a page was one past the page cache, which may be of the device's making and not
+    /// the end of the file: then it is tried again, and at last through the page cache, which knows the end to the byte.
+    fn is_cut_short(&mut self, bytes: usize) -> bool {
+        let cut_short = self.way == Way::Direct && bytes > 0;
+        self.short += u32::from(cut_short);
+        if self.short >= SHORT_MAX {
+            self.way = Way::FellBack;
+        }
+        cut_short
+    }
+
     fn ends_early(&self) -> Error {
         ends_early(self.name(), self.offset)
     }
@@ -159,4 +205,53 @@ impl Job {
 /// Interrupted, out of resources for the moment, or given up because the thread that asked has ended.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::ECANCELED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Disk;
+    use crate::memory::{Cells, Region, RegionKind};
+    use crate::posix::PosixDisk;
+
+    /// Of two pages the device gives less than a whole one, twice.
+    #[test]
+    fn a_read_that_is_cut_short_past_the_page_cache_is_no_damage() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let disk = PosixDisk::open(directory.path()).unwrap();
+        disk.create("a").unwrap().append(&[7; 3 * PAGE_LEN]).unwrap();
+        let file: Arc<dyn ReadFile> = Arc::from(disk.open("a").unwrap());
+        let posix = file.posix().unwrap();
+        if let Err(error) = posix.check_direct() {
+            return println!("not run: {error}");
+        }
+        let cells = Cells::new(Region::new(&RegionKind::Dram, 8192).unwrap(), 8192).unwrap();
+        let job = || {
+            let mut job = Job::new(&file, 4096, Target::from(cells.write(0).unwrap()), 1);
+            job.decide(true);
+            job
+        };
+        let rest = |job: &Job| {
+            let Rest { file, offset, from, len } = job.rest(posix);
+            (std::ptr::eq(file, posix.buffered()), offset, from, len)
+        };
+        let mut short = job();
+        assert!(short.advance(Ok(5000)).is_none());
+        assert_eq!(rest(&short), (false, 8192, 4096, 4096), "from the page that was cut on");
+        assert!(short.advance(Ok(4095)).is_none());
+        assert_eq!(rest(&short), (false, 8192, 4096, 4096), "once more");
+        assert!(short.advance(Ok(1)).is_none());
+        assert_eq!(rest(&short), (true, 8192, 4096, 4096), "through the page cache");
+        assert!(short.advance(Ok(96)).is_none());
+        assert_eq!(rest(&short), (true, 8288, 4192, 4000));
+        let Completion { result, fell_back, .. } = short.pread();
+        assert_eq!((result.unwrap(), fell_back), (8192, true));
+        // What has an end has it in both ways.
+        for gives in [&[0][..], &[904, 904, 904, 0]] {
+            let mut ends = job();
+            let ended = gives.iter().find_map(|bytes| ends.advance(Ok(*bytes)));
+            let error = ended.unwrap().unwrap_err();
+            assert_eq!(error.to_string(), "a is damaged at byte 4096: the file ends early");
+        }
+    }
 }

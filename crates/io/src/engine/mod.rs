@@ -60,6 +60,9 @@ pub struct Completion {
     pub target: Target,
     /// How many bytes from the beginning of the target on were read: all, or as many as the file has.
     pub result: Result<usize>,
+    /// It went through the page cache, though past it was asked: the file could not be opened so, or not then, or the read
+    /// was cut short.
+    pub fell_back: bool,
 }
 
 /// A way to read. It is given no more than `depth` jobs at a time.

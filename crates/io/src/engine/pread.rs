@@ -53,7 +53,7 @@ impl Drop for Pread {
     fn drop(&mut self) {
         self.jobs = None;
         for thread in self.threads.drain(..) {
-            // A thread that panicked has given up its job's target.
+            // What reads others' files catches their panics: no thread ends before the last job.
             let _ = thread.join();
         }
     }
@@ -63,8 +63,9 @@ fn work(jobs: &Mutex<Receiver<Job>>, ended: &Sender<Completion>, direct: bool) {
     loop {
         // Held while waiting: the others wait for the lock instead, and one of them is woken by each job.
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = job else { return };
-        if ended.send(job.pread(direct)).is_err() {
+        let Ok(mut job) = job else { return };
+        job.decide(direct);
+        if ended.send(job.pread()).is_err() {
             return;
         }
     }

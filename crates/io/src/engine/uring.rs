@@ -92,7 +92,7 @@ impl Uring {
     /// The submission for what is left of the job in a slot.
     fn entry(&mut self, slot: usize) -> Option<squeue::Entry> {
         let job = self.slots[slot].as_mut()?;
-        let Rest { file, offset, from, len } = job.rest(job.posix()?, self.direct);
+        let Rest { file, offset, from, len } = job.rest(job.posix()?);
         let fd = types::Fd(file.as_raw_fd());
         let len = u32::try_from(len).ok()?;
         let target = job.target_mut();
@@ -148,9 +148,9 @@ impl Uring {
                 error => Err(io::Error::from_raw_os_error(-error)),
             };
             let job = self.slots[slot].as_mut().expect("a completion belongs to a job");
-            match job.advance(read, self.direct) {
+            match job.advance(read) {
                 Some(result) => return Some(self.take(slot).end(result)),
-                None if self.broken.is_some() => return Some(self.take(slot).pread(self.direct)),
+                None if self.broken.is_some() => return Some(self.take(slot).pread()),
                 None => self.push(slot),
             }
         }
@@ -167,9 +167,10 @@ impl Uring {
 }
 
 impl Method for Uring {
-    fn start(&mut self, job: Job) -> Option<Completion> {
+    fn start(&mut self, mut job: Job) -> Option<Completion> {
+        job.decide(self.direct);
         if job.posix().is_none() || self.broken.is_some() {
-            return Some(job.pread(self.direct));
+            return Some(job.pread());
         }
         let slot = self.free.pop().expect("no more jobs than slots");
         self.slots[slot] = Some(job);
@@ -249,7 +250,7 @@ mod tests {
         assert!(later.result.is_ok() && later.target.bytes() == [7; CELL]);
         let mut ended: Vec<Completion> = (0..6).map(|_| uring.finish(true).unwrap()).collect();
         ended.sort_by_key(|completion| completion.tag);
-        for Completion { tag, target, result } in ended {
+        for Completion { tag, target, result, .. } in ended {
             if tag < 3 {
                 assert_eq!((result.unwrap(), target.bytes()), (CELL, &[7; CELL][..]));
             } else {

@@ -32,7 +32,8 @@ fn folders(line: &str) -> Vec<PathBuf> {
         names if names.split(',').any(|name| name == "memory") => root.join("memory"),
         _ => return Vec::new(),
     };
-    let folder = root.join(path.trim_start_matches('/'));
+    let folder: PathBuf =
+        root.components().chain(Path::new(path.trim_start_matches('/')).components()).collect();
     folder.ancestors().take_while(|folder| folder.starts_with(&root)).map(Path::to_path_buf).collect()
 }
 

@@ -1,23 +1,55 @@
-//! Memory of a file system, such as a tmpfs or a fast disk. The file is new, is preallocated, and loses its name before
-//! anything can fail: whatever happens, nothing is left behind.
+//! Memory of a file system whose files are memory: a tmpfs, such as `/dev/shm`, or huge pages (hugetlbfs). The file is new,
+//! is preallocated, and loses its name before anything can fail: whatever happens, nothing is left behind.
+//!
+//! Files of a disk are refused: the system would write pages out and read them back at any time, which nobody checks, and
+//! a device that fails then ends the process by a signal (SIGBUS).
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use super::mapping::Mapping;
 
 pub(super) fn map(path: &Path, len: usize) -> io::Result<Mapping> {
-    Mapping::of_own_file(&preallocated(path, len)?, len, libc::MAP_SHARED)
+    let file = nameless(path)?;
+    if !is_memory(&file)? {
+        let why =
+            "its file system is on a disk, which may fail unseen; take a path on a tmpfs, such as /dev/shm";
+        return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+    }
+    allocate(&file, len)?;
+    Mapping::of_own_file(&file, len, libc::MAP_SHARED)
 }
 
 /// A new file without a name, `len` bytes of which the file system has set apart.
 pub(super) fn preallocated(path: &Path, len: usize) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-    fs::remove_file(path)?;
+    let file = nameless(path)?;
     allocate(&file, len)?;
     Ok(file)
+}
+
+fn nameless(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+    fs::remove_file(path)?;
+    Ok(file)
+}
+
+/// Whether the file system of a file has its files in memory only.
+fn is_memory(file: &File) -> io::Result<bool> {
+    /// As `linux/magic.h` has it; libc does not.
+    const RAMFS_MAGIC: u32 = 0x8584_58F6;
+    let mut stats = MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: writes no more than what it is given.
+    if unsafe { libc::fstatfs(file.as_raw_fd(), stats.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: written by the call, which has succeeded.
+    let stats = unsafe { stats.assume_init() };
+    // The type of the field differs between architectures; the numbers have 32 bits.
+    let magic = stats.f_type as u32;
+    Ok([libc::TMPFS_MAGIC as u32, libc::HUGETLBFS_MAGIC as u32, RAMFS_MAGIC].contains(&magic))
 }
 
 fn allocate(file: &File, len: usize) -> io::Result<()> {

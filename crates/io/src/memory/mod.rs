@@ -3,14 +3,14 @@
 //! *You have* a kind of memory and a size. *You get* a [`Region`]: so many bytes, all of them there from the start, so
 //! that nothing can fail later. Cut into [`Cells`] it is shared by threads that read and a disk that writes.
 //!
-//! One file a kind: `dram`, `hugetlb`, `numa`, `dax`, `file`. This folder knows no files of an index.
+//! One file a kind: `dram`, `hugetlb`, `numa`, `dax`, `file` (of a tmpfs). This folder knows no files of an index.
 
 mod available;
 #[allow(unsafe_code, reason = "hands out parts of memory; each block says why it is sound")]
 mod cells;
 mod dax;
 mod dram;
-#[allow(unsafe_code, reason = "one system call, posix_fallocate")]
+#[allow(unsafe_code, reason = "two system calls, posix_fallocate and fstatfs")]
 mod file;
 mod hugetlb;
 #[allow(unsafe_code, reason = "hands out parts of memory; each block says why it is sound")]

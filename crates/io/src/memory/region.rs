@@ -54,7 +54,7 @@ impl Region {
     }
 }
 
-/// A kind of memory, as users write it: `dram`, `hugetlb`, `numa:0`, `dax:PATH` or `file:PATH`.
+/// A kind of memory, as users write it: `dram`, `hugetlb`, `numa:0`, `dax:PATH` or `file:PATH` (on a tmpfs).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RegionKind {
     /// Ordinary memory.
@@ -65,7 +65,7 @@ pub enum RegionKind {
     Numa(u32),
     /// Persistent memory: a new file at this path of a file system mounted with `dax`.
     Dax(PathBuf),
-    /// A new file at this path of any file system.
+    /// A new file at this path of a file system in memory: a tmpfs, such as `/dev/shm`, a ramfs or a hugetlbfs.
     File(PathBuf),
 }
 
@@ -114,7 +114,7 @@ impl FromStr for RegionKind {
             _ => None,
         };
         kind.ok_or_else(|| {
-            refused("use", text, "a region is dram, hugetlb, numa:NODE, dax:PATH or file:PATH")
+            refused("use", text, "a region is dram, hugetlb, numa:NODE, dax:PATH or file:PATH (on a tmpfs)")
         })
     }
 }
@@ -140,7 +140,7 @@ mod tests {
             ["", "ram", "DRAM", "dram:", "numa", "numa:", "numa:x", "numa:-1", "dax", "dax:", "file:", ":"]
         {
             let error = text.parse::<RegionKind>().unwrap_err();
-            let why = "a region is dram, hugetlb, numa:NODE, dax:PATH or file:PATH";
+            let why = "a region is dram, hugetlb, numa:NODE, dax:PATH or file:PATH (on a tmpfs)";
             assert_eq!(error.to_string(), format!("cannot use region {text}: {why}"));
         }
     }

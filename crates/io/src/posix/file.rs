@@ -17,6 +17,7 @@ pub struct PosixFile {
     file: File,
     len: u64,
     name: String,
+    /// Also that it cannot be, and why. That there were too few descriptors or too little memory is not kept: it passes.
     direct: OnceLock<Result<File>>,
     mapping: OnceLock<Mapping>,
 }
@@ -104,19 +105,25 @@ impl PosixFile {
 
     /// Past the page cache: offsets, lengths and memory must be multiples of [`PAGE_LEN`].
     pub(crate) fn direct(&self) -> Result<&File> {
-        self.direct.get_or_init(|| self.open_direct()).as_ref().map_err(Clone::clone)
-    }
-
-    /// Opens the same file a second time, whatever its name is now.
-    fn open_direct(&self) -> Result<File> {
-        let failed = |error: io::Error| {
+        if let Some(known) = self.direct.get() {
+            return known.as_ref().map_err(Clone::clone);
+        }
+        let refused = |error: io::Error| {
             let why = format!("O_DIRECT is refused: {error}");
             Error::new(ErrorKind::Unsupported, "read past the page cache", &*self.name, why)
         };
+        match self.open_direct() {
+            Err(error) if is_passing(&error) => Err(refused(error)),
+            opened => self.direct.get_or_init(|| opened.map_err(refused)).as_ref().map_err(Clone::clone),
+        }
+    }
+
+    /// Opens the same file a second time, whatever its name is now.
+    fn open_direct(&self) -> io::Result<File> {
         let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path).map_err(failed)?;
-        let mut page = Mapping::anonymous(PAGE_LEN, 0).map_err(failed)?;
-        file.read_at(page.bytes_mut(), 0).map_err(failed)?;
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path)?;
+        let mut page = Mapping::anonymous(PAGE_LEN, 0)?;
+        file.read_at(page.bytes_mut(), 0)?;
         Ok(file)
     }
 }
@@ -140,6 +147,23 @@ impl ReadFile for PosixFile {
     fn posix(&self) -> Option<&PosixFile> {
         Some(self)
     }
+}
+
+/// Reads and writes of a file that was opened with O_NONBLOCK wait from now on: on some file systems the kernel's queue
+/// would give up instead.
+pub(super) fn wait_again(file: &File) -> io::Result<()> {
+    // SAFETY: touches no memory of this process. Of the flags that can be set no other was asked for.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether what kept a file from being opened or read once says nothing of the next time: too few descriptors, too little
+/// memory, or a page that the device could not read.
+fn is_passing(error: &io::Error) -> bool {
+    let passing = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EINTR, libc::EAGAIN, libc::EIO];
+    error.raw_os_error().is_some_and(|number| passing.contains(&number))
 }
 
 impl Advice {

@@ -3,11 +3,12 @@
 //! Interrupted calls (EINTR) are repeated, as the standard library does for all calls used here. No other error is
 //! repeated, a failed sync least of all. Descriptors are closed on exec.
 
-#[allow(unsafe_code, reason = "one system call, posix_fadvise")]
+#[allow(unsafe_code, reason = "two system calls, posix_fadvise and fcntl")]
 mod file;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk, DiskLock, ReadFile, WriteFile, check_name};
@@ -16,7 +17,8 @@ pub use file::{Advice, PosixFile};
 
 /// An index directory.
 ///
-/// Symbolic links, pipes and folders inside it are not listed and not opened.
+/// Symbolic links, pipes and folders inside it are not listed and not opened: links are not followed, and what was opened
+/// is looked at before anything is done with it.
 #[derive(Debug)]
 pub struct PosixDisk {
     path: PathBuf,
@@ -78,13 +80,9 @@ impl Disk for PosixDisk {
 
     fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
         let path = self.path_of(name)?;
-        let failed = |error: io::Error| Error::from_os("open", name, &error);
-        // Looked at before it is opened, because opening a pipe waits for its writer.
-        if !fs::symlink_metadata(&path).map_err(failed)?.is_file() {
-            return Err(Error::new(ErrorKind::Unsupported, "open", name, "it is not a plain file"));
-        }
-        let file = File::open(&path).map_err(failed)?;
-        Ok(Box::new(PosixFile::new(file, name).map_err(failed)?))
+        let file = open_plain(OpenOptions::new().read(true), &path, ("open", name))?;
+        let file = PosixFile::new(file, name).map_err(|error| Error::from_os("open", name, &error))?;
+        Ok(Box::new(file))
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
@@ -109,12 +107,13 @@ impl Disk for PosixDisk {
 
     fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
         let path = self.path_of(name)?;
-        let failed = |error: io::Error| Error::from_os("lock", name, &error);
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(false);
+        let file = open_plain(options, &path, ("lock", name))?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(Lock { _file: file })),
             Err(TryLockError::WouldBlock) => Err(held(name)),
-            Err(TryLockError::Error(error)) => Err(failed(error)),
+            Err(TryLockError::Error(error)) => Err(Error::from_os("lock", name, &error)),
         }
     }
 
@@ -150,6 +149,24 @@ struct Lock {
 }
 
 impl DiskLock for Lock {}
+
+/// Opens a plain file; `what` is a verb and a name. It follows no link, waits for nobody at a pipe, and looks at what it has
+/// opened and not at what had that name before.
+fn open_plain(options: &mut OpenOptions, path: &Path, what: (&'static str, &str)) -> Result<File> {
+    let (op, name) = what;
+    let no_file = || Error::new(ErrorKind::Unsupported, op, name, "it is not a plain file");
+    let failed = |error: io::Error| match error.raw_os_error() {
+        Some(libc::ELOOP | libc::ENXIO | libc::EISDIR) => no_file(),
+        _ => Error::from_os(op, name, &error),
+    };
+    let opened = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC).open(path);
+    let file = opened.map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(no_file());
+    }
+    file::wait_again(&file).map_err(failed)?;
+    Ok(file)
+}
 
 /// The error of a lock that somebody has.
 pub(crate) fn held(name: &str) -> Error {

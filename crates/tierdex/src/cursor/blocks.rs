@@ -36,7 +36,16 @@ pub(super) struct Chunk<'a> {
 impl<'a> Chunk<'a> {
     fn new(list: &BlockList, part: Part, ahead: usize, near: Option<&'a NearList>) -> Chunk<'a> {
         let near = near.map(|near| Box::new(NearPart::new(near, part, list.start(part))));
-        Chunk { part, near, ahead, least: ahead, blocks: 0..0, start: 0, bytes: Vec::new(), scattered: Vec::new() }
+        Chunk {
+            part,
+            near,
+            ahead,
+            least: ahead,
+            blocks: 0..0,
+            start: 0,
+            bytes: Vec::new(),
+            scattered: Vec::new(),
+        }
     }
 
     /// Bytes of a block and their offset in the file; reads it and those behind it if it is not here.

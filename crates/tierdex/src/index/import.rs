@@ -21,6 +21,7 @@ pub struct ListsBuilder<'w, 'a> {
 
 /// Takes the postings of one term, in as many pieces as one likes.
 pub struct ListBuilder<'l, 'w, 'a> {
+    term: &'l str,
     postings: &'l mut Postings<'w, 'a>,
     documents: usize,
     /// Smallest document that may follow.
@@ -58,7 +59,7 @@ impl ListsBuilder<'_, '_> {
         self.last.extend_from_slice(term.as_bytes());
         self.field.term(term.as_bytes(), |postings| {
             let (documents, stop) = (self.documents, self.stop);
-            let mut list = ListBuilder { postings, documents, next: 0, tokens: 0, stop };
+            let mut list = ListBuilder { term, postings, documents, next: 0, tokens: 0, stop };
             body(&mut list)?;
             if list.next == 0 {
                 return Err(Error::Usage(format!("term `{term}` has no postings")));
@@ -74,7 +75,8 @@ impl ListBuilder<'_, '_, '_> {
     /// least once.
     ///
     /// # Errors
-    /// [`Error::Usage`] for anything else; [`Error::Interrupted`] when the writer's stop signal is raised; what
+    /// [`Error::Usage`] for anything else; [`Error::Limit`] for a term that stands in a document more often than that may
+    /// have tokens, [`FIELD_TOKENS_MAX`]; [`Error::Interrupted`] when the writer's stop signal is raised; what
     /// writing gives.
     pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {
         self.stop.check()?;
@@ -89,9 +91,25 @@ impl ListBuilder<'_, '_, '_> {
         if !sound {
             return Err(wrong_postings());
         }
+        if !all(frequencies.iter(), |&frequency| frequency <= FIELD_TOKENS_MAX) {
+            return Err(self.too_frequent(documents, frequencies));
+        }
         self.next = u64::from(last) + 1;
         self.tokens += frequencies.iter().map(|&frequency| u64::from(frequency)).sum::<u64>();
         self.postings.extend(documents, frequencies)
+    }
+
+    /// Names the first of the postings that cannot be.
+    #[cold]
+    fn too_frequent(&self, documents: &[u32], frequencies: &[u32]) -> Error {
+        let mut postings = documents.iter().zip(frequencies);
+        let (document, frequency) =
+            postings.find(|(_, frequency)| **frequency > FIELD_TOKENS_MAX).unwrap_or((&0, &0));
+        Error::Limit(format!(
+            "term `{}` stands {frequency} times in document {document}; a document has at most \
+             {FIELD_TOKENS_MAX} tokens",
+            self.term
+        ))
     }
 }
 

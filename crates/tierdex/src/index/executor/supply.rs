@@ -145,7 +145,7 @@ impl Supply {
                 let mut jobs = jobs.drain(..);
                 plan.attach(shape.segments, || {
                     let Some(job) = jobs.next() else { return Ok(None) };
-                    let found = prefetcher.cache().lookup(job.key());
+                    let found = prefetcher.cache().lookup(&job)?;
                     if found.is_none() {
                         prefetcher.request(job);
                     }
