@@ -21,11 +21,13 @@ struct State<T, A, E> {
     done: BTreeMap<usize, Result<T>>,
     answer: A,
     failed: Option<E>,
+    /// Threads that wait. Nobody is woken when there are none: that would be a system call for each answer.
+    waiting: usize,
 }
 
 impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T, A, E> {
     pub(super) fn new(answer: A, threads: usize) -> Delivery<T, A, E> {
-        let state = State { next: 0, done: BTreeMap::new(), answer, failed: None };
+        let state = State { next: 0, done: BTreeMap::new(), answer, failed: None, waiting: 0 };
         Delivery { state: Mutex::new(state), moved: Condvar::new(), most: AHEAD * threads }
     }
 
@@ -34,7 +36,9 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
     pub(super) fn give(&self, number: usize, found: Result<T>) -> bool {
         let mut state = self.lock();
         while number > state.next + self.most && state.failed.is_none() {
+            state.waiting += 1;
             state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
         }
         state.done.insert(number, found);
         let before = state.next;
@@ -45,7 +49,7 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
             state.next += 1;
             state.failed = given.err();
         }
-        if state.next != before {
+        if state.next != before && state.waiting > 0 {
             self.moved.notify_all();
         }
         state.failed.is_none()
