@@ -17,8 +17,10 @@ pub struct Measured {
     pub p50: f64,
     /// The 99th.
     pub p99: f64,
-    /// Bytes read from files.
+    /// Bytes read from files; what a worker of the page cache copies, the query reads again.
     pub bytes_read: u64,
+    /// Of these, bytes that the system fetched from the device; none if it does not say.
+    pub bytes_fetched: Option<u64>,
     /// Lists found in the cache, and not; none without one.
     pub lists: Option<Lists>,
     /// Queries fetched ahead at most, in both repetitions.
@@ -106,6 +108,7 @@ impl Measured {
             "first_seconds": self.first_seconds,
             "queries": self.queries,
             "bytes_read": self.bytes_read,
+            "bytes_fetched": self.bytes_fetched,
             "lists": lists,
             "lookahead_max": self.lookahead_max,
             "lookahead_samples": self.samples,
@@ -148,6 +151,7 @@ impl Measured {
             p50: read.float("p50_us")?,
             p99: read.float("p99_us")?,
             bytes_read: read.number("bytes_read")?,
+            bytes_fetched: value["bytes_fetched"].as_u64(),
             lists: lists.transpose()?,
             lookahead_max: read.number("lookahead_max")?,
             samples: read.list("lookahead_samples")?.iter().filter_map(sample).collect(),
@@ -178,6 +182,7 @@ mod tests {
             checksum: u64::MAX - 1,
             fallback: Some("why".to_string()),
             own: Some(5),
+            bytes_fetched: Some(6),
             ..Measured::default()
         };
         for measured in [some, Measured::default()] {

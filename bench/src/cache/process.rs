@@ -76,10 +76,16 @@ fn in_memory(task: &Task, index: &Index, queries: &[Query]) -> Result<Measured> 
         Ok(pass.into_inner().unwrap_or_else(PoisonError::into_inner))
     };
     let first = repetition()?;
-    let before = index.bytes_read();
+    let (before, at) = (index.bytes_read(), fetched());
     let second = repetition()?;
+    let bytes_fetched = fetched().zip(at).map(|(now, at)| now - at);
     let engine = "memory".to_string();
-    Ok(Measured { bytes_read: index.bytes_read() - before, engine, ..Pass::measured(first, second) })
+    Ok(Measured {
+        bytes_read: index.bytes_read() - before,
+        bytes_fetched,
+        engine,
+        ..Pass::measured(first, second)
+    })
 }
 
 fn by_executor(task: &Task, index: &Index, queries: &[Query]) -> Result<Measured> {
@@ -102,8 +108,9 @@ fn by_executor(task: &Task, index: &Index, queries: &[Query]) -> Result<Measured
     if task.samples > 0 {
         executor.record_lookahead(task.samples);
     }
-    let (before, read) = (executor.stats(), executor.bytes_read());
+    let (before, read, at) = (executor.stats(), executor.bytes_read(), fetched());
     let second = repetition()?;
+    let bytes_fetched = fetched().zip(at).map(|(now, at)| now - at);
     let after = executor.stats();
     let lists = before.as_ref().zip(after.as_ref()).map(|(before, after)| Lists {
         hits: after.hits - before.hits,
@@ -120,6 +127,7 @@ fn by_executor(task: &Task, index: &Index, queries: &[Query]) -> Result<Measured
     samples.drain(..samples.len().saturating_sub(task.samples));
     Ok(Measured {
         bytes_read: executor.bytes_read() - read,
+        bytes_fetched,
         lists,
         lookahead_max: after.map_or(0, |after| after.lookahead_max),
         samples,
@@ -188,6 +196,11 @@ fn quantile(sorted: &[u64], part: f64) -> f64 {
 
 fn mix(sum: u64, number: u64) -> u64 {
     (sum.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// Bytes that the system has fetched from devices for this process.
+fn fetched() -> Option<u64> {
+    member(&fs::read_to_string("/proc/self/io").ok()?, "read_bytes:")
 }
 
 /// A number of the process's status.

@@ -12,7 +12,7 @@ use tierdex::io::{RegionKind, Size};
 /// A column of the table: its heading, its width on a terminal, and whether it is of words.
 type Column = (&'static str, usize, bool);
 
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column; 15] = [
     ("queries", 17, true),
     ("device", 12, true),
     ("mode", 27, true),
@@ -21,7 +21,8 @@ const COLUMNS: [Column; 14] = [
     ("first QPS", 9, false),
     ("p50 ms", 8, false),
     ("p99 ms", 8, false),
-    ("MB/query", 8, false),
+    ("MB read", 7, false),
+    ("fetched", 7, false),
     ("misses", 7, false),
     ("waits", 6, false),
     ("ahead", 5, false),
@@ -50,7 +51,7 @@ fn aligned(cells: &[String]) -> String {
     format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
 }
 
-fn cells(one: &Median) -> [String; 14] {
+fn cells(one: &Median) -> [String; 15] {
     let of = |value: Option<f64>, digits: usize| {
         value.map_or("-".to_string(), |value| format!("{value:.digits$}"))
     };
@@ -68,6 +69,7 @@ fn cells(one: &Median) -> [String; 14] {
         of(figures.map(|figures| figures.p50 / 1e3), 3),
         of(figures.map(|figures| figures.p99 / 1e3), 3),
         of(figures.map(|figures| figures.read / 1e6), 3),
+        of(figures.and_then(|figures| figures.fetched.map(|bytes| bytes / 1e6)), 3),
         cached.map_or("-".to_string(), |misses| format!("{misses:.1}%")),
         of(figures.and_then(|figures| figures.waits), 0),
         of(ahead, 0),
@@ -95,7 +97,8 @@ pub(super) fn markdown(
     for different in rows.differences() {
         text += &format!("**Wrong answers: {different}.**\n\n");
     }
-    text += &format!("## Set-up\n\n{}\n## Figures\n\n{}\n", set_up(flags, plan), figures(&medians));
+    text +=
+        &format!("## Set-up\n\n{}\n\n## Figures\n\n{}\n", set_up(flags, plan).trim_end(), figures(&medians));
     text += &died(&medians);
     text += &format!("## Ratios\n\n{RATIOS}\n\n{}\n", ratios(&medians).to_markdown());
     text += &format!("## Flatness\n\n{FLATNESS}\n\n{}\n", flatness(&medians).to_markdown());
@@ -286,13 +289,18 @@ fn method(flags: &Flags) -> String {
         1 => "One round".to_string(),
         rounds => format!("{rounds} rounds, each of all cells; figures are medians, peaks the largest"),
     };
+    let threads = match flags.threads {
+        1 => "one thread answers".to_string(),
+        threads => format!("{threads} threads answer"),
+    };
     let mut text = format!(
         "{caches} before each cell, and each cell is a process of its own: it answers its {} queries twice, and figures are of the \
-         second repetition (`first QPS` of the first). Top {}, {matching}; {} threads that answer. {rounds}. p50 and p99 are of \
-         the time from answer to answer. Misses, waits and `ahead`, the most queries fetched ahead, are those of the postings \
-         cache. MB read are whole pages that were asked for, from the page cache or past it. Answers of all cells to the same \
+         second repetition (`first QPS` of the first). Top {}, {matching}; {threads}. {rounds}. p50 and p99 are of the time from \
+         answer to answer. Misses, waits and `ahead`, the most queries fetched ahead, are those of the postings cache. `MB read` is \
+         whole pages that were asked for by a query, from the page cache or past it; in base-prefetch the worker and the query \
+         both ask. `fetched` is what the system had to fetch of it from the device, in MB too. Answers of all cells to the same \
          queries have the same checksum, documents, bits of scores and matches, or the run fails.\n\n",
-        flags.count, flags.k, flags.threads
+        flags.count, flags.k
     );
     for device in flags.devices.iter().filter(|device| **device != Device::Ssd) {
         let (reads, bytes) = device.limits();

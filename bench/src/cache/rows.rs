@@ -54,6 +54,7 @@ pub(super) struct Figures {
     pub(super) p99: f64,
     /// Bytes a query.
     pub(super) read: f64,
+    pub(super) fetched: Option<f64>,
     pub(super) miss_rate: Option<f64>,
     pub(super) waits: Option<f64>,
     pub(super) lookahead_max: u64,
@@ -95,6 +96,7 @@ impl Rows {
                 p50: of(&|one| Some(one.p50))?,
                 p99: of(&|one| Some(one.p99))?,
                 read: of(&|one| Some(one.bytes_read as f64 / one.queries.max(1) as f64))?,
+                fetched: of(&|one| Some(one.bytes_fetched? as f64 / one.queries.max(1) as f64)),
                 miss_rate: of(&|one| one.miss_rate()),
                 waits: of(&|one| one.lists.map(|lists| lists.waits as f64)),
                 lookahead_max: measured.iter().map(|one| one.lookahead_max).max().unwrap_or(0),
