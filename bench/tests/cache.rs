@@ -37,7 +37,7 @@ fn run(place: &Path, more: &str, stop: &Stop) -> (Result<Rows, Error>, String) {
     let (index, out) = (place.join("index"), place.join("out"));
     let mut words = vec!["bench", index.to_str().unwrap(), "--out", out.to_str().unwrap()];
     words.extend("--no-group --keep-caches --region dram --count 40".split(' '));
-    words.extend(more.split(' '));
+    words.extend(more.split_whitespace());
     let flags = Line::try_parse_from(words).unwrap().flags;
     let mut table = Vec::new();
     let rows = cache::run(&flags, "bench", &Start::Here, stop, &mut table);
@@ -53,7 +53,7 @@ fn modes_and_sizes_answer_alike_and_all_is_written() {
     let place = place();
     let (rows, table) = run(
         place.path(),
-        "--modes memory,hybrid-prefetch --sizes 20,100 --lookahead-samples 30",
+        "--modes memory,hybrid-prefetch --sizes 20,100 --segments 4K --lookahead-samples 30",
         &Stop::default(),
     );
     let rows = rows.unwrap();
@@ -99,14 +99,13 @@ fn modes_and_sizes_answer_alike_and_all_is_written() {
 fn every_mode_answers_as_memory_does() {
     let place = place();
     let more = "--modes memory,base,base-prefetch,hybrid,hybrid-prefetch,direct --classes H,M --shapes AND,OR \
-                --repeats 50 --sizes 2 --segments 4K --lookahead adaptive --policies lru,window --rounds 2 --count 20";
-    let (rows, _) =
-        run(place.path(), &more.split_whitespace().collect::<Vec<_>>().join(" "), &Stop::default());
+                --repeats 50 --sizes 2 --segments 4K --lookahead adaptive --policies lru,window --rounds 2";
+    let (rows, _) = run(place.path(), more, &Stop::default());
     let rows = rows.unwrap();
     assert_eq!(rows.all().len(), 2 * 2 * 2 * (1 + 1 + 1 + 3 * 2));
     assert!(rows.differences().is_empty());
     // The same seed gives the same queries.
-    let single = "--modes base --sizes 100 --count 20";
+    let single = "--modes base --sizes 100";
     let (again, same) =
         (run(place.path(), single, &Stop::default()), run(place.path(), single, &Stop::default()));
     assert_eq!(checksums(&again.0.unwrap()), checksums(&same.0.unwrap()));
@@ -157,11 +156,13 @@ fn what_cannot_be_measured_is_one_line_before_anything_is_done() {
 }
 
 #[test]
-fn rare_terms_are_asked_for_too() {
+fn terms_are_of_their_class() {
     let place = place();
-    let (rows, _) = run(place.path(), "--modes memory --classes L --shapes SINGLE", &Stop::default());
-    // Terms of class L stand in one document of so small an index.
+    let (rows, _) = run(place.path(), "--modes memory --classes M --shapes SINGLE", &Stop::default());
+    // Terms of class M stand in 2 to 124 of so few documents, and there are none of class L.
     let rows = rows.unwrap();
     let measured = rows.all()[0].end.as_ref().unwrap();
-    assert_eq!((measured.matches, measured.hits), (40, 40));
+    assert!((2 * 40..125 * 40).contains(&measured.matches) && measured.hits == measured.matches);
+    let none = run(place.path(), "--classes M,L", &Stop::default()).0.unwrap_err();
+    assert!(matches!(none, Error::Usage(message) if message.starts_with("the index has 0 terms of class L")));
 }

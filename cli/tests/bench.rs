@@ -255,7 +255,7 @@ fn caches_are_measured_in_processes_of_their_own() {
         "bench cache i --out p --no-group --keep-caches --region dram --modes direct --dram 1M --sizes 20";
     let table = ok(place.path(), small);
     assert!(
-        table.contains("exit code 2: tierdex: a budget of 1048576 bytes of DRAM is too small"),
+        table.contains("exit code 1: tierdex: a budget of 1048576 bytes of DRAM is too small"),
         "{table}"
     );
 }

@@ -30,6 +30,9 @@ const COLUMNS: [Column; 15] = [
     ("peak MB", 7, false),
 ];
 
+/// Characters of a reason on a terminal; the report has all of it.
+const WHY: usize = 120;
+
 /// The heading of the table on a terminal.
 pub(super) fn heading() -> String {
     let cells = COLUMNS.map(|(heading, ..)| heading.to_string());
@@ -40,7 +43,10 @@ pub(super) fn heading() -> String {
 pub(super) fn line(one: &Median) -> String {
     match &one.figures {
         Ok(_) => aligned(&cells(one)),
-        Err(why) => format!("{}  {why}\n", aligned(&cells(one)[..4]).trim_end_matches('\n')),
+        Err(why) => {
+            let (whose, why) = (aligned(&cells(one)[..4]), why.chars().take(WHY).collect::<String>());
+            format!("{}  {why}\n", whose.trim_end_matches('\n'))
+        }
     }
 }
 
