@@ -23,7 +23,7 @@ impl fmt::Display for Error {
         match self {
             Error::Usage(message) | Error::Failed(message) => f.write_str(message),
             Error::Output(error) => write!(f, "cannot write the output: {error}"),
-            Error::Interrupted => tierdex::Error::Interrupted.fmt(f),
+            Error::Interrupted => f.write_str("interrupted"),
         }
     }
 }

@@ -86,6 +86,7 @@ fn modes_and_sizes_answer_alike_and_all_is_written() {
         "The page cache is left as it is",
         "## Ratios",
         "## Flatness",
+        "Files were read by:\n\n- memory: nothing is read\n- hybrid-prefetch: ",
         "](qps-AND-H-rp25-ssd.svg)",
         "](lookahead-SINGLE-H-rp25-ssd-20.svg)",
     ] {

@@ -39,6 +39,10 @@ pub(super) struct Group {
 /// Groups that this process made.
 static MADE: AtomicUsize = AtomicUsize::new(0);
 
+/// Bytes that may be swapped out, for a group of version 1: memory and swap have one limit there, and while it is met first the
+/// kernel does not count how often the limit of memory is.
+const SWAP: u64 = 1 << 20;
+
 /// How often, and in which intervals, a group is asked to go whose last member has just ended.
 const TRIES: u32 = 100;
 const TRY_EVERY: Duration = Duration::from_millis(10);
@@ -92,7 +96,7 @@ impl Parent {
     pub(super) fn limited(&self, bytes: u64) -> Result<Group> {
         let group = self.group()?;
         let (limit, swap) = match self.version {
-            Version::One => ("memory.limit_in_bytes", ("memory.memsw.limit_in_bytes", bytes)),
+            Version::One => ("memory.limit_in_bytes", ("memory.memsw.limit_in_bytes", bytes + SWAP)),
             Version::Two => ("memory.max", ("memory.swap.max", 0)),
         };
         group.write(limit, &bytes.to_string())?;

@@ -79,7 +79,7 @@ fn in_memory(task: &Task, index: &Index, queries: &[Query]) -> Result<Measured> 
     let (before, at) = (index.bytes_read(), fetched());
     let second = repetition()?;
     let bytes_fetched = fetched().zip(at).map(|(now, at)| now - at);
-    let engine = "memory".to_string();
+    let engine = "nothing is read".to_string();
     Ok(Measured {
         bytes_read: index.bytes_read() - before,
         bytes_fetched,

@@ -106,6 +106,7 @@ pub(super) fn markdown(
     text +=
         &format!("## Set-up\n\n{}\n\n## Figures\n\n{}\n", set_up(flags, plan).trim_end(), figures(&medians));
     text += &died(&medians);
+    text += &engines(rows);
     text += &format!("## Ratios\n\n{RATIOS}\n\n{}\n", ratios(&medians).to_markdown());
     text += &format!("## Flatness\n\n{FLATNESS}\n\n{}\n", flatness(&medians).to_markdown());
     text += "## Plots\n\n";
@@ -141,6 +142,20 @@ fn died(medians: &[Median]) -> String {
     });
     let dead: String = dead.collect();
     if dead.is_empty() { dead } else { format!("Not measured:\n\n{dead}\n") }
+}
+
+/// How files were read, by mode.
+fn engines(rows: &Rows) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for row in rows.all() {
+        let Ok(found) = &row.end else { continue };
+        let why = found.fallback.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+        let line = format!("- {}: {}{why}\n", row.cell.contender, found.engine);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    if lines.is_empty() { String::new() } else { format!("Files were read by:\n\n{}\n", lines.concat()) }
 }
 
 fn ratios(medians: &[Median]) -> Table {

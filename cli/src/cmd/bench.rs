@@ -52,7 +52,9 @@ impl From<Error> for Failure {
             Error::Usage(message) => Failure::Usage(message),
             Error::Failed(message) => Failure::Failed(message),
             Error::Output(error) => output(error),
-            Error::Interrupted => tierdex::Error::Interrupted.into(),
+            Error::Interrupted => {
+                Failure::Interrupted("interrupted; what was measured so far is in the report".to_string())
+            }
         }
     }
 }
