@@ -168,14 +168,19 @@ pub(super) struct Queries {
     pub(super) terms: Vec<Vec<String>>,
     /// How many terms there are to draw from.
     pub(super) class_terms: usize,
-    /// How many different ones were drawn.
-    pub(super) distinct: usize,
-    /// Bytes of their lists: the working set.
-    pub(super) bytes: u64,
+    /// Bytes of the list of each of these: the working set.
+    pub(super) lists: Vec<u64>,
     /// Bytes of all lists that are asked for, again and again.
     pub(super) bytes_asked: u64,
     /// Queries that have no term which an earlier one has not.
     pub(super) repeated: usize,
+}
+
+impl Queries {
+    /// Bytes of the working set; with a segment's bytes, of the segments that it fills when no list shares one.
+    pub(super) fn working_set(&self, segment: Option<u64>) -> u64 {
+        self.lists.iter().map(|bytes| segment.map_or(*bytes, |segment| bytes.next_multiple_of(segment))).sum()
+    }
 }
 
 impl Terms {
@@ -257,8 +262,7 @@ fn queries(terms: &[(String, u64)], drawn: &[Vec<usize>], count: usize) -> Queri
     let mut queries = Queries {
         terms: Vec::with_capacity(count),
         class_terms: terms.len(),
-        distinct: 0,
-        bytes: 0,
+        lists: Vec::new(),
         bytes_asked: 0,
         repeated: 0,
     };
@@ -269,8 +273,7 @@ fn queries(terms: &[(String, u64)], drawn: &[Vec<usize>], count: usize) -> Queri
             queries.bytes_asked += bytes;
             if seen.insert(part[number]) {
                 repeated = false;
-                queries.distinct += 1;
-                queries.bytes += bytes;
+                queries.lists.push(bytes);
             }
         }
         queries.repeated += usize::from(repeated);
@@ -361,11 +364,14 @@ mod tests {
         for shape in [Shape::Single, Shape::And, Shape::Or] {
             let drawn = terms(800).draw(workload(shape, 0), 400, 3).unwrap();
             assert_eq!((drawn.terms.len(), drawn.repeated), (400, 0));
-            assert_eq!(drawn.distinct, 400 * shape.terms());
-            assert_eq!((drawn.bytes, drawn.bytes_asked), (10 * drawn.distinct as u64, drawn.bytes));
+            assert_eq!(drawn.lists, vec![10; 400 * shape.terms()]);
+            assert_eq!(
+                (drawn.working_set(None), drawn.working_set(Some(16))),
+                (drawn.bytes_asked, 16 * drawn.lists.len() as u64)
+            );
         }
         let again = terms(3).draw(workload(Shape::Single, 0), 30, 3).unwrap();
-        assert_eq!((again.distinct, again.repeated, again.bytes, again.bytes_asked), (3, 27, 30, 300));
+        assert_eq!((again.lists.len(), again.repeated, again.bytes_asked), (3, 27, 300));
     }
 
     #[test]

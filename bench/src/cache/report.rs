@@ -233,13 +233,13 @@ fn set_up(flags: &Flags, plan: &Plan) -> String {
     text += "\nThe thesis has H from 1,000,000 documents on and M from 1,000 on, of about 160 million; these are the same parts. \
              Queries are drawn as in its section 5.2.3, by two queues: RP is the probability that a term is one of the last \
              hundred drawn. Two terms of a query differ.\n\n";
-    text += &workloads(plan);
+    text += &workloads(flags, plan);
     text += &memory_words(flags);
     text += &method(flags);
     text
 }
 
-fn workloads(plan: &Plan) -> String {
+fn workloads(flags: &Flags, plan: &Plan) -> String {
     let heading = [
         "queries",
         "count",
@@ -248,23 +248,32 @@ fn workloads(plan: &Plan) -> String {
         "repeated queries",
         "their lists MB",
         "% of index",
+        "in segments MB",
         "asked MB/query",
     ];
     let mut table = Table::new(1, &heading);
+    let megabytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
     for (workload, queries) in &plan.workloads {
-        let (count, bytes) = (queries.terms.len(), queries.bytes as f64);
+        let (count, bytes) = (queries.terms.len(), queries.working_set(None));
         table.row(vec![
             workload.to_string(),
             count.to_string(),
             queries.class_terms.to_string(),
-            queries.distinct.to_string(),
+            queries.lists.len().to_string(),
             queries.repeated.to_string(),
-            format!("{:.1}", bytes / 1e6),
-            format!("{:.1}", 100.0 * bytes / plan.index.postings_bytes.max(1) as f64),
+            megabytes(bytes),
+            format!("{:.1}", 100.0 * bytes as f64 / plan.index.postings_bytes.max(1) as f64),
+            megabytes(queries.working_set(flags.segments.first().copied())),
             format!("{:.3}", queries.bytes_asked as f64 / 1e6 / count.max(1) as f64),
         ]);
     }
-    format!("{}\n", table.to_markdown())
+    let segment = flags.segments.first().map_or(0, |bytes| *bytes);
+    format!(
+        "{}\nA list has segments of its own in a cache. `in segments` is what the lists take at least in segments of {}: where lists \
+         are shorter than that, a cache of 100% does not hold all of them.\n\n",
+        table.to_markdown(),
+        Size::Bytes(segment)
+    )
 }
 
 fn memory_words(flags: &Flags) -> String {

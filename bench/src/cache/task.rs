@@ -201,8 +201,7 @@ mod tests {
         let queries = Queries {
             terms: vec![vec!["a".into(), "ü\"".into()], vec!["c".into(), "d".into()]],
             class_terms: 4,
-            distinct: 4,
-            bytes: 0,
+            lists: Vec::new(),
             bytes_asked: 0,
             repeated: 0,
         };
