@@ -11,6 +11,8 @@ pub enum Error {
     Failed(String),
     /// What was found cannot be printed.
     Output(std::io::Error),
+    /// The user stopped it.
+    Interrupted,
 }
 
 /// What an experiment gives.
@@ -21,6 +23,7 @@ impl fmt::Display for Error {
         match self {
             Error::Usage(message) | Error::Failed(message) => f.write_str(message),
             Error::Output(error) => write!(f, "cannot write the output: {error}"),
+            Error::Interrupted => f.write_str("interrupted"),
         }
     }
 }

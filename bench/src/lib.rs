@@ -3,6 +3,7 @@
 //!
 //! | you want | take |
 //! |---|---|
+//! | postings caches: speed by mode and memory | [`cache`] |
 //! | codecs of integers, their sizes and speeds | [`codecs`] |
 //! | an index of any size without text | [`generate`] |
 //! | an index behind a line protocol, for a harness of your own | [`serve`] |
@@ -14,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cache;
 pub mod codecs;
 mod error;
 pub mod generate;

@@ -233,3 +233,45 @@ fn a_kernel_that_cannot_be_had_is_refused_before_anything_is_done() {
     let left = fs::read_dir(place.path().join("new")).map_or(0, |files| files.count());
     assert_eq!(left, 0, "an index was begun");
 }
+
+#[test]
+fn caches_are_measured_in_processes_of_their_own() {
+    let place = tempfile::tempdir().unwrap();
+    ok(place.path(), &format!("{GENERATE} --out i"));
+    let run = "bench cache i --out o --no-group --keep-caches --region dram --modes memory,hybrid-prefetch,direct \
+               --sizes 20,100 --count 10 --lookahead adaptive";
+    let table = ok(place.path(), &run.split_whitespace().collect::<Vec<_>>().join(" "));
+    let of = |start: &str| table.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!((of("queries "), of("SINGLE H RP 25% "), of("AND H RP 25% ")), (1, 5, 5), "{table}");
+    let read = |name: &str| fs::read_to_string(place.path().join("o").join(name)).unwrap();
+    let rows: serde_json::Value = serde_json::from_str(&read("data.json")).unwrap();
+    let rows = rows.as_array().unwrap();
+    assert!(rows.iter().all(|row| row["queries"] == 10 && row["process_peak_bytes"].as_u64().unwrap() > 0));
+    assert!(
+        read("report.md").contains("tierdex bench cache i --out o --modes memory,hybrid-prefetch,direct ")
+    );
+
+    let small =
+        "bench cache i --out p --no-group --keep-caches --region dram --modes direct --dram 1M --sizes 20";
+    let table = ok(place.path(), small);
+    assert!(
+        table.contains("exit code 1: tierdex: a budget of 1048576 bytes of DRAM is too small"),
+        "{table}"
+    );
+}
+
+#[test]
+fn caches_with_wrong_flags_are_one_line() {
+    let place = tempfile::tempdir().unwrap();
+    ok(place.path(), &format!("{GENERATE} --out i"));
+    fails(place.path(), 2, "bench cache i --out o --segments 3K", "--segments must be powers of two");
+    fails(place.path(), 1, "bench cache none --out o --no-group", "none");
+    fails(place.path(), 2, "bench cache-cell", "what to measure is no JSON");
+    for wrong in
+        ["--modes ram", "--sizes 0", "--classes X", "--repeats 100", "--devices nvme", "--region ram"]
+    {
+        let output = self::run(place.path(), &format!("bench cache i --out o {wrong}"));
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+    }
+    assert!(!place.path().join("o").exists());
+}

@@ -1,5 +1,6 @@
 //! `tierdex bench`: experiments, one a subcommand. What they do stands in the crate `tierdex-bench`.
 
+mod cache;
 mod generate;
 
 use crate::failure::{Failure, Outcome, output};
@@ -7,7 +8,7 @@ use crate::near::Near;
 use clap::{Args, Subcommand};
 use std::io::{stdin, stdout};
 use tierdex::index::Mode;
-use tierdex_bench::{Error, codecs, generate as generator, serve};
+use tierdex_bench::{Error, cache as caches, codecs, generate as generator, serve};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -17,6 +18,11 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Experiment {
+    /// Queries a second by mode, cache size and device, each cell in a process with a limit of memory
+    Cache(Box<caches::Flags>),
+    /// Measure the cell that is described on standard input
+    #[command(hide = true)]
+    CacheCell,
     /// Bits an integer and speed of every codec by every kernel
     Codecs(codecs::Flags),
     /// Make an index of any size, without text: lists as those of English documents of 1 KB
@@ -36,6 +42,8 @@ struct Serve {
 
 pub fn run(arguments: &Arguments) -> Outcome {
     match &arguments.experiment {
+        Experiment::Cache(flags) => cache::run(flags),
+        Experiment::CacheCell => Ok(caches::run_cell(&mut stdin().lock(), &mut stdout().lock())?),
         Experiment::Codecs(flags) => run_codecs(flags),
         Experiment::Generate(flags) => generate::run(flags),
         Experiment::Serve(Serve { flags, near }) => {
@@ -60,6 +68,9 @@ impl From<Error> for Failure {
             Error::Usage(message) => Failure::Usage(message),
             Error::Failed(message) => Failure::Failed(message),
             Error::Output(error) => output(error),
+            Error::Interrupted => {
+                Failure::Interrupted("interrupted; what was measured so far is in the report".to_string())
+            }
         }
     }
 }

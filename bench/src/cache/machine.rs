@@ -1,0 +1,184 @@
+//! What of the machine is changed for a run: its page cache is dropped before each cell, huge pages are set apart, and
+//! devices are slowed down.
+
+use super::cell::Device;
+use super::group::{Group, Parent};
+use crate::{Error, Result};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Gives the system's page cache back.
+///
+/// # Errors
+/// One line, if that is not permitted.
+pub(super) fn drop_page_cache() -> Result<()> {
+    let path = "/proc/sys/vm/drop_caches";
+    fs::write(path, "1").map_err(|error| {
+        Error::Failed(format!(
+            "cannot drop the page cache by {path}: {error}; run it as root, or take --keep-caches to leave it as it is"
+        ))
+    })
+}
+
+/// Bytes of a huge page.
+pub(super) const HUGE_PAGE: u64 = 2 << 20;
+
+const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+
+/// Huge pages that were set apart. When it goes, there are as many as before.
+#[derive(Debug)]
+pub(super) struct HugePages {
+    dir: PathBuf,
+    before: u64,
+}
+
+impl HugePages {
+    /// Has `needed` huge pages of 2 MiB that nobody uses.
+    ///
+    /// # Errors
+    /// One line that says how many cannot be had.
+    pub(super) fn reserve(needed: u64) -> Result<Option<HugePages>> {
+        HugePages::reserve_at(Path::new(HUGE_PAGES), needed)
+    }
+
+    fn reserve_at(dir: &Path, needed: u64) -> Result<Option<HugePages>> {
+        let free = || count(dir, "free_hugepages").saturating_sub(count(dir, "resv_hugepages"));
+        if free() >= needed {
+            return Ok(None);
+        }
+        let before = count(dir, "nr_hugepages");
+        let wanted = before + needed - free();
+        let refused = |why: String| {
+            Error::Failed(format!(
+                "the largest cell needs {needed} huge pages of 2 MiB and {why}; set vm.nr_hugepages to {wanted}, or take \
+                 another --region"
+            ))
+        };
+        let written = fs::write(dir.join("nr_hugepages"), wanted.to_string());
+        written.map_err(|error| refused(format!("{} are free: {error}", free())))?;
+        let pages = HugePages { dir: dir.to_path_buf(), before };
+        let there = count(dir, "nr_hugepages");
+        if there < wanted {
+            return Err(refused(format!("memory was found for {} only", needed - (wanted - there))));
+        }
+        Ok(Some(pages))
+    }
+}
+
+impl Drop for HugePages {
+    fn drop(&mut self) {
+        // Whoever has taken some meanwhile keeps them.
+        if fs::write(self.dir.join("nr_hugepages"), self.before.to_string()).is_err() {
+            eprintln!("tierdex: vm.nr_hugepages could not be set back to {}", self.before);
+        }
+    }
+}
+
+/// A count of the kernel's; 0 where it has no huge pages.
+fn count(dir: &Path, what: &str) -> u64 {
+    let text = fs::read_to_string(dir.join(what));
+    text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Groups whose members read as from a slower device.
+#[derive(Debug)]
+pub(super) struct Slow {
+    groups: Vec<(Device, Group)>,
+}
+
+impl Slow {
+    /// One for each of `devices` that is slower than that of `index`.
+    ///
+    /// # Errors
+    /// One line, if there cannot be such groups.
+    pub(super) fn new(devices: &[Device], index: &Path) -> Result<Slow> {
+        let mut groups: Vec<(Device, Group)> = Vec::new();
+        for &device in devices {
+            let (reads, bytes) = device.limits();
+            if (reads, bytes) == (None, None) || groups.iter().any(|(there, _)| *there == device) {
+                continue;
+            }
+            let (parent, number) = (Parent::devices()?, block_device(index)?);
+            let group = parent.group()?;
+            let rules =
+                [("blkio.throttle.read_iops_device", reads), ("blkio.throttle.read_bps_device", bytes)];
+            for (name, limit) in rules {
+                limit.map_or(Ok(()), |limit| group.write(name, &format!("{number} {limit}")))?;
+            }
+            groups.push((device, group));
+        }
+        Ok(Slow { groups })
+    }
+
+    /// The file into which a process writes its number that is to read as from `device`; none if that is the index's own.
+    pub(super) fn procs(&self, device: Device) -> Option<PathBuf> {
+        self.groups.iter().find(|(there, _)| *there == device).map(|(_, group)| group.procs())
+    }
+}
+
+/// The number of the device, as a whole, on which a folder is: `8:0`.
+fn block_device(folder: &Path) -> Result<String> {
+    let failed = |why: String| Error::Failed(format!("{}: {why}", folder.display()));
+    let device = fs::metadata(folder).map_err(|error| failed(error.to_string()))?.dev();
+    let number = format!("{}:{}", major(device), minor(device));
+    let entry = PathBuf::from(format!("/sys/dev/block/{number}"));
+    if !entry.exists() {
+        return Err(failed(format!(
+            "its file system is on no block device (it says {number}); it cannot be slowed down"
+        )));
+    }
+    if !entry.join("partition").exists() {
+        return Ok(number);
+    }
+    let whole = fs::canonicalize(&entry).and_then(|entry| fs::read_to_string(entry.join("../dev")));
+    whole.map(|number| number.trim().to_string()).map_err(|error| failed(error.to_string()))
+}
+
+/// The halves of a device's number, as the C library packs them.
+fn major(device: u64) -> u64 {
+    (device >> 8) & 0xfff | (device >> 32) & !0xfff
+}
+
+fn minor(device: u64) -> u64 {
+    device & 0xff | (device >> 12) & !0xff & 0xffff_ffff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(pages: [u64; 3]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, number) in ["nr_hugepages", "free_hugepages", "resv_hugepages"].into_iter().zip(pages) {
+            fs::write(dir.path().join(name), number.to_string()).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn huge_pages_are_raised_and_given_back() {
+        let dir = kernel([10, 6, 1]);
+        assert!(HugePages::reserve_at(dir.path(), 5).unwrap().is_none());
+        let pages = HugePages::reserve_at(dir.path(), 8).unwrap().unwrap();
+        assert_eq!(count(dir.path(), "nr_hugepages"), 13);
+        drop(pages);
+        assert_eq!(count(dir.path(), "nr_hugepages"), 10);
+    }
+
+    #[test]
+    fn where_there_are_none_the_number_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = dir.path().join("none");
+        let error = HugePages::reserve_at(&missing, 7).unwrap_err().to_string();
+        assert!(error.contains("needs 7 huge pages") && error.contains("vm.nr_hugepages to 7"), "{error}");
+    }
+
+    #[test]
+    fn numbers_of_devices_are_taken_apart() {
+        assert_eq!((major(0xfe00), minor(0xfe00)), (254, 0));
+        assert_eq!((major(0x0801), minor(0x0801)), (8, 1));
+        let large = 0x123 << 8 | 0x45 | 0x678 << 20;
+        assert_eq!((major(large), minor(large)), (0x123, 0x67845));
+    }
+}

@@ -1,0 +1,206 @@
+//! Pictures of queries a second by cache size, and of the lookahead by queries answered (thesis, figures 8.9 to 8.14).
+//!
+//! You have rows; you get SVGs: one for each set of queries and device with a line for each mode, and, where it was noted,
+//! one for each of these and each size with the lookahead.
+
+use super::cell::{Cell, Contender};
+use super::report::point;
+use super::rows::{Median, Rows};
+use crate::{Error, Result};
+use plotters::prelude::*;
+
+type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// Width and height of a picture without its legend.
+const PANEL: (u32, u32) = (620, 400);
+/// Width of the list of lines on the right.
+const LEGEND: u32 = 260;
+/// Height of a line of that list.
+const LINE: i32 = 22;
+
+/// A picture.
+pub(super) struct Plot {
+    pub(super) title: String,
+    pub(super) file: String,
+    pub(super) svg: String,
+}
+
+/// A name and its points.
+type Series = (String, Vec<(f64, f64)>);
+
+/// All pictures of a run.
+///
+/// # Errors
+/// If one cannot be drawn.
+pub(super) fn all(rows: &Rows) -> Result<Vec<Plot>> {
+    let medians = rows.medians();
+    let mut plots = Vec::new();
+    for first in firsts(&medians, |one, other| same_picture(&one.cell, &other.cell)) {
+        let Cell { workload, device, .. } = first.cell;
+        let title = format!("{workload}, {}", device.title());
+        let series = by_size(&medians, &first.cell);
+        plots.push(Plot {
+            file: format!("qps-{}-{device}.svg", workload.file_name()),
+            svg: svg(
+                &title,
+                "cache or page cache, % of documents and frequencies",
+                "queries a second",
+                &series,
+            )?,
+            title,
+        });
+    }
+    for first in firsts(&medians, |one, other| {
+        same_picture(&one.cell, &other.cell) && one.cell.size == other.cell.size
+    }) {
+        let Cell { workload, device, size: Some(size), .. } = first.cell else { continue };
+        let series = lookahead(rows, &first.cell);
+        if series.is_empty() {
+            continue;
+        }
+        let title = format!("lookahead of {workload}, {}, {size}", device.title());
+        let file_size = size.to_string().replace('%', "");
+        plots.push(Plot {
+            file: format!("lookahead-{}-{device}-{file_size}.svg", workload.file_name()),
+            svg: svg(&title, "queries answered", "queries fetched ahead", &series)?,
+            title,
+        });
+    }
+    Ok(plots)
+}
+
+fn same_picture(one: &Cell, other: &Cell) -> bool {
+    (one.workload, one.device) == (other.workload, other.device)
+}
+
+/// The first of each set of those that have sizes.
+fn firsts(medians: &[Median], same: impl Fn(&Median, &Median) -> bool) -> Vec<&Median> {
+    let mut found: Vec<&Median> = Vec::new();
+    for one in medians.iter().filter(|one| one.cell.size.is_some()) {
+        if !found.iter().any(|other| same(one, other)) {
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// A line for each mode; that of the index in memory goes through.
+fn by_size(medians: &[Median], of: &Cell) -> Vec<Series> {
+    let here: Vec<&Median> = medians.iter().filter(|one| same_picture(&one.cell, of)).collect();
+    let sizes: Vec<f64> = here.iter().filter_map(|one| point(one)).map(|point| point.0).collect();
+    let ends = (sizes.iter().copied().fold(f64::MAX, f64::min), sizes.iter().copied().fold(0.0, f64::max));
+    let mut series: Vec<Series> = Vec::new();
+    let memory = medians
+        .iter()
+        .filter(|one| one.cell.contender == Contender::Memory && one.cell.workload == of.workload);
+    for qps in
+        memory.filter_map(|one| Some(one.figures.as_ref().ok()?.qps)).take(usize::from(!sizes.is_empty()))
+    {
+        series.push((Contender::Memory.to_string(), vec![(ends.0, qps), (ends.1, qps)]));
+    }
+    for one in here {
+        let (name, Some(point)) = (one.cell.name(), point(one)) else { continue };
+        match series.iter_mut().find(|(there, _)| *there == name) {
+            Some((_, points)) => points.push(point),
+            None => series.push((name, vec![point])),
+        }
+    }
+    series.iter_mut().for_each(|(_, points)| points.sort_by(|one, other| one.0.total_cmp(&other.0)));
+    series
+}
+
+/// The lookahead of the first round of each cell of such a size.
+fn lookahead(rows: &Rows, of: &Cell) -> Vec<Series> {
+    let here = rows.all().iter().filter(|row| row.round == 1 && row.cell.size == of.size);
+    let here = here.filter(|row| same_picture(&row.cell, of));
+    let series = here.filter_map(|row| {
+        let samples = &row.end.as_ref().ok()?.samples;
+        let points: Vec<_> = samples.iter().map(|(ended, ahead)| (*ended as f64, *ahead as f64)).collect();
+        (!points.is_empty()).then(|| (row.cell.name(), points))
+    });
+    series.collect()
+}
+
+fn svg(title: &str, x: &str, y: &str, series: &[Series]) -> Result<String> {
+    let mut text = String::new();
+    draw((title, x, y), series, &mut text)
+        .map_err(|error| Error::Failed(format!("cannot draw {title}: {error}")))?;
+    Ok(text)
+}
+
+fn draw((title, x, y): (&str, &str, &str), series: &[Series], text: &mut String) -> Drawn {
+    let root = SVGBackend::with_string(text, (PANEL.0 + LEGEND, PANEL.1)).into_drawing_area();
+    root.fill(&WHITE)?;
+    let (panel, beside) = root.split_horizontally(PANEL.0);
+    let points = || series.iter().flat_map(|(_, points)| points);
+    let right = points().map(|point| point.0).fold(1.0, f64::max);
+    let top = 1.1 * points().map(|point| point.1).fold(0.1, f64::max);
+    let mut chart = ChartBuilder::on(&panel)
+        .caption(title, ("sans-serif", 15))
+        .margin(12)
+        .x_label_area_size(36)
+        .y_label_area_size(60)
+        .build_cartesian_2d(0.0..right, 0.0..top)?;
+    let number = |value: &f64| format!("{value}");
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .x_desc(x)
+        .y_desc(y)
+        .x_label_formatter(&number)
+        .draw()?;
+    for (number, (_, points)) in series.iter().enumerate() {
+        chart.draw_series(LineSeries::new(points.iter().copied(), color(number)))?;
+        if points.len() <= MARKED {
+            chart.draw_series(points.iter().map(|point| Circle::new(*point, 3, color(number).filled())))?;
+        }
+    }
+    let font = ("sans-serif", 14).into_font();
+    for (number, (name, _)) in series.iter().enumerate() {
+        let y = LINE * (number as i32 + 1);
+        beside.draw(&PathElement::new([(10, y + 7), (30, y + 7)], color(number)))?;
+        beside.draw(&Text::new(name.clone(), (38, y), font.clone()))?;
+    }
+    root.present()?;
+    Ok(())
+}
+
+/// A line of no more points has them marked.
+const MARKED: usize = 40;
+
+fn color(number: usize) -> ShapeStyle {
+    Palette99::pick(number).stroke_width(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::tests::rows;
+    use super::*;
+
+    #[test]
+    fn a_picture_for_each_set_of_queries_and_device_and_a_line_a_mode() {
+        let line =
+            "--modes memory,base,direct --sizes 5,20 --devices ssd,hdd --lookahead adaptive --repeats 0,50";
+        let plots = all(&rows(line, |_, _| false)).unwrap();
+        let files: Vec<&str> = plots.iter().map(|plot| plot.file.as_str()).collect();
+        let count = |start: &str| files.iter().filter(|file| file.starts_with(start)).count();
+        assert_eq!((count("qps-"), count("lookahead-")), (2 * 2 * 2, 2 * 2 * 2 * 2), "{files:?}");
+        assert!(
+            files.contains(&"qps-AND-H-rp50-hdd.svg") && files.contains(&"lookahead-SINGLE-H-rp0-ssd-5.svg")
+        );
+        for plot in plots.iter().filter(|plot| plot.file.starts_with("qps-")) {
+            assert!(plot.svg.starts_with("<svg") && plot.svg.trim_end().ends_with("</svg>"));
+            assert_eq!(plot.svg.contains("emulated"), plot.file.contains("hdd"));
+            for name in ["memory", "base", "direct"] {
+                assert_eq!(plot.svg.matches(&format!("\n{name}\n")).count(), 1, "{name} in {}", plot.file);
+            }
+        }
+    }
+
+    #[test]
+    fn cells_that_died_leave_gaps() {
+        let plots = all(&rows("--modes direct --sizes 5 --shapes AND", |_, _| true)).unwrap();
+        assert_eq!(plots.len(), 1);
+        assert!(plots[0].svg.starts_with("<svg"));
+    }
+}

@@ -1,0 +1,383 @@
+//! The words and tables of a run: what was done, on what machine, and what came out.
+
+use super::cell::{Device, percent};
+use super::flags::{Flags, meta_name, name};
+use super::plot::Plot;
+use super::rows::{Median, Rows, base, memory};
+use super::runner::Plan;
+use crate::{Machine, Table};
+use tierdex::index::MetaTier;
+use tierdex::io::{RegionKind, Size};
+
+/// A column of the table: its heading, its width on a terminal, and whether it is of words.
+type Column = (&'static str, usize, bool);
+
+const COLUMNS: [Column; 15] = [
+    ("queries", 17, true),
+    ("device", 12, true),
+    ("mode", 27, true),
+    ("size", 5, false),
+    ("QPS", 9, false),
+    ("first QPS", 9, false),
+    ("p50 ms", 8, false),
+    ("p99 ms", 8, false),
+    ("MB read", 7, false),
+    ("fetched", 7, false),
+    ("misses", 7, false),
+    ("waits", 6, false),
+    ("ahead", 5, false),
+    ("limit MB", 8, false),
+    ("peak MB", 7, false),
+];
+
+/// Characters of a reason on a terminal; the report has all of it.
+const WHY: usize = 120;
+
+/// The heading of the table on a terminal.
+pub(super) fn heading() -> String {
+    let cells = COLUMNS.map(|(heading, ..)| heading.to_string());
+    aligned(&cells)
+}
+
+/// A cell's line of it.
+pub(super) fn line(one: &Median) -> String {
+    match &one.figures {
+        Ok(_) => aligned(&cells(one)),
+        Err(why) => {
+            let (whose, why) = (aligned(&cells(one)[..4]), why.chars().take(WHY).collect::<String>());
+            format!("{}  {why}\n", whose.trim_end_matches('\n'))
+        }
+    }
+}
+
+fn aligned(cells: &[String]) -> String {
+    let cells = cells.iter().zip(COLUMNS).map(|(cell, (_, width, left))| {
+        if left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+    });
+    format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+}
+
+fn cells(one: &Median) -> [String; 15] {
+    let of = |value: Option<f64>, digits: usize| {
+        value.map_or("-".to_string(), |value| format!("{value:.digits$}"))
+    };
+    let megabytes = |bytes: Option<u64>| of(bytes.map(|bytes| bytes as f64 / 1e6), 1);
+    let figures = one.figures.as_ref().ok();
+    let cached = figures.and_then(|figures| figures.miss_rate.map(|rate| 100.0 * rate));
+    let ahead = figures.filter(|_| cached.is_some()).map(|figures| figures.lookahead_max as f64);
+    [
+        one.cell.workload.to_string(),
+        one.cell.device.title(),
+        one.cell.name(),
+        one.cell.size.map_or("-".to_string(), |size| size.to_string()),
+        of(figures.map(|figures| figures.qps), 1),
+        of(figures.map(|figures| figures.first_qps), 1),
+        of(figures.map(|figures| figures.p50 / 1e3), 3),
+        of(figures.map(|figures| figures.p99 / 1e3), 3),
+        of(figures.map(|figures| figures.read / 1e6), 3),
+        of(figures.and_then(|figures| figures.fetched.map(|bytes| bytes / 1e6)), 3),
+        cached.map_or("-".to_string(), |misses| format!("{misses:.1}%")),
+        of(figures.and_then(|figures| figures.waits), 0),
+        of(ahead, 0),
+        megabytes(one.limit),
+        megabytes(one.peak),
+    ]
+}
+
+/// The whole report. `whole` is whether all cells were measured.
+pub(super) fn markdown(
+    command: &str,
+    machine: &Machine,
+    (flags, plan): (&Flags, &Plan),
+    rows: &Rows,
+    (plots, whole): (&[Plot], bool),
+) -> String {
+    let medians = rows.medians();
+    let mut text = format!(
+        "# Postings caches\n\n## Machine\n\n{}\n## Command\n\n```\n{command}\n```\n\n",
+        machine.to_markdown()
+    );
+    if !whole {
+        text += "**Stopped before all cells were measured.**\n\n";
+    }
+    for different in rows.differences() {
+        text += &format!("**Wrong answers: {different}.**\n\n");
+    }
+    text +=
+        &format!("## Set-up\n\n{}\n\n## Figures\n\n{}\n", set_up(flags, plan).trim_end(), figures(&medians));
+    text += &died(&medians);
+    text += &engines(rows);
+    text += &format!("## Ratios\n\n{RATIOS}\n\n{}\n", ratios(&medians).to_markdown());
+    text += &format!("## Flatness\n\n{FLATNESS}\n\n{}\n", flatness(&medians).to_markdown());
+    text += "## Plots\n\n";
+    for plot in plots {
+        text += &format!("![{}]({})\n\n", plot.title, plot.file);
+    }
+    text + "All rows stand in `data.json`.\n"
+}
+
+const RATIOS: &str = "Queries a second, and the 99th percentile of the time from answer to answer, against `base-prefetch` with \
+    as much page cache as the other has cache, and against the index in memory.";
+
+const FLATNESS: &str =
+    "Queries a second over all sizes of a line of the plots: the fewest as a part of the most.";
+
+fn figures(medians: &[Median]) -> String {
+    let headings = COLUMNS.map(|(heading, ..)| heading);
+    let headings: Vec<&str> = headings.into_iter().chain(["own MB", "limit met"]).collect();
+    let mut table = Table::new(3, &headings);
+    for one in medians {
+        let own = one.own.map_or("-".to_string(), |bytes| format!("{:.1}", bytes as f64 / 1e6));
+        let met = one.limit_met.map_or("-".to_string(), |times| times.to_string());
+        table.row(cells(one).into_iter().chain([own, met]).collect());
+    }
+    table.to_markdown()
+}
+
+/// Cells whose processes died.
+fn died(medians: &[Median]) -> String {
+    let dead = medians.iter().filter(|one| one.died > 0).map(|one| {
+        let why = one.figures.as_ref().err().map_or("in some rounds", String::as_str);
+        format!("- {}: {why} ({} rounds)\n", one.cell.describe(), one.died)
+    });
+    let dead: String = dead.collect();
+    if dead.is_empty() { dead } else { format!("Not measured:\n\n{dead}\n") }
+}
+
+/// How files were read, by mode.
+fn engines(rows: &Rows) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for row in rows.all() {
+        let Ok(found) = &row.end else { continue };
+        let why = found.fallback.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+        let line = format!("- {}: {}{why}\n", row.cell.contender, found.engine);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    if lines.is_empty() { String::new() } else { format!("Files were read by:\n\n{}\n", lines.concat()) }
+}
+
+fn ratios(medians: &[Median]) -> Table {
+    let heading = [
+        "queries",
+        "device",
+        "mode",
+        "size",
+        "QPS/base-prefetch",
+        "p99/base-prefetch",
+        "QPS/memory",
+        "p99/memory",
+    ];
+    let mut table = Table::new(3, &heading);
+    for one in medians {
+        let (Ok(own), Some(size)) = (&one.figures, one.cell.size) else { continue };
+        let (base, memory) = (base(medians, &one.cell), memory(medians, one.cell.workload));
+        let times = |ratio: Option<f64>| ratio.map_or("-".to_string(), |ratio| format!("{ratio:.2}"));
+        table.row(vec![
+            one.cell.workload.to_string(),
+            one.cell.device.title(),
+            one.cell.name(),
+            size.to_string(),
+            times(base.map(|base| own.qps / base.qps)),
+            times(base.map(|base| own.p99 / base.p99)),
+            times(memory.map(|memory| own.qps / memory.qps)),
+            times(memory.map(|memory| own.p99 / memory.p99)),
+        ]);
+    }
+    table
+}
+
+fn flatness(medians: &[Median]) -> Table {
+    let mut table =
+        Table::new(3, &["queries", "device", "mode", "fewest QPS", "at", "most QPS", "at", "fewest/most"]);
+    for (number, first) in medians.iter().enumerate() {
+        let same = |other: &&Median| other.cell.is_line_of(&first.cell);
+        if first.cell.size.is_none() || medians[..number].iter().any(|other| same(&other)) {
+            continue;
+        }
+        let points = medians
+            .iter()
+            .filter(same)
+            .filter_map(|one| Some((one.cell.size?, one.figures.as_ref().ok()?.qps)));
+        let mut points: Vec<(Size, f64)> = points.collect();
+        points.sort_by(|one, other| one.1.total_cmp(&other.1));
+        let (Some(least), Some(most)) = (points.first(), points.last()) else { continue };
+        table.row(vec![
+            first.cell.workload.to_string(),
+            first.cell.device.title(),
+            first.cell.name(),
+            format!("{:.1}", least.1),
+            least.0.to_string(),
+            format!("{:.1}", most.1),
+            most.0.to_string(),
+            format!("{:.2}", least.1 / most.1),
+        ]);
+    }
+    table
+}
+
+fn set_up(flags: &Flags, plan: &Plan) -> String {
+    let (index, megabytes) = (&plan.index, |bytes: u64| bytes as f64 / 1e6);
+    let mut text = format!(
+        "The index has {} documents and {:.1} MB of documents and frequencies in blocks; terms are those of its field `{}`.\n\n",
+        index.documents,
+        megabytes(index.postings_bytes),
+        index.field
+    );
+    for &class in &flags.classes {
+        let (least, below) = class.bounds(index.documents);
+        let below = below.map(|below| format!(", fewer than {below}")).unwrap_or_default();
+        text += &format!("- Class {class}: terms that stand in {least} documents or more{below}.\n");
+    }
+    text += "\nThe thesis has H from 1,000,000 documents on and M from 1,000 on, of about 160 million; these are the same parts. \
+             Queries are drawn as in its section 5.2.3, by two queues: RP is the probability that a term is one of the last \
+             hundred drawn. Two terms of a query differ.\n\n";
+    text += &workloads(flags, plan);
+    text += &memory_words(flags);
+    text += &method(flags);
+    text
+}
+
+fn workloads(flags: &Flags, plan: &Plan) -> String {
+    let heading = [
+        "queries",
+        "count",
+        "terms of the class",
+        "different terms",
+        "repeated queries",
+        "their lists MB",
+        "% of index",
+        "in segments MB",
+        "asked MB/query",
+    ];
+    let mut table = Table::new(1, &heading);
+    let megabytes = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
+    for (workload, queries) in &plan.workloads {
+        let (count, bytes) = (queries.terms.len(), queries.working_set(None));
+        table.row(vec![
+            workload.to_string(),
+            count.to_string(),
+            queries.class_terms.to_string(),
+            queries.lists.len().to_string(),
+            queries.repeated.to_string(),
+            megabytes(bytes),
+            format!("{:.1}", 100.0 * bytes as f64 / plan.index.postings_bytes.max(1) as f64),
+            megabytes(queries.working_set(flags.segments.first().copied())),
+            format!("{:.3}", queries.bytes_asked as f64 / 1e6 / count.max(1) as f64),
+        ]);
+    }
+    let segment = flags.segments.first().map_or(0, |bytes| *bytes);
+    format!(
+        "{}\nA list has segments of its own in a cache. `in segments` is what the lists take at least in segments of {}: where lists \
+         are shorter than that, a cache of 100% does not hold all of them.\n\n",
+        table.to_markdown(),
+        Size::Bytes(segment)
+    )
+}
+
+fn memory_words(flags: &Flags) -> String {
+    let (dram, slack) = (Size::Bytes(flags.dram), flags.slack);
+    let mut text = format!(
+        "Cells with a cache have it in `{}`, beside {dram} of ordinary memory; terms, skip data and lengths are in `{}` in all \
+         modes but memory. Sizes are percent of documents and frequencies. `memory` has the index wholly in memory, and no \
+         limit.\n\n",
+        name(&flags.region),
+        meta_name(&flags.meta())
+    );
+    if flags.no_group {
+        return text
+            + "**Without control groups: no limit of memory, so that the page cache of the base modes is as large as it \
+                       likes, and no peaks.**\n\n";
+    }
+    let free = |region: &RegionKind| matches!(region, RegionKind::Hugetlb | RegionKind::Dax(_));
+    let meta = matches!(flags.meta(), MetaTier::Region(region) if !free(&region));
+    let beside = match (free(&flags.region), meta) {
+        (true, false) => "",
+        (true, true) => " + terms, skip data and lengths, whose region is charged to the group",
+        (false, false) => " + the cache, whose region is charged to the group",
+        (false, true) => " + the cache, terms, skip data and lengths, whose regions are charged to the group",
+    };
+    text += &format!(
+        "Limit of the memory control group of each cell: {dram} + {slack}%{beside}; for base and base-prefetch also the size, for \
+         the page cache is their cache. The peak is all that the group had, page cache included, which takes what the limit \
+         leaves; `own` is the group's memory without page cache at the end of the cell. `limit met` is how often it had to give \
+         page cache back.\n\n"
+    );
+    text
+}
+
+fn method(flags: &Flags) -> String {
+    let caches =
+        if flags.keep_caches { "The page cache is left as it is" } else { "The page cache is dropped" };
+    let matching = if flags.exhaustive {
+        "all matching documents are scored (exhaustive)"
+    } else {
+        "documents that cannot be among the best are passed over"
+    };
+    let rounds = match flags.rounds {
+        1 => "One round".to_string(),
+        rounds => format!("{rounds} rounds, each of all cells; figures are medians, peaks the largest"),
+    };
+    let threads = match flags.threads {
+        1 => "one thread answers".to_string(),
+        threads => format!("{threads} threads answer"),
+    };
+    let mut text = format!(
+        "{caches} before each cell, and each cell is a process of its own: it answers its {} queries twice, and figures are of the \
+         second repetition (`first QPS` of the first). Top {}, {matching}; {threads}. {rounds}. p50 and p99 are of the time from \
+         answer to answer. Misses, waits and `ahead`, the most queries fetched ahead, are those of the postings cache. `MB read` is \
+         whole pages that were asked for by a query, from the page cache or past it; in base-prefetch the worker and the query \
+         both ask. `fetched` is what the system had to fetch of it from the device, in MB too. Answers of all cells to the same \
+         queries have the same checksum, documents, bits of scores and matches, or the run fails.\n\n",
+        flags.count, flags.k
+    );
+    for device in flags.devices.iter().filter(|device| **device != Device::Ssd) {
+        let (reads, bytes) = device.limits();
+        let reads = reads.map(|reads| format!("{reads} reads a second and ")).unwrap_or_default();
+        let bytes = bytes.unwrap_or_default() / 1_000_000;
+        text += &format!(
+            "- `{}`: the index's own device by a throttle of {reads}{bytes} MB/s.\n",
+            device.title()
+        );
+    }
+    text
+}
+
+/// Where a median stands on the axis of sizes.
+pub(super) fn point(one: &Median) -> Option<(f64, f64)> {
+    Some((percent(one.cell.size?), one.figures.as_ref().ok()?.qps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::tests::rows;
+    use super::*;
+
+    #[test]
+    fn ratios_and_flatness_are_of_the_same_queries() {
+        let rows =
+            rows("--modes memory,base-prefetch,direct --lookahead 16,adaptive --sizes 5,20", |cell, _| {
+                cell.describe() == "direct of AND H RP 25% on ssd at 20%"
+            });
+        let medians = rows.medians();
+        let ratios = ratios(&medians).to_markdown();
+        assert!(ratios.contains("| SINGLE H RP 25% | ssd    | direct          |   5% |"), "{ratios}");
+        assert_eq!(ratios.matches("1.00").count(), 4 * (4 + 8 - 1), "{ratios}");
+        let flatness = flatness(&medians).to_markdown();
+        assert_eq!(flatness.matches("| AND H RP 25% ").count(), 3, "{flatness}");
+        assert_eq!(
+            died(&medians),
+            "Not measured:\n\n- direct of AND H RP 25% on ssd at 20%: killed (2 rounds)\n\n"
+        );
+    }
+
+    #[test]
+    fn a_line_has_a_column_under_each_heading() {
+        let rows = rows("--modes direct --shapes AND --sizes 5 --devices hdd", |_, _| false);
+        let line = line(&rows.medians()[0]);
+        assert!(line.starts_with("AND H RP 25%       hdd emulated  direct "), "{line}");
+        assert!(heading().starts_with("queries            device        mode "));
+        assert!(line.trim_end().chars().count() <= heading().trim_end().chars().count());
+    }
+}
