@@ -10,7 +10,7 @@ mod postings;
 mod scattered;
 mod trace;
 
-pub use near::NearList;
+pub use near::{NearBlocks, NearList, record};
 pub use postings::{NO_DOCUMENT, PostingsCursor};
 pub use scattered::{AtHand, ScatteredBlocks};
 pub use trace::Blockwise;

@@ -19,9 +19,19 @@ pub enum NearList {
     Blocks {
         /// The record, if that is not resident anyway.
         record: Option<List>,
-        /// Blocks in order, each with its documents and its frequencies as soon as they are there.
-        blocks: Vec<(usize, Option<List>)>,
+        /// Blocks in order.
+        blocks: Vec<NearBlocks>,
     },
+}
+
+/// Neighbouring blocks of a list.
+pub struct NearBlocks {
+    /// Which.
+    pub blocks: Range<usize>,
+    /// Where they begin in `docs` and in `freqs`.
+    pub starts: [u64; 2],
+    /// Their documents and their frequencies, as soon as they are there.
+    pub list: Option<List>,
 }
 
 impl NearList {
@@ -29,7 +39,7 @@ impl NearList {
     pub fn named(&self) -> Option<usize> {
         match self {
             NearList::Whole { .. } => None,
-            NearList::Blocks { blocks, .. } => Some(blocks.len()),
+            NearList::Blocks { blocks, .. } => Some(blocks.iter().map(|near| near.blocks.len()).sum()),
         }
     }
 
@@ -48,11 +58,7 @@ impl NearList {
 }
 
 /// The record of a term, from where it is.
-pub(super) fn record<'a>(
-    field: &'a FieldReader,
-    term: &TermInfo,
-    near: Option<&NearList>,
-) -> Result<Record<'a>> {
+pub fn record<'a>(field: &'a FieldReader, term: &TermInfo, near: Option<&NearList>) -> Result<Record<'a>> {
     match near.map(NearList::record).transpose()?.flatten() {
         Some(bytes) => field.parse_record(term, bytes),
         None => field.record(term),
@@ -69,7 +75,7 @@ enum Of<'a> {
     /// A whole part that begins at this offset in its file.
     Whole(Reader<'a>, u64),
     /// Some blocks, and which of them was read last.
-    Blocks(&'a [(usize, Option<List>)], Option<(usize, Reader<'a>)>),
+    Blocks(&'a [NearBlocks], Option<(usize, Reader<'a>)>),
 }
 
 impl<'a> NearPart<'a> {
@@ -99,23 +105,27 @@ impl<'a> NearPart<'a> {
             }
             _ => Error::Storage(error),
         };
+        let within = |start: u64| {
+            let bytes = range.start.checked_sub(start).zip(range.end.checked_sub(start));
+            let (from, to) =
+                bytes.ok_or_else(|| Error::corrupt(file, range.start, "a block before its list"))?;
+            Ok::<_, Error>(from..to)
+        };
         match &mut self.of {
             Of::Whole(reader, start) => {
-                let within = range.start.checked_sub(*start).zip(range.end.checked_sub(*start));
-                let (from, to) =
-                    within.ok_or_else(|| Error::corrupt(file, range.start, "a block before its list"))?;
-                reader.get(from..to, scratch).map(Some).map_err(outside)
+                let bytes = within(*start)?;
+                reader.get(bytes, scratch).map(Some).map_err(outside)
             }
-            Of::Blocks(blocks, last) => {
-                let Ok(at) = blocks.binary_search_by_key(&block, |(block, _)| *block) else {
-                    return Ok(None);
-                };
-                let Some(list) = &blocks[at].1 else { return Ok(None) };
+            Of::Blocks(near, last) => {
+                let at = near.partition_point(|near| near.blocks.end <= block);
+                let here = near.get(at).filter(|near| near.blocks.start <= block);
+                let Some(NearBlocks { starts, list: Some(list), .. }) = here else { return Ok(None) };
                 if last.as_ref().is_none_or(|(last, _)| *last != at) {
                     *last = Some((at, list.reader(self.part)));
                 }
                 let Some((_, reader)) = last else { return Ok(None) };
-                reader.get(0..range.end.saturating_sub(range.start), scratch).map(Some).map_err(outside)
+                let bytes = within(starts[self.part])?;
+                reader.get(bytes, scratch).map(Some).map_err(outside)
             }
         }
     }

@@ -138,6 +138,11 @@ impl<'a> PostingsCursor<'a> {
         Ok((&self.documents[self.at..self.len], &self.frequencies[self.at..self.len]))
     }
 
+    /// The documents of the present block from the cursor on; empty behind the last.
+    pub fn documents_of_block(&self) -> &[u32] {
+        &self.documents[self.at..self.len]
+    }
+
     /// Moves on by `count` documents of the present block, which has them; at its end the next block is decoded.
     pub fn skip(&mut self, count: usize) -> Result<()> {
         self.at += count;

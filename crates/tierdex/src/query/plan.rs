@@ -3,6 +3,7 @@
 use super::analyse::no_positions;
 use super::expand::{close_terms, documents_with_prefix, terms_with_prefix};
 use super::explain::Evaluation;
+use super::near::Want;
 use super::ops::{Alignments, BoolOp, ConstantOp, Documents, Op, PhraseOp, TermOp};
 use super::prune::{
     Bounds, Scored, Scratch, Way, are_frequent, best_of_all, best_of_any, best_of_few, best_of_term,
@@ -52,6 +53,8 @@ pub(super) struct Leaf<'q> {
     idf: f64,
     /// Its list in each segment, where a cache has brought it near.
     pub(super) near: Vec<Option<NearList>>,
+    /// What of that is to come near first.
+    pub(super) wants: Vec<Want>,
 }
 
 /// Looks up and weighs.
@@ -229,7 +232,8 @@ impl Planner<'_> {
         let scorer = Arc::new(TermScorer::new(self.lengths[field].clone(), idf, boost));
         let stored_average = (self.bm25 == Bm25::default()).then_some(collection.average_length);
         let near = infos.iter().map(|_| None).collect();
-        Leaf { field, term, infos, stored_average, scorer, idf, near }
+        let wants = vec![Want::Whole; infos.len()];
+        Leaf { field, term, infos, stored_average, scorer, idf, near, wants }
     }
 
     /// A phrase weighs as much as its terms together.
@@ -396,8 +400,9 @@ impl Node<'_> {
 
 impl Leaf<'_> {
     fn into_owned(self) -> Leaf<'static> {
-        let Leaf { field, term, infos, stored_average, scorer, idf, near } = self;
-        Leaf { field, term: Cow::Owned(term.into_owned()), infos, stored_average, scorer, idf, near }
+        let Leaf { field, term, infos, stored_average, scorer, idf, near, wants } = self;
+        let term = Cow::Owned(term.into_owned());
+        Leaf { field, term, infos, stored_average, scorer, idf, near, wants }
     }
 
     pub(super) fn bounds(&self, segment: &Segment) -> Bounds {

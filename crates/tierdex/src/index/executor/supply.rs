@@ -1,8 +1,8 @@
 //! The five modes: who brings a query's lists near, and when.
 //!
-//! With a cache that is filled ahead, lists stand in its queue in the order of the queries. The best of one term need some
-//! blocks only. If its record is resident these blocks stand in the queue instead. Else they are not known before the
-//! record is near: then both are asked for beside the queue, for the next few queries, and wait for nobody's room.
+//! With a cache that is filled ahead, lists stand in its queue in the order of the queries. Where some blocks are enough, they
+//! may be known at once: then they stand in the queue instead. Else they follow from what comes near first: then they are
+//! asked for beside the queue, for the next few queries, and wait for nobody's room.
 
 use crate::error::Result;
 use crate::query::Plan;
@@ -38,8 +38,10 @@ pub(super) enum Place {
     Later,
     /// Its records were.
     Records(Vec<Begun>),
-    /// Its blocks were.
-    Blocks(Vec<Begun>),
+    /// What comes first is in the queue of the cache; what then, follows from it.
+    AheadFirst(Query),
+    /// Its blocks were, behind what came first.
+    Blocks { _first: Option<Query>, blocks: Vec<Begun> },
     /// Its lists were.
     Lists(Vec<Begun>),
 }
@@ -63,17 +65,22 @@ impl Supply {
         shape: &Shape<'_>,
         scratch: &mut Scratch,
     ) -> Result<(Place, usize)> {
-        let best = shape.best.filter(|_| plan.is_of_one_term());
-        match (self, best) {
-            (Supply::Base, _) => return Ok((Place::Base, 0)),
-            (Supply::Ahead(_), Some(_)) if !shape.resident => return Ok((Place::Later, 0)),
-            (Supply::Ahead(prefetcher), Some(k)) => {
-                if let Some(jobs) = plan.block_jobs(shape.segments, (k, shape.read), scratch)? {
-                    let bytes = memory(&jobs);
-                    return Ok((Place::AheadBlocks(prefetcher.push(jobs)), bytes));
+        let mut then = false;
+        if let Supply::Ahead(prefetcher) = self {
+            let best = shape.best.filter(|_| plan.is_of_one_term());
+            match best {
+                Some(_) if !shape.resident => return Ok((Place::Later, 0)),
+                Some(k) => {
+                    if let Some(jobs) = plan.block_jobs(shape.segments, (k, shape.read), scratch)? {
+                        let bytes = memory(&jobs);
+                        return Ok((Place::AheadBlocks(prefetcher.push(jobs)), bytes));
+                    }
                 }
+                None => then = plan.want_some(shape.read),
             }
-            _ => {}
+        }
+        if let Supply::Base = self {
+            return Ok((Place::Base, 0));
         }
         let jobs = plan.jobs(shape.segments)?;
         let bytes = memory(&jobs);
@@ -81,6 +88,7 @@ impl Supply {
             Supply::Base => Place::Base,
             Supply::Pages(worker) => Place::Pages(worker.push(jobs)),
             Supply::Behind(_) => Place::Behind(jobs),
+            Supply::Ahead(prefetcher) if then => Place::AheadFirst(prefetcher.push(jobs)),
             Supply::Ahead(prefetcher) => Place::Ahead(prefetcher.push(jobs)),
         };
         Ok((place, bytes))
@@ -94,16 +102,16 @@ impl Supply {
         shape: &Shape<'_>,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        match place {
-            Place::Later => self.step(place, plan, shape, scratch),
-            Place::Records(begun) if begun.iter().all(Begun::is_ready) => {
-                self.step(place, plan, shape, scratch)
-            }
-            _ => Ok(()),
-        }
+        let ready = match place {
+            Place::Later => true,
+            Place::Records(begun) => begun.iter().all(Begun::is_ready),
+            Place::AheadFirst(query) => (0..query.lists()).all(|list| query.is_ready(list)),
+            _ => false,
+        };
+        if ready { self.step(place, plan, shape, scratch) } else { Ok(()) }
     }
 
-    /// Goes one step on with a query of one term; waits where it must.
+    /// Goes one step on with a query whose lists come near in two steps; waits where it must.
     fn step(
         &self,
         place: &mut Place,
@@ -111,19 +119,28 @@ impl Supply {
         shape: &Shape<'_>,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let (Supply::Ahead(prefetcher), Some(k)) = (self, shape.best) else { return Ok(()) };
+        let Supply::Ahead(prefetcher) = self else { return Ok(()) };
         let begin = |jobs: Vec<Job>| jobs.into_iter().map(|job| prefetcher.begin(job)).collect();
-        *place = match std::mem::replace(place, Place::Later) {
-            Place::Later => Place::Records(begin(plan.record_jobs(shape.segments)?)),
-            Place::Records(begun) => {
+        *place = match (std::mem::replace(place, Place::Later), shape.best) {
+            (Place::Later, _) => {
+                plan.want_records()?;
+                Place::Records(begin(plan.jobs(shape.segments)?))
+            }
+            (Place::Records(begun), Some(k)) => {
                 let mut lists = begun.into_iter();
-                plan.attach_records(shape.segments, || next(&mut lists))?;
+                plan.attach(shape.segments, || next(&mut lists))?;
                 match plan.block_jobs(shape.segments, (k, shape.read), scratch)? {
-                    Some(jobs) => Place::Blocks(begin(jobs)),
+                    Some(jobs) => Place::Blocks { _first: None, blocks: begin(jobs) },
                     None => Place::Lists(begin(plan.jobs(shape.segments)?)),
                 }
             }
-            further => further,
+            (Place::AheadFirst(query), _) => {
+                let mut lists = 0..query.lists();
+                plan.attach(shape.segments, || Ok(lists.next().map(|list| query.wait(list)).transpose()?))?;
+                let blocks = begin(plan.some_jobs(shape.segments)?);
+                Place::Blocks { _first: Some(query), blocks }
+            }
+            (further, _) => further,
         };
         Ok(())
     }
@@ -136,7 +153,7 @@ impl Supply {
         shape: &Shape<'_>,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        while matches!(place, Place::Later | Place::Records(_)) {
+        while matches!(place, Place::Later | Place::Records(_) | Place::AheadFirst(_)) {
             self.step(place, plan, shape, scratch)?;
         }
         match (self, place) {
@@ -160,8 +177,8 @@ impl Supply {
                 let mut lists = 0..query.lists();
                 plan.attach_blocks(|| Ok(lists.next().map(|list| query.wait(list)).transpose()?))
             }
-            (_, Place::Blocks(begun)) => {
-                let mut lists = begun.drain(..);
+            (_, Place::Blocks { blocks, .. }) => {
+                let mut lists = blocks.drain(..);
                 plan.attach_blocks(|| next(&mut lists))
             }
             (_, Place::Lists(begun)) => {

@@ -1,0 +1,83 @@
+//! The best of one term: only blocks that can hold them.
+//!
+//! They are known before any block is read. Each block has a posting that scores as much as its bound, but for what that was
+//! rounded by; so the `k`-th of the best scores no less than the `k`-th largest bound, and blocks whose bounds are less hold
+//! none of them.
+
+use super::{BLOCK, Want};
+use crate::error::Result;
+use crate::query::plan::{Leaf, Node, Plan};
+use crate::query::prune::{Scored, Scratch, blocks_of_best};
+use crate::segment::read::Segment;
+use tierdex_cache::Job;
+use tierdex_io::PAGE;
+
+impl Plan<'_> {
+    /// Whether it looks for the best of one term, of which some blocks may be enough.
+    pub fn is_of_one_term(&self) -> bool {
+        matches!(&self.root, Node::Term(leaf) if leaf.scorer.has_bounds())
+    }
+
+    /// Wants the records of the one term only.
+    pub fn want_records(&mut self) -> Result<()> {
+        self.root.for_each_leaf(&mut |leaf| {
+            leaf.wants.fill(Want::Record);
+            Ok(())
+        })
+    }
+
+    /// The blocks of the one term that can hold the best `k`, in the order in which [`Plan::attach_blocks`] takes them; none
+    /// if its lists had better be read whole, which are then wanted: a read at a random place takes as long as `read` bytes in a
+    /// row. Its records are resident, or attached.
+    pub fn block_jobs(
+        &mut self,
+        segments: &[Segment],
+        (k, read): (usize, u64),
+        scratch: &mut Scratch,
+    ) -> Result<Option<Vec<Job>>> {
+        let (mut jobs, mut whole_bytes) = (Vec::new(), 0);
+        self.root.for_each_leaf(&mut |leaf| {
+            for (number, segment) in segments.iter().enumerate() {
+                whole_bytes += leaf.name_best(number, segment, k, scratch, &mut jobs)?;
+            }
+            Ok(())
+        })?;
+        let bytes = |job: &Job| {
+            job.parts().iter().map(|part| read.max(part.range().end - part.range().start)).sum::<u64>()
+        };
+        let cost: u64 = jobs.iter().map(bytes).sum();
+        if whole_bytes == 0 || cost < whole_bytes {
+            return Ok(Some(jobs));
+        }
+        self.want_whole()?;
+        Ok(None)
+    }
+}
+
+impl Leaf<'_> {
+    /// Names the blocks that can hold the best `k` of the segment, and adds their jobs. Returns the bytes of the whole list.
+    fn name_best(
+        &mut self,
+        number: usize,
+        segment: &Segment,
+        k: usize,
+        scratch: &mut Scratch,
+        jobs: &mut Vec<Job>,
+    ) -> Result<u64> {
+        let field = segment.field(self.field);
+        let Some(info) = self.infos[number].as_ref() else { return Ok(0) };
+        let Some(whole) = &info.blocks else { return Ok(0) };
+        let whole_bytes = whole.iter().map(|range| range.end - range.start + 2 * PAGE).sum();
+        let near = self.near[number].as_ref();
+        let list = Scored::open(field, info, (&self.scorer, near), Some(self.bounds(segment)), scratch)?;
+        let blocks = blocks_of_best(&list, k, scratch);
+        let ranges = blocks.into_iter().map(|block| block..block + 1).collect();
+        let named = match list.skips() {
+            Some(skips) => self.name((number, segment), (skips, BLOCK), ranges, jobs)?,
+            None => Vec::new(),
+        };
+        list.close(scratch);
+        self.bring(number, named);
+        Ok(whole_bytes)
+    }
+}
