@@ -26,11 +26,11 @@ pub(super) const HUGE_PAGE: u64 = 2 << 20;
 
 const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 
-/// Huge pages that were set apart. When it goes, there are as many as before.
+/// Huge pages that were set apart. When it goes, there are so many fewer: another run may have set some apart meanwhile.
 #[derive(Debug)]
 pub(super) struct HugePages {
     dir: PathBuf,
-    before: u64,
+    added: u64,
 }
 
 impl HugePages {
@@ -57,8 +57,8 @@ impl HugePages {
         };
         let written = fs::write(dir.join("nr_hugepages"), wanted.to_string());
         written.map_err(|error| refused(format!("{} are free: {error}", free())))?;
-        let pages = HugePages { dir: dir.to_path_buf(), before };
         let there = count(dir, "nr_hugepages");
+        let pages = HugePages { dir: dir.to_path_buf(), added: there.saturating_sub(before) };
         if there < wanted {
             return Err(refused(format!("memory was found for {} only", needed - (wanted - there))));
         }
@@ -68,9 +68,9 @@ impl HugePages {
 
 impl Drop for HugePages {
     fn drop(&mut self) {
-        // Whoever has taken some meanwhile keeps them.
-        if fs::write(self.dir.join("nr_hugepages"), self.before.to_string()).is_err() {
-            eprintln!("tierdex: vm.nr_hugepages could not be set back to {}", self.before);
+        let left = count(&self.dir, "nr_hugepages").saturating_sub(self.added);
+        if fs::write(self.dir.join("nr_hugepages"), left.to_string()).is_err() {
+            eprintln!("tierdex: vm.nr_hugepages could not be set back to {left}");
         }
     }
 }
@@ -162,8 +162,9 @@ mod tests {
         assert!(HugePages::reserve_at(dir.path(), 5).unwrap().is_none());
         let pages = HugePages::reserve_at(dir.path(), 8).unwrap().unwrap();
         assert_eq!(count(dir.path(), "nr_hugepages"), 13);
+        fs::write(dir.path().join("nr_hugepages"), "20").unwrap();
         drop(pages);
-        assert_eq!(count(dir.path(), "nr_hugepages"), 10);
+        assert_eq!(count(dir.path(), "nr_hugepages"), 17);
     }
 
     #[test]
