@@ -54,7 +54,7 @@ impl<'a> ScatteredBlocks<'a> {
     ) -> Result<ScatteredBlocks<'a>> {
         let blocks = Blocks::in_any_order(record(field, term, near)?, near);
         (room.documents.block, room.frequencies.block) = (usize::MAX, usize::MAX);
-        let named = near.and_then(NearList::named).unwrap_or(0);
+        let named = near.and_then(NearList::named).filter(|named| *named < blocks.len()).unwrap_or(0);
         Ok(ScatteredBlocks { field, blocks, named, at_hand: room, trace: Trace::default() })
     }
 

@@ -4,11 +4,12 @@
 //! rounded by; so the `k`-th of the best scores no less than the `k`-th largest bound, and blocks whose bounds are less hold
 //! none of them.
 
-use super::{BLOCK, Want};
+use super::{BLOCK, REST, Want};
+use crate::cursor::record;
 use crate::error::Result;
 use crate::query::plan::{Leaf, Node, Plan};
 use crate::query::prune::{Scored, Scratch, blocks_of_best};
-use crate::segment::read::Segment;
+use crate::segment::read::{Record, Segment};
 use tierdex_cache::Job;
 use tierdex_io::PAGE;
 
@@ -27,7 +28,7 @@ impl Plan<'_> {
     }
 
     /// The blocks of the one term that can hold the best `k`, in the order in which [`Plan::attach_blocks`] takes them; none
-    /// if its lists had better be read whole, which are then wanted: a read at a random place takes as long as `read` bytes in a
+    /// if its records are resident and its lists had better be read whole, which are then wanted: a read at a random place takes as long as `read` bytes in a
     /// row. Its records are resident, or attached.
     pub fn block_jobs(
         &mut self,
@@ -49,8 +50,22 @@ impl Plan<'_> {
         if whole_bytes == 0 || cost < whole_bytes {
             return Ok(Some(jobs));
         }
-        self.want_whole()?;
-        Ok(None)
+        if self.wants_whole() {
+            self.want_whole()?;
+            return Ok(None);
+        }
+        // Its records are near: the rest of the lists.
+        jobs.clear();
+        self.root.for_each_leaf(&mut |leaf| {
+            let mut segments = segments.iter().enumerate();
+            segments.try_for_each(|(number, segment)| leaf.name_all(number, segment, &mut jobs))
+        })?;
+        Ok(Some(jobs))
+    }
+
+    /// Whether nothing less is wanted.
+    fn wants_whole(&self) -> bool {
+        matches!(&self.root, Node::Term(leaf) if leaf.wants.iter().all(|want| *want == Want::Whole))
     }
 }
 
@@ -79,5 +94,15 @@ impl Leaf<'_> {
         list.close(scratch);
         self.bring(number, named);
         Ok(whole_bytes)
+    }
+
+    /// Names all blocks, together.
+    fn name_all(&mut self, number: usize, segment: &Segment, jobs: &mut Vec<Job>) -> Result<()> {
+        let field = segment.field(self.field);
+        let Some(info) = self.infos[number].as_ref() else { return Ok(()) };
+        let Record::Blocks(list) = record(field, info, self.near[number].as_ref())? else { return Ok(()) };
+        let named = self.name((number, segment), (&list, REST), vec![0..list.blocks()], jobs)?;
+        self.bring(number, named);
+        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 //! | query | jobs | then |
 //! |---|---|---|
 //! | any | its lists, whole: record, unless that is resident, documents, frequencies | |
-//! | the best of one term (`best`) | its record, unless that is resident | the blocks that can hold them |
+//! | the best of one term (`best`) | its record, unless that is resident | the blocks that can hold them, or the rest of it |
 //! | all of some terms (`all`) | the rarest whole; of those that are much more frequent their records | their blocks that the rarest has documents in |
 //!
 //! What comes first is known by the dictionary alone, and stands in the queue of the cache. What comes then is known as soon as
@@ -28,6 +28,8 @@ const FIELD_SHIFT: u32 = 48;
 const RECORD: u64 = 1 << 62;
 const BLOCK: u64 = 2 << 62;
 const SUPER: u64 = 3 << 62;
+/// A list without its record.
+const REST: u64 = 1 << 61;
 
 /// What of a list in a segment is to come near first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
