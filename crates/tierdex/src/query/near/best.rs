@@ -101,7 +101,7 @@ impl Leaf<'_> {
         let field = segment.field(self.field);
         let Some(info) = self.infos[number].as_ref() else { return Ok(()) };
         let Record::Blocks(list) = record(field, info, self.near[number].as_ref())? else { return Ok(()) };
-        let named = self.name((number, segment), (&list, REST), vec![0..list.blocks()], jobs)?;
+        let named = self.name((number, segment), (&list, REST), std::iter::once(0..list.blocks()), jobs)?;
         self.bring(number, named);
         Ok(())
     }

@@ -130,12 +130,12 @@ impl Leaf<'_> {
         &self,
         (number, segment): (usize, &Segment),
         (list, of): (&BlockList<'_>, u64),
-        ranges: Vec<Range<usize>>,
+        ranges: impl IntoIterator<Item = Range<usize>>,
         jobs: &mut Vec<Job>,
     ) -> Result<Vec<NearBlocks>> {
         let [_, docs, freqs] = segment.field(self.field).shared();
         debug_assert!(self.infos[number].is_some());
-        let mut named = Vec::with_capacity(ranges.len());
+        let mut named = Vec::new();
         for blocks in ranges {
             let of_part = |part| -> Result<Range<u64>> {
                 let last = list.range(part, blocks.end - 1)?;
