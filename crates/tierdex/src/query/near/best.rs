@@ -86,7 +86,7 @@ impl Leaf<'_> {
         let near = self.near[number].as_ref();
         let list = Scored::open(field, info, (&self.scorer, near), Some(self.bounds(segment)), scratch)?;
         let blocks = blocks_of_best(&list, k, scratch);
-        let ranges = blocks.into_iter().map(|block| block..block + 1).collect();
+        let ranges = blocks.into_iter().map(|block| block..block + 1);
         let named = match list.skips() {
             Some(skips) => self.name((number, segment), (skips, BLOCK), ranges, jobs)?,
             None => Vec::new(),
