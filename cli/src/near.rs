@@ -90,6 +90,11 @@ impl Near {
 
     /// Sets it up. Says when files are not read in the way that was hoped for, if that was asked for or is to be told.
     pub fn executor<'a>(&self, index: &'a Index, options: &ExecutorOptions) -> Outcome<Executor<'a>> {
+        let accounts = Executor::accounts(index, options);
+        if accounts.check().is_err() {
+            // Why it is refused.
+            eprint!("{accounts}");
+        }
         let executor = Executor::new(index, options)?;
         if let Some(why) = executor.fallback().filter(|_| !self.is_silent()) {
             eprintln!("tierdex: {why}");
@@ -148,11 +153,14 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 fn cache(text: &str) -> Result<(RegionKind, Size), String> {
-    if text.parse::<RegionKind>().is_ok() {
-        return Err(format!("say how much of it: {text}:512M, or a part of the index, {text}:10%"));
-    }
-    let (region, size) =
-        text.rsplit_once(':').ok_or("write REGION:SIZE, such as dram:512M or hugetlb:10%")?;
+    let (region, size) = match text.rsplit_once(':') {
+        Some((region, size)) if size.parse::<Size>().is_ok() => (region, size),
+        _ if text.parse::<RegionKind>().is_ok() => {
+            return Err(format!("say how much of it: {text}:512M, or a part of the index, {text}:10%"));
+        }
+        Some(parts) => parts,
+        None => return Err("write REGION:SIZE, such as dram:512M or hugetlb:10%".to_string()),
+    };
     let region = region.parse().map_err(|error: tierdex::io::Error| error.to_string())?;
     Ok((region, size.parse().map_err(|error: tierdex::io::Error| error.to_string())?))
 }
@@ -168,4 +176,28 @@ fn lookahead(text: &str) -> Result<Lookahead, String> {
     queries
         .map(Lookahead::Queries)
         .ok_or_else(|| format!("write adaptive, or a number of queries from 1 to {LOOKAHEAD_MAX}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_is_a_region_and_a_size() {
+        let path = |path: &str| RegionKind::File(path.into());
+        assert_eq!(cache("dram:512M"), Ok((RegionKind::Dram, Size::Bytes(512 << 20))));
+        assert_eq!(cache("numa:1:10%"), Ok((RegionKind::Numa(1), Size::Part(1000))));
+        assert_eq!(cache("file:/dev/shm/a:1G"), Ok((path("/dev/shm/a"), Size::Bytes(1 << 30))));
+        for (wrong, says) in [
+            ("dram", "dram:512M"),
+            ("file:/dev/shm/a", "file:/dev/shm/a:512M"),
+            ("numa:1", "numa:1:10%"),
+            ("512M", "REGION:SIZE"),
+            ("ram:512M", "a region is"),
+            ("dram:0", "a size is"),
+        ] {
+            let error = cache(wrong).unwrap_err();
+            assert!(error.contains(says), "{wrong}: {error}");
+        }
+    }
 }

@@ -137,13 +137,13 @@ impl Accounts {
     /// Refuses what does not fit.
     ///
     /// # Errors
-    /// [`Error::Usage`] with the table.
+    /// [`Error::Usage`]; the table says why.
     pub fn check(&self) -> Result<()> {
         match self.dram {
             Some(dram) if self.needed() > dram => Err(Error::Usage(format!(
-                "a budget of {dram} bytes of DRAM is too small for this index in this mode; needed are\n{self}\
-                 choose a larger budget, a smaller cache or larger segments of it, or have terms, skip data and lengths on disk \
-                 or in another region"
+                "a budget of {dram} bytes of DRAM is too small: {} are needed; make it larger, a cache smaller or its segments \
+                 larger, or have terms, skip data and lengths on disk or in another region",
+                self.needed()
             ))),
             _ => Ok(()),
         }

@@ -88,7 +88,7 @@ impl<'a> Executor<'a> {
     /// Reads what is to be resident, and sets up the cache and its workers.
     ///
     /// # Errors
-    /// [`Error::Usage`] with a table when the budget is too small; else when memory cannot be had, or the files not be
+    /// [`Error::Usage`] when the budget is too small, as [`Executor::accounts`] shows, or the cache; else when memory cannot be had, or the files not be
     /// read in that way.
     pub fn new(index: &'a Index, options: &ExecutorOptions) -> Result<Executor<'a>> {
         if options.threads == 0 || options.workers == 0 {
@@ -327,7 +327,14 @@ fn supply(index: &Index, options: &ExecutorOptions) -> Result<(Supply, (String, 
         }
         Mode::Hybrid | Mode::HybridPrefetch | Mode::Direct => {}
     }
-    let region = Region::new(&options.region, cache_bytes(index, options))?;
+    let bytes = cache_bytes(index, options);
+    if bytes < SEGMENTS_MIN * options.segment as u64 {
+        return Err(Error::Usage(format!(
+            "a cache of {bytes} bytes has no room for {SEGMENTS_MIN} segments of {} bytes; make it larger, or them smaller",
+            options.segment
+        )));
+    }
+    let region = Region::new(&options.region, bytes)?;
     let cells = Cells::new(region, options.segment)?;
     let engine = EngineOptions { direct: options.mode == Mode::Direct, ..options.engine };
     let engines = (0..options.workers)
