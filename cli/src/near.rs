@@ -153,16 +153,13 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 fn cache(text: &str) -> Result<(RegionKind, Size), String> {
-    let (region, size) = match text.rsplit_once(':') {
-        Some((region, size)) if size.parse::<Size>().is_ok() => (region, size),
-        _ if text.parse::<RegionKind>().is_ok() => {
-            return Err(format!("say how much of it: {text}:512M, or a part of the index, {text}:10%"));
-        }
-        Some(parts) => parts,
-        None => return Err("write REGION:SIZE, such as dram:512M or hugetlb:10%".to_string()),
-    };
-    let region = region.parse().map_err(|error: tierdex::io::Error| error.to_string())?;
-    Ok((region, size.parse().map_err(|error: tierdex::io::Error| error.to_string())?))
+    let parts = text.rsplit_once(':').ok_or("write REGION:SIZE, such as dram:512M or hugetlb:10%");
+    let both = parts.map(|(region, size)| (region.parse::<RegionKind>(), size.parse::<Size>()));
+    if both.as_ref().map_or(true, |both| both.0.is_err()) && text.parse::<RegionKind>().is_ok() {
+        return Err(format!("say how much of it: {text}:512M, or a part of the index, {text}:10%"));
+    }
+    let (region, size) = both?;
+    Ok((region.map_err(|error| error.to_string())?, size.map_err(|error| error.to_string())?))
 }
 
 /// The executor plans no more queries than so many ahead.
@@ -190,8 +187,8 @@ mod tests {
         assert_eq!(cache("file:/dev/shm/a:1G"), Ok((path("/dev/shm/a"), Size::Bytes(1 << 30))));
         for (wrong, says) in [
             ("dram", "dram:512M"),
-            ("file:/dev/shm/a", "file:/dev/shm/a:512M"),
             ("numa:1", "numa:1:10%"),
+            ("file:/dev/shm/a", "file:/dev/shm/a:512M"),
             ("512M", "REGION:SIZE"),
             ("ram:512M", "a region is"),
             ("dram:0", "a size is"),
