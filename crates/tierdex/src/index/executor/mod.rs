@@ -23,13 +23,14 @@ use super::searcher::{Found, SearchOptions, Searcher};
 use crate::error::{Error, Result};
 use crate::query::prune::Scratch;
 use crate::query::{Plan, Query};
+use crate::segment::read::{FieldReader, Segment};
 use accounts::Places;
 use line::Delivery;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use supply::{Place, Shape, Supply};
 use tierdex_cache::{self as cache, Cache, Lookahead, PagePrefetcher, Prefetcher};
-use tierdex_io::{Arena, Cells, Engine, EngineOptions, Region};
+use tierdex_io::{Advice, Arena, Cells, Engine, EngineOptions, Region};
 
 /// Queries that are planned ahead of the one that is answered, at most.
 const AHEAD: usize = 1024;
@@ -336,6 +337,9 @@ fn supply(index: &Index, options: &ExecutorOptions) -> Result<(Supply, (String, 
     }
     let region = Region::new(&options.region, bytes)?;
     let cells = Cells::new(region, options.segment)?;
+    if options.mode == Mode::HybridPrefetch {
+        without_read_ahead(index);
+    }
     let engine = EngineOptions { direct: options.mode == Mode::Direct, ..options.engine };
     let engines = (0..options.workers)
         .map(|_| Engine::new(engine, index.disk(), std::slice::from_ref(&cells)))
@@ -347,6 +351,17 @@ fn supply(index: &Index, options: &ExecutorOptions) -> Result<(Supply, (String, 
     let supply =
         if options.mode == Mode::Hybrid { Supply::Behind(prefetcher) } else { Supply::Ahead(prefetcher) };
     Ok((supply, described))
+}
+
+/// Has the system read no more than lists: they are asked for in pieces as large as it pays, and what stands behind them is
+/// mostly another query's. That the system refuses does no harm.
+fn without_read_ahead(index: &Index) {
+    let fields = index.segments().iter().flat_map(Segment::fields);
+    for file in fields.flat_map(FieldReader::shared) {
+        if let Some(file) = file.file().posix() {
+            let _ = file.advise(0..u64::MAX, Advice::Random);
+        }
+    }
 }
 
 /// Bytes of the cache: a part of the index is at least so much that there can be a cache.
