@@ -120,7 +120,7 @@ pub fn doubtful(error: &tierdex::Error) -> Failure {
     ))
 }
 
-/// Ctrl-C stops the writer; what was committed stays.
+/// Ctrl-C, or a request to terminate, raises the signal; what was committed stays.
 pub fn on_interrupt(stop: Stop) -> Outcome {
     ctrlc::set_handler(move || stop.raise())
         .map_err(|error| Failure::Failed(format!("cannot watch for Ctrl-C: {error}")))

@@ -2,6 +2,7 @@
 
 use super::search::{QueryThreads, Ranking, Threads};
 use crate::failure::{Failure, Outcome, output};
+use crate::job::on_interrupt;
 use crate::marks::printable;
 use crate::near::{self, Near};
 use crate::{open, size};
@@ -14,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tierdex::Error;
 use tierdex::cache::Sample;
-use tierdex::index::{ExecutorOptions, Found, Index, Mode, SearchOptions};
+use tierdex::index::{ExecutorOptions, Found, Index, Mode, SearchOptions, Stop};
 use tierdex::query::Query;
 
 /// Lines of a log of the lookahead, at most: the last ones.
@@ -137,6 +138,8 @@ fn write_run(
     // Ids of the queries that were read and not answered.
     let ids = Mutex::new(VecDeque::new());
     let ids = || ids.lock().unwrap_or_else(PoisonError::into_inner);
+    let stop = Stop::default();
+    on_interrupt(stop.clone())?;
     let source = || {
         let Some((id, text)) = queries.next()? else { return Ok(None) };
         let query = parse(&id, &text)?;
@@ -144,6 +147,7 @@ fn write_run(
         Ok(Some(query))
     };
     let answer = |_, found: tierdex::Result<Found>| -> Outcome {
+        stop.check()?;
         let id = ids().pop_front().unwrap_or_default();
         let found = found.map_err(|error| named(&id, &error))?;
         done.queries += 1;
