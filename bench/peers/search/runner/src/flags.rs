@@ -19,6 +19,10 @@ pub struct Flags {
     /// Write report.md and data.json into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Take the text so many times: further copies join halves of different documents, so that a larger index has like
+    /// statistics
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub copies: u32,
     /// Directory of real queries: search-benchmark-game.jsonl, terabyte05.efficiency.tsv,
     /// msmarco-passage.dev-subset.tsv; sets whose file is missing are left out
     #[arg(long, value_name = "DIR")]
@@ -123,6 +127,14 @@ impl Flags {
         self.engines.is_empty() || self.engines.contains(&kind)
     }
 
+    /// Directory for tokens, sets and indexes of so many copies.
+    pub fn place(&self) -> PathBuf {
+        match self.copies {
+            1 => self.work.clone(),
+            copies => self.work.join(format!("copies-{copies}")),
+        }
+    }
+
     /// Rounds that count.
     pub fn rounds(&self) -> usize {
         self.rounds.unwrap_or(if self.quick { 3 } else { 7 }).max(1)
@@ -157,6 +169,7 @@ impl Flags {
         let engines = self.engines.iter().map(|kind| kind.name().to_string()).collect();
         let words = [
             Some(format!("--input {} --work {}", path(&self.input), path(&self.work))),
+            number("copies", (self.copies > 1).then(|| self.copies.to_string())),
             number("queries", self.queries.as_deref().map(path)),
             self.quick.then(|| "--quick".to_string()),
             list("engines", engines),

@@ -15,6 +15,7 @@
 //! DIR` adds sets of real queries, `--threads 1,2` measures also on more threads.
 //!
 //! 1. [`tokens`]: the text as tokens, one document a line, which every engine splits at blanks;
+//!    [`copies`] multiplies them;
 //! 2. [`engine`]: for each engine how it is built, how it indexes, how it serves; [`usage`] sees what indexing takes;
 //! 3. [`sets`]: query sets, drawn by document frequency, or real;
 //! 4. [`server`]: an engine as a child process behind the line protocol of `tierdex bench serve`;
@@ -27,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod copies;
 mod engine;
 mod flags;
 mod indexing;

@@ -62,7 +62,7 @@ impl Engine {
     /// Directory of its index.
     pub fn index_dir(&self, flags: &Flags) -> PathBuf {
         let exact = if self.kind == Kind::Tierdex && flags.norms == Norms::Exact { "-exact" } else { "" };
-        flags.work.join("indexes").join(format!("{}{exact}", self.kind.name()))
+        flags.place().join("indexes").join(format!("{}{exact}", self.kind.name()))
     }
 
     /// Whether it was built after a time.

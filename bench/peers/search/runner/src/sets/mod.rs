@@ -181,7 +181,7 @@ pub fn make(flags: &Flags, corpus: &Corpus) -> Result<Vec<Set>> {
 
 /// Where sets and batches are written.
 pub fn folder(flags: &Flags) -> PathBuf {
-    flags.work.join("sets")
+    flags.place().join("sets")
 }
 
 #[cfg(test)]
