@@ -30,6 +30,9 @@ pub const JUDGED: &[&str] = &[
     "questions-or",
 ];
 
+/// The sets on which they are compared under a limit of memory.
+pub const LIMITED: &[&str] = &["single-h", "and-hh"];
+
 /// What the queries of a set are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recipe {
