@@ -2,7 +2,7 @@
 //! devices are slowed down.
 
 use super::cell::Device;
-use super::group::{Group, Parent};
+use crate::group::{Group, Parent};
 use crate::{Error, Result};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -99,7 +99,10 @@ impl Slow {
             if (reads, bytes) == (None, None) || groups.iter().any(|(there, _)| *there == device) {
                 continue;
             }
-            let (parent, number) = (Parent::devices()?, block_device(index)?);
+            let parent = Parent::devices().map_err(|error| {
+                Error::Failed(format!("slower devices cannot be emulated: {error}; leave --devices at ssd"))
+            })?;
+            let number = block_device(index)?;
             let group = parent.group()?;
             let rules =
                 [("blkio.throttle.read_iops_device", reads), ("blkio.throttle.read_bps_device", bytes)];

@@ -6,7 +6,7 @@
 //!
 //! 1. `queries` draws queries from the index's own dictionary, as the thesis does;
 //! 2. each [`Cell`] is a combination of what the [`Flags`] list: queries, device, mode, size, and what else matters to it;
-//! 3. `runner` starts a process for each, which joins a `group`, answers its queries twice (`process`), and says what it
+//! 3. `runner` starts a process for each, which joins a [`group`](crate::group), answers its queries twice (`process`), and says what it
 //!    [`Measured`]; `machine` is what is changed of the machine meanwhile;
 //! 4. [`Rows`] are what came of it: a table as it goes, then a report, rows of JSON and plots.
 //!
@@ -14,7 +14,6 @@
 
 mod cell;
 mod flags;
-mod group;
 mod machine;
 mod measured;
 mod plot;

@@ -7,13 +7,13 @@
 
 use super::cell::{Cell, Contender};
 use super::flags::Flags;
-use super::group::{Group, Parent};
 use super::machine::{HUGE_PAGE, HugePages, Slow, drop_page_cache};
 use super::measured::Measured;
 use super::process;
 use super::queries::{Queries, Terms, Workload};
 use super::rows::Row;
 use super::task::Task;
+use crate::group::{Group, Parent};
 use crate::{Error, Result};
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -127,7 +127,7 @@ pub(super) fn run(
 ) -> Result<bool> {
     let parent = match (flags.no_group, start) {
         (true, _) => None,
-        (false, Start::Program(..)) => Some(Parent::memory()?),
+        (false, Start::Program(..)) => Some(Parent::memory().map_err(without_limit)?),
         (false, Start::Here) => {
             return Err(Error::Usage(
                 "a cell in this process has no group of its own; take --no-group".to_string(),
@@ -135,7 +135,7 @@ pub(super) fn run(
         }
     };
     // What is not permitted shows before the first cell.
-    parent.as_ref().map(|parent| parent.limited(flags.dram)).transpose()?;
+    parent.as_ref().map(|parent| parent.limited(flags.dram)).transpose().map_err(without_limit)?;
     if !flags.keep_caches {
         drop_page_cache()?;
     }
@@ -171,6 +171,11 @@ pub(super) fn run(
         }
     }
     Ok(true)
+}
+
+/// Says what can be done where there can be no group.
+fn without_limit(error: Error) -> Error {
+    Error::Failed(format!("{error}; take --no-group to do without a limit"))
 }
 
 /// Runs a cell in a process of its own; the inner result is what it found, or how it died.

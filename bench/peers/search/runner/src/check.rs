@@ -1,7 +1,6 @@
 //! Whether engines answer alike: numbers of matches, which must be equal, and the best ten hits, which overlap as far
 //! as scores agree. Engines keep lengths in codes of their own and break ties in ways of their own.
 
-use crate::engine::Kind;
 use crate::server::Server;
 use crate::sets::Set;
 use crate::tools::say;
@@ -15,9 +14,9 @@ pub struct Check {
     /// Name of the set.
     pub set: String,
     /// The engine that the other is compared with.
-    pub base: Kind,
+    pub base: String,
     /// The other.
-    pub kind: Kind,
+    pub name: String,
     /// Queries whose numbers of matches were compared; 0 if the engine does not count.
     pub counted: usize,
     /// Those of them that differ.
@@ -33,22 +32,48 @@ pub struct Check {
 /// # Errors
 /// If an engine fails or answers what is no number.
 pub fn run(sets: &[Set], servers: &mut [Server]) -> Result<Vec<Check>> {
-    let Some((base, others)) = servers.split_first_mut() else { return Ok(Vec::new()) };
     say("comparing answers");
+    let samples = servers.iter_mut().map(|server| Sample::take(sets, server)).collect::<Result<Vec<_>>>()?;
+    Ok(compare_all(sets, &samples))
+}
+
+/// What an engine answers to the first queries of each set.
+pub struct Sample {
+    name: String,
+    sets: Vec<Vec<Answers>>,
+}
+
+impl Sample {
+    /// Asks them.
+    ///
+    /// # Errors
+    /// If the engine fails or answers what is no number.
+    pub fn take(sets: &[Set], server: &mut Server) -> Result<Sample> {
+        let of_set = |set: &Set| first(set).iter().map(|query| answers(server, query)).collect();
+        let found = sets.iter().map(of_set).collect::<Result<Vec<_>>>()?;
+        Ok(Sample { name: server.name.clone(), sets: found })
+    }
+}
+
+/// Compares every sample with the first.
+pub fn compare_all(sets: &[Set], samples: &[Sample]) -> Vec<Check> {
+    let Some((base, others)) = samples.split_first() else { return Vec::new() };
     let mut checks = Vec::new();
-    for set in sets {
-        let sample = &set.queries[..set.queries.len().min(SAMPLE)];
-        let expected = sample.iter().map(|query| answers(base, query)).collect::<Result<Vec<_>>>()?;
-        for other in others.iter_mut() {
-            let found = sample.iter().map(|query| answers(other, query)).collect::<Result<Vec<_>>>()?;
-            let check = compare(set, (base.kind, other.kind), sample, &expected, &found);
+    for (place, set) in sets.iter().enumerate() {
+        for other in others {
+            let names = (base.name.as_str(), other.name.as_str());
+            let check = compare(set, names, first(set), &base.sets[place], &other.sets[place]);
             if let Some(first) = &check.first {
-                say(&format!("{} counts otherwise than {}: {first}", other.kind.name(), base.kind.name()));
+                say(&format!("{} counts otherwise than {}: {first}", other.name, base.name));
             }
             checks.push(check);
         }
     }
-    Ok(checks)
+    checks
+}
+
+fn first(set: &Set) -> &[String] {
+    &set.queries[..set.queries.len().min(SAMPLE)]
 }
 
 /// The number of matches and the best ten, of one query; nothing where the engine does not answer.
@@ -58,7 +83,7 @@ struct Answers {
 }
 
 fn answers(server: &mut Server, query: &str) -> Result<Answers> {
-    let name = server.kind.name();
+    let name = server.name.clone();
     let wrong = |line: &str| Error::Failed(format!("{name} answers `{query}` by `{line}`"));
     let count = match server.ask(&format!("COUNT\t{query}"))?.as_str() {
         "UNSUPPORTED" => None,
@@ -77,13 +102,20 @@ fn ordinals(line: &str) -> Option<Vec<u64>> {
 
 fn compare(
     set: &Set,
-    (base, kind): (Kind, Kind),
+    (base, name): (&str, &str),
     sample: &[String],
     expected: &[Answers],
     found: &[Answers],
 ) -> Check {
-    let mut check =
-        Check { set: set.name.clone(), base, kind, counted: 0, differ: 0, first: None, overlap: None };
+    let mut check = Check {
+        set: set.name.clone(),
+        base: base.to_string(),
+        name: name.to_string(),
+        counted: 0,
+        differ: 0,
+        first: None,
+        overlap: None,
+    };
     let mut overlaps = Vec::new();
     for (query, (one, other)) in sample.iter().zip(expected.iter().zip(found)) {
         if let (Some(one), Some(other)) = (one.count, other.count) {

@@ -1,7 +1,7 @@
 //! What to measure, and where things are put.
 
 use crate::engine::Kind;
-use crate::sets::{JUDGED, Recipe};
+use crate::sets::{JUDGED, LIMITED, Recipe};
 use clap::{Parser, ValueEnum};
 use std::path::{Path, PathBuf};
 use tierdex_bench::{Error, Result};
@@ -19,6 +19,10 @@ pub struct Flags {
     /// Write report.md and data.json into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Take the text so many times: further copies join halves of different documents, so that a larger index has like
+    /// statistics
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub copies: u32,
     /// Directory of real queries: search-benchmark-game.jsonl, terabyte05.efficiency.tsv,
     /// msmarco-passage.dev-subset.tsv; sets whose file is missing are left out
     #[arg(long, value_name = "DIR")]
@@ -32,22 +36,18 @@ pub struct Flags {
     /// Query sets, `all` for all [default: those that are compared, see the report]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub sets: Vec<String>,
-    /// Commands of the protocol
-    #[arg(
-        long,
-        value_name = "NAMES",
-        value_delimiter = ',',
-        default_value = "TOP_10,TOP_1024,TOP_1024_COUNT,COUNT"
-    )]
+    /// Commands of the protocol [default: TOP_10,TOP_1024,TOP_1024_COUNT,COUNT; TOP_10,TOP_1024_COUNT under a limit]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub commands: Vec<String>,
     /// Numbers of threads that ask
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "1",
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Vec<u32>,
-    /// Rounds that count [default: 7; 3 if quick]
+    /// Rounds that count [default: 7; 3 if quick or under a limit]
     #[arg(long, value_name = "N")]
     pub rounds: Option<usize>,
-    /// Rounds before those, which do not count [default: 4; 2 if quick]
+    /// Rounds before those, which do not count [default: 4; 2 if quick]; under a limit the passes by which Lucene's virtual
+    /// machine warms up [default: 2]
     #[arg(long, value_name = "N")]
     pub warm: Option<usize>,
     /// Queries in a set [default: 500; 100 if quick]
@@ -63,6 +63,22 @@ pub struct Flags {
     /// Seed of the query sets
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Measure under a limit of memory, such as 50M, instead of in memory: each engine in a control group of its own with so
+    /// many bytes for the process and its page cache, which is dropped before each batch
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub limit: Option<u64>,
+    /// The limit is for the index alone: what a process takes of its own is found out, and added
+    #[arg(long, requires = "limit")]
+    pub beyond_own: bool,
+    /// Bytes of the limit that are not in tierdex's budget: page cache [default: a tenth]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "limit")]
+    pub tierdex_spare: Option<u64>,
+    /// Flags for `tierdex bench serve` instead of those that follow from the limit, with blanks between
+    #[arg(long, value_name = "FLAGS", requires = "limit", allow_hyphen_values = true)]
+    pub tierdex_flags: Option<String>,
+    /// Kilobytes that the device of WORK reads ahead, for this run; an interrupted run leaves it so
+    #[arg(long, value_name = "N", requires = "limit")]
+    pub read_ahead_kb: Option<u64>,
     /// How tierdex keeps lengths; the peers always take one byte, in codes of their own
     #[arg(long, default_value = "byte")]
     pub norms: Norms,
@@ -89,13 +105,27 @@ impl Flags {
     /// # Errors
     /// If not.
     pub fn check(&self) -> Result<()> {
-        let wrong = self.commands.iter().find(|command| !is_command(command));
+        let commands = self.commands();
+        let wrong = commands.iter().find(|command| !is_command(command));
         if let Some(command) = wrong {
             return Err(Error::Usage(format!(
                 "`{command}` is no command to measure; there are COUNT, TOP_k and TOP_k_COUNT"
             )));
         }
+        if self.limit.is_some() && self.threads != [1] {
+            return Err(Error::Usage("under a limit one thread asks; leave --threads out".to_string()));
+        }
         self.recipes().map(drop)
+    }
+
+    /// The commands that are wanted.
+    pub fn commands(&self) -> Vec<String> {
+        let names: &[&str] = match (self.commands.as_slice(), self.limit) {
+            ([], None) => &["TOP_10", "TOP_1024", "TOP_1024_COUNT", "COUNT"],
+            ([], Some(_)) => &["TOP_10", "TOP_1024_COUNT"],
+            (named, _) => return named.to_vec(),
+        };
+        names.iter().map(ToString::to_string).collect()
     }
 
     /// The query sets that are wanted.
@@ -104,6 +134,7 @@ impl Flags {
     /// If one has no such name.
     pub fn recipes(&self) -> Result<Vec<Recipe>> {
         let names: Vec<String> = match self.sets.as_slice() {
+            [] if self.limit.is_some() => LIMITED.iter().map(ToString::to_string).collect(),
             [] => JUDGED.iter().map(ToString::to_string).collect(),
             [all] if all == "all" => Recipe::all().iter().map(Recipe::name).collect(),
             names => names.to_vec(),
@@ -118,19 +149,28 @@ impl Flags {
         names.iter().map(recipe).collect()
     }
 
-    /// Whether an engine is wanted.
+    /// Whether an engine is wanted. PISA keeps its index in memory, and knows no limit.
     pub fn wants(&self, kind: Kind) -> bool {
-        self.engines.is_empty() || self.engines.contains(&kind)
+        let named = self.engines.is_empty() || self.engines.contains(&kind);
+        named && (self.limit.is_none() || kind != Kind::Pisa)
+    }
+
+    /// Directory for tokens, sets and indexes of so many copies.
+    pub fn place(&self) -> PathBuf {
+        match self.copies {
+            1 => self.work.clone(),
+            copies => self.work.join(format!("copies-{copies}")),
+        }
     }
 
     /// Rounds that count.
     pub fn rounds(&self) -> usize {
-        self.rounds.unwrap_or(if self.quick { 3 } else { 7 }).max(1)
+        self.rounds.unwrap_or(if self.quick || self.limit.is_some() { 3 } else { 7 }).max(1)
     }
 
     /// Rounds that do not count; one at least, for it says how often queries must be repeated.
     pub fn warm(&self) -> usize {
-        self.warm.unwrap_or(if self.quick { 2 } else { 4 }).max(1)
+        self.warm.unwrap_or(if self.quick || self.limit.is_some() { 2 } else { 4 }).max(1)
     }
 
     /// Queries in a set.
@@ -157,6 +197,7 @@ impl Flags {
         let engines = self.engines.iter().map(|kind| kind.name().to_string()).collect();
         let words = [
             Some(format!("--input {} --work {}", path(&self.input), path(&self.work))),
+            number("copies", (self.copies > 1).then(|| self.copies.to_string())),
             number("queries", self.queries.as_deref().map(path)),
             self.quick.then(|| "--quick".to_string()),
             list("engines", engines),
@@ -169,6 +210,11 @@ impl Flags {
             number("batch", self.batch.map(|n| n.to_string())),
             list("repeat", numbers(&self.repeat)),
             number("seed", Some(self.seed.to_string())),
+            number("limit", self.limit.map(|n| n.to_string())),
+            self.beyond_own.then(|| "--beyond-own".to_string()),
+            number("tierdex-spare", self.tierdex_spare.map(|n| n.to_string())),
+            number("tierdex-flags", self.tierdex_flags.as_ref().map(|flags| format!("\"{flags}\""))),
+            number("read-ahead-kb", self.read_ahead_kb.map(|n| n.to_string())),
             (self.norms == Norms::Exact).then(|| "--norms exact".to_string()),
             number("index-rounds", self.index_rounds.map(|n| n.to_string())),
             number("memory", Some(self.memory.to_string())),
@@ -176,6 +222,20 @@ impl Flags {
         ];
         words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
+}
+
+/// A size: bytes, or a number with K, M or G behind it (powers of 1,024).
+fn bytes(text: &str) -> std::result::Result<u64, String> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'K') => (&text[..text.len() - 1], 10),
+        Some(b'M') => (&text[..text.len() - 1], 20),
+        Some(b'G') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    number
+        .filter(|&bytes| bytes > 0)
+        .ok_or_else(|| format!("`{text}` is not a size; write bytes, or a number with K, M or G behind it"))
 }
 
 fn is_command(word: &str) -> bool {
@@ -198,6 +258,18 @@ mod tests {
         let command = flags(&["--out", "/b/out", "--engines", "tierdex,lucene"]).command();
         assert!(command.starts_with("--input docs.jsonl --work work --engines tierdex,lucene"), "{command}");
         assert!(command.ends_with("--out out"), "{command}");
+    }
+
+    #[test]
+    fn a_limit_has_defaults_of_its_own() {
+        let limited = flags(&["--limit", "50M"]);
+        assert_eq!((limited.limit, limited.rounds(), limited.commands().len()), (Some(50 << 20), 3, 2));
+        assert!(limited.check().is_ok() && !limited.wants(Kind::Pisa) && flags(&[]).wants(Kind::Pisa));
+        assert!(flags(&["--limit", "50M", "--threads", "2"]).check().is_err());
+        assert_eq!(
+            ["4096", "2K", "0", "x", "M"].map(|text| bytes(text).ok()),
+            [Some(4096), Some(2048), None, None, None]
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct Row {
 /// # Errors
 /// If an engine fails.
 pub fn run(flags: &Flags, corpus: &Corpus, engines: &[Engine]) -> Result<Vec<Row>> {
-    tools::make_folder(&flags.work.join("indexes"))?;
+    tools::make_folder(&flags.place().join("indexes"))?;
     let plan: Vec<usize> = engines.iter().map(|engine| rounds(flags, engine)).collect();
     let mut usages: Vec<Vec<Usage>> = engines.iter().map(|_| Vec::new()).collect();
     for round in 0..plan.iter().copied().max().unwrap_or_default() {

@@ -3,6 +3,7 @@
 use crate::check::Check;
 use crate::engine::Kind;
 use crate::indexing;
+use crate::limit::Limited;
 use crate::sets::Set;
 use crate::tokens::Corpus;
 
@@ -18,8 +19,10 @@ pub struct Results {
     pub sets: Vec<Set>,
     /// How answers agree.
     pub checks: Vec<Check>,
-    /// Speeds.
+    /// Speeds in memory.
     pub rows: Vec<Row>,
+    /// Speeds under a limit of memory, where there is one; nothing is measured in memory then.
+    pub limited: Option<Limited>,
 }
 
 /// The speeds of all engines at one command on one set.

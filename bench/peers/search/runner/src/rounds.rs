@@ -34,11 +34,11 @@ struct Case<'a> {
 /// # Errors
 /// If an engine fails or a batch cannot be written.
 pub fn run(flags: &Flags, sets: &[Set], servers: &mut [Server]) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
+    let (mut rows, commands) = (Vec::new(), flags.commands());
     for &threads in &flags.threads {
         let mut cases = Vec::new();
         for set in sets {
-            for command in &flags.commands {
+            for command in &commands {
                 cases.push(Case::new(flags, threads, set, command, servers)?);
             }
         }

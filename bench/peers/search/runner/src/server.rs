@@ -3,6 +3,7 @@
 use crate::engine::{Engine, Kind};
 use crate::flags::Flags;
 use crate::tools;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,8 @@ use tierdex_bench::{Error, Result};
 pub struct Server {
     /// Which engine it is.
     pub kind: Kind,
+    /// How messages call it.
+    pub name: String,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     child: Child,
@@ -44,9 +47,17 @@ impl Server {
     pub fn start(flags: &Flags, engine: &Engine) -> Result<Server> {
         let name = engine.kind.name();
         tools::say(&format!("starting {name}"));
-        let log = flags.work.join(format!("{name}.log"));
+        Server::spawn(flags, engine.kind, name, &engine.serve_words(&engine.index_dir(flags)))
+    }
+
+    /// Starts an engine by other words and under another name.
+    ///
+    /// # Errors
+    /// If it cannot be started or says anything but `READY`.
+    pub fn spawn(flags: &Flags, kind: Kind, name: &str, words: &[OsString]) -> Result<Server> {
+        let log = flags.work.join(format!("{}.log", name.replace(' ', "-")));
         let failed = |error: std::io::Error| Error::Failed(format!("cannot start {name}: {error}"));
-        let mut child = tools::command(&engine.serve_words(&engine.index_dir(flags)))
+        let mut child = tools::command(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::create(&log).map_err(failed)?)
@@ -54,10 +65,11 @@ impl Server {
             .map_err(failed)?;
         let input = child.stdin.take();
         let output = child.stdout.take().ok_or_else(|| Error::Failed(format!("{name} has no output")))?;
-        let mut server = Server { kind: engine.kind, input, output: BufReader::new(output), child, log };
+        let (name, output) = (name.to_string(), BufReader::new(output));
+        let mut server = Server { kind, name, input, output, child, log };
         match server.answer()?.as_str() {
             "READY" => Ok(server),
-            other => Err(Error::Failed(format!("{name} should say READY and said `{other}`"))),
+            other => Err(Error::Failed(format!("{} should say READY and said `{other}`", server.name))),
         }
     }
 
@@ -66,7 +78,7 @@ impl Server {
     /// # Errors
     /// If the engine has ended or answers `ERROR`.
     pub fn ask(&mut self, line: &str) -> Result<String> {
-        let name = self.kind.name();
+        let name = self.name.clone();
         let gone = |error| Error::Failed(format!("{name} takes no more lines: {error}"));
         if let Some(input) = &mut self.input {
             writeln!(input, "{line}").and_then(|()| input.flush()).map_err(gone)?;
@@ -84,14 +96,20 @@ impl Server {
     /// If the engine fails or its answer cannot be read.
     pub fn batch(&mut self, file: &Path, threads: u32) -> Result<Batch> {
         let answer = self.ask(&format!("!BATCH\t{}\t{threads}\t-", file.display()))?;
-        let name = self.kind.name();
+        let name = &self.name;
         Batch::parse(&answer)
             .ok_or_else(|| Error::Failed(format!("{name} answers a batch by what cannot be read: {answer}")))
     }
 
+    /// Bytes that the system has fetched from devices for it so far; none if the kernel does not say.
+    pub fn fetched(&self) -> Option<u64> {
+        let text = fs::read_to_string(format!("/proc/{}/io", self.child.id())).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("read_bytes:")?.trim().parse().ok())
+    }
+
     fn answer(&mut self) -> Result<String> {
         let mut line = String::new();
-        let name = self.kind.name();
+        let name = &self.name;
         let read = self.output.read_line(&mut line);
         if read.map_err(|error| Error::Failed(format!("{name} cannot be read: {error}")))? == 0 {
             let said = fs::read_to_string(&self.log).unwrap_or_default();

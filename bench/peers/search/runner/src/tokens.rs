@@ -4,8 +4,10 @@
 //! than [`TOKEN_BYTES_MAX`] bytes are left out, because engines differ in what they make of them, and so are documents
 //! without tokens, because some engines number them and others do not. Engines split at blanks and do nothing else.
 
+use crate::copies;
 use crate::flags::Flags;
 use crate::tools::{self, say};
+
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -32,20 +34,33 @@ pub struct Corpus {
 /// # Errors
 /// If the input cannot be read, has a malformed line, or if the tokens cannot be written.
 pub fn prepare(flags: &Flags) -> Result<Corpus> {
-    let (mark, want) = (flags.work.join("tokens.done"), identity(&flags.input)?);
-    if fs::read_to_string(&mark).is_ok_and(|found| found == want) {
-        return load(&flags.work);
+    let identity = identity(&flags.input)?;
+    make(&flags.work, &identity, |path| {
+        say("cutting the text into tokens");
+        let terms = write_tokens(&flags.input, path)?;
+        Ok(terms.into_iter().map(|(term, (count, _))| (term, count)).collect())
+    })?;
+    if flags.copies > 1 {
+        let (input, place) = (path(&flags.work), flags.place());
+        tools::make_folder(&place)?;
+        make(&place, &identity, |path| copies::write(&input, path, flags.copies))?;
     }
-    say("cutting the text into tokens");
+    load(&flags.place())
+}
+
+/// Has the tokens of `input` in a directory: those that are there, or new ones, and no index of the old ones.
+fn make(dir: &Path, input: &str, write: impl FnOnce(&Path) -> Result<Vec<(String, u32)>>) -> Result<()> {
+    let mark = dir.join("tokens.done");
+    if fs::read_to_string(&mark).is_ok_and(|found| found == input) {
+        return Ok(());
+    }
     let _ = fs::remove_file(&mark);
-    tools::remove_folder(&flags.work.join("indexes"))?;
-    let terms = write_tokens(&flags.input, &path(&flags.work))?;
-    let mut terms: Vec<(String, u32)> = terms.into_iter().map(|(term, (count, _))| (term, count)).collect();
+    tools::remove_folder(&dir.join("indexes"))?;
+    let mut terms = write(&path(dir))?;
     terms.sort_unstable();
     let text: String = terms.iter().map(|(term, count)| format!("{term}\t{count}\n")).collect();
-    tools::write(&flags.work.join("terms.tsv"), &text)?;
-    tools::write(&mark, &want)?;
-    load(&flags.work)
+    tools::write(&dir.join("terms.tsv"), &text)?;
+    tools::write(&mark, input)
 }
 
 fn path(work: &Path) -> PathBuf {
@@ -60,7 +75,8 @@ fn identity(input: &Path) -> Result<String> {
     Ok(format!("{name} {} {}\n", data.len(), time.unwrap_or_default().as_nanos()))
 }
 
-fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
+/// The line of a file that cannot be read.
+pub fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
     Error::Failed(format!("cannot read {}: {error}", path.display()))
 }
 

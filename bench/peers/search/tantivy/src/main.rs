@@ -4,7 +4,7 @@
 //! one segment, and `serve` answers `COMMAND<TAB>QUERY` from it.
 //!
 //! How the peer is used: the newest release from the registry; ids and frequencies only, lengths in one byte, as it
-//! always keeps them; one indexing thread; all files copied into memory before `READY`; for each command the fastest
+//! always keeps them; one indexing thread; all files copied into memory before `READY`, or mapped if `--advice` says so; for each command the fastest
 //! way that its public interface has (see [`serve`]).
 
 #![forbid(unsafe_code)]
@@ -14,7 +14,7 @@ mod index;
 mod query;
 mod serve;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use std::io::{stdin, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -45,7 +45,19 @@ enum Command {
     Serve {
         /// Directory of the index
         dir: PathBuf,
+        /// Read from mapped files, with this advice to the system, instead of a copy in memory
+        #[arg(long)]
+        advice: Option<Advice>,
     },
+}
+
+/// What the system is told of how mapped files will be read.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Advice {
+    /// Nothing, as the library comes
+    Normal,
+    /// That pages are read here and there, so that it reads none ahead
+    Random,
 }
 
 /// What can go wrong, as one line.
@@ -58,7 +70,7 @@ fn main() -> ExitCode {
             println!("{}", tantivy::version_string());
             Ok(())
         }
-        Command::Serve { dir } => serve::run(&dir, &mut stdin().lock(), &mut stdout().lock()),
+        Command::Serve { dir, advice } => serve::run(&dir, advice, &mut stdin().lock(), &mut stdout().lock()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

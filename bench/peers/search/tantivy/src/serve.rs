@@ -8,13 +8,13 @@
 //! | `DOCS_k` | as `TOP_k`, and the ordinals of the hits from their column |
 
 use crate::index::{ORDINAL, TOKENS, register};
-use crate::{Result, batch, query};
+use crate::{Advice, Result, batch, query};
 use std::fs;
 use std::io::{BufRead, Write};
 use std::path::Path;
 use tantivy::collector::{Count, TopDocs};
 use tantivy::columnar::Column;
-use tantivy::directory::{Directory, RamDirectory};
+use tantivy::directory::{self, Directory, MmapDirectory, RamDirectory};
 use tantivy::schema::Field;
 use tantivy::{Index, ReloadPolicy, Searcher};
 
@@ -44,8 +44,13 @@ enum Command {
 }
 
 /// Answers the lines of `input` until it ends.
-pub fn run(dir: &Path, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<()> {
-    let server = Server::open(dir)?;
+pub fn run(
+    dir: &Path,
+    advice: Option<Advice>,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> Result<()> {
+    let server = Server::open(dir, advice)?;
     say(output, "READY")?;
     let mut line = String::new();
     while input.read_line(&mut line).map_err(|error| format!("cannot read a line: {error}"))? > 0 {
@@ -62,9 +67,13 @@ fn say(output: &mut dyn Write, line: &str) -> Result<()> {
 }
 
 impl Server {
-    fn open(dir: &Path) -> Result<Server> {
+    fn open(dir: &Path, advice: Option<Advice>) -> Result<Server> {
         let failed = |error: tantivy::TantivyError| format!("cannot open {}: {error}", dir.display());
-        let index = Index::open(in_memory(dir)?).map_err(failed)?;
+        let index = match advice {
+            Some(advice) => Index::open(mapped(dir, advice)?),
+            None => Index::open(in_memory(dir)?),
+        };
+        let index = index.map_err(failed)?;
         register(&index);
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(failed)?;
         let searcher = reader.searcher();
@@ -105,6 +114,15 @@ impl Server {
         };
         answer.map_err(|error| error.to_string())
     }
+}
+
+/// The files of the index where they are.
+fn mapped(dir: &Path, advice: Advice) -> Result<MmapDirectory> {
+    let opened = match advice {
+        Advice::Normal => MmapDirectory::open(dir),
+        Advice::Random => MmapDirectory::open_with_madvice(dir, directory::Advice::Random),
+    };
+    opened.map_err(|error| format!("cannot open {}: {error}", dir.display()))
 }
 
 /// A copy of all files of the index but its locks, which would be taken for those of another process.

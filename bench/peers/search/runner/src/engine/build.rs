@@ -40,19 +40,26 @@ pub fn lucene() -> Built {
     path.push(":");
     path.push(target.join("dependency"));
     path.push("/*");
-    let mut program: Vec<OsString> = vec![home.join("bin/java").into()];
-    program.extend(JAVA_FLAGS.iter().map(OsString::from));
-    program.extend(["-cp".into(), path, "org.tierdex.peer.lucene.Main".into()]);
-    Engine::new(Kind::Lucene, program, &[jar])
+    let program = |flags: &[&str]| {
+        let mut words: Vec<OsString> = vec![home.join("bin/java").into()];
+        words.extend(JAVA_FLAGS.iter().chain(flags).map(OsString::from));
+        words.extend(["-cp".into(), path.clone(), "org.tierdex.peer.lucene.Main".into()]);
+        words
+    };
+    let mut engine = Engine::new(Kind::Lucene, program(JAVA_LARGE), &[jar])?;
+    engine.small = Some(program(JAVA_SMALL));
+    Ok(engine)
 }
 
-/// Flags of the virtual machine: the vector module, and a heap that is large enough for few collections.
-const JAVA_FLAGS: &[&str] = &[
-    "--add-modules=jdk.incubator.vector",
-    "--enable-native-access=ALL-UNNAMED",
-    "-Xmx1g",
-    "-XX:+UseParallelGC",
-];
+/// Flags of the virtual machine: the vector module.
+const JAVA_FLAGS: &[&str] = &["--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"];
+
+/// A heap that is large enough for few collections.
+const JAVA_LARGE: &[&str] = &["-Xmx1g", "-XX:+UseParallelGC"];
+
+/// A heap of 16 MB, and a collector and threads that take little beside it.
+pub const JAVA_SMALL: &[&str] =
+    &["-Xms16m", "-Xmx16m", "-XX:+UseSerialGC", "-Xss512k", "-XX:ReservedCodeCacheSize=16m"];
 
 /// PISA: its binding in a virtual environment below the work directory.
 pub fn pisa(work: &Path) -> Built {

@@ -3,6 +3,8 @@
 
 mod build;
 
+pub use build::JAVA_SMALL;
+
 use crate::flags::{Flags, Norms};
 use crate::tools::{self, say};
 use clap::ValueEnum;
@@ -26,6 +28,7 @@ pub enum Kind {
 }
 
 /// An engine that is ready to run.
+#[derive(Clone)]
 pub struct Engine {
     /// Which it is.
     pub kind: Kind,
@@ -33,6 +36,8 @@ pub struct Engine {
     pub version: String,
     /// The first words of every call.
     program: Vec<OsString>,
+    /// Those of a call that is to take little memory, where they are others.
+    small: Option<Vec<OsString>>,
     /// When the newest of its files was written.
     built: Option<SystemTime>,
 }
@@ -56,13 +61,13 @@ impl Engine {
         let said = tools::output(&mut tools::command(&words))?;
         let version = said.lines().last().unwrap_or_default().trim().to_string();
         let times = files.iter().filter_map(|file| fs::metadata(file).and_then(|data| data.modified()).ok());
-        Ok(Engine { kind, version, program, built: times.max() })
+        Ok(Engine { kind, version, program, small: None, built: times.max() })
     }
 
     /// Directory of its index.
     pub fn index_dir(&self, flags: &Flags) -> PathBuf {
         let exact = if self.kind == Kind::Tierdex && flags.norms == Norms::Exact { "-exact" } else { "" };
-        flags.work.join("indexes").join(format!("{}{exact}", self.kind.name()))
+        flags.place().join("indexes").join(format!("{}{exact}", self.kind.name()))
     }
 
     /// Whether it was built after a time.
@@ -103,6 +108,37 @@ impl Engine {
         }
         words.extend(["serve".into(), dir.into()]);
         words
+    }
+
+    /// The words that serve the index of a peer in `dir` from mapped files, with little memory.
+    pub fn map_words(&self, dir: &Path, advice: Advice) -> Vec<OsString> {
+        let mut words = self.small.as_ref().unwrap_or(&self.program).clone();
+        words.extend(["serve".into(), dir.into(), "--advice".into(), advice.name().into()]);
+        words
+    }
+
+    /// The program of its process.
+    pub fn file(&self) -> &Path {
+        Path::new(&self.program[0])
+    }
+}
+
+/// How a peer reads its files when they are mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// As the library comes.
+    Normal,
+    /// The system is told to read nothing ahead.
+    Random,
+}
+
+impl Advice {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Advice::Normal => "normal",
+            Advice::Random => "random",
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The rows of a run as JSON: one object a line.
 
+use super::limit;
 use crate::results::{Results, Row};
 use serde_json::{Value, json};
 
@@ -15,11 +16,13 @@ pub fn text(results: &Results) -> String {
         "terms": results.corpus.terms.len(),
     });
     format!(
-        "{{\"corpus\":{corpus},\n\"sets\":[\n{}\n],\n\"indexing\":[\n{}\n],\n\"checks\":[\n{}\n],\n\"speeds\":[\n{}\n]}}\n",
+        "{{\"corpus\":{corpus},\n\"sets\":[\n{}\n],\n\"indexing\":[\n{}\n],\n\"checks\":[\n{}\n],\n\"speeds\":[\n{}\n],\n\
+         \"limited\":[\n{}\n]}}\n",
         lines(sets(results)),
         lines(indexing(results)),
         lines(checks(results)),
-        lines(results.rows.iter().flat_map(speeds).collect())
+        lines(results.rows.iter().flat_map(speeds).collect()),
+        lines(results.limited.as_ref().map(limit::speeds_json).unwrap_or_default())
     )
 }
 
@@ -40,11 +43,12 @@ fn indexing(results: &Results) -> Vec<Value> {
 fn checks(results: &Results) -> Vec<Value> {
     let row = |check: &crate::check::Check| {
         json!({
-            "set": check.set, "engine": check.kind.name(), "beside": check.base.name(), "counted": check.counted,
+            "set": check.set, "engine": check.name, "beside": check.base, "counted": check.counted,
             "differ": check.differ, "overlap": check.overlap,
         })
     };
-    results.checks.iter().map(row).collect()
+    let limited = results.limited.iter().flat_map(|limited| &limited.checks);
+    results.checks.iter().chain(limited).map(row).collect()
 }
 
 /// An object an engine.

@@ -1,5 +1,6 @@
 //! The words of a report: what was done, and how each engine was used.
 
+use super::limit;
 use crate::engine::Kind;
 use crate::flags::{Flags, Norms};
 use crate::results::Results;
@@ -11,21 +12,20 @@ pub fn text(flags: &Flags, results: &Results) -> String {
         "{} documents, {:.1} MB of tokens, {} different ones. Every engine reads the same file, one document a line, and \
          splits it at blanks: tokens are the runs of letters and digits of title and text, in lower case. Ids and \
          frequencies are indexed, neither positions nor text; one segment; BM25. Indexing: one thread, {} MB for \
-         postings that wait; CPU time is that of all threads of the process, user and system.\n\n\
-         Each engine is a process that has its index in memory and answers the same file of queries in one batch; the \
-         clock is its own, from the first query to the last, its reading of the query's text included. Engines take \
-         turns, another one first in each round; {} rounds are thrown away, {} count, and a figure is the median of \
-         those. A set has up to {} queries; they are repeated, equally for all engines, until a batch of the fastest \
-         takes some {} ms. Queries hold no term twice.\n\n",
+         postings that wait; CPU time is that of all threads of the process, user and system.\n\n",
         corpus.documents,
         corpus.bytes as f64 / 1e6,
         corpus.terms.len(),
         flags.memory,
-        flags.warm(),
-        flags.rounds(),
-        flags.count(),
-        flags.batch_ns() / 1_000_000
     );
+    if flags.copies > 1 {
+        text += &format!(
+            "The text stands in it {} times: of n documents, number i of copy c > 0 is the first half of document i and the second \
+             half of document (7,919 i + 104,729 c) mod n.\n\n",
+            flags.copies
+        );
+    }
+    text += &flags.limit.map_or_else(|| in_memory(flags), |limit| limit::method(flags, limit));
     text += COMMANDS;
     text += SETS;
     for row in &results.indexing {
@@ -33,6 +33,20 @@ pub fn text(flags: &Flags, results: &Results) -> String {
     }
     results.left_out.iter().for_each(|line| text += &format!("- {line}\n"));
     text
+}
+
+fn in_memory(flags: &Flags) -> String {
+    format!(
+        "Each engine is a process that has its index in memory and answers the same file of queries in one batch; the \
+         clock is its own, from the first query to the last, its reading of the query's text included. Engines take \
+         turns, another one first in each round; {} rounds are thrown away, {} count, and a figure is the median of \
+         those. A set has up to {} queries; they are repeated, equally for all engines, until a batch of the fastest \
+         takes some {} ms. Queries hold no term twice.\n\n",
+        flags.warm(),
+        flags.rounds(),
+        flags.count(),
+        flags.batch_ns() / 1_000_000
+    )
 }
 
 const COMMANDS: &str = "Commands: `COUNT` the number of matches; `TOP_k` the best k hits, documents that cannot be among \
@@ -52,16 +66,16 @@ fn about(kind: Kind, flags: &Flags) -> &'static str {
             "Lengths exact; analysis `whitespace`, `--store none`."
         }
         Kind::Tierdex => {
-            "Lengths in one byte, exact below 128 tokens; analysis `whitespace`, `--store none`, `--threads 1`. Files are \
-             in memory, their blocks are decoded anew for each query."
+            "Lengths in one byte, exact below 128 tokens; analysis `whitespace`, `--store none`, `--threads 1`. Blocks \
+             are decoded anew for each query."
         }
         Kind::Tantivy => {
-            "Lengths in one byte, exact below 40 tokens; a column of ordinals names the hits; RamDirectory; compiled for \
+            "Lengths in one byte, exact below 40 tokens; a column of ordinals names the hits; RamDirectory, or MmapDirectory under a limit; compiled for \
              this CPU. `COUNT` by `Query::count`, `TOP_k` by `TopDocs` (block-max WAND), `TOP_k_COUNT` by `TopDocs` and \
              `Count` together. Queries are built from the words, not by its parser."
         }
         Kind::Lucene => {
-            "Lengths in one byte, exact below 40 tokens; MMapDirectory, all files read before; the vector module is on; no query cache. \
+            "Lengths in one byte, exact below 40 tokens; MMapDirectory, without a limit all files are read before; the vector module is on; no query cache. \
              `COUNT` by `IndexSearcher.count`, `TOP_k` with a threshold of k hits, `TOP_k_COUNT` with no limit to \
              counting. Queries are built from the words, not by its parser."
         }

@@ -1,6 +1,7 @@
 //! What a run found, for the terminal, as Markdown and as JSON.
 
 mod json;
+mod limit;
 mod method;
 mod tables;
 

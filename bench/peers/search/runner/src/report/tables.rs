@@ -1,5 +1,7 @@
 //! The tables of a report.
 
+use super::limit;
+use crate::check::Check;
 use crate::engine::Kind;
 use crate::flags::Flags;
 use crate::results::{Results, Row, geometric_mean};
@@ -24,12 +26,17 @@ pub fn all(flags: &Flags, results: &Results) -> Vec<Section> {
         sections.push(speeds(results, &rows, threads));
         sections.push(means(flags, results, &rows, threads));
     }
-    sections.extend([scaling(flags, results), checks(results)]);
+    sections.extend([scaling(flags, results), checks(&results.checks)]);
+    if let Some(limited) = &results.limited {
+        sections.remove(0);
+        sections.extend(limit::sections(flags, results, limited));
+        sections.push(checks(&limited.checks));
+    }
     sections.retain(|section| !section.table.is_empty());
     sections
 }
 
-fn section(title: &str, about: &str, table: Table) -> Section {
+pub(super) fn section(title: &str, about: &str, table: Table) -> Section {
     Section { title: title.to_string(), about: about.to_string(), table }
 }
 
@@ -82,7 +89,7 @@ fn means(flags: &Flags, results: &Results, rows: &[&Row], threads: u32) -> Secti
     let mut table = Table::new(1, &heading);
     let compared: Vec<&Row> = rows.iter().copied().filter(|row| is_compared(&row.set)).collect();
     let rows = if compared.is_empty() { rows } else { &compared[..] };
-    for command in flags.commands.iter().map(Some).chain([None]) {
+    for command in flags.commands().iter().map(Some).chain([None]) {
         let of_command = |row: &&&Row| command.is_none_or(|command| row.command == *command);
         let rows: Vec<&Row> = rows.iter().filter(of_command).copied().collect();
         let least = rows.iter().filter_map(|row| Some((row.ratio()?, row)));
@@ -115,7 +122,7 @@ fn scaling(flags: &Flags, results: &Results) -> Section {
     let heading: Vec<&str> = ["command", "threads"].into_iter().chain(names).collect();
     let mut table = Table::new(1, &heading);
     if flags.threads.len() > 1 {
-        for command in &flags.commands {
+        for command in &flags.commands() {
             for &threads in &flags.threads {
                 let rows =
                     results.rows.iter().filter(|row| row.threads == threads && row.command == *command);
@@ -133,20 +140,20 @@ fn scaling(flags: &Flags, results: &Results) -> Section {
     section("Queries a second over threads", "Geometric means over the sets that an engine answers.", table)
 }
 
-fn checks(results: &Results) -> Section {
+fn checks(checks: &[Check]) -> Section {
     let mut table =
         Table::new(2, &["set", "engine", "queries", "numbers of matches that differ", "overlap of ten"]);
-    for check in &results.checks {
+    for check in checks {
         let differ = if check.counted == 0 { "-".to_string() } else { check.differ.to_string() };
         table.row(vec![
             check.set.clone(),
-            check.kind.name().to_string(),
+            check.name.clone(),
             check.counted.to_string(),
             differ,
             ratio(check.overlap),
         ]);
     }
-    let base = results.checks.first().map_or("the first engine", |check| check.base.name());
+    let base = checks.first().map_or("the first engine", |check| &check.base);
     let about = format!(
         "Each beside {base}, on the first queries of each set: numbers of matches must be equal; the overlap is the \
          share of hits that both have among their best ten, mean over queries."
@@ -156,27 +163,30 @@ fn checks(results: &Results) -> Section {
 
 /// What must be equal and is not, one line each.
 pub fn warnings(results: &Results) -> Vec<String> {
-    let counts = results.checks.iter().filter_map(|check| {
+    let limited = results.limited.as_ref();
+    let checks = results.checks.iter().chain(limited.iter().flat_map(|limited| &limited.checks));
+    let counts = checks.filter_map(|check| {
         let first = check.first.as_ref()?;
-        let (set, kind, base) = (&check.set, check.kind.name(), check.base.name());
-        Some(format!("{set}: {kind} counts otherwise than {base}, first at {first}"))
+        let (set, name, base) = (&check.set, &check.name, &check.base);
+        Some(format!("{set}: {name} counts otherwise than {base}, first at {first}"))
     });
     let sums = results.rows.iter().filter(|row| !row.agrees()).map(|row| {
         let sums: Vec<String> =
             row.cells.iter().map(|cell| format!("{} {}", cell.kind.name(), cell.sum)).collect();
         format!("{} {}: sums of answers differ: {}", row.set, row.command, sums.join(", "))
     });
-    counts.chain(sums).collect()
+    let under_limit = limited.iter().flat_map(|limited| limit::warnings(limited));
+    counts.chain(sums).chain(under_limit).collect()
 }
 
 fn threads_of(threads: u32) -> String {
     if threads == 1 { "1 thread".to_string() } else { format!("{threads} threads") }
 }
 
-fn ratio(value: Option<f64>) -> String {
+pub(super) fn ratio(value: Option<f64>) -> String {
     value.map_or("-".to_string(), |value| format!("{value:.2}"))
 }
 
-fn qps(value: Option<f64>) -> String {
+pub(super) fn qps(value: Option<f64>) -> String {
     value.map_or("-".to_string(), |value| format!("{value:.0}"))
 }

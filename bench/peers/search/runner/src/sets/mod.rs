@@ -30,6 +30,9 @@ pub const JUDGED: &[&str] = &[
     "questions-or",
 ];
 
+/// The sets on which they are compared under a limit of memory.
+pub const LIMITED: &[&str] = &["single-h", "and-hh"];
+
 /// What the queries of a set are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recipe {
@@ -181,7 +184,7 @@ pub fn make(flags: &Flags, corpus: &Corpus) -> Result<Vec<Set>> {
 
 /// Where sets and batches are written.
 pub fn folder(flags: &Flags) -> PathBuf {
-    flags.work.join("sets")
+    flags.place().join("sets")
 }
 
 #[cfg(test)]

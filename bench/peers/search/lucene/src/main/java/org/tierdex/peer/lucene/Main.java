@@ -10,10 +10,10 @@ import org.apache.lucene.util.Version;
 
 /**
  * Lucene behind the line protocol of {@code tierdex bench serve}: {@code version}, {@code index TOKENS DIR --memory
- * BYTES}, {@code serve DIR}.
+ * BYTES}, {@code serve DIR [--advice normal|random]}.
  */
 public final class Main {
-  private static final String USAGE = "usage: version | index TOKENS DIR --memory BYTES | serve DIR";
+  private static final String USAGE = "usage: version | index TOKENS DIR --memory BYTES | serve DIR [--advice normal|random]";
 
   private Main() {}
 
@@ -34,16 +34,18 @@ public final class Main {
     } else if (command.equals("index") && words.length == 5 && words[3].equals("--memory")) {
       System.out.println(Indexer.run(Path.of(words[1]), Path.of(words[2]), Long.parseLong(words[4])) + " documents");
     } else if (command.equals("serve") && words.length == 2) {
-      serve(Path.of(words[1]));
+      serve(Path.of(words[1]), Advice.NONE);
+    } else if (command.equals("serve") && words.length == 4 && words[2].equals("--advice")) {
+      serve(Path.of(words[1]), Advice.parse(words[3]));
     } else {
       throw new IllegalArgumentException(USAGE);
     }
   }
 
-  private static void serve(Path dir) throws IOException {
+  private static void serve(Path dir, Advice advice) throws IOException {
     PrintStream output = new PrintStream(System.out, false, StandardCharsets.UTF_8);
     BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    try (Server server = new Server(dir)) {
+    try (Server server = new Server(dir, advice)) {
       say(output, "READY");
       for (String line = input.readLine(); line != null; line = input.readLine()) {
         say(output, server.reply(line.strip()));

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.Term;
@@ -18,15 +19,16 @@ import org.apache.lucene.search.TopDocs;
 import org.apache.lucene.search.TopScoreDocCollectorManager;
 import org.apache.lucene.search.similarities.BM25Similarity;
 import org.apache.lucene.store.MMapDirectory;
+import org.apache.lucene.store.ReadAdvice;
 
-/** The line protocol: {@code COMMAND<TAB>QUERY}, a line of answer each, from an index in memory. */
+/** The line protocol: {@code COMMAND<TAB>QUERY}, a line of answer each, from an index in mapped files. */
 final class Server implements AutoCloseable {
   private static final String UNSUPPORTED = "UNSUPPORTED";
 
   private final IndexReader reader;
 
-  Server(Path dir) throws IOException {
-    reader = DirectoryReader.open(inMemory(dir));
+  Server(Path dir, Advice advice) throws IOException {
+    reader = DirectoryReader.open(mapped(dir, advice));
     if (reader.leaves().size() != 1) {
       throw new IOException(dir + " has not one segment; index anew");
     }
@@ -128,12 +130,16 @@ final class Server implements AutoCloseable {
   }
 
   /**
-   * All files mapped, and read once so that they are in memory. Vector loops decode postings of mapped files, not those of
-   * files on the heap.
+   * All files mapped; without advice they are read once so that they are in memory. Vector loops decode postings of mapped
+   * files, not those of files on the heap.
    */
-  private static MMapDirectory inMemory(Path dir) throws IOException {
+  private static MMapDirectory mapped(Path dir, Advice advice) throws IOException {
     MMapDirectory directory = new MMapDirectory(dir);
-    directory.setPreload(MMapDirectory.ALL_FILES);
+    switch (advice) {
+      case NONE -> directory.setPreload(MMapDirectory.ALL_FILES);
+      case NORMAL -> { }
+      case RANDOM -> directory.setReadAdvice((name, context) -> Optional.of(ReadAdvice.RANDOM));
+    }
     return directory;
   }
 }

@@ -17,21 +17,25 @@ use std::time::Duration;
 
 /// A version of control groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub enum Version {
+    /// Each controller has folders of its own.
     One,
+    /// All have one.
     Two,
 }
 
 /// Where groups of a controller are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Parent {
-    pub(super) version: Version,
-    pub(super) dir: PathBuf,
+pub struct Parent {
+    /// Its version.
+    pub version: Version,
+    /// Its folder.
+    pub dir: PathBuf,
 }
 
 /// A group.
 #[derive(Debug)]
-pub(super) struct Group {
+pub struct Group {
     version: Version,
     dir: PathBuf,
 }
@@ -52,10 +56,10 @@ impl Parent {
     ///
     /// # Errors
     /// One line that says why there are none.
-    pub(super) fn memory() -> Result<Parent> {
+    pub fn memory() -> Result<Parent> {
         let (own, mounts) = (proc_file("/proc/self/cgroup")?, proc_file("/proc/self/mountinfo")?);
         let found = one(&own, &mounts, "memory").or_else(|| two(&own, &mounts));
-        let missing = "no control group here can limit memory; take --no-group to do without a limit";
+        let missing = "no control group here can limit memory";
         found.ok_or_else(|| Error::Failed(missing.to_string()))
     }
 
@@ -63,10 +67,9 @@ impl Parent {
     ///
     /// # Errors
     /// One line that says that there are none.
-    pub(super) fn devices() -> Result<Parent> {
+    pub fn devices() -> Result<Parent> {
         let (own, mounts) = (proc_file("/proc/self/cgroup")?, proc_file("/proc/self/mountinfo")?);
-        let missing = "slower devices are emulated by `blkio` control groups of version 1, and there are none here; leave \
-                       --devices at ssd";
+        let missing = "there are no `blkio` control groups of version 1 here";
         one(&own, &mounts, "blkio").ok_or_else(|| Error::Failed(missing.to_string()))
     }
 
@@ -74,14 +77,12 @@ impl Parent {
     ///
     /// # Errors
     /// One line, if that is not permitted.
-    pub(super) fn group(&self) -> Result<Group> {
+    pub fn group(&self) -> Result<Group> {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let dir = self.dir.join(format!("tierdex-bench-{}-{number}", std::process::id()));
         fs::create_dir(&dir).map_err(|error| {
             let permission = match error.kind() {
-                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-                    "; run it as root, or take --no-group to do without a limit"
-                }
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "; run it as root",
                 _ => "",
             };
             Error::Failed(format!("cannot make the control group {}: {error}{permission}", dir.display()))
@@ -93,7 +94,7 @@ impl Parent {
     ///
     /// # Errors
     /// One line, if that is not permitted.
-    pub(super) fn limited(&self, bytes: u64) -> Result<Group> {
+    pub fn limited(&self, bytes: u64) -> Result<Group> {
         let group = self.group()?;
         let (limit, swap) = match self.version {
             Version::One => ("memory.limit_in_bytes", ("memory.memsw.limit_in_bytes", bytes + SWAP)),
@@ -108,27 +109,48 @@ impl Parent {
 
 impl Group {
     /// The file into which a process that joins writes its number.
-    pub(super) fn procs(&self) -> PathBuf {
+    pub fn procs(&self) -> PathBuf {
         self.dir.join("cgroup.procs")
     }
 
     /// The file that says what its memory is.
-    pub(super) fn stat(&self) -> PathBuf {
+    pub fn stat(&self) -> PathBuf {
         self.dir.join("memory.stat")
+    }
+
+    /// Bytes that its members have now and that are no page cache; none if the kernel does not say.
+    pub fn own(&self) -> Option<u64> {
+        let (usage, cache) = match self.version {
+            Version::One => ("memory.usage_in_bytes", "cache"),
+            Version::Two => ("memory.current", "file"),
+        };
+        let usage: u64 = self.read(usage)?.trim().parse().ok()?;
+        Some(usage.saturating_sub(event(&self.read("memory.stat")?, cache)?))
+    }
+
+    /// Takes from its members all page cache that can be had, also what they have mapped. Where the kernel does not know how,
+    /// nothing happens.
+    pub fn reclaim(&self) {
+        let (name, much) = match self.version {
+            Version::One => ("memory.force_empty", "0"),
+            Version::Two => ("memory.reclaim", "1T"),
+        };
+        // It says that it could not take as much as that.
+        let _ = fs::write(self.dir.join(name), much);
     }
 
     /// Writes into one of its files.
     ///
     /// # Errors
     /// One line that names the file.
-    pub(super) fn write(&self, name: &str, text: &str) -> Result<()> {
+    pub fn write(&self, name: &str, text: &str) -> Result<()> {
         let path = self.dir.join(name);
         fs::write(&path, text)
             .map_err(|error| Error::Failed(format!("cannot write `{text}` into {}: {error}", path.display())))
     }
 
     /// The most memory that its members had together, page cache included; none if the kernel does not say.
-    pub(super) fn peak(&self) -> Option<u64> {
+    pub fn peak(&self) -> Option<u64> {
         let name = match self.version {
             Version::One => "memory.max_usage_in_bytes",
             Version::Two => "memory.peak",
@@ -137,7 +159,7 @@ impl Group {
     }
 
     /// How often its members met the limit, and had to give page cache back.
-    pub(super) fn limit_met(&self) -> Option<u64> {
+    pub fn limit_met(&self) -> Option<u64> {
         match self.version {
             Version::One => self.read("memory.failcnt")?.trim().parse().ok(),
             Version::Two => event(&self.read("memory.events")?, "max"),
@@ -145,7 +167,7 @@ impl Group {
     }
 
     /// How many of its members the system killed because there was nothing to give back.
-    pub(super) fn killed(&self) -> Option<u64> {
+    pub fn killed(&self) -> Option<u64> {
         let name = match self.version {
             Version::One => "memory.oom_control",
             Version::Two => "memory.events",
