@@ -5,6 +5,7 @@
 //! |---|---|
 //! | codecs of integers, their sizes and speeds | [`codecs`] |
 //! | an index of any size without text | [`generate`] |
+//! | lists that stay on disk intersected, by five algorithms | [`intersect`] |
 //! | an index behind a line protocol, for a harness of your own | [`serve`] |
 //!
 //! What experiments share stands beside them: a [`Machine`] says where figures were taken, a [`Table`] shows them, a
@@ -17,6 +18,7 @@
 pub mod codecs;
 mod error;
 pub mod generate;
+pub mod intersect;
 mod machine;
 mod random;
 pub mod serve;

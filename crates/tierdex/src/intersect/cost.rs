@@ -39,11 +39,21 @@ impl CostModel {
         (self.read_seconds * self.bytes_per_second / PAGE_BYTES as f64) as usize
     }
 
-    /// Whether `ids` tests are worth it, if instead of `reads` reads of `pages` pages about `kept` pages remain.
+    /// Seconds of `kept` pages that lie anywhere among `pages`, each as likely as any other: those nearer to the one before
+    /// than the gap are read with it.
+    fn seconds_of_some(&self, kept: f64, pages: f64) -> f64 {
+        let share = (kept / pages).clamp(1e-6, 1.0);
+        let gap = self.gap_pages().min(1 << 10) as i32;
+        let alone = (1.0 - share).powi(gap + 1);
+        let between: f64 = (1..=gap).map(|len| f64::from(len) * share * (1.0 - share).powi(len)).sum();
+        let bytes = kept * (1.0 + between) * PAGE_BYTES as f64;
+        kept * alone * self.read_seconds + bytes / self.bytes_per_second
+    }
+
+    /// Whether `ids` tests are worth it, if instead of `reads` reads of `pages` pages about `kept` pages of these remain.
     pub(super) fn is_worth_testing(&self, ids: usize, (reads, pages): (u64, u64), kept: f64) -> bool {
-        let page = PAGE_BYTES as f64;
-        let alone = kept * (self.read_seconds + page / self.bytes_per_second);
-        self.seconds(reads, pages * PAGE_BYTES as u64) - alone > ids as f64 * self.test_seconds
+        let saved = self.seconds(reads, pages * PAGE_BYTES as u64) - self.seconds_of_some(kept, pages as f64);
+        saved > ids as f64 * self.test_seconds
     }
 }
 
@@ -68,5 +78,7 @@ mod tests {
         assert!(model.is_worth_testing(10_000, (300, 9_000), 1_000.0));
         assert!(!model.is_worth_testing(10_000_000, (300, 9_000), 9_000.0));
         assert!(!model.is_worth_testing(10, (1, 1), 1.0));
+        let slow_reads = CostModel { read_seconds: 14e-6, bytes_per_second: 2e9, ..model };
+        assert!(slow_reads.is_worth_testing(10_000, (306, 9_417), 1_400.0));
     }
 }
