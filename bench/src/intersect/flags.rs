@@ -50,7 +50,7 @@ pub struct Flags {
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub filter: u32,
     /// Reads that direct has in flight
-    #[arg(long, value_name = "N", default_value_t = 32)]
+    #[arg(long, value_name = "N", default_value_t = 128)]
     pub depth: usize,
     /// Reads of 1 MiB that a thread of bl has in flight; the paper's has one
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -175,10 +175,11 @@ pub(super) fn against_the_paper(results: &Results) -> Table {
     };
     say(&format!("CPU of direct by that of sl, {threads}"), "-", cpu(at(most, Direct), at(most, Sl)));
     for ratio in [1.0, 10.0, 100.0, 1000.0, 10_000.0] {
-        let claim = format!("share of pages that sl skips at a size ratio of {ratio}");
+        let claim = format!("share of pages that sl and bf skip at a size ratio of {ratio}");
         let paper = if ratio <= 10.0 { "none" } else { "some" };
-        let share = |row: &Row| format!("{:.1}%", 100.0 * row.reads.skipped as f64 / row.pages.max(1) as f64);
-        say(&claim, paper, find("ratio", ratio, Sl).map(share));
+        let share = |row: &Row| 100.0 * row.reads.skipped as f64 / row.pages.max(1) as f64;
+        let both = find("ratio", ratio, Sl).zip(find("ratio", ratio, Bf));
+        say(&claim, paper, both.map(|(sl, bf)| format!("{:.1}%, {:.1}%", share(sl), share(bf))));
     }
     for (algorithm, paper) in [(Bl, "flat"), (Sl, "flat"), (Bf, "grows")] {
         let pages: Vec<u64> = results

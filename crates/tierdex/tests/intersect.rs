@@ -47,7 +47,9 @@ impl Room {
 
 fn written(disk: &dyn Disk, lists: &[Vec<u32>], options: ListsOptions) -> Vec<PagedList> {
     let mut writer = ListsWriter::create(disk, NAME, options).unwrap();
-    lists.iter().for_each(|list| drop(writer.add(list).unwrap()));
+    for list in lists {
+        writer.add(list).unwrap();
+    }
     opened(disk, writer.finish().unwrap())
 }
 
@@ -268,7 +270,9 @@ fn damage_is_an_error() {
     let ids = [uniform(5_000, 1), uniform(20_000, 2)];
     let disk = MemDisk::new();
     let mut writer = ListsWriter::create(&disk, NAME, ListsOptions::default()).unwrap();
-    ids.iter().for_each(|list| drop(writer.add(list).unwrap()));
+    for list in &ids {
+        writer.add(list).unwrap();
+    }
     let seal = writer.finish().unwrap();
     let len = disk.bytes(NAME).unwrap().len();
     for at in (64..len).step_by(1001) {

@@ -2,18 +2,14 @@
 //! intersect in memory, by [`super::sl`].
 
 use super::crew::Crew;
-use super::fetch::Reader;
+use super::fetch::{PIECE, Reader, whole};
 use super::list::{PagedList, by_length};
-use super::page::PAGE_BYTES;
 use super::partition;
 use super::reads::{Found, Reads};
 use super::sl;
 use crate::error::{Error, Result};
 use std::sync::Arc;
-use tierdex_io::{CELL_BYTES_MAX, CellMut, Cells, Region, RegionKind, Target};
-
-/// Pages that are read together.
-const PIECE: usize = CELL_BYTES_MAX / PAGE_BYTES;
+use tierdex_io::{CELL_BYTES_MAX, CellMut, Cells, Region, RegionKind};
 
 /// Memory for whole lists, kept from one intersection to the next.
 #[derive(Default)]
@@ -45,7 +41,7 @@ impl Bl {
             let own: Option<Vec<CellMut>> = numbers.map(|number| cells.write(number)).collect();
             let own = own.ok_or_else(|| Error::Failed("memory for lists is in use".to_owned()))?;
             let list = list.clone();
-            tasks.push(move |reader: &mut Reader| read(reader, &list, own));
+            tasks.push(move |reader: &mut Reader| whole(reader, &list, own));
         }
         let (mut whole, mut reads) = (Vec::new(), Reads::default());
         for (list, its) in crew.run(tasks)? {
@@ -71,51 +67,4 @@ impl Bl {
 
 fn pieces(list: &PagedList) -> usize {
     list.pages().div_ceil(PIECE)
-}
-
-/// Reads a list into cells. Of a piece whose pages are all in memory nothing is read, else the part from the first to the
-/// last that is not.
-fn read(reader: &mut Reader, list: &PagedList, cells: Vec<CellMut>) -> Result<PagedList> {
-    let mut done: Vec<Option<CellMut>> = cells.iter().map(|_| None).collect();
-    for (piece, mut cell) in cells.into_iter().enumerate() {
-        let pages = piece * PIECE..list.pages().min((piece + 1) * PIECE);
-        let mut missing = pages.clone().filter(|page| list.near(*page).is_none());
-        let ends = missing.next().map(|first| (first, missing.next_back().unwrap_or(first)));
-        for page in
-            pages.clone().filter(|page| ends.is_none_or(|(first, last)| *page < first || *page > last))
-        {
-            let at = (page - pages.start) * PAGE_BYTES;
-            if let Some(bytes) = list.near(page) {
-                cell[at..at + PAGE_BYTES].copy_from_slice(bytes);
-                reader.reads.near += 1;
-            }
-        }
-        let Some((first, last)) = ends else {
-            done[piece] = Some(cell);
-            continue;
-        };
-        if reader.engine.is_full() {
-            end(reader, list, &mut done)?;
-        }
-        let range = (first - pages.start) * PAGE_BYTES..(last + 1 - pages.start) * PAGE_BYTES;
-        reader.reads.read(range.len());
-        reader.engine.submit(list.file(), list.offset(first), Target::new(cell, range), piece as u64);
-        reader.engine.flush();
-    }
-    while reader.engine.pending() > 0 {
-        end(reader, list, &mut done)?;
-    }
-    let cells: Option<Vec<CellMut>> = done.into_iter().collect();
-    let cells = cells.ok_or_else(|| Error::Failed("a piece of a list is missing".to_owned()))?;
-    Ok(list.in_cells(cells))
-}
-
-/// Waits for a piece, and checks it.
-fn end(reader: &mut Reader, list: &PagedList, done: &mut [Option<CellMut>]) -> Result<()> {
-    let Some(ended) = reader.engine.next(true) else { return Ok(()) };
-    let piece = ended.tag as usize;
-    let page = piece * PIECE + ended.target.range().start / PAGE_BYTES;
-    list.check(page, &ended.target.bytes()[..ended.result?])?;
-    done[piece] = Some(ended.target.into_cell());
-    Ok(())
 }

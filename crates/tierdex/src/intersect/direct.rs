@@ -15,11 +15,16 @@ use super::list::{PagedList, by_length, gallop};
 use super::page::PAGE_BYTES;
 use super::reads::{Found, Reads};
 use crate::error::{Error, Result};
+use crate::limits::BLOCK;
 use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
+use tierdex_codec::{Shared, intersect};
 use tierdex_io::{CELL_BYTES_MAX, CellMut, Cells, Disk, Engine, EngineOptions, Region, RegionKind, Target};
+
+/// A candidate for so many ids of a page, or fewer, is looked up.
+const SPARSE: usize = 16;
 
 /// How often [`Direct::measure`] measures.
 const MEASURES: usize = 4;
@@ -188,15 +193,12 @@ impl Direct {
         }
         let mut held = vec![false; ids.len()];
         let mut page_ids = std::mem::take(&mut self.page_ids);
+        let mut shared = Shared::new();
         let mut each = |wanted: &Wanted, bytes: &[u8]| {
             page_ids.resize(list.ids_of(wanted.page).1, 0);
             list.decode(wanted.page, bytes, &mut page_ids)?;
-            let mut at = 0;
             let range = wanted.candidates.clone();
-            for (&id, held) in ids[range.clone()].iter().zip(&mut held[range]) {
-                at = gallop(&page_ids, at, |other| other < id);
-                *held = page_ids.get(at) == Some(&id);
-            }
+            mark(&ids[range.clone()], &page_ids, &mut held[range], &mut shared);
             Ok(())
         };
         let read = self.pages(list, &wanted, &mut each);
@@ -344,6 +346,35 @@ fn passed(list: &PagedList, ids: &[u32], wanted: &[Wanted]) -> Vec<u32> {
         ids[wanted.candidates.clone()].iter().copied().filter(move |id| list.may_hold(page, *id))
     };
     wanted.iter().flat_map(of).collect()
+}
+
+/// Sets `held` where a candidate stands among `ids`. Few are looked up; many are compared block by block.
+fn mark(candidates: &[u32], ids: &[u32], held: &mut [bool], shared: &mut Shared) {
+    if candidates.len() * SPARSE < ids.len() {
+        let mut at = 0;
+        for (&id, held) in candidates.iter().zip(held) {
+            at = gallop(ids, at, |other| other < id);
+            *held = ids.get(at) == Some(&id);
+        }
+        return;
+    }
+    let (mut at, mut rest) = (0, ids);
+    while let (Some(left), Some(right)) = (block(&candidates[at..]), block(rest)) {
+        intersect(left, right, shared);
+        shared.first().iter().for_each(|place| held[at + usize::from(*place)] = true);
+        let (left_last, right_last) = (left[left.len() - 1], right[right.len() - 1]);
+        if left_last <= right_last {
+            at += left.len();
+        }
+        if right_last <= left_last {
+            rest = &rest[right.len()..];
+        }
+    }
+}
+
+/// The first ids, as many as a block has. None if there is none.
+fn block(ids: &[u32]) -> Option<&[u32]> {
+    (!ids.is_empty()).then(|| &ids[..ids.len().min(BLOCK)])
 }
 
 fn gcd(a: usize, b: usize) -> usize {

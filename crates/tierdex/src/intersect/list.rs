@@ -203,6 +203,11 @@ impl PagedList {
         PagedList { skips: Arc::clone(&self.skips), near: Near::All(Arc::new(cells)) }
     }
 
+    /// Whether an intersection has read it whole.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.near, Near::All(_))
+    }
+
     /// A page, if it is in memory.
     pub(super) fn near(&self, page: usize) -> Option<&[u8]> {
         match &self.near {
