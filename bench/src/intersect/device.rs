@@ -24,8 +24,14 @@ pub(super) fn run(work: &Work, settings: &Settings, results: &mut Results) -> Re
     let sweep = Sweep::Device.name();
     for (x, label) in [(0.0, "as it is"), (1.0, "hdd, emulated")] {
         let throttle = (x > 0.0).then(|| Throttle::new(work.path(), HDD)).transpose()?;
+        // Where reads are dear, those of direct are as long as those of bl.
+        let (read_bytes, depth) = match &throttle {
+            Some(_) => (1 << 20, settings.depth.min(16)),
+            None => (settings.read_bytes, settings.depth),
+        };
+        let settings = Settings { read_bytes, ..settings.clone() };
         // Threads are started within the group.
-        let mut room = Room::new(work, settings, (settings.threads, settings.depth))?;
+        let mut room = Room::new(work, &settings, (settings.threads, depth))?;
         match &throttle {
             Some(_) => room.set_cost(CostModel {
                 read_seconds: 1.0 / HDD.0 as f64,

@@ -67,7 +67,7 @@ fn places(bits_per_id: u32, before: u64, ids: usize, id: u32) -> impl Iterator<I
     let (start, bits) = (before * u64::from(bits_per_id), ids as u64 * u64::from(bits_per_id));
     (0..hashes(bits_per_id)).map(move |k| {
         let hash = first.wrapping_add(step.wrapping_mul(k));
-        start + (u64::from(hash) * bits >> 32)
+        start + ((u64::from(hash) * bits) >> 32)
     })
 }
 
