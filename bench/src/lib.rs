@@ -6,6 +6,7 @@
 //! | postings caches: speed by mode and memory | [`cache`] |
 //! | codecs of integers, their sizes and speeds | [`codecs`] |
 //! | an index of any size without text | [`generate`] |
+//! | lists that stay on disk intersected, by five algorithms | [`intersect`] |
 //! | an index behind a line protocol, for a harness of your own | [`serve`] |
 //!
 //! What experiments share stands beside them: a [`Machine`] says where figures were taken, a [`Table`] shows them, a
@@ -20,6 +21,7 @@ pub mod codecs;
 mod error;
 pub mod generate;
 pub mod group;
+pub mod intersect;
 mod machine;
 mod random;
 pub mod serve;

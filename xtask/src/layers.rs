@@ -28,6 +28,7 @@ const ROOMS: &[&str] = &[
     "transform",
     "segment",
     "cursor",
+    "intersect",
     "rank",
     "query",
     "index",

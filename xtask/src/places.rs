@@ -18,6 +18,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
         "std::thread",
         &[
             "crates/tierdex/src/index/",
+            "crates/tierdex/src/intersect/crew.rs",
             "crates/io/",
             "crates/cache/",
             "bench/",
@@ -25,7 +26,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
             "crates/tierdex/tests/",
             "crates/codec/tests/",
         ],
-        "threads are started in index, cache and io",
+        "threads are started in index, intersect, cache and io",
     ),
     ("async", &[], "nothing below a server is async"),
     ("serde_json", &["bench/", "cli/", "crates/codec/tests/"], "engine types know neither serde nor JSON"),

@@ -8,7 +8,7 @@ use crate::near::Near;
 use clap::{Args, Subcommand};
 use std::io::{stdin, stdout};
 use tierdex::index::Mode;
-use tierdex_bench::{Error, cache as caches, codecs, generate as generator, serve};
+use tierdex_bench::{Error, cache as caches, codecs, generate as generator, intersect, serve};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -27,6 +27,8 @@ enum Experiment {
     Codecs(codecs::Flags),
     /// Make an index of any size, without text: lists as those of English documents of 1 KB
     Generate(generator::Flags),
+    /// Time, pages and bytes that five algorithms take to intersect lists on disk
+    Intersect(intersect::Flags),
     /// Answer lines of COMMAND<TAB>QUERY on standard input: from an index in memory, or with flags that say otherwise from
     /// where these bring postings
     Serve(Serve),
@@ -46,6 +48,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Experiment::CacheCell => Ok(caches::run_cell(&mut stdin().lock(), &mut stdout().lock())?),
         Experiment::Codecs(flags) => run_codecs(flags),
         Experiment::Generate(flags) => generate::run(flags),
+        Experiment::Intersect(flags) => run_intersect(flags),
         Experiment::Serve(Serve { flags, near }) => {
             let index = crate::open::index(&flags.dir)?;
             let silent = near.is_silent();
@@ -59,6 +62,13 @@ fn run_codecs(flags: &codecs::Flags) -> Outcome {
     let results = codecs::run(flags, Vec::new())?;
     results.save("tierdex bench codecs", &[])?;
     results.print(&mut stdout(), &[])?;
+    Ok(())
+}
+
+fn run_intersect(flags: &intersect::Flags) -> Outcome {
+    let results = intersect::run(flags)?;
+    results.save()?;
+    results.print(&mut stdout())?;
     Ok(())
 }
 

@@ -22,6 +22,8 @@ pub mod segment;
 
 pub mod cursor;
 
+pub mod intersect;
+
 pub mod rank;
 
 pub mod query;

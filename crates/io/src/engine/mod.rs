@@ -143,7 +143,10 @@ impl Engine {
     /// A read that has ended; with `block`, waits for one. None when none has ended and `block` is false, or when
     /// nothing is [`Engine::pending`].
     pub fn next(&mut self, block: bool) -> Option<Completion> {
-        self.flush();
+        // A single read is handed over when it is waited for, in one call to the system.
+        if !block || self.in_flight != 1 || !self.ended.is_empty() {
+            self.flush();
+        }
         if let Some(ended) = self.ended.pop_front() {
             return Some(ended);
         }

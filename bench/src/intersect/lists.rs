@@ -1,0 +1,89 @@
+//! Lists as the paper makes them: uniform, with a given share of the shortest one in all of them (section IV, table I).
+
+use crate::Random;
+use tierdex::intersect::ID_MAX;
+
+/// `count` distinct ids from all over the range, rising.
+pub(super) fn uniform(random: &mut Random, count: u32) -> Vec<u32> {
+    let mut ids: Vec<u32> = Vec::new();
+    while ids.len() < count as usize {
+        let missing = count as usize - ids.len();
+        ids.extend((0..missing).map(|_| random.below(u32::MAX)));
+        ids.sort_unstable();
+        ids.dedup();
+    }
+    debug_assert!(ids.last().is_none_or(|last| *last <= ID_MAX));
+    ids
+}
+
+/// A list of `count` ids, `share` of which stand in `long`; the others do not.
+pub(super) fn short(random: &mut Random, count: u32, long: &[u32], share: f64) -> Vec<u32> {
+    let shared = (f64::from(count) * share).round() as usize;
+    let mut ids = sample(random, long, shared);
+    while ids.len() < count as usize {
+        let missing = count as usize - ids.len();
+        let some = (0..missing).map(|_| random.below(u32::MAX)).collect::<Vec<_>>();
+        ids.extend(some.into_iter().filter(|id| long.binary_search(id).is_err()));
+        ids.sort_unstable();
+        ids.dedup();
+    }
+    ids
+}
+
+/// A uniform list of `count` ids that holds all of `ids`.
+pub(super) fn around(random: &mut Random, count: u32, ids: &[u32]) -> Vec<u32> {
+    let mut all = uniform(random, count.saturating_sub(ids.len() as u32));
+    all.extend_from_slice(ids);
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// `count` of `ids`, each as likely as any other, rising: of those that are left, as many as are missing.
+fn sample(random: &mut Random, ids: &[u32], count: usize) -> Vec<u32> {
+    let mut missing = count.min(ids.len());
+    let mut taken = Vec::with_capacity(missing);
+    for (place, &id) in ids.iter().enumerate() {
+        if (random.below((ids.len() - place) as u32) as usize) < missing {
+            taken.push(id);
+            missing -= 1;
+        }
+    }
+    taken
+}
+
+/// What stands in all lists, found in memory: the shortest is merged with one after another.
+pub(super) fn in_memory(lists: &[&[u32]]) -> Vec<u32> {
+    let mut sorted = lists.to_vec();
+    sorted.sort_by_key(|list| list.len());
+    let Some((first, others)) = sorted.split_first() else { return Vec::new() };
+    let mut found = first.to_vec();
+    for other in others {
+        let mut rest = *other;
+        found.retain(|id| {
+            let smaller = rest.partition_point(|other| other < id);
+            rest = &rest[smaller..];
+            rest.first() == Some(id)
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_have_the_sizes_and_the_share_that_were_asked_for() {
+        let mut random = Random::new(1);
+        let long = uniform(&mut random, 50_000);
+        for share in [0.0, 0.01, 0.5, 1.0] {
+            let short = short(&mut random, 2_000, &long, share);
+            assert!(short.len() == 2_000 && short.is_sorted_by(|a, b| a < b));
+            let common = in_memory(&[&long, &short]);
+            assert_eq!(common.len(), (2_000.0 * share) as usize);
+            let middle = around(&mut random, 9_000, &common);
+            assert!(middle.len() > 8_900 && in_memory(&[&short, &middle, &long]) == common);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Queries of a log over the lists of an index (section V): each is the intersection of the lists of its terms.
+
+use super::flags::Settings;
+use super::lists::in_memory;
+use super::measure::{Point, point};
+use super::results::Results;
+use super::room::Room;
+use super::sweep::{CODECS, Sweep};
+use super::work::Work;
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use tierdex::cursor::{NO_DOCUMENT, PostingsCursor};
+use tierdex::index::Index;
+use tierdex::intersect::{Algorithm, PagedList};
+use tierdex::io::PosixDisk;
+use tierdex::text::Analyzer;
+
+/// The field whose lists are taken: the index's first.
+const FIELD: usize = 0;
+
+/// Runs the queries of a file over the lists of an index, by each codec.
+pub(super) fn run(
+    work: &Work,
+    settings: &Settings,
+    (index, queries): (&Path, &Path),
+    results: &mut Results,
+) -> Result<()> {
+    super::say("copying lists");
+    let index = Index::open(Arc::new(PosixDisk::open(index)?))?;
+    let (terms, queries) = Terms::read(&index, queries, settings.limit)?;
+    results.set_queries(queries.len(), terms.lists.len());
+    let all: Vec<&[u32]> = terms.lists.iter().map(Vec::as_slice).collect();
+    let want: Vec<Vec<u32>> = queries
+        .iter()
+        .map(|query| in_memory(&query.iter().map(|term| all[*term]).collect::<Vec<_>>()))
+        .collect();
+    for (number, codec) in CODECS.into_iter().enumerate() {
+        let lists = work.file(codec, settings.filter, &all)?;
+        let of =
+            |query: &Vec<usize>| query.iter().map(|term| lists[*term].clone()).collect::<Vec<PagedList>>();
+        let queries: Vec<_> = queries.iter().map(of).zip(want.iter().cloned()).collect();
+        let mut room = Room::new(work, settings, (settings.threads, settings.depth))?;
+        room.calibrate(&lists)?;
+        let at = Point {
+            sweep: Sweep::Real.name(),
+            x: number as f64,
+            label: codec.name().to_string(),
+            algorithms: &Algorithm::ALL,
+            queries: &queries,
+        };
+        results.add(point(&mut room, &at, settings.rounds)?);
+    }
+    Ok(())
+}
+
+/// The lists of all terms that some query has.
+struct Terms {
+    numbers: BTreeMap<String, Option<usize>>,
+    lists: Vec<Vec<u32>>,
+}
+
+impl Terms {
+    /// Terms, and the queries as numbers of terms: those of two different terms or more that the index has, at most `limit`,
+    /// taken evenly.
+    fn read(index: &Index, path: &Path, limit: usize) -> Result<(Terms, Vec<Vec<usize>>)> {
+        let name = path.display();
+        let text = fs::read_to_string(path)
+            .map_err(|error| Error::Failed(format!("cannot read {name}: {error}")))?;
+        let lines: Vec<&str> = text.lines().collect();
+        let mut analyzer = Analyzer::new(&index.schema().fields[FIELD].analysis);
+        let mut terms = Terms { numbers: BTreeMap::new(), lists: Vec::new() };
+        let mut queries = Vec::new();
+        for line in lines.iter().step_by(lines.len().div_ceil(limit).max(1)) {
+            let words = line.split_once('\t').map_or(*line, |(_, words)| words);
+            let mut found = Vec::new();
+            for term in analyzer.terms(words) {
+                found.push(terms.number(index, term)?);
+            }
+            found.sort_unstable();
+            found.dedup();
+            queries.extend(found.into_iter().collect::<Option<Vec<usize>>>().filter(|query| query.len() > 1));
+        }
+        if queries.is_empty() {
+            return Err(Error::Failed(format!("{name}: no query has two terms that the index has")));
+        }
+        Ok((terms, queries))
+    }
+
+    /// The number of a term, whose list is read when it is first asked for. None if the index does not have it.
+    fn number(&mut self, index: &Index, term: String) -> Result<Option<usize>> {
+        if let Some(known) = self.numbers.get(&term) {
+            return Ok(*known);
+        }
+        let list = list(index, &term)?;
+        let number = (!list.is_empty()).then_some(self.lists.len());
+        self.lists.extend(number.map(|_| list));
+        self.numbers.insert(term, number);
+        Ok(number)
+    }
+}
+
+/// The documents of a term, those of all segments counted through.
+fn list(index: &Index, term: &str) -> Result<Vec<u32>> {
+    let (mut list, mut base) = (Vec::new(), 0);
+    for segment in index.segments() {
+        let field = segment.field(FIELD);
+        if let Some(info) = field.terms().get(term.as_bytes())? {
+            let mut cursor = PostingsCursor::open(field, info)?;
+            while cursor.advance(0)? != NO_DOCUMENT {
+                let (documents, _) = cursor.rest_of_block()?;
+                let count = documents.len();
+                list.extend(documents.iter().map(|document| base + document));
+                cursor.skip(count)?;
+            }
+        }
+        base += segment.documents();
+    }
+    Ok(list)
+}

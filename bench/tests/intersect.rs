@@ -1,0 +1,92 @@
+//! The experiment runs, checks its results, and writes what it should. No test looks at times.
+
+use clap::Parser;
+use std::fs;
+use tierdex::index::{IndexWriter, Merge, OpenMode, WriterOptions};
+use tierdex::intersect::Algorithm;
+use tierdex::io::PosixDisk;
+use tierdex_bench::generate::Collection;
+use tierdex_bench::{generate, intersect};
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    flags: intersect::Flags,
+}
+
+fn flags(words: &[&str]) -> intersect::Flags {
+    let mut flags = Command::parse_from(["intersect", "--quick"].iter().chain(words)).flags;
+    flags.threads = flags.threads.min(4);
+    flags
+}
+
+#[test]
+fn a_quick_run_has_all_tables_and_plots() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let out = directory.path().join("out");
+    let results = intersect::run(&flags(&["--out", out.to_str().unwrap()])).unwrap();
+    results.save().unwrap();
+    let row = |sweep: &str, x: f64, algorithm| {
+        let mut rows = results.rows().iter();
+        rows.find(|row| row.sweep == sweep && row.x == x && row.algorithm == algorithm).unwrap().reads
+    };
+    let (sl, bl) = (row("threads", 1.0, Algorithm::Sl), row("threads", 1.0, Algorithm::Bl));
+    assert!(sl.pages < bl.pages && bl.skipped == 0 && sl.skipped > 0);
+    assert_eq!(row("threads", 1.0, Algorithm::Zz).pages, sl.pages);
+    assert!(row("threads", 1.0, Algorithm::Bf).pages < sl.pages);
+    assert_eq!(row("memory", 100.0, Algorithm::Direct).pages, 0);
+    let report = fs::read_to_string(out.join("report.md")).unwrap();
+    for words in ["by theory", "--quick", "pfor256-delta", "![time and pages](threads.svg)", "75%"] {
+        assert!(report.contains(words), "{words}");
+    }
+    assert!(!report.contains(directory.path().to_str().unwrap()));
+    let mut names: Vec<String> =
+        fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    let want = "data.json depth.svg intersection.svg lists.svg memory.svg ratio.svg report.md threads.svg"
+        .split(' ');
+    assert_eq!(names, want.collect::<Vec<_>>());
+    let data: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(out.join("data.json")).unwrap()).unwrap();
+    assert_eq!(data["rows"].as_array().unwrap().len(), results.rows().len());
+}
+
+#[test]
+fn queries_of_a_log_over_an_index() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let index = directory.path().join("index");
+    let made =
+        generate::Flags { docs: 20_000, postings: 400_000, vocabulary: 5_000, seed: 1, out: index.clone() };
+    let collection = Collection::new(&made).unwrap();
+    let disk = std::sync::Arc::new(PosixDisk::create(&index).unwrap());
+    let mut writer =
+        IndexWriter::open(disk, Collection::schema(), OpenMode::New, WriterOptions::default()).unwrap();
+    collection.write(&mut writer, 1, &mut |_| ()).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    let queries = directory.path().join("queries.tsv");
+    fs::write(
+        &queries,
+        "1\tt0000001 t0000040\n2\tt0000002\n3\tt0000003 nothing\nt0000010 t0000003 t0000010 t0000500\n",
+    )
+    .unwrap();
+    let words =
+        ["--sweep", "none", "--index", index.to_str().unwrap(), "--queries", queries.to_str().unwrap()];
+    let work = directory.path().join("work");
+    let results =
+        intersect::run(&flags(&[&words[..], &["--work", work.to_str().unwrap()]].concat())).unwrap();
+    assert_eq!(results.rows().len(), 3 * Algorithm::ALL.len());
+    assert!(results.rows().iter().all(|row| row.queries == 2 && row.found > 0));
+    assert_eq!(fs::read_dir(&work).unwrap().count(), 0, "nothing is left behind");
+    let mut text = Vec::new();
+    results.print(&mut text).unwrap();
+    assert!(String::from_utf8(text).unwrap().contains("bp256-delta"));
+}
+
+#[test]
+fn wrong_flags_are_refused() {
+    for wrong in
+        [["--sweep", "x"], ["--short", "0"], ["--threads", "0"], ["--read", "5K"], ["--common", "101"]]
+    {
+        assert!(matches!(intersect::run(&flags(&wrong)), Err(tierdex_bench::Error::Usage(_))), "{wrong:?}");
+    }
+}

@@ -1,0 +1,296 @@
+//! Lists in pages: what is known of them in memory, and what of them is there.
+
+use super::filter::Filter;
+use super::page::{self, Bounds, ID_MAX, PAGE_BYTES, PAGE_IDS_MAX};
+use super::write::{IDENTITY, TAIL};
+use crate::bytes::View;
+use crate::error::{Error, Result};
+use std::sync::Arc;
+use tierdex_codec::Codec;
+use tierdex_io::{CellMut, Disk, PAGE, ReadFile, Seal, SealedFile};
+
+/// The fewest bytes of a list in the directory.
+const ENTRY_MIN: u64 = 5;
+
+/// A file of lists.
+pub struct PagedLists {
+    lists: Vec<PagedList>,
+}
+
+impl PagedLists {
+    /// Opens a file that was sealed so; reads its skip pointers, filters and checksums, and no page of any list.
+    ///
+    /// # Errors
+    /// When it is damaged or cannot be read.
+    pub fn open(disk: &dyn Disk, name: &str, seal: Seal) -> Result<PagedLists> {
+        let file = SealedFile::open(disk, name, IDENTITY, seal)?;
+        file.load_tables()?;
+        let payload = file.payload();
+        let corrupt = |what: &str| Error::corrupt(name, payload.end, what);
+        let tail_at = payload.end.checked_sub(TAIL as u64).filter(|at| *at >= PAGE);
+        let tail_at = tail_at.ok_or_else(|| corrupt("no lists stand here"))?;
+        let tail = file.read(tail_at, TAIL)?;
+        let mut view = View::new(name, tail_at, &tail);
+        let [lists, pages, at, len] = [view.u64()?, view.u64()?, view.u64()?, view.u64()?];
+        let pages_end = pages.checked_add(1).and_then(|end| end.checked_mul(PAGE));
+        if pages_end != Some(at) || at.checked_add(len) != Some(tail_at) || lists > len / ENTRY_MIN {
+            return Err(corrupt("the directory of the lists does not fit the file"));
+        }
+        let len =
+            usize::try_from(len).map_err(|_| corrupt("the directory does not fit the address space"))?;
+        let directory = file.read(at, len)?;
+        let file = Arc::new(file);
+        let mut view = View::new(name, at, &directory);
+        let mut first_page = 1;
+        let mut read = Vec::with_capacity(lists as usize);
+        for _ in 0..lists {
+            let skips = Skips::read(&mut view, &file, first_page, pages + 1)?;
+            first_page += skips.firsts.len() as u64;
+            read.push(PagedList { skips: Arc::new(skips), near: Near::Nothing });
+        }
+        view.finish()?;
+        if first_page != pages + 1 {
+            return Err(corrupt("the lists have not as many pages as the file"));
+        }
+        Ok(PagedLists { lists: read })
+    }
+
+    /// How many lists there are.
+    pub fn len(&self) -> usize {
+        self.lists.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.lists.is_empty()
+    }
+
+    /// A list.
+    pub fn get(&self, number: u32) -> Option<&PagedList> {
+        self.lists.get(number as usize)
+    }
+}
+
+/// A list. Copies share what is in memory.
+#[derive(Clone)]
+pub struct PagedList {
+    skips: Arc<Skips>,
+    near: Near,
+}
+
+/// Which pages are in memory.
+#[derive(Clone)]
+enum Near {
+    Nothing,
+    /// Some, by their numbers.
+    Some(Arc<[Option<Box<[u8]>>]>),
+    /// All, in cells one after another, the first page at the beginning of the first one.
+    All(Arc<Vec<CellMut>>),
+}
+
+/// What stands in memory of a list.
+struct Skips {
+    file: Arc<SealedFile>,
+    codec: Codec,
+    /// Number in the file of the list's first page.
+    first_page: u64,
+    /// The first id of each page.
+    firsts: Box<[u32]>,
+    /// How many ids stand before each page, and before the end.
+    before: Box<[u64]>,
+    last: u32,
+    filter: Option<Filter>,
+}
+
+impl Skips {
+    /// The file's pages end before `pages_end`.
+    fn read(view: &mut View<'_>, file: &Arc<SealedFile>, first_page: u64, pages_end: u64) -> Result<Skips> {
+        let codec = Codec::from_id(view.u8()?).filter(|codec| codec.is_delta() || *codec == Codec::Raw);
+        let codec = codec.ok_or_else(|| view.corrupt("unknown codec of a list"))?;
+        let bits = u32::from(view.u8()?);
+        let (ids, pages, last) = (view.varint()?, view.varint()?, view.varint()?);
+        let wrong = pages > pages_end.saturating_sub(first_page) || pages > view.remaining() as u64 / 2;
+        if wrong || bits > Filter::BITS_MAX || last > u64::from(ID_MAX) {
+            return Err(view.corrupt("a list that cannot be"));
+        }
+        let mut firsts: Vec<u32> = Vec::with_capacity(pages as usize);
+        let mut before = Vec::with_capacity(pages as usize + 1);
+        before.push(0);
+        let (mut sum, mut floor) = (0, 0);
+        for _ in 0..pages {
+            let first = firsts.last().map_or(0, |first| u64::from(*first)) + u64::from(view.varint32()?);
+            let count = view.varint()?;
+            let fits = first >= floor && (1..=PAGE_IDS_MAX as u64).contains(&count);
+            if !fits || first + count - 1 > last {
+                return Err(view.corrupt("skip pointers do not rise as ids do"));
+            }
+            firsts.push(first as u32);
+            floor = first + count;
+            sum += count;
+            before.push(sum);
+        }
+        if sum != ids {
+            return Err(view.corrupt("the pages of a list have not as many ids as the list"));
+        }
+        let filter = match bits {
+            0 => None,
+            _ => {
+                let len = usize::try_from(Filter::bytes_of(bits, ids)).unwrap_or(usize::MAX);
+                Some(Filter::from_bytes(bits, view.bytes(len)?))
+            }
+        };
+        Ok(Skips {
+            file: Arc::clone(file),
+            codec,
+            first_page,
+            firsts: firsts.into(),
+            before: before.into(),
+            last: last as u32,
+            filter,
+        })
+    }
+}
+
+impl PagedList {
+    /// How many ids there are.
+    #[expect(clippy::len_without_is_empty, reason = "a list without ids is no special case")]
+    pub fn len(&self) -> u64 {
+        self.skips.before[self.skips.firsts.len()]
+    }
+
+    /// How many pages there are.
+    pub fn pages(&self) -> usize {
+        self.skips.firsts.len()
+    }
+
+    /// The first id of each page.
+    pub fn firsts(&self) -> &[u32] {
+        &self.skips.firsts
+    }
+
+    /// The smallest and the largest id. None if there is none.
+    pub fn ends(&self) -> Option<(u32, u32)> {
+        self.skips.firsts.first().map(|first| (*first, self.skips.last))
+    }
+
+    /// Bytes of its skip pointers in memory, and of its filters.
+    pub fn memory(&self) -> (u64, u64) {
+        let filter = self.skips.filter.as_ref().map_or(0, |filter| filter.bytes().len() as u64);
+        (12 * self.pages() as u64, filter)
+    }
+
+    /// Whether it has Bloom filters.
+    pub fn has_filters(&self) -> bool {
+        self.skips.filter.is_some()
+    }
+
+    /// Reads those pages for which `wanted` says so, and keeps them in memory; no others are there from now on.
+    ///
+    /// # Errors
+    /// When one cannot be read or is damaged.
+    pub fn keep(&mut self, mut wanted: impl FnMut(usize) -> bool) -> Result<()> {
+        let read = |page: usize| {
+            let bytes = wanted(page).then(|| self.skips.file.read(self.offset(page), PAGE_BYTES));
+            Ok(bytes.transpose()?.map(Vec::into_boxed_slice))
+        };
+        let pages = (0..self.pages()).map(read).collect::<Result<Vec<_>>>()?;
+        self.near = Near::Some(pages.into());
+        Ok(())
+    }
+
+    /// The same list with all its pages in memory, checked by the caller.
+    pub(super) fn in_cells(&self, cells: Vec<CellMut>) -> PagedList {
+        PagedList { skips: Arc::clone(&self.skips), near: Near::All(Arc::new(cells)) }
+    }
+
+    /// Whether an intersection has read it whole.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.near, Near::All(_))
+    }
+
+    /// A page, if it is in memory.
+    pub(super) fn near(&self, page: usize) -> Option<&[u8]> {
+        match &self.near {
+            Near::Nothing => None,
+            Near::Some(pages) => pages[page].as_deref(),
+            Near::All(cells) => {
+                let pages_a_cell = cells.first()?.len() / PAGE_BYTES;
+                let at = page % pages_a_cell * PAGE_BYTES;
+                cells.get(page / pages_a_cell)?.get(at..at + PAGE_BYTES)
+            }
+        }
+    }
+
+    /// The file, for an engine.
+    pub(super) fn file(&self) -> &Arc<dyn ReadFile> {
+        self.skips.file.file()
+    }
+
+    /// Where a page begins in the file.
+    pub(super) fn offset(&self, page: usize) -> u64 {
+        (self.skips.first_page + page as u64) * PAGE
+    }
+
+    /// Checks pages that were read, from `page` on.
+    pub(super) fn check(&self, page: usize, bytes: &[u8]) -> Result<()> {
+        Ok(self.skips.file.check(self.skips.first_page + page as u64, bytes)?)
+    }
+
+    /// How many ids stand before a page, and how many in it.
+    pub(super) fn ids_of(&self, page: usize) -> (u64, usize) {
+        let before = self.skips.before[page];
+        (before, (self.skips.before[page + 1] - before) as usize)
+    }
+
+    /// The page with the id at `place`, less than the number of ids.
+    pub(super) fn page_at(&self, place: u64) -> usize {
+        self.skips.before.partition_point(|before| *before <= place) - 1
+    }
+
+    /// Decodes a page that was checked, into as many ids as it has.
+    pub(super) fn decode(&self, page: usize, bytes: &[u8], out: &mut [u32]) -> Result<()> {
+        let next = self.skips.firsts.get(page + 1);
+        let most = next.map_or(self.skips.last, |next| next - 1);
+        let bounds = Bounds { first: self.skips.firsts[page], most, exact: next.is_none() };
+        let place = (self.skips.file.name(), self.offset(page));
+        page::decode(self.skips.codec, bytes, bounds, out, place)
+    }
+
+    /// The page whose range covers `id`, looked for from page `from` on, whose first id is not larger or which is 0.
+    pub(super) fn find(&self, from: usize, id: u32) -> Option<usize> {
+        let firsts = self.firsts();
+        if id > self.skips.last || *firsts.get(from)? > id {
+            return None;
+        }
+        Some(gallop(firsts, from, |first| first <= id) - 1)
+    }
+
+    /// Whether a page may hold `id`, as far as its filter knows.
+    pub(super) fn may_hold(&self, page: usize, id: u32) -> bool {
+        self.skips.filter.as_ref().is_none_or(|filter| filter.may_hold(self.ids_of(page), id))
+    }
+
+    /// The share of ids that do not stand in a page and pass its filter.
+    pub(super) fn false_share(&self) -> f64 {
+        self.skips.filter.as_ref().map_or(1.0, Filter::false_share)
+    }
+}
+
+/// The first place from `from` on of which `before` does not hold, of values for which it holds at first and then no more.
+#[inline]
+pub(super) fn gallop(values: &[u32], from: usize, before: impl Fn(u32) -> bool) -> usize {
+    let (mut low, mut step) = (from, 1);
+    while low + step <= values.len() && before(values[low + step - 1]) {
+        low += step;
+        step *= 2;
+    }
+    let end = values.len().min(low + step);
+    low + values[low..end].partition_point(|value| before(*value))
+}
+
+/// Copies of the lists, the shortest first.
+pub(super) fn by_length(lists: &[PagedList]) -> Vec<PagedList> {
+    let mut sorted = lists.to_vec();
+    sorted.sort_by_key(PagedList::len);
+    sorted
+}

@@ -1,0 +1,117 @@
+//! Writing a file of lists.
+//!
+//! ```text
+//! payload   zeros to the end of the file's first page
+//!           pages of the lists, list after list, each as `page` draws it
+//!           directory: for each list, codec u8, bits of filter an id u8, ids varint, pages varint, last id varint, and for
+//!             each page first id less the first of the page before varint, ids varint; then the filter's bytes
+//!           tail: lists u64, pages u64, directory's offset u64, directory's length u64
+//! ```
+
+use super::filter::Filter;
+use super::page::{ID_MAX, PAGE_BYTES, fill};
+use crate::bytes::push_varint;
+use crate::error::{Error, Result};
+use crate::segment::layout::push_tail;
+use tierdex_codec::{Codec, rises};
+use tierdex_io::{Disk, Identity, Seal, SealedWriter};
+
+/// What such a file is in its envelope. It is no part of an index.
+pub(super) const IDENTITY: Identity = Identity { kind: 32, field: 0, segment: 0 };
+
+/// Bytes of the tail.
+pub(super) const TAIL: usize = 32;
+
+/// How lists are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListsOptions {
+    /// The codec of the ids: `raw`, or any for documents.
+    pub codec: Codec,
+    /// Bits of Bloom filter an id, at most 32; 0 for no filters.
+    pub filter_bits: u32,
+}
+
+impl Default for ListsOptions {
+    /// As the paper has it: raw, 4 bits.
+    fn default() -> ListsOptions {
+        ListsOptions { codec: Codec::Raw, filter_bits: 4 }
+    }
+}
+
+/// Writes lists into a file, one after another.
+pub struct ListsWriter {
+    file: SealedWriter,
+    options: ListsOptions,
+    directory: Vec<u8>,
+    lists: u32,
+    pages: u64,
+}
+
+impl ListsWriter {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// When it cannot be created, or when the codec does not keep rising ids.
+    pub fn create(disk: &dyn Disk, name: &str, options: ListsOptions) -> Result<ListsWriter> {
+        if !options.codec.is_delta() && options.codec != Codec::Raw {
+            return Err(Error::Usage(format!("codec {} is not for ids", options.codec.name())));
+        }
+        if options.filter_bits > Filter::BITS_MAX {
+            return Err(Error::Usage(format!("a filter has at most {} bits an id", Filter::BITS_MAX)));
+        }
+        let mut file = SealedWriter::create(disk, name, IDENTITY)?;
+        file.pad_to_page()?;
+        Ok(ListsWriter { file, options, directory: Vec::new(), lists: 0, pages: 0 })
+    }
+
+    /// Appends a list and returns its number, from 0 on.
+    ///
+    /// # Errors
+    /// When the ids do not rise or one is larger than [`ID_MAX`], and when the file cannot be written.
+    pub fn add(&mut self, ids: &[u32]) -> Result<u32> {
+        if !rises(ids) || ids.last().is_some_and(|last| *last > ID_MAX) {
+            return Err(Error::Usage(format!("the ids of a list rise, to {ID_MAX} at most")));
+        }
+        let ListsOptions { codec, filter_bits } = self.options;
+        let mut filter = Filter::new(filter_bits, ids.len() as u64);
+        let (mut skips, mut pages, mut before, mut first) = (Vec::new(), 0, 0, 0);
+        let mut page = Vec::with_capacity(PAGE_BYTES);
+        while before < ids.len() {
+            page.clear();
+            let count = fill(codec, &ids[before..], &mut page);
+            page.resize(PAGE_BYTES, 0);
+            self.file.write(&page)?;
+            let here = &ids[before..before + count];
+            if filter_bits > 0 {
+                here.iter().for_each(|id| filter.add((before as u64, count), *id));
+            }
+            push_varint(&mut skips, u64::from(here[0] - first));
+            push_varint(&mut skips, count as u64);
+            first = here[0];
+            before += count;
+            pages += 1;
+        }
+        self.directory.extend_from_slice(&[codec.id(), filter_bits as u8]);
+        push_varint(&mut self.directory, ids.len() as u64);
+        push_varint(&mut self.directory, pages);
+        push_varint(&mut self.directory, u64::from(ids.last().copied().unwrap_or(0)));
+        self.directory.extend_from_slice(&skips);
+        self.directory.extend_from_slice(filter.bytes());
+        self.pages += pages;
+        self.lists += 1;
+        Ok(self.lists - 1)
+    }
+
+    /// Writes the directory and syncs the file; its name needs [`Disk::sync_dir`] yet.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn finish(mut self) -> Result<Seal> {
+        let at = self.file.position();
+        let mut tail = Vec::with_capacity(TAIL);
+        push_tail(&mut tail, &[u64::from(self.lists), self.pages, at, self.directory.len() as u64]);
+        self.file.write(&self.directory)?;
+        self.file.write(&tail)?;
+        Ok(self.file.finish()?)
+    }
+}

@@ -1,0 +1,316 @@
+//! Intersection of lists on disk: every algorithm gives what an intersection in memory gives, reads the pages that theory
+//! says, and an error is that of one call.
+
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use tierdex::codec::Codec;
+use tierdex::error::Result;
+use tierdex::intersect::{
+    Algorithm, Bl, CostModel, Crew, Direct, DirectOptions, Found, ID_MAX, ListsOptions, ListsWriter,
+    PagedList, PagedLists, bf, sl, zz,
+};
+use tierdex::io::{
+    Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind,
+    Repeat, errno,
+};
+
+const NAME: &str = "lists";
+
+const ENGINE: EngineOptions = EngineOptions { kind: EngineKind::Auto, depth: 1, direct: false };
+
+/// Everything that an intersection needs.
+struct Room {
+    crew: Crew,
+    bl: Bl,
+    direct: Direct,
+}
+
+impl Room {
+    fn new(disk: &dyn Disk, threads: usize, cost: CostModel) -> Room {
+        let engine = EngineOptions { depth: 8, ..ENGINE };
+        let options = DirectOptions { engine, read_bytes_max: 64 << 10, region: RegionKind::Dram };
+        let mut direct = Direct::new(disk, &options).unwrap();
+        direct.set_cost(cost);
+        Room { crew: Crew::new(disk, ENGINE, threads).unwrap(), bl: Bl::new(), direct }
+    }
+
+    fn run(&mut self, algorithm: Algorithm, lists: &[PagedList]) -> Result<Found> {
+        match algorithm {
+            Algorithm::Bl => self.bl.intersect(&self.crew, lists),
+            Algorithm::Sl => sl::intersect(&self.crew, lists),
+            Algorithm::Zz => zz::intersect(&self.crew, lists),
+            Algorithm::Bf => bf::intersect(&self.crew, lists),
+            Algorithm::Direct => self.direct.intersect(lists),
+        }
+    }
+}
+
+fn written(disk: &dyn Disk, lists: &[Vec<u32>], options: ListsOptions) -> Vec<PagedList> {
+    let mut writer = ListsWriter::create(disk, NAME, options).unwrap();
+    for list in lists {
+        writer.add(list).unwrap();
+    }
+    opened(disk, writer.finish().unwrap())
+}
+
+fn opened(disk: &dyn Disk, seal: tierdex::io::Seal) -> Vec<PagedList> {
+    let lists = PagedLists::open(disk, NAME, seal).unwrap();
+    (0..lists.len() as u32).map(|number| lists.get(number).unwrap().clone()).collect()
+}
+
+fn in_memory(lists: &[Vec<u32>]) -> Vec<u32> {
+    let mut lists = lists.iter().map(|list| list.iter().copied().collect::<BTreeSet<u32>>());
+    let first = lists.next().unwrap_or_default();
+    lists.fold(first, |found, list| found.intersection(&list).copied().collect()).into_iter().collect()
+}
+
+/// Cost models under which nothing is coalesced, something, and everything.
+fn costs() -> [CostModel; 3] {
+    let default = CostModel::default();
+    [
+        CostModel { bytes_per_second: 1e6, ..default },
+        default,
+        CostModel { read_seconds: 1.0, test_seconds: 1e-12, ..default },
+    ]
+}
+
+fn codec() -> impl Strategy<Value = Codec> {
+    let codecs = Codec::ALL.iter().copied().filter(|codec| codec.is_delta() || *codec == Codec::Raw);
+    prop::sample::select(codecs.collect::<Vec<_>>())
+}
+
+/// Lists that have much or little in common: dense or sparse, at the beginning, the end or all over the range of ids.
+fn lists() -> impl Strategy<Value = Vec<Vec<u32>>> {
+    let id = prop_oneof![
+        4 => (0..6000u32).prop_map(|id| id * 3),
+        4 => (0..6000u32).prop_map(|id| id * 715_827),
+        1 => (0..3000u32).prop_map(|id| ID_MAX - id),
+        1 => prop_oneof![Just(0), Just(1), Just(ID_MAX - 1), Just(ID_MAX)],
+    ];
+    let list = prop_oneof![
+        1 => Just(Vec::new()),
+        6 => prop::collection::vec(id, 1..5000),
+        2 => (0..200_000u32, 1..40u32, 1..9000u32).prop_map(|(from, step, count)| {
+            (0..count).map(|k| from + k * step).collect()
+        }),
+    ];
+    let sorted =
+        list.prop_map(|list: Vec<u32>| list.into_iter().collect::<BTreeSet<_>>().into_iter().collect());
+    prop::collection::vec(sorted, 1..=8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_algorithm_finds_what_an_intersection_in_memory_finds(
+        ids in lists(),
+        codec in codec(),
+        filter_bits in prop::sample::select(vec![0, 1, 4, 12]),
+        threads in 1..=8usize,
+        cost in prop::sample::select(costs().to_vec()),
+        share in 0..3usize,
+    ) {
+        let disk = MemDisk::new();
+        let mut lists = written(&disk, &ids, ListsOptions { codec, filter_bits });
+        for (list, number) in lists.iter_mut().zip(0..) {
+            prop_assert_eq!(list.len(), ids[number].len() as u64);
+            list.keep(|page| (page + number) % 3 < share).unwrap();
+        }
+        let mut room = Room::new(&disk, threads, cost);
+        let want = in_memory(&ids);
+        for algorithm in Algorithm::ALL {
+            let found = room.run(algorithm, &lists).unwrap();
+            prop_assert_eq!(&found.ids, &want, "{} by {} threads", algorithm.name(), threads);
+            prop_assert_eq!(found.reads.bytes, 4096 * found.reads.pages);
+        }
+    }
+}
+
+#[test]
+fn few_lists_short_lists_and_equal_lists() {
+    let full: Vec<u32> = (0..5000).map(|k| k * 7).collect();
+    let ends = vec![0, ID_MAX];
+    let cases: [Vec<Vec<u32>>; 9] = [
+        vec![],
+        vec![full.clone()],
+        vec![vec![], full.clone()],
+        vec![vec![], vec![]],
+        vec![full.clone(); 8],
+        vec![ends.clone(), ends.clone()],
+        vec![ends.clone(), full.clone(), ends.clone()],
+        vec![vec![ID_MAX], (ID_MAX - 9000..=ID_MAX).collect()],
+        vec![(0..3000).collect(), (3000..6000).collect()],
+    ];
+    for ids in cases {
+        let disk = MemDisk::new();
+        let lists = written(&disk, &ids, ListsOptions::default());
+        for threads in 1..=8 {
+            let mut room = Room::new(&disk, threads, CostModel::default());
+            for algorithm in Algorithm::ALL {
+                let found = room.run(algorithm, &lists).unwrap();
+                assert_eq!(found.ids, in_memory(&ids), "{} by {threads}", algorithm.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_list_is_refused() {
+    let disk = MemDisk::new();
+    let mut writer = ListsWriter::create(&disk, NAME, ListsOptions::default()).unwrap();
+    for wrong in [&[1, 1][..], &[2, 1], &[0, u32::MAX]] {
+        assert!(writer.add(wrong).is_err());
+    }
+    let frequencies = ListsOptions { codec: Codec::Pfor256, filter_bits: 0 };
+    assert!(ListsWriter::create(&disk, "other", frequencies).is_err());
+}
+
+/// A uniform list, as the paper's, scaled down by ten.
+fn uniform(count: u32, seed: u64) -> Vec<u32> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u32 * 2
+    };
+    (0..count).map(|_| next()).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Figure 2 of the paper, scaled down: |L1| is 1,000 and |L2| 1,000,000, in pages of 1,024.
+#[test]
+fn pages_read_are_those_of_theory() {
+    let ids = [uniform(1_000, 1), uniform(1_000_000, 2)];
+    let disk = MemDisk::new();
+    let lists = written(&disk, &ids, ListsOptions::default());
+    let pages = ids[1].len().div_ceil(1024);
+    assert_eq!((lists[0].pages(), lists[1].pages()), (1, pages));
+    let firsts = lists[1].firsts();
+    let hit = |id: &u32| firsts.partition_point(|first| first <= id).checked_sub(1);
+    let in_range = ids[0].iter().filter(|id| **id <= ids[1][ids[1].len() - 1]);
+    let distinct = in_range.filter_map(hit).collect::<BTreeSet<usize>>().len() as u64;
+    let theory = pages as f64 * (1.0 - (-(ids[0].len() as f64) / pages as f64).exp());
+    assert!((distinct as f64 / theory - 1.0).abs() < 0.05, "{distinct} pages, {theory} by theory");
+
+    let [nothing, _, whole] = costs();
+    let mut room = Room::new(&disk, 1, nothing);
+    let mut run = |algorithm| room.run(algorithm, &lists).unwrap().reads;
+    let (bl, sl, zz, bf) = (run(Algorithm::Bl), run(Algorithm::Sl), run(Algorithm::Zz), run(Algorithm::Bf));
+    assert_eq!((bl.pages, bl.skipped), (1 + pages as u64, 0));
+    assert_eq!((sl.pages, sl.reads, sl.skipped), (1 + distinct, 1 + distinct, pages as u64 - distinct));
+    assert_eq!(zz.pages, sl.pages, "two lists");
+    assert!(bf.pages < sl.pages / 3 && bf.false_positives > 0, "{bf:?}");
+    let direct = run(Algorithm::Direct);
+    // `bf` does not test what a page that it has read already can tell.
+    assert!(direct.pages == bf.pages && direct.false_positives >= bf.false_positives, "{direct:?} {bf:?}");
+    room.direct.set_filters(false);
+    assert_eq!(room.run(Algorithm::Direct, &lists).unwrap().reads.pages, sl.pages);
+    room.direct.set_cost(whole);
+    let coalesced = room.run(Algorithm::Direct, &lists).unwrap().reads;
+    assert!(coalesced.reads < 80 && coalesced.pages > sl.pages, "{coalesced:?}");
+
+    let parallel = sl::intersect(&Crew::new(&disk, ENGINE, 8).unwrap(), &lists).unwrap().reads;
+    assert!(
+        (sl.pages..=sl.pages + 2 * 7).contains(&parallel.pages),
+        "shared pages are read by both neighbours"
+    );
+}
+
+/// Footnote 4 of the paper.
+#[test]
+fn zig_zag_reads_more_of_three_lists() {
+    let ids = [uniform(2_000, 1), uniform(200_000, 2), uniform(2_000_000, 3)];
+    let disk = MemDisk::new();
+    let lists = written(&disk, &ids, ListsOptions::default());
+    let mut room = Room::new(&disk, 1, CostModel::default());
+    let mut run = |algorithm| room.run(algorithm, &lists).unwrap().reads.pages;
+    assert!(run(Algorithm::Zz) > run(Algorithm::Sl));
+}
+
+#[test]
+fn pages_in_memory_cost_no_read() {
+    let ids = [uniform(1_000, 1), uniform(300_000, 2)];
+    let disk = MemDisk::new();
+    let mut lists = written(&disk, &ids, ListsOptions::default());
+    lists.iter_mut().for_each(|list| list.keep(|_| true).unwrap());
+    let mut room = Room::new(&disk, 3, CostModel::default());
+    for algorithm in Algorithm::ALL {
+        let reads = room.run(algorithm, &lists).unwrap().reads;
+        assert_eq!((reads.pages, reads.reads), (0, 0), "{}", algorithm.name());
+        assert!(reads.near > 0);
+    }
+}
+
+/// Each read fails once, by the system and by the file's engine: one call gives the error, the next ones what is true.
+#[test]
+fn an_error_is_that_of_one_call() {
+    let ids = [uniform(400, 1), uniform(60_000, 2), uniform(90_000, 3)];
+    let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+    let lists = written(&disk, &ids, ListsOptions { codec: Codec::Pfor256Delta, filter_bits: 4 });
+    let want = in_memory(&ids);
+    for threads in [1, 3] {
+        let mut room = Room::new(&disk, threads, CostModel::default());
+        for algorithm in Algorithm::ALL {
+            disk.arm(FaultPlan::none());
+            assert_eq!(room.run(algorithm, &lists).unwrap().ids, want);
+            let reads = disk.operations(OpClass::Read);
+            assert!(reads > 0);
+            for at in 1..=reads {
+                let effect = Effect::Error(errno::EIO);
+                disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
+                let failed = room.run(algorithm, &lists);
+                assert_eq!((disk.injected(), failed.is_err()), (1, true), "{} {at}", algorithm.name());
+                assert_eq!(room.run(algorithm, &lists).unwrap().ids, want, "{} after {at}", algorithm.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_is_an_error() {
+    let ids = [uniform(5_000, 1), uniform(20_000, 2)];
+    let disk = MemDisk::new();
+    let mut writer = ListsWriter::create(&disk, NAME, ListsOptions::default()).unwrap();
+    for list in &ids {
+        writer.add(list).unwrap();
+    }
+    let seal = writer.finish().unwrap();
+    let len = disk.bytes(NAME).unwrap().len();
+    for at in (64..len).step_by(1001) {
+        disk.corrupt(NAME, |bytes| bytes[at] ^= 16);
+        let opened = PagedLists::open(&disk, NAME, seal);
+        if let Ok(file) = opened {
+            let lists = [file.get(0).unwrap().clone(), file.get(1).unwrap().clone()];
+            let mut room = Room::new(&disk, 2, CostModel::default());
+            for algorithm in Algorithm::ALL {
+                let found = room.run(algorithm, &lists);
+                // The rest of the file's first page belongs to no list.
+                let damaged = found.as_ref().is_err_and(|error| error.is_corrupt());
+                assert!(
+                    damaged || found.is_ok_and(|found| at < 4096 && found.ids == in_memory(&ids)),
+                    "{at}"
+                );
+            }
+        }
+        disk.corrupt(NAME, |bytes| bytes[at] ^= 16);
+    }
+}
+
+#[test]
+fn real_files_past_the_page_cache() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let disk = PosixDisk::open(directory.path()).unwrap();
+    let ids = [uniform(1_000, 1), uniform(500_000, 2)];
+    let lists = written(&disk, &ids, ListsOptions::default());
+    let direct = disk.check_direct().is_ok();
+    for kind in [EngineKind::Auto, EngineKind::Pread] {
+        let engine = EngineOptions { kind, depth: 4, direct };
+        let options = DirectOptions { engine, read_bytes_max: 128 << 10, region: RegionKind::Dram };
+        let crew = Crew::new(&disk, EngineOptions { depth: 2, ..engine }, 4).unwrap();
+        let mut room = Room { crew, bl: Bl::new(), direct: Direct::new(&disk, &options).unwrap() };
+        let cost = room.direct.measure(&lists[1], 100).unwrap();
+        assert!(cost.read_seconds > 0.0 && cost.bytes_per_second > 0.0);
+        for algorithm in Algorithm::ALL {
+            assert_eq!(room.run(algorithm, &lists).unwrap().ids, in_memory(&ids), "{}", algorithm.name());
+        }
+    }
+}
