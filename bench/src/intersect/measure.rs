@@ -24,11 +24,11 @@ struct Round {
     reads: Reads,
 }
 
-/// Runs `rounds` rounds, after one that is not counted: it makes the memory that later ones find.
+/// Runs `rounds` rounds, after one of `bl` that is not counted: it makes the memory that later ones find.
 pub(super) fn point(room: &mut Room, point: &Point<'_>, rounds: usize) -> Result<Vec<Row>> {
     super::say(&format!("{} {}", point.sweep, point.label));
     let mut taken: Vec<Vec<Round>> = point.algorithms.iter().map(|_| Vec::new()).collect();
-    if point.algorithms.contains(&Algorithm::Bl) && rounds > 1 {
+    if point.algorithms.contains(&Algorithm::Bl) {
         round(room, point, Algorithm::Bl)?;
     }
     for _ in 0..rounds {
