@@ -47,7 +47,8 @@ impl CostModel {
         let alone = (1.0 - share).powi(gap + 1);
         let between: f64 = (1..=gap).map(|len| f64::from(len) * share * (1.0 - share).powi(len)).sum();
         let bytes = kept * (1.0 + between) * PAGE_BYTES as f64;
-        kept * alone * self.read_seconds + bytes / self.bytes_per_second
+        // One read there is, also if all are neighbours.
+        (kept * alone).max(1.0) * self.read_seconds + bytes / self.bytes_per_second
     }
 
     /// Whether `ids` tests are worth it, if instead of `reads` reads of `pages` pages about `kept` pages of these remain.
