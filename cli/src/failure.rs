@@ -19,12 +19,15 @@ pub enum Failure {
 pub type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
+    /// The exit code of a command that was stopped: 128 and the number of SIGINT.
+    pub const INTERRUPTED: u8 = 130;
+
     /// Prints one line and gives the exit code.
     pub fn report(&self) -> ExitCode {
         let (message, code) = match self {
             Failure::Usage(message) => (message, 2),
             Failure::Failed(message) => (message, 1),
-            Failure::Interrupted(message) => (message, 130),
+            Failure::Interrupted(message) => (message, Failure::INTERRUPTED),
             Failure::Unread => return ExitCode::SUCCESS,
         };
         eprintln!("tierdex: {}", message.replace('\n', " "));

@@ -551,3 +551,27 @@ fn commands_in_the_documents_exist() {
     }
     assert!(checked >= 5, "only {checked} commands were found");
 }
+
+#[test]
+fn a_batch_that_is_stopped_leaves_nothing_of_its_run() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    assert!(Command::new("mkfifo").arg(place.path("q")).status().unwrap().success());
+    for signal in ["-INT", "-TERM"] {
+        let mut command = place.command("batch i --queries q --run out.trec".split(' '));
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        // It answers what there is and then waits for more, as long as this is open.
+        let mut queries = std::fs::OpenOptions::new().write(true).open(place.path("q")).unwrap();
+        queries.write_all(b"q1\tcat\n").unwrap();
+        while !place.path("out.trec.partial").exists() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+            std::thread::yield_now();
+        }
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), error.lines().count()), (Some(130), 1), "{error}");
+        assert!(!place.path("out.trec").exists() && !place.path("out.trec.partial").exists());
+    }
+}

@@ -2,7 +2,6 @@
 
 use super::search::{QueryThreads, Ranking, Threads};
 use crate::failure::{Failure, Outcome, output};
-use crate::job::on_interrupt;
 use crate::marks::printable;
 use crate::near::{self, Near};
 use crate::{open, size};
@@ -15,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tierdex::Error;
 use tierdex::cache::Sample;
-use tierdex::index::{ExecutorOptions, Found, Index, Mode, SearchOptions, Stop};
+use tierdex::index::{ExecutorOptions, Found, Index, Mode, SearchOptions};
 use tierdex::query::Query;
 
 /// Lines of a log of the lookahead, at most: the last ones.
@@ -78,6 +77,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let index = open::index(&arguments.dir)?;
     let near = arguments.near.options(&index, Mode::Direct, arguments.threads.threads)?;
     let temporary = arguments.run.with_added_extension("partial");
+    remove_when_stopped(temporary.clone())?;
     let start = Instant::now();
     let written = write_run(&index, queries, (&options, &near), arguments, &temporary);
     let written = written.and_then(|done| {
@@ -99,6 +99,18 @@ pub fn run(arguments: &Arguments) -> Outcome {
         size::show(read)
     )
     .map_err(output)
+}
+
+/// Ctrl-C, or a request to terminate, ends the command at once, wherever it waits, and leaves nothing of the run.
+fn remove_when_stopped(temporary: PathBuf) -> Outcome {
+    let stopped = move || {
+        // It may not be there yet.
+        let _ = std::fs::remove_file(&temporary);
+        let failure = Failure::Interrupted("interrupted; no run was written".to_string());
+        failure.report();
+        std::process::exit(Failure::INTERRUPTED.into());
+    };
+    ctrlc::set_handler(stopped).map_err(|error| Failure::Failed(format!("cannot watch for Ctrl-C: {error}")))
 }
 
 /// What was done.
@@ -138,8 +150,6 @@ fn write_run(
     // Ids of the queries that were read and not answered.
     let ids = Mutex::new(VecDeque::new());
     let ids = || ids.lock().unwrap_or_else(PoisonError::into_inner);
-    let stop = Stop::default();
-    on_interrupt(stop.clone())?;
     let source = || {
         let Some((id, text)) = queries.next()? else { return Ok(None) };
         let query = parse(&id, &text)?;
@@ -147,7 +157,6 @@ fn write_run(
         Ok(Some(query))
     };
     let answer = |_, found: tierdex::Result<Found>| -> Outcome {
-        stop.check()?;
         let id = ids().pop_front().unwrap_or_default();
         let found = found.map_err(|error| named(&id, &error))?;
         done.queries += 1;
