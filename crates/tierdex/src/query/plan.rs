@@ -116,17 +116,13 @@ impl<'q> Plan<'q> {
             // The dictionary knows the number of matches.
             return Ok(Some(leaf.infos[number].as_ref().map_or(0, |info| u64::from(info.documents))));
         }
+        if all && leaves.iter().any(|leaf| leaf.infos[number].is_none()) {
+            // Nothing has them all, and nothing is read.
+            return Ok(Some(0));
+        }
         let mut lists = Vec::with_capacity(leaves.len());
         for leaf in &leaves {
-            match leaf.scored(number, segment, (top.k() > 0, exhaustive), scratch)? {
-                Some(list) => lists.push(list),
-                // A term that the segment does not have: nothing has them all.
-                None if all => lists.clear(),
-                None => {}
-            }
-            if all && lists.is_empty() {
-                return Ok(Some(0));
-            }
+            lists.extend(leaf.scored(number, segment, (top.k() > 0, exhaustive), scratch)?);
         }
         let documents = segment.documents();
         let way = choose(&lists, all, top.k(), documents);

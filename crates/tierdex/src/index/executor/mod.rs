@@ -8,7 +8,8 @@
 //! modes, `supply` is what they do, `line` keeps the order when several threads answer.
 //!
 //! Why no thread waits for ever: threads take queries in the order of the queue, hold one at a time, and wait for nothing
-//! else while they have its lists. So the oldest query that has not ended is one that a thread works on.
+//! else while they have its lists. So the oldest query that has not ended is one that a thread works on. What is asked for
+//! in a second step, beside the queue, waits for nobody's room.
 
 mod accounts;
 mod line;
@@ -40,7 +41,7 @@ const WAITING_MIN: u64 = 128 << 10;
 const WAITING_MAX: u64 = 16 << 20;
 const WAITING_PART: u64 = 16;
 
-/// Queries of one term whose records and blocks are asked for ahead, if their records are not resident.
+/// The next queries whose second step is taken ahead of their turn, as soon as the first is done.
 const PROMOTED: usize = 24;
 
 /// Samples of the lookahead that a worker of the page cache keeps.
@@ -89,8 +90,8 @@ impl<'a> Executor<'a> {
     /// Reads what is to be resident, and sets up the cache and its workers.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the budget is too small, as [`Executor::accounts`] shows, or the cache; else when memory cannot be had, or the files not be
-    /// read in that way.
+    /// [`Error::Usage`] when the budget is too small, as [`Executor::accounts`] shows, or the cache; else when memory
+    /// cannot be had, or the files not be read in that way.
     pub fn new(index: &'a Index, options: &ExecutorOptions) -> Result<Executor<'a>> {
         if options.threads == 0 || options.workers == 0 {
             return Err(Error::Usage(
@@ -354,7 +355,7 @@ fn supply(index: &Index, options: &ExecutorOptions) -> Result<(Supply, (String, 
 }
 
 /// Has the system read no more than lists: they are asked for in pieces as large as it pays, and what stands behind them is
-/// mostly another query's. That the system refuses does no harm.
+/// mostly another query's. That holds for as long as the index is open. That the system refuses does no harm.
 fn without_read_ahead(index: &Index) {
     let fields = index.segments().iter().flat_map(Segment::fields);
     for file in fields.flat_map(FieldReader::shared) {

@@ -65,22 +65,19 @@ impl Supply {
         shape: &Shape<'_>,
         scratch: &mut Scratch,
     ) -> Result<(Place, usize)> {
-        let mut then = false;
-        if let Supply::Ahead(prefetcher) = self {
-            let best = shape.best.filter(|_| plan.is_of_one_term());
-            match best {
-                Some(_) if !shape.resident => return Ok((Place::Later, 0)),
-                Some(k) => {
-                    if let Some(jobs) = plan.block_jobs(shape.segments, (k, shape.read), scratch)? {
-                        let bytes = memory(&jobs);
-                        return Ok((Place::AheadBlocks(prefetcher.push(jobs)), bytes));
-                    }
+        let mut first = false;
+        let best = shape.best.filter(|_| plan.is_of_one_term());
+        match (self, best) {
+            (Supply::Base, _) => return Ok((Place::Base, 0)),
+            (Supply::Ahead(_), Some(_)) if !shape.resident => return Ok((Place::Later, 0)),
+            (Supply::Ahead(prefetcher), Some(k)) => {
+                if let Some(jobs) = plan.block_jobs(shape.segments, (k, shape.read), scratch)? {
+                    let bytes = memory(&jobs);
+                    return Ok((Place::AheadBlocks(prefetcher.push(jobs)), bytes));
                 }
-                None => then = plan.want_some(shape.read),
             }
-        }
-        if let Supply::Base = self {
-            return Ok((Place::Base, 0));
+            (Supply::Ahead(_), None) => first = plan.want_some(shape.read),
+            (Supply::Pages(_) | Supply::Behind(_), _) => {}
         }
         let jobs = plan.jobs(shape.segments)?;
         let bytes = memory(&jobs);
@@ -88,7 +85,7 @@ impl Supply {
             Supply::Base => Place::Base,
             Supply::Pages(worker) => Place::Pages(worker.push(jobs)),
             Supply::Behind(_) => Place::Behind(jobs),
-            Supply::Ahead(prefetcher) if then => Place::AheadFirst(prefetcher.push(jobs)),
+            Supply::Ahead(prefetcher) if first => Place::AheadFirst(prefetcher.push(jobs)),
             Supply::Ahead(prefetcher) => Place::Ahead(prefetcher.push(jobs)),
         };
         Ok((place, bytes))

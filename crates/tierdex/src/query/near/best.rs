@@ -27,9 +27,9 @@ impl Plan<'_> {
         })
     }
 
-    /// The blocks of the one term that can hold the best `k`, in the order in which [`Plan::attach_blocks`] takes them; none
-    /// if its records are resident and its lists had better be read whole, which are then wanted: a read at a random place takes as long as `read` bytes in a
-    /// row. Its records are resident, or attached.
+    /// The blocks of the one term that can hold the best `k`, in the order in which [`Plan::attach_blocks`] takes them. Its
+    /// records are resident, or attached. Where its lists had better be read whole, as a read at a random place takes as long
+    /// as `read` bytes in a row, it is all blocks; or none if the records are resident, and the lists are wanted instead.
     pub fn block_jobs(
         &mut self,
         segments: &[Segment],
