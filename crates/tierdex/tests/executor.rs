@@ -12,6 +12,7 @@ use tierdex::index::{
     Executor, ExecutorOptions, Found, Index, IndexWriter, ListsBuilder, Merge, MetaTier, Mode, OpenMode,
     SearchOptions, WriterOptions,
 };
+use tierdex::intersect::CostModel;
 use tierdex::io::{
     Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, RegionKind, Repeat, Size,
 };
@@ -49,6 +50,11 @@ fn options(bytes: u64, policy: PolicyKind, lookahead: Lookahead, kind: EngineKin
     }
 }
 
+/// What reads of a disk cost that gives 2 GB a second.
+fn costs(read_seconds: f64) -> CostModel {
+    CostModel { read_seconds, ..CostModel::default() }
+}
+
 /// One query after the other.
 fn source(queries: &[Query]) -> impl FnMut() -> Result<Option<Query>, ()> + Send {
     let mut queries = queries.iter();
@@ -74,7 +80,7 @@ proptest! {
         mode in prop::sample::select(Mode::ALL.to_vec()),
         meta in prop::sample::select(vec![MetaTier::Disk, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)]),
         (threads, workers) in (1usize..4, 1usize..3),
-        random_read in prop::sample::select(vec![0, 12 << 10]),
+        read_seconds in prop::sample::select(vec![0.0, 6.3e-6]),
     ) {
         let directory = tempfile::tempdir().unwrap();
         let disk: Arc<dyn Disk> = if real {
@@ -92,7 +98,7 @@ proptest! {
         // Memory of a map is no disk that can be read past the page cache.
         let mode = if kind == EngineKind::Mmap && mode == Mode::Direct { Mode::HybridPrefetch } else { mode };
         let options = options(4096 * cells, policy, lookahead, kind);
-        let options = ExecutorOptions { mode, meta, threads, workers, random_read, ..options };
+        let options = ExecutorOptions { mode, meta, threads, workers, cost: costs(read_seconds), ..options };
         let executor = Executor::new(&index, &options).unwrap();
         let mut answered = 0;
         let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
@@ -206,7 +212,7 @@ fn a_source_that_fails_ends_the_run_and_so_does_an_answer() {
     }
 }
 
-/// An index without text: four terms that each stand in one of thirty documents, and one that makes these long.
+/// An index without text: terms of which some stand in every thirtieth document, and one makes documents long.
 fn sparse(documents: u32) -> Arc<MemDisk> {
     let disk = Arc::new(MemDisk::new());
     let field = Field { positions: false, ..Field::new("text", Source::Text) };
@@ -238,7 +244,15 @@ fn sparse(documents: u32) -> Arc<MemDisk> {
         [0.1, 0.5, 0.9].map(|at| lists[0].0[(at * lists[0].0.len() as f64) as usize]).to_vec();
     rare.iter().for_each(|document| lengths[*document as usize] += 2);
     lists.insert(0, (rare, vec![2; 3]));
-    lists.push((all, often));
+    lists.push((all.clone(), often));
+    // One so rare that of long lists little has to be read, and a long one that half of its documents are in.
+    let some = (0..documents).step_by(documents as usize / 60).collect::<Vec<u32>>();
+    let half =
+        all.iter().copied().filter(|document| document / (documents / 100) % 2 == 0).collect::<Vec<u32>>();
+    for list in [some, half] {
+        list.iter().for_each(|document| lengths[*document as usize] += 1);
+        lists.push((list.clone(), vec![1; list.len()]));
+    }
     let number = |document: u32, id: &mut String| id.push_str(&document.to_string());
     let give = |builder: &mut ListsBuilder<'_, '_>| {
         let mut terms = lists.iter().zip(0..);
@@ -254,7 +268,19 @@ fn sparse(documents: u32) -> Arc<MemDisk> {
 #[test]
 fn only_blocks_that_may_hold_a_hit_are_read() {
     let index = Index::open(sparse(3_000_000)).unwrap();
-    let words = ["s1", "s2", "s3", "+s0 +s1", "s1", "+s5 +s0 +s2", "s4", "+s1 +s0 +none", "none"];
+    let words = [
+        "s1",
+        "s2",
+        "s3",
+        "+s0 +s1",
+        "s1",
+        "+s5 +s0 +s2",
+        "s4",
+        "+s1 +s0 +none",
+        "none",
+        "+s5 +s6 +s7",
+        "+s5 +s6 +s1",
+    ];
     let words = words.map(|word| Query::parse(word, index.schema()).unwrap());
     for (meta, k, bm25) in [
         (MetaTier::Dram, 3, Bm25::default()),
@@ -264,9 +290,9 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
     ] {
         let search = SearchOptions { k, bm25, ..SearchOptions::default() };
         let found = words.each_ref().map(|word| rows(&index.searcher().search(word, &search).unwrap()));
-        let read = |random_read| {
-            let options = options(4096 * 400, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
-            let options = ExecutorOptions { meta: meta.clone(), random_read, ..options };
+        let read = |read_seconds| {
+            let options = options(4096 * 2000, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
+            let options = ExecutorOptions { meta: meta.clone(), cost: costs(read_seconds), ..options };
             let executor = Executor::new(&index, &options).unwrap();
             let before = executor.bytes_read() - executor.stats().unwrap().bytes_read;
             let run: Result<(), ()> = executor.run(source(&words), &search, |number, answer| {
@@ -277,7 +303,7 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
             let by_worker = executor.stats().unwrap().bytes_read;
             (by_worker, executor.bytes_read() - by_worker - before)
         };
-        let ((blocks, others), (whole, others_of_whole)) = (read(4 << 10), read(1 << 40));
+        let ((blocks, others), (whole, others_of_whole)) = (read(2e-6), read(1e3));
         assert_eq!(others, others_of_whole, "{meta}, {k}: no block is read but those that were named");
         // Of one term so many best take the whole list.
         assert!(

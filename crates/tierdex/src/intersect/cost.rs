@@ -15,9 +15,9 @@ pub struct CostModel {
 }
 
 impl Default for CostModel {
-    /// A disk of 130,000 reads of 4 KiB and 3 GB a second.
+    /// A disk of 120,000 reads of 4 KiB and 2 GB a second.
     fn default() -> CostModel {
-        CostModel { read_seconds: 6.3e-6, bytes_per_second: 3e9, test_seconds: 50e-9 }
+        CostModel { read_seconds: 6.3e-6, bytes_per_second: 2e9, test_seconds: 50e-9 }
     }
 }
 

@@ -420,7 +420,11 @@ impl Leaf<'_> {
         Scored::open(segment.field(self.field), info, (&self.scorer, near), bounds, scratch).map(Some)
     }
 
-    fn cursor<'a>(&'a self, number: usize, segment: &'a Segment) -> Result<Option<PostingsCursor<'a>>> {
+    pub(super) fn cursor<'a>(
+        &'a self,
+        number: usize,
+        segment: &'a Segment,
+    ) -> Result<Option<PostingsCursor<'a>>> {
         let (info, near) = (self.infos[number].clone(), self.near[number].as_ref());
         info.map(|info| PostingsCursor::open_near(segment.field(self.field), info, near)).transpose()
     }

@@ -22,6 +22,7 @@ pub use options::{ExecutorOptions, MetaTier, Mode, PAGES_AHEAD};
 use super::reader::Index;
 use super::searcher::{Found, SearchOptions, Searcher};
 use crate::error::{Error, Result};
+use crate::intersect::CostModel;
 use crate::query::prune::Scratch;
 use crate::query::{Plan, Query};
 use crate::segment::read::{FieldReader, Segment};
@@ -58,8 +59,7 @@ pub struct Executor<'a> {
     threads: usize,
     /// Whether terms and skip data are.
     resident: bool,
-    /// A read at a random place takes as long as so many bytes in a row.
-    read: u64,
+    cost: CostModel,
     /// Bytes for planned queries.
     waiting: u64,
     accounts: Accounts,
@@ -104,8 +104,8 @@ impl<'a> Executor<'a> {
         let (supply, engine) = supply(index, options)?;
         let (searcher, waiting) = (index.searcher(), waiting_bytes(options));
         let resident = options.meta != MetaTier::Disk;
-        let (threads, read) = (options.threads, options.random_read);
-        Ok(Executor { searcher, index, supply, threads, resident, read, waiting, accounts, engine })
+        let (threads, cost) = (options.threads, options.cost);
+        Ok(Executor { searcher, index, supply, threads, resident, cost, waiting, accounts, engine })
     }
 
     /// What an executor with `options` takes of which memory.
@@ -270,7 +270,7 @@ impl<'a> Executor<'a> {
 
     fn shape(&self, options: &SearchOptions) -> Shape<'a> {
         let best = Some(options.k).filter(|k| *k > 0 && !options.exhaustive);
-        Shape { segments: self.index.segments(), best, resident: self.resident, read: self.read }
+        Shape { segments: self.index.segments(), best, resident: self.resident, cost: self.cost }
     }
 }
 

@@ -4,6 +4,7 @@ use super::accounts::{Places, SEGMENT_METADATA};
 use super::{Executor, SEGMENTS_MIN};
 use crate::error::{Error, Result};
 use crate::index::reader::Index;
+use crate::intersect::CostModel;
 use std::fmt;
 use std::str::FromStr;
 use tierdex_cache::{Lookahead, PolicyKind};
@@ -115,9 +116,8 @@ pub struct ExecutorOptions {
     pub lookahead: Lookahead,
     /// How files are read.
     pub engine: EngineOptions,
-    /// A read at a random place takes as long as one of so many bytes in a row: decides whether some blocks of a list
-    /// are read, or all of it.
-    pub random_read: u64,
+    /// What reads cost: decides whether some blocks of a list are read, or all of it.
+    pub cost: CostModel,
     /// Threads that read.
     pub workers: usize,
     /// Threads that answer.
@@ -143,7 +143,7 @@ impl Default for ExecutorOptions {
             policy: PolicyKind::Lru,
             lookahead: Lookahead::Adaptive,
             engine: EngineOptions { kind: tierdex_io::EngineKind::Auto, depth: 32, direct: true },
-            random_read: 12 << 10,
+            cost: CostModel::default(),
             workers: 1,
             threads: 1,
             meta: MetaTier::Dram,

@@ -5,6 +5,7 @@
 //! asked for beside the queue, for the next few queries, and wait for nobody's room.
 
 use crate::error::Result;
+use crate::intersect::CostModel;
 use crate::query::Plan;
 use crate::query::prune::Scratch;
 use crate::segment::read::Segment;
@@ -40,10 +41,20 @@ pub(super) enum Place {
     Records(Vec<Begun>),
     /// What comes first is in the queue of the cache; what then, follows from it.
     AheadFirst(Query),
-    /// Its blocks were, behind what came first.
-    Blocks { _first: Option<Query>, blocks: Vec<Begun> },
+    /// Its blocks were, behind what came first; there may be more, which follow from these.
+    Blocks { first: Option<Query>, blocks: Vec<Begun>, more: bool },
     /// Its lists were.
     Lists(Vec<Begun>),
+}
+
+impl Place {
+    /// Whether there is another step to be taken.
+    fn is_on_the_way(&self) -> bool {
+        matches!(
+            self,
+            Place::Later | Place::Records(_) | Place::AheadFirst(_) | Place::Blocks { more: true, .. }
+        )
+    }
 }
 
 /// What planning goes by.
@@ -53,8 +64,8 @@ pub(super) struct Shape<'a> {
     pub(super) best: Option<usize>,
     /// Whether records are resident.
     pub(super) resident: bool,
-    /// A read at a random place takes as long as so many bytes in a row.
-    pub(super) read: u64,
+    /// What reads cost.
+    pub(super) cost: CostModel,
 }
 
 impl Supply {
@@ -71,12 +82,12 @@ impl Supply {
             (Supply::Base, _) => return Ok((Place::Base, 0)),
             (Supply::Ahead(_), Some(_)) if !shape.resident => return Ok((Place::Later, 0)),
             (Supply::Ahead(prefetcher), Some(k)) => {
-                if let Some(jobs) = plan.block_jobs(shape.segments, (k, shape.read), scratch)? {
+                if let Some(jobs) = plan.block_jobs(shape.segments, (k, &shape.cost), scratch)? {
                     let bytes = memory(&jobs);
                     return Ok((Place::AheadBlocks(prefetcher.push(jobs)), bytes));
                 }
             }
-            (Supply::Ahead(_), None) => first = plan.want_some(shape.read),
+            (Supply::Ahead(_), None) => first = plan.want_some(&shape.cost),
             (Supply::Pages(_) | Supply::Behind(_), _) => {}
         }
         let jobs = plan.jobs(shape.segments)?;
@@ -101,14 +112,16 @@ impl Supply {
     ) -> Result<()> {
         let ready = match place {
             Place::Later => true,
-            Place::Records(begun) => begun.iter().all(Begun::is_ready),
+            Place::Records(begun) | Place::Blocks { blocks: begun, more: true, .. } => {
+                begun.iter().all(Begun::is_ready)
+            }
             Place::AheadFirst(query) => (0..query.lists()).all(|list| query.is_ready(list)),
             _ => false,
         };
         if ready { self.step(place, plan, shape, scratch) } else { Ok(()) }
     }
 
-    /// Goes one step on with a query whose lists come near in two steps; waits where it must.
+    /// Goes one step on with a query whose lists come near in several; waits where it must.
     fn step(
         &self,
         place: &mut Place,
@@ -126,16 +139,22 @@ impl Supply {
             (Place::Records(begun), Some(k)) => {
                 let mut lists = begun.into_iter();
                 plan.attach(shape.segments, || next(&mut lists))?;
-                match plan.block_jobs(shape.segments, (k, shape.read), scratch)? {
-                    Some(jobs) => Place::Blocks { _first: None, blocks: begin(jobs) },
+                match plan.block_jobs(shape.segments, (k, &shape.cost), scratch)? {
+                    Some(jobs) => Place::Blocks { first: None, blocks: begin(jobs), more: false },
                     None => Place::Lists(begin(plan.jobs(shape.segments)?)),
                 }
             }
             (Place::AheadFirst(query), _) => {
                 let mut lists = 0..query.lists();
                 plan.attach(shape.segments, || Ok(lists.next().map(|list| query.wait(list)).transpose()?))?;
-                let blocks = begin(plan.some_jobs(shape.segments)?);
-                Place::Blocks { _first: Some(query), blocks }
+                let (jobs, more) = plan.some_jobs(shape.segments)?;
+                Place::Blocks { first: Some(query), blocks: begin(jobs), more }
+            }
+            (Place::Blocks { first, blocks, more: true }, _) => {
+                let mut lists = blocks.into_iter();
+                plan.attach_blocks(|| next(&mut lists))?;
+                let (jobs, more) = plan.some_jobs(shape.segments)?;
+                Place::Blocks { first, blocks: begin(jobs), more }
             }
             (further, _) => further,
         };
@@ -150,7 +169,7 @@ impl Supply {
         shape: &Shape<'_>,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        while matches!(place, Place::Later | Place::Records(_) | Place::AheadFirst(_)) {
+        while place.is_on_the_way() {
             self.step(place, plan, shape, scratch)?;
         }
         match (self, place) {

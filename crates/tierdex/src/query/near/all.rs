@@ -1,25 +1,35 @@
-//! All of some terms, one of which is much rarer than others: of these only what may hold a document of the rarest.
+//! All of some terms, one of which is much rarer than others: of these only what may hold a document of those before them.
 //!
-//! The rarest list comes near whole, and its documents are looked up in the skip data of the others (Wang, Lin,
-//! Papakonstantinou, Swanson, "Evaluating List Intersection on SSDs for Parallel I/O Skipping", the algorithm `SL`). The unit is
-//! a superblock of 32 blocks, some 13 kB: one read of it takes about as long as one of a page.
+//! The rarest list comes near whole, and its documents are looked up in the skip data of the next; what stands in both, in
+//! that of the one after it (Wang, Lin, Papakonstantinou, Swanson, "Evaluating List Intersection on SSDs for Parallel I/O
+//! Skipping", the algorithm `SL`). The room `intersect` does the same with pages of lists of its own, and the cost model is
+//! its. Here what was read is kept in the cache, for the next query that needs it; so the unit is the same for all queries:
+//! a superblock of 32 blocks, some 13 kB, which is about as much as is read in a row in the time that a read takes anyway.
 
 use super::{SUPER, Want};
-use crate::cursor::{NO_DOCUMENT, PostingsCursor, record};
+use crate::cursor::{NO_DOCUMENT, record};
 use crate::error::Result;
+use crate::intersect::CostModel;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::query::plan::{Leaf, Node, Plan};
 use crate::segment::read::{BlockList, Record, Segment};
 use std::ops::Range;
 use tierdex_cache::Job;
+use tierdex_io::PAGE;
 
 /// Documents of a superblock.
 const SUPERBLOCK_DOCUMENTS: usize = BLOCK * SUPERBLOCK;
 
+/// To wait for a list before the next is asked for is worth it if so many superblocks less are expected to be read.
+const WORTH_A_STEP: f64 = 8.0;
+
+/// Some superblocks are worth it if they cost at most so much of the whole list: more may be kept of that for other queries.
+const WORTH_LESS: f64 = 0.75;
+
 impl<'q> Plan<'q> {
-    /// Whether it asks for all of some terms and nothing else. If so it wants of each list what is worth it, a read at a random
-    /// place taking as long as `read` bytes in a row; says whether that is less than all.
-    pub fn want_some(&mut self, read: u64) -> bool {
+    /// Whether it asks for all of some terms and nothing else. If so it wants of each list what is worth it, where reads cost
+    /// so much; says whether that is less than all.
+    pub fn want_some(&mut self, cost: &CostModel) -> bool {
         let Some(mut leaves) = self.conjunction() else { return false };
         let mut less = false;
         for number in 0..leaves[0].infos.len() {
@@ -29,7 +39,7 @@ impl<'q> Plan<'q> {
                 leaf.wants[number] = match least {
                     // A term that the segment does not have.
                     None => Want::Nothing,
-                    Some(least) => leaf.want_of(number, least, read),
+                    Some(least) => leaf.want_of(number, least, cost),
                 };
                 less |= leaf.wants[number] != Want::Whole;
             }
@@ -37,31 +47,37 @@ impl<'q> Plan<'q> {
         less
     }
 
-    /// The blocks that hold documents of the rarest term, of the lists of which only records are near, in the order in which
-    /// [`Plan::attach_blocks`] takes them.
-    pub fn some_jobs(&mut self, segments: &[Segment]) -> Result<Vec<Job>> {
-        let mut jobs = Vec::new();
-        let Some(mut leaves) = self.conjunction() else { return Ok(jobs) };
+    /// The blocks that may hold documents of all terms that are near, of the lists of which only records are: in the order in
+    /// which [`Plan::attach_blocks`] takes them. Says whether there are more, which are to be asked for when these are near.
+    pub fn some_jobs(&mut self, segments: &[Segment]) -> Result<(Vec<Job>, bool)> {
+        let (mut jobs, mut more) = (Vec::new(), false);
+        let Some(mut leaves) = self.conjunction() else { return Ok((jobs, more)) };
         // By leaves first, as they are attached.
         let mut named: Vec<Vec<Vec<Job>>> = leaves.iter().map(|_| Vec::new()).collect();
         for (number, segment) in segments.iter().enumerate() {
-            let wants = |leaf: &&mut Leaf<'_>, want| leaf.wants[number] == want;
-            let rarest = leaves.iter().filter(|leaf| wants(leaf, Want::Whole));
-            let rarest = rarest.min_by_key(|leaf| leaf.infos[number].as_ref().map(|info| info.documents));
-            let documents = match rarest {
-                Some(rarest) if leaves.iter().any(|leaf| wants(leaf, Want::Record)) => {
-                    rarest.documents(number, segment)?
-                }
-                _ => continue,
-            };
-            for (place, leaf) in leaves.iter_mut().enumerate().filter(|(_, leaf)| wants(leaf, Want::Record)) {
+            // The order in which candidates are looked up.
+            let mut order: Vec<usize> = (0..leaves.len()).collect();
+            order.sort_by_key(|leaf| leaves[*leaf].infos[number].as_ref().map(|info| info.documents));
+            let unnamed = |leaf: &usize| leaves[*leaf].wants[number] == Want::Record;
+            let Some(next) = order.iter().position(unnamed) else { continue };
+            let before: Vec<&Leaf<'_>> = order[..next].iter().map(|leaf| &*leaves[*leaf]).collect();
+            let documents = documents_of_all(&before, number, segment)?;
+            let mut rest = order.split_off(next);
+            rest.retain(unnamed);
+            let postings =
+                |leaf: &usize| leaves[*leaf].infos[number].as_ref().map_or(0, |info| info.documents);
+            if is_worth_a_step(rest.iter().map(postings), documents.len(), segment.documents()) {
+                rest.truncate(1);
+                more = true;
+            }
+            for place in rest {
                 let mut jobs = Vec::new();
-                leaf.name_some(number, segment, &documents, &mut jobs)?;
+                leaves[place].name_some(number, segment, &documents, &mut jobs)?;
                 named[place].push(jobs);
             }
         }
         named.into_iter().flatten().for_each(|some| jobs.extend(some));
-        Ok(jobs)
+        Ok((jobs, more))
     }
 
     /// Its terms, if it asks for all of two or more and nothing else.
@@ -78,24 +94,56 @@ impl<'q> Plan<'q> {
     }
 }
 
+/// Documents that hold all of some terms, the rarest of which is the first. Their lists are near, as far as that matters.
+fn documents_of_all(leaves: &[&Leaf<'_>], number: usize, segment: &Segment) -> Result<Vec<u32>> {
+    let Some((rarest, others)) = leaves.split_first() else { return Ok(Vec::new()) };
+    let mut documents = rarest.documents(number, segment)?;
+    for leaf in others {
+        let Some(mut cursor) = leaf.cursor(number, segment)? else { return Ok(Vec::new()) };
+        let mut kept = 0;
+        for at in 0..documents.len() {
+            let document = documents[at];
+            if cursor.advance(document)? == document {
+                documents[kept] = document;
+                kept += 1;
+            }
+        }
+        documents.truncate(kept);
+    }
+    Ok(documents)
+}
+
+/// Whether superblocks are saved in the lists behind the first if the candidates are looked up in that before. The lists have
+/// so many `postings` each, and the segment so many documents.
+fn is_worth_a_step(mut postings: impl Iterator<Item = u32>, candidates: usize, documents: u32) -> bool {
+    let Some(next) = postings.next() else { return false };
+    let candidates = candidates as f64;
+    let left = candidates * f64::from(next) / f64::from(documents);
+    let saved = |postings: u32| {
+        let superblocks = (f64::from(postings) / SUPERBLOCK_DOCUMENTS as f64).ceil();
+        let hit = |candidates: f64| superblocks * (1.0 - (1.0 - 1.0 / superblocks).powf(candidates));
+        hit(candidates) - hit(left)
+    };
+    postings.map(saved).sum::<f64>() >= WORTH_A_STEP
+}
+
 impl Leaf<'_> {
     /// What of a list is worth it if the rarest has `least` documents.
-    fn want_of(&self, number: usize, least: u32, read: u64) -> Want {
+    fn want_of(&self, number: usize, least: u32, cost: &CostModel) -> Want {
         let Some(info) = &self.infos[number] else { return Want::Nothing };
         let Some(blocks) = &info.blocks else { return Want::Whole };
-        let superblocks = (info.documents as usize).div_ceil(SUPERBLOCK_DOCUMENTS);
+        let superblocks = (info.documents as usize).div_ceil(SUPERBLOCK_DOCUMENTS) as u64;
         let bytes: u64 = blocks.iter().map(|range| range.end - range.start).sum();
-        // Documents and frequencies are two reads.
-        let cost = superblocks.min(least as usize) as u64 * 2 * read.max(bytes / superblocks as u64 / 2);
-        if cost < bytes / 2 { Want::Record } else { Want::Whole }
+        // Documents and frequencies are two reads, of a page more than they need.
+        let hit = superblocks.min(least.into());
+        let some = cost.seconds(2 * hit, hit * (bytes / superblocks + PAGE));
+        if some < WORTH_LESS * cost.seconds(2, bytes) { Want::Record } else { Want::Whole }
     }
 
     /// All documents of the list, which is near.
     fn documents(&self, number: usize, segment: &Segment) -> Result<Vec<u32>> {
-        let Some(info) = &self.infos[number] else { return Ok(Vec::new()) };
-        let mut documents = Vec::with_capacity(info.documents as usize);
-        let near = self.near[number].as_ref();
-        let mut cursor = PostingsCursor::open_near(segment.field(self.field), info.clone(), near)?;
+        let Some(mut cursor) = self.cursor(number, segment)? else { return Ok(Vec::new()) };
+        let mut documents = Vec::with_capacity(cursor.term().documents as usize);
         while cursor.advance(0)? != NO_DOCUMENT {
             let rest = cursor.documents_of_block();
             let count = rest.len();
@@ -119,6 +167,7 @@ impl Leaf<'_> {
         let ranges = superblocks(&list, documents);
         let named = self.name((number, segment), (&list, SUPER), ranges, jobs)?;
         self.bring(number, named);
+        self.wants[number] = Want::Blocks;
         Ok(())
     }
 }
@@ -139,4 +188,20 @@ fn superblocks(list: &BlockList<'_>, documents: &[u32]) -> Vec<Range<usize>> {
         ranges.push(blocks);
     }
     ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_worth_it_where_few_remain() {
+        let is_worth =
+            |postings: &[u32], candidates| is_worth_a_step(postings.iter().copied(), candidates, 4_000_000);
+        assert!(is_worth(&[400_000, 3_000_000], 200));
+        // No list follows; nearly all remain; so many that all superblocks are hit, or so few that hardly any is.
+        assert!(!is_worth(&[], 200) && !is_worth(&[400_000], 200));
+        assert!(!is_worth(&[3_900_000, 4_000_000], 200));
+        assert!(!is_worth(&[400_000, 3_000_000], 100_000) && !is_worth(&[400_000, 3_000_000], 3));
+    }
 }

@@ -7,10 +7,11 @@
 use super::{BLOCK, REST, Want};
 use crate::cursor::record;
 use crate::error::Result;
+use crate::intersect::CostModel;
 use crate::query::plan::{Leaf, Node, Plan};
 use crate::query::prune::{Scored, Scratch, blocks_of_best};
 use crate::segment::read::{Record, Segment};
-use tierdex_cache::Job;
+use tierdex_cache::{Job, Part};
 use tierdex_io::PAGE;
 
 impl Plan<'_> {
@@ -28,12 +29,12 @@ impl Plan<'_> {
     }
 
     /// The blocks of the one term that can hold the best `k`, in the order in which [`Plan::attach_blocks`] takes them. Its
-    /// records are resident, or attached. Where its lists had better be read whole, as a read at a random place takes as long
-    /// as `read` bytes in a row, it is all blocks; or none if the records are resident, and the lists are wanted instead.
+    /// records are resident, or attached. Where its lists had better be read whole, as reads cost so much, it is all blocks; or
+    /// none if the records are resident, and the lists are wanted instead.
     pub fn block_jobs(
         &mut self,
         segments: &[Segment],
-        (k, read): (usize, u64),
+        (k, cost): (usize, &CostModel),
         scratch: &mut Scratch,
     ) -> Result<Option<Vec<Job>>> {
         let (mut jobs, mut whole_bytes) = (Vec::new(), 0);
@@ -43,11 +44,10 @@ impl Plan<'_> {
             }
             Ok(())
         })?;
-        let bytes = |job: &Job| {
-            job.parts().iter().map(|part| read.max(part.range().end - part.range().start)).sum::<u64>()
-        };
-        let cost: u64 = jobs.iter().map(bytes).sum();
-        if whole_bytes == 0 || cost < whole_bytes {
+        let parts = || jobs.iter().flat_map(Job::parts).map(Part::range);
+        let bytes: u64 = parts().map(|range| range.end - range.start + PAGE).sum();
+        let some = cost.seconds(parts().count() as u64, bytes);
+        if whole_bytes == 0 || some < cost.seconds(2 * segments.len() as u64, whole_bytes) {
             return Ok(Some(jobs));
         }
         if self.wants_whole() {

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | any | its lists, whole: record, unless that is resident, documents, frequencies | |
 //! | the best of one term (`best`) | its record, unless that is resident | the blocks that can hold them, or the rest of it |
-//! | all of some terms (`all`) | the rarest whole; of those that are much more frequent their records | their blocks that the rarest has documents in |
+//! | all of some terms (`all`) | the rarest whole; of those that are much more frequent their records | their blocks that may hold documents of the lists before them, in one step or list by list |
 //!
 //! What comes first is known by the dictionary alone, and stands in the queue of the cache. What comes then is known as soon as
 //! that is near.
@@ -38,6 +38,8 @@ pub enum Want {
     Nothing,
     /// The record; some blocks follow.
     Record,
+    /// The record, and some blocks which have been named.
+    Blocks,
     /// All.
     Whole,
 }
@@ -50,7 +52,7 @@ impl Plan<'_> {
             for (number, segment) in segments.iter().enumerate() {
                 jobs.extend(match leaf.wants[number] {
                     Want::Nothing => None,
-                    Want::Record => leaf.record(number, segment)?,
+                    Want::Record | Want::Blocks => leaf.record(number, segment)?,
                     Want::Whole => leaf.whole(number, segment)?,
                 });
             }
@@ -73,7 +75,7 @@ impl Plan<'_> {
                     Want::Whole if record || info.blocks.is_some() => {
                         lists()?.map(|list| NearList::Whole { list, record })
                     }
-                    Want::Record => {
+                    Want::Record | Want::Blocks => {
                         let record = if record { lists()? } else { None };
                         Some(NearList::Blocks { record, blocks: Vec::new() })
                     }
@@ -84,12 +86,13 @@ impl Plan<'_> {
         })
     }
 
-    /// Reads the blocks that were named from `lists` from now on, in the order of their jobs.
+    /// Reads the blocks that were named last from `lists` from now on, in the order of their jobs.
     pub fn attach_blocks(&mut self, mut lists: impl FnMut() -> Result<Option<List>>) -> Result<()> {
         self.root.for_each_leaf(&mut |leaf| {
             for near in leaf.near.iter_mut().flatten() {
                 if let NearList::Blocks { blocks, .. } = near {
-                    blocks.iter_mut().try_for_each(|blocks| lists().map(|found| blocks.list = found))?;
+                    let mut named = blocks.iter_mut().filter(|blocks| blocks.list.is_none());
+                    named.try_for_each(|blocks| lists().map(|found| blocks.list = found))?;
                 }
             }
             Ok(())
