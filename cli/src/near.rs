@@ -26,18 +26,18 @@ pub struct Near {
     /// How files are read: auto, uring, pread or mmap
     #[arg(long)]
     io: Option<EngineKind>,
-    /// Reads on their way at a time
-    #[arg(long, default_value_t = 32)]
-    depth: usize,
-    /// Which lists give way in the cache: lru, s3-fifo, sieve, or window, which spares what waiting queries need
-    #[arg(long, default_value = "lru")]
-    policy: PolicyKind,
-    /// Queries that are fetched ahead, or adaptive: as many as the cache has room for, 16 in base-prefetch
-    #[arg(long, default_value = "adaptive", value_parser = lookahead)]
-    lookahead: Lookahead,
-    /// Bytes of a segment of the cache, 4K to 1M
-    #[arg(long, default_value = "32K", value_parser = bytes)]
-    segment: u64,
+    /// Reads on their way at a time [default: 32]
+    #[arg(long)]
+    depth: Option<usize>,
+    /// Which lists give way in the cache: lru, s3-fifo, sieve, or window, which spares what waiting queries need [default: lru]
+    #[arg(long)]
+    policy: Option<PolicyKind>,
+    /// Queries that are fetched ahead, or adaptive: as many as the cache has room for, 16 in base-prefetch [default: adaptive]
+    #[arg(long, value_parser = lookahead)]
+    lookahead: Option<Lookahead>,
+    /// Bytes of a segment of the cache, 4K to 1M [default: 32K]
+    #[arg(long, value_parser = bytes)]
+    segment: Option<u64>,
     /// Say what takes how much memory, and what was found, read and waited for
     #[arg(long)]
     pub stats: bool,
@@ -46,44 +46,61 @@ pub struct Near {
 impl Near {
     /// Whether no flag asks for anything but the mode that is chosen without flags.
     pub fn is_silent(&self) -> bool {
-        let Near { mode, dram, cache, meta_tier, io, stats, .. } = self;
-        mode.is_none() && dram.is_none() && cache.is_none() && meta_tier.is_none() && io.is_none() && !stats
+        let Near { mode, dram, cache, meta_tier, io, depth, policy, lookahead, segment, stats } = self;
+        let of_budget = mode.is_some() || dram.is_some() || cache.is_some() || meta_tier.is_some();
+        let of_cache = depth.is_some() || policy.is_some() || lookahead.is_some() || segment.is_some();
+        !(of_budget || of_cache || io.is_some() || *stats)
     }
 
     /// What the flags ask for, and what they leave open as the index and the machine suggest; `mode` if none is named.
     pub fn options(&self, index: &Index, mode: Mode, threads: usize) -> Outcome<ExecutorOptions> {
         let mode = self.mode.unwrap_or(if self.cache.is_some() { Mode::Direct } else { mode });
-        let usage = |what: &str| Err(Failure::Usage(what.to_string()));
-        if !self.segment.is_power_of_two() || !(4 << 10..=1 << 20).contains(&self.segment) {
-            return usage("--segment must be a power of two from 4K to 1M");
+        let usage = |what: String| Err(Failure::Usage(what));
+        let defaults = ExecutorOptions::default();
+        let segment = self.segment.unwrap_or(defaults.segment as u64);
+        if !segment.is_power_of_two() || !(4 << 10..=1 << 20).contains(&segment) {
+            return usage("--segment must be a power of two from 4K to 1M".to_string());
         }
-        if !(1..=EngineOptions::DEPTH_MAX).contains(&self.depth) {
-            return Err(Failure::Usage(format!("--depth must be 1 to {}", EngineOptions::DEPTH_MAX)));
+        let depth = self.depth.unwrap_or(defaults.engine.depth);
+        if !(1..=EngineOptions::DEPTH_MAX).contains(&depth) {
+            return usage(format!("--depth must be 1 to {}", EngineOptions::DEPTH_MAX));
         }
         if mode == Mode::Direct && self.io == Some(EngineKind::Mmap) {
-            return usage("--io mmap cannot read past the page cache; take --mode hybrid-prefetch with it");
+            return usage(
+                "--io mmap cannot read past the page cache; take --mode hybrid-prefetch with it".to_string(),
+            );
         }
-        if !mode.has_cache() && self.cache.is_some() {
-            return Err(Failure::Usage(format!("--mode {mode} has no cache; leave --cache out")));
+        let of_cache = [
+            ("--cache", self.cache.is_some()),
+            ("--policy", self.policy.is_some()),
+            ("--segment", self.segment.is_some()),
+            ("--depth", self.depth.is_some()),
+        ];
+        if let Some((flag, _)) = of_cache.iter().find(|(_, given)| *given && !mode.has_cache()) {
+            return usage(format!(
+                "--mode {mode} has no cache; leave {flag} out, or take another, such as direct"
+            ));
+        }
+        if self.lookahead.is_some() && matches!(mode, Mode::Base | Mode::Hybrid) {
+            return usage(format!(
+                "--mode {mode} fetches nothing ahead; leave --lookahead out, or take another, such as direct"
+            ));
         }
         if !mode.has_cache() && self.io.is_some_and(|io| !matches!(io, EngineKind::Auto | EngineKind::Pread))
         {
-            return Err(Failure::Usage(format!("--mode {mode} reads by pread through the page cache only")));
+            return usage(format!("--mode {mode} reads by pread through the page cache only"));
         }
-        let engine = EngineOptions {
-            kind: self.io.unwrap_or(EngineKind::Auto),
-            depth: self.depth,
-            direct: mode == Mode::Direct,
-        };
+        let engine =
+            EngineOptions { kind: self.io.unwrap_or(EngineKind::Auto), depth, direct: mode == Mode::Direct };
         let options = ExecutorOptions {
             mode,
-            segment: self.segment as usize,
-            policy: self.policy,
-            lookahead: self.lookahead,
+            segment: segment as usize,
+            policy: self.policy.unwrap_or(defaults.policy),
+            lookahead: self.lookahead.unwrap_or(defaults.lookahead),
             engine,
             threads,
             dram: self.dram,
-            ..ExecutorOptions::default()
+            ..defaults
         };
         Ok(options.complete(index, self.cache.clone(), self.meta_tier.clone()))
     }

@@ -553,6 +553,31 @@ fn commands_in_the_documents_exist() {
 }
 
 #[test]
+fn flags_that_would_do_nothing_are_refused() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.file("q", "q1\tcat\n");
+    place.ok("index docs.jsonl --out i");
+    place.fails(2, "search i cat --policy sieve", "--mode base has no cache; leave --policy out");
+    for (flags, words) in [
+        ("--mode base --segment 4K", "leave --segment out"),
+        ("--mode base-prefetch --depth 4", "leave --depth out"),
+        ("--mode base --cache dram:1M", "leave --cache out"),
+        ("--mode hybrid --lookahead 4", "leave --lookahead out"),
+        ("--mode base-prefetch --io uring", "through the page cache only"),
+        ("--mode direct --io mmap", "--mode hybrid-prefetch"),
+    ] {
+        place.fails(2, &format!("batch i --queries q --run r {flags}"), words);
+    }
+    for flags in [
+        "--mode direct --policy sieve --segment 4K --depth 4 --lookahead 4",
+        "--mode base-prefetch --lookahead 4",
+    ] {
+        place.ok(&format!("batch i --queries q --run r {flags}"));
+    }
+}
+
+#[test]
 fn a_batch_that_is_stopped_leaves_nothing_of_its_run() {
     let place = Place::new();
     place.file("docs.jsonl", DOCUMENTS);

@@ -41,6 +41,17 @@ pub struct EngineOptions {
 impl EngineOptions {
     /// The most reads in flight.
     pub const DEPTH_MAX: usize = 4096;
+
+    /// The most threads that read. Deeper than this, jobs wait for a thread.
+    pub(super) const THREADS_MAX: usize = 64;
+
+    /// Threads that an engine may start: `auto` may have to read by threads, too.
+    pub fn threads(&self) -> usize {
+        match self.kind {
+            EngineKind::Pread | EngineKind::Auto => self.depth.min(EngineOptions::THREADS_MAX),
+            EngineKind::Uring | EngineKind::Mmap => 0,
+        }
+    }
 }
 
 impl fmt::Display for EngineKind {

@@ -6,10 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::job::Job;
-use super::{Completion, Method};
-
-/// The most threads of one engine. Deeper than this, jobs wait for a thread.
-const THREADS_MAX: usize = 64;
+use super::{Completion, EngineOptions, Method};
 
 /// Two channels and the threads between them.
 pub(super) struct Pread {
@@ -27,7 +24,7 @@ impl Pread {
         let job_receiver = Arc::new(Mutex::new(job_receiver));
         // Made first, so that threads which have started end when a later one does not start.
         let mut pread = Pread { jobs: Some(job_sender), ended, threads: Vec::new() };
-        for number in 0..depth.min(THREADS_MAX) {
+        for number in 0..depth.min(EngineOptions::THREADS_MAX) {
             let (jobs, ended) = (Arc::clone(&job_receiver), ended_sender.clone());
             let thread = thread::Builder::new().name(format!("pread-{number}"));
             pread.threads.push(thread.spawn(move || work(&jobs, &ended, direct))?);

@@ -6,10 +6,10 @@ use crate::index::reader::Index;
 use crate::schema::NormKind;
 use crate::segment::read::{FieldReader, Segment};
 use std::fmt;
-use tierdex_io::{Arena, EngineKind, PAGE, SealedFile};
+use tierdex_io::{Arena, PAGE, SealedFile};
 
 /// The program itself: its code as far as it is used, and what its libraries set up.
-const PROGRAM: u64 = 6 << 20;
+const PROGRAM: u64 = 7 << 20;
 
 /// Metadata of a cache for each of its segments, at most.
 pub(super) const SEGMENT_METADATA: u64 = 96;
@@ -23,8 +23,11 @@ const HIT: u64 = 64;
 /// Hits that a thread is made ready for.
 const HITS: u64 = 1024;
 
-/// A thread that reads: its stack and the queue of reads.
-const READER: u64 = 256 << 10;
+/// A worker: its stack and its queues.
+const WORKER: u64 = 256 << 10;
+
+/// A thread that reads for it, in an engine that has such: its stack, here and in the kernel.
+const READER: u64 = 64 << 10;
 
 /// For each read in flight.
 const READ: u64 = 256;
@@ -121,9 +124,8 @@ impl Accounts {
         add("queries that wait", waiting, None);
         add("threads that answer", options.threads as u64 * (THREAD + HIT * HITS), None);
         if options.mode != Mode::Base {
-            let threads =
-                if options.engine.kind == EngineKind::Pread { options.engine.depth.min(64) } else { 1 };
-            let bytes = READER * threads as u64 + READ * options.engine.depth as u64;
+            let threads = if options.mode.has_cache() { options.engine.threads() } else { 0 };
+            let bytes = WORKER + READER * threads as u64 + READ * options.engine.depth as u64;
             add("threads that read", options.workers as u64 * bytes, None);
         }
         Accounts { rows, dram: options.dram }

@@ -162,8 +162,9 @@ const CACHE_PART: u64 = 10;
 impl ExecutorOptions {
     /// Chooses what was left open, from the index and the machine:
     ///
-    /// 1. Terms, skip data and lengths are in ordinary memory if they fit into the budget, or, where there is none, into
-    ///    a quarter of what is available; else on disk. `meta` says otherwise.
+    /// 1. Terms, skip data and lengths are in ordinary memory if they fit into the budget and leave as much of it for the
+    ///    cache as they take, or, where there is no budget, into a quarter of what is available; else on disk. `meta` says
+    ///    otherwise.
     /// 2. The cache is of ordinary memory. With a budget it takes what all else leaves of it; without one 64 MiB, or a tenth
     ///    of all documents and frequencies if that is more, but no more than these and than a quarter of what is available.
     ///    `cache` says otherwise; then it is beside the budget.
@@ -184,9 +185,11 @@ impl ExecutorOptions {
             let needed = Executor::accounts(index, options).needed();
             options.dram.map_or(Some(quarter), |dram| dram.checked_sub(needed))
         };
+        let places = Places::of(index).all();
         let fits = match options.dram {
-            None => Places::of(index).all() <= quarter,
-            Some(_) => left(&options).is_some_and(|left| asked || left >= smallest),
+            None => places <= quarter,
+            Some(_) if asked => left(&options).is_some(),
+            Some(_) => left(&options).is_some_and(|left| left >= places.max(smallest)),
         };
         options.meta = meta.unwrap_or(if fits { MetaTier::Dram } else { MetaTier::Disk });
         if !asked && options.mode.has_cache() {
