@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tierdex_cache::{Begun, Job, Key, Lookahead, Part, PolicyKind, Prefetcher};
 use tierdex_io::{Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, errno};
 
-use super::world::{GatedDisk, Written, assert_at_rest, cache, engine, kinds, prefetcher, watched, write};
+use super::world::{Written, assert_at_rest, cache, engine, kinds, prefetcher, shut, watched, write};
 
 /// Lists of one to three parts of one to three pages.
 fn jobs(written: &Written) -> Vec<Job> {
@@ -22,11 +22,7 @@ fn jobs(written: &Written) -> Vec<Job> {
 #[test]
 fn what_is_begun_is_seen_to_be_ready_without_waiting() {
     watched(|| {
-        let disk = GatedDisk::new();
-        let written = write(&disk, "a", 40);
-        let cache = cache(8, PolicyKind::Lru);
-        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
-        disk.shut();
+        let (disk, written, cache, prefetcher) = shut(40, 8);
         let (job, long) = (written.job(0, 1, 4), written.job(1, 1, 30));
         let begun = [(); 3].map(|()| prefetcher.begin(job.clone()));
         let query = prefetcher.push(vec![job.clone(), long.clone()]);
@@ -59,11 +55,7 @@ fn what_is_begun_is_seen_to_be_ready_without_waiting() {
 #[test]
 fn what_is_begun_is_ready_to_say_that_all_is_over() {
     watched(|| {
-        let disk = GatedDisk::new();
-        let written = write(&disk, "a", 40);
-        let cache = cache(8, PolicyKind::Lru);
-        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
-        disk.shut();
+        let (disk, written, cache, prefetcher) = shut(40, 8);
         let jobs = [written.job(0, 1, 3), written.job(1, 9, 3)];
         let [first, second] = jobs.clone().map(|job| prefetcher.begin(job));
         let query = prefetcher.push(vec![jobs[0].clone(), written.job(2, 20, 6)]);

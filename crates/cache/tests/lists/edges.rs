@@ -5,7 +5,9 @@ use std::thread;
 use tierdex_cache::{Cache, Job, Key, Lookahead, PARTS_MAX, Part, PolicyKind, Prefetcher};
 use tierdex_io::{Cells, EngineKind, ErrorKind, MemDisk, Region, RegionKind};
 
-use super::world::{GatedDisk, SEGMENT, assert_at_rest, cache, engine, kinds, prefetcher, watched, write};
+use super::world::{
+    GatedDisk, SEGMENT, assert_at_rest, cache, engine, kinds, prefetcher, shut, watched, write,
+};
 
 #[test]
 fn lists_longer_than_the_cache_are_streamed_side_by_side() {
@@ -119,11 +121,7 @@ fn a_query_whose_lists_together_exceed_the_cache_is_served() {
 #[test]
 fn a_list_that_is_loading_is_waited_for_and_read_once() {
     watched(|| {
-        let disk = GatedDisk::new();
-        let written = write(&disk, "a", 20);
-        let cache = cache(8, PolicyKind::Lru);
-        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
-        disk.shut();
+        let (disk, written, cache, prefetcher) = shut(20, 8);
         let job = written.job(0, 1, 4);
         let queries = [(); 3].map(|()| prefetcher.push(vec![job.clone()]));
         disk.wait_for_a_read();
@@ -150,11 +148,7 @@ fn a_list_that_is_loading_is_waited_for_and_read_once() {
 #[test]
 fn a_list_that_nobody_wants_any_more_lands_and_can_be_evicted() {
     watched(|| {
-        let disk = GatedDisk::new();
-        let written = write(&disk, "a", 20);
-        let cache = cache(4, PolicyKind::Lru);
-        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
-        disk.shut();
+        let (disk, written, cache, prefetcher) = shut(20, 4);
         let (job, other) = (written.job(0, 1, 3), written.job(1, 5, 3));
         let query = prefetcher.push(vec![job.clone(), other.clone()]);
         disk.wait_for_a_read();
@@ -172,11 +166,7 @@ fn a_list_that_nobody_wants_any_more_lands_and_can_be_evicted() {
 #[test]
 fn an_end_with_work_in_flight_is_an_error_for_who_waits() {
     watched(|| {
-        let disk = GatedDisk::new();
-        let written = write(&disk, "a", 40);
-        let cache = cache(8, PolicyKind::Lru);
-        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
-        disk.shut();
+        let (disk, written, cache, prefetcher) = shut(40, 8);
         let jobs: Vec<Job> = (0..5).map(|list| written.job(list, 1 + list * 3, 3)).collect();
         let queries: Vec<_> = jobs.iter().map(|job| prefetcher.push(vec![job.clone()])).collect();
         let long = written.job(9, 1, 30);

@@ -145,6 +145,16 @@ struct Gated {
     gate: Arc<Gate>,
 }
 
+/// A disk that is shut, a file of so many pages on it, a cache of so many segments, and who is to fill that.
+pub fn shut(pages: usize, segments: usize) -> (GatedDisk, Written, Arc<Cache>, Prefetcher) {
+    let disk = GatedDisk::new();
+    let written = write(&disk, "a", pages);
+    let cache = cache(segments, PolicyKind::Lru);
+    let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+    disk.shut();
+    (disk, written, cache, prefetcher)
+}
+
 impl GatedDisk {
     pub fn new() -> GatedDisk {
         GatedDisk { inner: Arc::new(MemDisk::new()), gate: Arc::default() }

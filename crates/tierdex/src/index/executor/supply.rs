@@ -137,22 +137,19 @@ impl Supply {
                 Place::Records(begin(plan.jobs(shape.segments)?))
             }
             (Place::Records(begun), Some(k)) => {
-                let mut lists = begun.into_iter();
-                plan.attach(shape.segments, || next(&mut lists))?;
+                plan.attach(shape.segments, ended(begun))?;
                 match plan.block_jobs(shape.segments, (k, &shape.cost), scratch)? {
                     Some(jobs) => Place::Blocks { first: None, blocks: begin(jobs), more: false },
                     None => Place::Lists(begin(plan.jobs(shape.segments)?)),
                 }
             }
             (Place::AheadFirst(query), _) => {
-                let mut lists = 0..query.lists();
-                plan.attach(shape.segments, || Ok(lists.next().map(|list| query.wait(list)).transpose()?))?;
+                plan.attach(shape.segments, waited(&query))?;
                 let (jobs, more) = plan.some_jobs(shape.segments)?;
                 Place::Blocks { first: Some(query), blocks: begin(jobs), more }
             }
             (Place::Blocks { first, blocks, more: true }, _) => {
-                let mut lists = blocks.into_iter();
-                plan.attach_blocks(|| next(&mut lists))?;
+                plan.attach_blocks(ended(blocks))?;
                 let (jobs, more) = plan.some_jobs(shape.segments)?;
                 Place::Blocks { first, blocks: begin(jobs), more }
             }
@@ -185,22 +182,10 @@ impl Supply {
                     Ok(found.map(List::Pinned))
                 })
             }
-            (_, Place::Ahead(query)) => {
-                let mut lists = 0..query.lists();
-                plan.attach(shape.segments, || Ok(lists.next().map(|list| query.wait(list)).transpose()?))
-            }
-            (_, Place::AheadBlocks(query)) => {
-                let mut lists = 0..query.lists();
-                plan.attach_blocks(|| Ok(lists.next().map(|list| query.wait(list)).transpose()?))
-            }
-            (_, Place::Blocks { blocks, .. }) => {
-                let mut lists = blocks.drain(..);
-                plan.attach_blocks(|| next(&mut lists))
-            }
-            (_, Place::Lists(begun)) => {
-                let mut lists = begun.drain(..);
-                plan.attach(shape.segments, || next(&mut lists))
-            }
+            (_, Place::Ahead(query)) => plan.attach(shape.segments, waited(query)),
+            (_, Place::AheadBlocks(query)) => plan.attach_blocks(waited(query)),
+            (_, Place::Blocks { blocks, .. }) => plan.attach_blocks(ended(blocks.drain(..))),
+            (_, Place::Lists(begun)) => plan.attach(shape.segments, ended(begun.drain(..))),
             _ => Ok(()),
         }
     }
@@ -238,9 +223,16 @@ impl Supply {
     }
 }
 
-/// The next list, waited for.
-fn next(begun: &mut impl Iterator<Item = Begun>) -> Result<Option<List>> {
-    Ok(begun.next().map(Begun::wait).transpose()?)
+/// The lists of a query in their order, each waited for.
+fn waited(query: &Query) -> impl FnMut() -> Result<Option<List>> {
+    let mut lists = 0..query.lists();
+    move || Ok(lists.next().map(|list| query.wait(list)).transpose()?)
+}
+
+/// Lists that were asked for, each waited for.
+fn ended(begun: impl IntoIterator<Item = Begun>) -> impl FnMut() -> Result<Option<List>> {
+    let mut begun = begun.into_iter();
+    move || Ok(begun.next().map(Begun::wait).transpose()?)
 }
 
 fn memory(jobs: &[Job]) -> usize {
