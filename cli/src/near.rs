@@ -52,11 +52,10 @@ impl Near {
         !(of_budget || of_cache || io.is_some() || *stats)
     }
 
-    /// What the flags ask for, and what they leave open as the index and the machine suggest; `mode` if none is named.
-    pub fn options(&self, index: &Index, mode: Mode, threads: usize) -> Outcome<ExecutorOptions> {
-        let mode = self.mode.unwrap_or(if self.cache.is_some() { Mode::Direct } else { mode });
+    /// What the flags ask for, and what they leave open as the index and the machine suggest; all else is as in `defaults`.
+    pub fn options(&self, index: &Index, defaults: ExecutorOptions) -> Outcome<ExecutorOptions> {
+        let mode = self.mode.unwrap_or(if self.cache.is_some() { Mode::Direct } else { defaults.mode });
         let usage = |what: String| Err(Failure::Usage(what));
-        let defaults = ExecutorOptions::default();
         let segment = self.segment.unwrap_or(defaults.segment as u64);
         if !segment.is_power_of_two() || !(4 << 10..=1 << 20).contains(&segment) {
             return usage("--segment must be a power of two from 4K to 1M".to_string());
@@ -81,9 +80,12 @@ impl Near {
                 "--mode {mode} has no cache; leave {flag} out, or take another, such as direct"
             ));
         }
-        if self.lookahead.is_some() && matches!(mode, Mode::Base | Mode::Hybrid) {
+        let of_lookahead =
+            [("--lookahead", self.lookahead.is_some()), ("--lookahead-log", defaults.samples > 0)];
+        let ahead = !matches!(mode, Mode::Base | Mode::Hybrid);
+        if let Some((flag, _)) = of_lookahead.iter().find(|(_, given)| *given && !ahead) {
             return usage(format!(
-                "--mode {mode} fetches nothing ahead; leave --lookahead out, or take another, such as direct"
+                "--mode {mode} fetches nothing ahead; leave {flag} out, or take another, such as direct"
             ));
         }
         if !mode.has_cache() && self.io.is_some_and(|io| !matches!(io, EngineKind::Auto | EngineKind::Pread))
@@ -98,7 +100,6 @@ impl Near {
             policy: self.policy.unwrap_or(defaults.policy),
             lookahead: self.lookahead.unwrap_or(defaults.lookahead),
             engine,
-            threads,
             dram: self.dram,
             ..defaults
         };

@@ -564,6 +564,7 @@ fn flags_that_would_do_nothing_are_refused() {
         ("--mode base-prefetch --depth 4", "leave --depth out"),
         ("--mode base --cache dram:1M", "leave --cache out"),
         ("--mode hybrid --lookahead 4", "leave --lookahead out"),
+        ("--mode base --lookahead-log l", "leave --lookahead-log out"),
         ("--mode base-prefetch --io uring", "through the page cache only"),
         ("--mode direct --io mmap", "--mode hybrid-prefetch"),
     ] {
@@ -575,6 +576,24 @@ fn flags_that_would_do_nothing_are_refused() {
     ] {
         place.ok(&format!("batch i --queries q --run r {flags}"));
     }
+}
+
+#[test]
+fn a_run_may_be_a_link_or_a_pipe() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.file("q", "q1\tcat\n");
+    place.file("old", "old");
+    place.ok("index docs.jsonl --out i");
+    std::os::unix::fs::symlink(place.path("old"), place.path("link")).unwrap();
+    place.ok("batch i --queries q --run link");
+    let run = std::fs::read_to_string(place.path("old")).unwrap();
+    assert!(run.starts_with("q1 Q0 ") && place.path("link").is_symlink());
+    let said = place.ok("batch i --queries q --run /dev/stdout");
+    assert!(said.starts_with(&run), "{said}");
+    place.file("q", format!("q1\t{}", "cat ".repeat(100_000)));
+    place.fails(1, "batch i --queries q --run r", "line 1: longer than");
+    assert!(!place.path("r").exists() && !place.path("r.partial").exists());
 }
 
 #[test]

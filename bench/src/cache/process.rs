@@ -105,9 +105,6 @@ fn by_executor(task: &Task, index: &Index, queries: &[Query]) -> Result<Measured
         Ok(pass)
     };
     let first = repetition()?;
-    if task.samples > 0 {
-        executor.record_lookahead(task.samples);
-    }
     let (before, read, at) = (executor.stats(), executor.bytes_read(), fetched());
     let second = repetition()?;
     let bytes_fetched = fetched().zip(at).map(|(now, at)| now - at);
@@ -120,7 +117,7 @@ fn by_executor(task: &Task, index: &Index, queries: &[Query]) -> Result<Measured
         waits: after.waits - before.waits,
         reads: after.reads - before.reads,
     });
-    // A worker of the page cache has noted both repetitions.
+    // Both repetitions were noted.
     let began = queries.len() as u64;
     let noted = executor.lookahead_samples().into_iter().filter(|sample| sample.ended > began);
     let mut samples: Vec<(u64, u64)> = noted.map(|sample| (sample.ended - began, sample.queries)).collect();

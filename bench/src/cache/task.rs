@@ -83,6 +83,8 @@ impl Task {
             threads: self.threads,
             meta: self.meta.clone(),
             dram: Some(self.dram),
+            hits: self.k,
+            samples: self.samples,
             ..ExecutorOptions::default()
         })
     }

@@ -8,17 +8,21 @@ use crate::{open, size};
 use clap::{Args, ValueEnum};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write, stdout};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tierdex::Error;
 use tierdex::cache::Sample;
-use tierdex::index::{ExecutorOptions, Found, Index, Mode, SearchOptions};
+use tierdex::index::{ExecutorOptions, Found, Index, SearchOptions};
+use tierdex::limits::QUERY_BYTES_MAX;
 use tierdex::query::Query;
 
 /// Lines of a log of the lookahead, at most: the last ones.
-const LOOKAHEAD_SAMPLES: usize = 1 << 20;
+const LOOKAHEAD_SAMPLES: usize = 1 << 16;
+
+/// The longest line of a file of queries: an id and a query, each as long as can be.
+const LINE_BYTES_MAX: u64 = 2 * QUERY_BYTES_MAX as u64;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -47,7 +51,7 @@ pub struct Arguments {
     lenient: bool,
     #[command(flatten)]
     near: Near,
-    /// File to write: how many queries ahead lists were fetched, each time a query ended
+    /// File to write: how many queries ahead lists were fetched, each time a query ended (the last 65,536 times)
     #[arg(long, value_name = "FILE")]
     lookahead_log: Option<PathBuf>,
     /// Last column of the run
@@ -75,19 +79,19 @@ pub fn run(arguments: &Arguments) -> Outcome {
     }
     let queries = Queries::open(&arguments.queries)?;
     let index = open::index(&arguments.dir)?;
-    let near = arguments.near.options(&index, Mode::Direct, arguments.threads.threads)?;
-    let temporary = arguments.run.with_added_extension("partial");
-    remove_when_stopped(temporary.clone())?;
+    let defaults = ExecutorOptions {
+        threads: arguments.threads.threads,
+        intra: options.intra,
+        hits: options.k,
+        samples: if arguments.lookahead_log.is_some() { LOOKAHEAD_SAMPLES } else { 0 },
+        ..ExecutorOptions::default()
+    };
+    let near = arguments.near.options(&index, defaults)?;
+    let run = Run::of(&arguments.run);
+    run.remove_when_stopped()?;
     let start = Instant::now();
-    let written = write_run(&index, queries, (&options, &near), arguments, &temporary);
-    let written = written.and_then(|done| {
-        std::fs::rename(&temporary, &arguments.run).map_err(|error| cannot_write(&arguments.run, &error))?;
-        Ok(done)
-    });
-    let Done { queries, matches, read } = written.inspect_err(|_| {
-        // The run is not whole; the error that is reported says why.
-        let _ = std::fs::remove_file(&temporary);
-    })?;
+    let written = write_run(&index, queries, (&options, &near), arguments, run.path());
+    let Done { queries, matches, read } = run.end(written)?;
     let seconds = start.elapsed().as_secs_f64();
     writeln!(
         stdout(),
@@ -101,16 +105,59 @@ pub fn run(arguments: &Arguments) -> Outcome {
     .map_err(output)
 }
 
-/// Ctrl-C, or a request to terminate, ends the command at once, wherever it waits, and leaves nothing of the run.
-fn remove_when_stopped(temporary: PathBuf) -> Outcome {
-    let stopped = move || {
-        // It may not be there yet.
-        let _ = std::fs::remove_file(&temporary);
-        let failure = Failure::Interrupted("interrupted; no run was written".to_string());
-        failure.report();
-        std::process::exit(Failure::INTERRUPTED.into());
-    };
-    ctrlc::set_handler(stopped).map_err(|error| Failure::Failed(format!("cannot watch for Ctrl-C: {error}")))
+/// Where a run is written to.
+enum Run {
+    /// What is no regular file, such as a pipe: it is written as it is.
+    AsItIs(PathBuf),
+    /// A file, which is there when it is whole; until then it has another name.
+    File { partial: PathBuf, whole: PathBuf },
+}
+
+impl Run {
+    fn of(path: &Path) -> Run {
+        // Behind links; or one that is not there yet.
+        let whole = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        match whole.metadata() {
+            Ok(metadata) if !metadata.is_file() => Run::AsItIs(path.to_path_buf()),
+            _ => Run::File { partial: whole.with_added_extension("partial"), whole },
+        }
+    }
+
+    /// What is written.
+    fn path(&self) -> &Path {
+        match self {
+            Run::AsItIs(path) | Run::File { partial: path, .. } => path,
+        }
+    }
+
+    /// Gives the run its name, or leaves nothing of one that is not whole.
+    fn end<T>(self, written: Outcome<T>) -> Outcome<T> {
+        let Run::File { partial, whole } = self else { return written };
+        let written = written.and_then(|done| {
+            std::fs::rename(&partial, &whole).map_err(|error| cannot_write(&whole, &error))?;
+            Ok(done)
+        });
+        written.inspect_err(|_| {
+            // The error that is reported says why.
+            let _ = std::fs::remove_file(&partial);
+        })
+    }
+
+    /// Ctrl-C, or a request to terminate, ends the command at once, wherever it waits, and leaves nothing of the run.
+    fn remove_when_stopped(&self) -> Outcome {
+        let partial = match self {
+            Run::AsItIs(_) => None,
+            Run::File { partial, .. } => Some(partial.clone()),
+        };
+        let stopped = move || {
+            // It may not be there yet.
+            let _ = partial.as_ref().map(std::fs::remove_file);
+            Failure::Interrupted("interrupted; no whole run was written".to_string()).report();
+            std::process::exit(Failure::INTERRUPTED.into());
+        };
+        ctrlc::set_handler(stopped)
+            .map_err(|error| Failure::Failed(format!("cannot watch for Ctrl-C: {error}")))
+    }
 }
 
 /// What was done.
@@ -130,9 +177,6 @@ fn write_run(
     path: &Path,
 ) -> Outcome<Done> {
     let executor = arguments.near.executor(index, near)?;
-    if arguments.lookahead_log.is_some() {
-        executor.record_lookahead(LOOKAHEAD_SAMPLES);
-    }
     let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
     let mut out = BufWriter::new(file);
     let mut done = Done::default();
@@ -202,7 +246,7 @@ fn lenient(text: &str, id: &str, index: &Index, path: &Path) -> Query {
 /// A file of queries, one a line.
 struct Queries<'a> {
     path: &'a Path,
-    lines: std::io::Lines<BufReader<File>>,
+    lines: BufReader<File>,
     number: usize,
 }
 
@@ -210,17 +254,26 @@ impl<'a> Queries<'a> {
     fn open(path: &'a Path) -> Outcome<Queries<'a>> {
         let file =
             File::open(path).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
-        Ok(Queries { path, lines: BufReader::new(file).lines(), number: 0 })
+        Ok(Queries { path, lines: BufReader::new(file), number: 0 })
     }
 
     /// Id and text of the next query; none at the end.
     fn next(&mut self) -> Outcome<Option<(String, String)>> {
-        for line in self.lines.by_ref() {
+        loop {
             self.number += 1;
             let problem = |what: String| {
                 Failure::Failed(format!("{}: line {}: {what}", self.path.display(), self.number))
             };
-            let line = line.map_err(|error| problem(error.to_string()))?;
+            let mut line = Vec::new();
+            let read = self.lines.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut line);
+            if read.map_err(|error| problem(error.to_string()))? == 0 {
+                return Ok(None);
+            }
+            if line.len() as u64 > LINE_BYTES_MAX {
+                return Err(problem(format!("longer than {LINE_BYTES_MAX} bytes")));
+            }
+            let line = String::from_utf8(line).map_err(|_| problem("no valid UTF-8".to_string()))?;
+            let line = line.strip_suffix('\n').map_or(&*line, |line| line.strip_suffix('\r').unwrap_or(line));
             if line.trim().is_empty() {
                 continue;
             }
@@ -232,7 +285,6 @@ impl<'a> Queries<'a> {
             }
             return Ok(Some((id.to_string(), text.to_string())));
         }
-        Ok(None)
     }
 }
 

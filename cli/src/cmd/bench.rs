@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome, output};
 use crate::near::Near;
 use clap::{Args, Subcommand};
 use std::io::{stdin, stdout};
-use tierdex::index::Mode;
+use tierdex::index::ExecutorOptions;
 use tierdex_bench::{Error, cache as caches, codecs, generate as generator, intersect, serve};
 
 #[derive(Args)]
@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Experiment::Serve(Serve { flags, near }) => {
             let index = crate::open::index(&flags.dir)?;
             let silent = near.is_silent();
-            let options = (!silent).then(|| near.options(&index, Mode::Direct, 1)).transpose()?;
+            let options = (!silent).then(|| near.options(&index, ExecutorOptions::default())).transpose()?;
             Ok(serve::run(&index, options.as_ref(), flags, &mut stdin().lock(), &mut stdout().lock())?)
         }
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::io::{IsTerminal, Write, stdout};
 use std::path::PathBuf;
 use std::time::Instant;
-use tierdex::index::{Found, Index, Mode, SearchOptions, Searcher};
+use tierdex::index::{ExecutorOptions, Found, Index, Mode, SearchOptions, Searcher};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
@@ -141,7 +141,13 @@ pub fn run(arguments: &Arguments) -> Outcome {
     if arguments.near.is_silent() {
         return answer(&index, &query, &options, arguments.format);
     }
-    let near = arguments.near.options(&index, Mode::Base, 1)?;
+    let defaults = ExecutorOptions {
+        mode: Mode::Base,
+        intra: options.intra,
+        hits: options.k,
+        ..ExecutorOptions::default()
+    };
+    let near = arguments.near.options(&index, defaults)?;
     let executor = arguments.near.executor(&index, &near)?;
     let start = Instant::now();
     let (mut query, mut answered) = (Some(query), Ok(()));

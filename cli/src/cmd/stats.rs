@@ -6,7 +6,7 @@ use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
-use tierdex::index::{Executor, Mode};
+use tierdex::index::{Executor, ExecutorOptions};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -21,7 +21,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Outcome {
     let index = open::index(&arguments.dir)?;
-    let options = arguments.near.options(&index, Mode::Direct, arguments.threads)?;
+    let defaults = ExecutorOptions { threads: arguments.threads, ..ExecutorOptions::default() };
+    let options = arguments.near.options(&index, defaults)?;
     let accounts = Executor::accounts(&index, &options);
     write!(
         stdout(),

@@ -168,10 +168,11 @@ fn a_budget_that_is_too_small_is_refused() {
         let needed = Executor::accounts(&index, &options).needed();
         (Executor::new(&index, &options), options, needed)
     };
-    let (refused, _, needed) = ask(1 << 20, None);
+    let (refused, ..) = ask(1 << 20, None);
     let error = refused.err().unwrap().to_string();
     assert!(error.starts_with("a budget of 1048576 bytes of DRAM is too small"), "{error}");
-    assert!(error.contains(&format!(": {needed} are needed")), "{error}");
+    let needed = error.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    assert!(ask(needed.parse().unwrap(), None).0.is_ok(), "{error}");
     // What all needs without a cache does, and with one beside it.
     let (beside, options, needed) = ask(64 << 20, Some(1 << 20));
     assert!(beside.is_ok() && needed <= 64 << 20 && !options.within && options.meta == MetaTier::Dram);
@@ -311,4 +312,40 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
             "{meta}, {k}: {blocks} of {whole}"
         );
     }
+}
+
+#[test]
+fn the_dictionary_counts_without_a_read() {
+    let index = Index::open(sparse(100_000)).unwrap();
+    let options = options(4096 * 40, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
+    let executor = Executor::new(&index, &options).unwrap();
+    let (before, search) = (executor.bytes_read(), SearchOptions { k: 0, ..SearchOptions::default() });
+    let words = ["s5", "s0"].map(|word| Query::parse(word, index.schema()).unwrap());
+    let mut totals = Vec::new();
+    let run: Result<(), ()> = executor.run(source(&words), &search, |_, answer| {
+        totals.push(answer.unwrap().total);
+        Ok(())
+    });
+    assert!(run.is_ok());
+    assert_eq!((totals, executor.bytes_read()), (vec![100_000, 3], before));
+}
+
+#[test]
+fn a_budget_that_is_refused_names_one_that_is_enough() {
+    let index = Index::open(sparse(100_000)).unwrap();
+    let options = options(4096 * 40, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
+    let needed = |options: &ExecutorOptions| -> u64 {
+        let error = Executor::new(&index, options).err().unwrap().to_string();
+        let number = error.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        number.parse().unwrap_or_else(|_| panic!("{error}"))
+    };
+    let small = ExecutorOptions { dram: Some(1), ..options };
+    let least = needed(&small);
+    let with = |dram| ExecutorOptions { dram: Some(dram), ..small.clone() };
+    assert!(Executor::new(&index, &with(least)).is_ok());
+    assert_eq!(needed(&with(least - 64)), least);
+    // Hits and threads take memory, hits no more than there are documents.
+    let hits = |hits| needed(&ExecutorOptions { hits, ..small.clone() });
+    assert!(hits(50_000) > least && hits(100_000) > hits(50_000) && hits(100_000) == hits(1 << 40));
+    assert!(needed(&ExecutorOptions { threads: 4, ..small.clone() }) > least + (3 << 20));
 }

@@ -43,6 +43,14 @@ impl NearList {
         }
     }
 
+    /// Bytes that it takes beside the cache.
+    pub fn memory(&self) -> usize {
+        match self {
+            NearList::Whole { .. } => 0,
+            NearList::Blocks { blocks, .. } => blocks.capacity() * size_of::<NearBlocks>(),
+        }
+    }
+
     /// The record of the term, if it is here.
     fn record(&self) -> Result<Option<Vec<u8>>> {
         let list = match self {

@@ -152,7 +152,8 @@ impl<'q> Plan<'q> {
             bytes += size_of::<Leaf<'_>>()
                 + size_of::<TermScorer>()
                 + leaf.term.len()
-                + leaf.infos.len() * segment;
+                + leaf.infos.len() * segment
+                + leaf.near.iter().flatten().map(NearList::memory).sum::<usize>();
             Ok(())
         });
         debug_assert!(visited.is_ok());

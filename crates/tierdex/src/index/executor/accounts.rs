@@ -1,11 +1,14 @@
 //! Who needs how much memory: known before any of it is taken.
 
+use super::line::ANSWERS_AHEAD;
 use super::options::{ExecutorOptions, MetaTier, Mode};
+use super::{WAITING_MAX, WAITING_MIN, WAITING_PART};
 use crate::error::{Error, Result};
 use crate::index::reader::Index;
 use crate::schema::NormKind;
 use crate::segment::read::{FieldReader, Segment};
 use std::fmt;
+use tierdex_cache::Sample;
 use tierdex_io::{Arena, PAGE, SealedFile};
 
 /// The program itself: its code as far as it is used, and what its libraries set up.
@@ -17,17 +20,23 @@ pub(super) const SEGMENT_METADATA: u64 = 96;
 /// Memory of a thread that answers: its stack, windows of sums and of documents, batches, and room for lists.
 const THREAD: u64 = 1 << 20;
 
-/// For each hit that is asked for: the heap of the best, room to sort them, the answer.
+/// For each hit that is asked for: in the thread that looks for them, as part of an answer, and where that is put into words.
 const HIT: u64 = 64;
-
-/// Hits that a thread is made ready for.
-const HITS: u64 = 1024;
+const HIT_FOUND: u64 = 8;
+const HIT_SHOWN: u64 = 64;
 
 /// A worker: its stack and its queues.
 const WORKER: u64 = 256 << 10;
 
 /// A thread that reads for it, in an engine that has such: its stack, here and in the kernel.
 const READER: u64 = 64 << 10;
+
+/// What grows with the budget.
+const WAITING: &str = "queries that wait";
+
+/// What can be less, or elsewhere.
+const CACHE: &str = "cached lists";
+const DICTIONARIES: &str = "dictionaries";
 
 /// For each read in flight.
 const READ: u64 = 256;
@@ -109,7 +118,7 @@ impl Accounts {
             MetaTier::Disk | MetaTier::Dram => None,
         };
         if options.meta != MetaTier::Disk {
-            add("dictionaries", places.terms, region.clone());
+            add(DICTIONARIES, places.terms, region.clone());
             add("first bytes of terms in dictionary pages", places.term_heads, None);
             add("skip data, and lists below a block", places.skips, region.clone());
         }
@@ -118,11 +127,18 @@ impl Accounts {
             add("exact lengths of documents", places.lengths, None);
         }
         if options.mode.has_cache() {
-            add("cached lists", cache, (!options.within).then(|| options.region.to_string()));
+            add(CACHE, cache, (!options.within).then(|| options.region.to_string()));
             add("metadata of the cache", SEGMENT_METADATA * (cache / options.segment as u64), None);
         }
-        add("queries that wait", waiting, None);
-        add("threads that answer", options.threads as u64 * (THREAD + HIT * HITS), None);
+        add(WAITING, waiting, None);
+        let (threads, hits) = (options.threads as u64, (options.hits as u64).min(index.documents()));
+        let each = options.intra.clamp(1, index.segments().len().max(1)) as u64;
+        add("threads that answer", threads * each * (THREAD + HIT * hits), None);
+        add("answers", hits * (HIT_SHOWN + HIT_FOUND * threads * (1 + ANSWERS_AHEAD as u64)), None);
+        if options.samples > 0 && options.mode != Mode::Base {
+            // Twice, as they are copied to be looked at.
+            add("log of the lookahead", 2 * (size_of::<Sample>() * options.samples) as u64, None);
+        }
         if options.mode != Mode::Base {
             let threads = if options.mode.has_cache() { options.engine.threads() } else { 0 };
             let bytes = WORKER + READER * threads as u64 + READ * options.engine.depth as u64;
@@ -136,19 +152,32 @@ impl Accounts {
         self.rows.iter().filter(|row| row.region.is_none()).map(|row| row.bytes).sum()
     }
 
+    /// The least budget that is enough: queries that wait have a part of it.
+    fn least(&self) -> u64 {
+        let waiting = self.rows.iter().filter(|row| row.what == WAITING).map(|row| row.bytes).sum::<u64>();
+        let fixed = self.needed() - waiting;
+        let with_part = (fixed * WAITING_PART).div_ceil(WAITING_PART - 1);
+        with_part.clamp(fixed + WAITING_MIN, fixed + WAITING_MAX)
+    }
+
     /// Refuses what does not fit.
     ///
     /// # Errors
     /// [`Error::Usage`]; the table says why.
     pub fn check(&self) -> Result<()> {
-        match self.dram {
-            Some(dram) if self.needed() > dram => Err(Error::Usage(format!(
-                "a budget of {dram} bytes of DRAM is too small: {} are needed; make it larger, a cache smaller or its segments \
-                 larger, or have terms, skip data and lengths on disk or in another region",
-                self.needed()
-            ))),
-            _ => Ok(()),
+        let Some(dram) = self.dram.filter(|dram| self.needed() > *dram) else { return Ok(()) };
+        let takes = |what| self.rows.iter().any(|row| row.what == what && row.region.is_none());
+        let mut advice = "make it larger".to_string();
+        if takes(CACHE) {
+            advice += ", the cache smaller or its segments larger";
         }
+        if takes(DICTIONARIES) {
+            advice += ", or have terms, skip data and lengths on disk or in another region";
+        }
+        let least = self.least();
+        Err(Error::Usage(format!(
+            "a budget of {dram} bytes of DRAM is too small: {least} are needed; {advice}"
+        )))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Answers that may wait for an earlier one, for each thread.
-const AHEAD: usize = 4;
+pub(super) const ANSWERS_AHEAD: usize = 4;
 
 /// Answers on their way to whoever asked.
 pub(super) struct Delivery<T, A, E> {
@@ -21,43 +21,51 @@ struct State<T, A, E> {
     done: BTreeMap<usize, Result<T>>,
     answer: A,
     failed: Option<E>,
+    /// No more answers are given: one failed, or whoever asked has panicked.
+    ended: bool,
     /// Threads that wait. Nobody is woken when there are none: that would be a system call for each answer.
     waiting: usize,
 }
 
 impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T, A, E> {
     pub(super) fn new(answer: A, threads: usize) -> Delivery<T, A, E> {
-        let state = State { next: 0, done: BTreeMap::new(), answer, failed: None, waiting: 0 };
-        Delivery { state: Mutex::new(state), moved: Condvar::new(), most: AHEAD * threads }
+        let state = State { next: 0, done: BTreeMap::new(), answer, failed: None, ended: false, waiting: 0 };
+        Delivery { state: Mutex::new(state), moved: Condvar::new(), most: ANSWERS_AHEAD * threads }
     }
 
     /// Gives the answer of that number, and those behind it that wait, as soon as all before it were given. Waits as long as
     /// too many wait for an earlier one. False when all is to end.
     pub(super) fn give(&self, number: usize, found: Result<T>) -> bool {
         let mut state = self.lock();
-        while number > state.next + self.most && state.failed.is_none() {
+        while number > state.next + self.most && !state.ended {
             state.waiting += 1;
             state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
         }
         state.done.insert(number, found);
         let before = state.next;
-        while state.failed.is_none() {
+        let wakes = Wakes(&self.moved);
+        while !state.ended {
             let next = state.next;
             let Some(found) = state.done.remove(&next) else { break };
-            let given = (state.answer)(next, found);
             state.next += 1;
-            state.failed = given.err();
+            // Also if it panics.
+            state.ended = true;
+            state.failed = (state.answer)(next, found).err();
+            state.ended = state.failed.is_some();
         }
+        std::mem::forget(wakes);
         if state.next != before && state.waiting > 0 {
             self.moved.notify_all();
         }
-        state.failed.is_none()
+        !state.ended
     }
 
     /// Ends all: the source of queries has failed.
     pub(super) fn fail(&self, error: E) {
-        self.lock().failed.get_or_insert(error);
+        let mut state = self.lock();
+        state.failed.get_or_insert(error);
+        state.ended = true;
         self.moved.notify_all();
     }
 
@@ -75,5 +83,36 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
 
     fn lock(&self) -> MutexGuard<'_, State<T, A, E>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes all that wait when a panic passes.
+struct Wakes<'c>(&'c Condvar);
+
+impl Drop for Wakes<'_> {
+    fn drop(&mut self) {
+        self.0.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::thread;
+
+    #[test]
+    fn a_panic_of_who_takes_answers_ends_all_that_wait() {
+        let answer = |number, _: Result<()>| -> std::result::Result<(), ()> { panic!("answer {number}") };
+        let delivery = Delivery::new(answer, 1);
+        thread::scope(|scope| {
+            let early = scope.spawn(|| delivery.give(ANSWERS_AHEAD + 1, Ok(())));
+            while delivery.lock().waiting == 0 {
+                thread::yield_now();
+            }
+            assert!(catch_unwind(AssertUnwindSafe(|| delivery.give(0, Ok(())))).is_err());
+            assert!(!early.join().unwrap());
+        });
+        assert!(!delivery.give(1, Ok(())));
     }
 }

@@ -45,9 +45,6 @@ const WAITING_PART: u64 = 16;
 /// The next queries whose second step is taken ahead of their turn, as soon as the first is done.
 const PROMOTED: usize = 24;
 
-/// Samples of the lookahead that a worker of the page cache keeps.
-const SAMPLES: usize = 1 << 16;
-
 /// Segments that a cache has at least.
 const SEGMENTS_MIN: u64 = 2;
 
@@ -155,12 +152,7 @@ impl<'a> Executor<'a> {
         self.index.bytes_read() + by_workers
     }
 
-    /// Begins to note the lookahead each time a query ends: the last `samples` of them.
-    pub fn record_lookahead(&self, samples: usize) {
-        self.supply.record_lookahead(samples);
-    }
-
-    /// What was noted, the oldest first.
+    /// What was noted of the lookahead, the oldest first.
     pub fn lookahead_samples(&self) -> Vec<cache::Sample> {
         self.supply.lookahead_samples()
     }
@@ -243,8 +235,13 @@ impl<'a> Executor<'a> {
     /// Plans a query, and has its lists fetched.
     fn queue(&self, query: &Query, options: &SearchOptions, scratch: &mut Scratch) -> Result<Waiting> {
         let mut plan = self.searcher.plan(query, options)?.into_owned();
-        let (place, bytes) = self.supply.push(&mut plan, &self.shape(options), scratch)?;
-        let bytes = (bytes + plan.memory()) as u64;
+        // The dictionary knows how many documents hold a term.
+        let place = if options.k == 0 && plan.is_of_one_term() {
+            Place::Base
+        } else {
+            self.supply.push(&mut plan, &self.shape(options), scratch)?
+        };
+        let bytes = memory(&place, &mut plan);
         Ok(Waiting { plan, place, bytes })
     }
 
@@ -254,9 +251,13 @@ impl<'a> Executor<'a> {
         for waiting in waiting.iter_mut().take(PROMOTED) {
             let Ok(Waiting { plan, place, bytes: own }) = waiting else { continue };
             let promoted = self.supply.promote(place, plan, &self.shape(options), scratch);
-            if let Err(error) = promoted {
-                *bytes -= *own;
-                *waiting = Err(error);
+            *bytes -= *own;
+            match promoted {
+                Ok(_) => {
+                    *own = memory(place, plan);
+                    *bytes += *own;
+                }
+                Err(error) => *waiting = Err(error),
             }
         }
     }
@@ -292,6 +293,11 @@ where
     }
 }
 
+/// Bytes that a query takes while it waits, about.
+fn memory(place: &Place, plan: &mut Plan<'_>) -> u64 {
+    (place.memory() + plan.memory()) as u64
+}
+
 fn lock<S>(line: &Mutex<Line<S>>) -> MutexGuard<'_, Line<S>> {
     line.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -325,7 +331,7 @@ fn supply(index: &Index, options: &ExecutorOptions) -> Result<(Supply, (String, 
                 Lookahead::Queries(queries) => queries,
                 Lookahead::Adaptive | Lookahead::Pins => PAGES_AHEAD,
             };
-            return Ok((Supply::Pages(PagePrefetcher::start(ahead, SAMPLES)?), through_pages()));
+            return Ok((Supply::Pages(PagePrefetcher::start(ahead, options.samples)?), through_pages()));
         }
         Mode::Hybrid | Mode::HybridPrefetch | Mode::Direct => {}
     }
@@ -348,7 +354,11 @@ fn supply(index: &Index, options: &ExecutorOptions) -> Result<(Supply, (String, 
     let described = engines.first().map_or_else(Default::default, |engine| {
         (engine.description().to_string(), engine.fallback().map(str::to_string))
     });
-    let prefetcher = Prefetcher::start(&Cache::new(cells, options.policy)?, engines, options.lookahead)?;
+    let cache = Cache::new(cells, options.policy)?;
+    if options.samples > 0 {
+        cache.record_lookahead(options.samples);
+    }
+    let prefetcher = Prefetcher::start(&cache, engines, options.lookahead)?;
     let supply =
         if options.mode == Mode::Hybrid { Supply::Behind(prefetcher) } else { Supply::Ahead(prefetcher) };
     Ok((supply, described))

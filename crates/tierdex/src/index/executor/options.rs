@@ -122,6 +122,14 @@ pub struct ExecutorOptions {
     pub workers: usize,
     /// Threads that answer.
     pub threads: usize,
+    /// Threads that each of these takes for a query over several segments ([`SearchOptions::intra`]): for the accounts.
+    ///
+    /// [`SearchOptions::intra`]: crate::index::SearchOptions::intra
+    pub intra: usize,
+    /// Hits that are asked for of a query, at most: for the accounts.
+    pub hits: usize,
+    /// So often the lookahead is noted, when a query ends: the last times.
+    pub samples: usize,
     /// Where terms, skip data and lengths live.
     pub meta: MetaTier,
     /// Bytes of ordinary memory for all that is in no region; none: as much as it takes.
@@ -146,6 +154,9 @@ impl Default for ExecutorOptions {
             cost: CostModel::default(),
             workers: 1,
             threads: 1,
+            intra: 1,
+            hits: 1024,
+            samples: 0,
             meta: MetaTier::Dram,
             dram: None,
         }

@@ -11,6 +11,9 @@ use crate::query::prune::Scratch;
 use crate::segment::read::Segment;
 use tierdex_cache::{Begun, Job, List, PagePrefetcher, PageQuery, Prefetcher, Query, Sample, Stats};
 
+/// For each list that was asked for: its job with two or three parts, and its place in queues.
+const LIST: usize = 256;
+
 /// Who brings lists near.
 pub(super) enum Supply {
     /// Nobody.
@@ -43,8 +46,6 @@ pub(super) enum Place {
     AheadFirst(Query),
     /// Its blocks were, behind what came first; there may be more, which follow from these.
     Blocks { first: Option<Query>, blocks: Vec<Begun>, more: bool },
-    /// Its lists were.
-    Lists(Vec<Begun>),
 }
 
 impl Place {
@@ -54,6 +55,18 @@ impl Place {
             self,
             Place::Later | Place::Records(_) | Place::AheadFirst(_) | Place::Blocks { more: true, .. }
         )
+    }
+
+    /// Bytes that it takes, about.
+    pub(super) fn memory(&self) -> usize {
+        let lists = match self {
+            Place::Base | Place::Pages(_) | Place::Later => 0,
+            Place::Behind(jobs) => jobs.len(),
+            Place::Ahead(query) | Place::AheadBlocks(query) | Place::AheadFirst(query) => query.lists(),
+            Place::Records(begun) => begun.len(),
+            Place::Blocks { first, blocks, .. } => blocks.len() + first.as_ref().map_or(0, Query::lists),
+        };
+        lists * LIST
     }
 }
 
@@ -69,37 +82,34 @@ pub(super) struct Shape<'a> {
 }
 
 impl Supply {
-    /// Puts a query into the queue; returns about how many bytes it takes there.
+    /// Puts a query into the queue.
     pub(super) fn push(
         &self,
         plan: &mut Plan<'_>,
         shape: &Shape<'_>,
         scratch: &mut Scratch,
-    ) -> Result<(Place, usize)> {
+    ) -> Result<Place> {
         let mut first = false;
         let best = shape.best.filter(|_| plan.is_of_one_term());
         match (self, best) {
-            (Supply::Base, _) => return Ok((Place::Base, 0)),
-            (Supply::Ahead(_), Some(_)) if !shape.resident => return Ok((Place::Later, 0)),
+            (Supply::Base, _) => return Ok(Place::Base),
+            (Supply::Ahead(_), Some(_)) if !shape.resident => return Ok(Place::Later),
             (Supply::Ahead(prefetcher), Some(k)) => {
                 if let Some(jobs) = plan.block_jobs(shape.segments, (k, &shape.cost), scratch)? {
-                    let bytes = memory(&jobs);
-                    return Ok((Place::AheadBlocks(prefetcher.push(jobs)), bytes));
+                    return Ok(Place::AheadBlocks(prefetcher.push(jobs)));
                 }
             }
-            (Supply::Ahead(_), None) => first = plan.want_some(&shape.cost),
+            (Supply::Ahead(_), None) => first = plan.want_some(shape.segments, &shape.cost),
             (Supply::Pages(_) | Supply::Behind(_), _) => {}
         }
         let jobs = plan.jobs(shape.segments)?;
-        let bytes = memory(&jobs);
-        let place = match self {
+        Ok(match self {
             Supply::Base => Place::Base,
             Supply::Pages(worker) => Place::Pages(worker.push(jobs)),
             Supply::Behind(_) => Place::Behind(jobs),
             Supply::Ahead(prefetcher) if first => Place::AheadFirst(prefetcher.push(jobs)),
             Supply::Ahead(prefetcher) => Place::Ahead(prefetcher.push(jobs)),
-        };
-        Ok((place, bytes))
+        })
     }
 
     /// Goes one step on with a query whose turn will soon come, if that needs no waiting.
@@ -138,10 +148,9 @@ impl Supply {
             }
             (Place::Records(begun), Some(k)) => {
                 plan.attach(shape.segments, ended(begun))?;
-                match plan.block_jobs(shape.segments, (k, &shape.cost), scratch)? {
-                    Some(jobs) => Place::Blocks { first: None, blocks: begin(jobs), more: false },
-                    None => Place::Lists(begin(plan.jobs(shape.segments)?)),
-                }
+                // Lists are not wanted whole: their records are here.
+                let jobs = plan.block_jobs(shape.segments, (k, &shape.cost), scratch)?.unwrap_or_default();
+                Place::Blocks { first: None, blocks: begin(jobs), more: false }
             }
             (Place::AheadFirst(query), _) => {
                 plan.attach(shape.segments, waited(&query))?;
@@ -185,7 +194,6 @@ impl Supply {
             (_, Place::Ahead(query)) => plan.attach(shape.segments, waited(query)),
             (_, Place::AheadBlocks(query)) => plan.attach_blocks(waited(query)),
             (_, Place::Blocks { blocks, .. }) => plan.attach_blocks(ended(blocks.drain(..))),
-            (_, Place::Lists(begun)) => plan.attach(shape.segments, ended(begun.drain(..))),
             _ => Ok(()),
         }
     }
@@ -203,13 +211,6 @@ impl Supply {
         match self {
             Supply::Pages(worker) => worker.bytes_read(),
             _ => 0,
-        }
-    }
-
-    /// Begins to note the lookahead; that of the page cache is noted from its start.
-    pub(super) fn record_lookahead(&self, samples: usize) {
-        if let Supply::Behind(prefetcher) | Supply::Ahead(prefetcher) = self {
-            prefetcher.cache().record_lookahead(samples);
         }
     }
 
@@ -233,8 +234,4 @@ fn waited(query: &Query) -> impl FnMut() -> Result<Option<List>> {
 fn ended(begun: impl IntoIterator<Item = Begun>) -> impl FnMut() -> Result<Option<List>> {
     let mut begun = begun.into_iter();
     move || Ok(begun.next().map(Begun::wait).transpose()?)
-}
-
-fn memory(jobs: &[Job]) -> usize {
-    size_of_val(jobs) + jobs.iter().map(|job| size_of_val(job.parts())).sum::<usize>()
 }

@@ -2,9 +2,9 @@
 //!
 //! The rarest list comes near whole, and its documents are looked up in the skip data of the next; what stands in both, in
 //! that of the one after it (Wang, Lin, Papakonstantinou, Swanson, "Evaluating List Intersection on SSDs for Parallel I/O
-//! Skipping", the algorithm `SL`). The room `intersect` does the same with pages of lists of its own, and the cost model is
-//! its. Here what was read is kept in the cache, for the next query that needs it; so the unit is the same for all queries:
-//! a superblock of 32 blocks, some 13 kB, which is about as much as is read in a row in the time that a read takes anyway.
+//! Skipping", the algorithm `SL`, its reads many at a time). Whether some blocks are worth it is decided by the cost model of
+//! the room `intersect`. What was read is kept in the cache, for the next query that needs it; so the unit is the same for all
+//! queries: a superblock of 32 blocks, some 13 kB, which is about as much as is read in a row in the time of another read.
 
 use super::{SUPER, Want};
 use crate::cursor::{NO_DOCUMENT, record};
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::intersect::CostModel;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::query::plan::{Leaf, Node, Plan};
-use crate::segment::read::{BlockList, Record, Segment};
+use crate::segment::read::{BlockList, Record, Segment, TermInfo};
 use std::ops::Range;
 use tierdex_cache::Job;
 use tierdex_io::PAGE;
@@ -29,19 +29,27 @@ const WORTH_LESS: f64 = 0.75;
 impl<'q> Plan<'q> {
     /// Whether it asks for all of some terms and nothing else. If so it wants of each list what is worth it, where reads cost
     /// so much; says whether that is less than all.
-    pub fn want_some(&mut self, cost: &CostModel) -> bool {
+    pub fn want_some(&mut self, segments: &[Segment], cost: &CostModel) -> bool {
         let Some(mut leaves) = self.conjunction() else { return false };
         let mut less = false;
-        for number in 0..leaves[0].infos.len() {
-            let documents = |leaf: &&mut Leaf<'_>| leaf.infos[number].as_ref().map(|info| info.documents);
-            let least = leaves.iter().map(documents).min().flatten();
-            for leaf in &mut leaves {
-                leaf.wants[number] = match least {
-                    // A term that the segment does not have.
-                    None => Want::Nothing,
-                    Some(least) => leaf.want_of(number, least, cost),
+        for (number, segment) in segments.iter().enumerate() {
+            let lacks_one = leaves.iter().any(|leaf| leaf.infos[number].is_none());
+            // As many as are expected to be left by the lists before, if terms stand in documents by chance.
+            let mut candidates = f64::INFINITY;
+            for place in order(&leaves, number) {
+                let leaf = &mut leaves[place];
+                let want = match &leaf.infos[number] {
+                    Some(info) if !lacks_one => {
+                        let want = want_of(info, candidates, cost);
+                        let share = f64::from(info.documents) / f64::from(segment.documents());
+                        candidates = (candidates * share).min(f64::from(info.documents));
+                        want
+                    }
+                    // Nothing has them all.
+                    _ => Want::Nothing,
                 };
-                less |= leaf.wants[number] != Want::Whole;
+                leaf.wants[number] = want;
+                less |= want != Want::Whole;
             }
         }
         less
@@ -55,9 +63,7 @@ impl<'q> Plan<'q> {
         // By leaves first, as they are attached.
         let mut named: Vec<Vec<Vec<Job>>> = leaves.iter().map(|_| Vec::new()).collect();
         for (number, segment) in segments.iter().enumerate() {
-            // The order in which candidates are looked up.
-            let mut order: Vec<usize> = (0..leaves.len()).collect();
-            order.sort_by_key(|leaf| leaves[*leaf].infos[number].as_ref().map(|info| info.documents));
+            let mut order = order(&leaves, number);
             let unnamed = |leaf: &usize| leaves[*leaf].wants[number] == Want::Record;
             let Some(next) = order.iter().position(unnamed) else { continue };
             let before: Vec<&Leaf<'_>> = order[..next].iter().map(|leaf| &*leaves[*leaf]).collect();
@@ -94,6 +100,34 @@ impl<'q> Plan<'q> {
     }
 }
 
+/// The order in which candidates are looked up: the rarest term first, as the ways of evaluation have it.
+fn order(leaves: &[&mut Leaf<'_>], number: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..leaves.len()).collect();
+    order.sort_by_key(|leaf| leaves[*leaf].infos[number].as_ref().map(|info| info.documents));
+    order
+}
+
+/// What of a list is worth it if so many candidates are looked up in it.
+fn want_of(info: &TermInfo, candidates: f64, cost: &CostModel) -> Want {
+    let Some(blocks) = &info.blocks else { return Want::Whole };
+    let bytes: u64 = blocks.iter().map(|range| range.end - range.start).sum();
+    let superblocks = superblocks_of(info.documents);
+    let hit = hit(superblocks, candidates);
+    // Documents and frequencies are two reads, of a page more than they need.
+    let some = cost.seconds((2.0 * hit) as u64, (hit * (bytes as f64 / superblocks + PAGE as f64)) as u64);
+    if some < WORTH_LESS * cost.seconds(2, bytes) { Want::Record } else { Want::Whole }
+}
+
+/// Superblocks of a list of so many postings.
+fn superblocks_of(postings: u32) -> f64 {
+    (f64::from(postings) / SUPERBLOCK_DOCUMENTS as f64).ceil()
+}
+
+/// How many of the superblocks are expected to be hit by so many candidates.
+fn hit(superblocks: f64, candidates: f64) -> f64 {
+    superblocks * (1.0 - (1.0 - 1.0 / superblocks).powf(candidates))
+}
+
 /// Documents that hold all of some terms, the rarest of which is the first. Their lists are near, as far as that matters.
 fn documents_of_all(leaves: &[&Leaf<'_>], number: usize, segment: &Segment) -> Result<Vec<u32>> {
     let Some((rarest, others)) = leaves.split_first() else { return Ok(Vec::new()) };
@@ -119,27 +153,12 @@ fn is_worth_a_step(mut postings: impl Iterator<Item = u32>, candidates: usize, d
     let Some(next) = postings.next() else { return false };
     let candidates = candidates as f64;
     let left = candidates * f64::from(next) / f64::from(documents);
-    let saved = |postings: u32| {
-        let superblocks = (f64::from(postings) / SUPERBLOCK_DOCUMENTS as f64).ceil();
-        let hit = |candidates: f64| superblocks * (1.0 - (1.0 - 1.0 / superblocks).powf(candidates));
-        hit(candidates) - hit(left)
-    };
-    postings.map(saved).sum::<f64>() >= WORTH_A_STEP
+    let superblocks = postings.map(superblocks_of);
+    let saved = superblocks.map(|superblocks| hit(superblocks, candidates) - hit(superblocks, left));
+    saved.sum::<f64>() >= WORTH_A_STEP
 }
 
 impl Leaf<'_> {
-    /// What of a list is worth it if the rarest has `least` documents.
-    fn want_of(&self, number: usize, least: u32, cost: &CostModel) -> Want {
-        let Some(info) = &self.infos[number] else { return Want::Nothing };
-        let Some(blocks) = &info.blocks else { return Want::Whole };
-        let superblocks = (info.documents as usize).div_ceil(SUPERBLOCK_DOCUMENTS) as u64;
-        let bytes: u64 = blocks.iter().map(|range| range.end - range.start).sum();
-        // Documents and frequencies are two reads, of a page more than they need.
-        let hit = superblocks.min(least.into());
-        let some = cost.seconds(2 * hit, hit * (bytes / superblocks + PAGE));
-        if some < WORTH_LESS * cost.seconds(2, bytes) { Want::Record } else { Want::Whole }
-    }
-
     /// All documents of the list, which is near.
     fn documents(&self, number: usize, segment: &Segment) -> Result<Vec<u32>> {
         let Some(mut cursor) = self.cursor(number, segment)? else { return Ok(Vec::new()) };

@@ -1,8 +1,8 @@
 //! The best of one term: only blocks that can hold them.
 //!
-//! They are known before any block is read. Each block has a posting that scores as much as its bound, but for what that was
-//! rounded by; so the `k`-th of the best scores no less than the `k`-th largest bound, and blocks whose bounds are less hold
-//! none of them.
+//! They are known before any block is read, nearly: most blocks have a posting that scores as much as their bound, but for what
+//! that was rounded by; so the `k`-th of the best scores no less than the `k`-th largest bound, and blocks whose bounds are less
+//! hold none of them. Bounds of coarser fronts may lie above; then the way of evaluation goes on to blocks that were not named.
 
 use super::{BLOCK, REST, Want};
 use crate::cursor::record;

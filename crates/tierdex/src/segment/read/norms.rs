@@ -5,6 +5,9 @@ use crate::schema::NormKind;
 use crate::transform::norm;
 use tierdex_io::{Arena, Kept, SealedFile};
 
+/// Bytes that are read at a time, a multiple of four.
+const PIECE: usize = 1 << 20;
+
 /// Lengths of all documents of a segment.
 pub enum Norms {
     /// Codes of [`crate::transform::norm`].
@@ -34,10 +37,15 @@ impl Norms {
                 Ok(Norms::Byte(file.kept().expect("it was kept").clone()))
             }
             NormKind::Exact => {
-                let bytes = file.read(payload.start, documents as usize * width as usize)?;
-                let lengths =
-                    bytes.chunks_exact(4).map(|b| u32::from_le_bytes(*b.first_chunk().expect("four")));
-                Ok(Norms::Exact(lengths.collect()))
+                let mut lengths = Vec::with_capacity(documents as usize);
+                let mut piece = Vec::new();
+                for start in payload.clone().step_by(PIECE) {
+                    file.read_into(start, (payload.end - start).min(PIECE as u64) as usize, &mut piece)?;
+                    let numbers =
+                        piece.chunks_exact(4).map(|b| u32::from_le_bytes(*b.first_chunk().expect("four")));
+                    lengths.extend(numbers);
+                }
+                Ok(Norms::Exact(lengths))
             }
         }
     }
