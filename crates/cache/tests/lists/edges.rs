@@ -366,6 +366,32 @@ fn what_is_there_is_given_without_waiting() {
     });
 }
 
+/// Mode hybrid: each query looks its lists up, and has those fetched behind it that are not there.
+#[test]
+fn what_is_asked_for_twice_is_found_once() {
+    watched(|| {
+        let disk = MemDisk::new();
+        let written = write(&disk, "a", 40);
+        let cache = cache(32, PolicyKind::Lru);
+        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let jobs: Vec<Job> = (0..5).map(|list| written.job(list, 1 + list * 3, 3)).collect();
+        for is_there in [false, true] {
+            for job in &jobs {
+                assert_eq!(cache.lookup(job).unwrap().is_some(), is_there);
+                // The second finds it on its way, or there.
+                prefetcher.request(job.clone());
+                prefetcher.request(job.clone());
+            }
+            while cache.stats().queries + cache.stats().loading > 0 {
+                thread::yield_now();
+            }
+        }
+        let stats = cache.stats();
+        assert_eq!((stats.hits, stats.misses, stats.fetched, stats.streamed), (5, 5, 5, 0));
+        assert_eq!((stats.hit_rate(), stats.reads), (0.5, 15));
+    });
+}
+
 #[test]
 fn reads_are_as_long_as_segments() {
     watched(|| {
