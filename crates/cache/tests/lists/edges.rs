@@ -439,12 +439,17 @@ fn what_cannot_be_is_refused() {
 
 #[test]
 fn the_memory_beside_the_region_is_counted() {
-    for policy in PolicyKind::ALL {
-        let region = Region::new(&RegionKind::Dram, 64 << 20).unwrap();
-        let cache = Cache::new(Cells::new(region, 32 << 10).unwrap(), policy).unwrap();
-        let stats = cache.stats();
-        let each = stats.metadata_bytes as f64 / (stats.segments + stats.window_segments) as f64;
-        println!("{policy}: {each:.0} bytes a segment");
-        assert!(each < 128.0, "{policy}: {each}");
+    // With 8,193 segments tables whose sizes are powers of two are as large as they can be.
+    for (policy, cells) in PolicyKind::ALL
+        .into_iter()
+        .flat_map(|policy| [2, 3, 40, 513, 1000, 8192, 8193 + 64, 12_000].map(|cells| (policy, cells)))
+    {
+        let stats = cache(cells, policy).stats();
+        let (bytes, most) = (stats.metadata_bytes, (Cache::metadata_bytes_max(policy) * cells) as u64);
+        assert!(bytes <= most, "{policy}, {cells}: {bytes} > {most}");
+        if stats.segments == 8193 {
+            println!("{policy}: {:.0} bytes a segment", bytes as f64 / cells as f64);
+            assert!(bytes > most / 20 * 19, "{policy}: {bytes} of {most}");
+        }
     }
 }
