@@ -223,6 +223,11 @@ impl Cache {
         settled || self.is_over()
     }
 
+    /// Whether a list stands in the cache, if it is in a chain then in one that is pinned.
+    pub(crate) fn is_here(&self, place: Option<Place>) -> bool {
+        matches!(place, Some(Place::Chain(chain)) if self.states.get(chain) == ChainState::Ready)
+    }
+
     /// Whether no worker is there, or all are to go.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)

@@ -198,14 +198,24 @@ impl Query {
         self.cache.wait(self.number, list)
     }
 
-    /// Whether [`Query::wait`] would give list `list`, or say why not, without sleeping. Takes no lock and makes no
-    /// system call.
+    /// Whether [`Query::wait`] would give list `list`, or say why not, without sleeping; a stream is read only then.
+    /// Takes no lock and makes no system call.
     ///
     /// # Panics
     /// When there is no such list.
     pub fn is_ready(&self, list: usize) -> bool {
         self.assert_has(list);
         self.cache.is_settled(self.places.get(list))
+    }
+
+    /// Whether list `list` stands in the cache, pinned: what is ready is that, a stream, or an error. Takes no lock and
+    /// makes no system call.
+    ///
+    /// # Panics
+    /// When there is no such list.
+    pub fn is_here(&self, list: usize) -> bool {
+        self.assert_has(list);
+        self.cache.is_here(self.places.get(list))
     }
 
     fn assert_has(&self, list: usize) {
