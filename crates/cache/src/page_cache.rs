@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -19,7 +20,7 @@ use crate::cache::stopped;
 use crate::job::{Job, Part};
 use crate::lookahead::{Record, Sample};
 
-/// A worker that reads ahead into the page cache. Dropped, it ends the list that it is at.
+/// A worker that reads ahead into the page cache. Dropped, it ends the page that it is at, and reads no more.
 pub struct PagePrefetcher {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -33,6 +34,8 @@ pub struct PageQuery {
 
 struct Shared {
     state: Mutex<State>,
+    /// All is to stop. It changes under the lock; the worker sees it without, before each page.
+    stopping: AtomicBool,
     changed: Condvar,
 }
 
@@ -48,7 +51,6 @@ struct State {
     ended: u64,
     bytes_read: u64,
     record: Record,
-    stopping: bool,
     /// What the worker's panic says, if it was one that made an end.
     panic: Option<String>,
 }
@@ -76,19 +78,19 @@ impl PagePrefetcher {
             ended: 0,
             bytes_read: 0,
             record,
-            stopping: false,
             panic: None,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            stopping: AtomicBool::new(false),
+            changed: Condvar::new(),
+        });
         let worker = Arc::clone(&shared);
         let thread = thread::Builder::new().name("fetch-pages".to_owned()).spawn(move || {
             // However it ends, nobody waits for it any more.
             let ended = catch_unwind(AssertUnwindSafe(|| worker.work()));
-            let mut state = worker.lock();
-            state.stopping = true;
-            state.panic = ended.err().map(|panic| panic_message(&*panic));
-            drop(state);
-            worker.changed.notify_all();
+            worker.lock().panic = ended.err().map(|panic| panic_message(&*panic));
+            worker.stop();
         });
         let thread = thread.map_err(|error| Error::from_os("start", "prefetcher", &error))?;
         Ok(PagePrefetcher { shared, thread: Some(thread) })
@@ -118,8 +120,7 @@ impl PagePrefetcher {
 
 impl Drop for PagePrefetcher {
     fn drop(&mut self) {
-        self.shared.lock().stopping = true;
-        self.shared.changed.notify_all();
+        self.shared.stop();
         self.thread.take().map(JoinHandle::join);
     }
 }
@@ -135,7 +136,7 @@ impl PageQuery {
             if let Some(result) = &state.entries[&self.number].read {
                 return result.clone();
             }
-            if state.stopping {
+            if self.shared.is_stopping() {
                 return Err(stopped(state.panic.as_deref()));
             }
             state = self.shared.wait(state);
@@ -159,10 +160,22 @@ impl Shared {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Has all end, and says so.
+    fn stop(&self) {
+        let state = self.lock();
+        self.stopping.store(true, Ordering::Relaxed);
+        drop(state);
+        self.changed.notify_all();
+    }
+
     fn work(&self) {
         let mut buffer = [0; PAGE as usize];
         let mut state = self.lock();
-        while !state.stopping {
+        while !self.is_stopping() {
             let Some((number, jobs)) = state.turn() else {
                 state = self.wait(state);
                 continue;
@@ -170,12 +183,26 @@ impl Shared {
             drop(state);
             let mut bytes = 0;
             let mut parts = jobs.iter().flat_map(Job::parts);
-            let result = parts.try_for_each(|part| copy(part, &mut buffer).map(|copied| bytes += copied));
+            let result =
+                parts.try_for_each(|part| self.copy(part, &mut buffer).map(|copied| bytes += copied));
             state = self.lock();
             state.bytes_read += bytes;
             state.was_read(number, result);
             self.changed.notify_all();
         }
+    }
+
+    /// Copies the pages of a part, one after the other, until all is to stop. Returns how many bytes.
+    fn copy(&self, part: &Part, buffer: &mut [u8; PAGE as usize]) -> Result<u64> {
+        let file = part.file().file();
+        let (start, end) = (part.pages().start, part.pages().end.min(file.len()));
+        for page in (start..end).step_by(PAGE as usize) {
+            if self.is_stopping() {
+                return Err(stopped(None));
+            }
+            file.read_at(page, &mut buffer[..(end - page).min(PAGE) as usize])?;
+        }
+        Ok(end - start)
     }
 }
 
@@ -203,14 +230,4 @@ impl State {
         self.taken -= u64::from(number < self.turn);
         self.record.add(Sample { ended: self.ended, queries, segments: 0 });
     }
-}
-
-/// Copies the pages of a part, one after the other. Returns how many bytes.
-fn copy(part: &Part, buffer: &mut [u8; PAGE as usize]) -> Result<u64> {
-    let file = part.file().file();
-    let (start, end) = (part.pages().start, part.pages().end.min(file.len()));
-    for page in (start..end).step_by(PAGE as usize) {
-        file.read_at(page, &mut buffer[..(end - page).min(PAGE) as usize])?;
-    }
-    Ok(end - start)
 }
