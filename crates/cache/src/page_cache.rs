@@ -36,7 +36,10 @@ struct Shared {
     state: Mutex<State>,
     /// All is to stop. It changes under the lock; the worker sees it without, before each page.
     stopping: AtomicBool,
-    changed: Condvar,
+    /// The worker sleeps here.
+    work: Condvar,
+    /// Query threads sleep here.
+    done: Condvar,
 }
 
 struct State {
@@ -51,6 +54,10 @@ struct State {
     ended: u64,
     bytes_read: u64,
     record: Record,
+    /// The worker sleeps, and was not woken.
+    sleeping: bool,
+    /// Query threads that sleep.
+    waiting: usize,
     /// What the worker's panic says, if it was one that made an end.
     panic: Option<String>,
 }
@@ -78,12 +85,15 @@ impl PagePrefetcher {
             ended: 0,
             bytes_read: 0,
             record,
+            sleeping: false,
+            waiting: 0,
             panic: None,
         };
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             stopping: AtomicBool::new(false),
-            changed: Condvar::new(),
+            work: Condvar::new(),
+            done: Condvar::new(),
         });
         let worker = Arc::clone(&shared);
         let thread = thread::Builder::new().name("fetch-pages".to_owned()).spawn(move || {
@@ -102,8 +112,7 @@ impl PagePrefetcher {
         let number = state.next;
         state.next += 1;
         state.entries.insert(number, Entry { jobs, read: None });
-        drop(state);
-        self.shared.changed.notify_all();
+        self.shared.wake_worker(state);
         PageQuery { shared: Arc::clone(&self.shared), number }
     }
 
@@ -139,15 +148,18 @@ impl PageQuery {
             if self.shared.is_stopping() {
                 return Err(stopped(state.panic.as_deref()));
             }
-            state = self.shared.wait(state);
+            state.waiting += 1;
+            state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
         }
     }
 }
 
 impl Drop for PageQuery {
     fn drop(&mut self) {
-        self.shared.lock().end(self.number);
-        self.shared.changed.notify_all();
+        let mut state = self.shared.lock();
+        state.end(self.number);
+        self.shared.wake_worker(state);
     }
 }
 
@@ -156,8 +168,21 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    /// Sleeps until the worker is wanted.
+    fn sleep<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.sleeping = true;
+        let mut state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.sleeping = false;
+        state
+    }
+
+    /// Gives the lock back and wakes the worker, if it sleeps and has something to read: else makes no system call.
+    fn wake_worker(&self, mut state: MutexGuard<'_, State>) {
+        let wakes = state.next_turn().is_some() && std::mem::take(&mut state.sleeping);
+        drop(state);
+        if wakes {
+            self.work.notify_one();
+        }
     }
 
     fn is_stopping(&self) -> bool {
@@ -169,15 +194,16 @@ impl Shared {
         let state = self.lock();
         self.stopping.store(true, Ordering::Relaxed);
         drop(state);
-        self.changed.notify_all();
+        self.work.notify_all();
+        self.done.notify_all();
     }
 
     fn work(&self) {
         let mut buffer = [0; PAGE as usize];
         let mut state = self.lock();
         while !self.is_stopping() {
-            let Some((number, jobs)) = state.turn() else {
-                state = self.wait(state);
+            let Some((number, jobs)) = state.take_turn() else {
+                state = self.sleep(state);
                 continue;
             };
             drop(state);
@@ -188,7 +214,9 @@ impl Shared {
             state = self.lock();
             state.bytes_read += bytes;
             state.was_read(number, result);
-            self.changed.notify_all();
+            if state.waiting > 0 {
+                self.done.notify_all();
+            }
         }
     }
 
@@ -208,12 +236,18 @@ impl Shared {
 
 impl State {
     /// The next query to read for, unless it is too far ahead.
-    fn turn(&mut self) -> Option<(u64, Vec<Job>)> {
+    fn next_turn(&self) -> Option<(u64, &Entry)> {
         let next = self.entries.range(self.turn..).next().filter(|_| self.taken <= self.lookahead);
-        let (&number, entry) = next?;
+        next.map(|(number, entry)| (*number, entry))
+    }
+
+    /// Takes that turn: the number and the jobs.
+    fn take_turn(&mut self) -> Option<(u64, Vec<Job>)> {
+        let (number, entry) = self.next_turn()?;
+        let jobs = entry.jobs.clone();
         self.turn = number + 1;
         self.taken += 1;
-        Some((number, entry.jobs.clone()))
+        Some((number, jobs))
     }
 
     /// Notes how reading went, for a query that may have ended.
