@@ -153,7 +153,7 @@ pub fn report(executor: &Executor<'_>, options: &ExecutorOptions) -> String {
         bytes(stats.segments_used()),
         crate::size::show(stats.metadata_bytes),
         group(stats.hits),
-        group(stats.misses - stats.streamed),
+        group(stats.fetched),
         group(stats.streamed),
         group(stats.evictions),
         group(stats.failures),

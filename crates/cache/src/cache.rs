@@ -20,7 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tierdex_io::{Cells, Error, ErrorKind, Result};
 
-use crate::chains::{ChainState, States};
+use crate::chains::{ChainState, Chains, States};
 use crate::job::Job;
 use crate::list::{Begun, List, Pinned};
 use crate::lookahead::Sample;
@@ -49,6 +49,9 @@ pub struct Cache {
     /// Query threads sleep here.
     done: Condvar,
 }
+
+/// Memory of what [`Cells`] know of a cell.
+const CELL_STATE_BYTES: usize = size_of::<u32>();
 
 /// What is being waited for has not come: the workers have gone, of themselves if one has panicked.
 pub(crate) fn stopped(panic: Option<&str>) -> Error {
@@ -93,9 +96,15 @@ impl Cache {
         Ok(chain.map(|chain| Pinned::new(Arc::clone(self), chain)))
     }
 
+    /// Bytes of memory beside the region for each cell, at most: see [`Stats::metadata_bytes`].
+    pub fn metadata_bytes_max(policy: PolicyKind) -> usize {
+        let chains = Links::BYTES_PER_SEGMENT + Chains::BYTES_PER_SEGMENT_MAX;
+        CELL_STATE_BYTES + chains + policy.bytes_per_segment_max()
+    }
+
     /// What it did so far, and has now.
     pub fn stats(&self) -> Stats {
-        let states = self.cells.len() * size_of::<u32>();
+        let states = self.cells.len() * CELL_STATE_BYTES;
         let stats = self.lock().stats();
         Stats {
             window_segments: (self.cells.len() - self.segments) as u64,
@@ -212,6 +221,11 @@ impl Cache {
             Some(Place::Streamed | Place::Refused) => true,
         };
         settled || self.is_over()
+    }
+
+    /// Whether a list stands in the cache, if it is in a chain then in one that is pinned.
+    pub(crate) fn is_here(&self, place: Option<Place>) -> bool {
+        matches!(place, Some(Place::Chain(chain)) if self.states.get(chain) == ChainState::Ready)
     }
 
     /// Whether no worker is there, or all are to go.

@@ -72,6 +72,10 @@ pub(crate) struct Chains {
 }
 
 impl Chains {
+    /// Bytes of memory for each segment, at most: the index has fewer than four slots for each.
+    pub(crate) const BYTES_PER_SEGMENT_MAX: usize =
+        size_of::<Record>() + size_of::<AtomicU8>() + 4 * size_of::<u32>();
+
     /// Room for chains of `segments` segments in all.
     pub(crate) fn new(segments: u32) -> Chains {
         let vacant = Record { key: Key(0, 0), print: 0, tail: NONE, count: 0, pins: 0 };

@@ -110,11 +110,21 @@ impl Begun {
         Ok(list)
     }
 
-    /// Whether [`Begun::wait`] would give it, or say why not, without sleeping. Takes no lock and makes no system call.
+    /// Whether [`Begun::wait`] would give it, or say why not, without sleeping; a stream is read only then. Takes no lock
+    /// and makes no system call.
     pub fn is_ready(&self) -> bool {
         match &self.0 {
             Ok(List::Pinned(Pinned { cache, chain })) => cache.is_settled(Some(queue::Place::Chain(*chain))),
             Ok(List::Stream(_)) | Err(_) => true,
+        }
+    }
+
+    /// Whether it stands in the cache, pinned: what is ready is that, a stream, or an error. Takes no lock and makes no
+    /// system call.
+    pub fn is_here(&self) -> bool {
+        match &self.0 {
+            Ok(List::Pinned(Pinned { cache, chain })) => cache.is_here(Some(queue::Place::Chain(*chain))),
+            Ok(List::Stream(_)) | Err(_) => false,
         }
     }
 }

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -19,7 +20,7 @@ use crate::cache::stopped;
 use crate::job::{Job, Part};
 use crate::lookahead::{Record, Sample};
 
-/// A worker that reads ahead into the page cache. Dropped, it ends the list that it is at.
+/// A worker that reads ahead into the page cache. Dropped, it ends the page that it is at, and reads no more.
 pub struct PagePrefetcher {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -33,7 +34,12 @@ pub struct PageQuery {
 
 struct Shared {
     state: Mutex<State>,
-    changed: Condvar,
+    /// All is to stop. It changes under the lock; the worker sees it without, before each page.
+    stopping: AtomicBool,
+    /// The worker sleeps here.
+    work: Condvar,
+    /// Query threads sleep here.
+    done: Condvar,
 }
 
 struct State {
@@ -48,7 +54,10 @@ struct State {
     ended: u64,
     bytes_read: u64,
     record: Record,
-    stopping: bool,
+    /// The worker sleeps, and was not woken.
+    sleeping: bool,
+    /// Query threads that sleep.
+    waiting: usize,
     /// What the worker's panic says, if it was one that made an end.
     panic: Option<String>,
 }
@@ -76,19 +85,22 @@ impl PagePrefetcher {
             ended: 0,
             bytes_read: 0,
             record,
-            stopping: false,
+            sleeping: false,
+            waiting: 0,
             panic: None,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            stopping: AtomicBool::new(false),
+            work: Condvar::new(),
+            done: Condvar::new(),
+        });
         let worker = Arc::clone(&shared);
         let thread = thread::Builder::new().name("fetch-pages".to_owned()).spawn(move || {
             // However it ends, nobody waits for it any more.
             let ended = catch_unwind(AssertUnwindSafe(|| worker.work()));
-            let mut state = worker.lock();
-            state.stopping = true;
-            state.panic = ended.err().map(|panic| panic_message(&*panic));
-            drop(state);
-            worker.changed.notify_all();
+            worker.lock().panic = ended.err().map(|panic| panic_message(&*panic));
+            worker.stop();
         });
         let thread = thread.map_err(|error| Error::from_os("start", "prefetcher", &error))?;
         Ok(PagePrefetcher { shared, thread: Some(thread) })
@@ -100,8 +112,7 @@ impl PagePrefetcher {
         let number = state.next;
         state.next += 1;
         state.entries.insert(number, Entry { jobs, read: None });
-        drop(state);
-        self.shared.changed.notify_all();
+        self.shared.wake_worker(state);
         PageQuery { shared: Arc::clone(&self.shared), number }
     }
 
@@ -118,8 +129,7 @@ impl PagePrefetcher {
 
 impl Drop for PagePrefetcher {
     fn drop(&mut self) {
-        self.shared.lock().stopping = true;
-        self.shared.changed.notify_all();
+        self.shared.stop();
         self.thread.take().map(JoinHandle::join);
     }
 }
@@ -135,18 +145,21 @@ impl PageQuery {
             if let Some(result) = &state.entries[&self.number].read {
                 return result.clone();
             }
-            if state.stopping {
+            if self.shared.is_stopping() {
                 return Err(stopped(state.panic.as_deref()));
             }
-            state = self.shared.wait(state);
+            state.waiting += 1;
+            state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
         }
     }
 }
 
 impl Drop for PageQuery {
     fn drop(&mut self) {
-        self.shared.lock().end(self.number);
-        self.shared.changed.notify_all();
+        let mut state = self.shared.lock();
+        state.end(self.number);
+        self.shared.wake_worker(state);
     }
 }
 
@@ -155,38 +168,86 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    /// Sleeps until the worker is wanted.
+    fn sleep<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.sleeping = true;
+        let mut state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.sleeping = false;
+        state
+    }
+
+    /// Gives the lock back and wakes the worker, if it sleeps and has something to read: else makes no system call.
+    fn wake_worker(&self, mut state: MutexGuard<'_, State>) {
+        let wakes = state.next_turn().is_some() && std::mem::take(&mut state.sleeping);
+        drop(state);
+        if wakes {
+            self.work.notify_one();
+        }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Has all end, and says so.
+    fn stop(&self) {
+        let state = self.lock();
+        self.stopping.store(true, Ordering::Relaxed);
+        drop(state);
+        self.work.notify_all();
+        self.done.notify_all();
     }
 
     fn work(&self) {
         let mut buffer = [0; PAGE as usize];
         let mut state = self.lock();
-        while !state.stopping {
-            let Some((number, jobs)) = state.turn() else {
-                state = self.wait(state);
+        while !self.is_stopping() {
+            let Some((number, jobs)) = state.take_turn() else {
+                state = self.sleep(state);
                 continue;
             };
             drop(state);
             let mut bytes = 0;
             let mut parts = jobs.iter().flat_map(Job::parts);
-            let result = parts.try_for_each(|part| copy(part, &mut buffer).map(|copied| bytes += copied));
+            let result =
+                parts.try_for_each(|part| self.copy(part, &mut buffer).map(|copied| bytes += copied));
             state = self.lock();
             state.bytes_read += bytes;
             state.was_read(number, result);
-            self.changed.notify_all();
+            if state.waiting > 0 {
+                self.done.notify_all();
+            }
         }
+    }
+
+    /// Copies the pages of a part, one after the other, until all is to stop. Returns how many bytes.
+    fn copy(&self, part: &Part, buffer: &mut [u8; PAGE as usize]) -> Result<u64> {
+        let file = part.file().file();
+        let (start, end) = (part.pages().start, part.pages().end.min(file.len()));
+        for page in (start..end).step_by(PAGE as usize) {
+            if self.is_stopping() {
+                return Err(stopped(None));
+            }
+            file.read_at(page, &mut buffer[..(end - page).min(PAGE) as usize])?;
+        }
+        Ok(end - start)
     }
 }
 
 impl State {
     /// The next query to read for, unless it is too far ahead.
-    fn turn(&mut self) -> Option<(u64, Vec<Job>)> {
+    fn next_turn(&self) -> Option<(u64, &Entry)> {
         let next = self.entries.range(self.turn..).next().filter(|_| self.taken <= self.lookahead);
-        let (&number, entry) = next?;
+        next.map(|(number, entry)| (*number, entry))
+    }
+
+    /// Takes that turn: the number and the jobs.
+    fn take_turn(&mut self) -> Option<(u64, Vec<Job>)> {
+        let (number, entry) = self.next_turn()?;
+        let jobs = entry.jobs.clone();
         self.turn = number + 1;
         self.taken += 1;
-        Some((number, entry.jobs.clone()))
+        Some((number, jobs))
     }
 
     /// Notes how reading went, for a query that may have ended.
@@ -203,14 +264,4 @@ impl State {
         self.taken -= u64::from(number < self.turn);
         self.record.add(Sample { ended: self.ended, queries, segments: 0 });
     }
-}
-
-/// Copies the pages of a part, one after the other. Returns how many bytes.
-fn copy(part: &Part, buffer: &mut [u8; PAGE as usize]) -> Result<u64> {
-    let file = part.file().file();
-    let (start, end) = (part.pages().start, part.pages().end.min(file.len()));
-    for page in (start..end).step_by(PAGE as usize) {
-        file.read_at(page, &mut buffer[..(end - page).min(PAGE) as usize])?;
-    }
-    Ok(end - start)
 }

@@ -76,6 +76,7 @@ pub(crate) struct State {
 }
 
 /// Whether there is room.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
     Now,
     Later,
@@ -130,7 +131,10 @@ impl State {
             return Err(job.other_parts());
         }
         match chain {
-            Some(chain) => self.use_chain(chain),
+            Some(chain) => {
+                self.stats.hits += 1;
+                self.use_chain(chain);
+            }
             None => self.stats.misses += 1,
         }
         Ok(chain)
@@ -188,7 +192,10 @@ impl State {
         self.loading -= 1;
         self.news = true;
         match result {
-            Ok(()) => self.chains.finish(chain),
+            Ok(()) => {
+                self.stats.fetched += 1;
+                self.chains.finish(chain);
+            }
             Err(error) => {
                 self.stats.failures += 1;
                 self.policy.remove(chain);
@@ -261,7 +268,7 @@ impl State {
 
     /// A list for somebody outside of the queue, at once: its chain, pinned, or to be streamed, or refused.
     pub(crate) fn claim(&mut self, job: &Job) -> Place {
-        let place = self.place(job, Claim::Outside).unwrap_or(Place::Streamed);
+        let place = self.place(job, Claim::Outside, true).unwrap_or(Place::Streamed);
         if place == Place::Streamed {
             self.stats.streamed += 1;
         }
@@ -280,7 +287,8 @@ impl State {
             return false;
         }
         let claim = if ahead == 0 { Claim::Oldest } else { Claim::Ahead };
-        let Some(place) = self.place(&job, claim) else { return false };
+        // Who had a list requested has looked it up before.
+        let Some(place) = self.place(&job, claim, !detached) else { return false };
         self.oldest_waits &= ahead > 0;
         let mut counted = 0;
         match place {
@@ -297,12 +305,13 @@ impl State {
         true
     }
 
-    /// Where a list is to be; none as long as it has to wait.
-    fn place(&mut self, job: &Job, claim: Claim) -> Option<Place> {
+    /// Where a list is to be; none as long as it has to wait. A hit or a miss only if it `counts`.
+    fn place(&mut self, job: &Job, claim: Claim, counts: bool) -> Option<Place> {
         if let Some(chain) = self.chains.find(job.key()) {
             if self.is_other(chain, job) {
                 return Some(Place::Refused);
             }
+            self.stats.hits += u64::from(counts);
             self.use_chain(chain);
             return Some(Place::Chain(chain));
         }
@@ -310,13 +319,13 @@ impl State {
         if needed <= self.segments && claim != Claim::Outside && self.queued >= self.workers {
             return None;
         }
-        match self.room(needed, claim) {
-            Room::Later => return None,
-            Room::Never => {
-                self.stats.misses += 1;
-                return Some(Place::Streamed);
-            }
-            Room::Now => self.stats.misses += 1,
+        let room = self.room(needed, claim);
+        if room == Room::Later {
+            return None;
+        }
+        self.stats.misses += u64::from(counts);
+        if room == Room::Never {
+            return Some(Place::Streamed);
         }
         let segments = self.links.take(&mut self.free, needed)?;
         self.links.set_parts(segments.head, job.parts().iter().map(|part| (part.skip(), part.len())));
@@ -378,7 +387,6 @@ impl State {
     }
 
     fn use_chain(&mut self, chain: u32) {
-        self.stats.hits += 1;
         self.policy.touch(chain);
         self.pin(chain);
     }

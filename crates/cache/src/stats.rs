@@ -3,12 +3,15 @@
 /// What a cache did and has, at one time. Sizes are in segments of `segment_bytes` bytes unless they say bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Lists that were asked for and stood in the cache, or on their way into it.
+    /// Lists that were asked for and stood in the cache, or on their way into it; those that were looked up, in it only.
+    /// What [`crate::Prefetcher::request`] asks for is no hit and no miss: it was looked up before.
     pub hits: u64,
     /// Lists that were asked for and did not.
     pub misses: u64,
     /// Of the misses, lists that were not to be cached, for want of room beside what was in use.
     pub streamed: u64,
+    /// Lists that were read into the cache, to their end.
+    pub fetched: u64,
     /// Lists that were evicted.
     pub evictions: u64,
     /// Lists and pieces of streams that could not be had.

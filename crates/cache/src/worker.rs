@@ -2,8 +2,9 @@
 //!
 //! *You have* engines and jobs. *You get* lists in the cache. Each worker has an engine to itself and does, again and again:
 //!
-//! 1. Take what is ordered, pieces of streams first, for as long as the engine takes reads: the next list begins while the
-//!    one before is still on its way. A read is up to a segment long: all the adjacent pages that belong into it.
+//! 1. For as long as the engine takes reads, send those of what is at hand. When all are sent, take what is ordered, pieces
+//!    of streams before lists: it begins while what was taken before is still on its way. A read is up to a segment long:
+//!    all the adjacent pages that belong into it.
 //! 2. Wait for a read. Check its pages against their file, while nobody else can see them. When pages of the next part
 //!    belong behind them, read these into the same cell, which one read has at a time; else give the cell back.
 //! 3. When the last read of a list has ended, say so: the list is ready, or has failed with the first error.
@@ -140,7 +141,8 @@ impl Prefetcher {
         self.cache.publish(state);
     }
 
-    /// Has a list fetched at once, before those of the queue, and does not wait for it. A list that finds no room beside
+    /// Orders a list at once, and does not wait for it. It is fetched behind what is ordered already, of the queue at most
+    /// one list a worker, and before all that still waits in the queue. A list that finds no room beside
     /// what is pinned is a stream: this waits for nobody's pins, and can be called whatever the caller has pinned or begun.
     pub fn begin(&self, job: Job) -> Begun {
         self.cache.begin(job)
@@ -198,14 +200,24 @@ impl Query {
         self.cache.wait(self.number, list)
     }
 
-    /// Whether [`Query::wait`] would give list `list`, or say why not, without sleeping. Takes no lock and makes no
-    /// system call.
+    /// Whether [`Query::wait`] would give list `list`, or say why not, without sleeping; a stream is read only then.
+    /// Takes no lock and makes no system call.
     ///
     /// # Panics
     /// When there is no such list.
     pub fn is_ready(&self, list: usize) -> bool {
         self.assert_has(list);
         self.cache.is_settled(self.places.get(list))
+    }
+
+    /// Whether list `list` stands in the cache, pinned: what is ready is that, a stream, or an error. Takes no lock and
+    /// makes no system call.
+    ///
+    /// # Panics
+    /// When there is no such list.
+    pub fn is_here(&self, list: usize) -> bool {
+        self.assert_has(list);
+        self.cache.is_here(self.places.get(list))
     }
 
     fn assert_has(&self, list: usize) {

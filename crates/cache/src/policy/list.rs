@@ -20,6 +20,9 @@ impl List {
 }
 
 impl Neighbours {
+    /// Bytes of memory for each chain.
+    pub(super) const BYTES_PER_CHAIN: usize = size_of::<[u32; 2]>();
+
     pub(super) fn new(chains: u32) -> Neighbours {
         Neighbours { pairs: vec![[NONE; 2]; chains as usize].into() }
     }

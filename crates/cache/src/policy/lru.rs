@@ -10,6 +10,9 @@ pub struct Lru {
 }
 
 impl Lru {
+    /// Bytes of memory for each chain.
+    pub(super) const BYTES_PER_CHAIN: usize = Neighbours::BYTES_PER_CHAIN;
+
     /// For chains below `chains`.
     pub fn new(chains: u32) -> Lru {
         Lru { neighbours: Neighbours::new(chains), list: List::EMPTY }

@@ -74,6 +74,16 @@ impl PolicyKind {
             PolicyKind::Window => Box::new(Window::new(segments, Window::USES)),
         }
     }
+
+    /// Bytes of memory for each segment, at most.
+    pub(crate) fn bytes_per_segment_max(self) -> usize {
+        match self {
+            PolicyKind::Lru => Lru::BYTES_PER_CHAIN,
+            PolicyKind::S3Fifo => S3Fifo::BYTES_PER_CHAIN_MAX,
+            PolicyKind::Sieve => Sieve::BYTES_PER_CHAIN,
+            PolicyKind::Window => Window::BYTES_PER_CHAIN_MAX,
+        }
+    }
 }
 
 impl fmt::Display for PolicyKind {

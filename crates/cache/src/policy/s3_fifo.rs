@@ -35,14 +35,21 @@ struct Entry {
     in_main: bool,
 }
 
-/// What was evicted of late: pairs of a hash and the number of its eviction.
+/// A hash and the number of its eviction.
+type Evicted = (u32, u32);
+
+/// What was evicted of late.
 struct Ghost {
-    slots: Box<[(u32, u32)]>,
+    slots: Box<[Evicted]>,
     evictions: u32,
     remembered: u32,
 }
 
 impl S3Fifo {
+    /// Bytes of memory for each chain, at most: the ghost has fewer than two slots for each.
+    pub(super) const BYTES_PER_CHAIN_MAX: usize =
+        Neighbours::BYTES_PER_CHAIN + size_of::<Entry>() + 2 * size_of::<Evicted>();
+
     /// For chains below `segments`, of so many segments in all.
     pub fn new(segments: u32) -> S3Fifo {
         let nothing = Entry { hash: 0, segments: 0, uses: 0, in_main: false };

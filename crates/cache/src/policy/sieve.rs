@@ -16,6 +16,9 @@ pub struct Sieve {
 }
 
 impl Sieve {
+    /// Bytes of memory for each chain.
+    pub(super) const BYTES_PER_CHAIN: usize = Neighbours::BYTES_PER_CHAIN + size_of::<bool>();
+
     /// For chains below `chains`.
     pub fn new(chains: u32) -> Sieve {
         let used = vec![false; chains as usize].into();

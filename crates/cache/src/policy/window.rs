@@ -20,6 +20,9 @@ pub struct Window {
 }
 
 impl Window {
+    /// Bytes of memory for each chain, at most: with all of them in the window.
+    pub(super) const BYTES_PER_CHAIN_MAX: usize = Lru::BYTES_PER_CHAIN + size_of::<bool>() + size_of::<u32>();
+
     /// How many uses ahead it looks unless told otherwise. Looking at them is one look-up a use for each list that is
     /// read, which is little beside the reading.
     pub const USES: usize = 512;

@@ -272,6 +272,7 @@ fn a_failed_list_is_tried_anew_by_the_next() {
     desk.state.fill_ended(chain, Err(Error::corrupt("a", 1, "x")));
     let stats = desk.state.stats();
     assert_eq!((stats.segments_free, stats.failures), (7, 1), "all but the head are given back");
+    assert_eq!((stats.misses, stats.hits, stats.fetched), (1, 1, 0));
     for query in [first, second] {
         assert_eq!(desk.place(query, 0), Some(Place::Chain(chain)));
         assert!(desk.state.error(chain).is_some());
@@ -309,6 +310,7 @@ fn detached_lists_are_fetched_and_held_by_nobody() {
     desk.work();
     let stats = desk.state.stats();
     assert_eq!((stats.queries, stats.segments_evictable, stats.streamed), (0, 4, 0));
+    assert_eq!((stats.hits, stats.misses, stats.fetched), (0, 0, 2));
     assert!(desk.is_there(0) && !desk.is_there(1) && desk.is_there(2));
 }
 

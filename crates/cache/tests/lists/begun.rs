@@ -53,6 +53,40 @@ fn what_is_begun_is_seen_to_be_ready_without_waiting() {
 }
 
 #[test]
+fn what_is_here_is_no_stream_and_no_error() {
+    watched(|| {
+        let (disk, written, cache, prefetcher) = shut(40, 16);
+        let (job, fails, long) = (written.job(0, 1, 4), written.job(1, 9, 4), written.job(2, 1, 30));
+        let other = written.job(0, 2, 3);
+        let jobs = [job, long, other, fails];
+        let query = prefetcher.push(jobs[..3].to_vec());
+        let queried = |here: bool| {
+            let found = [0, 1, 2].map(|list| (query.is_ready(list), query.is_here(list)));
+            assert_eq!(found, [(here, here), (true, false), (true, false)]);
+        };
+        let mut begun: Vec<Begun> = jobs[..3].iter().map(|job| prefetcher.begin(job.clone())).collect();
+        let asked = |begun: &[Begun]| begun.iter().map(|list| (list.is_ready(), list.is_here())).collect();
+        let stand: Vec<(bool, bool)> = asked(&begun);
+        assert_eq!(stand, [(false, false), (true, false), (true, false)]);
+        queried(false);
+        disk.open_gate();
+        while !query.is_here(0) {
+            thread::yield_now();
+        }
+        queried(true);
+        disk.break_down();
+        begun.push(prefetcher.begin(jobs[3].clone()));
+        while !begun[3].is_ready() {
+            thread::yield_now();
+        }
+        let stand: Vec<(bool, bool)> = asked(&begun);
+        assert_eq!(stand, [(true, true), (true, false), (true, false), (true, false)]);
+        drop((begun, query, prefetcher));
+        assert_at_rest(&cache);
+    });
+}
+
+#[test]
 fn what_is_begun_is_ready_to_say_that_all_is_over() {
     watched(|| {
         let (disk, written, cache, prefetcher) = shut(40, 8);

@@ -366,6 +366,32 @@ fn what_is_there_is_given_without_waiting() {
     });
 }
 
+/// Mode hybrid: each query looks its lists up, and has those fetched behind it that are not there.
+#[test]
+fn what_is_asked_for_twice_is_found_once() {
+    watched(|| {
+        let disk = MemDisk::new();
+        let written = write(&disk, "a", 40);
+        let cache = cache(32, PolicyKind::Lru);
+        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let jobs: Vec<Job> = (0..5).map(|list| written.job(list, 1 + list * 3, 3)).collect();
+        for is_there in [false, true] {
+            for job in &jobs {
+                assert_eq!(cache.lookup(job).unwrap().is_some(), is_there);
+                // The second finds it on its way, or there.
+                prefetcher.request(job.clone());
+                prefetcher.request(job.clone());
+            }
+            while cache.stats().queries + cache.stats().loading > 0 {
+                thread::yield_now();
+            }
+        }
+        let stats = cache.stats();
+        assert_eq!((stats.hits, stats.misses, stats.fetched, stats.streamed), (5, 5, 5, 0));
+        assert_eq!((stats.hit_rate(), stats.reads), (0.5, 15));
+    });
+}
+
 #[test]
 fn reads_are_as_long_as_segments() {
     watched(|| {
@@ -413,12 +439,17 @@ fn what_cannot_be_is_refused() {
 
 #[test]
 fn the_memory_beside_the_region_is_counted() {
-    for policy in PolicyKind::ALL {
-        let region = Region::new(&RegionKind::Dram, 64 << 20).unwrap();
-        let cache = Cache::new(Cells::new(region, 32 << 10).unwrap(), policy).unwrap();
-        let stats = cache.stats();
-        let each = stats.metadata_bytes as f64 / (stats.segments + stats.window_segments) as f64;
-        println!("{policy}: {each:.0} bytes a segment");
-        assert!(each < 128.0, "{policy}: {each}");
+    // With 8,193 segments tables whose sizes are powers of two are as large as they can be.
+    for (policy, cells) in PolicyKind::ALL
+        .into_iter()
+        .flat_map(|policy| [2, 3, 40, 513, 1000, 8192, 8193 + 64, 12_000].map(|cells| (policy, cells)))
+    {
+        let stats = cache(cells, policy).stats();
+        let (bytes, most) = (stats.metadata_bytes, (Cache::metadata_bytes_max(policy) * cells) as u64);
+        assert!(bytes <= most, "{policy}, {cells}: {bytes} > {most}");
+        if stats.segments == 8193 {
+            println!("{policy}: {:.0} bytes a segment", bytes as f64 / cells as f64);
+            assert!(bytes > most / 20 * 19, "{policy}: {bytes} of {most}");
+        }
     }
 }

@@ -93,6 +93,26 @@ fn queries_that_are_given_up_are_passed_over_and_an_end_is_told() {
 }
 
 #[test]
+fn an_end_waits_for_one_page() {
+    watched(|| {
+        let gated = GatedDisk::new();
+        let disk = FaultDisk::new(gated.clone(), FaultPlan::none());
+        let written = write(&disk, "a", 40);
+        let prefetcher = PagePrefetcher::start(1, 0).unwrap();
+        disk.arm(FaultPlan::none());
+        gated.shut();
+        let query = prefetcher.push(vec![written.job(0, 1, 30), written.job(1, 5, 30)]);
+        gated.wait_for_a_read();
+        std::thread::scope(|scope| {
+            scope.spawn(|| drop(prefetcher));
+            assert!(query.wait().is_err(), "it is told before the page has come");
+            gated.open_gate();
+        });
+        assert_eq!(disk.operations(OpClass::Read), 1);
+    });
+}
+
+#[test]
 fn a_worker_that_panics_says_why() {
     watched(|| {
         let disk = GatedDisk::new();

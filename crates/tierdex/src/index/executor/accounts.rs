@@ -8,14 +8,11 @@ use crate::index::reader::Index;
 use crate::schema::NormKind;
 use crate::segment::read::{FieldReader, Segment};
 use std::fmt;
-use tierdex_cache::Sample;
+use tierdex_cache::{Cache, Sample};
 use tierdex_io::{Arena, PAGE, SealedFile};
 
 /// The program itself: its code as far as it is used, and what its libraries set up.
 const PROGRAM: u64 = 7 << 20;
-
-/// Metadata of a cache for each of its segments, at most.
-pub(super) const SEGMENT_METADATA: u64 = 96;
 
 /// Memory of a thread that answers: its stack, windows of sums and of documents, batches, and room for lists.
 const THREAD: u64 = 1 << 20;
@@ -128,7 +125,8 @@ impl Accounts {
         }
         if options.mode.has_cache() {
             add(CACHE, cache, (!options.within).then(|| options.region.to_string()));
-            add("metadata of the cache", SEGMENT_METADATA * (cache / options.segment as u64), None);
+            let each = Cache::metadata_bytes_max(options.policy) as u64;
+            add("metadata of the cache", each * (cache / options.segment as u64), None);
         }
         add(WAITING, waiting, None);
         let (threads, hits) = (options.threads as u64, (options.hits as u64).min(index.documents()));

@@ -1,13 +1,13 @@
 //! How lists come near, and where what says where they are lives.
 
-use super::accounts::{Places, SEGMENT_METADATA};
+use super::accounts::Places;
 use super::{Executor, SEGMENTS_MIN};
 use crate::error::{Error, Result};
 use crate::index::reader::Index;
 use crate::intersect::CostModel;
 use std::fmt;
 use std::str::FromStr;
-use tierdex_cache::{Lookahead, PolicyKind};
+use tierdex_cache::{Cache, Lookahead, PolicyKind};
 use tierdex_io::{EngineOptions, RegionKind, Size, available_memory};
 
 /// How lists come near (thesis, chapter 7; the last is ours).
@@ -211,7 +211,8 @@ impl ExecutorOptions {
                 Some(_) => postings,
             };
             let segment = options.segment as u64;
-            let room = left(&options).unwrap_or(0) / (segment + SEGMENT_METADATA) * segment;
+            let metadata = Cache::metadata_bytes_max(options.policy) as u64;
+            let room = left(&options).unwrap_or(0) / (segment + metadata) * segment;
             let bytes = most.next_multiple_of(segment).min(room).max(smallest);
             (options.size, options.within) = (Size::Bytes(bytes), true);
         }
