@@ -2,6 +2,7 @@
 
 use super::flags::Flags;
 use super::queries::Workload;
+use crate::throttle::{HDD, Rates};
 use crate::{Error, Result};
 use serde_json::{Value, json};
 use std::fmt;
@@ -75,12 +76,12 @@ pub enum Device {
 }
 
 impl Device {
-    /// Reads a second and bytes a second, at most (thesis, section 8.2.2).
-    pub(super) fn limits(self) -> (Option<u64>, Option<u64>) {
+    /// What it does in a second, at most (thesis, section 8.2.2).
+    pub(super) fn rates(self) -> Rates {
         match self {
-            Device::Ssd => (None, None),
-            Device::Sas => (None, Some(793_000_000)),
-            Device::Hdd => (Some(120), Some(181_000_000)),
+            Device::Ssd => Rates::default(),
+            Device::Sas => Rates { reads: None, bytes: Some(793_000_000) },
+            Device::Hdd => HDD,
         }
     }
 
