@@ -20,6 +20,7 @@
 pub mod cache;
 pub mod codecs;
 mod error;
+mod folder;
 pub mod generate;
 pub mod group;
 pub mod intersect;
