@@ -1,6 +1,7 @@
 //! The cells of the experiment: every combination of what the flags list, as far as it makes a difference.
 
 use super::flags::Flags;
+use super::named::named;
 use super::queries::Workload;
 use crate::throttle::{HDD, Rates};
 use crate::{Error, Result};
@@ -105,8 +106,7 @@ impl FromStr for Device {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Device> {
-        let found = [Device::Ssd, Device::Sas, Device::Hdd].into_iter().find(|one| one.to_string() == text);
-        found.ok_or_else(|| Error::Usage(format!("`{text}` is no device; write ssd, sas or hdd")))
+        named(&[Device::Ssd, Device::Sas, Device::Hdd], text, "device")
     }
 }
 

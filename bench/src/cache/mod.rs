@@ -16,6 +16,7 @@ mod cell;
 mod flags;
 mod machine;
 mod measured;
+mod named;
 mod plot;
 mod process;
 mod queries;
