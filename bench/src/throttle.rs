@@ -114,4 +114,17 @@ mod tests {
         let large = 0x123 << 8 | 0x45 | 0x678 << 20;
         assert_eq!((major(large), minor(large)), (0x123, 0x67845));
     }
+
+    #[test]
+    fn this_process_joins_and_leaves() {
+        // No rates, since other tests read meanwhile. Where groups are not permitted, there is nothing to see.
+        let Ok(throttle) = Throttle::new(Path::new("."), Rates::default()) else { return };
+        let dir = throttle.procs().parent().unwrap().to_path_buf();
+        let members = || fs::read_to_string(dir.join("cgroup.procs")).unwrap();
+        assert_eq!(members(), "");
+        let joined = throttle.join().unwrap();
+        assert_eq!(members().trim(), std::process::id().to_string());
+        drop(joined);
+        assert!(!dir.exists());
+    }
 }
