@@ -10,7 +10,8 @@
 //! | an index behind a line protocol, for a harness of your own | [`serve`] |
 //!
 //! What experiments share stands beside them: a [`Machine`] says where figures were taken, a [`Table`] shows them, a
-//! [`Random`] makes data that comes back with its seed, a [`group`] limits the memory of a process. Figures are ratios within one run; no test looks at them.
+//! [`Random`] makes data that comes back with its seed, a [`group`] limits the memory of a process, and a
+//! throttle its reads. Figures are ratios within one run; no test looks at them.
 //!
 //! This crate must not know how the command line of the caller looks beyond the flags of its experiments.
 
@@ -19,6 +20,7 @@
 pub mod cache;
 pub mod codecs;
 mod error;
+mod folder;
 pub mod generate;
 pub mod group;
 pub mod intersect;
@@ -26,6 +28,7 @@ mod machine;
 mod random;
 pub mod serve;
 mod table;
+mod throttle;
 
 pub use error::{Error, Result};
 pub use machine::Machine;

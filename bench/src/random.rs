@@ -1,6 +1,7 @@
 //! A small seeded generator: `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014).
 
 /// Repeatable numbers from one seed. Not for secrets.
+#[derive(Clone)]
 pub struct Random {
     state: u64,
 }

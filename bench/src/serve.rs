@@ -88,6 +88,17 @@ enum Answer {
     Unsupported,
 }
 
+impl Answer {
+    /// The number that was answered; hits for a list of them; none for lines that are not supported.
+    fn value(&self) -> Option<u64> {
+        match self {
+            Answer::Number(number) => Some(*number),
+            Answer::Documents(hits) => Some(hits.len() as u64),
+            Answer::Unsupported => None,
+        }
+    }
+}
+
 impl std::fmt::Display for Answer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -102,6 +102,18 @@ fn a_seed_comes_back_and_another_one_differs() {
     }
 }
 
+/// Its first lists are cut into jobs of their own.
+#[test]
+fn long_lists_are_sound_by_any_number_of_threads() {
+    let flags = flags(150_000, 1_500_000, 200, 2);
+    let (collection, disk) = generated(&flags, 1);
+    assert!(collection.documents(1) > 100_000);
+    sound(&flags, &collection, &disk);
+    for threads in [2, 5] {
+        assert!(files(&disk) == files(&generated(&flags, threads).1), "{threads}");
+    }
+}
+
 /// The bytes of one index for ever: a collection can be made again elsewhere.
 #[test]
 fn the_same_collection_is_made_everywhere() {

@@ -1,7 +1,9 @@
 //! The cells of the experiment: every combination of what the flags list, as far as it makes a difference.
 
 use super::flags::Flags;
+use super::named::named;
 use super::queries::Workload;
+use crate::throttle::{HDD, Rates};
 use crate::{Error, Result};
 use serde_json::{Value, json};
 use std::fmt;
@@ -75,12 +77,12 @@ pub enum Device {
 }
 
 impl Device {
-    /// Reads a second and bytes a second, at most (thesis, section 8.2.2).
-    pub(super) fn limits(self) -> (Option<u64>, Option<u64>) {
+    /// What it does in a second, at most (thesis, section 8.2.2).
+    pub(super) fn rates(self) -> Rates {
         match self {
-            Device::Ssd => (None, None),
-            Device::Sas => (None, Some(793_000_000)),
-            Device::Hdd => (Some(120), Some(181_000_000)),
+            Device::Ssd => Rates::default(),
+            Device::Sas => Rates { reads: None, bytes: Some(793_000_000) },
+            Device::Hdd => HDD,
         }
     }
 
@@ -104,8 +106,7 @@ impl FromStr for Device {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Device> {
-        let found = [Device::Ssd, Device::Sas, Device::Hdd].into_iter().find(|one| one.to_string() == text);
-        found.ok_or_else(|| Error::Usage(format!("`{text}` is no device; write ssd, sas or hdd")))
+        named(&[Device::Ssd, Device::Sas, Device::Hdd], text, "device")
     }
 }
 

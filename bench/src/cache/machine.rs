@@ -2,10 +2,9 @@
 //! devices are slowed down.
 
 use super::cell::Device;
-use crate::group::{Group, Parent};
+use crate::throttle::{Rates, Throttle};
 use crate::{Error, Result};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Gives the system's page cache back.
@@ -81,70 +80,35 @@ fn count(dir: &Path, what: &str) -> u64 {
     text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Groups whose members read as from a slower device.
+/// The devices that are slower than that of the index.
 #[derive(Debug)]
 pub(super) struct Slow {
-    groups: Vec<(Device, Group)>,
+    throttles: Vec<(Device, Throttle)>,
 }
 
 impl Slow {
     /// One for each of `devices` that is slower than that of `index`.
     ///
     /// # Errors
-    /// One line, if there cannot be such groups.
+    /// One line, if they cannot be emulated.
     pub(super) fn new(devices: &[Device], index: &Path) -> Result<Slow> {
-        let mut groups: Vec<(Device, Group)> = Vec::new();
+        let mut throttles: Vec<(Device, Throttle)> = Vec::new();
         for &device in devices {
-            let (reads, bytes) = device.limits();
-            if (reads, bytes) == (None, None) || groups.iter().any(|(there, _)| *there == device) {
+            let rates = device.rates();
+            if rates == Rates::default() || throttles.iter().any(|(there, _)| *there == device) {
                 continue;
             }
-            let parent = Parent::devices().map_err(|error| {
-                Error::Failed(format!("slower devices cannot be emulated: {error}; leave --devices at ssd"))
-            })?;
-            let number = block_device(index)?;
-            let group = parent.group()?;
-            let rules =
-                [("blkio.throttle.read_iops_device", reads), ("blkio.throttle.read_bps_device", bytes)];
-            for (name, limit) in rules {
-                limit.map_or(Ok(()), |limit| group.write(name, &format!("{number} {limit}")))?;
-            }
-            groups.push((device, group));
+            let throttle = Throttle::new(index, rates)
+                .map_err(|error| Error::Failed(format!("{error}; leave --devices at ssd")))?;
+            throttles.push((device, throttle));
         }
-        Ok(Slow { groups })
+        Ok(Slow { throttles })
     }
 
     /// The file into which a process writes its number that is to read as from `device`; none if that is the index's own.
     pub(super) fn procs(&self, device: Device) -> Option<PathBuf> {
-        self.groups.iter().find(|(there, _)| *there == device).map(|(_, group)| group.procs())
+        self.throttles.iter().find(|(there, _)| *there == device).map(|(_, throttle)| throttle.procs())
     }
-}
-
-/// The number of the device, as a whole, on which a folder is: `8:0`.
-fn block_device(folder: &Path) -> Result<String> {
-    let failed = |why: String| Error::Failed(format!("{}: {why}", folder.display()));
-    let device = fs::metadata(folder).map_err(|error| failed(error.to_string()))?.dev();
-    let number = format!("{}:{}", major(device), minor(device));
-    let entry = PathBuf::from(format!("/sys/dev/block/{number}"));
-    if !entry.exists() {
-        return Err(failed(format!(
-            "its file system is on no block device (it says {number}); it cannot be slowed down"
-        )));
-    }
-    if !entry.join("partition").exists() {
-        return Ok(number);
-    }
-    let whole = fs::canonicalize(&entry).and_then(|entry| fs::read_to_string(entry.join("../dev")));
-    whole.map(|number| number.trim().to_string()).map_err(|error| failed(error.to_string()))
-}
-
-/// The halves of a device's number, as the C library packs them.
-fn major(device: u64) -> u64 {
-    (device >> 8) & 0xfff | (device >> 32) & !0xfff
-}
-
-fn minor(device: u64) -> u64 {
-    device & 0xff | (device >> 12) & !0xff & 0xffff_ffff
 }
 
 #[cfg(test)]
@@ -176,13 +140,5 @@ mod tests {
         let missing = dir.path().join("none");
         let error = HugePages::reserve_at(&missing, 7).unwrap_err().to_string();
         assert!(error.contains("needs 7 huge pages") && error.contains("vm.nr_hugepages to 7"), "{error}");
-    }
-
-    #[test]
-    fn numbers_of_devices_are_taken_apart() {
-        assert_eq!((major(0xfe00), minor(0xfe00)), (254, 0));
-        assert_eq!((major(0x0801), minor(0x0801)), (8, 1));
-        let large = 0x123 << 8 | 0x45 | 0x678 << 20;
-        assert_eq!((major(large), minor(large)), (0x123, 0x67845));
     }
 }

@@ -16,6 +16,7 @@ mod cell;
 mod flags;
 mod machine;
 mod measured;
+mod named;
 mod plot;
 mod process;
 mod queries;
@@ -33,7 +34,7 @@ pub use queries::{Class, Shape, Workload};
 pub use rows::{Row, Rows};
 pub use runner::Start;
 
-use crate::{Error, Result};
+use crate::{Error, Result, folder};
 use runner::Plan;
 use std::io::Write;
 use tierdex::index::Stop;
@@ -47,7 +48,7 @@ use tierdex::index::Stop;
 pub fn run(flags: &Flags, program: &str, start: &Start, stop: &Stop, out: &mut dyn Write) -> Result<Rows> {
     flags.check()?;
     let plan = Plan::new(flags)?;
-    runner::make_folder(flags)?;
+    folder::make(&flags.out)?;
     let mut say =
         |text: &str| out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output);
     say(&report::heading())?;

@@ -10,6 +10,7 @@
 //! there are no more terms, all begin anew in another order; the report says how many there were.
 
 use super::flags::Flags;
+use super::named::named;
 use crate::{Error, Random, Result};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt;
@@ -66,8 +67,7 @@ impl FromStr for Class {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Class> {
-        let found = [Class::High, Class::Medium, Class::Low].into_iter().find(|one| one.to_string() == text);
-        found.ok_or_else(|| Error::Usage(format!("`{text}` is no class of terms; write H, M or L")))
+        named(&[Class::High, Class::Medium, Class::Low], text, "class of terms")
     }
 }
 
@@ -114,8 +114,7 @@ impl FromStr for Shape {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Shape> {
-        let found = [Shape::Single, Shape::And, Shape::Or].into_iter().find(|one| one.to_string() == text);
-        found.ok_or_else(|| Error::Usage(format!("`{text}` is no shape of queries; write SINGLE, AND or OR")))
+        named(&[Shape::Single, Shape::And, Shape::Or], text, "shape of queries")
     }
 }
 

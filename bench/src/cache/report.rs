@@ -333,9 +333,9 @@ fn method(flags: &Flags) -> String {
         flags.count, flags.k
     );
     for device in flags.devices.iter().filter(|device| **device != Device::Ssd) {
-        let (reads, bytes) = device.limits();
-        let reads = reads.map(|reads| format!("{reads} reads a second and ")).unwrap_or_default();
-        let bytes = bytes.unwrap_or_default() / 1_000_000;
+        let rates = device.rates();
+        let reads = rates.reads.map(|reads| format!("{reads} reads a second and ")).unwrap_or_default();
+        let bytes = rates.bytes.unwrap_or_default() / 1_000_000;
         text += &format!(
             "- `{}`: the index's own device by a throttle of {reads}{bytes} MB/s.\n",
             device.title()

@@ -20,8 +20,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
-use std::{fs, thread};
 use tierdex::index::{Executor, Index, Mode, Stop};
 use tierdex::io::{PosixDisk, RegionKind};
 
@@ -249,13 +249,6 @@ fn death(status: ExitStatus, killed: Option<u64>, errors: &str) -> String {
 /// One line.
 fn line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Makes a directory before anything is measured, so that no run is lost by its being impossible.
-pub(super) fn make_folder(flags: &Flags) -> Result<()> {
-    let dir = &flags.out;
-    fs::create_dir_all(dir)
-        .map_err(|error| Error::Failed(format!("cannot make the directory {}: {error}", dir.display())))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub use ours::Ours;
 pub use results::{Results, Section};
 pub use rows::{Row, Rows};
 
-use crate::{Error, Result};
+use crate::{Error, Result, folder};
 use data::Plan;
 use ours::{COPY, Copy};
 use std::io::{IsTerminal, Write, stderr};
@@ -44,7 +44,7 @@ pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>) -> Result<Results> {
     let contenders = contenders(flags, peers)?;
     let plan = Plan::new(flags)?;
     if let Some(dir) = &flags.out {
-        results::make_folder(dir)?;
+        folder::make(dir)?;
     }
     let mut buffers = Buffers::new();
     let mut rows = Rows::default();

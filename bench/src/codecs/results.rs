@@ -5,10 +5,8 @@ use super::flags::Flags;
 use super::plot;
 use super::report::{self, Facts};
 use super::rows::Rows;
-use crate::{Error, Result, Table};
-use std::fs;
+use crate::{Error, Result, Table, folder};
 use std::io::Write;
-use std::path::Path;
 
 /// What a run found.
 pub struct Results {
@@ -60,26 +58,8 @@ impl Results {
         let Some(dir) = &self.flags.out else { return Ok(()) };
         let command = format!("{program} {}", self.flags.command());
         let fastest = self.flags.kernels()?.last().map_or("scalar", |kernel| kernel.name());
-        write(dir, "report.md", &report::markdown(&command, &self.facts, &self.rows, more))?;
-        write(dir, "data.json", &json(&self.rows))?;
-        write(dir, "codecs.svg", &plot::svg(&self.rows, fastest)?)
+        folder::write(dir, "report.md", &report::markdown(&command, &self.facts, &self.rows, more))?;
+        folder::write(dir, "data.json", &(folder::lines(&self.rows.to_json()) + "\n"))?;
+        folder::write(dir, "codecs.svg", &plot::svg(&self.rows, fastest)?)
     }
-}
-
-/// A row a line.
-fn json(rows: &Rows) -> String {
-    let rows = rows.to_json();
-    let lines: Vec<String> = rows.as_array().into_iter().flatten().map(ToString::to_string).collect();
-    format!("[\n{}\n]\n", lines.join(",\n"))
-}
-
-/// Makes a directory before anything is measured, so that no run is lost by its being impossible.
-pub(super) fn make_folder(dir: &Path) -> Result<()> {
-    fs::create_dir_all(dir)
-        .map_err(|error| Error::Failed(format!("cannot make the directory {}: {error}", dir.display())))
-}
-
-fn write(dir: &Path, name: &str, text: &str) -> Result<()> {
-    let path = dir.join(name);
-    fs::write(&path, text).map_err(|error| Error::Failed(format!("cannot write {}: {error}", path.display())))
 }

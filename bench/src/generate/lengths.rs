@@ -12,7 +12,7 @@ use tierdex::Result;
 use tierdex::index::Stop;
 
 /// Documents of a window.
-const WINDOW: u32 = 1 << 18;
+const WINDOW: u32 = 1 << 16;
 
 /// A list is long if it has so many postings in a window on average.
 const LONG: u64 = 32;

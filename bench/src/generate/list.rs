@@ -9,7 +9,7 @@
 //!
 //! Any stretch can be made by itself: its random numbers depend on the seed, the term and its own number.
 
-use super::tables::{Frequencies, Tables, frequency};
+use super::tables::{Frequencies, Tables, frequency, gap};
 use crate::Random;
 use std::ops::Range;
 
@@ -23,6 +23,7 @@ const SPARSE: u32 = 16;
 const DENSE: u32 = 8 * SPARSE;
 
 /// The list of one term.
+#[derive(Clone)]
 pub(super) struct List<'a> {
     tables: &'a Tables,
     frequencies: &'a Frequencies,
@@ -64,35 +65,25 @@ impl<'a> List<'a> {
         }
     }
 
-    /// All stretches in order.
-    pub(super) fn stretches(&self) -> impl Iterator<Item = Stretch> + use<> {
-        let total: u64 = self.weights().map(u64::from).sum();
-        let postings_by_weight = f64::from(self.postings) / total as f64;
-        let (stretches, all, documents) = (self.stretches, self.postings, self.documents);
-        let start =
-            move |number: u32| (u64::from(number) * u64::from(documents) / u64::from(stretches)) as u32;
-        let (mut weight_before, mut postings_before) = (0, 0);
-        (0..stretches).zip(self.weights()).map(move |(number, weight)| {
-            weight_before += u64::from(weight);
-            let last = number + 1 == stretches;
-            let share = (weight_before as f64 * postings_by_weight) as u32;
-            let up_to = if last { all } else { share };
-            let postings = up_to - postings_before;
-            postings_before = up_to;
-            Stretch { number, documents: start(number)..start(number + 1), postings }
-        })
+    /// Postings of all stretches.
+    pub(super) fn postings(&self) -> u32 {
+        self.postings
     }
 
-    /// What each stretch weighs. A dense one is followed by a sparse one three times in 16, a sparse one by a dense
-    /// one once in 16.
-    fn weights(&self) -> impl Iterator<Item = u32> + use<> {
-        let mut random = Random::new(self.seed);
-        let mut dense = random.below(4) == 0;
-        let weight_dense = self.dense;
-        (0..self.stretches).map(move |_| {
-            dense = if dense { random.below(16) >= 3 } else { random.below(16) == 0 };
-            if dense { weight_dense } else { SPARSE }
-        })
+    /// All stretches in order.
+    pub(super) fn stretches(&self) -> Stretches {
+        let weights = Weights::new(self);
+        let total: u64 = weights.clone().map(u64::from).sum();
+        Stretches {
+            documents: self.documents,
+            postings: self.postings,
+            postings_by_weight: f64::from(self.postings) / total as f64,
+            stretches: self.stretches,
+            weights,
+            number: 0,
+            weight_before: 0,
+            postings_before: 0,
+        }
     }
 
     /// Appends the postings of a stretch.
@@ -108,13 +99,14 @@ impl<'a> List<'a> {
         out.documents.resize(from + drawn, 0);
         out.frequencies.resize(from + drawn, 0);
         let (sums, frequencies) = (&mut out.documents[from..], &mut out.frequencies[from..]);
+        let (gaps, law) = (self.tables.exponential(), self.frequencies);
         let mut sum = 0;
         for (sums, frequencies) in sums.chunks_exact_mut(2).zip(frequencies.chunks_exact_mut(2)) {
             let bits = random.bits();
             for (place, bits) in [bits as u32, (bits >> 32) as u32].into_iter().enumerate() {
-                sum += self.tables.exponential(bits >> 12);
+                sum += gap(gaps, bits >> 12);
                 sums[place] = sum;
-                frequencies[place] = frequency(self.frequencies, bits);
+                frequencies[place] = frequency(law, bits);
             }
         }
         let free = stretch.documents.len() as u64 - count as u64;
@@ -127,6 +119,65 @@ impl<'a> List<'a> {
     }
 }
 
+/// The stretches of a list, one behind another.
+#[derive(Clone)]
+pub(super) struct Stretches {
+    documents: u32,
+    postings: u32,
+    postings_by_weight: f64,
+    stretches: u32,
+    weights: Weights,
+    number: u32,
+    weight_before: u64,
+    postings_before: u32,
+}
+
+impl Iterator for Stretches {
+    type Item = Stretch;
+
+    fn next(&mut self) -> Option<Stretch> {
+        let number = self.number;
+        self.weight_before += u64::from(self.weights.next()?);
+        self.number += 1;
+        let start = |number: u32| u64::from(number) * u64::from(self.documents) / u64::from(self.stretches);
+        let documents = start(number) as u32..start(self.number) as u32;
+        let share = (self.weight_before as f64 * self.postings_by_weight) as u32;
+        let up_to = if self.number == self.stretches { self.postings } else { share };
+        let postings = up_to - self.postings_before;
+        self.postings_before = up_to;
+        Some(Stretch { number, documents, postings })
+    }
+}
+
+/// What each stretch weighs. A dense one is followed by a sparse one three times in 16, a sparse one by a dense
+/// one once in 16.
+#[derive(Clone)]
+struct Weights {
+    random: Random,
+    dense: bool,
+    weight_dense: u32,
+    left: u32,
+}
+
+impl Weights {
+    fn new(list: &List<'_>) -> Weights {
+        let mut random = Random::new(list.seed);
+        let dense = random.below(4) == 0;
+        Weights { random, dense, weight_dense: list.dense, left: list.stretches }
+    }
+}
+
+impl Iterator for Weights {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        self.left = self.left.checked_sub(1)?;
+        let change = if self.dense { 3 } else { 1 };
+        self.dense ^= self.random.below(16) < change;
+        Some(if self.dense { self.weight_dense } else { SPARSE })
+    }
+}
+
 /// Keeps the random numbers of stretches apart.
 const STEP: u64 = 0xD1B5_4A32_D192_ED03;
 
@@ -134,6 +185,12 @@ impl Postings {
     /// Pairs of document and frequency.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.documents.iter().copied().zip(self.frequencies.iter().copied())
+    }
+
+    /// Takes the first `count` away.
+    pub(super) fn remove(&mut self, count: usize) {
+        self.documents.drain(..count);
+        self.frequencies.drain(..count);
     }
 
     /// Takes all of them away.

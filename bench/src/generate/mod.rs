@@ -3,7 +3,7 @@
 //! 1. [`Zipf`] says how many documents each term stands in;
 //! 2. every [`List`] is made a first time, each thread for documents of its own, and the documents' lengths are summed
 //!    up (`lengths`): blocks say what they can score at most, so lengths are known before lists are written;
-//! 3. every list is made again, by a thread that runs ahead (`ahead`) of the index writer.
+//! 3. every list is made again and encoded, by threads that run ahead (`ahead`) of the index writer.
 //!
 //! The same flags give the same bytes, on every machine and by any number of threads. Memory: five bytes a document
 //! and some MB, whatever the postings.
@@ -93,18 +93,18 @@ impl Collection {
             // A string takes all that is written to it.
             let _ = write!(id, "{document}");
         };
-        std::thread::scope(|scope| {
-            let mut ahead = ahead::start(self, scope, &stop)?;
-            writer.import(lengths, number, |lists| {
+        writer.import(lengths, number, |lists| {
+            std::thread::scope(|scope| {
+                let mut ahead = ahead::start(self, &lists.encoder(), threads, scope, &stop)?;
                 let mut steps = Steps::from(self.postings);
                 for rank in 1..=self.vocabulary() {
                     lists.term(&self.term(rank), |list| {
-                        let mut missing = self.documents(rank) as usize;
+                        let mut missing = self.documents(rank);
                         while missing > 0 {
-                            let (documents, frequencies) = ahead.take(missing)?;
-                            list.extend(documents, frequencies)?;
-                            missing -= documents.len();
-                            steps.add(documents.len() as u64, progress);
+                            let piece = ahead.take()?;
+                            list.append(piece)?;
+                            missing -= piece.postings();
+                            steps.add(u64::from(piece.postings()), progress);
                         }
                         Ok(())
                     })?;

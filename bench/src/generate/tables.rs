@@ -16,11 +16,13 @@ const CLASSES: usize = 32;
 
 /// Tables of all laws.
 pub(super) struct Tables {
-    /// Quantiles of the exponential law, and their distances to the next ones.
-    exponential: Box<[(u32, u32); STEPS]>,
+    exponential: Box<Gaps>,
     /// Of each class.
     frequencies: Vec<Box<Frequencies>>,
 }
+
+/// Quantiles of the exponential law, and their distances to the next ones.
+pub(super) type Gaps = [(u32, u32); STEPS];
 
 /// Frequencies, each as often as it is likely.
 pub(super) type Frequencies = [u8; DRAWS];
@@ -30,11 +32,9 @@ impl Tables {
         Tables { exponential: exponential(), frequencies: (0..=CLASSES).map(frequencies).collect() }
     }
 
-    /// A number of the exponential law by 20 random bits, at least 1; its mean is about 65,536.
-    #[inline]
-    pub(super) fn exponential(&self, bits: u32) -> u32 {
-        let (from, distance) = self.exponential[(bits >> STEP_BITS) as usize % STEPS];
-        from + ((distance * (bits % STEPS as u32)) >> STEP_BITS)
+    /// The exponential law.
+    pub(super) fn exponential(&self) -> &Gaps {
+        &self.exponential
     }
 
     /// The frequencies of a list that holds `postings` of `documents` documents.
@@ -44,13 +44,20 @@ impl Tables {
     }
 }
 
+/// A number of the exponential law by 20 random bits, at least 1; its mean is about 65,536.
+#[inline]
+pub(super) fn gap(table: &Gaps, bits: u32) -> u32 {
+    let (from, distance) = table[(bits >> STEP_BITS) as usize % STEPS];
+    from + ((distance * (bits % STEPS as u32)) >> STEP_BITS)
+}
+
 /// A frequency by 12 random bits.
 #[inline]
 pub(super) fn frequency(table: &Frequencies, bits: u32) -> u32 {
     u32::from(table[bits as usize % DRAWS])
 }
 
-fn exponential() -> Box<[(u32, u32); STEPS]> {
+fn exponential() -> Box<Gaps> {
     let mut quantiles = vec![1];
     let mut sum = 0.0;
     for step in 1..STEPS {
@@ -110,12 +117,13 @@ mod tests {
     #[test]
     fn the_exponential_law_has_its_mean_and_its_median() {
         let tables = Tables::new();
-        let all = (0..1 << 20).map(|bits| f64::from(tables.exponential(bits)) / ONE);
+        let drawn = |bits| gap(tables.exponential(), bits);
+        let all = (0..1 << 20).map(|bits| f64::from(drawn(bits)) / ONE);
         let mean = all.sum::<f64>() / f64::from(1 << 20);
         assert!((mean - 1.0).abs() < 0.002, "{mean}");
-        let median = f64::from(tables.exponential(1 << 19)) / ONE;
+        let median = f64::from(drawn(1 << 19)) / ONE;
         assert!((median - std::f64::consts::LN_2).abs() < 1e-4, "{median}");
-        assert!((0..STEPS as u32).all(|bits| tables.exponential(bits) >= 1));
+        assert!((0..STEPS as u32).all(|bits| drawn(bits) >= 1));
     }
 
     #[test]

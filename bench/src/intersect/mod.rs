@@ -25,7 +25,7 @@ pub use flags::Flags;
 pub use results::Results;
 pub use row::Row;
 
-use crate::Result;
+use crate::{Result, folder};
 use std::io::{IsTerminal, Write, stderr};
 
 /// Runs the sweeps that the flags ask for.
@@ -35,7 +35,7 @@ use std::io::{IsTerminal, Write, stderr};
 pub fn run(flags: &Flags) -> Result<Results> {
     let settings = flags.settings()?;
     if let Some(dir) = &flags.out {
-        results::make_folder(dir)?;
+        folder::make(dir)?;
     }
     let work = work::Work::new(flags)?;
     let mut results = Results::new(flags, &settings);

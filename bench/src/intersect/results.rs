@@ -3,11 +3,9 @@
 use super::flags::{Flags, Settings};
 use super::row::Row;
 use super::{plot, report};
-use crate::{Error, Machine, Result};
-use serde_json::json;
-use std::fs;
+use crate::{Error, Machine, Result, folder};
+use serde_json::{Value, json};
 use std::io::Write;
-use std::path::Path;
 use tierdex::intersect::CostModel;
 
 /// What a run found.
@@ -81,32 +79,21 @@ impl Results {
     /// If a file cannot be written.
     pub fn save(&self) -> Result<()> {
         let Some(dir) = &self.flags.out else { return Ok(()) };
-        let rows: Vec<String> = self.rows.iter().map(|row| row.to_json().to_string()).collect();
+        let rows: Value = self.rows.iter().map(Row::to_json).collect();
         let cost = self.cost.map(|cost| {
             json!({ "read_seconds": cost.read_seconds, "bytes_per_second": cost.bytes_per_second,
                     "test_seconds": cost.test_seconds })
         });
         let head = json!({ "command": self.flags.command(), "cost": cost, "engine": self.engine });
-        let data = format!("{{\"run\": {head},\n\"rows\": [\n{}\n]}}\n", rows.join(",\n"));
-        write(dir, "data.json", &data)?;
-        write(dir, "report.md", &report::markdown(self))?;
+        let data = format!("{{\"run\": {head},\n\"rows\": {}}}\n", folder::lines(&rows));
+        folder::write(dir, "data.json", &data)?;
+        folder::write(dir, "report.md", &report::markdown(self))?;
         for sweep in self.sweeps() {
             let rows: Vec<&Row> = self.rows.iter().filter(|row| row.sweep == sweep).collect();
             if let Some(svg) = plot::svg(sweep, &rows)? {
-                write(dir, &format!("{sweep}.svg"), &svg)?;
+                folder::write(dir, &format!("{sweep}.svg"), &svg)?;
             }
         }
         Ok(())
     }
-}
-
-/// Makes a directory before anything is measured, so that no run is lost by its being impossible.
-pub(super) fn make_folder(dir: &Path) -> Result<()> {
-    fs::create_dir_all(dir)
-        .map_err(|error| Error::Failed(format!("cannot make the directory {}: {error}", dir.display())))
-}
-
-fn write(dir: &Path, name: &str, text: &str) -> Result<()> {
-    let path = dir.join(name);
-    fs::write(&path, text).map_err(|error| Error::Failed(format!("cannot write {}: {error}", path.display())))
 }

@@ -1,6 +1,6 @@
 //! Many lines at once: threads take them from one counter, and each line is timed.
 
-use super::{Answer, Command, Server, Source};
+use super::{Command, Server, Source};
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use tierdex::{Error, Result};
 struct Done {
     line: usize,
     nanoseconds: u64,
-    /// The number that was answered; hits for a list of them; none for lines that are not supported.
+    /// Of its answer.
     value: Option<u64>,
 }
 
@@ -76,11 +76,7 @@ fn by_queue(server: &Server<'_>, executor: &Executor<'_>, lines: &[&str]) -> Res
     let mut done = Vec::with_capacity(lines.len());
     let mut last = Instant::now();
     let answer = |line, found: Result<Found>| {
-        let value = match command.answer(found?) {
-            Answer::Number(number) => Some(number),
-            Answer::Documents(hits) => Some(hits.len() as u64),
-            Answer::Unsupported => None,
-        };
+        let value = command.answer(found?).value();
         let now = Instant::now();
         done.push(Done { line, nanoseconds: (now - last).as_nanos() as u64, value });
         last = now;
@@ -99,12 +95,7 @@ fn work(server: &Server<'_>, lines: &[&str], next: &AtomicUsize) -> Result<Vec<D
         let start = Instant::now();
         let answer = server.answer(text)?;
         let nanoseconds = start.elapsed().as_nanos() as u64;
-        let value = match answer {
-            Answer::Number(number) => Some(number),
-            Answer::Documents(hits) => Some(hits.len() as u64),
-            Answer::Unsupported => None,
-        };
-        done.push(Done { line, nanoseconds, value });
+        done.push(Done { line, nanoseconds, value: answer.value() });
     }
 }
 

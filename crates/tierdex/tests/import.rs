@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tierdex::index::{Index, IndexWriter, ListsBuilder, Merge, OpenMode, Stop, WriterOptions, check};
+use tierdex::index::{
+    EncodedPostings, Index, IndexWriter, ListsBuilder, Merge, OpenMode, PIECE_POSTINGS, Stop, WriterOptions,
+    check,
+};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::{Field, NormKind, Schema, Source};
 use tierdex::{Error, Result};
@@ -55,6 +58,30 @@ fn give(lists: &Lists, builder: &mut ListsBuilder<'_, '_>, piece: usize) -> Resu
     Ok(())
 }
 
+/// Gives all lists in pieces that are encoded apart; the last ones of those of `mixed` as they are.
+fn give_encoded(lists: &Lists, builder: &mut ListsBuilder<'_, '_>, mixed: &str) -> Result<()> {
+    let (mut encoder, mut encoded) = (builder.encoder(), EncodedPostings::default());
+    for (term, (documents, frequencies)) in lists {
+        builder.term(term, |list| {
+            let mut before = None;
+            for (documents, frequencies) in
+                documents.chunks(PIECE_POSTINGS).zip(frequencies.chunks(PIECE_POSTINGS))
+            {
+                if term == mixed && documents.len() < PIECE_POSTINGS {
+                    list.extend(documents, frequencies)?;
+                } else {
+                    encoder.encode(before, documents, frequencies, &mut encoded)?;
+                    assert_eq!(encoded.postings() as usize, documents.len());
+                    list.append(&encoded)?;
+                }
+                before = documents.last().copied();
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
 fn by_text(texts: &[Vec<u8>], norms: NormKind) -> MemDisk {
     let disk = MemDisk::new();
     let mut writer = writer(&disk, schema(norms), &Stop::default());
@@ -87,6 +114,76 @@ proptest! {
     ) {
         let norms = if exact { NormKind::Exact } else { NormKind::Byte };
         prop_assert_eq!(files(&by_lists(&texts, norms, piece)), files(&by_text(&texts, norms)));
+    }
+}
+
+#[test]
+fn pieces_that_are_encoded_apart_give_the_same_bytes() {
+    let documents = 3 * PIECE_POSTINGS as u32 + 77;
+    let mut lists = Lists::new();
+    let mut lengths = vec![0; documents as usize];
+    for (number, (step, postings)) in
+        [(1, documents), (2, 9000), (3, 8193), (1, 8192), (2, 8191), (70, 257), (1, 256), (9, 255), (5, 1)]
+            .into_iter()
+            .enumerate()
+    {
+        let list: Vec<u32> = (number as u32..documents).step_by(step).take(postings as usize).collect();
+        let frequencies: Vec<u32> = list.iter().map(|document| 1 + document * document % 7 / 3).collect();
+        for (document, frequency) in list.iter().zip(&frequencies) {
+            lengths[*document as usize] += frequency;
+        }
+        lists.insert(format!("w{number}"), (list, frequencies));
+    }
+    let written = |give: &dyn Fn(&mut ListsBuilder<'_, '_>) -> Result<()>| {
+        let disk = MemDisk::new();
+        let mut writer = writer(&disk, schema(NormKind::Byte), &Stop::default());
+        writer.import(lengths.clone(), |_, id| id.push('x'), |builder| give(builder)).unwrap();
+        writer.commit(Merge::Keep).unwrap();
+        assert!(check(&disk).unwrap().problems.is_empty());
+        files(&disk)
+    };
+    let plain = written(&|builder| give(&lists, builder, 1000));
+    for mixed in ["", "w0", "w1", "w2", "w8"] {
+        assert!(written(&|builder| give_encoded(&lists, builder, mixed)) == plain, "{mixed}");
+    }
+}
+
+#[test]
+fn pieces_that_do_not_follow_one_another_are_refused() {
+    let all: Vec<u32> = (0..20_000).collect();
+    let ones = vec![1; all.len()];
+    // Ranges of documents, each with the document before it that is claimed.
+    let attempt = |pieces: &[(std::ops::Range<usize>, Option<u32>)]| {
+        let disk = MemDisk::new();
+        let mut writer = writer(&disk, schema(NormKind::Byte), &Stop::default());
+        let number = |_, id: &mut String| id.push('x');
+        let imported = writer.import(ones.clone(), number, |builder| {
+            let (mut encoder, mut encoded) = (builder.encoder(), EncodedPostings::default());
+            builder.term("a", |list| {
+                pieces.iter().try_for_each(|(range, before)| {
+                    encoder.encode(*before, &all[range.clone()], &ones[range.clone()], &mut encoded)?;
+                    list.append(&encoded)
+                })
+            })
+        });
+        imported.map_err(|error| error.to_string())
+    };
+    let whole = [(0..8192, None), (8192..16_384, Some(8191)), (16_384..20_000, Some(16_383))];
+    assert_eq!(attempt(&whole), Ok(()));
+    let [first, second, last] = whole;
+    let follow = "pieces of term `a` do not follow one another";
+    for (pieces, words) in [
+        (vec![second.clone()], follow),
+        (vec![first.clone(), last.clone()], follow),
+        (vec![first.clone(), first.clone()], follow),
+        (vec![(0..8191, None), (8191..9000, Some(8190))], follow),
+        (vec![(0..200, None), (200..300, Some(199))], follow),
+        (vec![(0..8193, None)], "rising documents"),
+        (vec![(0..0, None)], "rising documents"),
+        (vec![first, (8192..9000, Some(8192))], "rising documents"),
+    ] {
+        let error = attempt(&pieces).unwrap_err();
+        assert!(error.contains(words), "{pieces:?}: {error}");
     }
 }
 
@@ -168,6 +265,13 @@ fn a_frequency_that_no_document_can_have_is_refused() {
     assert!(matches!(error, Error::Limit(_)));
     let why = "term `a` stands 67108865 times in document 1; a document has at most 67108864 tokens";
     assert!(error.to_string().contains(why), "{error}");
+    let encoded = refused(schema(NormKind::Byte), &[most, most], |builder| {
+        builder.encoder().encode(None, &[0, 1], &[most - 1, most + 1], &mut EncodedPostings::default())
+    });
+    assert!(
+        matches!(&encoded, Error::Limit(why) if why.contains("a term stands 67108865 times")),
+        "{encoded}"
+    );
 }
 
 #[test]

@@ -3,11 +3,12 @@
 
 use super::writer::Stop;
 use crate::error::{Error, Result};
-use crate::limits::{FIELD_TOKENS_MAX, ID_BYTES_MAX, TERM_BYTES_MAX};
+use crate::limits::{BLOCK, FIELD_TOKENS_MAX, ID_BYTES_MAX, SUPERBLOCK, TERM_BYTES_MAX};
 use crate::schema::Schema;
 use crate::segment::SegmentMeta;
 use crate::segment::layout::{FileMeta, id_too_long};
-use crate::segment::write::{FieldWriter, IdsWriter, Postings, write_lengths};
+use crate::segment::write::{FieldWriter, IdsWriter, Postings, Superblock, SuperblockEncoder, write_lengths};
+use crate::transform::block::Block;
 use tierdex_io::Disk;
 
 /// Takes terms, each greater than the one before (as bytes), with their lists.
@@ -30,6 +31,30 @@ pub struct ListBuilder<'l, 'w, 'a> {
     stop: &'l Stop,
 }
 
+/// Encodes postings apart from the lists that they belong to: several may work at once, in threads of their own.
+#[derive(Clone)]
+pub struct ListEncoder<'a> {
+    encoder: SuperblockEncoder<'a>,
+    documents: usize,
+}
+
+/// Postings of one list, encoded: a whole list, or a piece of [`PIECE_POSTINGS`], of which the last one may have less.
+/// The memory is used again by the next ones.
+#[derive(Default)]
+pub struct EncodedPostings {
+    superblock: Superblock,
+    /// A whole list of less than a block, in place of a superblock.
+    short: Vec<u8>,
+    /// Smallest document that may stand first, and that may follow.
+    from: u64,
+    next: u64,
+    postings: u32,
+    tokens: u64,
+}
+
+/// Postings of each piece of a list that is encoded apart, but the last one.
+pub const PIECE_POSTINGS: usize = SUPERBLOCK * BLOCK;
+
 /// Where a segment goes.
 pub(super) struct Target<'a> {
     pub(super) disk: &'a dyn Disk,
@@ -38,7 +63,12 @@ pub(super) struct Target<'a> {
     pub(super) stop: &'a Stop,
 }
 
-impl ListsBuilder<'_, '_> {
+impl<'a> ListsBuilder<'_, 'a> {
+    /// An encoder of postings for [`ListBuilder::append`].
+    pub fn encoder(&self) -> ListEncoder<'a> {
+        ListEncoder { encoder: self.field.encoder(), documents: self.documents }
+    }
+
     /// Appends a term of 1 to 255 bytes of UTF-8; `body` gives its list, which has at least one posting.
     ///
     /// # Errors
@@ -47,7 +77,7 @@ impl ListsBuilder<'_, '_> {
     pub fn term(
         &mut self,
         term: &str,
-        body: impl FnOnce(&mut ListBuilder<'_, '_, '_>) -> Result<()>,
+        body: impl FnOnce(&mut ListBuilder<'_, '_, 'a>) -> Result<()>,
     ) -> Result<()> {
         self.stop.check()?;
         if term.len() > TERM_BYTES_MAX || term.as_bytes() <= self.last.as_slice() {
@@ -80,36 +110,124 @@ impl ListBuilder<'_, '_, '_> {
     /// writing gives.
     pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {
         self.stop.check()?;
-        let (Some(&first), Some(&last)) = (documents.first(), documents.last()) else {
-            return if frequencies.is_empty() { Ok(()) } else { Err(wrong_postings()) };
-        };
-        let sound = documents.len() == frequencies.len()
-            && u64::from(first) >= self.next
-            && (last as usize) < self.documents
-            && all(documents.iter().zip(&documents[1..]), |(one, next)| one < next)
-            && all(frequencies.iter(), |&frequency| frequency > 0);
-        if !sound {
-            return Err(wrong_postings());
+        if documents.is_empty() && frequencies.is_empty() {
+            return Ok(());
         }
-        if !all(frequencies.iter(), |&frequency| frequency <= FIELD_TOKENS_MAX) {
-            return Err(self.too_frequent(documents, frequencies));
-        }
-        self.next = u64::from(last) + 1;
-        self.tokens += frequencies.iter().map(|&frequency| u64::from(frequency)).sum::<u64>();
+        let term = || format!("term `{}`", self.term);
+        let sums = check(documents, frequencies, (self.next, self.documents), term)?;
+        self.next = sums.next;
+        self.tokens += sums.tokens;
         self.postings.extend(documents, frequencies)
     }
 
-    /// Names the first of the postings that cannot be.
-    #[cold]
-    fn too_frequent(&self, documents: &[u32], frequencies: &[u32]) -> Error {
-        let mut postings = documents.iter().zip(frequencies);
-        let (document, frequency) =
-            postings.find(|(_, frequency)| **frequency > FIELD_TOKENS_MAX).unwrap_or((&0, &0));
-        Error::Limit(format!(
-            "term `{}` stands {frequency} times in document {document}; a document has at most \
-             {FIELD_TOKENS_MAX} tokens",
-            self.term
-        ))
+    /// Appends postings that an encoder of the same import has encoded, each piece but the last one of [`PIECE_POSTINGS`].
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for pieces that do not follow one another, or follow others that are not full;
+    /// [`Error::Interrupted`] when the writer's stop signal is raised; what writing gives.
+    pub fn append(&mut self, encoded: &EncodedPostings) -> Result<()> {
+        self.stop.check()?;
+        let whole = self.postings.documents().is_multiple_of(PIECE_POSTINGS as u32);
+        if encoded.postings == 0 || encoded.from != self.next || !whole {
+            return Err(Error::Usage(format!("pieces of term `{}` do not follow one another", self.term)));
+        }
+        let full = encoded.postings as usize == PIECE_POSTINGS;
+        // Nothing follows what is not full.
+        self.next = if full { encoded.next } else { u64::MAX };
+        self.tokens += encoded.tokens;
+        let sums = (encoded.postings, encoded.tokens);
+        match encoded.short.as_slice() {
+            [] => self.postings.superblock(&encoded.superblock, sums),
+            short => self.postings.short(short, sums),
+        }
+    }
+}
+
+impl ListEncoder<'_> {
+    /// Encodes the 1 to [`PIECE_POSTINGS`] postings of a list that follow its document `before`, if they are not the
+    /// first: documents and frequencies as for [`ListBuilder::extend`].
+    ///
+    /// # Errors
+    /// As there, [`Error::Usage`] and [`Error::Limit`].
+    pub fn encode(
+        &mut self,
+        before: Option<u32>,
+        documents: &[u32],
+        frequencies: &[u32],
+        encoded: &mut EncodedPostings,
+    ) -> Result<()> {
+        let from = before.map_or(0, |before| u64::from(before) + 1);
+        let sums = check(documents, frequencies, (from, self.documents), || "a term".to_string())?;
+        if documents.len() > PIECE_POSTINGS {
+            return Err(wrong_postings());
+        }
+        encoded.superblock.clear();
+        encoded.short.clear();
+        let mut before = before.unwrap_or(u32::MAX);
+        if from == 0 && documents.len() < BLOCK {
+            self.encoder.short(Block { before, documents, frequencies, positions: &[] }, &mut encoded.short);
+        } else {
+            for (documents, frequencies) in documents.chunks(BLOCK).zip(frequencies.chunks(BLOCK)) {
+                let block = Block { before, documents, frequencies, positions: &[] };
+                self.encoder.add(block, &mut encoded.superblock);
+                before = documents[documents.len() - 1];
+            }
+            self.encoder.close(&mut encoded.superblock);
+        }
+        (encoded.from, encoded.next) = (from, sums.next);
+        (encoded.postings, encoded.tokens) = (documents.len() as u32, sums.tokens);
+        Ok(())
+    }
+}
+
+impl EncodedPostings {
+    /// How many they are.
+    pub fn postings(&self) -> u32 {
+        self.postings
+    }
+}
+
+/// What is known of postings that were checked.
+struct Sums {
+    /// Smallest document that may follow.
+    next: u64,
+    tokens: u64,
+}
+
+/// Checks postings of a segment of so many `documents`, of which the first is `from` at least.
+fn check(
+    documents: &[u32],
+    frequencies: &[u32],
+    (from, all_documents): (u64, usize),
+    term: impl Fn() -> String,
+) -> Result<Sums> {
+    let (Some(&first), Some(&last)) = (documents.first(), documents.last()) else {
+        return Err(wrong_postings());
+    };
+    let sound = documents.len() == frequencies.len()
+        && u64::from(first) >= from
+        && (last as usize) < all_documents
+        && all(documents.iter().zip(&documents[1..]), |(one, next)| one < next);
+    if !sound {
+        return Err(wrong_postings());
+    }
+    // Zero wraps around and is too large as well.
+    if !all(frequencies.iter(), |frequency| frequency.wrapping_sub(1) < FIELD_TOKENS_MAX) {
+        return Err(wrong_frequency(&term(), documents, frequencies));
+    }
+    let tokens = frequencies.iter().map(|&frequency| u64::from(frequency)).sum();
+    Ok(Sums { next: u64::from(last) + 1, tokens })
+}
+
+/// Names the first of the postings that are too frequent, unless one has no frequency.
+#[cold]
+fn wrong_frequency(term: &str, documents: &[u32], frequencies: &[u32]) -> Error {
+    let mut postings = documents.iter().zip(frequencies);
+    match postings.find(|(_, frequency)| **frequency > FIELD_TOKENS_MAX) {
+        Some((document, frequency)) if !frequencies.contains(&0) => Error::Limit(format!(
+            "{term} stands {frequency} times in document {document}; a document has at most {FIELD_TOKENS_MAX} tokens"
+        )),
+        _ => wrong_postings(),
     }
 }
 

@@ -29,7 +29,7 @@ pub use batch::{Batch, SealedBatch};
 pub use check::{CheckReport, check};
 pub use executor::{Account, Accounts, Executor, ExecutorOptions, MetaTier, Mode, PAGES_AHEAD};
 pub use explain::{Explanation, FileUse, SegmentExplanation};
-pub use import::{ListBuilder, ListsBuilder};
+pub use import::{EncodedPostings, ListBuilder, ListEncoder, ListsBuilder, PIECE_POSTINGS};
 pub use ingest::ingest;
 pub use manifest::Manifest;
 pub use reader::Index;

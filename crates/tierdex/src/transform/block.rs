@@ -5,6 +5,7 @@ use crate::limits::BLOCK;
 use tierdex_codec::Codec;
 
 /// Encodes blocks of up to 256 postings of one field.
+#[derive(Clone)]
 pub struct BlockEncoder {
     doc_codec: Codec,
     freq_codec: Codec,
@@ -78,9 +79,7 @@ impl BlockEncoder {
         for (norm, &document) in self.norms.iter_mut().zip(block.documents) {
             *norm = norms[document as usize];
         }
-        for (&norm, &frequency) in self.norms.iter().zip(block.frequencies) {
-            self.front.add(frequency, norm);
-        }
+        self.front.extend(block.frequencies, &self.norms[..block.frequencies.len()]);
         self.front.take(front);
     }
 

@@ -24,19 +24,25 @@ pub const BLOCK_FRONT_BYTES_MAX: usize = u8::MAX as usize;
 pub const SUPERBLOCK_FRONT_BYTES_MAX: usize = 4096;
 
 /// Collects pairs and gives their front.
+#[derive(Clone)]
 pub struct FrontBuilder {
-    /// Smallest norm seen for each frequency below 256.
-    small: [u8; 256],
+    /// Smallest norm seen for each frequency below 256, by each lane: neighbours in a block, which have the same frequency
+    /// more often than not, do not wait for one another.
+    small: [[u8; SMALL]; LANES],
     /// Largest frequency below 256 that was seen.
     largest: usize,
     large: Vec<Impact>,
 }
 
+const SMALL: usize = 256;
+
+const LANES: usize = 4;
+
 const NO_NORM: u8 = u8::MAX;
 
 impl Default for FrontBuilder {
     fn default() -> FrontBuilder {
-        FrontBuilder { small: [NO_NORM; 256], largest: 0, large: Vec::new() }
+        FrontBuilder { small: [[NO_NORM; SMALL]; LANES], largest: 0, large: Vec::new() }
     }
 }
 
@@ -44,7 +50,7 @@ impl FrontBuilder {
     /// Adds a pair.
     #[inline]
     pub fn add(&mut self, frequency: u32, norm: u8) {
-        match self.small.get_mut(frequency as usize) {
+        match self.small[0].get_mut(frequency as usize) {
             Some(best) => {
                 *best = norm.min(*best);
                 self.largest = self.largest.max(frequency as usize);
@@ -53,12 +59,34 @@ impl FrontBuilder {
         }
     }
 
+    /// Adds pairs, as many norms as frequencies.
+    pub fn extend(&mut self, frequencies: &[u32], norms: &[u8]) {
+        let largest = frequencies.iter().fold(0, |largest, &frequency| largest.max(frequency)) as usize;
+        let mut rest = 0;
+        if largest < SMALL {
+            self.largest = self.largest.max(largest);
+            let (fours, _) = frequencies.as_chunks::<LANES>();
+            for (frequencies, norms) in fours.iter().zip(norms.as_chunks::<LANES>().0) {
+                for lane in 0..LANES {
+                    let best = &mut self.small[lane][frequencies[lane] as usize % SMALL];
+                    *best = norms[lane].min(*best);
+                }
+            }
+            rest = LANES * fours.len();
+        }
+        for (&frequency, &norm) in frequencies[rest..].iter().zip(&norms[rest..]) {
+            self.add(frequency, norm);
+        }
+    }
+
     /// Writes the front of all pairs added since the last call into `front`, rising, and starts anew.
     pub fn take(&mut self, front: &mut Vec<Impact>) {
         front.clear();
         self.large.sort_unstable_by_key(|impact| (impact.frequency, std::cmp::Reverse(impact.norm)));
-        let small = self.small[..=self.largest].iter().enumerate().rev();
-        let small = small.map(|(frequency, &norm)| Impact { frequency: frequency as u32, norm });
+        let best_of =
+            |frequency: usize| self.small.iter().fold(NO_NORM, |best, lane| best.min(lane[frequency]));
+        let small = (0..=self.largest).rev();
+        let small = small.map(|frequency| Impact { frequency: frequency as u32, norm: best_of(frequency) });
         let mut best = NO_NORM;
         for impact in self.large.iter().rev().copied().chain(small) {
             if impact.norm < best {
@@ -68,7 +96,7 @@ impl FrontBuilder {
         }
         front.reverse();
         self.large.clear();
-        self.small[..=self.largest].fill(NO_NORM);
+        self.small.iter_mut().for_each(|lane| lane[..=self.largest].fill(NO_NORM));
         self.largest = 0;
     }
 }
@@ -145,6 +173,10 @@ mod tests {
                     builder.add(frequency, norm);
                 }
                 let mut front = Vec::new();
+                builder.take(&mut front);
+                prop_assert_eq!(&front, &naive(&pairs));
+                let (frequencies, norms): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
+                builder.extend(&frequencies, &norms);
                 builder.take(&mut front);
                 prop_assert_eq!(&front, &naive(&pairs));
                 let mut bytes = Vec::new();

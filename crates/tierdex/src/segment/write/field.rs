@@ -3,6 +3,7 @@
 
 use super::super::layout::{FieldStats, FileKind, FileMeta};
 use super::lists::ListsWriter;
+use super::superblock::{Superblock, SuperblockEncoder};
 use super::terms::TermsWriter;
 use super::{create, seal};
 use crate::error::Result;
@@ -20,6 +21,11 @@ pub struct Postings<'w, 'a> {
 }
 
 impl Postings<'_, '_> {
+    /// Postings of the term so far.
+    pub fn documents(&self) -> u32 {
+        self.documents
+    }
+
     /// Appends a posting.
     #[inline]
     pub fn add(&mut self, document: u32, frequency: u32, positions: &[u32]) -> Result<()> {
@@ -34,6 +40,25 @@ impl Postings<'_, '_> {
         self.occurrences += frequencies.iter().map(|&frequency| u64::from(frequency)).sum::<u64>();
         self.lists.postings(documents, frequencies)
     }
+
+    /// Appends a closed superblock of so many documents and occurrences to a list that has only full ones so far. For
+    /// fields without positions.
+    pub fn superblock(
+        &mut self,
+        superblock: &Superblock,
+        (documents, occurrences): (u32, u64),
+    ) -> Result<()> {
+        self.documents += documents;
+        self.occurrences += occurrences;
+        self.lists.superblock(superblock)
+    }
+
+    /// Appends a whole list of less than a block, as [`SuperblockEncoder::short`] gives it.
+    pub fn short(&mut self, bytes: &[u8], (documents, occurrences): (u32, u64)) -> Result<()> {
+        self.documents += documents;
+        self.occurrences += occurrences;
+        self.lists.short(bytes)
+    }
 }
 
 /// Writes the terms and postings of one field.
@@ -44,7 +69,7 @@ pub struct FieldWriter<'a> {
     stats: FieldStats,
 }
 
-impl FieldWriter<'_> {
+impl<'a> FieldWriter<'a> {
     /// Calls `body` with a writer for the field, then seals its files. `norms` holds the code of every document;
     /// `tokens` is the sum of their lengths.
     pub fn write(
@@ -64,11 +89,16 @@ impl FieldWriter<'_> {
         writer.finish()
     }
 
+    /// An encoder of superblocks of this field, which may work in another thread.
+    pub fn encoder(&self) -> SuperblockEncoder<'a> {
+        self.lists.encoder()
+    }
+
     /// Appends a term, greater than all before it, with at least one posting.
     pub fn term(
         &mut self,
         term: &[u8],
-        body: impl FnOnce(&mut Postings<'_, '_>) -> Result<()>,
+        body: impl FnOnce(&mut Postings<'_, 'a>) -> Result<()>,
     ) -> Result<()> {
         let mut postings = Postings { lists: &mut self.lists, documents: 0, occurrences: 0 };
         body(&mut postings)?;

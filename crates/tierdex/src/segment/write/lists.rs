@@ -5,31 +5,29 @@
 //! places of the list's blocks; for each superblock of 32 blocks its distances and bound; for each block its
 //! last document, bound and lengths; then the impacts, superblock by superblock.
 
-use super::super::layout::{FileKind, FileMeta, bound_units};
+use super::super::layout::{FileKind, FileMeta};
+use super::superblock::{Share, Superblock, SuperblockEncoder, push_u16};
 use super::{create, seal};
 use crate::bytes::push_varint;
 use crate::error::{Error, Result};
-use crate::limits::{BLOCK, SUPERBLOCK};
+use crate::limits::BLOCK;
 use crate::schema::Field;
 use crate::transform::block::{Block, BlockEncoder};
-use crate::transform::impact::{self, BLOCK_FRONT_BYTES_MAX, Impact, SUPERBLOCK_FRONT_BYTES_MAX};
 use std::ops::Range;
 use tierdex_io::{Disk, SealedWriter};
 
-/// Share of `k1 + 1` that an impact earns with the default parameters in a segment.
-pub(super) type Share<'a> = &'a dyn Fn(Impact) -> f64;
-
 /// Writes the lists of one field.
 pub(super) struct ListsWriter<'a> {
-    norms: &'a [u8],
-    share: Share<'a>,
-    encoder: BlockEncoder,
+    encoder: SuperblockEncoder<'a>,
     skips: SealedWriter,
     docs: SealedWriter,
     freqs: SealedWriter,
     positions: Option<SealedWriter>,
     pending: Pending,
+    superblock: Superblock,
     record: Record,
+    /// The list in the making is a short one that stands in `skips` already.
+    written: bool,
     bytes: Vec<u8>,
 }
 
@@ -53,11 +51,6 @@ struct Record {
     freqs_lens: Vec<u8>,
     positions_lens: Vec<u8>,
     front_lens: Vec<u8>,
-    /// Fronts of the present superblock's blocks: as bytes, and all their pairs.
-    fronts: Vec<u8>,
-    pairs: Vec<Impact>,
-    front: Vec<Impact>,
-    bound: u16,
     blocks: usize,
 }
 
@@ -84,9 +77,11 @@ impl<'a> ListsWriter<'a> {
     ) -> Result<ListsWriter<'a>> {
         let file = |kind| create(disk, segment, number, kind);
         Ok(ListsWriter {
-            norms,
-            share,
-            encoder: BlockEncoder::new(field.doc_codec, field.freq_codec),
+            encoder: SuperblockEncoder::new(
+                BlockEncoder::new(field.doc_codec, field.freq_codec),
+                norms,
+                share,
+            ),
             skips: file(FileKind::Skips)?,
             docs: file(FileKind::Docs)?,
             freqs: file(FileKind::Freqs)?,
@@ -97,9 +92,16 @@ impl<'a> ListsWriter<'a> {
                 frequencies: Vec::with_capacity(BLOCK),
                 positions: Vec::new(),
             },
+            superblock: Superblock::default(),
             record: Record::default(),
+            written: false,
             bytes: Vec::new(),
         })
+    }
+
+    /// An encoder of the same field.
+    pub(super) fn encoder(&self) -> SuperblockEncoder<'a> {
+        self.encoder.clone()
     }
 
     /// Offset in `skips` behind the last record.
@@ -148,27 +150,48 @@ impl<'a> ListsWriter<'a> {
         Ok(())
     }
 
+    /// Appends a closed superblock to the list in the making, which has only full ones so far. For fields without positions.
+    pub(super) fn superblock(&mut self, superblock: &Superblock) -> Result<()> {
+        debug_assert!(self.pending.documents.is_empty() && self.superblock.blocks == 0);
+        let [docs, freqs] = [self.docs.position(), self.freqs.position()];
+        if self.record.blocks == 0 {
+            (self.record.starts[0], self.record.starts[1]) = (docs, freqs);
+        }
+        self.record.append(superblock, [docs, freqs])?;
+        self.pending.before = superblock.last_document();
+        self.docs.write(&superblock.docs)?;
+        Ok(self.freqs.write(&superblock.freqs)?)
+    }
+
+    /// Appends a whole list of less than a block, as [`SuperblockEncoder::short`] gives it.
+    pub(super) fn short(&mut self, bytes: &[u8]) -> Result<()> {
+        self.written = true;
+        Ok(self.skips.write(bytes)?)
+    }
+
     /// Ends the list and appends its record. Returns where its blocks of documents and of frequencies stand, if it has some.
     pub(super) fn finish_list(&mut self) -> Result<Option<[Range<u64>; 2]>> {
-        let mut blocks = None;
-        if self.record.blocks == 0 {
-            self.write_inline()?;
-        } else {
-            if !self.pending.documents.is_empty() {
-                self.close_block()?;
-            }
-            if !self.record.blocks.is_multiple_of(SUPERBLOCK) {
-                self.record.close_superblock(&mut self.encoder)?;
-            }
-            self.bytes.clear();
-            self.record.write(self.positions.is_some(), &mut self.bytes);
-            self.skips.write(&self.bytes)?;
-            let [docs, freqs, _] = self.record.starts;
-            blocks = Some([docs..self.docs.position(), freqs..self.freqs.position()]);
-            self.record.clear();
+        if std::mem::take(&mut self.written) {
+            return Ok(None);
         }
+        if self.record.blocks + self.superblock.blocks == 0 {
+            self.write_inline()?;
+            self.pending.before = u32::MAX;
+            return Ok(None);
+        }
+        if !self.pending.documents.is_empty() {
+            self.close_block()?;
+        }
+        if self.superblock.blocks > 0 {
+            self.close_superblock()?;
+        }
+        self.bytes.clear();
+        self.record.write(self.positions.is_some(), &mut self.bytes);
+        self.skips.write(&self.bytes)?;
+        let [docs, freqs, _] = self.record.starts;
+        self.record.clear();
         self.pending.before = u32::MAX;
-        Ok(blocks)
+        Ok(Some([docs..self.docs.position(), freqs..self.freqs.position()]))
     }
 
     /// Seals the files.
@@ -190,12 +213,11 @@ impl<'a> ListsWriter<'a> {
         if let Some(positions) = &mut self.positions {
             push_varint(&mut self.bytes, positions.position());
             let mut encoded = Vec::new();
-            self.encoder.positions(block, &mut encoded);
+            self.encoder.blocks.positions(block, &mut encoded);
             positions.write(&encoded)?;
             push_varint(&mut self.bytes, encoded.len() as u64);
         }
-        self.encoder.documents(block, &mut self.bytes);
-        self.encoder.frequencies(block, &mut self.bytes);
+        self.encoder.short(block, &mut self.bytes);
         self.skips.write(&self.bytes)?;
         self.pending.clear();
         Ok(())
@@ -210,42 +232,30 @@ impl<'a> ListsWriter<'a> {
     }
 
     fn write_block(&mut self, block: Block<'_>) -> Result<()> {
-        let record = &mut self.record;
-        let ends = [
-            self.docs.position(),
-            self.freqs.position(),
-            self.positions.as_ref().map_or(0, SealedWriter::position),
-        ];
-        if record.blocks == 0 {
-            record.starts = ends;
-        }
-        if record.blocks.is_multiple_of(SUPERBLOCK) {
-            record.open_superblock(ends);
-        }
-
-        self.bytes.clear();
-        self.encoder.documents(block, &mut self.bytes);
-        self.docs.write(&self.bytes)?;
-        push_u16(&mut record.docs_lens, self.bytes.len());
-
-        self.bytes.clear();
-        self.encoder.frequencies(block, &mut self.bytes);
-        self.freqs.write(&self.bytes)?;
-        push_u16(&mut record.freqs_lens, self.bytes.len());
-
         if let Some(positions) = &mut self.positions {
+            let record = &mut self.record;
+            if record.blocks + self.superblock.blocks == 0 {
+                record.starts[2] = positions.position();
+            }
+            if self.superblock.blocks == 0 {
+                push_distance(&mut record.superblocks.positions, record.starts[2], positions.position());
+            }
             self.bytes.clear();
-            self.encoder.positions(block, &mut self.bytes);
+            self.encoder.blocks.positions(block, &mut self.bytes);
             positions.write(&self.bytes)?;
             record.positions_lens.extend_from_slice(&length(self.bytes.len())?.to_le_bytes());
         }
+        self.encoder.add(block, &mut self.superblock);
+        if self.superblock.is_full() { self.close_superblock() } else { Ok(()) }
+    }
 
-        self.encoder.impacts(block, self.norms, &mut record.front);
-        record.close_block(block.documents[block.documents.len() - 1], self.share);
-        if record.blocks.is_multiple_of(SUPERBLOCK) {
-            record.close_superblock(&mut self.encoder)?;
-        }
-        Ok(())
+    fn close_superblock(&mut self) -> Result<()> {
+        let mut superblock = std::mem::take(&mut self.superblock);
+        self.encoder.close(&mut superblock);
+        let written = self.superblock(&superblock);
+        superblock.clear();
+        self.superblock = superblock;
+        written
     }
 }
 
@@ -272,40 +282,23 @@ impl Pending {
 }
 
 impl Record {
-    fn open_superblock(&mut self, ends: [u64; 3]) {
-        let distance = |i: usize| (ends[i] - self.starts[i]).to_le_bytes();
-        self.superblocks.docs.extend_from_slice(&distance(0));
-        self.superblocks.freqs.extend_from_slice(&distance(1));
-        self.superblocks.positions.extend_from_slice(&distance(2));
-    }
-
-    /// Notes a block whose front stands in `front`.
-    fn close_block(&mut self, last: u32, share: Share<'_>) {
-        self.last.extend_from_slice(&last.to_le_bytes());
-        let best = self.front.iter().map(|&impact| share(impact)).fold(0.0, f64::max);
-        let bound = bound_units(best);
-        self.bounds.extend_from_slice(&bound.to_le_bytes());
-        self.bound = self.bound.max(bound);
-        self.pairs.extend_from_slice(&self.front);
-        impact::coarsen(&mut self.front, BLOCK_FRONT_BYTES_MAX);
-        let start = self.fronts.len();
-        impact::write(&self.front, &mut self.fronts);
-        self.front_lens.push((self.fronts.len() - start) as u8);
-        self.blocks += 1;
-    }
-
-    fn close_superblock(&mut self, encoder: &mut BlockEncoder) -> Result<()> {
-        encoder.join_fronts(&self.pairs, &mut self.front);
-        impact::coarsen(&mut self.front, SUPERBLOCK_FRONT_BYTES_MAX);
+    /// Notes a superblock, which begins at these places of `docs` and `freqs`.
+    fn append(&mut self, superblock: &Superblock, [docs, freqs]: [u64; 2]) -> Result<()> {
         let of = &mut self.superblocks;
-        let at = of.impacts.len();
-        of.impacts_at.extend_from_slice(&length(at)?.to_le_bytes());
-        impact::write(&self.front, &mut of.impacts);
-        push_u16(&mut of.front_lens, of.impacts.len() - at);
-        of.impacts.append(&mut self.fronts);
-        of.bounds.extend_from_slice(&self.bound.to_le_bytes());
-        self.pairs.clear();
-        self.bound = 0;
+        push_distance(&mut of.docs, self.starts[0], docs);
+        push_distance(&mut of.freqs, self.starts[1], freqs);
+        of.impacts_at.extend_from_slice(&length(of.impacts.len())?.to_le_bytes());
+        push_u16(&mut of.front_lens, superblock.front.len());
+        of.impacts.extend_from_slice(&superblock.front);
+        of.impacts.extend_from_slice(&superblock.fronts);
+        of.bounds.extend_from_slice(&superblock.bound.to_le_bytes());
+
+        self.last.extend_from_slice(&superblock.last);
+        self.bounds.extend_from_slice(&superblock.bounds);
+        self.docs_lens.extend_from_slice(&superblock.docs_lens);
+        self.freqs_lens.extend_from_slice(&superblock.freqs_lens);
+        self.front_lens.extend_from_slice(&superblock.front_lens);
+        self.blocks += superblock.blocks;
         Ok(())
     }
 
@@ -340,7 +333,6 @@ fn length(len: usize) -> Result<u32> {
     u32::try_from(len).map_err(|_| Error::Limit(format!("{len} bytes in one block of a list are too many")))
 }
 
-fn push_u16(out: &mut Vec<u8>, len: usize) {
-    debug_assert!(len <= usize::from(u16::MAX));
-    out.extend_from_slice(&(len as u16).to_le_bytes());
+fn push_distance(out: &mut Vec<u8>, from: u64, to: u64) {
+    out.extend_from_slice(&(to - from).to_le_bytes());
 }

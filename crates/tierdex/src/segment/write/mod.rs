@@ -4,12 +4,14 @@ mod field;
 mod ids;
 mod lists;
 mod stored;
+mod superblock;
 mod terms;
 
 pub use field::{FieldWriter, Lengths, Postings, write_lengths, write_norms};
 pub(crate) use field::{average_length, default_share};
 pub use ids::IdsWriter;
 pub use stored::{StoredBlocks, StoredWriter};
+pub use superblock::{Superblock, SuperblockEncoder};
 
 use super::layout::{FileKind, FileMeta, file_name, identity};
 use crate::error::Result;
