@@ -112,7 +112,8 @@ impl Supply {
         })
     }
 
-    /// Goes one step on with a query whose turn will soon come, if that needs no waiting.
+    /// Goes one step on with a query whose turn will soon come, if that needs no waiting and no read: what it goes by stands in
+    /// the cache.
     pub(super) fn promote(
         &self,
         place: &mut Place,
@@ -123,9 +124,9 @@ impl Supply {
         let ready = match place {
             Place::Later => true,
             Place::Records(begun) | Place::Blocks { blocks: begun, more: true, .. } => {
-                begun.iter().all(Begun::is_ready)
+                begun.iter().all(Begun::is_here)
             }
-            Place::AheadFirst(query) => (0..query.lists()).all(|list| query.is_ready(list)),
+            Place::AheadFirst(query) => (0..query.lists()).all(|list| query.is_here(list)),
             _ => false,
         };
         if ready { self.step(place, plan, shape, scratch) } else { Ok(()) }
