@@ -248,8 +248,11 @@ fn sparse(documents: u32) -> Arc<MemDisk> {
     lists.push((all.clone(), often));
     // One so rare that of long lists little has to be read, and a long one that half of its documents are in.
     let some = (0..documents).step_by(documents as usize / 60).collect::<Vec<u32>>();
-    let half =
-        all.iter().copied().filter(|document| document / (documents / 100) % 2 == 0).collect::<Vec<u32>>();
+    let half = all
+        .iter()
+        .copied()
+        .filter(|document| (document / (documents / 100)).is_multiple_of(2))
+        .collect::<Vec<u32>>();
     for list in [some, half] {
         list.iter().for_each(|document| lengths[*document as usize] += 1);
         lists.push((list.clone(), vec![1; list.len()]));
