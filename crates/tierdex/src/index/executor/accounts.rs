@@ -2,7 +2,6 @@
 
 use super::line::ANSWERS_AHEAD;
 use super::options::{ExecutorOptions, MetaTier, Mode};
-use super::{WAITING_MAX, WAITING_MIN, WAITING_PART};
 use crate::error::{Error, Result};
 use crate::index::reader::Index;
 use crate::schema::NormKind;
@@ -27,6 +26,11 @@ const WORKER: u64 = 256 << 10;
 
 /// A thread that reads for it, in an engine that has such: its stack, here and in the kernel.
 const READER: u64 = 64 << 10;
+
+/// Bytes for planned queries, at least and at most; between them, this part of the budget.
+const WAITING_MIN: u64 = 128 << 10;
+const WAITING_MAX: u64 = 16 << 20;
+const WAITING_PART: u64 = 16;
 
 /// What grows with the budget.
 const WAITING: &str = "queries that wait";
@@ -189,6 +193,11 @@ impl fmt::Display for Accounts {
         let budget = self.dram.map(|dram| format!(", of {dram}")).unwrap_or_default();
         writeln!(f, "{:>15}  bytes of DRAM together, without regions{budget}", self.needed())
     }
+}
+
+/// Bytes for planned queries.
+pub(super) fn waiting_bytes(options: &ExecutorOptions) -> u64 {
+    options.dram.map_or(WAITING_MAX, |dram| (dram / WAITING_PART).clamp(WAITING_MIN, WAITING_MAX))
 }
 
 fn payload(file: &SealedFile) -> u64 {

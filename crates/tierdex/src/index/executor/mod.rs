@@ -26,7 +26,7 @@ use crate::intersect::CostModel;
 use crate::query::prune::Scratch;
 use crate::query::{Plan, Query};
 use crate::segment::read::{FieldReader, Segment};
-use accounts::Places;
+use accounts::{Places, waiting_bytes};
 use line::Delivery;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,11 +36,6 @@ use tierdex_io::{Advice, Arena, Cells, Engine, EngineOptions, Region};
 
 /// Queries that are planned ahead of the one that is answered, at most.
 const AHEAD: usize = 1024;
-
-/// Bytes for planned queries, at least and at most; between them, this part of the budget.
-const WAITING_MIN: u64 = 128 << 10;
-const WAITING_MAX: u64 = 16 << 20;
-const WAITING_PART: u64 = 16;
 
 /// The next queries whose second step is taken ahead of their turn, as soon as the first is done.
 const PROMOTED: usize = 24;
@@ -383,8 +378,4 @@ fn cache_bytes(index: &Index, options: &ExecutorOptions) -> u64 {
         tierdex_io::Size::Part(_) => bytes.max(SEGMENTS_MIN * options.segment as u64),
         tierdex_io::Size::Bytes(_) => bytes,
     }
-}
-
-fn waiting_bytes(options: &ExecutorOptions) -> u64 {
-    options.dram.map_or(WAITING_MAX, |dram| (dram / WAITING_PART).clamp(WAITING_MIN, WAITING_MAX))
 }
