@@ -1,79 +1,19 @@
 //! The command as a user meets it: output, exit codes, and what happens when things are not as they should be.
 
+mod place;
+
+use place::{DOCUMENTS, Place, failed, succeeded};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use tempfile::TempDir;
+use std::process::{Command, Stdio};
 
-struct Place(TempDir);
-
-impl Place {
-    fn new() -> Place {
-        Place(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.path(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, bytes).unwrap();
-        path
-    }
-
-    /// Runs the command in this place; `arguments` are separated by blanks.
-    fn run(&self, arguments: &str) -> Output {
-        self.run_with(arguments.split(' '))
-    }
-
-    fn run_with<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tierdex"));
-        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
-        command
-    }
-
-    fn ok(&self, arguments: &str) -> String {
-        succeeded(&self.run(arguments))
-    }
-
-    /// Runs a command that must fail with `code` and one line that holds `words`.
-    fn fails(&self, code: i32, arguments: &str, words: &str) {
-        failed(&self.run(arguments), code, words);
-    }
-
-    /// Total and ids of a query.
-    fn search(&self, index: &str, query: &str) -> (u64, Vec<String>) {
-        let output = succeeded(&self.run_with(["search", index, query, "--format", "json", "-k", "100"]));
-        let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
-        let ids =
-            answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_string());
-        (answer["total"].as_u64().unwrap(), ids.collect())
-    }
+/// Total and ids of a query.
+fn search(place: &Place, index: &str, query: &str) -> (u64, Vec<String>) {
+    let output = succeeded(&place.run_with(["search", index, query, "--format", "json", "-k", "100"]));
+    let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
+    let ids = answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_string());
+    (answer["total"].as_u64().unwrap(), ids.collect())
 }
-
-fn succeeded(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn failed(output: &Output, code: i32, words: &str) {
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{error}");
-    let last = error.lines().last().unwrap_or_default();
-    assert!(last.starts_with("tierdex: ") && last.contains(words), "`{error}` does not say `{words}`");
-    assert!(!error.contains("panicked"), "{error}");
-}
-
-const DOCUMENTS: &str = r#"{"id":"1","title":"First","text":"the cat sat on the mat"}
-{"id":"2","title":"","text":"the dog and the cat"}
-{"id":3,"title":"Third","text":"a bird in the hand"}
-"#;
 
 #[test]
 fn documents_are_found_with_titles_and_marked_snippets() {
@@ -98,50 +38,15 @@ fn documents_are_found_with_titles_and_marked_snippets() {
         "{table}"
     );
 
-    assert_eq!(place.search("i", "\"the cat\"").1, ["2", "1"]);
-    assert_eq!(place.search("i", "+the -cat").1, ["3"]);
-    assert_eq!(place.search("i", "(dog OR bird) AND the").0, 2);
-    assert_eq!(place.search("i", "NOT dog").0, 2);
-    assert_eq!(place.search("i", "zebra"), (0, vec![]));
+    assert_eq!(search(&place, "i", "\"the cat\"").1, ["2", "1"]);
+    assert_eq!(search(&place, "i", "+the -cat").1, ["3"]);
+    assert_eq!(search(&place, "i", "(dog OR bird) AND the").0, 2);
+    assert_eq!(search(&place, "i", "NOT dog").0, 2);
+    assert_eq!(search(&place, "i", "zebra"), (0, vec![]));
     assert!(place.ok("check i").starts_with("sound"));
     assert!(place.ok("info i").contains("a posting  auto"));
     let info: serde_json::Value = serde_json::from_str(&place.ok("info i --format json")).unwrap();
     assert_eq!((info["documents"].as_u64(), info["fields"][0]["tokens"].as_u64()), (Some(3), Some(18)));
-}
-
-#[test]
-fn batches_write_trec_runs() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i");
-    place.file("q.tsv", "q1\tcat - \"dog\nq2\tzebra\nq3\tbird\n");
-    let said = place.ok("batch i --queries q.tsv --run out.trec -k 2");
-    assert!(said.contains("3 queries, 3 matches"), "{said}");
-    let run = std::fs::read_to_string(place.path("out.trec")).unwrap();
-    let columns: Vec<Vec<&str>> = run.lines().map(|line| line.split(' ').collect()).collect();
-    assert_eq!(columns.len(), 3);
-    assert_eq!(columns[0][..4], ["q1", "Q0", "2", "1"]);
-    assert_eq!(columns[2][..4], ["q3", "Q0", "3", "1"]);
-
-    // Documents that fill blocks, so that there is something to fetch.
-    let line = |number: usize| format!("{{\"id\":\"{number}\",\"text\":\"bird cat {}\"}}\n", number % 7);
-    place.file("many.jsonl", (0..2000).map(line).collect::<String>());
-    place.ok("index many.jsonl --out many");
-    place.ok("batch many --queries q.tsv --run plain.trec -k 50");
-    let output =
-        place.run("batch many --queries q.tsv --run near.trec -k 50 --cache dram:64K --segment 4K --stats");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("0 found, 2 fetched"), "{said}");
-    let [plain, near] = ["plain.trec", "near.trec"].map(|run| std::fs::read(place.path(run)).unwrap());
-    assert_eq!(plain, near);
-    place.fails(2, "batch i --queries q.tsv --run out2.trec --cache dram:4K", "no room for 2 segments");
-    place.fails(2, "batch i --queries q.tsv --run out2.trec --cache dram:1M --segment 5K", "--segment");
-
-    place.file("bad.tsv", "no tab here\n");
-    place.fails(1, "batch i --queries bad.tsv --run out2.trec", "line 1");
-    place.fails(1, "batch i --queries none.tsv --run out2.trec", "none.tsv");
-    place.fails(1, "batch i --queries q.tsv --run nowhere/out.trec", "nowhere");
-    assert!(!place.path("out2.trec").exists());
 }
 
 #[test]
@@ -163,7 +68,7 @@ fn every_kind_of_query_is_answered() {
         ("*:* -cat", vec!["3"]),
         ("text:(+cat -dog)", vec!["1"]),
     ] {
-        assert_eq!(place.search("i", query).1, ids, "{query}");
+        assert_eq!(search(&place, "i", query).1, ids, "{query}");
     }
     let table = place.ok("search i brid~1");
     assert!(table.contains("a **bird** in the hand"), "{table}");
@@ -290,7 +195,7 @@ fn malformed_lines_are_counted_and_named() {
         assert!(errors.contains(&format!("docs.jsonl:{line}:")), "{errors}");
     }
     place.fails(1, "index docs.jsonl --out i --replace --on-error fail", "docs.jsonl:4:");
-    assert_eq!(place.search("i", "nul"), (1, vec!["4".to_string()]));
+    assert_eq!(search(&place, "i", "nul"), (1, vec!["4".to_string()]));
     assert!(place.ok("check i").starts_with("sound"));
 }
 
@@ -299,30 +204,30 @@ fn unusual_inputs_are_indexed() {
     let place = Place::new();
     place.file("empty.jsonl", "");
     assert!(place.ok("index empty.jsonl --out empty").contains("0 documents"));
-    assert_eq!(place.search("empty", "cat"), (0, vec![]));
+    assert_eq!(search(&place, "empty", "cat"), (0, vec![]));
     assert!(place.ok("check empty").starts_with("sound"));
     assert!(place.ok("info empty").contains("0 documents"));
 
     place.file("one.txt", "Ünïcode text");
     place.ok("index one.txt --out one");
-    assert_eq!(place.search("one", "ÜNÏCODE").0, 1);
+    assert_eq!(search(&place, "one", "ÜNÏCODE").0, 1);
 
     place.file("tree/b/two.txt", "second file");
     place.file("tree/a.txt", "first file");
     place.file("tree/blob.bin", b"a\0b");
     let said = place.ok("index tree --out t");
     assert!(said.contains("2 documents") && said.contains("1 binary"), "{said}");
-    assert_eq!(place.search("t", "file").1, ["tree/a.txt", "tree/b/two.txt"]);
+    assert_eq!(search(&place, "t", "file").1, ["tree/a.txt", "tree/b/two.txt"]);
 
     place.file("rows.tsv", "1\tred apple\n2\tgreen pear\n");
     place.ok("index rows.tsv --out rows");
-    assert_eq!(place.search("rows", "pear").1, ["2"]);
+    assert_eq!(search(&place, "rows", "pear").1, ["2"]);
 
     let long = "word ".repeat(1000);
     place.file("long.txt", &long);
     let said = place.ok("index long.txt --out split --split 1K");
     assert!(said.contains("5 documents"), "{said}");
-    assert_eq!(place.search("split", "word").1[0], "long.txt#0");
+    assert_eq!(search(&place, "split", "word").1[0], "long.txt#0");
 }
 
 #[test]
@@ -331,7 +236,7 @@ fn standard_input_and_packed_files_are_read() {
     let mut child = place.command(["index", "-", "--out", "i"]).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&zstd::encode_all(DOCUMENTS.as_bytes(), 3).unwrap()).unwrap();
     assert!(child.wait().unwrap().success());
-    assert_eq!(place.search("i", "cat").0, 2);
+    assert_eq!(search(&place, "i", "cat").0, 2);
 }
 
 #[test]
@@ -342,13 +247,13 @@ fn appending_and_replacing_keep_the_index_whole() {
     place.ok("index a.jsonl --out i --positions --fold-accents");
     let said = place.ok("index b.jsonl --out i --append");
     assert!(said.contains("holds 4 documents"), "{said}");
-    assert_eq!(place.search("i", "cat").0, 3);
+    assert_eq!(search(&place, "i", "cat").0, 3);
     place.fails(2, "index b.jsonl --out i --append --stem english", "other settings");
     place.ok("index b.jsonl --out i --append --merge none");
     assert!(place.ok("info i").contains("in 2 segments"));
-    assert_eq!(place.search("i", "again").0, 2);
+    assert_eq!(search(&place, "i", "again").0, 2);
     place.ok("index b.jsonl --out i --replace --codec raw");
-    assert_eq!(place.search("i", "cat").0, 1);
+    assert_eq!(search(&place, "i", "cat").0, 1);
     assert!(place.ok("check i").starts_with("sound"));
 }
 
@@ -401,7 +306,7 @@ fn the_second_writer_is_told_and_interrupts_leave_the_last_commit() {
         input.write_all(line.as_bytes()).unwrap();
     }
     place.fails(1, "index docs.jsonl --out i --append", "another writer");
-    assert_eq!(place.search("i", "cat").0, 2);
+    assert_eq!(search(&place, "i", "cat").0, 2);
 
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
@@ -409,7 +314,7 @@ fn the_second_writer_is_told_and_interrupts_leave_the_last_commit() {
     let output = child.wait_with_output().unwrap();
     drop(input);
     failed(&output, 130, "last commit is intact");
-    assert_eq!(place.search("i", "cat").0, 2);
+    assert_eq!(search(&place, "i", "cat").0, 2);
     let report = place.ok("check i");
     assert!(report.starts_with("sound"), "files were left: {report}");
 }
@@ -425,14 +330,14 @@ fn a_full_disk_is_reported_and_loses_nothing() {
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" index more.jsonl --out i --append";
     let output = Command::new("bash")
         .args(["-c", script, env!("CARGO_BIN_EXE_tierdex")])
-        .current_dir(place.0.path())
+        .current_dir(place.path(""))
         .output()
         .unwrap();
     failed(&output, 1, "cannot write");
-    assert_eq!(place.search("i", "cat").0, 2);
+    assert_eq!(search(&place, "i", "cat").0, 2);
     assert!(place.ok("check i").starts_with("sound"));
     place.ok("index more.jsonl --out i --append");
-    assert_eq!(place.search("i", "different").0, 20_000);
+    assert_eq!(search(&place, "i", "different").0, 20_000);
 }
 
 #[test]
@@ -463,8 +368,8 @@ fn large_queries_are_refused_or_answered_in_bounds() {
     failed(&place.run_with(["search", "i", &words(1025)]), 2, "clauses");
     failed(&place.run_with(["search", "i", &words(1025).replace(' ', "-")]), 1, "at most 1024");
     failed(&place.run_with(["search", "i", &format!("\"{}\"", "the ".repeat(65))]), 1, "at most 64");
-    assert_eq!(place.search("i", &format!("\"{}\"", "the ".repeat(64))).0, 1);
-    assert_eq!(place.search("i", &words(1000)).0, 0);
+    assert_eq!(search(&place, "i", &format!("\"{}\"", "the ".repeat(64))).0, 1);
+    assert_eq!(search(&place, "i", &words(1000)).0, 0);
 }
 
 #[test]
@@ -550,72 +455,4 @@ fn commands_in_the_documents_exist() {
         }
     }
     assert!(checked >= 5, "only {checked} commands were found");
-}
-
-#[test]
-fn flags_that_would_do_nothing_are_refused() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.file("q", "q1\tcat\n");
-    place.ok("index docs.jsonl --out i");
-    place.fails(2, "search i cat --policy sieve", "--mode base has no cache; leave --policy out");
-    for (flags, words) in [
-        ("--mode base --segment 4K", "leave --segment out"),
-        ("--mode base-prefetch --depth 4", "leave --depth out"),
-        ("--mode base --cache dram:1M", "leave --cache out"),
-        ("--mode hybrid --lookahead 4", "leave --lookahead out"),
-        ("--mode base --lookahead-log l", "leave --lookahead-log out"),
-        ("--mode base-prefetch --io uring", "through the page cache only"),
-        ("--mode direct --io mmap", "--mode hybrid-prefetch"),
-    ] {
-        place.fails(2, &format!("batch i --queries q --run r {flags}"), words);
-    }
-    for flags in [
-        "--mode direct --policy sieve --segment 4K --depth 4 --lookahead 4",
-        "--mode base-prefetch --lookahead 4",
-    ] {
-        place.ok(&format!("batch i --queries q --run r {flags}"));
-    }
-}
-
-#[test]
-fn a_run_may_be_a_link_or_a_pipe() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.file("q", "q1\tcat\n");
-    place.file("old", "old");
-    place.ok("index docs.jsonl --out i");
-    std::os::unix::fs::symlink(place.path("old"), place.path("link")).unwrap();
-    place.ok("batch i --queries q --run link");
-    let run = std::fs::read_to_string(place.path("old")).unwrap();
-    assert!(run.starts_with("q1 Q0 ") && place.path("link").is_symlink());
-    let said = place.ok("batch i --queries q --run /dev/stdout");
-    assert!(said.starts_with(&run), "{said}");
-    place.file("q", format!("q1\t{}", "cat ".repeat(100_000)));
-    place.fails(1, "batch i --queries q --run r", "line 1: longer than");
-    assert!(!place.path("r").exists() && !place.path("r.partial").exists());
-}
-
-#[test]
-fn a_batch_that_is_stopped_leaves_nothing_of_its_run() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i");
-    assert!(Command::new("mkfifo").arg(place.path("q")).status().unwrap().success());
-    for signal in ["-INT", "-TERM"] {
-        let mut command = place.command("batch i --queries q --run out.trec".split(' '));
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        // It answers what there is and then waits for more, as long as this is open.
-        let mut queries = std::fs::OpenOptions::new().write(true).open(place.path("q")).unwrap();
-        queries.write_all(b"q1\tcat\n").unwrap();
-        while !place.path("out.trec.partial").exists() {
-            assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
-            std::thread::yield_now();
-        }
-        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
-        let output = child.wait_with_output().unwrap();
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), error.lines().count()), (Some(130), 1), "{error}");
-        assert!(!place.path("out.trec").exists() && !place.path("out.trec.partial").exists());
-    }
 }

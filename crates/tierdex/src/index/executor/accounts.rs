@@ -13,7 +13,8 @@ use tierdex_io::{Arena, PAGE, SealedFile};
 /// The program itself: its code as far as it is used, and what its libraries set up.
 const PROGRAM: u64 = 7 << 20;
 
-/// Memory of a thread that answers: its stack, windows of sums and of documents, batches, and room for lists.
+/// Memory of a thread that answers: its stack, windows of sums and of documents, batches, and room for the lists of up to 32
+/// terms. More terms are counted nowhere.
 const THREAD: u64 = 1 << 20;
 
 /// For each hit that is asked for: in the thread that looks for them, as part of an answer, and where that is put into words.

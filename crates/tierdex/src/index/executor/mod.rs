@@ -248,7 +248,7 @@ impl<'a> Executor<'a> {
             let promoted = self.supply.promote(place, plan, &self.shape(options), scratch);
             *bytes -= *own;
             match promoted {
-                Ok(_) => {
+                Ok(()) => {
                     *own = memory(place, plan);
                     *bytes += *own;
                 }

@@ -1,0 +1,110 @@
+//! Runs of many queries: what is written, where to, and what is left when it ends early.
+
+mod place;
+
+use place::{DOCUMENTS, Place};
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+#[test]
+fn batches_write_trec_runs() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    place.file("q.tsv", "q1\tcat - \"dog\nq2\tzebra\nq3\tbird\n");
+    let said = place.ok("batch i --queries q.tsv --run out.trec -k 2");
+    assert!(said.contains("3 queries, 3 matches"), "{said}");
+    let run = std::fs::read_to_string(place.path("out.trec")).unwrap();
+    let columns: Vec<Vec<&str>> = run.lines().map(|line| line.split(' ').collect()).collect();
+    assert_eq!(columns.len(), 3);
+    assert_eq!(columns[0][..4], ["q1", "Q0", "2", "1"]);
+    assert_eq!(columns[2][..4], ["q3", "Q0", "3", "1"]);
+
+    // Documents that fill blocks, so that there is something to fetch.
+    let line = |number: usize| format!("{{\"id\":\"{number}\",\"text\":\"bird cat {}\"}}\n", number % 7);
+    place.file("many.jsonl", (0..2000).map(line).collect::<String>());
+    place.ok("index many.jsonl --out many");
+    place.ok("batch many --queries q.tsv --run plain.trec -k 50");
+    let output =
+        place.run("batch many --queries q.tsv --run near.trec -k 50 --cache dram:64K --segment 4K --stats");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("0 found, 2 fetched"), "{said}");
+    let [plain, near] = ["plain.trec", "near.trec"].map(|run| std::fs::read(place.path(run)).unwrap());
+    assert_eq!(plain, near);
+    place.fails(2, "batch i --queries q.tsv --run out2.trec --cache dram:4K", "no room for 2 segments");
+    place.fails(2, "batch i --queries q.tsv --run out2.trec --cache dram:1M --segment 5K", "--segment");
+
+    place.file("bad.tsv", "no tab here\n");
+    place.fails(1, "batch i --queries bad.tsv --run out2.trec", "line 1");
+    place.fails(1, "batch i --queries none.tsv --run out2.trec", "none.tsv");
+    place.fails(1, "batch i --queries q.tsv --run nowhere/out.trec", "nowhere");
+    assert!(!place.path("out2.trec").exists());
+}
+
+#[test]
+fn flags_that_would_do_nothing_are_refused() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.file("q", "q1\tcat\n");
+    place.ok("index docs.jsonl --out i");
+    place.fails(2, "search i cat --policy sieve", "--mode base has no cache; leave --policy out");
+    for (flags, words) in [
+        ("--mode base --segment 4K", "leave --segment out"),
+        ("--mode base-prefetch --depth 4", "leave --depth out"),
+        ("--mode base --cache dram:1M", "leave --cache out"),
+        ("--mode hybrid --lookahead 4", "leave --lookahead out"),
+        ("--mode base --lookahead-log l", "leave --lookahead-log out"),
+        ("--mode base-prefetch --io uring", "through the page cache only"),
+        ("--mode direct --io mmap", "--mode hybrid-prefetch"),
+    ] {
+        place.fails(2, &format!("batch i --queries q --run r {flags}"), words);
+    }
+    for flags in [
+        "--mode direct --policy sieve --segment 4K --depth 4 --lookahead 4",
+        "--mode base-prefetch --lookahead 4",
+    ] {
+        place.ok(&format!("batch i --queries q --run r {flags}"));
+    }
+}
+
+#[test]
+fn a_run_may_be_a_link_or_a_pipe() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.file("q", "q1\tcat\n");
+    place.file("old", "old");
+    place.ok("index docs.jsonl --out i");
+    std::os::unix::fs::symlink(place.path("old"), place.path("link")).unwrap();
+    place.ok("batch i --queries q --run link");
+    let run = std::fs::read_to_string(place.path("old")).unwrap();
+    assert!(run.starts_with("q1 Q0 ") && place.path("link").is_symlink());
+    let said = place.ok("batch i --queries q --run /dev/stdout");
+    assert!(said.starts_with(&run), "{said}");
+    place.file("q", format!("q1\t{}", "cat ".repeat(100_000)));
+    place.fails(1, "batch i --queries q --run r", "line 1: longer than");
+    assert!(!place.path("r").exists() && !place.path("r.partial").exists());
+}
+
+#[test]
+fn a_batch_that_is_stopped_leaves_nothing_of_its_run() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    assert!(Command::new("mkfifo").arg(place.path("q")).status().unwrap().success());
+    for signal in ["-INT", "-TERM"] {
+        let mut command = place.command("batch i --queries q --run out.trec".split(' '));
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        // It answers what there is and then waits for more, as long as this is open.
+        let mut queries = std::fs::OpenOptions::new().write(true).open(place.path("q")).unwrap();
+        queries.write_all(b"q1\tcat\n").unwrap();
+        while !place.path("out.trec.partial").exists() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+            std::thread::yield_now();
+        }
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), error.lines().count()), (Some(130), 1), "{error}");
+        assert!(!place.path("out.trec").exists() && !place.path("out.trec.partial").exists());
+    }
+}

@@ -1,0 +1,66 @@
+//! A folder of its own for a test, and the command run in it.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+pub struct Place(TempDir);
+
+impl Place {
+    pub fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// Runs the command in this place; `arguments` are separated by blanks.
+    pub fn run(&self, arguments: &str) -> Output {
+        self.run_with(arguments.split(' '))
+    }
+
+    pub fn run_with<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    pub fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tierdex"));
+        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
+        command
+    }
+
+    pub fn ok(&self, arguments: &str) -> String {
+        succeeded(&self.run(arguments))
+    }
+
+    /// Runs a command that must fail with `code` and one line that holds `words`.
+    pub fn fails(&self, code: i32, arguments: &str, words: &str) {
+        failed(&self.run(arguments), code, words);
+    }
+}
+
+pub fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+pub fn failed(output: &Output, code: i32, words: &str) {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{error}");
+    let last = error.lines().last().unwrap_or_default();
+    assert!(last.starts_with("tierdex: ") && last.contains(words), "`{error}` does not say `{words}`");
+    assert!(!error.contains("panicked"), "{error}");
+}
+
+pub const DOCUMENTS: &str = r#"{"id":"1","title":"First","text":"the cat sat on the mat"}
+{"id":"2","title":"","text":"the dog and the cat"}
+{"id":3,"title":"Third","text":"a bird in the hand"}
+"#;
