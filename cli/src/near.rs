@@ -20,7 +20,8 @@ pub struct Near {
     /// file:PATH on a tmpfs such as /dev/shm, and SIZE is 512M, or a part of all documents and frequencies such as 10%
     #[arg(long, value_name = "REGION:SIZE", value_parser = cache)]
     cache: Option<(RegionKind, Size)>,
-    /// Where terms, skip data and lengths live: disk, dram, or another region
+    /// Where terms, skip data and lengths live: disk, terms (these in ordinary memory, skip data on disk), dram, or another
+    /// region
     #[arg(long, value_name = "TIER")]
     meta_tier: Option<MetaTier>,
     /// How files are read: auto, uring, pread or mmap
@@ -123,7 +124,11 @@ impl Near {
 
 /// What was chosen.
 pub fn chosen(options: &ExecutorOptions) -> String {
-    let mut out = format!("mode {}, terms, skip data and lengths on {}", options.mode, options.meta);
+    let places = match &options.meta {
+        MetaTier::Terms => "terms and lengths on dram, skip data on disk".to_string(),
+        tier => format!("terms, skip data and lengths on {tier}"),
+    };
+    let mut out = format!("mode {}, {places}", options.mode);
     if options.mode.has_cache() {
         out += &format!(", cache {}:{}, policy {}", options.region, options.size, options.policy);
     }

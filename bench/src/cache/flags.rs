@@ -47,7 +47,7 @@ pub struct Flags {
     /// Memory of the cache: dram, hugetlb, numa:NODE, dax:PATH or file:PATH
     #[arg(long, value_name = "REGION", default_value = "hugetlb")]
     pub region: RegionKind,
-    /// Where terms, skip data and lengths live: disk, dram, or a region [default: the region of the cache]
+    /// Where terms, skip data and lengths live: disk, terms (these in ordinary memory), dram, or a region [default: the region of the cache]
     #[arg(long, value_name = "TIER")]
     pub meta_tier: Option<MetaTier>,
     /// Bytes of a segment of the cache, 4K to 1M

@@ -3,10 +3,9 @@
 //! *You have* engines and jobs. *You get* lists in the cache. Each worker has an engine to itself and does, again and again:
 //!
 //! 1. For as long as the engine takes reads, send those of what is at hand. When all are sent, take what is ordered, pieces
-//!    of streams before lists: it begins while what was taken before is still on its way. A read is up to a segment long:
-//!    all the adjacent pages that belong into it.
-//! 2. Wait for a read. Check its pages against their file, while nobody else can see them. When pages of the next part
-//!    belong behind them, read these into the same cell, which one read has at a time; else give the cell back.
+//!    of streams before lists: it begins while what was taken before is still on its way. A read is of adjacent pages of a
+//!    part, as many as there are, into one segment after the other; reads of two parts share the segment in which they meet.
+//! 2. Wait for a read. Check its pages against their file, while nobody else can see them. Then give its cells back.
 //! 3. When the last read of a list has ended, say so: the list is ready, or has failed with the first error.
 //! 4. With nothing on the way and nothing ordered, sleep.
 //! 5. Once all is to stop, lists that need more reads have failed: what is in flight lands, and nothing more is sent.
@@ -42,6 +41,9 @@ pub struct Query {
     places: Places,
 }
 
+/// The most bytes of a read: more are no faster.
+const READ_BYTES_MAX: u64 = 1 << 20;
+
 struct Worker {
     cache: Arc<Cache>,
     engine: Engine,
@@ -55,8 +57,12 @@ struct Worker {
 struct Fill {
     job: Job,
     into: Into,
-    /// The first read into the next cell.
+    /// The next read; none when all are sent.
     next: Option<Step>,
+    /// The cell into which comes what has no room in `rest`.
+    cell: u32,
+    /// What reads before have left of their last cell.
+    rest: Option<CellMut>,
     in_flight: usize,
     error: Option<Error>,
     reads: u64,
@@ -71,23 +77,20 @@ enum Into {
     Window,
 }
 
-/// A read: adjacent pages of a part into a cell, as many as there are and have room.
-#[derive(Clone, Copy)]
+/// Pages of a part that are still to be read.
+#[derive(Clone)]
 struct Step {
     part: usize,
-    /// The file offsets of its first page, and of the end of the pages of the part or piece.
-    offset: u64,
-    end: u64,
-    cell: u32,
-    /// Where in the cell.
-    at: usize,
+    /// File offsets, not empty.
+    pages: Range<u64>,
 }
 
 /// A read on its way.
 #[derive(Clone, Copy)]
 struct Flight {
     fill: usize,
-    step: Step,
+    part: usize,
+    offset: u64,
 }
 
 impl Prefetcher {
@@ -275,7 +278,7 @@ impl Worker {
         cache.wake_all();
     }
 
-    /// Sends the first read into the next cell of a fill, or gives the fill up when all is to stop. False when none has one.
+    /// Sends the next read of a fill, or gives the fill up when all is to stop. False when none has one.
     fn send(&mut self) -> bool {
         let Some(number) =
             self.fills.iter().position(|fill| fill.as_ref().is_some_and(|fill| fill.next.is_some()))
@@ -288,51 +291,37 @@ impl Worker {
             self.end_if_over(number);
             return true;
         }
-        let Some(step) = fill.next.take() else { return false };
-        let Some(cell) = self.cache.cells().write(step.cell as usize) else {
-            let why = format!("cell {} of the cache is in other use", step.cell);
-            fill.fail(Error::new(ErrorKind::Busy, "read", fill.job.parts()[step.part].file().name(), why));
-            self.end_if_over(number);
-            return true;
-        };
-        fill.next = fill.in_next_cell(step, &self.cache);
-        fill.in_flight += 1;
-        self.submit(Flight { fill: number, step }, cell);
+        match fill.next_read(&self.cache) {
+            Ok(Some((part, offset, target))) => {
+                fill.in_flight += 1;
+                let tag = vacant(&mut self.flights);
+                self.flights[tag] = Some(Flight { fill: number, part, offset });
+                self.engine.submit(fill.job.parts()[part].file().file(), offset, target, tag as u64);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                fill.fail(error);
+                self.end_if_over(number);
+            }
+        }
         true
-    }
-
-    /// Has the engine read, for a fill that counts it.
-    fn submit(&mut self, flight: Flight, cell: CellMut) {
-        let Flight { fill, step } = flight;
-        let Some(fill) = self.fills[fill].as_ref() else { return };
-        let tag = vacant(&mut self.flights);
-        self.flights[tag] = Some(flight);
-        let target = Target::new(cell, step.at..step.at + step.len(self.cache.cells().cell_bytes()));
-        self.engine.submit(fill.job.parts()[step.part].file().file(), step.offset, target, tag as u64);
     }
 
     /// A read has ended: nobody can see its bytes before they are checked.
     fn land(&mut self, completion: Completion) {
         let Completion { tag, target, result, fell_back } = completion;
-        let Some(Flight { fill: number, step }) = self.flights[tag as usize].take() else { return };
+        let Some(Flight { fill: number, part, offset }) = self.flights[tag as usize].take() else { return };
         let Some(fill) = self.fills[number].as_mut() else { return };
         let bytes = *result.as_ref().unwrap_or(&0);
-        let checked = result.and_then(|len| check(&fill.job.parts()[step.part], step.offset, &target, len));
+        let checked = result.and_then(|len| check(&fill.job.parts()[part], offset, &target, len));
+        drop(target);
         fill.reads += 1;
         fill.reads_fell_back += u64::from(fell_back);
         fill.bytes_read += bytes as u64;
+        fill.in_flight -= 1;
         if let Err(error) = checked {
             fill.fail(error);
         }
-        let behind = fill.behind(step, self.cache.cells().cell_bytes());
-        if behind.is_some() && self.cache.is_over() {
-            fill.fail(self.cache.lock().stopped());
-        }
-        if let Some(step) = behind.filter(|_| fill.error.is_none()) {
-            return self.submit(Flight { fill: number, step }, target.into_cell());
-        }
-        drop(target);
-        fill.in_flight -= 1;
         self.end_if_over(number);
     }
 
@@ -406,14 +395,15 @@ fn check(part: &Part, offset: u64, target: &Target, len: usize) -> Result<()> {
     if offset + (len as u64) < wanted {
         return Err(Error::corrupt(file.name(), offset, "the file ends early"));
     }
-    file.check(offset / tierdex_io::PAGE, &target.bytes()[..len])
-}
-
-impl Step {
-    /// Bytes of it.
-    fn len(&self, cell_bytes: usize) -> usize {
-        (self.end - self.offset).min((cell_bytes - self.at) as u64) as usize
+    let mut page = offset / tierdex_io::PAGE;
+    let mut left = len;
+    for piece in target.pieces() {
+        let bytes = &piece[..left.min(piece.len())];
+        file.check(page, bytes)?;
+        page += piece.len() as u64 / tierdex_io::PAGE;
+        left -= bytes.len();
     }
+    Ok(())
 }
 
 impl Fill {
@@ -429,11 +419,12 @@ impl Fill {
     }
 
     fn new(job: Job, into: Into, part: usize, pages: Range<u64>, cell: u32) -> Fill {
-        let first = Step { part, offset: pages.start, end: pages.end, cell, at: 0 };
         Fill {
             job,
             into,
-            next: Some(first),
+            next: Some(Step { part, pages }),
+            cell,
+            rest: None,
             in_flight: 0,
             error: None,
             reads: 0,
@@ -442,36 +433,46 @@ impl Fill {
         }
     }
 
-    /// The read behind another one in its cell: of the next part, if there is one and room for it.
-    fn behind(&self, step: Step, cell_bytes: usize) -> Option<Step> {
-        let at = step.at + step.len(cell_bytes);
-        if at == cell_bytes {
-            return None;
+    /// The next read: of which part, from which file offset on, and into what; none when all are sent.
+    fn next_read(&mut self, cache: &Cache) -> Result<Option<(usize, u64, Target)>> {
+        let Some(Step { part, pages }) = self.next.take() else { return Ok(None) };
+        let end = pages.end.min(pages.start + READ_BYTES_MAX);
+        let (mut cells, mut left) = (Vec::new(), (end - pages.start) as usize);
+        while left > 0 {
+            let mut cell = self.next_cell(part, cache)?;
+            if cell.len() > left {
+                self.rest = Some(cell.split_off(left));
+            }
+            left -= cell.len();
+            cells.push(cell);
         }
-        self.next_part(step).map(|next| Step { at, ..next })
+        let more = (end < pages.end).then_some(Step { part, pages: end..pages.end });
+        self.next = more.or_else(|| self.of_part(part + 1));
+        // Nobody writes to a cell of a list that is ready.
+        self.rest = self.rest.take().filter(|_| self.next.is_some());
+        Ok(Target::across(cells).map(|target| (part, pages.start, target)))
     }
 
-    /// The first read into the cell behind that of another one.
-    fn in_next_cell(&self, mut step: Step, cache: &Cache) -> Option<Step> {
-        let cell_bytes = cache.cells().cell_bytes();
-        while let Some(behind) = self.behind(step, cell_bytes) {
-            step = behind;
+    /// The cell behind what was read so far, or the rest of it.
+    fn next_cell(&mut self, part: usize, cache: &Cache) -> Result<CellMut> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(rest);
         }
-        let offset = step.offset + step.len(cell_bytes) as u64;
-        let next = if offset < step.end { Step { offset, ..step } } else { self.next_part(step)? };
-        let cell = match self.into {
-            Into::Chain(_) => cache.links().next(step.cell),
-            Into::Window => step.cell + 1,
+        let cell = self.cell;
+        self.cell = match self.into {
+            Into::Chain(_) => cache.links().next(cell),
+            Into::Window => cell + 1,
         };
-        Some(Step { cell, at: 0, ..next })
+        cache.cells().write(cell as usize).ok_or_else(|| {
+            let why = format!("cell {cell} of the cache is in other use");
+            Error::new(ErrorKind::Busy, "read", self.job.parts()[part].file().name(), why)
+        })
     }
 
-    /// The part behind that of a read, if there is one; a piece has one only.
-    fn next_part(&self, step: Step) -> Option<Step> {
-        let (number, chain) = (step.part + 1, self.into != Into::Window);
-        let part = self.job.parts().get(number).filter(|_| chain)?;
-        let pages = part.pages();
-        Some(Step { part: number, offset: pages.start, end: pages.end, ..step })
+    /// All of a part, if there is that one; a piece has one only.
+    fn of_part(&self, part: usize) -> Option<Step> {
+        let pages = self.job.parts().get(part).filter(|_| self.into != Into::Window)?.pages();
+        Some(Step { part, pages })
     }
 
     /// Says how it ended.
@@ -494,7 +495,7 @@ impl Fill {
 
     /// Keeps the first error, and sends nothing more.
     fn fail(&mut self, error: Error) {
-        self.next = None;
+        (self.next, self.rest) = (None, None);
         self.error.get_or_insert(error);
     }
 }

@@ -86,6 +86,36 @@ fn threads_never_see_a_half_written_cell() {
     assert!((0..cells.len()).all(|index| cells.write(index).is_some()), "a guard was lost");
 }
 
+/// Two parts are filled by two threads; who reads then sees both.
+#[test]
+fn parts_of_a_cell_are_written_by_several_threads() {
+    let cells = cells(1, CELL_BYTES_MIN);
+    for round in 0..2_000_u32 {
+        let mut first = cells.write(0).unwrap();
+        let mut second = first.split_off(1 + round as usize % (CELL_BYTES_MIN - 1));
+        let byte = round as u8;
+        thread::scope(|scope| {
+            scope.spawn(move || second.fill(byte));
+            assert!(cells.write(0).is_none());
+            first.fill(byte);
+            drop(first);
+            let seen = loop {
+                if let Some(seen) = cells.read(0) {
+                    break seen;
+                }
+                thread::yield_now();
+            };
+            assert!(seen.iter().all(|seen| *seen == byte));
+        });
+    }
+}
+
+#[test]
+#[should_panic(expected = "byte 0 of 4096")]
+fn no_part_is_empty() {
+    cells(1, CELL_BYTES_MIN).write(0).unwrap().split_off(0);
+}
+
 /// Only one of several threads gets to write, and all of them together count as they should.
 #[test]
 fn a_writer_is_alone() {
@@ -110,6 +140,8 @@ fn a_writer_is_alone() {
 enum Step {
     Read(usize),
     Write(usize),
+    /// Cuts one of the guards in two, if it writes more than a byte.
+    Split(usize),
     /// Gives back one of the guards.
     Drop(usize),
 }
@@ -118,6 +150,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         3 => (0..3_usize).prop_map(Step::Read),
         2 => (0..3_usize).prop_map(Step::Write),
+        1 => any::<usize>().prop_map(Step::Split),
         3 => any::<usize>().prop_map(Step::Drop),
     ];
     prop::collection::vec(step, 0..200)
@@ -155,6 +188,18 @@ proptest! {
                     let guard = cells.write(index);
                     prop_assert_eq!(guard.is_some(), !guards.iter().any(|guard| guard.index() == index));
                     guards.extend(guard.map(Guard::Write));
+                }
+                Step::Split(which) => {
+                    let writers = guards.iter_mut().filter_map(|guard| match guard {
+                        Guard::Write(cell) if cell.len() > 1 => Some(cell),
+                        _ => None,
+                    });
+                    let mut writers: Vec<_> = writers.collect();
+                    let Some(at) = which.checked_rem(writers.len()) else { continue };
+                    let (bytes, cell) = (writers[at].len(), &mut writers[at]);
+                    let other = cell.split_off(1 + which % (bytes - 1));
+                    prop_assert_eq!(cell.len() + other.len(), bytes);
+                    guards.push(Guard::Write(other));
                 }
                 Step::Drop(which) if !guards.is_empty() => drop(guards.swap_remove(which % guards.len())),
                 Step::Drop(_) => {}

@@ -78,7 +78,7 @@ proptest! {
         exhaustive in any::<bool>(),
         real in any::<bool>(),
         mode in prop::sample::select(Mode::ALL.to_vec()),
-        meta in prop::sample::select(vec![MetaTier::Disk, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)]),
+        meta in prop::sample::select(vec![MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)]),
         (threads, workers) in (1usize..4, 1usize..3),
         read_seconds in prop::sample::select(vec![0.0, 6.3e-6]),
     ) {

@@ -1,8 +1,7 @@
 //! A read, from the question to the answer: what all ways of reading have in common.
 
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::io::{self, IoSliceMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use super::{Completion, Target};
 use crate::disk::{ReadFile, ends_early};
 use crate::error::{Error, ErrorKind, Result, panic_message};
 use crate::memory::PAGE_LEN;
-use crate::posix::PosixFile;
+use crate::posix::{PosixFile, read_vectored_at};
 
 /// How often the system may say "again" to one read before that is an error.
 const REPEATS_MAX: u32 = 1_000;
@@ -111,9 +110,17 @@ impl Job {
     /// it has in flight go on.
     pub(super) fn read_at(mut self) -> Completion {
         let (wanted, offset, file) = (self.wanted, self.offset, Arc::clone(&self.file));
-        let bytes = &mut self.target.bytes_mut()[..wanted];
+        let target = &mut self.target;
+        let mut at = offset;
+        let mut read = || {
+            target.pieces_mut(0..wanted).try_for_each(|bytes| {
+                let from = at;
+                at += bytes.len() as u64;
+                file.read_at(from, bytes)
+            })
+        };
         // Whatever it leaves behind in them: after an error the bytes are unspecified.
-        let read = catch_unwind(AssertUnwindSafe(|| file.read_at(offset, bytes)));
+        let read = catch_unwind(AssertUnwindSafe(&mut read));
         let failed =
             |panic: Box<_>| Error::new(ErrorKind::Other, "read", self.name(), panic_message(&*panic));
         let read = read.unwrap_or_else(|panic| Err(failed(panic)));
@@ -126,8 +133,12 @@ impl Job {
         let Some(posix) = file.posix() else { return self.read_at() };
         let copied = posix.mapped().map(|bytes| {
             // Within the file, as was checked, and a mapped file fits the address space.
-            let from = self.offset as usize;
-            self.target.bytes_mut()[..self.wanted].copy_from_slice(&bytes[from..from + self.wanted]);
+            let mut rest = &bytes[self.offset as usize..];
+            for piece in self.target.pieces_mut(0..self.wanted) {
+                let (bytes, behind) = rest.split_at(piece.len());
+                piece.copy_from_slice(bytes);
+                rest = behind;
+            }
             self.wanted
         });
         self.end(copied)
@@ -136,8 +147,10 @@ impl Job {
     /// Decides where it is read: past the page cache, if that is wanted and possible.
     pub(super) fn decide(&mut self, direct: bool) {
         let Some(posix) = self.file.posix().filter(|_| direct) else { return };
-        let memory = self.target.range.start | self.target.range.end;
-        let aligned = memory.is_multiple_of(PAGE_LEN) && self.offset.is_multiple_of(PAGE_LEN as u64);
+        // A cell begins at a page.
+        let mut memory = self.target.pieces().map(|piece| piece.as_ptr().addr() | piece.len());
+        let aligned = memory.all(|bits| bits.is_multiple_of(PAGE_LEN));
+        let aligned = aligned && self.offset.is_multiple_of(PAGE_LEN as u64);
         self.way = if aligned && posix.direct().is_ok() { Way::Direct } else { Way::FellBack };
     }
 
@@ -147,7 +160,8 @@ impl Job {
         let Some(posix) = file.posix() else { return self.read_at() };
         loop {
             let Rest { file, offset, from, len } = self.rest(posix);
-            let read = file.read_at(&mut self.target.bytes_mut()[from..from + len], offset);
+            let pieces = self.target.pieces_mut(from..from + len).map(IoSliceMut::new);
+            let read = read_vectored_at(file, &mut pieces.collect::<Vec<_>>(), offset);
             if let Some(result) = self.advance(read) {
                 return self.end(result);
             }

@@ -44,10 +44,13 @@ pub struct Engine {
     fallback: Option<String>,
 }
 
-/// Where the bytes of a read go: a part of a cell. Its length is that of the read.
+/// Where the bytes of a read go: a part of a cell, or several cells or parts of them one after the other. Its length is that
+/// of the read.
 #[derive(Debug)]
 pub struct Target {
-    cell: CellMut,
+    first: CellMut,
+    more: Vec<CellMut>,
+    /// Of the bytes of all of them.
     range: Range<usize>,
 }
 
@@ -167,12 +170,27 @@ impl Target {
     pub fn new(cell: CellMut, range: Range<usize>) -> Target {
         let bytes = cell.len();
         assert!(range.start <= range.end && range.end <= bytes, "{range:?} of a cell of {bytes} bytes");
-        Target { cell, range }
+        Target { first: cell, more: Vec::new(), range }
     }
 
-    /// The cell.
+    /// All of some cells of one memory; none when there is none.
+    ///
+    /// # Panics
+    /// When they are not all of one [`Cells`].
+    pub fn across(cells: impl IntoIterator<Item = CellMut>) -> Option<Target> {
+        let mut cells = cells.into_iter();
+        let (first, more) = (cells.next()?, cells.collect::<Vec<_>>());
+        assert!(
+            more.iter().all(|cell| Arc::ptr_eq(cell.cells(), first.cells())),
+            "cells of several memories"
+        );
+        let len = first.len() + more.iter().map(|cell| cell.len()).sum::<usize>();
+        Some(Target { first, more, range: 0..len })
+    }
+
+    /// The cell; of several the first.
     pub fn into_cell(self) -> CellMut {
-        self.cell
+        self.first
     }
 
     /// Which part of the cell it is.
@@ -180,21 +198,67 @@ impl Target {
         self.range.clone()
     }
 
-    /// The bytes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.cell[self.range.clone()]
+    /// Its bytes, a slice for each cell.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let cells = std::iter::once(&self.first).chain(&self.more);
+        clip(self.range(), cells, |cell| cell.len()).map(|(cell, range)| &cell[range])
     }
 
-    /// The bytes.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.cell[self.range.clone()]
+    /// Bytes `range` of it, a slice for each cell.
+    fn pieces_mut(&mut self, range: Range<usize>) -> impl Iterator<Item = &mut [u8]> {
+        self.cells_mut(range).map(|(cell, range)| &mut cell[range])
     }
+
+    /// The cells in which bytes `range` of it are, and which bytes of each.
+    fn cells_mut(&mut self, range: Range<usize>) -> impl Iterator<Item = (&mut CellMut, Range<usize>)> {
+        let range = self.range.start + range.start..self.range.start + range.end;
+        let cells = std::iter::once(&mut self.first).chain(&mut self.more);
+        clip(range, cells, |cell| cell.len())
+    }
+
+    /// Where bytes `range` of it are, a place for each cell, and how far that is from the beginning of the region.
+    fn places_mut(&mut self, range: Range<usize>) -> impl Iterator<Item = (*mut [u8], usize)> {
+        self.cells_mut(range).map(|(cell, range)| {
+            let start = cell.start().wrapping_add(range.start);
+            (std::ptr::slice_from_raw_parts_mut(start, range.len()), cell.offset() + range.start)
+        })
+    }
+
+    /// Whose cells they are.
+    fn cells(&self) -> &Arc<Cells> {
+        self.first.cells()
+    }
+
+    /// Its bytes, if it is in one cell; of several those in the first.
+    pub fn bytes(&self) -> &[u8] {
+        self.pieces().next().unwrap_or_default()
+    }
+
+    /// The same, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.pieces_mut(0..self.range.len()).next().unwrap_or_default()
+    }
+}
+
+/// What of `range`, counted through all of `cells`, is in each of them.
+fn clip<C>(
+    range: Range<usize>,
+    cells: impl Iterator<Item = C>,
+    len: impl Fn(&C) -> usize,
+) -> impl Iterator<Item = (C, Range<usize>)> {
+    let mut before = 0;
+    cells.filter_map(move |cell| {
+        let (start, end) = (before, before + len(&cell));
+        before = end;
+        let within = range.start.max(start)..range.end.min(end);
+        (!within.is_empty()).then(|| (cell, within.start - start..within.end - start))
+    })
 }
 
 /// A whole cell.
 impl From<CellMut> for Target {
     fn from(cell: CellMut) -> Target {
         let range = 0..cell.len();
-        Target { cell, range }
+        Target::new(cell, range)
     }
 }

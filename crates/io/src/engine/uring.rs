@@ -16,16 +16,28 @@ use super::job::{Job, Rest};
 use super::{Completion, Method};
 use crate::error::{Error, ErrorKind};
 use crate::memory::Cells;
+use crate::posix::PIECES_MAX;
 
 /// The most bytes that the kernel takes as one registered buffer. Cells do not lie across: both are powers of two.
 const BUFFER_BYTES_MAX: usize = 1 << 30;
 
 const _: () = assert!(BUFFER_BYTES_MAX.is_multiple_of(crate::memory::CELL_BYTES_MAX));
 
+/// Adjacent bytes that are read into, as the system describes them: an iovec.
+#[repr(C)]
+struct Place {
+    start: usize,
+    len: usize,
+}
+
+const _: () = assert!(size_of::<Place>() == size_of::<libc::iovec>());
+
 pub(super) struct Uring {
     ring: IoUring,
     direct: bool,
     slots: Box<[Option<Job>]>,
+    /// Where the reads of slots go that go into several places.
+    places: Box<[Vec<Place>]>,
     free: Vec<usize>,
     /// Slots whose submission the kernel has not taken yet, oldest first.
     queued: VecDeque<usize>,
@@ -49,13 +61,14 @@ impl Uring {
         let ring = IoUring::new(entries)?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe)?;
-        if !probe.is_supported(opcode::Read::CODE) {
+        if !(probe.is_supported(opcode::Read::CODE) && probe.is_supported(opcode::Readv::CODE)) {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel's ring does not read"));
         }
         let mut uring = Uring {
             ring,
             direct,
             slots: (0..depth).map(|_| None).collect(),
+            places: (0..depth).map(|_| Vec::new()).collect(),
             free: (0..depth).rev().collect(),
             queued: VecDeque::with_capacity(depth),
             registered: Vec::new(),
@@ -94,16 +107,31 @@ impl Uring {
         let job = self.slots[slot].as_mut()?;
         let Rest { file, offset, from, len } = job.rest(job.posix()?);
         let fd = types::Fd(file.as_raw_fd());
-        let len = u32::try_from(len).ok()?;
         let target = job.target_mut();
-        let start = target.cell.start().wrapping_add(target.range.start + from);
-        let known = self.registered.iter().find(|(cells, _)| Arc::ptr_eq(cells, target.cell.cells()));
-        let entry = match known {
-            Some((_, first)) => {
-                let buffer = first + (target.cell.offset() / BUFFER_BYTES_MAX) as u16;
-                opcode::ReadFixed::new(fd, start, len, buffer).offset(offset).build()
+        let known = self.registered.iter().find(|(cells, _)| Arc::ptr_eq(cells, target.cells()));
+        let places = &mut self.places[slot];
+        places.clear();
+        let mut buffer = 0;
+        for (bytes, offset) in target.places_mut(from..from + len) {
+            let (start, len, last, count) = (bytes.expose_provenance(), bytes.len(), buffer, places.len());
+            buffer = offset / BUFFER_BYTES_MAX;
+            match places.last_mut() {
+                // Cells that stand side by side, within one buffer.
+                Some(place) if place.start + place.len == start && buffer == last => place.len += len,
+                _ if count == PIECES_MAX => break,
+                _ => places.push(Place { start, len }),
             }
-            None => opcode::Read::new(fd, start, len).offset(offset).build(),
+        }
+        let entry = match (&places[..], known) {
+            ([place], Some((_, first))) => {
+                let start = std::ptr::with_exposed_provenance_mut(place.start);
+                let len = u32::try_from(place.len).ok()?;
+                opcode::ReadFixed::new(fd, start, len, first + buffer as u16).offset(offset).build()
+            }
+            (places, _) => {
+                let count = places.len() as u32;
+                opcode::Readv::new(fd, places.as_ptr().cast(), count).offset(offset).build()
+            }
         };
         Some(entry.user_data(slot as u64))
     }

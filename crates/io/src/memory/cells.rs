@@ -1,20 +1,22 @@
 //! A region cut into equal cells that threads share.
 //!
-//! Each cell has a state of 32 bits, as a `RefCell` has a flag, but atomic: 0 when nobody has it, [`WRITING`] when one
-//! guard may write, else the number of guards that read. Why no byte is written while somebody looks:
+//! Each cell has a state of 32 bits, as a `RefCell` has a flag, but atomic: 0 when nobody has it, [`WRITING`] and more when
+//! guards may write, else the number of guards that read. Why no byte is written while somebody looks:
 //!
-//! 1. A reader comes in by a compare-exchange from `n` to `n + 1` where `n` is not `WRITING`; a writer by one from 0 to
-//!    `WRITING`. So a writer is alone.
-//! 2. A writer leaves by storing 0 with *release* order. The next to come in reads that 0, or a count that was made from
+//! 1. A reader comes in by a compare-exchange from `n` to `n + 1` where `n` is less than `WRITING`; a writer by one from 0 to
+//!    `WRITING + 1`. So a writer is alone.
+//! 2. A writer may split itself in two, which adds 1: each has bytes that the other has not.
+//! 3. A writer leaves by subtracting 1 with *release* order. The last one has then read what the others did, and after a
+//!    fence of *acquire* order stores 0 with *release* order. The next to come in reads that 0, or a count that was made from
 //!    it by compare-exchanges (a release sequence), with *acquire* order: it sees all that was written.
-//! 3. A reader leaves by subtracting 1 with *release* order. A writer that reads 0 with *acquire* order reads the end of
+//! 4. A reader leaves by subtracting 1 with *release* order. A writer that reads 0 with *acquire* order reads the end of
 //!    the release sequence of all readers that left: what they read, they read before it writes.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::slice;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::region::Region;
 use crate::error::{Error, ErrorKind, Result};
@@ -25,10 +27,10 @@ pub const CELL_BYTES_MIN: usize = 4 << 10;
 /// The largest cell in bytes.
 pub const CELL_BYTES_MAX: usize = 1 << 20;
 
-/// The state of a cell that is being written.
-const WRITING: u32 = u32::MAX;
+/// The state of a cell that is being written is this and the number of guards that write.
+const WRITING: u32 = 1 << 31;
 
-/// Equal cells of memory. Any number of guards may read a cell, or one may write it.
+/// Equal cells of memory. Any number of guards may read a cell, or one may write it, or its parts.
 ///
 /// Beside the region it takes 4 bytes a cell. Nothing is allocated after it was made.
 pub struct Cells {
@@ -79,7 +81,7 @@ impl Cells {
     /// When there is no such cell.
     #[inline]
     pub fn read(&self, index: usize) -> Option<CellRef<'_>> {
-        // 2^32 - 2 guards at once would look like one that writes.
+        // 2^31 guards at once would look like some that write.
         let one_more = |readers: u32| (readers < WRITING - 1).then(|| readers + 1);
         self.states[index].fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more).ok()?;
         Some(CellRef { cells: self, index })
@@ -90,8 +92,9 @@ impl Cells {
     /// # Panics
     /// When there is no such cell.
     pub fn write(self: &Arc<Self>, index: usize) -> Option<CellMut> {
-        self.states[index].compare_exchange(0, WRITING, Ordering::Acquire, Ordering::Relaxed).ok()?;
-        Some(CellMut { cells: Arc::clone(self), index })
+        let one = WRITING + 1;
+        self.states[index].compare_exchange(0, one, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        Some(CellMut { cells: Arc::clone(self), index, range: 0..self.cell_bytes })
     }
 
     /// The address of cell `index`, which there is.
@@ -138,12 +141,14 @@ impl Drop for CellRef<'_> {
     }
 }
 
-/// A cell that is being written. It owns a part of the cells, so that it can be handed to whoever fills it. Dropped, it
-/// can be read.
+/// A cell that is being written, or a part of it that has at least one byte. It owns a part of the cells, so that it can be
+/// handed to whoever fills it. When all parts of a cell are dropped, it can be read.
 #[derive(Debug)]
 pub struct CellMut {
     cells: Arc<Cells>,
     index: usize,
+    /// Bytes of the cell that are this guard's alone.
+    range: Range<usize>,
 }
 
 impl CellMut {
@@ -157,14 +162,31 @@ impl CellMut {
         &self.cells
     }
 
-    /// The address of its first byte: writable for as long as this guard lives, beside which there is no other.
-    pub(crate) fn start(&mut self) -> *mut u8 {
-        self.cells.start(self.index)
+    /// Cuts it in two: this one keeps the bytes before `at`, and the other has those from there on.
+    ///
+    /// # Panics
+    /// When one of them would have no byte.
+    pub fn split_off(&mut self, at: usize) -> CellMut {
+        assert!(0 < at && at < self.range.len(), "byte {at} of {}", self.range.len());
+        let (index, middle) = (self.index, self.range.start + at);
+        // As there is a guard, nobody else comes in; cells have fewer bytes than the count has values.
+        self.cells.states[index].fetch_add(1, Ordering::Relaxed);
+        let end = std::mem::replace(&mut self.range.end, middle);
+        CellMut { cells: Arc::clone(&self.cells), index, range: middle..end }
     }
 
-    /// How far from the beginning of the region it is, in bytes.
+    /// The address of its first byte: writable for as long as this guard lives, beside which there is no other.
+    pub(crate) fn start(&mut self) -> *mut u8 {
+        self.address()
+    }
+
+    fn address(&self) -> *mut u8 {
+        self.cells.start(self.index).wrapping_add(self.range.start)
+    }
+
+    /// How far from the beginning of the region its first byte is.
     pub(crate) fn offset(&self) -> usize {
-        self.index * self.cells.cell_bytes
+        self.index * self.cells.cell_bytes + self.range.start
     }
 }
 
@@ -172,20 +194,24 @@ impl Deref for CellMut {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: within the region, which `cells` keeps mapped; only through this guard is it written.
-        unsafe { slice::from_raw_parts(self.cells.start(self.index), self.cells.cell_bytes) }
+        // SAFETY: within the region, which `cells` keeps mapped; only through this guard are they written.
+        unsafe { slice::from_raw_parts(self.address(), self.range.len()) }
     }
 }
 
 impl DerefMut for CellMut {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `deref`, and this guard is borrowed by nobody else.
-        unsafe { slice::from_raw_parts_mut(self.cells.start(self.index), self.cells.cell_bytes) }
+        unsafe { slice::from_raw_parts_mut(self.address(), self.range.len()) }
     }
 }
 
 impl Drop for CellMut {
     fn drop(&mut self) {
-        self.cells.states[self.index].store(0, Ordering::Release);
+        let state = &self.cells.states[self.index];
+        if state.fetch_sub(1, Ordering::Release) == WRITING + 1 {
+            fence(Ordering::Acquire);
+            state.store(0, Ordering::Release);
+        }
     }
 }

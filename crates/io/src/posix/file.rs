@@ -1,7 +1,7 @@
 //! A file of a directory, open for reading in each of the ways that the engines have.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -35,6 +35,18 @@ pub enum Advice {
     WillNeed,
     /// Not again: it may leave the page cache.
     DontNeed,
+}
+
+/// The most places that one system call reads into.
+pub(crate) const PIECES_MAX: usize = libc::UIO_MAXIOV as usize;
+
+/// Reads from `offset` on into one place after the other, by one system call. Returns how many bytes.
+pub(crate) fn read_vectored_at(file: &File, pieces: &mut [IoSliceMut], offset: u64) -> io::Result<usize> {
+    let count = pieces.len().min(PIECES_MAX) as libc::c_int;
+    // SAFETY: `IoSliceMut` is an iovec, and each is memory that only this call has.
+    let read =
+        unsafe { libc::preadv(file.as_raw_fd(), pieces.as_mut_ptr().cast(), count, offset as libc::off_t) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
 impl PosixFile {

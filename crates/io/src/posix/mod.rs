@@ -3,7 +3,7 @@
 //! Interrupted calls (EINTR) are repeated, as the standard library does for all calls used here. No other error is
 //! repeated, a failed sync least of all. Descriptors are closed on exec.
 
-#[allow(unsafe_code, reason = "two system calls, posix_fadvise and fcntl")]
+#[allow(unsafe_code, reason = "three system calls, posix_fadvise, fcntl and preadv")]
 mod file;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::disk::{Disk, DiskLock, ReadFile, WriteFile, check_name};
 use crate::error::{Error, ErrorKind, Result};
 pub use file::{Advice, PosixFile};
+pub(crate) use file::{PIECES_MAX, read_vectored_at};
 
 /// An index directory.
 ///

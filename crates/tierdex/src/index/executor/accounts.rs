@@ -117,11 +117,13 @@ impl Accounts {
         add("checksums of pages", places.checksums, None);
         let region = match &options.meta {
             MetaTier::Region(kind) => Some(kind.to_string()),
-            MetaTier::Disk | MetaTier::Dram => None,
+            MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => None,
         };
         if options.meta != MetaTier::Disk {
             add(DICTIONARIES, places.terms, region.clone());
             add("first bytes of terms in dictionary pages", places.term_heads, None);
+        }
+        if options.meta.keeps_skips() {
             add("skip data, and lists below a block", places.skips, region.clone());
         }
         add("lengths of documents", places.codes, region);

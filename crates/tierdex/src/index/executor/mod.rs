@@ -49,7 +49,7 @@ pub struct Executor<'a> {
     index: &'a Index,
     supply: Supply,
     threads: usize,
-    /// Whether terms and skip data are.
+    /// Whether skip data is.
     resident: bool,
     cost: CostModel,
     /// Bytes for planned queries.
@@ -95,7 +95,7 @@ impl<'a> Executor<'a> {
         keep(index, &options.meta)?;
         let (supply, engine) = supply(index, options)?;
         let (searcher, waiting) = (index.searcher(), waiting_bytes(options));
-        let resident = options.meta != MetaTier::Disk;
+        let resident = options.meta.keeps_skips();
         let (threads, cost) = (options.threads, options.cost);
         Ok(Executor { searcher, index, supply, threads, resident, cost, waiting, accounts, engine })
     }
@@ -300,17 +300,19 @@ fn lock<S>(line: &Mutex<Line<S>>) -> MutexGuard<'_, Line<S>> {
 /// Has terms, skip data and lengths where they are to be.
 fn keep(index: &Index, tier: &MetaTier) -> Result<()> {
     let mut arena = match tier {
-        MetaTier::Disk => {
-            return index.segments().iter().try_for_each(|segment| segment.prepare(None));
-        }
-        MetaTier::Dram => None,
+        MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => None,
         MetaTier::Region(kind) => {
             let bytes = Places::of(index).all().max(1);
             Some(Arena::new(Region::new(kind, bytes)?))
         }
     };
     for segment in index.segments() {
-        segment.keep_places(arena.as_mut())?;
+        if *tier != MetaTier::Disk {
+            segment.keep_terms(arena.as_mut())?;
+        }
+        if tier.keeps_skips() {
+            segment.keep_skips(arena.as_mut())?;
+        }
         segment.prepare(arena.as_mut())?;
     }
     Ok(())

@@ -67,16 +67,26 @@ pub enum MetaTier {
     /// Terms and skip data stay in their files: a look-up reads a page, and a list is fetched together with its skip
     /// data. Lengths, which scoring looks at here and there, are in ordinary memory.
     Disk,
+    /// Terms are in ordinary memory; skip data stays in its files.
+    Terms,
     /// In ordinary memory.
     Dram,
     /// In such a region.
     Region(RegionKind),
 }
 
+impl MetaTier {
+    /// Whether skip data is resident.
+    pub(super) fn keeps_skips(&self) -> bool {
+        !matches!(self, MetaTier::Disk | MetaTier::Terms)
+    }
+}
+
 impl fmt::Display for MetaTier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MetaTier::Disk => f.write_str("disk"),
+            MetaTier::Terms => f.write_str("terms"),
             MetaTier::Dram => f.write_str("dram"),
             MetaTier::Region(kind) => kind.fmt(f),
         }
@@ -89,9 +99,10 @@ impl FromStr for MetaTier {
     fn from_str(text: &str) -> Result<MetaTier> {
         match text {
             "disk" => Ok(MetaTier::Disk),
+            "terms" => Ok(MetaTier::Terms),
             "dram" => Ok(MetaTier::Dram),
             other => other.parse().map(MetaTier::Region).map_err(|error: tierdex_io::Error| {
-                Error::Usage(format!("{error}; terms, skip data and lengths may also be on disk"))
+                Error::Usage(format!("{error}; terms, skip data and lengths may also be on disk, or only terms in memory: terms"))
             }),
         }
     }
@@ -166,6 +177,9 @@ impl Default for ExecutorOptions {
 /// The cache that is taken without being asked for has at most this part of the memory that is available.
 const AVAILABLE_PART: u64 = 4;
 
+/// Terms alone are in memory if so much of the budget is left for so much of them.
+const LEFT_FOR_TERMS: u64 = 3;
+
 /// And so many bytes, or this part of all documents and frequencies if that is more.
 const CACHE_MAX: u64 = 64 << 20;
 const CACHE_PART: u64 = 10;
@@ -174,8 +188,8 @@ impl ExecutorOptions {
     /// Chooses what was left open, from the index and the machine:
     ///
     /// 1. Terms, skip data and lengths are in ordinary memory if they fit into the budget and leave as much of it for the
-    ///    cache as they take, or, where there is no budget, into a quarter of what is available; else on disk. `meta` says
-    ///    otherwise.
+    ///    cache as they take, or, where there is no budget, into a quarter of what is available. Else terms alone are, if they
+    ///    leave three times as much, or fit into that quarter; else nothing is. `meta` says otherwise.
     /// 2. The cache is of ordinary memory. With a budget it takes what all else leaves of it; without one 64 MiB, or a tenth
     ///    of all documents and frequencies if that is more, but no more than these and than a quarter of what is available.
     ///    `cache` says otherwise; then it is beside the budget.
@@ -196,13 +210,18 @@ impl ExecutorOptions {
             let needed = Executor::accounts(index, options).needed();
             options.dram.map_or(Some(quarter), |dram| dram.checked_sub(needed))
         };
-        let places = Places::of(index).all();
-        let fits = match options.dram {
-            None => places <= quarter,
-            Some(_) if asked => left(&options).is_some(),
-            Some(_) => left(&options).is_some_and(|left| left >= places.max(smallest)),
+        let places = Places::of(index);
+        let tiers = [(MetaTier::Dram, places.all()), (MetaTier::Terms, LEFT_FOR_TERMS * places.terms)];
+        let fits = |(tier, bytes): &(MetaTier, u64)| {
+            let options = ExecutorOptions { meta: tier.clone(), ..options.clone() };
+            match options.dram {
+                None => *bytes <= quarter,
+                Some(_) if asked => left(&options).is_some(),
+                Some(_) => left(&options).is_some_and(|left| left >= smallest.max(*bytes)),
+            }
         };
-        options.meta = meta.unwrap_or(if fits { MetaTier::Dram } else { MetaTier::Disk });
+        let chosen = || tiers.into_iter().find(fits).map_or(MetaTier::Disk, |(tier, _)| tier);
+        options.meta = meta.unwrap_or_else(chosen);
         if !asked && options.mode.has_cache() {
             let postings = index.postings_bytes();
             let most = match options.dram {
@@ -229,7 +248,7 @@ mod tests {
         for mode in Mode::ALL {
             assert_eq!(mode.to_string().parse::<Mode>().unwrap(), mode);
         }
-        for tier in ["disk", "dram", "hugetlb", "numa:1", "file:/dev/shm/x"] {
+        for tier in ["disk", "terms", "dram", "hugetlb", "numa:1", "file:/dev/shm/x"] {
             assert_eq!(tier.parse::<MetaTier>().unwrap().to_string(), tier);
         }
         assert!("".parse::<Mode>().is_err() && "ssd".parse::<MetaTier>().is_err());

@@ -101,13 +101,14 @@ impl Segment {
         Ok(())
     }
 
-    /// Keeps in memory what says where postings are: terms and skip data; in `arena` if there is one.
-    pub fn keep_places(&self, mut arena: Option<&mut Arena>) -> Result<()> {
-        for field in &self.fields {
-            field.terms.keep(arena.as_deref_mut())?;
-            field.skips.keep_in(arena.as_deref_mut())?;
-        }
-        Ok(())
+    /// Keeps terms in memory, in `arena` if there is one.
+    pub fn keep_terms(&self, mut arena: Option<&mut Arena>) -> Result<()> {
+        self.fields.iter().try_for_each(|field| field.terms.keep(arena.as_deref_mut()))
+    }
+
+    /// Keeps skip data in memory, in `arena` if there is one.
+    pub fn keep_skips(&self, mut arena: Option<&mut Arena>) -> Result<()> {
+        self.fields.iter().try_for_each(|field| Ok(field.skips.keep_in(arena.as_deref_mut())?))
     }
 
     /// Reads lengths, in `arena` if there is one, and what it takes to check what is read of lists, so that no check makes

@@ -85,7 +85,7 @@ pub fn near(flags: &Flags, limit: u64) -> String {
     }
     let bytes = limit - spare(flags, limit);
     let memory = if flags.beyond_own { format!("--cache dram:{bytes}") } else { format!("--dram {bytes}") };
-    format!("--mode direct --meta-tier disk --segment 8K {memory}")
+    format!("--mode direct --segment 8K {memory}")
 }
 
 /// Bytes of the limit that are for tierdex's pages in the page cache, and what else its budget does not know.

@@ -1,0 +1,145 @@
+//! Reads that go into several cells, or into parts of them, by every engine.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+use tierdex_io::{
+    CellMut, Cells, Disk, Engine, EngineKind, EngineOptions, FaultDisk, FaultPlan, PosixDisk, ReadFile,
+    Region, RegionKind, Target,
+};
+
+const PAGE: usize = 4096;
+
+const KINDS: [(EngineKind, bool); 5] = [
+    (EngineKind::Mmap, false),
+    (EngineKind::Pread, false),
+    (EngineKind::Pread, true),
+    (EngineKind::Uring, false),
+    (EngineKind::Uring, true),
+];
+
+fn cells(count: usize, cell_bytes: usize) -> Arc<Cells> {
+    Cells::new(Region::new(&RegionKind::Dram, (count * cell_bytes) as u64).unwrap(), cell_bytes).unwrap()
+}
+
+fn content(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at.wrapping_mul(31) ^ (at >> 8) ^ (at >> 16)) as u8).collect()
+}
+
+/// Reads a file of `bytes` into `cells` in this order, by reads of so many pages each; cells are split where reads meet.
+fn read_all(
+    mut engine: Engine,
+    file: &Arc<dyn ReadFile>,
+    bytes: &[u8],
+    cells: &[CellMutOf],
+    sizes: &[usize],
+) {
+    let mut order = cells.iter().map(|(cells, index)| cells.write(*index).unwrap());
+    let (mut rest, mut at): (Option<CellMut>, usize) = (None, 0);
+    for size in sizes.iter().cycle() {
+        if at >= bytes.len() {
+            break;
+        }
+        let mut left = (size * PAGE).min(bytes.len().next_multiple_of(PAGE) - at);
+        let (tag, mut target) = (at, Vec::new());
+        while left > 0 {
+            let mut cell = rest.take().or_else(|| order.next()).unwrap();
+            cell.fill(0xA5);
+            if cell.len() > left {
+                rest = Some(cell.split_off(left));
+            }
+            (left, at) = (left - cell.len(), at + cell.len());
+            target.push(cell);
+        }
+        let target = Target::across(target).unwrap();
+        assert_eq!(target.range().len(), at - tag);
+        engine.submit(file, tag as u64, target, tag as u64);
+    }
+    drop((order, rest));
+    while let Some(ended) = engine.next(true) {
+        let from = ended.tag as usize;
+        let len = ended.result.unwrap();
+        assert_eq!(len, ended.target.range().len().min(bytes.len() - from));
+        let read: Vec<u8> = ended.target.pieces().flatten().copied().take(len).collect();
+        assert!(read == bytes[from..from + len]);
+    }
+    let cell_bytes = cells[0].0.cell_bytes();
+    for (expected, (cells, index)) in bytes.chunks(cell_bytes).zip(cells) {
+        assert!(cells.read(*index).unwrap()[..expected.len()] == *expected, "cell {index}");
+    }
+    assert!(cells.iter().all(|(cells, index)| cells.write(*index).is_some()), "a part of a cell was lost");
+}
+
+type CellMutOf = (Arc<Cells>, usize);
+
+fn all_agree(
+    disk: &dyn Disk,
+    bytes: &[u8],
+    order: &[usize],
+    cell_bytes: usize,
+    sizes: &[usize],
+    depth: usize,
+) {
+    disk.create("a").unwrap().append(bytes).unwrap();
+    let file: Arc<dyn ReadFile> = Arc::from(disk.open("a").unwrap());
+    for (kind, direct) in KINDS {
+        for known in [false, true] {
+            let cells = cells(order.len(), cell_bytes);
+            let registered = if known { std::slice::from_ref(&cells) } else { &[] };
+            let engine = Engine::new(EngineOptions { kind, depth, direct }, disk, registered);
+            let engine = engine.inspect_err(|error| println!("not run: {kind} (direct: {direct}): {error}"));
+            let Ok(engine) = engine else { continue };
+            let order: Vec<CellMutOf> = order.iter().map(|index| (Arc::clone(&cells), *index)).collect();
+            read_all(engine, &file, bytes, &order, sizes);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn cells_in_any_order_shared_where_reads_meet(
+        len in 1..40 * PAGE,
+        order in Just((0..40).collect::<Vec<usize>>()).prop_shuffle(),
+        runs in any::<bool>(),
+        pages in prop_oneof![Just(1_usize), Just(2), Just(4)],
+        sizes in prop::collection::vec(1..12_usize, 1..8),
+        depth in 1..5_usize,
+        is_posix in any::<bool>(),
+    ) {
+        // In runs, as cells of a cache are that nobody has shuffled yet.
+        let order = if runs { (order[0]..40).chain(0..order[0]).collect() } else { order };
+        let directory = TempDir::new().unwrap();
+        let disk = PosixDisk::open(directory.path()).unwrap();
+        let bytes = content(len);
+        if is_posix {
+            all_agree(&disk, &bytes, &order, pages * PAGE, &sizes, depth);
+        } else {
+            let disk = FaultDisk::new(disk, FaultPlan::none());
+            all_agree(&disk, &bytes, &order, pages * PAGE, &sizes, depth);
+        }
+    }
+}
+
+/// The system takes 1,024 places at once.
+#[test]
+fn a_read_into_more_places_than_the_system_takes() {
+    let directory = TempDir::new().unwrap();
+    let disk = PosixDisk::open(directory.path()).unwrap();
+    let order: Vec<usize> = (0..2_100).rev().collect();
+    all_agree(&disk, &content(2_099 * PAGE + 5), &order, PAGE, &[2_100], 2);
+}
+
+#[test]
+#[should_panic(expected = "cells of several memories")]
+fn cells_of_a_read_are_of_one_memory() {
+    let cells = [cells(1, PAGE), cells(1, PAGE)];
+    Target::across(cells.iter().map(|cells| cells.write(0).unwrap()));
+}
+
+#[test]
+fn no_cells_are_no_target() {
+    assert!(Target::across([]).is_none());
+}
