@@ -160,6 +160,9 @@ impl Run {
     }
 }
 
+/// Answers that are written some later, when their ids have come near.
+const ANSWERS_KEPT: usize = 4;
+
 /// What was done.
 #[derive(Default)]
 struct Done {
@@ -200,12 +203,11 @@ fn write_run(
         ids().push_back(id);
         Ok(Some(query))
     };
-    let answer = |_, found: tierdex::Result<Found>| -> Outcome {
-        let id = ids().pop_front().unwrap_or_default();
-        let found = found.map_err(|error| named(&id, &error))?;
+    let searcher = executor.searcher();
+    let mut write = |(id, found): (String, Found)| -> Outcome {
         done.queries += 1;
         done.matches += found.total;
-        let documents = executor.searcher().ids(&found.hits)?;
+        let documents = searcher.ids(&found.hits)?;
         for (i, (hit, document)) in found.hits.iter().zip(documents).enumerate() {
             let document = document.replace(char::is_whitespace, "_");
             let (rank, score, tag) = (i + 1, hit.score, &arguments.tag);
@@ -213,7 +215,18 @@ fn write_run(
         }
         Ok(())
     };
+    // Those whose ids are on their way.
+    let mut found_before = VecDeque::new();
+    let answer = |_, found: tierdex::Result<Found>| -> Outcome {
+        let id = ids().pop_front().unwrap_or_default();
+        let found = found.map_err(|error| named(&id, &error))?;
+        searcher.expect_ids(&found.hits)?;
+        found_before.push_back((id, found));
+        let next = if found_before.len() > ANSWERS_KEPT { found_before.pop_front() } else { None };
+        next.map_or(Ok(()), &mut write)
+    };
     executor.run(source, options, answer)?;
+    found_before.into_iter().try_for_each(write)?;
     if arguments.near.stats {
         eprint!("{}", near::report(&executor, near));
     }

@@ -66,6 +66,7 @@ fn name(way: Way) -> &'static str {
         Way::OneTerm => "one term by impact order",
         Way::All => "all by blocks",
         Way::Any => "any by MaxScore over windows",
+        Way::Candidates => "candidates of the lists so far",
         Way::Few => "few merged",
         Way::CountAny => "any counted by windows",
         Way::CountFrequent => "all counted by windows",

@@ -75,7 +75,7 @@ proptest! {
         policy in prop::sample::select(PolicyKind::ALL.to_vec()),
         lookahead in prop_oneof![Just(Lookahead::Adaptive), Just(Lookahead::Pins), (1u64..20).prop_map(Lookahead::Queries)],
         kind in prop::sample::select(vec![EngineKind::Pread, EngineKind::Mmap, EngineKind::Auto]),
-        exhaustive in any::<bool>(),
+        (exhaustive, count) in any::<(bool, bool)>(),
         real in any::<bool>(),
         mode in prop::sample::select(Mode::ALL.to_vec()),
         meta in prop::sample::select(vec![MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)]),
@@ -92,8 +92,10 @@ proptest! {
         build(&disk, &schema, &corpus(seed, 3000), &[1700], Growth::Commits, Merge::Keep);
         let index = Index::open(disk).unwrap();
         let queries = queries(&mut Random::new(seed), 60, &index);
-        let search = SearchOptions { k: 20, exhaustive, ..SearchOptions::default() };
+        let search = SearchOptions { k: 20, exhaustive, count, ..SearchOptions::default() };
         let searcher = index.searcher();
+        // How many are met on the way depends on the way.
+        let rows = |found: &Found| (found.total * u64::from(count), rows(found).1);
         let expected: Vec<_> = queries.iter().map(|query| rows(&searcher.search(query, &search).unwrap())).collect();
         // Memory of a map is no disk that can be read past the page cache.
         let mode = if kind == EngineKind::Mmap && mode == Mode::Direct { Mode::HybridPrefetch } else { mode };
@@ -314,6 +316,45 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
             if k == 3 { 3 * blocks < 2 * whole } else { blocks < whole },
             "{meta}, {k}: {blocks} of {whole}"
         );
+    }
+}
+
+#[test]
+fn of_alternatives_long_lists_that_add_little_are_not_read_whole() {
+    let index = Index::open(sparse(3_000_000)).unwrap();
+    let words = ["s1 s5", "s6 s5 s1", "s5 s2 s7 s3", "s0 s5", "s5 s7", "s6 s7 s5 s4 s1 none"];
+    let words = words.map(|word| Query::parse(word, index.schema()).unwrap());
+    for (meta, k, bm25) in [
+        (MetaTier::Dram, 3, Bm25::default()),
+        (MetaTier::Disk, 10, Bm25::default()),
+        (MetaTier::Terms, 3, Bm25 { k1: 0.5, b: 0.3 }),
+    ] {
+        let search = SearchOptions { k, bm25, count: false, ..SearchOptions::default() };
+        let found = words.each_ref().map(|word| index.searcher().search(word, &search).unwrap().hits);
+        let read = |words: &[Query], read_seconds| {
+            let options = options(4096 * 4000, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
+            let options = ExecutorOptions { meta: meta.clone(), cost: costs(read_seconds), ..options };
+            let executor = Executor::new(&index, &options).unwrap();
+            let before = executor.bytes_read() - executor.stats().unwrap().bytes_read;
+            let run: Result<(), ()> = executor.run(source(words), &search, |_, answer| {
+                assert!(found.contains(&answer.unwrap().hits), "{meta} {k}");
+                Ok(())
+            });
+            assert!(run.is_ok());
+            let by_worker = executor.stats().unwrap().bytes_read;
+            (by_worker, executor.bytes_read() - by_worker - before)
+        };
+        for (query, word) in words.iter().enumerate() {
+            let words = std::slice::from_ref(word);
+            let ((some, others), (whole, others_of_whole)) = (read(words, 2e-6), read(words, 1e3));
+            assert_eq!(others, others_of_whole, "{meta}, {k}: all that is read was named");
+            // Half of all documents score the same; and three documents are not ten.
+            let saves = query != 4 && (query < 3 || k == 3);
+            assert!(
+                if saves { 5 * some < whole } else { some <= whole },
+                "{meta}, {query}: {some} of {whole}"
+            );
+        }
     }
 }
 

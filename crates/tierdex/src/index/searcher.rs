@@ -246,9 +246,26 @@ impl<'a> Searcher<'a> {
         terms_of(query, field, self.index.segments())
     }
 
+    /// Has the system begin to read the ids of hits, which are asked for later.
+    pub fn expect_ids(&self, hits: &[SearchHit]) -> Result<()> {
+        self.by_segment(hits, |segment, _, documents| segment.ids().expect(documents))
+    }
+
     /// External ids of hits, in their order.
     pub fn ids(&self, hits: &[SearchHit]) -> Result<Vec<String>> {
         let mut ids = vec![String::new(); hits.len()];
+        self.by_segment(hits, |segment, places, documents| {
+            segment.ids().get(documents, |place, id| ids[places[place]].push_str(id))
+        })?;
+        Ok(ids)
+    }
+
+    /// Calls `body` with each segment that has some of the hits, their places, and their numbers in the segment, which rise.
+    fn by_segment(
+        &self,
+        hits: &[SearchHit],
+        mut body: impl FnMut(&Segment, &[usize], &[u32]) -> Result<()>,
+    ) -> Result<()> {
         let mut order: Vec<usize> = (0..hits.len()).collect();
         order.sort_unstable_by_key(|&i| hits[i].document);
         let mut rest = order.as_slice();
@@ -257,10 +274,10 @@ impl<'a> Searcher<'a> {
             let base = hits[first].document - local;
             let here = rest.partition_point(|&i| hits[i].document - base < segment.documents());
             let locals: Vec<u32> = rest[..here].iter().map(|&i| hits[i].document - base).collect();
-            segment.ids().get(&locals, |place, id| ids[rest[place]].push_str(id))?;
+            body(segment, &rest[..here], &locals)?;
             rest = &rest[here..];
         }
-        Ok(ids)
+        Ok(())
     }
 
     /// External id of a document.

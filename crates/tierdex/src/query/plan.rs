@@ -3,7 +3,7 @@
 use super::analyse::no_positions;
 use super::expand::{close_terms, documents_with_prefix, terms_with_prefix};
 use super::explain::Evaluation;
-use super::near::Want;
+use super::near::{Known, Want};
 use super::ops::{Alignments, BoolOp, ConstantOp, Documents, Op, PhraseOp, TermOp};
 use super::prune::{
     Bounds, Scored, Scratch, Way, are_frequent, best_of_all, best_of_any, best_of_few, best_of_term,
@@ -23,6 +23,8 @@ use std::sync::Arc;
 /// A query ready to run over each segment.
 pub struct Plan<'q> {
     pub(super) root: Node<'q>,
+    /// Of each segment, where lists come near one after the other.
+    pub(super) known: Vec<Known>,
 }
 
 pub(super) enum Node<'q> {
@@ -80,7 +82,7 @@ impl<'q> Plan<'q> {
         bm25: Bm25,
     ) -> Result<Plan<'q>> {
         let planner = Planner { schema, segments, collections, bm25, lengths, prefixed: Cell::new(0) };
-        Ok(Plan { root: planner.node(query)? })
+        Ok(Plan { root: planner.node(query)?, known: Vec::new() })
     }
 
     /// Offers the best hits of the segment of that number to `top`, numbered from `base` on, without looking at all,
@@ -125,12 +127,19 @@ impl<'q> Plan<'q> {
             lists.extend(leaf.scored(number, segment, (top.k() > 0, exhaustive), scratch)?);
         }
         let documents = segment.documents();
-        let way = choose(&lists, all, top.k(), documents);
         let count = count || exhaustive;
+        let candidates = self.known.get(number).and_then(Known::candidates).filter(|_| !count);
+        let way = match candidates {
+            Some(_) => Way::Candidates,
+            None => choose(&lists, all, top.k(), documents),
+        };
         if let Some(notes) = notes.as_deref_mut() {
             notes.begin(segment, way, &mut lists, count, top)?;
         }
-        let matches = run(&mut lists, way, documents, (base, count), scratch, top);
+        let matches = match candidates {
+            Some(candidates) => candidates.offer(&mut lists, base, scratch, top),
+            None => run(&mut lists, way, documents, (base, count), scratch, top),
+        };
         if let Some(notes) = notes {
             let there = leaves.iter().filter(|leaf| leaf.infos[number].is_some());
             notes.end(segment, number, there.copied().zip(&lists));
@@ -141,12 +150,13 @@ impl<'q> Plan<'q> {
 
     /// The same plan, for as long as one likes.
     pub fn into_owned(self) -> Plan<'static> {
-        Plan { root: self.root.into_owned() }
+        Plan { root: self.root.into_owned(), known: self.known }
     }
 
     /// Bytes of memory that it takes, about.
     pub fn memory(&mut self) -> usize {
-        let mut bytes = size_of::<Plan<'_>>();
+        let known = |known: &Known| size_of::<Known>() + known.memory();
+        let mut bytes = size_of::<Plan<'_>>() + self.known.iter().map(known).sum::<usize>();
         let visited = self.root.for_each_leaf(&mut |leaf| {
             let segment = size_of::<Option<TermInfo>>() + size_of::<Option<NearList>>();
             bytes += size_of::<Leaf<'_>>()
@@ -313,7 +323,7 @@ fn leaves<'a, 'q>(clauses: &'a [Node<'q>]) -> Option<Vec<&'a Leaf<'q>>> {
 
 impl Node<'_> {
     /// Whether what it asks for is nothing but terms and which of them must match, as far as that is known here.
-    fn can_be_pruned(&self) -> bool {
+    pub(super) fn can_be_pruned(&self) -> bool {
         match self {
             Node::Term(leaf) => leaf.scorer.has_bounds(),
             Node::Bool { must, filter, should, minimum: 0, .. } => {
@@ -408,7 +418,7 @@ impl Leaf<'_> {
     }
 
     /// `None` if the segment does not have the term.
-    fn scored<'a>(
+    pub(super) fn scored<'a>(
         &'a self,
         number: usize,
         segment: &'a Segment,

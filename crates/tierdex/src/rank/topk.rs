@@ -51,6 +51,12 @@ pub struct TopK {
     threshold: u64,
     /// The score of the threshold.
     least: f32,
+    /// Hits that score no less than this part of the last of the best less this margin are kept beside them, so many at most.
+    part: f32,
+    margin: f32,
+    most: usize,
+    /// There were more.
+    overflown: bool,
     places: Places,
     scratch: Vec<u64>,
 }
@@ -63,6 +69,10 @@ impl Default for TopK {
             keys: Vec::new(),
             threshold: 0,
             least: f32::NEG_INFINITY,
+            part: 1.0,
+            margin: 0.0,
+            most: 0,
+            overflown: false,
             places: Places::new(),
             scratch: Vec::new(),
         }
@@ -83,6 +93,18 @@ impl TopK {
         self.full = self.k.saturating_mul(2).max(self.k.saturating_add(BLOCK));
         self.keys.clear();
         (self.threshold, self.least) = (0, f32::NEG_INFINITY);
+        (self.part, self.margin, self.most, self.overflown) = (1.0, 0.0, 0, false);
+    }
+
+    /// Keeps, beside the best, hits that score no less than `part` of the last of them less `margin`, as long as that is up to
+    /// `most` hits together.
+    pub fn keep_more(&mut self, part: f32, margin: f32, most: usize) {
+        (self.part, self.margin, self.most) = (part, margin, most);
+    }
+
+    /// Whether there were more hits than are kept.
+    pub fn has_overflown(&self) -> bool {
+        self.overflown
     }
 
     /// Offers a document.
@@ -124,7 +146,11 @@ impl TopK {
     pub fn tighten(&mut self) {
         // Not for every hit more if they are many: cutting takes as long as looking at them all.
         let more = if self.k > FEW { self.k / 2 } else { 0 };
-        let enough = self.k + if self.threshold == 0 { 0 } else { more + 1 };
+        let enough = match self.most {
+            0 => self.k + if self.threshold == 0 { 0 } else { more + 1 },
+            _ if self.threshold == 0 => self.k,
+            _ => self.full,
+        };
         if self.keys.len() >= enough && self.k > 0 {
             self.cut();
         }
@@ -162,11 +188,32 @@ impl TopK {
 
     #[cold]
     fn cut(&mut self) {
+        if self.most > 0 {
+            return self.cut_to_margin();
+        }
         if self.k > 0 {
             self.threshold = largest(&mut self.keys, self.k, &mut self.scratch);
             self.least = Hit::of_key(self.threshold).score;
         }
         self.keys.truncate(self.k);
+    }
+
+    /// Cuts the buffer back to the hits within the margin.
+    fn cut_to_margin(&mut self) {
+        if self.keys.len() < self.k || self.k == 0 {
+            return;
+        }
+        let (_, last, _) = self.keys.select_nth_unstable_by(self.k - 1, |a, b| b.cmp(a));
+        let least = Hit::of_key(*last).score * self.part - self.margin;
+        self.threshold = Hit { score: least, document: u32::MAX }.key();
+        self.least = least;
+        self.keys.retain(|key| *key > self.threshold);
+        if self.keys.len() > self.most.max(self.k) {
+            self.overflown = true;
+            (self.part, self.margin) = (1.0, 0.0);
+            self.keys.truncate(self.k);
+        }
+        self.full = 2 * self.keys.len().max(BLOCK);
     }
 }
 
@@ -209,6 +256,32 @@ mod tests {
             all.sort_by(Hit::order);
             all.truncate(k);
             prop_assert_eq!(top.take(), all);
+        }
+
+        #[test]
+        fn keeps_what_is_within_the_margin(
+            scores in prop::collection::vec(0u8..200, 0..900), k in 1usize..40, margin in 0u8..100, most in 1usize..300,
+        ) {
+            let mut top = TopK::new(k, scores.len() as u64);
+            top.keep_more(1.0, f32::from(margin), most);
+            let mut all = Vec::new();
+            for (document, &score) in scores.iter().enumerate() {
+                all.push(Hit { score: f32::from(score), document: document as u32 });
+                top.offer(document as u32, f32::from(score));
+                top.tighten();
+            }
+            all.sort_by(Hit::order);
+            let last = all.get(top.k().max(1) - 1).map_or(0.0, |hit| hit.score);
+            let within = all.iter().filter(|hit| hit.score >= last - f32::from(margin)).count();
+            let mut found = top.take();
+            let best = k.min(all.len());
+            prop_assert!(found.len() >= best);
+            if top.has_overflown() {
+                found.truncate(best);
+            } else {
+                prop_assert_eq!(found.len(), within.max(best));
+            }
+            prop_assert_eq!(&found, &all[..found.len()]);
         }
     }
 }

@@ -17,10 +17,10 @@ const PROGRAM: u64 = 7 << 20;
 /// terms. More terms are counted nowhere.
 const THREAD: u64 = 1 << 20;
 
-/// For each hit that is asked for: in the thread that looks for them, as part of an answer, and where that is put into words.
+/// For each hit that is asked for: in the thread that looks for them, as part of an answer, and where some of these are put into words.
 const HIT: u64 = 64;
 const HIT_FOUND: u64 = 8;
-const HIT_SHOWN: u64 = 64;
+const HIT_SHOWN: u64 = 128;
 
 /// A worker: its stack and its queues.
 const WORKER: u64 = 256 << 10;

@@ -266,7 +266,8 @@ impl<'a> Executor<'a> {
 
     fn shape(&self, options: &SearchOptions) -> Shape<'a> {
         let best = Some(options.k).filter(|k| *k > 0 && !options.exhaustive);
-        Shape { segments: self.index.segments(), best, resident: self.resident, cost: self.cost }
+        let (segments, counts) = (self.index.segments(), options.count);
+        Shape { segments, best, counts, resident: self.resident, cost: self.cost }
     }
 }
 

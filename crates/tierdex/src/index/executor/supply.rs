@@ -75,6 +75,8 @@ pub(super) struct Shape<'a> {
     pub(super) segments: &'a [Segment],
     /// How many of the best are asked for, where not all has to be looked at.
     pub(super) best: Option<usize>,
+    /// Whether all matches are counted.
+    pub(super) counts: bool,
     /// Whether records are resident.
     pub(super) resident: bool,
     /// What reads cost.
@@ -99,7 +101,11 @@ impl Supply {
                     return Ok(Place::AheadBlocks(prefetcher.push(jobs)));
                 }
             }
-            (Supply::Ahead(_), None) => first = plan.want_some(shape.segments, &shape.cost),
+            (Supply::Ahead(_), None) => {
+                let best = shape.best.filter(|_| !shape.counts);
+                first = plan.want_some(shape.segments, &shape.cost)
+                    || best.is_some_and(|k| plan.want_essential(shape.segments, k, &shape.cost));
+            }
             (Supply::Pages(_) | Supply::Behind(_), _) => {}
         }
         let jobs = plan.jobs(shape.segments)?;
@@ -155,12 +161,12 @@ impl Supply {
             }
             (Place::AheadFirst(query), _) => {
                 plan.attach(shape.segments, waited(&query))?;
-                let (jobs, more) = plan.some_jobs(shape.segments)?;
+                let (jobs, more) = plan.next_jobs(shape.segments, (shape.best, &shape.cost), scratch)?;
                 Place::Blocks { first: Some(query), blocks: begin(jobs), more }
             }
             (Place::Blocks { first, blocks, more: true }, _) => {
                 plan.attach_blocks(ended(blocks))?;
-                let (jobs, more) = plan.some_jobs(shape.segments)?;
+                let (jobs, more) = plan.next_jobs(shape.segments, (shape.best, &shape.cost), scratch)?;
                 Place::Blocks { first, blocks: begin(jobs), more }
             }
             (further, _) => further,

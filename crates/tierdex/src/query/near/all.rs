@@ -21,7 +21,7 @@ use tierdex_io::PAGE;
 const SUPERBLOCK_DOCUMENTS: usize = BLOCK * SUPERBLOCK;
 
 /// To wait for a list before the next is asked for is worth it if so many superblocks less are expected to be read.
-const WORTH_A_STEP: f64 = 8.0;
+pub(super) const WORTH_A_STEP: f64 = 8.0;
 
 /// Some superblocks are worth it if they cost at most so much of the whole list: more may be kept of that for other queries.
 const WORTH_LESS: f64 = 0.75;
@@ -57,7 +57,7 @@ impl<'q> Plan<'q> {
 
     /// The blocks that may hold documents of all terms that are near, of the lists of which only records are: in the order in
     /// which [`Plan::attach_blocks`] takes them. Says whether there are more, which are to be asked for when these are near.
-    pub fn some_jobs(&mut self, segments: &[Segment]) -> Result<(Vec<Job>, bool)> {
+    pub(super) fn next_of_all(&mut self, segments: &[Segment]) -> Result<(Vec<Job>, bool)> {
         let (mut jobs, mut more) = (Vec::new(), false);
         let Some(mut leaves) = self.conjunction() else { return Ok((jobs, more)) };
         // By leaves first, as they are attached.
@@ -70,9 +70,8 @@ impl<'q> Plan<'q> {
             let documents = documents_of_all(&before, number, segment)?;
             let mut rest = order.split_off(next);
             rest.retain(unnamed);
-            let postings =
-                |leaf: &usize| leaves[*leaf].infos[number].as_ref().map_or(0, |info| info.documents);
-            if is_worth_a_step(rest.iter().map(postings), documents.len(), segment.documents()) {
+            let postings = rest.iter().map(|leaf| leaves[*leaf].postings(number));
+            if is_worth_a_step(postings, documents.len(), segment.documents()) {
                 rest.truncate(1);
                 more = true;
             }
@@ -92,12 +91,17 @@ impl<'q> Plan<'q> {
         if must.len() < 2 || !(filter.is_empty() && should.is_empty() && must_not.is_empty()) {
             return None;
         }
-        let leaf = |node| match node {
-            &mut Node::Term(ref mut leaf) => Some(leaf),
-            _ => None,
-        };
-        must.iter_mut().map(leaf).collect()
+        terms(must)
     }
+}
+
+/// The terms of clauses, if they are nothing else.
+pub(super) fn terms<'a, 'q>(clauses: &'a mut [Node<'q>]) -> Option<Vec<&'a mut Leaf<'q>>> {
+    let leaf = |node| match node {
+        &mut Node::Term(ref mut leaf) => Some(leaf),
+        _ => None,
+    };
+    clauses.iter_mut().map(leaf).collect()
 }
 
 /// The order in which candidates are looked up: the rarest term first, as the ways of evaluation have it.
@@ -108,9 +112,11 @@ fn order(leaves: &[&mut Leaf<'_>], number: usize) -> Vec<usize> {
 }
 
 /// What of a list is worth it if so many candidates are looked up in it.
-fn want_of(info: &TermInfo, candidates: f64, cost: &CostModel) -> Want {
-    let Some(blocks) = &info.blocks else { return Want::Whole };
-    let bytes: u64 = blocks.iter().map(|range| range.end - range.start).sum();
+pub(super) fn want_of(info: &TermInfo, candidates: f64, cost: &CostModel) -> Want {
+    if info.blocks.is_none() {
+        return Want::Whole;
+    }
+    let bytes = info.bytes();
     let superblocks = superblocks_of(info.documents);
     let hit = hit(superblocks, candidates);
     // Documents and frequencies are two reads, of a page more than they need.
@@ -119,12 +125,12 @@ fn want_of(info: &TermInfo, candidates: f64, cost: &CostModel) -> Want {
 }
 
 /// Superblocks of a list of so many postings.
-fn superblocks_of(postings: u32) -> f64 {
+pub(super) fn superblocks_of(postings: u32) -> f64 {
     (f64::from(postings) / SUPERBLOCK_DOCUMENTS as f64).ceil()
 }
 
 /// How many of the superblocks are expected to be hit by so many candidates.
-fn hit(superblocks: f64, candidates: f64) -> f64 {
+pub(super) fn hit(superblocks: f64, candidates: f64) -> f64 {
     superblocks * (1.0 - (1.0 - 1.0 / superblocks).powf(candidates))
 }
 
@@ -159,6 +165,11 @@ fn is_worth_a_step(mut postings: impl Iterator<Item = u32>, candidates: usize, d
 }
 
 impl Leaf<'_> {
+    /// How many documents of the segment of that number hold the term.
+    pub(super) fn postings(&self, number: usize) -> u32 {
+        self.infos[number].as_ref().map_or(0, |info| info.documents)
+    }
+
     /// All documents of the list, which is near.
     fn documents(&self, number: usize, segment: &Segment) -> Result<Vec<u32>> {
         let Some(mut cursor) = self.cursor(number, segment)? else { return Ok(Vec::new()) };
@@ -173,7 +184,7 @@ impl Leaf<'_> {
     }
 
     /// Names the superblocks that may hold any of `documents`, which rise, and adds their jobs.
-    fn name_some(
+    pub(super) fn name_some(
         &mut self,
         number: usize,
         segment: &Segment,

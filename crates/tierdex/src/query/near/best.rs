@@ -97,7 +97,7 @@ impl Leaf<'_> {
     }
 
     /// Names all blocks, together.
-    fn name_all(&mut self, number: usize, segment: &Segment, jobs: &mut Vec<Job>) -> Result<()> {
+    pub(super) fn name_all(&mut self, number: usize, segment: &Segment, jobs: &mut Vec<Job>) -> Result<()> {
         let field = segment.field(self.field);
         let Some(info) = self.infos[number].as_ref() else { return Ok(()) };
         let Record::Blocks(list) = record(field, info, self.near[number].as_ref())? else { return Ok(()) };

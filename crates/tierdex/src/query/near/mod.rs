@@ -5,16 +5,22 @@
 //! | any | its lists, whole: record, unless that is resident, documents, frequencies | |
 //! | the best of one term (`best`) | its record, unless that is resident | the blocks that can hold them, or the rest of it |
 //! | all of some terms (`all`) | the rarest whole; of those that are much more frequent their records | their blocks that may hold documents of the lists before them, in one step or list by list |
+//! | the best of any of some terms (`any`) | those that weigh most whole; of long lists that weigh little their records | their blocks that may hold one of the best by the lists before them, likewise |
 //!
 //! What comes first is known by the dictionary alone, and stands in the queue of the cache. What comes then is known as soon as
 //! that is near.
 
 mod all;
+mod any;
 mod best;
 
+pub use any::Known;
+
 use super::plan::{Leaf, Plan};
+use super::prune::Scratch;
 use crate::cursor::{NearBlocks, NearList};
 use crate::error::Result;
+use crate::intersect::CostModel;
 use crate::segment::read::{BlockList, FieldReader, Part as ListPart, Segment};
 use std::ops::Range;
 use std::sync::Arc;
@@ -97,6 +103,20 @@ impl Plan<'_> {
             }
             Ok(())
         })
+    }
+
+    /// What follows from what is near, of the lists of which only records are, in the order in which [`Plan::attach_blocks`] takes
+    /// it; `best` are wanted, where not all has to be looked at, and reads cost so much. Says whether more follows when that is near.
+    pub fn next_jobs(
+        &mut self,
+        segments: &[Segment],
+        (best, cost): (Option<usize>, &CostModel),
+        scratch: &mut Scratch,
+    ) -> Result<(Vec<Job>, bool)> {
+        match best {
+            Some(k) if !self.known.is_empty() => self.next_of_any(segments, (k, cost), scratch),
+            _ => self.next_of_all(segments),
+        }
     }
 
     /// Wants all of all lists.

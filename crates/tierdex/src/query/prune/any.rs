@@ -264,7 +264,7 @@ impl Run<'_> {
 
 /// What some of the terms must add to reach `least` if the others add at most `rest`; a little less, since it is summed in
 /// another order.
-fn enough(terms: usize, rest: f32, least: f32) -> f32 {
+pub(super) fn enough(terms: usize, rest: f32, least: f32) -> f32 {
     least * (3.0 - 2.0 * slack(terms)) - rest
 }
 

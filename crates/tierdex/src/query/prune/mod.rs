@@ -6,12 +6,14 @@
 //! | one term | blocks with the highest bounds first | `term` |
 //! | all of several terms | blocks of the rarest, intersected with the others' | `all` |
 //! | any of several terms | `MaxScore` over windows of documents | `any` |
+//! | the same, where lists come near one after the other | documents that may be hits by those that are, looked up in the others | `candidates` |
 //! | any of terms that stand in few documents | their lists are merged | `few` |
 //! | how many hold any of several terms, or all of several frequent ones | bits of windows of documents | `count` |
 
 mod all;
 mod any;
 mod batch;
+mod candidates;
 mod count;
 mod few;
 mod needs;
@@ -22,6 +24,7 @@ mod term;
 
 pub use all::best_of_all;
 pub use any::best_of_any;
+pub use candidates::Candidates;
 pub use count::{are_frequent, count_any, count_frequent};
 pub use few::{best_of_few, few};
 pub use needs::{Needs, needs};
@@ -42,6 +45,8 @@ pub enum Way {
     All,
     /// [`best_of_any`]
     Any,
+    /// [`Candidates::offer`]
+    Candidates,
     /// [`best_of_few`]
     Few,
     /// [`count_any`]

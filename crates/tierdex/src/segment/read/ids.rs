@@ -5,7 +5,7 @@ use crate::bytes::{View, u64_at};
 use crate::error::{Error, Result};
 use crate::limits::{ID_BYTES_MAX, IDS_GROUP};
 use std::sync::OnceLock;
-use tierdex_io::SealedFile;
+use tierdex_io::{Advice, SealedFile};
 
 /// Finds the external id of a document. The places of the groups, an eighth of a byte a document, stay in memory
 /// once they are needed.
@@ -26,6 +26,21 @@ impl IdsReader {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
         Ok(IdsReader { file, documents, groups_at, places: OnceLock::new() })
+    }
+
+    /// Has the system begin to read what [`IdsReader::get`] will, all at once: `documents` rise. That it does not does no harm.
+    pub fn expect(&self, documents: &[u32]) -> Result<()> {
+        let Some(file) = self.file.file().posix().filter(|_| self.file.kept().is_none()) else {
+            return Ok(());
+        };
+        let mut last = None;
+        for group in documents.iter().map(|document| document / IDS_GROUP) {
+            if last.replace(group) != Some(group) {
+                let (start, end) = self.group_range(group)?;
+                let _ = file.advise(start..end, Advice::WillNeed);
+            }
+        }
+        Ok(())
     }
 
     /// Calls `body` with the place in `documents` and the external id of each of them; a group is read once for

@@ -41,6 +41,13 @@ pub struct TermInfo {
     pub blocks: Option<[Range<u64>; 2]>,
 }
 
+impl TermInfo {
+    /// Bytes of its blocks, of documents and of frequencies.
+    pub fn bytes(&self) -> u64 {
+        self.blocks.iter().flatten().map(|range| range.end - range.start).sum()
+    }
+}
+
 impl TermsReader {
     pub(super) fn open(file: SealedFile, documents: u32, expected: u64) -> Result<TermsReader> {
         let [pages, terms, index_at, index_len] = read_tail::<4>(&file)?;
