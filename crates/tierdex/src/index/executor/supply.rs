@@ -12,7 +12,7 @@ use crate::segment::read::Segment;
 use tierdex_cache::{Begun, Job, List, PagePrefetcher, PageQuery, Prefetcher, Query, Sample, Stats};
 
 /// For each list that was asked for: its job with two or three parts, and its place in queues.
-const LIST: usize = 256;
+pub(super) const LIST: usize = 256;
 
 /// Who brings lists near.
 pub(super) enum Supply {
