@@ -114,3 +114,70 @@ fn answers_are_the_same_within_a_budget_and_nobody_is_killed() {
     let error = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(2) && error.contains("the program\n"), "{error}");
 }
+
+#[test]
+fn queries_of_many_terms_are_answered_or_refused_and_nobody_is_killed() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).display().to_string();
+    let (index, run) = (path("index"), path("run"));
+    let size = ["--docs", "200000", "--postings", "20000000", "--vocabulary", "20000"];
+    assert_ok(&tierdex(&[&["bench", "generate"][..], &size, &["--out", &index]].concat()));
+    // So many queries as keep two threads busy, and what is found without a budget.
+    let queries = |name: &str, terms: usize, (start, mark): (&str, &str)| {
+        let term = |query: usize, term: usize| format!("{mark}t{:07}", 1 + 10 * query + term);
+        let line = |query| {
+            let terms: Vec<String> = (0..terms).map(|number| term(query, number)).collect();
+            format!("{query}\t{start}{}\n", terms.join(" "))
+        };
+        fs::write(path(name), (0..6).map(line).collect::<String>()).unwrap();
+        let words = ["batch", &index, "--syntax", "query", "--queries", &path(name), "-k", "50", "--run"];
+        let words: Vec<String> = words.map(str::to_string).to_vec();
+        let free = path(&format!("{name}-free"));
+        let words_free = words.iter().chain([&free]).map(String::as_str).chain(["--mode", "base"]);
+        assert_ok(&tierdex(&words_free.collect::<Vec<_>>()));
+        (words, fs::read(free).unwrap())
+    };
+    let usual = [queries("usual-any", 32, ("", "")), queries("usual-all", 32, ("", "+"))];
+    let many = [
+        queries("any", 1020, ("", "")),
+        queries("all", 1020, ("", "+")),
+        queries("without", 1020, ("t0019000 ", "-")),
+    ];
+    let check = |(words, free): &(Vec<String>, Vec<u8>), limit: u64, flags: &[&str]| {
+        let Some(group) = Group::new("many", limit) else {
+            eprintln!("not tested: this system lets nobody make a control group here");
+            return true;
+        };
+        let words = words.iter().map(String::as_str).chain([&*run, "--threads", "2"]);
+        let output = group.run(&words.chain(flags.iter().copied()).collect::<Vec<_>>());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(group.kills(), 0, "{flags:?} {error}");
+        match output.status.code() {
+            Some(0) => assert!(fs::read(&run).unwrap() == *free, "{flags:?}: the run is another one"),
+            code => {
+                assert_eq!((code, error.lines().count()), (Some(1), 1), "{flags:?} {error}");
+                assert!(error.contains(", query ") && error.contains("ask for fewer terms"), "{error}");
+            }
+        }
+        output.status.success()
+    };
+    const CACHE: u64 = 4 << 20;
+    for mode in ["base", "direct"] {
+        for (tier, least) in [("disk", 16), ("dram", 24)] {
+            for (budget, queries) in [(least, &usual[..]), (least, &many), (128, &many)] {
+                let dram: u64 = budget << 20;
+                let (text, cache) = (dram.to_string(), format!("dram:{CACHE}"));
+                let mut flags = vec!["--mode", mode, "--meta-tier", tier, "--dram", &text];
+                let mut limit = dram + dram / 5;
+                if budget == 128 && mode == "direct" {
+                    flags.extend(["--cache", &cache]);
+                    limit += CACHE;
+                }
+                for query in queries {
+                    let answered = check(query, limit, &flags);
+                    assert!(answered || queries.len() > usual.len() && budget == least, "{flags:?}");
+                }
+            }
+        }
+    }
+}

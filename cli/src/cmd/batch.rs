@@ -220,7 +220,7 @@ fn write_run(
     let answer = |_, found: tierdex::Result<Found>| -> Outcome {
         let id = ids().pop_front().unwrap_or_default();
         let found = found.map_err(|error| named(&id, &error))?;
-        searcher.expect_ids(&found.hits)?;
+        executor.expect_ids(&found.hits)?;
         found_before.push_back((id, found));
         let next = if found_before.len() > ANSWERS_KEPT { found_before.pop_front() } else { None };
         next.map_or(Ok(()), &mut write)

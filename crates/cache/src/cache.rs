@@ -190,17 +190,18 @@ impl Cache {
         Ok(state)
     }
 
-    /// A list for somebody outside of the queue: see [`crate::Prefetcher::begin`].
-    pub(crate) fn begin(self: &Arc<Self>, job: Job) -> Begun {
+    /// Lists for somebody outside of the queue: see [`crate::Prefetcher::begin_all`].
+    pub(crate) fn begin_all(self: &Arc<Self>, jobs: &[Job]) -> Vec<Begun> {
         let mut state = self.lock();
-        let place = state.claim(&job);
+        let places: Vec<Place> = jobs.iter().map(|job| state.claim(job)).collect();
         self.publish(state);
-        Begun::new(match place {
-            Place::Streamed => Ok(List::stream(self, &job)),
+        let begun = jobs.iter().zip(places).map(|(job, place)| match place {
+            Place::Streamed => Ok(List::stream(self, job)),
             Place::Refused => Err(job.other_parts()),
             // The pin is the claim's, and is dropped with the list.
             Place::Chain(chain) => Ok(List::Pinned(Pinned::new(Arc::clone(self), chain))),
-        })
+        });
+        begun.map(Begun::new).collect()
     }
 
     /// Waits until a chain that is pinned is ready. One that is already takes no lock.

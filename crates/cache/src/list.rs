@@ -35,7 +35,8 @@ pub struct Pinned {
 }
 
 /// A list that is read piece by piece, checked, through a few segments. Each reader has a buffer of the pages that were
-/// asked for last, and in reading on from there of twice as many each time, at most as large as these segments.
+/// asked for last, and in reading on from there of twice as many each time, at most as large as these segments, and as
+/// [`Reader::within`] says.
 pub struct Stream {
     cache: Arc<Cache>,
     job: Job,
@@ -68,6 +69,8 @@ struct StreamReader<'a> {
     /// Whole pages, from this file offset on.
     buffer: Vec<u8>,
     start: u64,
+    /// Bytes of the buffer, at most: whole pages.
+    most: u64,
 }
 
 impl List {
@@ -165,7 +168,8 @@ impl Stream {
     /// When there is no such part.
     pub fn reader(&self, part: usize) -> Reader<'_> {
         let Stream { cache, job } = self;
-        let reader = StreamReader { cache, job, part, buffer: Vec::new(), start: 0 };
+        let most = (cache.window_cells().len() * cache.cells().cell_bytes()) as u64;
+        let reader = StreamReader { cache, job, part, buffer: Vec::new(), start: 0, most };
         Reader { source: Source::Stream(reader), len: job.parts()[part].len() }
     }
 }
@@ -175,6 +179,15 @@ impl Reader<'_> {
     #[expect(clippy::len_without_is_empty, reason = "no part is empty")]
     pub fn len(&self) -> u64 {
         self.len
+    }
+
+    /// The same, with a buffer of no more than so many bytes, if it has one: in whole pages, and a page at least.
+    #[must_use]
+    pub fn within(mut self, bytes: usize) -> Self {
+        if let Source::Stream(stream) = &mut self.source {
+            stream.most = stream.most.min((bytes as u64 / PAGE * PAGE).max(PAGE));
+        }
+        self
     }
 
     /// The bytes `range` of the part. `scratch` is used for those that do not stand together.
@@ -227,6 +240,7 @@ impl<'a> ChainReader<'a> {
         let len = (range.end - range.start) as usize;
         let (mut at, mut offset) = self.place(range.start);
         out.clear();
+        out.reserve_exact(len);
         while out.len() < len {
             let segment = self.segment(at).ok_or_else(|| stopped(None))?;
             let end = segment.len().min(offset + len - out.len());
@@ -272,6 +286,7 @@ impl StreamReader<'_> {
     fn read(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         let mut wanted = self.in_file(&range);
         out.clear();
+        out.reserve_exact((range.end - range.start) as usize);
         while !wanted.is_empty() {
             self.need(&wanted)?;
             let here = wanted.start..wanted.end.min(self.buffer_end());
@@ -308,8 +323,7 @@ impl StreamReader<'_> {
         }
         let start = wanted.start / PAGE * PAGE;
         let ahead = if start == self.buffer_end() { 2 * self.buffer.len() as u64 } else { 0 };
-        let window = self.cache.window_cells().len() * self.cache.cells().cell_bytes();
-        let end = wanted.end.next_multiple_of(PAGE).max(start + ahead).min(start + window as u64);
+        let end = wanted.end.next_multiple_of(PAGE).max(start + ahead).min(start + self.most);
         let end = self.part().pages().end.min(end);
         let piece = Piece { job: self.job.clone(), part: self.part, pages: start..end };
         self.start = start;

@@ -148,7 +148,12 @@ impl Prefetcher {
     /// one list a worker, and before all that still waits in the queue. A list that finds no room beside
     /// what is pinned is a stream: this waits for nobody's pins, and can be called whatever the caller has pinned or begun.
     pub fn begin(&self, job: Job) -> Begun {
-        self.cache.begin(job)
+        self.begin_all(&[job]).remove(0)
+    }
+
+    /// [`Prefetcher::begin`] for several lists, of which a worker knows all before it sends the first read.
+    pub fn begin_all(&self, jobs: &[Job]) -> Vec<Begun> {
+        self.cache.begin_all(jobs)
     }
 
     /// [`Prefetcher::begin`], and waits.

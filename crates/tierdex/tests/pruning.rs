@@ -8,6 +8,7 @@ use support::corpus::{Doc, Shape};
 use support::random::Random;
 use support::{Growth, Look, ask, build};
 use tierdex::codec::Codec;
+use tierdex::cursor::Reading;
 use tierdex::index::{Index, Merge, SearchHit, SearchOptions};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
@@ -142,7 +143,8 @@ fn the_ten_best_of_many_take_a_few_blocks() {
     let mut scratch = Scratch::default();
     for bounds in [Bounds::Stored, Bounds::Impacts] {
         let mut top = TopK::new(10, index.documents());
-        let mut list = Scored::open(field, &term, (&scorer, None), Some(bounds), &mut scratch).unwrap();
+        let mut list =
+            Scored::open(field, &term, (&scorer, Reading::default()), Some(bounds), &mut scratch).unwrap();
         list.trace();
         best_of_term(&mut list, 0, &mut scratch, &mut top).unwrap();
         let decoded = list.traced().documents;

@@ -5,7 +5,8 @@
 //! 1. Its chain is there, ready or loading: it is pinned. If that has other parts, the list is refused.
 //! 2. It is longer than the cache: it will be streamed.
 //! 3. The workers have enough to do: it waits. So chains are evicted no sooner than needed.
-//! 4. What is free and what could be evicted is too little. The oldest query waits until nothing is loading, and then will
+//! 4. What is free and what could be evicted is too little; for all but the oldest query half of the cache must be left, once
+//!    somebody has asked outside of the queue, as what is asked for there is wanted sooner. The oldest query waits until nothing is loading, and then will
 //!    stream the list; all others wait until a query ends.
 //! 5. Chains are evicted until there is room, at the pace of the lookahead; the oldest query waits for no pace.
 //! 6. A chain is taken, pinned for the query and for the worker that will fill it, and ordered.
@@ -31,6 +32,10 @@ use crate::stream::Window;
 /// So many lists that nobody waits for may wait.
 const REQUESTS_MAX: usize = 1024;
 
+/// As soon as there is somebody outside of the queue, queries behind others leave this part of all segments to those: what they
+/// ask for is wanted sooner.
+const RESERVE_PART: u32 = 2;
+
 /// A chain to be filled.
 pub(crate) struct Order {
     pub(crate) chain: u32,
@@ -51,6 +56,8 @@ pub(crate) struct State {
     evictable: u32,
     /// Chains that are loading.
     loading: u32,
+    /// Segments that queries behind others leave to those outside of the queue.
+    reserve: u32,
     /// The oldest query waits until nothing is loading: nobody outside of the queue may prolong that.
     oldest_waits: bool,
     queue: Queue,
@@ -106,6 +113,7 @@ impl State {
             segment_bytes,
             evictable: 0,
             loading: 0,
+            reserve: 0,
             oldest_waits: false,
             queue: Queue::default(),
             pace: Pace::new(Lookahead::Adaptive, segments),
@@ -272,6 +280,7 @@ impl State {
         if place == Place::Streamed {
             self.stats.streamed += 1;
         }
+        self.reserve = self.segments / RESERVE_PART;
         place
     }
 
@@ -345,7 +354,8 @@ impl State {
         if needed > self.segments {
             return Room::Never;
         }
-        if self.free.count() + self.evictable < needed {
+        let reserve = if claim == Claim::Ahead { self.reserve } else { 0 };
+        if self.free.count() + self.evictable < needed.saturating_add(reserve) {
             let waits = claim == Claim::Ahead || (claim == Claim::Oldest && self.loading > 0);
             self.oldest_waits |= waits && claim == Claim::Oldest;
             return if waits { Room::Later } else { Room::Never };

@@ -341,7 +341,10 @@ impl SealedFile {
     fn read_pages(&self, pages: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         let start = pages.start * PAGE;
         let end = self.layout().payload_end.min(pages.end * PAGE);
-        out.resize(self.in_memory(end - start)?, 0);
+        let len = self.in_memory(end - start)?;
+        // Memory is counted: no more than is asked for.
+        out.reserve_exact(len.saturating_sub(out.len()));
+        out.resize(len, 0);
         self.read_at(start, out)
     }
 

@@ -1,6 +1,6 @@
 //! Where the bytes of a list come from, whichever way it is stored: one block in its record, or blocks in files.
 
-use super::near::{NearList, NearPart};
+use super::near::{BUFFER_MIN, NearPart, Reading};
 use super::pieces::Pieces;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
@@ -11,6 +11,17 @@ use tierdex_io::{PAGE, SealedFile};
 
 /// Blocks that are read together, at most, so that a long list is never in memory whole.
 const CHUNK: usize = 128;
+
+/// Bytes of an encoded block of documents or of frequencies, at most.
+const BLOCK_BYTES_MAX: usize = 5 * BLOCK + 8;
+
+const _: () = assert!(BLOCK_BYTES_MAX <= BUFFER_MIN / 2);
+
+/// Bytes that an open list takes at most beside its record, its buffers and what of it is decoded.
+pub const LIST_BYTES: usize = size_of::<BlockList<'_>>() + 2 * (size_of::<NearPart<'_>>() + BLOCK_BYTES_MAX);
+
+/// Bytes that are buffered of a list that is read in order, at most.
+pub const IN_ORDER_BYTES: usize = 2 * CHUNK * BLOCK_BYTES_MAX;
 
 /// The bytes of one list.
 pub(super) enum Blocks<'a> {
@@ -26,25 +37,27 @@ pub(super) struct Chunk<'a> {
     ahead: usize,
     /// As many are read together at a place that was jumped to.
     least: usize,
+    /// Bytes to read together, at most: whole pages, and more than a block.
+    most: u64,
     blocks: Range<usize>,
     start: u64,
+    /// These, or a block that does not stand together in a cache.
     bytes: Vec<u8>,
-    /// A block that does not stand together in a cache.
-    scattered: Vec<u8>,
 }
 
 impl<'a> Chunk<'a> {
-    fn new(list: &BlockList, part: Part, ahead: usize, near: Option<&'a NearList>) -> Chunk<'a> {
-        let near = near.map(|near| Box::new(NearPart::new(near, part, list.start(part))));
+    fn new(list: &BlockList, part: Part, ahead: usize, reading: Reading<'a>) -> Chunk<'a> {
+        let Reading { near, buffer } = reading;
+        let near = near.map(|near| Box::new(NearPart::new((near, buffer), part, list.start(part))));
         Chunk {
             part,
             near,
             ahead,
             least: ahead,
+            most: buffer as u64,
             blocks: 0..0,
             start: 0,
             bytes: Vec::new(),
-            scattered: Vec::new(),
         }
     }
 
@@ -60,11 +73,12 @@ impl<'a> Chunk<'a> {
             let bytes = piece(payload, file.payload().start, &range);
             return Ok((bytes.ok_or_else(|| list.corrupt("a block lies outside its file"))?, range.start));
         }
-        if let Some(near) = self.near.as_deref_mut() {
+        if let Some(near) = self.near.as_deref_mut()
+            && near.turn_to(block, &mut self.bytes)
+        {
+            self.blocks = 0..0;
             let range = list.range(self.part, block)?;
-            if let Some(bytes) = near.block(block, &range, file.name(), &mut self.scattered)? {
-                return Ok((bytes, range.start));
-            }
+            return Ok((near.block(&range, file.name(), &mut self.bytes)?, range.start));
         }
         if !self.blocks.contains(&block) {
             let goes_on = block == self.blocks.end && block > 0;
@@ -72,6 +86,11 @@ impl<'a> Chunk<'a> {
             self.blocks = 0..0;
             let mut end = (block + self.ahead).min(list.blocks());
             let mut range = list.range(self.part, block)?.start..list.range(self.part, end - 1)?.end;
+            let most = range.start / PAGE * PAGE + self.most;
+            while range.end > most && end > block + 1 {
+                end = block + (end - block) / 2;
+                range.end = list.range(self.part, end - 1)?.end;
+            }
             // What stands in the same page is read with them.
             let page_end = range.end.next_multiple_of(PAGE);
             while end < list.blocks() && range.end + list.len(self.part, end) <= page_end {
@@ -89,21 +108,21 @@ impl<'a> Chunk<'a> {
 
 impl<'a> Blocks<'a> {
     /// For reading one after the other.
-    pub(super) fn in_order(record: Record<'a>, near: Option<&'a NearList>) -> Blocks<'a> {
-        Blocks::new(record, CHUNK, near)
+    pub(super) fn in_order(record: Record<'a>, reading: Reading<'a>) -> Blocks<'a> {
+        Blocks::new(record, CHUNK, reading)
     }
 
     /// For reading here and there.
-    pub(super) fn in_any_order(record: Record<'a>, near: Option<&'a NearList>) -> Blocks<'a> {
-        Blocks::new(record, 1, near)
+    pub(super) fn in_any_order(record: Record<'a>, reading: Reading<'a>) -> Blocks<'a> {
+        Blocks::new(record, 1, reading)
     }
 
-    fn new(record: Record<'a>, ahead: usize, near: Option<&'a NearList>) -> Blocks<'a> {
+    fn new(record: Record<'a>, ahead: usize, reading: Reading<'a>) -> Blocks<'a> {
         match record {
             Record::Inline(list) => Blocks::Inline(list),
             Record::Blocks(list) => {
-                let docs = Chunk::new(&list, Part::Docs, ahead, near);
-                let freqs = Chunk::new(&list, Part::Freqs, ahead, near);
+                let docs = Chunk::new(&list, Part::Docs, ahead, reading);
+                let freqs = Chunk::new(&list, Part::Freqs, ahead, reading);
                 Blocks::Listed { list, docs, freqs }
             }
         }

@@ -10,7 +10,8 @@ mod postings;
 mod scattered;
 mod trace;
 
-pub use near::{NearBlocks, NearList, record};
+pub use blocks::{IN_ORDER_BYTES, LIST_BYTES};
+pub use near::{BUFFER_MAX, BUFFER_MIN, NearBlocks, NearList, Reading, record};
 pub use postings::{NO_DOCUMENT, PostingsCursor};
 pub use scattered::{AtHand, ScatteredBlocks};
 pub use trace::Blockwise;

@@ -1,7 +1,7 @@
 //! The cursor over one list.
 
 use super::blocks::Blocks;
-use super::near::{NearList, record};
+use super::near::{Reading, record};
 use super::pieces::Pieces;
 use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, Trace};
 use crate::error::Result;
@@ -38,17 +38,17 @@ const NONE: usize = usize::MAX;
 impl<'a> PostingsCursor<'a> {
     /// Reads the list of `term`. The cursor stands before the first document.
     pub fn open(field: &'a FieldReader, term: TermInfo) -> Result<PostingsCursor<'a>> {
-        PostingsCursor::open_near(field, term, None)
+        PostingsCursor::open_near(field, term, Reading::default())
     }
 
-    /// The same; the list is read from `near`, if it is there.
+    /// The same; the list is read as `reading` says.
     pub fn open_near(
         field: &'a FieldReader,
         term: TermInfo,
-        near: Option<&'a NearList>,
+        reading: Reading<'a>,
     ) -> Result<PostingsCursor<'a>> {
-        let record = record(field, &term, near)?;
-        PostingsCursor::new(field, term, Blocks::in_order(record, near))
+        let record = record(field, &term, reading)?;
+        PostingsCursor::new(field, term, Blocks::in_order(record, reading))
     }
 
     /// The same, for a caller that has read the record of `term`.
@@ -57,7 +57,7 @@ impl<'a> PostingsCursor<'a> {
         term: TermInfo,
         record: Record<'a>,
     ) -> Result<PostingsCursor<'a>> {
-        PostingsCursor::new(field, term, Blocks::in_order(record, None))
+        PostingsCursor::new(field, term, Blocks::in_order(record, Reading::default()))
     }
 
     fn new(field: &'a FieldReader, term: TermInfo, blocks: Blocks<'a>) -> Result<PostingsCursor<'a>> {

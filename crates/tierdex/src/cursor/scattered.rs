@@ -1,7 +1,7 @@
 //! Blocks of one list in any order.
 
 use super::blocks::Blocks;
-use super::near::{NearList, record};
+use super::near::{NearList, Reading, record};
 use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, REFUSED, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
@@ -45,16 +45,16 @@ impl Default for AtHand {
 }
 
 impl<'a> ScatteredBlocks<'a> {
-    /// Reads the record of `term`, and the list itself, from `near`, if they are there.
+    /// Reads the record of `term`, and the list itself, as `reading` says.
     pub fn open(
         field: &'a FieldReader,
         term: &TermInfo,
-        near: Option<&'a NearList>,
+        reading: Reading<'a>,
         mut room: Box<AtHand>,
     ) -> Result<ScatteredBlocks<'a>> {
-        let blocks = Blocks::in_any_order(record(field, term, near)?, near);
+        let blocks = Blocks::in_any_order(record(field, term, reading)?, reading);
         (room.documents.block, room.frequencies.block) = (usize::MAX, usize::MAX);
-        let named = near.and_then(NearList::named).filter(|named| *named < blocks.len()).unwrap_or(0);
+        let named = reading.near.and_then(NearList::named).filter(|named| *named < blocks.len()).unwrap_or(0);
         Ok(ScatteredBlocks { field, blocks, named, at_hand: room, trace: Trace::default() })
     }
 

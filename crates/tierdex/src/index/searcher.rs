@@ -246,11 +246,6 @@ impl<'a> Searcher<'a> {
         terms_of(query, field, self.index.segments())
     }
 
-    /// Has the system begin to read the ids of hits, which are asked for later.
-    pub fn expect_ids(&self, hits: &[SearchHit]) -> Result<()> {
-        self.by_segment(hits, |segment, _, documents| segment.ids().expect(documents))
-    }
-
     /// External ids of hits, in their order.
     pub fn ids(&self, hits: &[SearchHit]) -> Result<Vec<String>> {
         let mut ids = vec![String::new(); hits.len()];
@@ -261,7 +256,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// Calls `body` with each segment that has some of the hits, their places, and their numbers in the segment, which rise.
-    fn by_segment(
+    pub(super) fn by_segment(
         &self,
         hits: &[SearchHit],
         mut body: impl FnMut(&Segment, &[usize], &[u32]) -> Result<()>,

@@ -335,7 +335,7 @@ impl<'q> Node<'q> {
                 let kind = if sloppy.is_some() { "phrase with slop" } else { "phrase" };
                 lines.push((depth, format!("{kind} {}:\"{}\"", field(*number), words.join(" "))));
             }
-            Node::Prefix(number, prefix, _) => {
+            Node::Prefix(number, prefix, ..) => {
                 let what = format!("prefix {}:{prefix}*, its documents gathered before", field(*number));
                 lines.push((depth, what));
             }

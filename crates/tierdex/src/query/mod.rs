@@ -7,7 +7,7 @@
 //! 4. [`ops`] run over a segment, a window of 4,096 documents at a time; or [`prune`] looks at those blocks only
 //!    that may hold one of the best hits.
 //!
-//! Which of its bytes a cache is to bring near, [`near`] says. What a query may need, and what became of its lists, is noted by [`explain`] for those who ask.
+//! Which of its bytes a cache is to bring near, [`near`] says, and `memory` what answering takes. What a query may need, and what became of its lists, is noted by [`explain`] for those who ask.
 //!
 //! The score of a document is defined by the normal form: a leaf scores as [`Query`] says, by BM25 where it says
 //! nothing; a node's score is the sum of its matching clauses' scores, required ones first, from left to right, in
@@ -18,6 +18,7 @@ mod expand;
 pub mod explain;
 pub mod fuzzy;
 mod marks;
+mod memory;
 mod near;
 pub mod ops;
 pub mod plan;
@@ -26,5 +27,6 @@ pub mod syntax;
 pub mod tree;
 
 pub use marks::terms_of;
+pub use memory::{leaf_memory, working_memory};
 pub use plan::Plan;
 pub use tree::Query;

@@ -10,7 +10,7 @@ use super::prune::{
     count_any, count_frequent, few,
 };
 use super::tree::Query;
-use crate::cursor::{NearList, PostingsCursor};
+use crate::cursor::{BUFFER_MIN, NearList, PostingsCursor, Reading};
 use crate::error::{Error, Result};
 use crate::limits::BOOST_MAX;
 use crate::rank::{Bm25, Collection, Lengths, TermScorer, TopK, idf};
@@ -30,8 +30,8 @@ pub struct Plan<'q> {
 pub(super) enum Node<'q> {
     Term(Leaf<'q>),
     Phrase(Vec<(u32, Leaf<'q>)>, Arc<TermScorer>, usize, Option<Alignments>),
-    /// Field, beginning and score.
-    Prefix(usize, String, f32),
+    /// Field, beginning, score, and how many terms begin so.
+    Prefix(usize, String, f32, usize),
     /// Score.
     All(f32),
     Bool {
@@ -57,7 +57,12 @@ pub(super) struct Leaf<'q> {
     pub(super) near: Vec<Option<NearList>>,
     /// What of that is to come near first.
     pub(super) wants: Vec<Want>,
+    /// Bytes of each part of a list that are buffered, at most.
+    pub(super) buffer: usize,
 }
+
+/// What answering may take where there is no budget: as much as it pays to read ahead in a few lists.
+const WORKING_MEMORY: u64 = 16 << 20;
 
 /// Looks up and weighs.
 struct Planner<'a> {
@@ -82,7 +87,9 @@ impl<'q> Plan<'q> {
         bm25: Bm25,
     ) -> Result<Plan<'q>> {
         let planner = Planner { schema, segments, collections, bm25, lengths, prefixed: Cell::new(0) };
-        Ok(Plan { root: planner.node(query)?, known: Vec::new() })
+        let mut plan = Plan { root: planner.node(query)?, known: Vec::new() };
+        plan.keep_within(segments, WORKING_MEMORY);
+        Ok(plan)
     }
 
     /// Offers the best hits of the segment of that number to `top`, numbered from `base` on, without looking at all,
@@ -153,23 +160,6 @@ impl<'q> Plan<'q> {
         Plan { root: self.root.into_owned(), known: self.known }
     }
 
-    /// Bytes of memory that it takes, about.
-    pub fn memory(&mut self) -> usize {
-        let known = |known: &Known| size_of::<Known>() + known.memory();
-        let mut bytes = size_of::<Plan<'_>>() + self.known.iter().map(known).sum::<usize>();
-        let visited = self.root.for_each_leaf(&mut |leaf| {
-            let segment = size_of::<Option<TermInfo>>() + size_of::<Option<NearList>>();
-            bytes += size_of::<Leaf<'_>>()
-                + size_of::<TermScorer>()
-                + leaf.term.len()
-                + leaf.infos.len() * segment
-                + leaf.near.iter().flatten().map(NearList::memory).sum::<usize>();
-            Ok(())
-        });
-        debug_assert!(visited.is_ok());
-        bytes
-    }
-
     /// The operators for the segment of that number.
     pub fn ops<'a>(&'a self, number: usize, segment: &'a Segment) -> Result<Op<'a>> {
         self.root.op(number, segment)
@@ -187,8 +177,8 @@ impl Planner<'_> {
             Query::Prefix { field, prefix, boost } => {
                 let mut count = self.prefixed.get();
                 terms_with_prefix(self.segments, *field, prefix, &mut count, |_| {})?;
-                self.prefixed.set(count);
-                Ok(Node::Prefix(*field, prefix.clone(), *boost as f32))
+                let terms = count - self.prefixed.replace(count);
+                Ok(Node::Prefix(*field, prefix.clone(), *boost as f32, terms))
             }
             Query::Fuzzy { field, word, distance, boost } => self.fuzzy(*field, word, *distance, *boost),
             Query::All { boost } => Ok(Node::All(*boost as f32)),
@@ -240,7 +230,7 @@ impl Planner<'_> {
         let stored_average = (self.bm25 == Bm25::default()).then_some(collection.average_length);
         let near = infos.iter().map(|_| None).collect();
         let wants = vec![Want::Whole; infos.len()];
-        Leaf { field, term, infos, stored_average, scorer, idf, near, wants }
+        Leaf { field, term, infos, stored_average, scorer, idf, near, wants, buffer: BUFFER_MIN }
     }
 
     /// A phrase weighs as much as its terms together.
@@ -355,7 +345,7 @@ impl Node<'_> {
                 let leaves = leaves.into_iter().map(|(distance, leaf)| (distance, leaf.into_owned()));
                 Node::Phrase(leaves.collect(), scorer, field, sloppy)
             }
-            Node::Prefix(field, prefix, score) => Node::Prefix(field, prefix, score),
+            Node::Prefix(field, prefix, score, terms) => Node::Prefix(field, prefix, score, terms),
             Node::All(score) => Node::All(score),
             Node::Bool { must, filter, should, must_not, minimum } => Node::Bool {
                 must: all(must),
@@ -389,7 +379,7 @@ impl Node<'_> {
                 let norms = segment.field(*field).norms()?;
                 Ok(Op::Phrase(PhraseOp::new(cursors, sloppy.clone(), norms, scorer.clone())))
             }
-            Node::Prefix(field, prefix, score) => {
+            Node::Prefix(field, prefix, score, _) => {
                 let documents = documents_with_prefix(segment, *field, prefix)?;
                 Ok(Op::Constant(ConstantOp::new(documents, *score)))
             }
@@ -407,9 +397,14 @@ impl Node<'_> {
 
 impl Leaf<'_> {
     fn into_owned(self) -> Leaf<'static> {
-        let Leaf { field, term, infos, stored_average, scorer, idf, near, wants } = self;
+        let Leaf { field, term, infos, stored_average, scorer, idf, near, wants, buffer } = self;
         let term = Cow::Owned(term.into_owned());
-        Leaf { field, term, infos, stored_average, scorer, idf, near, wants }
+        Leaf { field, term, infos, stored_average, scorer, idf, near, wants, buffer }
+    }
+
+    /// How its list in the segment of that number is read.
+    pub(super) fn reading(&self, number: usize) -> Reading<'_> {
+        Reading { near: self.near[number].as_ref(), buffer: self.buffer }
     }
 
     pub(super) fn bounds(&self, segment: &Segment) -> Bounds {
@@ -427,8 +422,8 @@ impl Leaf<'_> {
     ) -> Result<Option<Scored<'a>>> {
         let Some(info) = &self.infos[number] else { return Ok(None) };
         let bounds = scored.then(|| if exhaustive { Bounds::None } else { self.bounds(segment) });
-        let near = self.near[number].as_ref();
-        Scored::open(segment.field(self.field), info, (&self.scorer, near), bounds, scratch).map(Some)
+        let list = (&*self.scorer, self.reading(number));
+        Scored::open(segment.field(self.field), info, list, bounds, scratch).map(Some)
     }
 
     pub(super) fn cursor<'a>(
@@ -436,7 +431,7 @@ impl Leaf<'_> {
         number: usize,
         segment: &'a Segment,
     ) -> Result<Option<PostingsCursor<'a>>> {
-        let (info, near) = (self.infos[number].clone(), self.near[number].as_ref());
-        info.map(|info| PostingsCursor::open_near(segment.field(self.field), info, near)).transpose()
+        let (info, reading) = (self.infos[number].clone(), self.reading(number));
+        info.map(|info| PostingsCursor::open_near(segment.field(self.field), info, reading)).transpose()
     }
 }

@@ -1,9 +1,12 @@
 //! Who needs how much memory: known before any of it is taken.
 
+use super::ids::Ids;
 use super::line::ANSWERS_AHEAD;
 use super::options::{ExecutorOptions, MetaTier, Mode};
+use super::supply::LIST;
 use crate::error::{Error, Result};
 use crate::index::reader::Index;
+use crate::query::{leaf_memory, working_memory};
 use crate::schema::NormKind;
 use crate::segment::read::{FieldReader, Segment};
 use std::fmt;
@@ -13,9 +16,8 @@ use tierdex_io::{Arena, PAGE, SealedFile};
 /// The program itself: its code as far as it is used, and what its libraries set up.
 const PROGRAM: u64 = 7 << 20;
 
-/// Memory of a thread that answers: its stack, windows of sums and of documents, batches, and room for the lists of up to 32
-/// terms. More terms are counted nowhere.
-const THREAD: u64 = 1 << 20;
+/// Memory of a thread that answers: its stack, windows of sums and of documents, and batches.
+const THREAD: u64 = 384 << 10;
 
 /// For each hit that is asked for: in the thread that looks for them, as part of an answer, and where some of these are put into words.
 const HIT: u64 = 64;
@@ -28,13 +30,28 @@ const WORKER: u64 = 256 << 10;
 /// A thread that reads for it, in an engine that has such: its stack, here and in the kernel.
 const READER: u64 = 64 << 10;
 
-/// Bytes for planned queries, at least and at most; between them, this part of the budget.
+/// Bytes for planned queries, at least and at most; between them, this part of the budget. Half of it is for the last one that is
+/// planned; a query that takes more is refused.
 const WAITING_MIN: u64 = 128 << 10;
 const WAITING_MAX: u64 = 16 << 20;
 const WAITING_PART: u64 = 16;
 
+/// Terms for which there is room in any case: of a query that is planned, and of each that is answered.
+const TERMS: usize = 32;
+
+/// Bytes for the plans and lists of the queries that are answered: this part of the budget, and no more than this on each thread
+/// unless [`TERMS`] need it. What nobody else needs of the budget is theirs as well. A query that takes more is refused.
+const LISTS_PART: u64 = 16;
+const LISTS_MAX: u64 = 256 << 20;
+
+/// Bytes among them for skip data that is not resident: so many for each document, up to a bound, but half a byte in any case. A
+/// term that stands in all documents has a record of about an eighth of a byte for each.
+const RECORDS: u64 = 2;
+const RECORDS_MAX: u64 = 2 << 20;
+
 /// What grows with the budget.
 const WAITING: &str = "queries that wait";
+const LISTS: &str = "lists of queries that are answered";
 
 /// What can be less, or elsewhere.
 const CACHE: &str = "cached lists";
@@ -61,6 +78,16 @@ pub struct Accounts {
     pub rows: Vec<Account>,
     /// Bytes of ordinary memory for all that is in no region.
     pub dram: Option<u64>,
+    shares: Shares,
+}
+
+/// What has a part of the budget, and what of it in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shares {
+    /// Threads that answer, all together, and the least bytes for lists on each.
+    threads: u64,
+    lists_min: u64,
+    waiting_min: u64,
 }
 
 /// Bytes of what says where postings are.
@@ -77,12 +104,15 @@ pub(super) struct Places {
     term_index: u64,
     term_heads: u64,
     checksums: u64,
+    /// What says where ids are.
+    ids: u64,
 }
 
 impl Places {
     pub(super) fn of(index: &Index) -> Places {
         let mut places = Places::default();
         for segment in index.segments() {
+            places.ids += segment.ids().memory();
             places.checksums += segment.files().map(checksums).sum::<u64>();
             segment.fields().iter().for_each(|field| places.add(segment, field));
         }
@@ -106,10 +136,47 @@ impl Places {
     }
 }
 
+impl Shares {
+    pub(super) fn of(index: &Index, options: &ExecutorOptions) -> Shares {
+        let segments = index.segments();
+        let documents = segments.iter().map(|segment| u64::from(segment.documents())).max().unwrap_or(0);
+        let records = if options.meta.keeps_skips() {
+            0
+        } else {
+            (RECORDS * documents).min(RECORDS_MAX).max(documents / 2)
+        };
+        let planned = (TERMS * (leaf_memory(segments.len()) + LIST * segments.len())) as u64;
+        let each = options.intra.clamp(1, segments.len().max(1));
+        Shares {
+            threads: (options.threads * each).max(1) as u64,
+            lists_min: planned + working_memory(TERMS) + records,
+            // Half of it waits when it is planned.
+            waiting_min: WAITING_MIN.max(2 * planned),
+        }
+    }
+
+    /// Bytes for planned queries.
+    pub(super) fn waiting(&self, dram: Option<u64>) -> u64 {
+        let part = dram.map_or(WAITING_MAX, |dram| (dram / WAITING_PART).min(WAITING_MAX));
+        part.max(self.waiting_min)
+    }
+
+    /// What of so many bytes is there for each thread.
+    pub(super) fn each(&self, bytes: u64) -> u64 {
+        bytes / self.threads
+    }
+
+    /// Bytes for the query that a thread answers: its plan and its lists.
+    pub(super) fn lists(&self, dram: Option<u64>) -> u64 {
+        let part = dram.map_or(0, |dram| self.each(dram / LISTS_PART));
+        part.min(LISTS_MAX).max(self.lists_min)
+    }
+}
+
 impl Accounts {
-    /// What an executor with `options` takes; `cache` bytes are for the cache, and `waiting` for planned queries.
-    pub(super) fn of(index: &Index, options: &ExecutorOptions, cache: u64, waiting: u64) -> Accounts {
-        let places = Places::of(index);
+    /// What an executor with `options` takes; `cache` bytes are for the cache.
+    pub(super) fn of(index: &Index, options: &ExecutorOptions, cache: u64) -> Accounts {
+        let (places, shares) = (Places::of(index), Shares::of(index, options));
         let mut rows = Vec::new();
         let mut add = |what, bytes, region: Option<String>| rows.push(Account { what, bytes, region });
         add("the program", PROGRAM, None);
@@ -135,21 +202,22 @@ impl Accounts {
             let each = Cache::metadata_bytes_max(options.policy) as u64;
             add("metadata of the cache", each * (cache / options.segment as u64), None);
         }
-        add(WAITING, waiting, None);
+        add(WAITING, shares.waiting(options.dram), None);
         let (threads, hits) = (options.threads as u64, (options.hits as u64).min(index.documents()));
-        let each = options.intra.clamp(1, index.segments().len().max(1)) as u64;
-        add("threads that answer", threads * each * (THREAD + HIT * hits), None);
+        add("threads that answer", shares.threads * (THREAD + HIT * hits), None);
+        add(LISTS, shares.threads * shares.lists(options.dram), None);
         add("answers", hits * (HIT_SHOWN + HIT_FOUND * threads * (1 + ANSWERS_AHEAD as u64)), None);
         if options.samples > 0 && options.mode != Mode::Base {
             // Twice, as they are copied to be looked at.
             add("log of the lookahead", 2 * (size_of::<Sample>() * options.samples) as u64, None);
         }
+        add("ids on their way", Ids::memory(options.engine.depth) + places.ids, None);
         if options.mode != Mode::Base {
             let threads = if options.mode.has_cache() { options.engine.threads() } else { 0 };
             let bytes = WORKER + READER * threads as u64 + READ * options.engine.depth as u64;
             add("threads that read", options.workers as u64 * bytes, None);
         }
-        Accounts { rows, dram: options.dram }
+        Accounts { rows, dram: options.dram, shares }
     }
 
     /// Bytes of ordinary memory that are in no region.
@@ -157,12 +225,20 @@ impl Accounts {
         self.rows.iter().filter(|row| row.region.is_none()).map(|row| row.bytes).sum()
     }
 
-    /// The least budget that is enough: queries that wait have a part of it.
+    /// The least budget that is enough: queries have a part of it.
     fn least(&self) -> u64 {
-        let waiting = self.rows.iter().filter(|row| row.what == WAITING).map(|row| row.bytes).sum::<u64>();
-        let fixed = self.needed() - waiting;
-        let with_part = (fixed * WAITING_PART).div_ceil(WAITING_PART - 1);
-        with_part.clamp(fixed + WAITING_MIN, fixed + WAITING_MAX)
+        let parts = self.rows.iter().filter(|row| [WAITING, LISTS].contains(&row.what));
+        let fixed = self.needed() - parts.map(|row| row.bytes).sum::<u64>();
+        let with = |dram| {
+            let Shares { threads, .. } = self.shares;
+            fixed + self.shares.waiting(Some(dram)) + threads * self.shares.lists(Some(dram))
+        };
+        // From below: what is enough for one budget is never more than what a larger one needs.
+        let (mut least, mut next) = (fixed, with(fixed));
+        while next > least {
+            (least, next) = (next, with(next));
+        }
+        least
     }
 
     /// Refuses what does not fit.
@@ -196,11 +272,6 @@ impl fmt::Display for Accounts {
         let budget = self.dram.map(|dram| format!(", of {dram}")).unwrap_or_default();
         writeln!(f, "{:>15}  bytes of DRAM together, without regions{budget}", self.needed())
     }
-}
-
-/// Bytes for planned queries.
-pub(super) fn waiting_bytes(options: &ExecutorOptions) -> u64 {
-    options.dram.map_or(WAITING_MAX, |dram| (dram / WAITING_PART).clamp(WAITING_MIN, WAITING_MAX))
 }
 
 fn payload(file: &SealedFile) -> u64 {

@@ -5,13 +5,14 @@
 //! When its turn comes its lists are in the cache, or on their way (thesis, sections 7.2 and 7.3).
 //!
 //! Who needs how much memory is known before any is taken, and refused if it is too much ([`Accounts`]). `options` names the
-//! modes, `supply` is what they do, `line` keeps the order when several threads answer.
+//! modes, `supply` is what they do, `ids` brings the ids of hits near, `line` keeps the order when several threads answer.
 //!
 //! Why no thread waits for ever: threads take queries in the order of the queue, hold one at a time, and wait for nothing
 //! else while they have its lists. So the oldest query that has not ended is one that a thread works on. What is asked for
 //! in a second step, beside the queue, waits for nobody's room.
 
 mod accounts;
+mod ids;
 mod line;
 mod options;
 mod supply;
@@ -20,13 +21,14 @@ pub use accounts::{Account, Accounts};
 pub use options::{ExecutorOptions, MetaTier, Mode, PAGES_AHEAD};
 
 use super::reader::Index;
-use super::searcher::{Found, SearchOptions, Searcher};
+use super::searcher::{Found, SearchHit, SearchOptions, Searcher};
 use crate::error::{Error, Result};
 use crate::intersect::CostModel;
 use crate::query::prune::Scratch;
 use crate::query::{Plan, Query};
 use crate::segment::read::{FieldReader, Segment};
-use accounts::{Places, waiting_bytes};
+use accounts::{Places, Shares};
+use ids::Ids;
 use line::Delivery;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -52,9 +54,11 @@ pub struct Executor<'a> {
     /// Whether skip data is.
     resident: bool,
     cost: CostModel,
-    /// Bytes for planned queries.
+    /// Bytes for planned queries, and for the query that a thread answers, if that is bounded.
     waiting: u64,
+    lists: Option<u64>,
     accounts: Accounts,
+    ids: Option<Ids>,
     /// How files are read, and why not otherwise.
     engine: (String, Option<String>),
 }
@@ -94,19 +98,35 @@ impl<'a> Executor<'a> {
         accounts.check()?;
         keep(index, &options.meta)?;
         let (supply, engine) = supply(index, options)?;
-        let (searcher, waiting) = (index.searcher(), waiting_bytes(options));
+        let (searcher, shares) = (index.searcher(), Shares::of(index, options));
+        let waiting = shares.waiting(options.dram);
+        // What is left of the budget has no other use.
+        let lists = options.dram.map(|dram| shares.lists(Some(dram)) + shares.each(dram - accounts.needed()));
         let resident = options.meta.keeps_skips();
-        let (threads, cost) = (options.threads, options.cost);
-        Ok(Executor { searcher, index, supply, threads, resident, cost, waiting, accounts, engine })
+        let (threads, cost, ids) = (options.threads, options.cost, Ids::new(index, &options.engine));
+        Ok(Executor {
+            searcher,
+            index,
+            supply,
+            threads,
+            resident,
+            cost,
+            waiting,
+            lists,
+            accounts,
+            ids,
+            engine,
+        })
     }
 
     /// What an executor with `options` takes of which memory.
     pub fn accounts(index: &Index, options: &ExecutorOptions) -> Accounts {
-        Accounts::of(index, options, cache_bytes(index, options), waiting_bytes(options))
+        Accounts::of(index, options, cache_bytes(index, options))
     }
 
     /// Answers the queries that `source` gives until it gives none, on as many threads as there are: calls `answer` with the
-    /// number of each, in order, and what was found. A query that fails is answered by its error, and harms no other.
+    /// number of each, in order, and what was found. A query that fails is answered by its error, and harms no other: with a
+    /// budget so does one whose plan or lists take more than there is for it.
     ///
     /// # Errors
     /// The first of `source` or of `answer`.
@@ -167,6 +187,14 @@ impl<'a> Executor<'a> {
         &self.accounts
     }
 
+    /// Begins to bring near the ids of hits, for which [`Executor::searcher`] will be asked later.
+    ///
+    /// # Errors
+    /// When it is not to be found out where they are.
+    pub fn expect_ids(&self, hits: &[SearchHit]) -> Result<()> {
+        self.ids.as_ref().map_or(Ok(()), |ids| ids.expect(&self.searcher, hits))
+    }
+
     /// What was found is put into words by it.
     pub fn searcher(&self) -> &Searcher<'a> {
         &self.searcher
@@ -202,14 +230,15 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Plans queries until the window is full. One is planned whatever it takes.
+    /// Plans queries until the window is full: half of the bytes for them, so that there is room for the last, and for what is
+    /// known of them later.
     fn fill<S, E>(&self, line: &mut Line<S>, options: &SearchOptions) -> std::result::Result<(), E>
     where
         S: FnMut() -> std::result::Result<Option<Query>, E>,
     {
         while !line.ended
             && line.waiting.len() < AHEAD
-            && (line.bytes < self.waiting || line.waiting.is_empty())
+            && (line.bytes < self.waiting / 2 || line.waiting.is_empty())
         {
             match (line.source)() {
                 Ok(Some(query)) => {
@@ -237,13 +266,20 @@ impl<'a> Executor<'a> {
             self.supply.push(&mut plan, &self.shape(options), scratch)?
         };
         let bytes = memory(&place, &mut plan);
+        if self.lists.is_some() {
+            refuse("planning", bytes, self.waiting / 2)?;
+        }
+        self.fit(bytes, &mut plan)?;
         Ok(Waiting { plan, place, bytes })
     }
 
-    /// Goes on with the first of those that wait. One that fails waits as its error.
+    /// Goes on with the first of those that wait, as long as there is room. One that fails waits as its error.
     fn promote<S>(&self, line: &mut Line<S>, options: &SearchOptions) {
         let Line { waiting, scratch, bytes, .. } = line;
         for waiting in waiting.iter_mut().take(PROMOTED) {
+            if *bytes >= self.waiting {
+                break;
+            }
             let Ok(Waiting { plan, place, bytes: own }) = waiting else { continue };
             let promoted = self.supply.promote(place, plan, &self.shape(options), scratch);
             *bytes -= *own;
@@ -261,7 +297,14 @@ impl<'a> Executor<'a> {
         // What is declared first is dropped last: the query ends when its plan holds none of its lists.
         let Waiting { mut place, mut plan, .. } = waiting;
         self.supply.attach(&mut place, &mut plan, &self.shape(options), scratch)?;
+        self.fit(memory(&place, &mut plan), &mut plan)?;
         self.searcher.answer(&plan, options)
+    }
+
+    /// Has the lists of a query that takes `own` bytes read ahead as far as there is room; an error if there is too little.
+    fn fit(&self, own: u64, plan: &mut Plan<'_>) -> Result<()> {
+        let Some(room) = self.lists else { return Ok(()) };
+        refuse("answering", own + plan.keep_within(self.index.segments(), room.saturating_sub(own)), room)
     }
 
     fn shape(&self, options: &SearchOptions) -> Shape<'a> {
@@ -292,6 +335,17 @@ where
 /// Bytes that a query takes while it waits, about.
 fn memory(place: &Place, plan: &mut Plan<'_>) -> u64 {
     (place.memory() + plan.memory()) as u64
+}
+
+/// An error for a query that takes more than it may.
+fn refuse(what: &str, takes: u64, may: u64) -> Result<()> {
+    if takes <= may {
+        return Ok(());
+    }
+    Err(Error::Limit(format!(
+        "{what} this query takes {takes} bytes of DRAM, and the budget leaves {may} for it; make it larger, or ask for \
+         fewer terms"
+    )))
 }
 
 fn lock<S>(line: &Mutex<Line<S>>) -> MutexGuard<'_, Line<S>> {

@@ -12,7 +12,7 @@ use crate::segment::read::Segment;
 use tierdex_cache::{Begun, Job, List, PagePrefetcher, PageQuery, Prefetcher, Query, Sample, Stats};
 
 /// For each list that was asked for: its job with two or three parts, and its place in queues.
-const LIST: usize = 256;
+pub(super) const LIST: usize = 256;
 
 /// Who brings lists near.
 pub(super) enum Supply {
@@ -147,7 +147,7 @@ impl Supply {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let Supply::Ahead(prefetcher) = self else { return Ok(()) };
-        let begin = |jobs: Vec<Job>| jobs.into_iter().map(|job| prefetcher.begin(job)).collect();
+        let begin = |jobs: Vec<Job>| prefetcher.begin_all(&jobs);
         *place = match (std::mem::replace(place, Place::Later), shape.best) {
             (Place::Later, _) => {
                 plan.want_records()?;

@@ -192,7 +192,7 @@ impl Leaf<'_> {
         jobs: &mut Vec<Job>,
     ) -> Result<()> {
         let Some(info) = self.infos[number].clone() else { return Ok(()) };
-        let record = record(segment.field(self.field), &info, self.near[number].as_ref())?;
+        let record = record(segment.field(self.field), &info, self.reading(number))?;
         let Record::Blocks(list) = record else { return Ok(()) };
         let ranges = superblocks(&list, documents);
         let named = self.name((number, segment), (&list, SUPER), ranges, jobs)?;

@@ -10,7 +10,7 @@ use super::all::{WORTH_A_STEP, hit, superblocks_of, want_of};
 use crate::error::Result;
 use crate::intersect::CostModel;
 use crate::query::plan::{Leaf, Node, Plan};
-use crate::query::prune::{Candidates, Scored, Scratch};
+use crate::query::prune::{CANDIDATES_MAX, Candidates, Scored, Scratch};
 use crate::segment::read::Segment;
 use tierdex_cache::Job;
 
@@ -18,8 +18,9 @@ use tierdex_cache::Job;
 /// that hold a term once score less than a half, and the best of many more.
 const REACHED: f32 = 0.5;
 
-/// Lists of which some is left out are worth it if all of them take as long to read as so many reads.
-const WORTH_READS: u64 = 8;
+/// Lists are worth it if all of them together take as long to read as so many reads: steps wait for each other, and ask for more
+/// reads, which are shorter.
+const WORTH_READS: u64 = 80;
 
 /// What is known of a segment on the way from list to list.
 #[derive(Default)]
@@ -45,7 +46,9 @@ impl Plan<'_> {
     /// Whether it looks for the best `k` of any of some terms and nothing else. If so it wants the lists of those that weigh
     /// most, and of others what is worth it, where reads cost so much; says whether that is less than all.
     pub fn want_essential(&mut self, segments: &[Segment], k: usize, cost: &CostModel) -> bool {
-        let Some(mut leaves) = self.root.alternatives() else { return false };
+        let Some(mut leaves) = self.root.alternatives().filter(|_| k <= CANDIDATES_MAX / 2) else {
+            return false;
+        };
         let mut less = false;
         for number in 0..segments.len() {
             let long = light(&leaves, number, k);

@@ -83,8 +83,8 @@ impl Leaf<'_> {
         let Some(info) = self.infos[number].as_ref() else { return Ok(0) };
         let Some(whole) = &info.blocks else { return Ok(0) };
         let whole_bytes = whole.iter().map(|range| range.end - range.start + 2 * PAGE).sum();
-        let near = self.near[number].as_ref();
-        let list = Scored::open(field, info, (&self.scorer, near), Some(self.bounds(segment)), scratch)?;
+        let list = (&*self.scorer, self.reading(number));
+        let list = Scored::open(field, info, list, Some(self.bounds(segment)), scratch)?;
         let blocks = blocks_of_best(&list, k, scratch);
         let ranges = blocks.into_iter().map(|block| block..block + 1);
         let named = match list.skips() {
@@ -100,7 +100,7 @@ impl Leaf<'_> {
     pub(super) fn name_all(&mut self, number: usize, segment: &Segment, jobs: &mut Vec<Job>) -> Result<()> {
         let field = segment.field(self.field);
         let Some(info) = self.infos[number].as_ref() else { return Ok(()) };
-        let Record::Blocks(list) = record(field, info, self.near[number].as_ref())? else { return Ok(()) };
+        let Record::Blocks(list) = record(field, info, self.reading(number))? else { return Ok(()) };
         let named = self.name((number, segment), (&list, REST), std::iter::once(0..list.blocks()), jobs)?;
         self.bring(number, named);
         Ok(())

@@ -197,6 +197,6 @@ fn job<'a>(
 }
 
 /// Whether records of a field are read with the lists: they are not resident.
-fn reads_record(field: &FieldReader) -> bool {
+pub(super) fn reads_record(field: &FieldReader) -> bool {
     field.skips().kept().is_none()
 }

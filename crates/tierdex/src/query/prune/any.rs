@@ -10,7 +10,7 @@
 
 use super::batch::Batch;
 use super::scratch::Scratch;
-use super::sums::{Sums, window_end};
+use super::sums::{Sums, WINDOW, window_end};
 use super::{Scored, slack};
 use crate::error::Result;
 use crate::limits::BLOCK;
@@ -21,6 +21,14 @@ const LOOK_UP_POSTINGS: usize = 16;
 
 /// So many hits let so many documents through that what each term adds to them had better be noted.
 const NOTED_K: usize = 128;
+
+/// What each term adds to each document is noted of so many terms times documents, at most.
+pub(super) const NOTES_MAX: usize = 1 << 16;
+
+/// Bytes that are noted of so many terms, at most.
+pub fn noted_bytes(terms: usize) -> usize {
+    size_of::<f32>() * NOTES_MAX.min(terms * WINDOW)
+}
 
 /// Windows to which all terms are added after one in which too many documents had to be looked up.
 const PLAINLY_WINDOWS: usize = 7;
@@ -112,7 +120,11 @@ impl Run<'_> {
         let last = self.essential(terms, (first, last), others, documents, top.least())?;
         let rest = self.rests[others];
         self.batch.retain(enough(terms.len(), rest, top.least()));
-        if last <= window_end(first) && self.batch.len() * LOOK_UP_POSTINGS > postings(terms, first, last) {
+        let many = |batch: &Batch| {
+            batch.len() * LOOK_UP_POSTINGS > postings(terms, first, last)
+                || batch.len() * terms.len() > NOTES_MAX
+        };
+        if last <= window_end(first) && many(self.batch) {
             self.plainly = PLAINLY_WINDOWS;
             self.add_all(terms, (first, last), top)?;
         } else {
@@ -200,7 +212,7 @@ impl Run<'_> {
         least: f32,
     ) -> Result<u32> {
         let whole = terms[essential].blocks.last(terms[essential].block).min(documents - 1);
-        if whole <= last {
+        if whole <= last || terms.len() * BLOCK > NOTES_MAX {
             return Ok(last);
         }
         let own = self.bounds[essential];

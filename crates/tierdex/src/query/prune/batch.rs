@@ -28,6 +28,7 @@ impl Batch {
         self.rows.clear();
         self.rows.extend(0..self.len() as u32);
         self.parts.clear();
+        self.parts.reserve_exact(self.len() * terms);
         self.parts.resize(self.len() * terms, 0.0);
     }
 

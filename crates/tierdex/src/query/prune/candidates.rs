@@ -1,7 +1,7 @@
 //! Documents that may be hits by the lists of some terms, while those of others are still to come; and, when all have come, the
 //! best of them.
 
-use super::any::{best_of_any, enough};
+use super::any::{NOTES_MAX, best_of_any, enough};
 use super::batch::Batch;
 use super::scored::Scored;
 use super::scratch::Scratch;
@@ -9,8 +9,11 @@ use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::rank::TopK;
 
-/// More candidates than these are hardly fewer blocks of the lists to come.
-const CANDIDATES_MAX: usize = 1 << 14;
+/// More candidates than these leave hardly a block of the lists to come out.
+pub const CANDIDATES_MAX: usize = 1 << 12;
+
+/// Bytes that it takes to find them: hits and room for as many more, sorted, and as candidates.
+pub const CANDIDATES_BYTES: usize = 4 * size_of::<u64>() * CANDIDATES_MAX;
 
 /// The documents of a segment that may be among its best `k`, and what the lists so far add to them.
 pub struct Candidates {
@@ -87,6 +90,9 @@ impl Candidates {
             }
         }
         self.batch.truncate(kept);
+        // They wait with their query.
+        self.batch.documents.shrink_to_fit();
+        self.batch.scores.shrink_to_fit();
     }
 
     /// The documents, which rise.
@@ -104,17 +110,21 @@ impl Candidates {
         top: &mut TopK,
     ) -> Result<u64> {
         let batch = &mut scratch.batches[0];
-        batch.clear();
-        batch.push_all(&self.batch.documents, &self.batch.scores);
-        batch.note(lists.len());
-        for (number, list) in lists.iter_mut().enumerate() {
-            list.add_to(batch, number, f32::NEG_INFINITY)?;
+        let some = (NOTES_MAX / lists.len()).max(1);
+        for (documents, scores) in self.batch.documents.chunks(some).zip(self.batch.scores.chunks(some)) {
+            batch.clear();
+            batch.push_all(documents, scores);
+            batch.note(lists.len());
+            for (number, list) in lists.iter_mut().enumerate() {
+                list.advance(documents[0]);
+                list.add_to(batch, number, f32::NEG_INFINITY)?;
+            }
+            batch.sum_parts();
+            for (documents, scores) in batch.documents.chunks(BLOCK).zip(batch.scores.chunks(BLOCK)) {
+                top.offer_all(base, documents, scores);
+            }
         }
-        batch.sum_parts();
-        for (documents, scores) in batch.documents.chunks(BLOCK).zip(batch.scores.chunks(BLOCK)) {
-            top.offer_all(base, documents, scores);
-        }
-        Ok(batch.len() as u64)
+        Ok(self.batch.len() as u64)
     }
 
     /// Bytes that they take.

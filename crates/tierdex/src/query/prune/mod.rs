@@ -23,12 +23,12 @@ mod sums;
 mod term;
 
 pub use all::best_of_all;
-pub use any::best_of_any;
-pub use candidates::Candidates;
+pub use any::{best_of_any, noted_bytes};
+pub use candidates::{CANDIDATES_BYTES, CANDIDATES_MAX, Candidates};
 pub use count::{are_frequent, count_any, count_frequent};
 pub use few::{best_of_few, few};
 pub use needs::{Needs, needs};
-pub use scored::{Bounds, Scored};
+pub use scored::{Bounds, SCORED_BYTES, Scored};
 pub use scratch::Scratch;
 pub use term::{best_of_term, blocks_of_best};
 

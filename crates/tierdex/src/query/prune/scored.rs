@@ -2,12 +2,12 @@
 
 use super::batch::Batch;
 use super::scratch::Scratch;
-use crate::cursor::{Blockwise, NearList, ScatteredBlocks};
+use crate::cursor::{AtHand, Blockwise, LIST_BYTES, Reading, ScatteredBlocks};
 use crate::error::Result;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockList, FieldReader, Norms, TermInfo};
-use crate::transform::impact::Impact;
+use crate::transform::impact::{BLOCK_FRONT_BYTES_MAX, Impact};
 use std::ops::Range;
 use tierdex_codec::{Places, Shared, ones, values_at_least};
 
@@ -25,6 +25,16 @@ pub enum Bounds {
 
 /// Bytes of the longest bitmap of a block.
 const BITMAP_BYTES_MAX: usize = 4 * BLOCK;
+
+/// Bytes that a list takes at most beside its record, its buffers and its bounds. A pair of a front has two bytes or more.
+pub const SCORED_BYTES: usize = size_of::<Scored<'_>>()
+    + size_of::<Room>()
+    + size_of::<AtHand>()
+    + LIST_BYTES
+    + BLOCK_FRONT_BYTES_MAX.div_ceil(2) * size_of::<Impact>();
+
+/// Rooms that are kept for the next query.
+const ROOMS_KEPT: usize = 32;
 
 /// A list whose blocks are scored.
 pub struct Scored<'a> {
@@ -96,15 +106,15 @@ fn runs(places: &[(u32, u8)]) -> impl Iterator<Item = (usize, Range<usize>)> {
 }
 
 impl<'a> Scored<'a> {
-    /// Reads the record of `term`; bounds too, if they are given. The list is read from a cache, if it is there.
+    /// Reads the record of `term`; bounds too, if they are given. The list is read as `reading` says.
     pub fn open(
         field: &'a FieldReader,
         term: &TermInfo,
-        (scorer, near): (&'a TermScorer, Option<&'a NearList>),
+        (scorer, reading): (&'a TermScorer, Reading<'a>),
         bounds: Option<Bounds>,
         scratch: &mut Scratch,
     ) -> Result<Scored<'a>> {
-        let blocks = ScatteredBlocks::open(field, term, near, scratch.at_hand.pop().unwrap_or_default())?;
+        let blocks = ScatteredBlocks::open(field, term, reading, scratch.at_hand.pop().unwrap_or_default())?;
         let mut computed = Vec::new();
         if let (Some(list), Some(Bounds::Impacts)) = (blocks.skips(), bounds) {
             from_impacts(list, scorer, &mut computed)?;
@@ -118,8 +128,10 @@ impl<'a> Scored<'a> {
 
     /// Gives the rooms back.
     pub fn close(self, scratch: &mut Scratch) {
-        scratch.at_hand.push(self.blocks.close());
-        scratch.rooms.push(self.room);
+        if scratch.rooms.len() < ROOMS_KEPT {
+            scratch.at_hand.push(self.blocks.close());
+            scratch.rooms.push(self.room);
+        }
     }
 
     /// Notes that the blocks which overlap these documents cannot matter because of their bounds, if that is noted.
@@ -396,6 +408,7 @@ impl<'a> Scored<'a> {
 
 fn from_impacts(list: &BlockList<'_>, scorer: &TermScorer, bounds: &mut Vec<f32>) -> Result<()> {
     let mut front = Vec::new();
+    bounds.reserve_exact(list.blocks());
     for block in 0..list.blocks() {
         list.impacts(block, &mut front)?;
         bounds.push(scorer.bound_of(&front));

@@ -4,8 +4,9 @@ use super::read_tail;
 use crate::bytes::{View, u64_at};
 use crate::error::{Error, Result};
 use crate::limits::{ID_BYTES_MAX, IDS_GROUP};
-use std::sync::OnceLock;
-use tierdex_io::{Advice, SealedFile};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+use tierdex_io::{ReadFile, SealedFile};
 
 /// Finds the external id of a document. The places of the groups, an eighth of a byte a document, stay in memory
 /// once they are needed.
@@ -28,16 +29,17 @@ impl IdsReader {
         Ok(IdsReader { file, documents, groups_at, places: OnceLock::new() })
     }
 
-    /// Has the system begin to read what [`IdsReader::get`] will, all at once: `documents` rise. That it does not does no harm.
-    pub fn expect(&self, documents: &[u32]) -> Result<()> {
-        let Some(file) = self.file.file().posix().filter(|_| self.file.kept().is_none()) else {
-            return Ok(());
-        };
+    /// Calls `body` with the file and the bytes of it that [`IdsReader::get`] reads for these documents, which rise.
+    pub fn ranges(
+        &self,
+        documents: &[u32],
+        mut body: impl FnMut(&Arc<dyn ReadFile>, Range<u64>),
+    ) -> Result<()> {
         let mut last = None;
         for group in documents.iter().map(|document| document / IDS_GROUP) {
             if last.replace(group) != Some(group) {
                 let (start, end) = self.group_range(group)?;
-                let _ = file.advise(start..end, Advice::WillNeed);
+                body(self.file.file(), start..end);
             }
         }
         Ok(())
@@ -46,44 +48,60 @@ impl IdsReader {
     /// Calls `body` with the place in `documents` and the external id of each of them; a group is read once for
     /// neighbours, so rising documents are cheapest.
     pub fn get(&self, documents: &[u32], mut body: impl FnMut(usize, &str)) -> Result<()> {
-        let mut group = (u32::MAX, Vec::new());
-        for (place, &document) in documents.iter().enumerate() {
-            let number = document / IDS_GROUP;
-            if group.0 != number {
-                group = (number, self.group(number)?);
+        let (mut bytes, mut place) = (Vec::new(), 0);
+        for run in documents.chunk_by(|a, b| a / IDS_GROUP == b / IDS_GROUP) {
+            let start = self.read_group(run[0] / IDS_GROUP, &mut bytes)?;
+            let first = View::new(self.file.name(), start, &bytes);
+            let (mut view, mut next) = (first.clone(), 0);
+            for document in run.iter().map(|document| document % IDS_GROUP) {
+                if document < next {
+                    (view, next) = (first.clone(), 0);
+                }
+                for _ in next..document {
+                    view.string(ID_BYTES_MAX)?;
+                }
+                body(place, view.string(ID_BYTES_MAX)?);
+                (next, place) = (document + 1, place + 1);
             }
-            let id = group.1.get((document % IDS_GROUP) as usize);
-            body(place, id.ok_or_else(|| self.corrupt("document has no id"))?);
         }
         Ok(())
     }
 
     /// Calls `body` with the id of each document in order.
     pub fn for_each(&self, mut body: impl FnMut(&str) -> Result<()>) -> Result<()> {
+        let mut bytes = Vec::new();
         for group in 0..self.documents.div_ceil(IDS_GROUP) {
-            for id in self.group(group)? {
-                body(&id)?;
+            let start = self.read_group(group, &mut bytes)?;
+            let mut view = View::new(self.file.name(), start, &bytes);
+            for _ in 0..self.documents_of(group) {
+                body(view.string(ID_BYTES_MAX)?)?;
             }
+            view.finish()?;
         }
         Ok(())
+    }
+
+    /// Bytes of the places, once they are in memory.
+    pub fn memory(&self) -> u64 {
+        8 * u64::from(self.documents.div_ceil(IDS_GROUP))
     }
 
     pub(super) fn file(&self) -> &SealedFile {
         &self.file
     }
 
-    fn group(&self, group: u32) -> Result<Vec<String>> {
-        let documents = self.documents.saturating_sub(group * IDS_GROUP).min(IDS_GROUP);
+    fn documents_of(&self, group: u32) -> u32 {
+        self.documents.saturating_sub(group.saturating_mul(IDS_GROUP)).min(IDS_GROUP)
+    }
+
+    /// Reads a group, and says where it begins.
+    fn read_group(&self, group: u32, bytes: &mut Vec<u8>) -> Result<u64> {
         let (start, end) = self.group_range(group)?;
-        if end < start || end - start > (ID_BYTES_MAX as u64 + 10) * u64::from(documents) {
+        if end < start || end - start > (ID_BYTES_MAX as u64 + 10) * u64::from(self.documents_of(group)) {
             return Err(self.corrupt("impossible group of ids"));
         }
-        let bytes = self.file.read(start, (end - start) as usize)?;
-        let mut view = View::new(self.file.name(), start, &bytes);
-        let ids = (0..documents).map(|_| view.string(ID_BYTES_MAX).map(str::to_string));
-        let ids = ids.collect::<Result<Vec<_>>>()?;
-        view.finish()?;
-        Ok(ids)
+        self.file.read_into(start, (end - start) as usize, bytes)?;
+        Ok(start)
     }
 
     fn group_range(&self, group: u32) -> Result<(u64, u64)> {
@@ -96,7 +114,7 @@ impl IdsReader {
         if let Some(places) = self.places.get() {
             return Ok(places);
         }
-        let places = self.file.read(self.groups_at, 8 * self.documents.div_ceil(IDS_GROUP) as usize)?;
+        let places = self.file.read(self.groups_at, self.memory() as usize)?;
         Ok(self.places.get_or_init(|| places))
     }
 

@@ -57,7 +57,7 @@ pub struct RecordsAhead {
 }
 
 /// Bytes of records that are read together.
-const RECORDS_AHEAD: u64 = 256 << 10;
+pub const RECORDS_AHEAD: u64 = 256 << 10;
 
 impl Segment {
     /// Opens all files that `meta` names and checks their seals.
@@ -190,7 +190,12 @@ impl FieldReader {
         let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
         let bytes = match self.skips.kept_range(term.skips.start, len) {
             Some(bytes) => Cow::Borrowed(bytes),
-            None => Cow::Owned(self.skips.read(term.skips.start, len)?),
+            None => {
+                let mut bytes = self.skips.read(term.skips.start, len)?;
+                // Of a short one a page was read.
+                bytes.shrink_to_fit();
+                Cow::Owned(bytes)
+            }
         };
         Record::parse(self.skips.name(), term, bytes, self.positions.is_some())
     }

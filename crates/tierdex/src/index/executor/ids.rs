@@ -1,0 +1,69 @@
+//! Ids of hits: brought into the page cache, many pages at a time, while other queries are answered.
+//!
+//! *You have* hits whose ids will be asked for. *You get* nothing, but the ids without waiting for each page that holds one.
+
+use crate::error::Result;
+use crate::index::reader::Index;
+use crate::index::searcher::{SearchHit, Searcher};
+use std::sync::{Arc, Mutex, PoisonError};
+use tierdex_io::{
+    CellMut, Cells, Engine, EngineKind, EngineOptions, PAGE, ReadFile, Region, RegionKind, Target,
+};
+
+/// Bytes of a read, at most: the ids of a group of documents stand in one page or two.
+const READ_BYTES: usize = 2 * PAGE as usize;
+
+/// Reads that bring pages near; what they read is not looked at.
+pub(super) struct Ids(Mutex<Reads>);
+
+struct Reads {
+    engine: Engine,
+    free: Vec<CellMut>,
+}
+
+impl Ids {
+    /// Bytes of memory for reads at such a depth.
+    pub(super) fn memory(depth: usize) -> u64 {
+        (depth * READ_BYTES) as u64
+    }
+
+    /// None where the kernel has no queue for reads, or none is to be used: then ids are read when they are asked for.
+    pub(super) fn new(index: &Index, options: &EngineOptions) -> Option<Ids> {
+        if !matches!(options.kind, EngineKind::Auto | EngineKind::Uring) {
+            return None;
+        }
+        let options = EngineOptions { kind: EngineKind::Uring, direct: false, ..*options };
+        let region = Region::new(&RegionKind::Dram, Ids::memory(options.depth)).ok()?;
+        let cells = Cells::new(region, READ_BYTES).ok()?;
+        let engine = Engine::new(options, index.disk(), std::slice::from_ref(&cells)).ok()?;
+        let free = (0..cells.len()).map(|cell| cells.write(cell)).collect::<Option<_>>()?;
+        Some(Ids(Mutex::new(Reads { engine, free })))
+    }
+
+    /// Begins to read the pages that hold the ids of `hits`.
+    pub(super) fn expect(&self, searcher: &Searcher<'_>, hits: &[SearchHit]) -> Result<()> {
+        let mut reads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        searcher.by_segment(hits, |segment, _, documents| {
+            segment
+                .ids()
+                .ranges(documents, |file, range| reads.begin(file, range.start / PAGE * PAGE, range.end))
+        })?;
+        reads.engine.flush();
+        Ok(())
+    }
+}
+
+impl Reads {
+    /// Begins to read the pages from a place of a file to another; waits as long as too many are on their way.
+    fn begin(&mut self, file: &Arc<dyn ReadFile>, from: u64, to: u64) {
+        let cell = loop {
+            match self.free.pop() {
+                Some(cell) => break cell,
+                // Why a read failed is told by the one that needs its bytes.
+                None => self.free.extend(self.engine.next(true).map(|ended| ended.target.into_cell())),
+            }
+        };
+        let len = to.min(file.len()).saturating_sub(from).min(READ_BYTES as u64) as usize;
+        self.engine.submit(file, from, Target::new(cell, 0..len), 0);
+    }
+}
