@@ -220,13 +220,15 @@ fn write_run(
     let answer = |_, found: tierdex::Result<Found>| -> Outcome {
         let id = ids().pop_front().unwrap_or_default();
         let found = found.map_err(|error| named(&id, &error))?;
-        executor.expect_ids(&found.hits)?;
+        executor.expect_ids(&found.hits);
         found_before.push_back((id, found));
         let next = if found_before.len() > ANSWERS_KEPT { found_before.pop_front() } else { None };
         next.map_or(Ok(()), &mut write)
     };
-    executor.run(source, options, answer)?;
+    let run = executor.run(source, options, answer);
+    // Also those before a query that failed.
     found_before.into_iter().try_for_each(write)?;
+    run?;
     if arguments.near.stats {
         eprint!("{}", near::report(&executor, near));
     }

@@ -47,4 +47,4 @@ pub use lookahead::{Lookahead, Sample};
 pub use page_cache::{PagePrefetcher, PageQuery};
 pub use policy::{Lru, Policy, PolicyKind, S3Fifo, Sieve, Window};
 pub use stats::Stats;
-pub use worker::{Prefetcher, Query};
+pub use worker::{Prefetcher, Query, READ_BYTES_MAX};

@@ -42,7 +42,7 @@ pub struct Query {
 }
 
 /// The most bytes of a read: more are no faster.
-const READ_BYTES_MAX: u64 = 1 << 20;
+pub const READ_BYTES_MAX: u64 = 1 << 20;
 
 struct Worker {
     cache: Arc<Cache>,

@@ -36,6 +36,9 @@ const REQUESTS_MAX: usize = 1024;
 /// ask for is wanted sooner.
 const RESERVE_PART: u32 = 2;
 
+/// With each query that ends, that is less by this part.
+const RESERVE_ENDS: u32 = 64;
+
 /// A chain to be filled.
 pub(crate) struct Order {
     pub(crate) chain: u32,
@@ -238,6 +241,8 @@ impl State {
         let queries = self.queue.lookahead();
         let counted = self.queue.end(query);
         self.oldest_waits = false;
+        // Unless somebody asks again.
+        self.reserve -= self.reserve.div_ceil(RESERVE_ENDS);
         self.pace.pop(counted);
         for place in places.iter() {
             if let Place::Chain(chain) = place {
@@ -354,7 +359,7 @@ impl State {
         if needed > self.segments {
             return Room::Never;
         }
-        let reserve = if claim == Claim::Ahead { self.reserve } else { 0 };
+        let reserve = if claim == Claim::Ahead { self.reserve.min(self.segments - needed) } else { 0 };
         if self.free.count() + self.evictable < needed.saturating_add(reserve) {
             let waits = claim == Claim::Ahead || (claim == Claim::Oldest && self.loading > 0);
             self.oldest_waits |= waits && claim == Claim::Oldest;

@@ -61,7 +61,7 @@ impl Uring {
         let ring = IoUring::new(entries)?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe)?;
-        if !(probe.is_supported(opcode::Read::CODE) && probe.is_supported(opcode::Readv::CODE)) {
+        if !(probe.is_supported(opcode::ReadFixed::CODE) && probe.is_supported(opcode::Readv::CODE)) {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel's ring does not read"));
         }
         let mut uring = Uring {
@@ -140,7 +140,7 @@ impl Uring {
     fn push(&mut self, slot: usize) {
         let entry = self.entry(slot).expect("a slot that is pushed has a job on a file of the system");
         // SAFETY: file and memory belong to the slot, which keeps both until the completion has arrived; `drop` waits
-        // for it too. The target is within its cell.
+        // for it too. The target is within its cells.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("the queue is as long as there are slots, and a slot is in it once");
         self.queued.push_back(slot);

@@ -135,7 +135,8 @@ impl<'q> Plan<'q> {
         }
         let documents = segment.documents();
         let count = count || exhaustive;
-        let candidates = self.known.get(number).and_then(Known::candidates).filter(|_| !count);
+        let candidates = self.known.get(number).and_then(Known::candidates);
+        let candidates = candidates.filter(|candidates| !count && top.k() <= candidates.k());
         let way = match candidates {
             Some(_) => Way::Candidates,
             None => choose(&lists, all, top.k(), documents),

@@ -10,7 +10,7 @@ use crate::query::{leaf_memory, working_memory};
 use crate::schema::NormKind;
 use crate::segment::read::{FieldReader, Segment};
 use std::fmt;
-use tierdex_cache::{Cache, Sample};
+use tierdex_cache::{Cache, READ_BYTES_MAX, Sample};
 use tierdex_io::{Arena, PAGE, SealedFile};
 
 /// The program itself: its code as far as it is used, and what its libraries set up.
@@ -57,8 +57,9 @@ const LISTS: &str = "lists of queries that are answered";
 const CACHE: &str = "cached lists";
 const DICTIONARIES: &str = "dictionaries";
 
-/// For each read in flight.
+/// For each read in flight, and for each segment into which it goes.
 const READ: u64 = 256;
+const READ_SEGMENT: u64 = 48;
 
 /// Something that takes memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,10 +212,12 @@ impl Accounts {
             // Twice, as they are copied to be looked at.
             add("log of the lookahead", 2 * (size_of::<Sample>() * options.samples) as u64, None);
         }
-        add("ids on their way", Ids::memory(options.engine.depth) + places.ids, None);
+        let reads = if options.mode == Mode::Direct { Ids::memory(options.engine.depth) } else { 0 };
+        add("where ids are, and those on their way", reads + places.ids, None);
         if options.mode != Mode::Base {
             let threads = if options.mode.has_cache() { options.engine.threads() } else { 0 };
-            let bytes = WORKER + READER * threads as u64 + READ * options.engine.depth as u64;
+            let read = READ + READ_SEGMENT * (READ_BYTES_MAX / options.segment as u64);
+            let bytes = WORKER + READER * threads as u64 + read * options.engine.depth as u64;
             add("threads that read", options.workers as u64 * bytes, None);
         }
         Accounts { rows, dram: options.dram, shares }

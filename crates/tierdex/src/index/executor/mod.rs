@@ -103,7 +103,8 @@ impl<'a> Executor<'a> {
         // What is left of the budget has no other use.
         let lists = options.dram.map(|dram| shares.lists(Some(dram)) + shares.each(dram - accounts.needed()));
         let resident = options.meta.keeps_skips();
-        let (threads, cost, ids) = (options.threads, options.cost, Ids::new(index, &options.engine));
+        let ids = if options.mode == Mode::Direct { Ids::new(index, &options.engine) } else { None };
+        let (threads, cost) = (options.threads, options.cost);
         Ok(Executor {
             searcher,
             index,
@@ -188,11 +189,10 @@ impl<'a> Executor<'a> {
     }
 
     /// Begins to bring near the ids of hits, for which [`Executor::searcher`] will be asked later.
-    ///
-    /// # Errors
-    /// When it is not to be found out where they are.
-    pub fn expect_ids(&self, hits: &[SearchHit]) -> Result<()> {
-        self.ids.as_ref().map_or(Ok(()), |ids| ids.expect(&self.searcher, hits))
+    pub fn expect_ids(&self, hits: &[SearchHit]) {
+        if let Some(ids) = &self.ids {
+            ids.expect(&self.searcher, hits);
+        }
     }
 
     /// What was found is put into words by it.
@@ -309,8 +309,9 @@ impl<'a> Executor<'a> {
 
     fn shape(&self, options: &SearchOptions) -> Shape<'a> {
         let best = Some(options.k).filter(|k| *k > 0 && !options.exhaustive);
-        let (segments, counts) = (self.index.segments(), options.count);
-        Shape { segments, best, counts, resident: self.resident, cost: self.cost }
+        // Candidates are found while the queue is held: other threads would wait for it.
+        let steps = !options.count && self.threads == 1;
+        Shape { segments: self.index.segments(), best, steps, resident: self.resident, cost: self.cost }
     }
 }
 

@@ -211,13 +211,16 @@ impl ExecutorOptions {
             options.dram.map_or(Some(quarter), |dram| dram.checked_sub(needed))
         };
         let places = Places::of(index);
-        let tiers = [(MetaTier::Dram, places.all()), (MetaTier::Terms, LEFT_FOR_TERMS * places.terms)];
+        let tiers = [(MetaTier::Dram, places.all()), (MetaTier::Terms, places.terms)];
         let fits = |(tier, bytes): &(MetaTier, u64)| {
             let options = ExecutorOptions { meta: tier.clone(), ..options.clone() };
             match options.dram {
                 None => *bytes <= quarter,
                 Some(_) if asked => left(&options).is_some(),
-                Some(_) => left(&options).is_some_and(|left| left >= smallest.max(*bytes)),
+                Some(_) => {
+                    let part = if *tier == MetaTier::Terms { LEFT_FOR_TERMS } else { 1 };
+                    left(&options).is_some_and(|left| left >= smallest.max(part * *bytes))
+                }
             }
         };
         let chosen = || tiers.into_iter().find(fits).map_or(MetaTier::Disk, |(tier, _)| tier);

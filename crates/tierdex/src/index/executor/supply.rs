@@ -75,8 +75,8 @@ pub(super) struct Shape<'a> {
     pub(super) segments: &'a [Segment],
     /// How many of the best are asked for, where not all has to be looked at.
     pub(super) best: Option<usize>,
-    /// Whether all matches are counted.
-    pub(super) counts: bool,
+    /// Whether lists of alternatives may come near one after the other: not where all matches are counted.
+    pub(super) steps: bool,
     /// Whether records are resident.
     pub(super) resident: bool,
     /// What reads cost.
@@ -102,7 +102,7 @@ impl Supply {
                 }
             }
             (Supply::Ahead(_), None) => {
-                let best = shape.best.filter(|_| !shape.counts);
+                let best = shape.best.filter(|_| shape.steps);
                 first = plan.want_some(shape.segments, &shape.cost)
                     || best.is_some_and(|k| plan.want_essential(shape.segments, k, &shape.cost));
             }
@@ -171,6 +171,7 @@ impl Supply {
             }
             (further, _) => further,
         };
+        scratch.shrink();
         Ok(())
     }
 

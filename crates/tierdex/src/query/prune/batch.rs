@@ -32,6 +32,12 @@ impl Batch {
         self.parts.resize(self.len() * terms, 0.0);
     }
 
+    /// Gives back what was noted.
+    pub(super) fn shrink(&mut self) {
+        self.clear();
+        self.parts = Vec::new();
+    }
+
     /// Adds what a term adds to the document at a place.
     pub(super) fn add(&mut self, place: usize, term: usize, score: f32) {
         self.scores[place] += score;

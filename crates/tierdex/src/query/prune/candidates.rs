@@ -10,10 +10,11 @@ use crate::limits::BLOCK;
 use crate::rank::TopK;
 
 /// More candidates than these leave hardly a block of the lists to come out.
-pub const CANDIDATES_MAX: usize = 1 << 12;
+pub const CANDIDATES_MAX: usize = 1 << 11;
 
-/// Bytes that it takes to find them: hits and room for as many more, sorted, and as candidates.
-pub const CANDIDATES_BYTES: usize = 4 * size_of::<u64>() * CANDIDATES_MAX;
+/// Bytes that it takes to find them, 8 for each: hits with room for as many more, which a vector may double, sorted, as candidates, and their
+/// scores once more.
+pub const CANDIDATES_BYTES: usize = 64 * CANDIDATES_MAX;
 
 /// The documents of a segment that may be among its best `k`, and what the lists so far add to them.
 pub struct Candidates {
@@ -44,7 +45,8 @@ impl Candidates {
         best_of_any(near, documents, false, 0, scratch, &mut top)?;
         let mut hits = top.take();
         let lost = top.has_overflown();
-        let Some(last) = hits.get(k - 1).filter(|_| !lost) else { return Ok(None) };
+        let last = k.checked_sub(1).and_then(|last| hits.get(last));
+        let Some(last) = last.filter(|_| !lost) else { return Ok(None) };
         let least = last.score;
         if most >= enough(terms, 0.0, least) {
             // So may be some that hold none of these terms.
@@ -93,6 +95,11 @@ impl Candidates {
         // They wait with their query.
         self.batch.documents.shrink_to_fit();
         self.batch.scores.shrink_to_fit();
+    }
+
+    /// How many of the best are among them.
+    pub fn k(&self) -> usize {
+        self.k
     }
 
     /// The documents, which rise.

@@ -7,6 +7,9 @@ use super::sums::Sums;
 use crate::cursor::AtHand;
 use crate::query::ops::Pool;
 
+/// Rooms that are kept by who plans: what a query with many lists needs is not kept beside that of who answers.
+const FEW: usize = 4;
+
 /// Rooms for the lists of a query, and what the ways of evaluation note on the way.
 #[derive(Default)]
 pub struct Scratch {
@@ -30,4 +33,13 @@ pub struct Scratch {
     /// Without a mark: who takes some gives them back once it has none, and after an error not at all.
     pub(super) marks: Vec<Marks>,
     pub(super) batches: [Batch; 3],
+}
+
+impl Scratch {
+    /// Gives all but a little back.
+    pub fn shrink(&mut self) {
+        self.at_hand.truncate(FEW);
+        self.rooms.truncate(FEW);
+        self.batches.iter_mut().for_each(Batch::shrink);
+    }
 }
