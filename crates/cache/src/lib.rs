@@ -10,7 +10,7 @@
 //! | a list | [`Job`], [`Part`], [`Key`] |
 //! | the lists of the queries that wait, fetched ahead | [`Prefetcher::push`], [`Query::wait`] |
 //! | a list now | [`Prefetcher::fetch`] |
-//! | several at once, and to see which are there | [`Prefetcher::begin`], [`Begun::is_here`], [`Query::is_here`] |
+//! | several at once, and to see which are there | [`Prefetcher::begin_all`], [`Begun::is_here`], [`Query::is_here`] |
 //! | not to wait | [`Begun::is_ready`], [`Query::is_ready`] |
 //! | a list behind the queries | [`Prefetcher::request`], [`Cache::lookup`] |
 //! | its bytes | [`List`], [`Pinned`], [`Stream`], [`Reader`] |

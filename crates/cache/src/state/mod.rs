@@ -5,9 +5,10 @@
 //! 1. Its chain is there, ready or loading: it is pinned. If that has other parts, the list is refused.
 //! 2. It is longer than the cache: it will be streamed.
 //! 3. The workers have enough to do: it waits. So chains are evicted no sooner than needed.
-//! 4. What is free and what could be evicted is too little; for all but the oldest query half of the cache must be left, once
-//!    somebody has asked outside of the queue, as what is asked for there is wanted sooner. The oldest query waits until nothing is loading, and then will
-//!    stream the list; all others wait until a query ends.
+//! 4. What is free and what could be evicted is too little. The oldest query waits until nothing is loading, and then will
+//!    stream the list; all others wait until a query ends. For these it is too little also if less than half of the cache would
+//!    be left once somebody has asked outside of the queue, as what is asked for there is wanted sooner; less and less of that
+//!    as queries end and nobody asks again.
 //! 5. Chains are evicted until there is room, at the pace of the lookahead; the oldest query waits for no pace.
 //! 6. A chain is taken, pinned for the query and for the worker that will fill it, and ordered.
 //!
@@ -32,11 +33,10 @@ use crate::stream::Window;
 /// So many lists that nobody waits for may wait.
 const REQUESTS_MAX: usize = 1024;
 
-/// As soon as there is somebody outside of the queue, queries behind others leave this part of all segments to those: what they
-/// ask for is wanted sooner.
+/// Queries behind others leave this part of all segments to those outside of the queue, when one of them has asked.
 const RESERVE_PART: u32 = 2;
 
-/// With each query that ends, that is less by this part.
+/// With each query that ends, what is left to them is less by this part.
 const RESERVE_ENDS: u32 = 64;
 
 /// A chain to be filled.

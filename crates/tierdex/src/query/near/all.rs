@@ -21,7 +21,7 @@ use tierdex_io::PAGE;
 const SUPERBLOCK_DOCUMENTS: usize = BLOCK * SUPERBLOCK;
 
 /// To wait for a list before the next is asked for is worth it if so many superblocks less are expected to be read.
-pub(super) const WORTH_A_STEP: f64 = 8.0;
+const WORTH_A_STEP: f64 = 8.0;
 
 /// Some superblocks are worth it if they cost at most so much of the whole list: more may be kept of that for other queries.
 const WORTH_LESS: f64 = 0.75;
@@ -125,12 +125,12 @@ pub(super) fn want_of(info: &TermInfo, candidates: f64, cost: &CostModel) -> Wan
 }
 
 /// Superblocks of a list of so many postings.
-pub(super) fn superblocks_of(postings: u32) -> f64 {
+fn superblocks_of(postings: u32) -> f64 {
     (f64::from(postings) / SUPERBLOCK_DOCUMENTS as f64).ceil()
 }
 
 /// How many of the superblocks are expected to be hit by so many candidates.
-pub(super) fn hit(superblocks: f64, candidates: f64) -> f64 {
+fn hit(superblocks: f64, candidates: f64) -> f64 {
     superblocks * (1.0 - (1.0 - 1.0 / superblocks).powf(candidates))
 }
 
@@ -158,7 +158,11 @@ fn documents_of_all(leaves: &[&Leaf<'_>], number: usize, segment: &Segment) -> R
 fn is_worth_a_step(mut postings: impl Iterator<Item = u32>, candidates: usize, documents: u32) -> bool {
     let Some(next) = postings.next() else { return false };
     let candidates = candidates as f64;
-    let left = candidates * f64::from(next) / f64::from(documents);
+    saves_enough(postings, candidates, candidates * f64::from(next) / f64::from(documents))
+}
+
+/// Whether enough superblocks are saved in lists of so many `postings` each if of the candidates only so many are left.
+pub(super) fn saves_enough(postings: impl Iterator<Item = u32>, candidates: f64, left: f64) -> bool {
     let superblocks = postings.map(superblocks_of);
     let saved = superblocks.map(|superblocks| hit(superblocks, candidates) - hit(superblocks, left));
     saved.sum::<f64>() >= WORTH_A_STEP

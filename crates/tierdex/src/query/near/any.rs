@@ -6,7 +6,7 @@
 //! What each adds makes them fewer for the next. Those that are left are scored when the query is answered, and no others.
 
 use super::Want;
-use super::all::{WORTH_A_STEP, hit, superblocks_of, want_of};
+use super::all::{saves_enough, want_of};
 use crate::error::Result;
 use crate::intersect::CostModel;
 use crate::query::plan::{Leaf, Node, Plan};
@@ -86,7 +86,9 @@ impl Plan<'_> {
             known.go_on(&leaves, &rest, (number, segment), k, scratch)?;
             if let Some(candidates) = &known.candidates {
                 let postings = rest[1..].iter().map(|place| leaves[*place].postings(number));
-                if is_worth_a_step(postings, candidates.documents().len(), k) {
+                let found = candidates.documents().len();
+                // Those that are left are hardly fewer than the best.
+                if saves_enough(postings, found as f64, k.min(found) as f64) {
                     rest.truncate(1);
                     more = true;
                 }
@@ -160,15 +162,6 @@ fn unnamed(leaves: &[&mut Leaf<'_>], number: usize) -> Vec<usize> {
         (0..leaves.len()).filter(|place| leaves[*place].wants[number] == Want::Record).collect();
     rest.sort_by(|a, b| leaves[*b].scorer.weight().total_cmp(&leaves[*a].scorer.weight()));
     rest
-}
-
-/// Whether superblocks are saved in lists of so many `postings` each if the candidates are looked up in another one first, which
-/// may leave not many more than `k`.
-fn is_worth_a_step(postings: impl Iterator<Item = u32>, candidates: usize, k: usize) -> bool {
-    let (candidates, left) = (candidates as f64, k.min(candidates) as f64);
-    let superblocks = postings.map(superblocks_of);
-    let saved = superblocks.map(|superblocks| hit(superblocks, candidates) - hit(superblocks, left));
-    saved.sum::<f64>() >= WORTH_A_STEP
 }
 
 impl Leaf<'_> {
