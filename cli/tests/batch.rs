@@ -12,7 +12,9 @@ fn batches_write_trec_runs() {
     place.file("docs.jsonl", DOCUMENTS);
     place.ok("index docs.jsonl --out i");
     place.file("q.tsv", "q1\tcat - \"dog\nq2\tzebra\nq3\tbird\n");
-    let said = place.ok("batch i --queries q.tsv --run out.trec -k 2");
+    let said = place.ok("batch i --queries q.tsv --run out.trec -k 1");
+    assert!(said.contains("3 queries, 2 hits"), "{said}");
+    let said = place.ok("batch i --queries q.tsv --run out.trec -k 2 --count");
     assert!(said.contains("3 queries, 3 matches"), "{said}");
     let run = std::fs::read_to_string(place.path("out.trec")).unwrap();
     let columns: Vec<Vec<&str>> = run.lines().map(|line| line.split(' ').collect()).collect();
@@ -39,6 +41,50 @@ fn batches_write_trec_runs() {
     place.fails(1, "batch i --queries none.tsv --run out2.trec", "none.tsv");
     place.fails(1, "batch i --queries q.tsv --run nowhere/out.trec", "nowhere");
     assert!(!place.path("out2.trec").exists());
+}
+
+#[test]
+fn a_query_that_fails_is_left_out_if_so_asked() {
+    let place = Place::new();
+    // Lists of some pages each.
+    let word = |number: usize, of: &str, part: usize| match number.wrapping_mul(0x9e37_79b9) >> 8 & part {
+        0 => of.to_string(),
+        _ => String::new(),
+    };
+    let line = |n: usize| {
+        format!("{{\"id\":\"{n}\",\"text\":\"all {} {}\"}}\n", word(n, "cat", 1), word(n, "dog", 2))
+    };
+    place.file("docs.jsonl", (0..80_000).map(line).collect::<String>());
+    place.ok("index docs.jsonl --out i");
+    place.file("q.tsv", "q1\tcat\nq2\tdog\nno tab\nq3\tcat AND\nq4\tcat dog\n");
+    let batch = "batch i --queries q.tsv --run out.trec -k 3 --syntax query";
+    place.fails(1, batch, "line 3: no tab");
+    let output = place.run(&format!("{batch} --on-error skip"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.lines().count() == 2, "{said}");
+    assert!(said.contains("q.tsv: line 3: no tab") && said.contains("query q3: query, byte 7"), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("3 queries, 9 hits"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("2 failed and left out"), "{output:?}");
+
+    // A page of the first list is broken: the queries that need it say so, and the one between them is answered.
+    let docs = std::fs::read_dir(place.path("i")).unwrap().flatten().map(|entry| entry.path());
+    let docs = docs.into_iter().find(|path| path.extension().is_some_and(|end| end == "docs")).unwrap();
+    let mut bytes = std::fs::read(&docs).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&docs, bytes).unwrap();
+    place.file("q.tsv", "q1\tcat\nq2\tdog\nq4\tcat dog\n");
+    place.fails(1, batch, "query q1: ");
+    for mode in ["base", "hybrid-prefetch", "direct"] {
+        let output = place.run(&format!("{batch} --on-error skip --mode {mode}"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{mode}: {said}");
+        assert!(
+            said.contains("query q1: ") && said.contains("query q4: ") && said.contains("checksum"),
+            "{mode}: {said}"
+        );
+        let run = std::fs::read_to_string(place.path("out.trec")).unwrap();
+        assert_eq!(run.lines().map(|line| &line[..2]).collect::<Vec<_>>(), ["q2"; 3], "{mode}");
+    }
 }
 
 #[test]

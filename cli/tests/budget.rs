@@ -88,8 +88,8 @@ fn answers_are_the_same_within_a_budget_and_nobody_is_killed() {
     let (dram, cache) = (DRAM.to_string(), format!("dram:{CACHE}"));
     // With a cache beside the budget, and with one within it.
     for (limit, tier, flags) in [
-        (DRAM + DRAM / 5 + CACHE, "dram", &["--cache", &cache, "--no-count"][..]),
-        (DRAM + DRAM / 5, "disk", &["--threads", "2"][..]),
+        (DRAM + DRAM / 5 + CACHE, "dram", &["--cache", &cache][..]),
+        (DRAM + DRAM / 5, "disk", &["--threads", "2", "--count"][..]),
     ] {
         let Some(group) = Group::new("budget", limit) else {
             eprintln!("not tested: this system lets nobody make a control group here");

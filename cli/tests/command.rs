@@ -91,7 +91,7 @@ fn lenient_queries_are_answered_with_warnings() {
 
     place.file("q.tsv", "q1\tcat AND\nq2\t) bird\n");
     place.fails(1, "batch i --queries q.tsv --run out.trec --syntax query", "query q1: query, byte 7");
-    let output = place.run("batch i --queries q.tsv --run out.trec --syntax query --lenient");
+    let output = place.run("batch i --queries q.tsv --run out.trec --syntax query --lenient --count");
     assert!(succeeded(&output).contains("2 queries, 3 matches"));
     let warnings = String::from_utf8_lossy(&output.stderr);
     assert!(

@@ -51,8 +51,19 @@ fn measures_agree_with_the_reference() {
             run(&["index", &file("docs.jsonl"), "--out", &index, "--norms", norms]);
             for (k1, b, expected) in [("1.2", "0.75", default), ("0.9", "0.4", low)] {
                 let (queries, trec) = (file("queries.tsv"), path("run"));
-                let said =
-                    run(&["batch", &index, "--queries", &queries, "--run", &trec, "--k1", k1, "--b", b]);
+                let said = run(&[
+                    "batch",
+                    &index,
+                    "--queries",
+                    &queries,
+                    "--run",
+                    &trec,
+                    "--k1",
+                    k1,
+                    "--b",
+                    b,
+                    "--count",
+                ]);
                 assert_eq!(numbers(&said)[1], *matches as f64, "{name}: {said}");
                 let said = run(&["eval", &trec, &file("qrels.txt")]);
                 let found = numbers(&said);

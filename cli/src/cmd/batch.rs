@@ -1,5 +1,6 @@
 //! `tierdex batch`: a file of queries to a TREC run.
 
+use super::index::OnError;
 use super::search::{QueryThreads, Ranking, Threads};
 use crate::failure::{Failure, Outcome, output};
 use crate::marks::printable;
@@ -10,6 +11,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write, stdout};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tierdex::Error;
@@ -49,6 +51,15 @@ pub struct Arguments {
     /// With --syntax query: leave out what cannot be read of a query, with a warning, and answer the rest
     #[arg(long)]
     lenient: bool,
+    /// What to do about a query that cannot be read or answered
+    #[arg(long, value_enum, default_value_t = OnError::Fail)]
+    on_error: OnError,
+    /// Count the documents that match each query, and say how many these are together: more work than to find the best
+    #[arg(long)]
+    count: bool,
+    /// The default
+    #[arg(long, hide = true, conflicts_with = "count")]
+    no_count: bool,
     #[command(flatten)]
     near: Near,
     /// File to write: how many queries ahead lists were fetched, each time a query ended (the last 65,536 times)
@@ -68,7 +79,7 @@ enum Syntax {
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.ranking.options(arguments.k, arguments.intra.intra)?;
+    let options = arguments.ranking.options(arguments.k, arguments.count, arguments.intra.intra)?;
     if arguments.tag.is_empty() || arguments.tag.contains(char::is_whitespace) {
         return Err(Failure::Usage("--tag must be one word".to_string()));
     }
@@ -91,16 +102,21 @@ pub fn run(arguments: &Arguments) -> Outcome {
     run.remove_when_stopped()?;
     let start = Instant::now();
     let written = write_run(&index, queries, (&options, &near), arguments, run.path());
-    let Done { queries, matches, read } = run.end(written)?;
+    let done = run.end(written)?;
+    let found = if arguments.count { "matches" } else { "hits" };
+    let left_out = match done.left_out {
+        0 => String::new(),
+        queries => format!("; {} failed and left out", size::group(queries)),
+    };
     let seconds = start.elapsed().as_secs_f64();
     writeln!(
         stdout(),
-        "{} queries, {} matches, {:.2} s, {:.1} queries/s, {} read",
-        size::group(queries),
-        size::group(matches),
+        "{} queries, {} {found}, {:.2} s, {:.1} queries/s, {} read{left_out}",
+        size::group(done.queries),
+        size::group(done.found),
         seconds,
-        queries as f64 / seconds.max(1e-9),
-        size::show(read)
+        done.queries as f64 / seconds.max(1e-9),
+        size::show(done.read)
     )
     .map_err(output)
 }
@@ -166,8 +182,11 @@ const ANSWERS_KEPT: usize = 4;
 /// What was done.
 #[derive(Default)]
 struct Done {
+    /// Those that were answered.
     queries: u64,
-    matches: u64,
+    left_out: u64,
+    /// Matches if they are counted, else hits.
+    found: u64,
     /// Bytes.
     read: u64,
 }
@@ -186,6 +205,16 @@ fn write_run(
     let named = |id: &str, error: &Error| {
         Failure::Failed(format!("{}, query {id}: {error}", arguments.queries.display()))
     };
+    // Whether all ends, or only the query is left out.
+    let left_out = AtomicU64::new(0);
+    let pass_over = |failure: Failure| {
+        let (Failure::Failed(what), OnError::Skip) = (&failure, arguments.on_error) else {
+            return Err(failure);
+        };
+        eprintln!("tierdex: {}", printable(&format!("{what}; left out")));
+        left_out.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    };
     let parse = |id: &str, text: &str| {
         let query = match arguments.syntax {
             Syntax::Plain => Query::any_term(text, index.schema()),
@@ -198,15 +227,21 @@ fn write_run(
     let ids = Mutex::new(VecDeque::new());
     let ids = || ids.lock().unwrap_or_else(PoisonError::into_inner);
     let source = || {
-        let Some((id, text)) = queries.next()? else { return Ok(None) };
-        let query = parse(&id, &text)?;
-        ids().push_back(id);
-        Ok(Some(query))
+        while let Some(line) = queries.next()? {
+            match line.and_then(|(id, text)| Ok((parse(&id, &text)?, id))) {
+                Ok((query, id)) => {
+                    ids().push_back(id);
+                    return Ok(Some(query));
+                }
+                Err(failure) => pass_over(failure)?,
+            }
+        }
+        Ok(None)
     };
     let searcher = executor.searcher();
     let mut write = |(id, found): (String, Found)| -> Outcome {
         done.queries += 1;
-        done.matches += found.total;
+        done.found += if arguments.count { found.total } else { found.hits.len() as u64 };
         let documents = searcher.ids(&found.hits)?;
         for (i, (hit, document)) in found.hits.iter().zip(documents).enumerate() {
             let document = document.replace(char::is_whitespace, "_");
@@ -219,7 +254,10 @@ fn write_run(
     let mut found_before = VecDeque::new();
     let answer = |_, found: tierdex::Result<Found>| -> Outcome {
         let id = ids().pop_front().unwrap_or_default();
-        let found = found.map_err(|error| named(&id, &error))?;
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => return pass_over(named(&id, &error)),
+        };
         executor.expect_ids(&found.hits);
         found_before.push_back((id, found));
         let next = if found_before.len() > ANSWERS_KEPT { found_before.pop_front() } else { None };
@@ -236,7 +274,7 @@ fn write_run(
         log_lookahead(path, &executor.lookahead_samples()).map_err(|error| cannot_write(path, &error))?;
     }
     out.flush().map_err(|error| cannot_write(path, &error))?;
-    Ok(Done { read: executor.bytes_read(), ..done })
+    Ok(Done { read: executor.bytes_read(), left_out: left_out.into_inner(), ..done })
 }
 
 /// Writes how far ahead lists were fetched each time a query ended.
@@ -272,33 +310,40 @@ impl<'a> Queries<'a> {
         Ok(Queries { path, lines: BufReader::new(file), number: 0 })
     }
 
-    /// Id and text of the next query; none at the end.
-    fn next(&mut self) -> Outcome<Option<(String, String)>> {
+    /// Id and text of the next query, or what is wrong with its line; none at the end.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    fn next(&mut self) -> Outcome<Option<Outcome<(String, String)>>> {
         loop {
             self.number += 1;
             let problem = |what: String| {
                 Failure::Failed(format!("{}: line {}: {what}", self.path.display(), self.number))
             };
+            let wrong = |what: String| Ok(Some(Err(problem(what))));
             let mut line = Vec::new();
             let read = self.lines.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut line);
             if read.map_err(|error| problem(error.to_string()))? == 0 {
                 return Ok(None);
             }
             if line.len() as u64 > LINE_BYTES_MAX {
-                return Err(problem(format!("longer than {LINE_BYTES_MAX} bytes")));
+                if line.last() != Some(&b'\n') {
+                    self.lines.skip_until(b'\n').map_err(|error| problem(error.to_string()))?;
+                }
+                return wrong(format!("longer than {LINE_BYTES_MAX} bytes"));
             }
-            let line = String::from_utf8(line).map_err(|_| problem("no valid UTF-8".to_string()))?;
+            let Ok(line) = String::from_utf8(line) else { return wrong("no valid UTF-8".to_string()) };
             let line = line.strip_suffix('\n').map_or(&*line, |line| line.strip_suffix('\r').unwrap_or(line));
             if line.trim().is_empty() {
                 continue;
             }
             let Some((id, text)) = line.split_once('\t') else {
-                return Err(problem("no tab between the query's id and its text".to_string()));
+                return wrong("no tab between the query's id and its text".to_string());
             };
             if id.is_empty() || id.contains(char::is_whitespace) {
-                return Err(problem("the query's id is not one word".to_string()));
+                return wrong("the query's id is not one word".to_string());
             }
-            return Ok(Some((id.to_string(), text.to_string())));
+            return Ok(Some(Ok((id.to_string(), text.to_string()))));
         }
     }
 }

@@ -109,11 +109,12 @@ enum MergeChoice {
     None,
 }
 
+/// What to do about input that cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OnError {
-    /// Report it and go on.
+pub enum OnError {
+    /// Report it, leave it out, and go on.
     Skip,
-    /// Stop without a commit.
+    /// Stop, and leave no output.
     Fail,
 }
 

@@ -47,6 +47,9 @@ pub struct Asked {
     k: usize,
     #[command(flatten)]
     ranking: Ranking,
+    /// Do not count the documents that match but for those that are met on the way to the best
+    #[arg(long)]
+    no_count: bool,
 }
 
 /// Threads of one query, shared by the commands that answer quickly.
@@ -76,7 +79,7 @@ pub fn threads(text: &str) -> Result<usize, String> {
 impl Asked {
     /// How to search, checked.
     pub fn options(&self, intra: usize) -> Outcome<SearchOptions> {
-        self.ranking.options(self.k, intra)
+        self.ranking.options(self.k, !self.no_count, intra)
     }
 
     /// The index, and the query as it reads it.
@@ -105,16 +108,13 @@ pub struct Ranking {
     /// Score every matching document, also those that cannot be among the best; the answer is the same
     #[arg(long)]
     exhaustive: bool,
-    /// Do not count the documents that match but for those that are met on the way to the best
-    #[arg(long)]
-    no_count: bool,
 }
 
 impl Ranking {
-    /// How to search for the best `k` on so many threads, checked.
-    pub fn options(self, k: usize, intra: usize) -> Outcome<SearchOptions> {
+    /// How to search for the best `k`, and for how many match if `count` is set, on so many threads; checked.
+    pub fn options(self, k: usize, count: bool, intra: usize) -> Outcome<SearchOptions> {
         let bm25 = Bm25::new(self.k1, self.b)?;
-        Ok(SearchOptions { k, bm25, exhaustive: self.exhaustive, count: !self.no_count, intra })
+        Ok(SearchOptions { k, bm25, exhaustive: self.exhaustive, count, intra })
     }
 }
 

@@ -30,11 +30,12 @@ const WORKER: u64 = 256 << 10;
 /// A thread that reads for it, in an engine that has such: its stack, here and in the kernel.
 const READER: u64 = 64 << 10;
 
-/// Bytes for planned queries, at least and at most; between them, this part of the budget. Half of it is for the last one that is
-/// planned; a query that takes more is refused.
+/// Bytes for planned queries, at least and at most; between them, this part of the budget, and without one so many. Half of it is
+/// for the last one that is planned; a query that takes more is refused.
 const WAITING_MIN: u64 = 128 << 10;
-const WAITING_MAX: u64 = 16 << 20;
+const WAITING_MAX: u64 = 64 << 20;
 const WAITING_PART: u64 = 16;
+const WAITING_FREE: u64 = 16 << 20;
 
 /// Terms for which there is room in any case: of a query that is planned, and of each that is answered.
 const TERMS: usize = 32;
@@ -158,7 +159,7 @@ impl Shares {
 
     /// Bytes for planned queries.
     pub(super) fn waiting(&self, dram: Option<u64>) -> u64 {
-        let part = dram.map_or(WAITING_MAX, |dram| (dram / WAITING_PART).min(WAITING_MAX));
+        let part = dram.map_or(WAITING_FREE, |dram| (dram / WAITING_PART).min(WAITING_MAX));
         part.max(self.waiting_min)
     }
 

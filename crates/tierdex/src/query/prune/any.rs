@@ -23,7 +23,12 @@ const LOOK_UP_POSTINGS: usize = 16;
 const NOTED_K: usize = 128;
 
 /// What each term adds to each document is noted of so many terms times documents, at most.
-pub(super) const NOTES_MAX: usize = 1 << 16;
+const NOTES_MAX: usize = 1 << 16;
+
+/// So many documents are noted at a time, at most.
+pub(super) fn noted(terms: usize) -> usize {
+    (NOTES_MAX / terms).max(1)
+}
 
 /// Bytes that are noted of so many terms, at most.
 pub fn noted_bytes(terms: usize) -> usize {
@@ -256,8 +261,7 @@ impl Run<'_> {
             }
             self.batch.sum_parts();
         }
-        let blocks = self.batch.documents.chunks(BLOCK).zip(self.batch.scores.chunks(BLOCK));
-        blocks.for_each(|(documents, scores)| top.offer_all(self.base, documents, scores));
+        self.batch.chunks(BLOCK).for_each(|(documents, scores)| top.offer_all(self.base, documents, scores));
         top.tighten();
         Ok(())
     }

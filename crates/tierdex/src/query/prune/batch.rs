@@ -46,6 +46,26 @@ impl Batch {
         }
     }
 
+    /// Notes that the scores so far are what a term adds.
+    pub(super) fn note_scores(&mut self, term: usize) {
+        for (score, row) in self.scores.iter().zip(&self.rows) {
+            self.parts[*row as usize * self.terms + term] = *score;
+        }
+    }
+
+    /// Moves the documents of some rising places, which are numbered from `from` on, to the place `to` before them and those
+    /// behind it.
+    pub(super) fn pick(&mut self, from: usize, places: &[u8], to: usize) {
+        for (to, place) in (to..).zip(places) {
+            let place = from + usize::from(*place);
+            self.documents[to] = self.documents[place];
+            self.scores[to] = self.scores[place];
+            if self.terms > 0 {
+                self.rows[to] = self.rows[place];
+            }
+        }
+    }
+
     /// Makes each score the sum of what has been noted, in the order of the terms.
     pub(super) fn sum_parts(&mut self) {
         for (score, row) in self.scores.iter_mut().zip(&self.rows) {
@@ -57,6 +77,11 @@ impl Batch {
     pub(super) fn push_all(&mut self, documents: &[u32], scores: &[f32]) {
         self.documents.extend_from_slice(documents);
         self.scores.extend_from_slice(scores);
+    }
+
+    /// The documents and their scores, so many at a time.
+    pub(super) fn chunks(&self, size: usize) -> impl Iterator<Item = (&[u32], &[f32])> {
+        self.documents.chunks(size).zip(self.scores.chunks(size))
     }
 
     pub(super) fn len(&self) -> usize {

@@ -1,7 +1,7 @@
 //! Documents that may be hits by the lists of some terms, while those of others are still to come; and, when all have come, the
 //! best of them.
 
-use super::any::{NOTES_MAX, best_of_any, enough};
+use super::any::{best_of_any, enough, noted};
 use super::batch::Batch;
 use super::scored::Scored;
 use super::scratch::Scratch;
@@ -117,8 +117,7 @@ impl Candidates {
         top: &mut TopK,
     ) -> Result<u64> {
         let batch = &mut scratch.batches[0];
-        let some = (NOTES_MAX / lists.len()).max(1);
-        for (documents, scores) in self.batch.documents.chunks(some).zip(self.batch.scores.chunks(some)) {
+        for (documents, scores) in self.batch.chunks(noted(lists.len())) {
             batch.clear();
             batch.push_all(documents, scores);
             batch.note(lists.len());
@@ -127,7 +126,7 @@ impl Candidates {
                 list.add_to(batch, number, f32::NEG_INFINITY)?;
             }
             batch.sum_parts();
-            for (documents, scores) in batch.documents.chunks(BLOCK).zip(batch.scores.chunks(BLOCK)) {
+            for (documents, scores) in batch.chunks(BLOCK) {
                 top.offer_all(base, documents, scores);
             }
         }

@@ -169,7 +169,7 @@ impl<'a> Scored<'a> {
     }
 
     /// Whether all is to be scored, and nothing has a bound.
-    pub(super) fn is_exhaustive(&self) -> bool {
+    pub fn is_exhaustive(&self) -> bool {
         self.exhaustive
     }
 
@@ -356,19 +356,33 @@ impl<'a> Scored<'a> {
     /// Adds the scores of the term, which has that number, to those of the documents of `batch`, which rise. Documents
     /// that score less than `least` together with what their block adds at most are dropped.
     pub(super) fn add_to(&mut self, batch: &mut Batch, number: usize, least: f32) -> Result<()> {
+        self.look_up(batch, number, least, false)
+    }
+
+    /// The same; documents that do not hold the term are dropped too.
+    pub(super) fn require(&mut self, batch: &mut Batch, number: usize, least: f32) -> Result<()> {
+        self.look_up(batch, number, least, true)
+    }
+
+    fn look_up(&mut self, batch: &mut Batch, number: usize, least: f32, required: bool) -> Result<()> {
         let (mut at, mut kept, mut block) = (0, 0, self.block);
         while at < batch.len() {
             block = self.blocks.find(block, batch.documents[at]);
-            let last = if block < self.blocks.len() { self.blocks.last(block) } else { u32::MAX };
-            let bound = if block < self.blocks.len() { self.bound_of(block) } else { 0.0 };
+            let is_in = block < self.blocks.len();
+            if !is_in && required {
+                break;
+            }
+            let last = if is_in { self.blocks.last(block) } else { u32::MAX };
+            let bound = if is_in { self.bound_of(block) } else { 0.0 };
             // Documents that the block may hold, up to a block of them, and then those for which that matters.
             let some = &batch.documents[at..batch.len().min(at + BLOCK)];
             let end = at + some.iter().take_while(|document| **document <= last).count();
             let start = kept;
             kept = batch.keep(at..end, start, least - bound);
             at = end;
-            if kept > start && block < self.blocks.len() {
-                self.add_block(block, batch, start..kept, number)?;
+            if kept > start && is_in {
+                let found = self.add_block(block, batch, start..kept, (number, required))?;
+                kept = if required { start + found } else { kept };
             } else {
                 self.blocks.refuse(block);
             }
@@ -377,19 +391,20 @@ impl<'a> Scored<'a> {
         Ok(())
     }
 
-    /// Adds the scores of up to 256 documents that stand in a block, if they stand anywhere.
+    /// Adds the scores of up to 256 documents that stand in a block, if they stand anywhere, and says how many do. If they are
+    /// required, these move to the front of the places.
     fn add_block(
         &mut self,
         block: usize,
         batch: &mut Batch,
         places: Range<usize>,
-        number: usize,
-    ) -> Result<()> {
+        (number, required): (usize, bool),
+    ) -> Result<usize> {
         let documents = &batch.documents[places.clone()];
         self.blocks.find_in(block, documents, &mut self.room.shared)?;
         let n = self.room.shared.first().len();
         if n == 0 {
-            return Ok(());
+            return Ok(0);
         }
         let frequencies = self.blocks.frequencies(block)?;
         let room = &mut *self.room;
@@ -397,12 +412,17 @@ impl<'a> Scored<'a> {
             room.documents[k] = documents[usize::from(*first)];
             room.frequencies[k] = frequencies[usize::from(*second)];
         }
-        let found = &mut room.some_scores[..n];
-        self.scorer.score_all(self.norms, &room.documents[..n], &room.frequencies[..n], found);
-        for (first, score) in room.shared.first().iter().zip(found) {
-            batch.add(places.start + usize::from(*first), number, *score);
+        let scores = &mut room.some_scores[..n];
+        self.scorer.score_all(self.norms, &room.documents[..n], &room.frequencies[..n], scores);
+        let found = room.shared.first();
+        if required {
+            batch.pick(places.start, found, places.start);
+            (places.start..).zip(scores).for_each(|(place, score)| batch.add(place, number, *score));
+        } else {
+            let found = found.iter().map(|place| places.start + usize::from(*place));
+            found.zip(scores).for_each(|(place, score)| batch.add(place, number, *score));
         }
-        Ok(())
+        Ok(n)
     }
 }
 
