@@ -258,7 +258,8 @@ mod tests {
         let mut postings = Postings::default();
         part.stretches.clone().for_each(|stretch| part.list.fill(&stretch, &mut postings));
         let (skipped, end) = (part.skipped as usize, (part.skipped + part.postings) as usize);
-        postings.iter().take(end).skip(skipped.saturating_sub(1)).collect()
+        let pairs = postings.documents.into_iter().zip(postings.frequencies);
+        pairs.take(end).skip(skipped.saturating_sub(1)).collect()
     }
 
     #[test]

@@ -1,21 +1,26 @@
 //! How many tokens each document has: the sum of its frequencies in all lists.
 //!
 //! Each thread sums up for documents of its own. It goes over them in windows whose sums stay in the cache of its core:
-//! of the long lists it makes the stretches of a window, list after list, before it goes to the next window. Short lists
-//! are made whole.
+//! of the long lists it makes the stretches of a window, list after list, before it goes to the next window; then it goes
+//! over them again with shorter lists and wider windows. The shortest lists are made whole. So that windows are wide, a sum
+//! is one byte, which carries what is too much for it.
 
-use super::list::{List, Postings, Stretch};
+use super::list::{List, Stretches};
 use super::{Collection, Progress, Steps};
+use std::iter::Peekable;
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 use tierdex::Result;
 use tierdex::index::Stop;
 
-/// Documents of a window.
-const WINDOW: u32 = 1 << 16;
+/// Documents of a window, for the longest lists and for shorter ones.
+const WINDOWS: [u32; 3] = [1 << 14, 1 << 17, 1 << 19];
 
-/// A list is long if it has so many postings in a window on average.
+/// A list is long enough for windows in each of which it has so many postings on average.
 const LONG: u64 = 32;
+
+/// Lists that are made together, window after window, at most.
+const LISTS: usize = 1 << 15;
 
 /// Makes all lists and sums up, by `threads` threads.
 pub(super) fn count(
@@ -27,7 +32,13 @@ pub(super) fn count(
     let mut lengths = vec![0; of.documents as usize];
     let width = lengths.len().div_ceil(threads.max(1));
     let parts = (0..).step_by(width).zip(lengths.chunks_mut(width));
-    let parts = parts.map(|(first, lengths)| Part { of, first, lengths, postings: Postings::default() });
+    let parts = parts.map(|(first, lengths)| Part {
+        of,
+        first,
+        low: vec![0; lengths.len()],
+        lengths,
+        documents: Vec::new(),
+    });
     let parts: Vec<Part<'_>> = parts.collect();
     let others = parts.len().saturating_sub(1);
     let parts = Mutex::new(parts);
@@ -63,59 +74,84 @@ struct Part<'a> {
     of: &'a Collection,
     first: u32,
     lengths: &'a mut [u32],
-    postings: Postings,
+    /// The lowest byte of each sum; the others are in `lengths`.
+    low: Vec<u8>,
+    /// Those of a stretch.
+    documents: Vec<u32>,
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
     fn count(&mut self, stop: &Stop, progress: Progress<'_>) -> Result<()> {
-        let windows = u64::from(self.of.documents.div_ceil(WINDOW));
-        let is_long = |rank: &u32| u64::from(self.of.documents(*rank)) >= LONG * windows;
-        let long = (1..=self.of.vocabulary()).take_while(is_long).count() as u32;
         let mut steps = Steps::from(0);
-        let end = self.first + self.lengths.len() as u32;
-        let mut lists: Vec<_> = (1..=long)
-            .map(|rank| {
-                let list = self.of.list(rank);
-                let first = self.first;
-                let stretches = list.stretches().skip_while(move |stretch| stretch.documents.end <= first);
-                (list, stretches.peekable())
-            })
-            .collect();
-        for window_end in
-            (self.first..end).step_by(WINDOW as usize).map(|at| end.min(at.saturating_add(WINDOW)))
-        {
-            for (list, stretches) in &mut lists {
-                while let Some(stretch) = stretches.next_if(|stretch| stretch.documents.start < window_end) {
-                    steps.add(self.add(list, &stretch), progress);
+        let mut tell = |made| steps.add(made, progress);
+        let mut rank = 1;
+        for width in WINDOWS {
+            let windows = u64::from(self.of.documents.div_ceil(width));
+            let long = |rank: &u32| u64::from(self.of.documents(*rank)) >= LONG * windows;
+            loop {
+                let longer = (rank..=self.of.vocabulary()).take(LISTS).take_while(long);
+                let mut lists: Vec<_> = longer.map(|rank| self.list(rank)).collect();
+                if lists.is_empty() {
+                    break;
+                }
+                rank += lists.len() as u32;
+                for start in (u64::from(self.first)..self.end()).step_by(width as usize) {
+                    let end = start + u64::from(width);
+                    lists.iter_mut().for_each(|list| self.add(list, end, &mut tell));
+                    stop.check()?;
                 }
             }
+        }
+        for rank in rank..=self.of.vocabulary() {
+            let mut list = self.list(rank);
+            self.add(&mut list, self.end(), &mut tell);
             stop.check()?;
         }
-        for rank in long + 1..=self.of.vocabulary() {
-            let list = self.of.list(rank);
-            let reaches = |stretch: &Stretch| stretch.documents.start < end;
-            for stretch in list.stretches().take_while(reaches) {
-                if stretch.documents.end > self.first {
-                    steps.add(self.add(&list, &stretch), progress);
-                }
-            }
-            stop.check()?;
-        }
+        self.lengths.iter_mut().zip(&self.low).for_each(|(length, &low)| *length += u32::from(low));
         Ok(())
     }
 
-    /// Adds a stretch's frequencies to the lengths; returns how many postings that were.
-    fn add(&mut self, list: &List<'_>, stretch: &Stretch) -> u64 {
-        self.postings.clear();
-        list.fill(stretch, &mut self.postings);
-        let mut added = 0;
-        for (document, frequency) in self.postings.iter() {
-            // Documents of others wrap around or lie behind the end.
-            if let Some(length) = self.lengths.get_mut(document.wrapping_sub(self.first) as usize) {
-                *length += frequency;
-                added += 1;
+    /// Behind the last document.
+    fn end(&self) -> u64 {
+        u64::from(self.first) + self.lengths.len() as u64
+    }
+
+    /// A list, and its stretches from the first one on that reaches into the part.
+    fn list(&self, rank: u32) -> (List<'a>, Peekable<Stretches>) {
+        let list = self.of.list(rank);
+        let mut stretches = list.stretches().peekable();
+        while stretches.next_if(|stretch| stretch.documents.end <= self.first).is_some() {}
+        (list, stretches)
+    }
+
+    /// Adds frequencies to the lengths: those of the next stretches that begin before the documents `end`.
+    fn add(
+        &mut self,
+        (list, stretches): &mut (List<'a>, Peekable<Stretches>),
+        end: u64,
+        made: &mut impl FnMut(u64),
+    ) {
+        let end = end.min(self.end());
+        while let Some(stretch) = stretches.next_if(|stretch| u64::from(stretch.documents.start) < end) {
+            let (documents, frequencies) = list.drawn(&stretch);
+            // Apart, so that the documents are made by vectors.
+            self.documents.clear();
+            self.documents.extend(documents);
+            for (&document, &frequency) in self.documents.iter().zip(frequencies) {
+                let place = document.wrapping_sub(self.first) as usize;
+                // Documents of others wrap around or lie behind the end.
+                if let Some(low) = self.low.get_mut(place) {
+                    let carry;
+                    (*low, carry) = low.overflowing_add(frequency);
+                    if carry {
+                        self.lengths[place] += 1 << u8::BITS;
+                    }
+                }
+            }
+            // What two parts make is told by the first one.
+            if stretch.documents.start >= self.first {
+                made(u64::from(stretch.postings));
             }
         }
-        added
     }
 }

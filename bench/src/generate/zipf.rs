@@ -36,15 +36,21 @@ impl Zipf {
         assert!((least..=largest).contains(&postings), "no frequencies sum up to {postings}");
         let bend = BEND / f64::from(vocabulary);
         let mut zipf = Zipf { vocabulary, most, scale: 0.0, bend, more: 0..0 };
-        // With the upper scale every term stands in the most documents.
+        // Without any scale every term stands in one document, with the upper one in the most.
         let (mut low, mut high) = (0.0, f64::from(most) * f64::from(vocabulary) * (1.0 + BEND));
-        while low < high {
-            zipf.scale = low + (high - low) / 2.0;
-            if zipf.scale <= low || zipf.scale >= high {
-                break;
+        let (mut least, mut largest) = (least as f64, largest as f64);
+        for halve in [false, true].into_iter().cycle() {
+            // A straight line finds it soon, where halves only come nearer.
+            let share = if halve { 0.5 } else { (postings as f64 - least) / (largest - least + 1.0) };
+            zipf.scale = low + (high - low) * share.clamp(0.001, 0.999);
+            match zipf.scale <= low || zipf.scale >= high {
+                true if halve => break,
+                true => continue,
+                false => (),
             }
             let sum = zipf.sum();
-            *(if sum <= postings { &mut low } else { &mut high }) = zipf.scale;
+            let (end, its) = if sum <= postings { (&mut low, &mut least) } else { (&mut high, &mut largest) };
+            (*end, *its) = (zipf.scale, sum as f64);
             if sum == postings {
                 break;
             }

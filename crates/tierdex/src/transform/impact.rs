@@ -7,6 +7,8 @@
 
 use crate::bytes::{View, push_varint};
 use crate::error::Result;
+use crate::limits::BLOCK;
+use tierdex_codec::{Places, values_at_least};
 
 /// A pair of the front. `norm` is a code of [`super::norm`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,23 +61,27 @@ impl FrontBuilder {
         }
     }
 
-    /// Adds pairs, as many norms as frequencies.
+    /// Adds pairs, as many norms as frequencies, which are at least 1.
     pub fn extend(&mut self, frequencies: &[u32], norms: &[u8]) {
-        let largest = frequencies.iter().fold(0, |largest, &frequency| largest.max(frequency)) as usize;
-        let mut rest = 0;
-        if largest < SMALL {
-            self.largest = self.largest.max(largest);
-            let (fours, _) = frequencies.as_chunks::<LANES>();
-            for (frequencies, norms) in fours.iter().zip(norms.as_chunks::<LANES>().0) {
-                for lane in 0..LANES {
-                    let best = &mut self.small[lane][frequencies[lane] as usize % SMALL];
-                    *best = norms[lane].min(*best);
+        // Most frequencies are 1, and of these the smallest norm is in the front only if it is the smallest of all.
+        self.add(1, norms.iter().fold(NO_NORM, |best, &norm| best.min(norm)));
+        let mut places = Places::new();
+        for (frequencies, norms) in frequencies.chunks(BLOCK).zip(norms.chunks(BLOCK)) {
+            values_at_least(frequencies, 2, &mut places);
+            let mut largest = 0;
+            for places in places.get().chunks(LANES) {
+                for (lane, &place) in self.small.iter_mut().zip(places) {
+                    let (frequency, norm) = (frequencies[usize::from(place)], norms[usize::from(place)]);
+                    match lane.get_mut(frequency as usize) {
+                        Some(best) => {
+                            *best = norm.min(*best);
+                            largest = largest.max(frequency);
+                        }
+                        None => self.large.push(Impact { frequency, norm }),
+                    }
                 }
             }
-            rest = LANES * fours.len();
-        }
-        for (&frequency, &norm) in frequencies[rest..].iter().zip(&norms[rest..]) {
-            self.add(frequency, norm);
+            self.largest = self.largest.max(largest as usize);
         }
     }
 
@@ -144,9 +150,13 @@ pub fn read(mut view: View<'_>, front: &mut Vec<Impact>) -> Result<()> {
 }
 
 fn encoded_len(front: &[Impact]) -> usize {
-    let mut out = Vec::new();
-    write(front, &mut out);
-    out.len()
+    let mut previous = 0;
+    let len = |impact: &Impact| {
+        let bits = u32::BITS - (impact.frequency - previous).leading_zeros();
+        previous = impact.frequency;
+        bits.max(1).div_ceil(7) as usize + 1
+    };
+    front.iter().map(len).sum()
 }
 
 #[cfg(test)]
@@ -181,6 +191,7 @@ mod tests {
                 prop_assert_eq!(&front, &naive(&pairs));
                 let mut bytes = Vec::new();
                 write(&front, &mut bytes);
+                prop_assert_eq!(encoded_len(&front), bytes.len());
                 let mut back = Vec::new();
                 read(View::new("f", 0, &bytes), &mut back).unwrap();
                 prop_assert_eq!(&back, &front);
