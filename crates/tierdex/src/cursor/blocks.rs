@@ -41,6 +41,8 @@ pub(super) struct Chunk<'a> {
     most: u64,
     blocks: Range<usize>,
     start: u64,
+    /// The block that was asked for last, and where it stands in its file.
+    last: Option<(usize, Range<u64>)>,
     /// These, or a block that does not stand together in a cache.
     bytes: Vec<u8>,
 }
@@ -57,8 +59,22 @@ impl<'a> Chunk<'a> {
             most: buffer as u64,
             blocks: 0..0,
             start: 0,
+            last: None,
             bytes: Vec::new(),
         }
+    }
+
+    /// Where a block stands in the file: behind the one before it, if that was asked for last.
+    fn range(&mut self, list: &BlockList, block: usize) -> Result<Range<u64>> {
+        let range = match &self.last {
+            Some((last, range)) if *last == block => range.clone(),
+            Some((last, range)) if last + 1 == block => {
+                range.end..range.end.saturating_add(list.len(self.part, block))
+            }
+            _ => list.range(self.part, block)?,
+        };
+        self.last = Some((block, range.clone()));
+        Ok(range)
     }
 
     /// Bytes of a block and their offset in the file; reads it and those behind it if it is not here.
@@ -68,8 +84,8 @@ impl<'a> Chunk<'a> {
         file: &'b SealedFile,
         block: usize,
     ) -> Result<(&'b [u8], u64)> {
+        let range = self.range(list, block)?;
         if let Some(payload) = file.kept() {
-            let range = list.range(self.part, block)?;
             let bytes = piece(payload, file.payload().start, &range);
             return Ok((bytes.ok_or_else(|| list.corrupt("a block lies outside its file"))?, range.start));
         }
@@ -77,7 +93,6 @@ impl<'a> Chunk<'a> {
             && near.turn_to(block, &mut self.bytes)
         {
             self.blocks = 0..0;
-            let range = list.range(self.part, block)?;
             return Ok((near.block(&range, file.name(), &mut self.bytes)?, range.start));
         }
         if !self.blocks.contains(&block) {
@@ -85,7 +100,7 @@ impl<'a> Chunk<'a> {
             self.ahead = if goes_on { (2 * self.ahead).min(CHUNK) } else { self.ahead.min(self.least) };
             self.blocks = 0..0;
             let mut end = (block + self.ahead).min(list.blocks());
-            let mut range = list.range(self.part, block)?.start..list.range(self.part, end - 1)?.end;
+            let mut range = range.start..list.range(self.part, end - 1)?.end;
             let most = range.start / PAGE * PAGE + self.most;
             while range.end > most && end > block + 1 {
                 end = block + (end - block) / 2;
@@ -100,7 +115,6 @@ impl<'a> Chunk<'a> {
             file.read_into(range.start, range_len(&range), &mut self.bytes)?;
             (self.blocks, self.start) = (block..end, range.start);
         }
-        let range = list.range(self.part, block)?;
         let bytes = piece(&self.bytes, self.start, &range);
         Ok((bytes.ok_or_else(|| list.corrupt("blocks do not follow one another"))?, range.start))
     }

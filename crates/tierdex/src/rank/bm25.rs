@@ -75,13 +75,18 @@ impl Lengths {
 /// Scores the postings of one term or phrase. Scores are `f32`: `weight * (f / (f + k))`, in this order.
 pub struct TermScorer {
     weight: f32,
+    /// What no posting scores more than for each unit of its bound.
+    unit: f32,
     lengths: Arc<Lengths>,
 }
 
 impl TermScorer {
     /// A scorer for a term of inverse document frequency `idf`, which counts `boost` times.
     pub fn new(lengths: Arc<Lengths>, idf: f64, boost: f64) -> TermScorer {
-        TermScorer { weight: (idf * (lengths.bm25.k1 + 1.0) * boost) as f32, lengths }
+        let weight = (idf * (lengths.bm25.k1 + 1.0) * boost) as f32;
+        // Two parts in a million more than the share: each of the few roundings of a score, and of this, is less than a
+        // sixteenth of that.
+        TermScorer { weight, unit: weight / 65535.0 * (1.0 + 2e-6), lengths }
     }
 
     /// What no score reaches: how much the term weighs, times `k1 + 1` and its boost.
@@ -98,9 +103,7 @@ impl TermScorer {
     /// What no posting scores more than whose share of `k1 + 1` is at most `units` of 65535.
     #[inline]
     pub fn bound(&self, units: u16) -> f32 {
-        // Two parts in a million more than the product: each of the few roundings of a score is less than a
-        // sixteenth of that.
-        self.weight * (f32::from(units) / 65535.0) * (1.0 + 2e-6)
+        self.unit * f32::from(units)
     }
 
     /// What no posting scores more than that one of `front` is as good as.

@@ -88,21 +88,21 @@ impl Candidates {
                 at + rest.partition_point(|candidate| *candidate <= last)
             };
             list.blocks.find_in(block, &self.documents[at..end], &mut self.shared)?;
-            for (k, place) in self.shared.first().iter().zip(self.shared.second()) {
-                let k = at + usize::from(*k);
-                self.documents[kept] = self.documents[k];
-                if self.scored {
-                    if known == 1 {
-                        terms[order[0]].room.places[k] = (self.block, k as u8);
-                    }
-                    for term in &order[..known] {
-                        let places = &mut terms[*term].room.places;
-                        places[kept] = places[k];
-                    }
-                    terms[order[known]].room.places[kept] = (block as u32, *place);
-                }
-                kept += 1;
+            let found = self.shared.first().iter().map(|k| at + usize::from(*k));
+            for (to, k) in (kept..).zip(found.clone()) {
+                self.documents[to] = self.documents[k];
             }
+            if self.scored {
+                for term in &order[..known] {
+                    let places = &mut terms[*term].room.places;
+                    for (to, k) in (kept..).zip(found.clone()) {
+                        places[to] = if known == 1 { (self.block, k as u8) } else { places[k] };
+                    }
+                }
+                let places = terms[order[known]].room.places[kept..].iter_mut();
+                places.zip(self.shared.second()).for_each(|(to, place)| *to = (block as u32, *place));
+            }
+            kept += found.len();
             at = end;
         }
         self.len = kept;
