@@ -152,6 +152,15 @@ mod tests {
                 kernel.intersect(&a, &b, &mut shared);
                 assert!(shared.first().len() <= 256);
             }
+            for seed in 0..2000 {
+                let [n, m] =
+                    [seed, seed + 5000].map(|seed| mixed(seed) as usize % [257, 20][seed as usize % 2]);
+                let values =
+                    |n, seed| (0..n as u32).map(|k| mixed(seed + k) >> (seed % 24)).collect::<Vec<_>>();
+                kernel.intersect(&values(n, seed), &values(m, seed * 7), &mut shared);
+                let within = |places: &[u8], n| places.iter().all(|place| usize::from(*place) < n);
+                assert!(within(shared.first(), n) && within(shared.second(), m), "{kernel:?}, {seed}");
+            }
         }
     }
 }

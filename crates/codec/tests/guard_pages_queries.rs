@@ -14,8 +14,8 @@ use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
 use tierdex_codec::{
-    BLOCK, ByCode, Codec, Kernel, Saturation, Shared, Swept, add_one, collect_bits, keep_at_least, rises,
-    sweep,
+    BLOCK, ByCode, Codec, Kernel, Saturation, Shared, Swept, add_one, collect_bits, intersect, keep_at_least,
+    rises, sweep,
 };
 
 #[global_allocator]
@@ -39,13 +39,14 @@ const TEST: &str = "every_kernel_stays_between_guard_pages";
 /// A function by its name, and what comes out of it in a case.
 type Function = (&'static str, fn(&mut Case) -> String);
 
-const FUNCTIONS: [Function; 9] = [
+const FUNCTIONS: [Function; 10] = [
     ("sweep", sweeps),
     ("keep_at_least", keeps),
     ("keep_at_least with rows", keeps_rows),
     ("add_bits", adds_bits),
     ("add_bits of too few frequencies", adds_too_few),
     ("find", finds),
+    ("intersect", intersects),
     ("rises", sees_rises),
     ("add_one", adds_one),
     ("collect_bits", collects),
@@ -176,6 +177,15 @@ fn finds(case: &mut Case) -> String {
     let view = Codec::Bitmap.bitmap(encoded, START, block.len()).expect("the block is good").expect("dense");
     let mut shared = Shared::new();
     view.find(values(b, case.side, &all), &mut shared);
+    said((shared.first(), shared.second()))
+}
+
+fn intersects(case: &mut Case) -> String {
+    let (n, gap) = (case.random.below(BLOCK as u64 + 1) as usize, 2 + case.random.below(12));
+    let (first, second) = (case.rising(case.n, gap), case.rising(n, gap));
+    let [a, b, ..] = case.pages;
+    let mut shared = Shared::new();
+    intersect(values(a, case.side, &first), values(b, case.side, &second), &mut shared);
     said((shared.first(), shared.second()))
 }
 

@@ -59,7 +59,7 @@ pub(in crate::kernel) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
 }
 
 /// [`crate::Kernel::bitmap_find`]: the bits of 16 values are gathered.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512cd,bmi2,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512cd,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Shared) {
     if bits.len() > BITS_MAX || values.len() < FEW {
         return scalar::bitmap::bitmap_find(bits, first, values, shared);

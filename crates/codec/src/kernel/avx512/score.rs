@@ -83,7 +83,7 @@ fn of_plane(plane: &[u8; 256], codes: __m512i, upper: __mmask64) -> __m512i {
 }
 
 /// [`crate::Kernel::at_least`]: four vectors for each branch, since mostly there is nothing in them.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::kernel) fn at_least(scores: &[f32], least: f32, places: &mut Places) {
     let (places, count) = places.parts();
     let least = _mm512_set1_ps(least);
@@ -108,7 +108,7 @@ pub(in crate::kernel) fn at_least(scores: &[f32], least: f32, places: &mut Place
 }
 
 /// [`crate::Kernel::values_at_least`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::kernel) fn values_at_least(values: &[u32], least: u32, places: &mut Places) {
     let (places, count) = places.parts();
     let mut found = 0;

@@ -1,99 +1,167 @@
-//! What two sorted blocks share: 16 values are compared with 16 at once, whichever their order.
+//! What two sorted blocks share: each value of the shorter one is looked up in the other. The last values of that one's
+//! groups of eight tell which group may hold it, and one compare tells where. No branch depends on what is found.
 
-use super::memory::{LANES, first_lanes, load};
+use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes};
+use crate::BLOCK;
 use crate::search::Shared;
 use core::arch::x86_64::*;
+use core::hint::black_box;
 
-/// More lanes than these that have a partner find it all at once.
-const MANY: u32 = 3;
+/// Values that one is compared with.
+const GROUP: usize = 8;
+
+/// Bytes of a vector.
+const BYTES: usize = 64;
+
+/// Places of shared values in one of two blocks.
+type Places = [u8; BLOCK + Shared::SLACK];
 
 /// [`crate::Kernel::intersect`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut Shared) {
-    let (places, count) = shared.parts();
-    let (mut i, mut j, mut found) = (0, 0, 0);
-    while i < first.len() && j < second.len() {
-        let (a, b) = (up_to_lanes(&first[i..]), up_to_lanes(&second[j..]));
-        let (last, other) = (a[a.len() - 1], b[b.len() - 1]);
-        if other < a[0] {
-            j += LANES;
-            continue;
-        }
-        if last < b[0] {
-            i += LANES;
-            continue;
-        }
-        let (lanes, vector) = (first_lanes(a.len()), load(a));
-        let in_first = lanes & any_equal(vector, b);
-        if in_first != 0 {
-            // If values do not rise, one may be found more than once: no more places than values.
-            let room = found.min(crate::BLOCK);
-            write(&mut places[0][room..], in_first, i);
-            found = room + in_first.count_ones() as usize;
-            if in_first.count_ones() > MANY {
-                let in_second = first_lanes(b.len()) & any_equal(load(b), a);
-                write(&mut places[1][room..], in_second, j);
-                found = room + in_first.count_ones().min(in_second.count_ones()) as usize;
-            } else {
-                partners(vector, in_first, (b, j), &mut places[1][room..]);
-            }
-        }
-        i += if last <= other { LANES } else { 0 };
-        j += if other <= last { LANES } else { 0 };
-    }
-    *count = found.min(crate::BLOCK);
-}
-
-#[inline]
-fn up_to_lanes(values: &[u32]) -> &[u32] {
-    &values[..values.len().min(LANES)]
-}
-
-/// Which lanes have one of at most 16 values. Each is compared with all lanes at once; four chains of masks, so that none
-/// waits for the one before.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn any_equal(lanes: __m512i, values: &[u32]) -> u16 {
-    let mut other = [u16::MAX; 4];
-    if let Ok(values) = <&[u32; LANES]>::try_from(values) {
-        for chunk in values.as_chunks::<4>().0 {
-            for (other, value) in other.iter_mut().zip(chunk) {
-                *other = _mm512_mask_cmpneq_epi32_mask(*other, lanes, _mm512_set1_epi32(*value as i32));
-            }
-        }
+    let ([firsts, seconds], count) = shared.parts();
+    *count = if first.len() <= second.len() {
+        look_up(first, second, firsts, seconds)
     } else {
-        for value in values {
-            other[0] = _mm512_mask_cmpneq_epi32_mask(other[0], lanes, _mm512_set1_epi32(*value as i32));
-        }
-    }
-    !(other[0] & other[1] & other[2] & other[3])
+        look_up(second, first, seconds, firsts)
+    };
 }
 
-/// Writes where in `second`, the first of which has place `place`, the values of some lanes stand.
+/// Writes where values of `few` stand in both, at most one place a value, and returns how many are found.
 #[inline]
-#[target_feature(enable = "avx512f,bmi1,bmi2")]
-fn partners(lanes: __m512i, mut which: u16, (second, place): (&[u32], usize), out: &mut [u8]) {
-    let (second, there) = (load(second), first_lanes(second.len()));
-    for out in out {
-        if which == 0 {
-            break;
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
+fn look_up(few: &[u32], many: &[u32], in_few: &mut Places, in_many: &mut Places) -> usize {
+    let (Some(least), Some(most)) = (many.first(), many.last()) else { return 0 };
+    let mut padded = [*most; GROUP];
+    let many = match many.len() {
+        GROUP.. => many,
+        n => {
+            padded[..n].copy_from_slice(many);
+            &padded
         }
-        let value = _mm512_maskz_compress_epi32(which, lanes);
-        let equal =
-            there & _mm512_cmpeq_epi32_mask(second, _mm512_broadcastd_epi32(_mm512_castsi512_si128(value)));
-        *out = (place + (equal.trailing_zeros() as usize).min(LANES - 1)) as u8;
-        which &= which - 1;
+    };
+    // Vectors that are wholly before or behind.
+    let mut passed = 0;
+    while few.len() >= passed + LANES && few[passed + LANES - 1] < *least {
+        passed += LANES;
     }
+    let mut few = &few[passed..];
+    while few.len() > LANES && few[few.len() - LANES] > *most {
+        few = &few[..few.len() - LANES];
+    }
+    // Where the group of each value starts, and a bit for each value of the group that is the same.
+    let (mut starts, mut equal) = ([0; BLOCK], [0; BLOCK]);
+    let groups = Groups::new(many);
+    let first_pair = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+    let parts = starts.as_chunks_mut().0.iter_mut().zip(equal.as_chunks_mut::<LANES>().0);
+    for (values, (starts, equal)) in few.chunks(LANES).map(|few| load(few)).zip(parts) {
+        put(starts, _mm512_cvtepi32_epi8(groups.starts(values)));
+        // Out of sight of the compiler, which would take each out of its vector, with more instructions.
+        let pairs = black_box(&*starts).as_chunks().0.iter().zip(equal.as_chunks_mut().0);
+        for (k, ([start, next], equal)) in pairs.enumerate() {
+            // SAFETY: From a start on there are eight values.
+            let group = unsafe { _mm256_loadu_si256(many.as_ptr().wrapping_add(usize::from(*start)).cast()) };
+            // SAFETY: As above.
+            let next = unsafe { _mm256_loadu_si256(many.as_ptr().wrapping_add(usize::from(*next)).cast()) };
+            let both = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(group), next);
+            let pair = _mm512_add_epi32(first_pair, _mm512_set1_epi32(2 * k as i32));
+            *equal = _mm512_cmpeq_epi32_mask(both, _mm512_permutexvar_epi32(pair, values)).to_le_bytes();
+        }
+    }
+    let mut found = 0;
+    for k in (0..few.len()).step_by(BYTES) {
+        let equal = load_bytes(&equal[k..]);
+        let there = _bzhi_u64(u64::MAX, (few.len() - k).min(BYTES) as u32);
+        let some = _mm512_mask_test_epi8_mask(there, equal, equal);
+        let places = _mm512_add_epi8(COUNTING.vector(), _mm512_set1_epi8((passed + k) as i8));
+        put_all(&mut in_few[found..], _mm512_maskz_compress_epi8(some, places));
+        let places = _mm512_add_epi8(load_bytes(&starts[k..]), lowest_bits(equal));
+        put_all(&mut in_many[found..], _mm512_maskz_compress_epi8(some, places));
+        found += some.count_ones() as usize;
+    }
+    found
+}
+
+/// Groups of eight of at least eight values.
+struct Groups {
+    /// The last values of the second group, the fourth and so on, the largest number in place of those that are not there.
+    /// The same turned by one and by three places, and the eighth of them everywhere.
+    ends: [__m512i; 4],
+    /// The last values of the first group, the third and so on.
+    middles: __m512i,
+    /// Where the last eight values start.
+    last: __m512i,
+}
+
+impl Groups {
+    #[inline]
+    #[target_feature(enable = "avx512f,bmi2")]
+    fn new(values: &[u32]) -> Groups {
+        let ends = every_16th(&values[GROUP..], GROUP - 1);
+        let eighth = _mm512_permutexvar_epi32(_mm512_set1_epi32(7), ends);
+        let ends = [ends, _mm512_alignr_epi32::<1>(ends, ends), _mm512_alignr_epi32::<3>(ends, ends), eighth];
+        let last = _mm512_set1_epi32((values.len() - GROUP) as i32);
+        Groups { ends, middles: every_16th(values, GROUP - 1), last }
+    }
+
+    /// Where the group starts in which each of `values` stands, if it stands anywhere.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn starts(&self, values: __m512i) -> __m512i {
+        let [first, second, fourth, eighth] = self.ends;
+        // How many of the ends are before a value: 8, 4, 2 or 1 more, if that many are.
+        let before = |at, ends| _mm512_cmplt_epu32_mask(_mm512_permutexvar_epi32(at, ends), values);
+        let more = |at, ends, n| _mm512_mask_add_epi32(at, before(at, ends), at, _mm512_set1_epi32(n));
+        let at = _mm512_maskz_set1_epi32(_mm512_cmplt_epu32_mask(eighth, values), 8);
+        let at = more(more(more(at, fourth, 4), second, 2), first, 1);
+        let start = _mm512_slli_epi32::<4>(at);
+        let start =
+            _mm512_mask_add_epi32(start, before(at, self.middles), start, _mm512_set1_epi32(GROUP as i32));
+        _mm512_min_epu32(start, self.last)
+    }
+}
+
+/// Every 16th value from one of the first 16 on, the largest number in place of those that are not there.
+#[inline]
+#[target_feature(enable = "avx512f,bmi2")]
+fn every_16th(values: &[u32], first: usize) -> __m512i {
+    let places = _mm512_setr_epi32(0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240);
+    let values = values.get(first..).unwrap_or(&[]);
+    let (there, none) = (first_lanes(values.len().div_ceil(LANES)), _mm512_set1_epi32(-1));
+    // SAFETY: The mask names places of the slice only, and others are not accessed.
+    unsafe { _mm512_mask_i32gather_epi32::<4>(none, there, places, values.as_ptr().cast()) }
+}
+
+/// The place of the lowest bit of each byte; 8 if there is none.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn lowest_bits(bytes: __m512i) -> __m512i {
+    let low = _mm512_broadcast_i32x4(_mm_setr_epi8(8, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0));
+    let high = _mm512_broadcast_i32x4(_mm_setr_epi8(8, 4, 5, 4, 6, 4, 5, 4, 7, 4, 5, 4, 6, 4, 5, 4));
+    let half = _mm512_set1_epi8(15);
+    let upper = _mm512_and_si512(_mm512_srli_epi16::<4>(bytes), half);
+    let low = _mm512_shuffle_epi8(low, _mm512_and_si512(bytes, half));
+    _mm512_min_epu8(low, _mm512_shuffle_epi8(high, upper))
 }
 
 /// Writes the places of the lanes, the first of which has place `first`.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+#[target_feature(enable = "avx512f,avx512vl,avx512vbmi2")]
 pub(super) fn write(out: &mut [u8], lanes: u16, first: usize) {
-    let places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    let places = _mm512_add_epi32(places, _mm512_set1_epi32(first as i32));
-    let bytes = _mm512_cvtepi32_epi8(_mm512_maskz_compress_epi32(lanes, places));
-    let out: &mut [u8; 16] = out.first_chunk_mut().expect("room for a vector");
+    let places = _mm_add_epi8(_mm512_castsi512_si128(COUNTING.vector()), _mm_set1_epi8(first as i8));
+    put(out.first_chunk_mut().expect("room for a vector"), _mm_maskz_compress_epi8(lanes, places));
+}
+
+#[inline]
+fn put(out: &mut [u8; LANES], bytes: __m128i) {
     // SAFETY: There is room for 16 bytes.
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), bytes) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn put_all(out: &mut [u8], bytes: __m512i) {
+    let out: &mut [u8; BYTES] = out.first_chunk_mut().expect("room for a vector");
+    // SAFETY: There is room for 64 bytes.
+    unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), bytes) }
 }
