@@ -6,8 +6,8 @@ use super::explain::Evaluation;
 use super::near::{Known, Want};
 use super::ops::{Alignments, BoolOp, ConstantOp, Documents, Op, PhraseOp, TermOp};
 use super::prune::{
-    Bounds, Scored, Scratch, Way, are_frequent, best_of_all, best_of_any, best_of_few, best_of_term,
-    count_all, count_any, count_frequent, few,
+    Bounds, Scored, Scratch, Way, are_frequent, best_of_all, best_of_any, best_of_both, best_of_few,
+    best_of_term, count_any, count_frequent, few,
 };
 use super::tree::Query;
 use crate::cursor::{BUFFER_MIN, NearList, PostingsCursor, Reading};
@@ -292,10 +292,10 @@ fn run(
     let postings = lists.first().map_or(0, |list| list.postings());
     match (way, lists) {
         (Way::OneTerm, [list]) => best_of_term(list, base, scratch, top).map(|()| postings),
-        (Way::All, lists) if count || lists.iter().any(Scored::is_exhaustive) => {
-            count_all(lists, base, scratch, top)
+        (Way::All, [one, other]) if !count && !(one.is_exhaustive() || other.is_exhaustive()) => {
+            best_of_both([one, other], base, scratch, top)
         }
-        (Way::All, lists) => best_of_all(lists, base, scratch, top),
+        (Way::All, lists) => best_of_all(lists, count, base, scratch, top),
         (Way::CountAny, lists) => count_any(lists, documents, scratch),
         (Way::CountFrequent, lists) => count_frequent(lists, documents, scratch),
         (Way::Few, lists) => best_of_few(lists, base, scratch, top),

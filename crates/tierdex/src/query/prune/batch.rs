@@ -46,13 +46,6 @@ impl Batch {
         }
     }
 
-    /// Notes that the scores so far are what a term adds.
-    pub(super) fn note_scores(&mut self, term: usize) {
-        for (score, row) in self.scores.iter().zip(&self.rows) {
-            self.parts[*row as usize * self.terms + term] = *score;
-        }
-    }
-
     /// Moves the documents of some rising places, which are numbered from `from` on, to the place `to` before them and those
     /// behind it.
     pub(super) fn pick(&mut self, from: usize, places: &[u8], to: usize) {

@@ -1,8 +1,8 @@
 //! How many documents hold any of several terms, or all of them if each is frequent: by bits of windows.
 
 use super::Scored;
+use super::all::best_of_all;
 use super::any::within;
-use super::counted::count_all;
 use super::scratch::Scratch;
 use crate::error::Result;
 use crate::rank::TopK;
@@ -16,7 +16,7 @@ pub fn count_any(terms: &mut [Scored<'_>], documents: u32, scratch: &mut Scratch
     if terms.len() == 2 && !are_frequent(terms, documents) {
         // Those of either, but for those of both, which are quicker to find.
         let all = terms.iter().map(|term| u64::from(term.documents)).sum::<u64>();
-        return Ok(all - count_all(terms, 0, scratch, &mut TopK::default())?);
+        return Ok(all - best_of_all(terms, true, 0, scratch, &mut TopK::default())?);
     }
     let mut marks = scratch.marks.pop().unwrap_or_default();
     let mut count = 0;

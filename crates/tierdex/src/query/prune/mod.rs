@@ -4,8 +4,8 @@
 //! | query | way | file |
 //! |---|---|---|
 //! | one term | blocks with the highest bounds first | `term` |
-//! | all of several terms | documents of the rarest that may be hits, looked up in the others | `all` |
-//! | the same, and how many they are | blocks of the rarest, intersected with the others' | `counted` |
+//! | all of several terms | blocks of the rarest, intersected with the others' | `all` |
+//! | both of two terms, not counted | documents of the rarer that may be hits, looked up in the other | `both` |
 //! | any of several terms | `MaxScore` over windows of documents | `any` |
 //! | the same, where lists come near one after the other | documents that may be hits by those that are, looked up in the others | `candidates` |
 //! | any of terms that stand in few documents | their lists are merged | `few` |
@@ -14,9 +14,9 @@
 mod all;
 mod any;
 mod batch;
+mod both;
 mod candidates;
 mod count;
-mod counted;
 mod few;
 mod needs;
 mod scored;
@@ -26,9 +26,9 @@ mod term;
 
 pub use all::best_of_all;
 pub use any::{best_of_any, noted_bytes};
+pub use both::best_of_both;
 pub use candidates::{CANDIDATES_BYTES, CANDIDATES_MAX, Candidates};
 pub use count::{are_frequent, count_any, count_frequent};
-pub use counted::count_all;
 pub use few::{best_of_few, few};
 pub use needs::{Needs, needs};
 pub use scored::{Bounds, SCORED_BYTES, Scored};
@@ -44,7 +44,7 @@ pub enum Way {
     Dictionary,
     /// [`best_of_term`]
     OneTerm,
-    /// [`best_of_all`], or [`count_all`] where they are counted
+    /// [`best_of_all`], or [`best_of_both`] of two that are not counted
     All,
     /// [`best_of_any`]
     Any,
