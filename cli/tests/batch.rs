@@ -85,6 +85,15 @@ fn a_query_that_fails_is_left_out_if_so_asked() {
         let run = std::fs::read_to_string(place.path("out.trec")).unwrap();
         assert_eq!(run.lines().map(|line| &line[..2]).collect::<Vec<_>>(), ["q2"; 3], "{mode}");
     }
+    // So does one whose ids cannot be read; and if none is answered there is no run.
+    let ids = docs.with_file_name(docs.file_name().unwrap().to_str().unwrap().replace(".0.docs", ".ids"));
+    let mut bytes = std::fs::read(&ids).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&ids, bytes).unwrap();
+    place.file("q.tsv", "q1\tall\nq2\tcat\n");
+    std::fs::remove_file(place.path("out.trec")).unwrap();
+    place.fails(1, &format!("{batch} --on-error skip"), "no query was answered; 2 failed");
+    assert!(!place.path("out.trec").exists());
 }
 
 #[test]

@@ -240,9 +240,12 @@ fn write_run(
     };
     let searcher = executor.searcher();
     let mut write = |(id, found): (String, Found)| -> Outcome {
+        let documents = match searcher.ids(&found.hits) {
+            Ok(documents) => documents,
+            Err(error) => return pass_over(named(&id, &error)),
+        };
         done.queries += 1;
         done.found += if arguments.count { found.total } else { found.hits.len() as u64 };
-        let documents = searcher.ids(&found.hits)?;
         for (i, (hit, document)) in found.hits.iter().zip(documents).enumerate() {
             let document = document.replace(char::is_whitespace, "_");
             let (rank, score, tag) = (i + 1, hit.score, &arguments.tag);
@@ -274,7 +277,13 @@ fn write_run(
         log_lookahead(path, &executor.lookahead_samples()).map_err(|error| cannot_write(path, &error))?;
     }
     out.flush().map_err(|error| cannot_write(path, &error))?;
-    Ok(Done { read: executor.bytes_read(), left_out: left_out.into_inner(), ..done })
+    match (done.queries, left_out.into_inner()) {
+        (0, left_out @ 1..) => {
+            let path = arguments.queries.display();
+            Err(Failure::Failed(format!("{path}: no query was answered; {left_out} failed")))
+        }
+        (_, left_out) => Ok(Done { read: executor.bytes_read(), left_out, ..done }),
+    }
 }
 
 /// Writes how far ahead lists were fetched each time a query ended.

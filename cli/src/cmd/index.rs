@@ -114,7 +114,7 @@ enum MergeChoice {
 pub enum OnError {
     /// Report it, leave it out, and go on.
     Skip,
-    /// Stop, and leave no output.
+    /// Stop, without a commit or a run.
     Fail,
 }
 

@@ -3,7 +3,7 @@
 use super::near::{BUFFER_MIN, NearPart, Reading};
 use super::pieces::Pieces;
 use crate::error::{Error, Result};
-use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
+use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::segment::read::{BlockList, FieldReader, InlineList, Part, Record};
 use std::ops::Range;
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, rises};
@@ -64,11 +64,11 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Where a block stands in the file: behind the one before it, if that was asked for last.
+    /// Where a block stands in the file: behind the one before it in its superblock, if that was asked for last.
     fn range(&mut self, list: &BlockList, block: usize) -> Result<Range<u64>> {
         let range = match &self.last {
             Some((last, range)) if *last == block => range.clone(),
-            Some((last, range)) if last + 1 == block => {
+            Some((last, range)) if last + 1 == block && !block.is_multiple_of(SUPERBLOCK) => {
                 range.end..range.end.saturating_add(list.len(self.part, block))
             }
             _ => list.range(self.part, block)?,

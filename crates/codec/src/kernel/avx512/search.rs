@@ -69,6 +69,7 @@ fn look_up(few: &[u32], many: &[u32], in_few: &mut Places, in_many: &mut Places)
         }
     }
     let mut found = 0;
+    // Before the last 64 of 256 no more than 192 are found: a vector has room behind them.
     for k in (0..few.len()).step_by(BYTES) {
         let equal = load_bytes(&equal[k..]);
         let there = _bzhi_u64(u64::MAX, (few.len() - k).min(BYTES) as u32);
