@@ -127,8 +127,12 @@ fn a_generator_that_is_stopped_or_has_no_room_leaves_no_index() {
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+    // It stands still while another comes, so that it cannot end before, however fast it is.
+    let id = child.id().to_string();
+    let send = |signal: &str| Command::new("kill").args([signal, &id]).status().unwrap().success();
+    assert!(send("-STOP"));
     fails(place.path(), 1, &format!("{GENERATE} --out i"), "another writer");
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(send("-INT") && send("-CONT"));
     let output = child.wait_with_output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(130), 1), "{error}");

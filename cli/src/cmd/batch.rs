@@ -57,7 +57,7 @@ pub struct Arguments {
     /// Count the documents that match each query, and say how many these are together: more work than to find the best
     #[arg(long)]
     count: bool,
-    /// The default
+    /// What is done without --count, for those who say so
     #[arg(long, hide = true, conflicts_with = "count")]
     no_count: bool,
     #[command(flatten)]

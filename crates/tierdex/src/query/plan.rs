@@ -292,11 +292,7 @@ fn run(
     let postings = lists.first().map_or(0, |list| list.postings());
     match (way, lists) {
         (Way::OneTerm, [list]) => best_of_term(list, base, scratch, top).map(|()| postings),
-        (Way::All, [one, other])
-            if top.k() > 0 && !(count || one.is_exhaustive() || other.is_exhaustive()) =>
-        {
-            best_of_both([one, other], base, scratch, top)
-        }
+        (Way::All, [one, other]) if top.k() > 0 && !count => best_of_both([one, other], base, scratch, top),
         (Way::All, lists) => best_of_all(lists, count, base, scratch, top),
         (Way::CountAny, lists) => count_any(lists, documents, scratch),
         (Way::CountFrequent, lists) => count_frequent(lists, documents, scratch),

@@ -46,16 +46,13 @@ impl Batch {
         }
     }
 
-    /// Moves the documents of some rising places, which are numbered from `from` on, to the place `to` before them and those
-    /// behind it.
-    pub(super) fn pick(&mut self, from: usize, places: &[u8], to: usize) {
-        for (to, place) in (to..).zip(places) {
+    /// Moves the documents of some rising places, which are numbered from `from` on, to the front of these. Nothing is noted.
+    pub(super) fn pick(&mut self, from: usize, places: &[u8]) {
+        debug_assert_eq!(self.terms, 0, "rows would stay behind");
+        for (to, place) in (from..).zip(places) {
             let place = from + usize::from(*place);
             self.documents[to] = self.documents[place];
             self.scores[to] = self.scores[place];
-            if self.terms > 0 {
-                self.rows[to] = self.rows[place];
-            }
         }
     }
 

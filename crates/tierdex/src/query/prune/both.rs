@@ -32,7 +32,7 @@ pub fn best_of_both(
         batch.push_all(documents, scores);
         // The sum of two scores is the same in either order.
         let enough = enough(2, 0.0, top.least());
-        other.require(batch, 0, enough)?;
+        other.require(batch, enough)?;
         batch.retain(enough);
         if batch.len() == 0 {
             continue;

@@ -169,7 +169,7 @@ impl<'a> Scored<'a> {
     }
 
     /// Whether all is to be scored, and nothing has a bound.
-    pub fn is_exhaustive(&self) -> bool {
+    pub(super) fn is_exhaustive(&self) -> bool {
         self.exhaustive
     }
 
@@ -359,9 +359,9 @@ impl<'a> Scored<'a> {
         self.look_up(batch, number, least, false)
     }
 
-    /// The same; documents that do not hold the term are dropped too.
-    pub(super) fn require(&mut self, batch: &mut Batch, number: usize, least: f32) -> Result<()> {
-        self.look_up(batch, number, least, true)
+    /// The same, where nothing is noted of each term; documents that do not hold this one are dropped too.
+    pub(super) fn require(&mut self, batch: &mut Batch, least: f32) -> Result<()> {
+        self.look_up(batch, 0, least, true)
     }
 
     fn look_up(&mut self, batch: &mut Batch, number: usize, least: f32, required: bool) -> Result<()> {
@@ -416,7 +416,7 @@ impl<'a> Scored<'a> {
         self.scorer.score_all(self.norms, &room.documents[..n], &room.frequencies[..n], scores);
         let found = room.shared.first();
         if required {
-            batch.pick(places.start, found, places.start);
+            batch.pick(places.start, found);
             (places.start..).zip(scores).for_each(|(place, score)| batch.add(place, number, *score));
         } else {
             let found = found.iter().map(|place| places.start + usize::from(*place));
