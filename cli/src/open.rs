@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use tierdex::codec::Kernel;
 use tierdex::index::Index;
-use tierdex::io::{Disk, ErrorKind, PosixDisk};
+use tierdex::io::{ErrorKind, PosixDisk};
 
 /// The directory of an existing index.
-pub fn disk(dir: &Path) -> Outcome<Arc<dyn Disk>> {
+pub fn disk(dir: &Path) -> Outcome<Arc<PosixDisk>> {
     let disk = PosixDisk::open(dir).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Failure::Failed(format!(
             "{}: no such directory; make an index with `tierdex index INPUT --out {}`",

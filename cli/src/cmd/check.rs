@@ -35,7 +35,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         )
         .map_err(output),
         problems => Err(Failure::Failed(format!(
-            "{}: {problems} {}; restore the index from a copy or index again",
+            "{}: {problems} {}; restore the index from a copy, or index again with --replace",
             arguments.dir.display(),
             if problems == 1 { "problem" } else { "problems" }
         ))),

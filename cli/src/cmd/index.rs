@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome, output};
 use crate::input::{Column, Format, InputOptions, Source};
 use crate::job::Job;
-use crate::size;
+use crate::{open, size};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -236,15 +236,14 @@ pub fn run(arguments: &Arguments) -> Outcome {
     }
     let threads = threads(arguments.threads)?;
     let source = Source::open(&arguments.inputs, &options).map_err(Failure::Usage)?;
-    let disk = output_disk(&arguments.out)?;
-    let schema = match mode {
-        OpenMode::Append if !arguments.schema.given() => {
-            Manifest::read_newest(disk.as_ref())?.map_or(schema, |manifest| manifest.schema)
-        }
+    let disk = if arguments.append { open::disk(&arguments.out)? } else { output_disk(&arguments.out)? };
+    let there = newest(disk.as_ref(), mode)?;
+    let schema = match there {
+        Some(manifest) if arguments.append && !arguments.schema.given() => manifest.schema,
         _ => schema,
     };
     let job = Job {
-        disk,
+        disk: disk.clone(),
         schema,
         mode,
         options,
@@ -253,8 +252,28 @@ pub fn run(arguments: &Arguments) -> Outcome {
         merge: if arguments.merge == MergeChoice::One { Merge::One } else { Merge::Keep },
         stop_at_problem: arguments.on_error == OnError::Fail,
     };
-    let done = job.run(source)?;
+    let done = job.run(source).inspect_err(|_| disk.remove_created())?;
     done.summary(&arguments.out).map_err(output)
+}
+
+/// The newest commit, if the flags fit what is there. A damaged one does not matter if it is replaced.
+fn newest(disk: &PosixDisk, mode: OpenMode) -> Outcome<Option<Manifest>> {
+    let newest = match Manifest::read_newest(disk) {
+        // A writer that replaces may be able to do without.
+        Err(_) if mode == OpenMode::Replace => None,
+        Err(error) if error.is_corrupt() => {
+            return Err(Failure::Failed(format!("{error}; --replace puts a new index in its place")));
+        }
+        read => read?,
+    };
+    match (mode, &newest) {
+        (OpenMode::New, Some(manifest)) => Err(Failure::Usage(format!(
+            "{} holds an index already ({}); add to it with --append, or put a new one in its place with --replace",
+            disk.describe(),
+            size::count(manifest.documents(), "document")
+        ))),
+        _ => Ok(newest),
+    }
 }
 
 pub fn threads(asked: Option<usize>) -> Outcome<usize> {
@@ -266,7 +285,7 @@ pub fn threads(asked: Option<usize>) -> Outcome<usize> {
 }
 
 /// The output directory, made if it is not there. A directory with other things in it is refused.
-pub fn output_disk(out: &Path) -> Outcome<Arc<dyn Disk>> {
+pub fn output_disk(out: &Path) -> Outcome<Arc<PosixDisk>> {
     let disk = PosixDisk::create(out)?;
     if Manifest::newest(&disk)?.is_none() {
         let foreign = std::fs::read_dir(out)

@@ -8,7 +8,7 @@ use crate::error::{ErrorKind, Result};
 /// # Panics
 /// At the first rule that a disk breaks.
 pub fn disk_contract(make: &mut dyn FnMut() -> Box<dyn Disk>) {
-    let rules: [fn(&dyn Disk); 14] = [
+    let rules: [fn(&dyn Disk); 15] = [
         a_new_disk_is_empty,
         appended_bytes_are_read_back,
         appending_goes_on_after_a_sync,
@@ -21,6 +21,7 @@ pub fn disk_contract(make: &mut dyn FnMut() -> Box<dyn Disk>) {
         reading_past_the_end_fails,
         handles_outlive_names,
         a_lock_is_exclusive,
+        a_lock_knows_that_its_file_is_gone,
         two_locks_are_independent,
         bad_names_are_refused,
     ];
@@ -141,10 +142,30 @@ fn a_lock_is_exclusive(disk: &dyn Disk) {
     let lock = disk.lock("lock").unwrap();
     assert_eq!(kind(disk.lock("lock")), Some(ErrorKind::Busy));
     assert_eq!(kind(disk.lock("lock")), Some(ErrorKind::Busy), "a refused lock frees nothing");
+    assert_eq!(disk.list().unwrap(), ["lock"], "it is seen that somebody is at work");
+    lock.check().unwrap();
     drop(lock);
-    assert_eq!(disk.list().unwrap(), ["lock"], "the file stays");
+    assert!(disk.list().unwrap().is_empty(), "no file stays that looks like a lock");
+    drop(put(disk, "lock", b"of a process that died"));
     drop(disk.lock("lock").unwrap());
     drop(disk.lock("lock").unwrap());
+}
+
+fn a_lock_knows_that_its_file_is_gone(disk: &dyn Disk) {
+    let one = disk.lock("lock").unwrap();
+    disk.remove("lock").unwrap();
+    assert_eq!(kind(one.check()), Some(ErrorKind::LockLost), "removed");
+    let two = disk.lock("lock").unwrap();
+    assert_eq!(kind(one.check()), Some(ErrorKind::LockLost), "another's");
+    two.check().unwrap();
+    drop(one);
+    two.check().unwrap();
+    assert_eq!(kind(disk.lock("lock")), Some(ErrorKind::Busy), "the lock of the other stays");
+    drop(put(disk, "a", b"replaces it"));
+    disk.rename("a", "lock").unwrap();
+    assert_eq!(kind(two.check()), Some(ErrorKind::LockLost), "replaced");
+    drop(two);
+    assert_eq!(content(disk, "lock"), b"replaces it");
 }
 
 fn two_locks_are_independent(disk: &dyn Disk) {

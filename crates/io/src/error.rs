@@ -30,6 +30,8 @@ pub enum ErrorKind {
     Exists,
     /// Somebody else holds the lock or the resource.
     Busy,
+    /// A held lock keeps nobody out any more: its file or its directory was moved, removed or replaced.
+    LockLost,
     /// The device, the memory or the quota is full. It may pass.
     NoSpace,
     /// The system, or the rule for file names, forbids it.

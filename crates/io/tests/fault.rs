@@ -4,8 +4,8 @@ use tierdex_io::{
     CrashImage, Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, Op, OpClass, Repeat, Result, errno,
 };
 
-/// Every operation at least once: 2 list, 1 create, 2 append, 2 sync, 1 sync_dir, 1 rename, 1 open, 1 read_at, 1 lock,
-/// 1 remove; 13 in all. Goes on after an error and returns the errors.
+/// Every operation at least once: 2 list, 1 create, 2 append, 2 sync, 1 sync_dir, 1 rename, 1 open, 1 read_at, 1 lock
+/// and its check, 1 remove; 14 in all. Goes on after an error and returns the errors.
 fn all_operations(disk: &impl Disk) -> Vec<tierdex_io::Error> {
     let mut errors = Vec::new();
     note(&mut errors, disk.list());
@@ -20,7 +20,9 @@ fn all_operations(disk: &impl Disk) -> Vec<tierdex_io::Error> {
     if let Some(file) = note(&mut errors, disk.open("b")) {
         note(&mut errors, file.read_at(0, &mut [0; 10]));
     }
-    note(&mut errors, disk.lock("lock"));
+    if let Some(lock) = note(&mut errors, disk.lock("lock")) {
+        note(&mut errors, lock.check());
+    }
     note(&mut errors, disk.remove("b"));
     note(&mut errors, disk.list());
     errors
@@ -35,7 +37,7 @@ fn plan(class: OpClass, at: u64, effect: Effect, repeat: Repeat) -> FaultPlan {
 }
 
 const CLASSES: [(OpClass, u64); 5] =
-    [(OpClass::Any, 13), (OpClass::Read, 4), (OpClass::Write, 3), (OpClass::Sync, 3), (OpClass::Meta, 3)];
+    [(OpClass::Any, 14), (OpClass::Read, 4), (OpClass::Write, 3), (OpClass::Sync, 3), (OpClass::Meta, 4)];
 
 #[test]
 fn operations_are_counted_and_logged() {
@@ -58,6 +60,7 @@ fn operations_are_counted_and_logged() {
         "Open b",
         "ReadAt b",
         "Lock lock",
+        "CheckLock lock",
         "Remove b",
         "List ",
     ];

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 use tierdex_io::{Advice, Disk, ErrorKind, PosixDisk, ReadFile};
@@ -82,6 +83,73 @@ fn two_disks_on_one_directory_share_the_lock() {
     assert_eq!(error.to_string(), "cannot lock lock: it is held by another writer");
     drop(lock);
     two.lock("lock").unwrap();
+}
+
+#[test]
+fn a_directory_that_is_moved_stays_the_one_that_was_opened() {
+    let home = TempDir::new().unwrap();
+    let (here, there) = (home.path().join("here"), home.path().join("there"));
+    let disk = PosixDisk::create(&here).unwrap();
+    let lock = disk.lock("lock").unwrap();
+    lock.check().unwrap();
+    drop(disk.create("a").unwrap());
+    fs::rename(&here, &there).unwrap();
+    let error = lock.check().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LockLost);
+    let why = "the directory was renamed or replaced while it was being written";
+    assert_eq!(error.to_string(), format!("cannot keep the lock of {}: {why}", here.display()));
+    let other = PosixDisk::create(&here).unwrap();
+    drop(other.create("a").unwrap());
+    assert_eq!(lock.check().unwrap_err().kind(), ErrorKind::LockLost, "another directory has the path");
+    disk.rename("a", "b").unwrap();
+    drop(disk.create("c").unwrap());
+    disk.remove("c").unwrap();
+    assert_eq!(disk.list().unwrap(), ["b", "lock"]);
+    assert_eq!(other.list().unwrap(), ["a"], "the other is untouched");
+    drop(lock);
+    assert!(!there.join("lock").exists() && there.join("b").exists());
+    drop(other);
+    fs::remove_dir_all(&here).unwrap();
+    fs::rename(&there, &here).unwrap();
+    disk.lock("lock").unwrap().check().unwrap();
+}
+
+#[test]
+fn what_was_created_is_removed_unless_it_is_used() {
+    let home = TempDir::new().unwrap();
+    fs::create_dir(home.path().join("a")).unwrap();
+    let disk = PosixDisk::create(&home.path().join("a/b/c")).unwrap();
+    drop(disk.create("x").unwrap());
+    disk.remove_created();
+    assert_eq!(disk.list().unwrap(), ["x"]);
+    disk.remove("x").unwrap();
+    disk.remove_created();
+    assert!(!home.path().join("a/b").exists() && home.path().join("a").exists());
+    PosixDisk::create(&home.path().join("a")).unwrap().remove_created();
+    assert!(home.path().join("a").exists(), "it was there before");
+}
+
+/// Many take the lock, hold it, and give it back: never two at a time, though its file comes and goes.
+#[test]
+fn a_lock_whose_file_comes_and_goes_is_held_once() {
+    let home = TempDir::new().unwrap();
+    let (held, taken) = (AtomicU32::new(0), AtomicU32::new(0));
+    let contend = || {
+        let disk = PosixDisk::open(home.path()).unwrap();
+        while taken.load(Ordering::SeqCst) < 2_000 {
+            match disk.lock("lock") {
+                Ok(lock) => {
+                    assert_eq!(held.fetch_add(1, Ordering::SeqCst), 0, "held twice");
+                    taken.fetch_add(1, Ordering::SeqCst);
+                    lock.check().unwrap();
+                    held.fetch_sub(1, Ordering::SeqCst);
+                }
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Busy, "{error}"),
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(contend))));
+    assert!(!home.path().join("lock").exists());
 }
 
 /// Writes a file of 10,000 bytes and opens it.

@@ -5,6 +5,9 @@ use crate::error::{Error, Result};
 use crate::limits;
 use tierdex_codec::Codec;
 
+/// Characters of a setting's value that a message shows: a list of stop words can be long.
+const SETTING_CHARS_SHOWN: usize = 40;
+
 /// The fields of an index and whether documents are kept for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
@@ -159,6 +162,25 @@ impl Schema {
         self.fields.iter().position(|field| field.name == name)
     }
 
+    /// In what `other` differs, for a message: "positions: no, here yes; stemmer: none, here english".
+    pub fn differences(&self, other: &Schema) -> String {
+        let (own, others) = (self.settings(), other.settings());
+        let differ = own.iter().zip(&others).filter(|(own, other)| own != other);
+        let show = |value: &str| value.chars().take(SETTING_CHARS_SHOWN).collect::<String>();
+        let differ =
+            differ.map(|((name, own), (_, other))| format!("{name}: {}, here {}", show(own), show(other)));
+        differ.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Names and values of all settings: first those of the index, among them its fields, then those of each field.
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let fields = self.fields.iter().map(|field| format!("{} ({:?})", field.name, field.source));
+        let fields = fields.collect::<Vec<_>>().join(", ");
+        let mut settings = vec![("stored text", yes_no(self.stored)), ("fields", fields)];
+        settings.extend(self.fields.iter().flat_map(Field::settings));
+        settings
+    }
+
     /// Appends the schema as the manifest keeps it.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(u8::from(self.stored));
@@ -213,6 +235,20 @@ impl Field {
             return Err(Error::Usage("stop words are not sorted and unique".to_string()));
         }
         Ok(())
+    }
+
+    fn settings(&self) -> [(&'static str, String); 8] {
+        let words = &self.analysis.stop_words;
+        [
+            ("positions", yes_no(self.positions)),
+            ("norms", format!("{:?}", self.norms).to_lowercase()),
+            ("codec", self.doc_codec.name().to_string()),
+            ("codec of frequencies", self.freq_codec.name().to_string()),
+            ("tokenizer", format!("{:?}", self.analysis.tokenizer).to_lowercase()),
+            ("accents folded", yes_no(self.analysis.fold_accents)),
+            ("stemmer", self.analysis.stemmer.map_or("none", Language::name).to_string()),
+            ("stop words", format!("{} {}", words.len(), words.join(" ")).trim_end().to_string()),
+        ]
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -285,6 +321,10 @@ impl Analysis {
     }
 }
 
+fn yes_no(value: bool) -> String {
+    if value { "yes" } else { "no" }.to_string()
+}
+
 fn read_flag(view: &mut View<'_>) -> Result<bool> {
     match view.u8()? {
         0 => Ok(false),
@@ -321,6 +361,21 @@ mod tests {
         for cut in 0..out.len() {
             assert!(Schema::read(&mut View::new("m", 0, &out[..cut])).is_err());
         }
+    }
+
+    #[test]
+    fn differences_are_named() {
+        let (ours, mut theirs) = (Schema::default(), Schema::default());
+        assert_eq!(ours.differences(&theirs), "");
+        theirs.fields[0].positions = true;
+        theirs.fields[0].analysis.stemmer = Some(Language::English);
+        assert_eq!(ours.differences(&theirs), "positions: no, here yes; stemmer: none, here english");
+        theirs = Schema::default();
+        theirs.fields[0].analysis.stop_words = (100..200).map(|word| format!("word{word}")).collect();
+        assert!(ours.differences(&theirs).starts_with("stop words: 0, here 100 word100 word101"));
+        assert!(ours.differences(&theirs).len() < 80);
+        theirs.fields[0] = Field::new("title", Source::Title);
+        assert_eq!(ours.differences(&theirs), "fields: text (TitleAndText), here title (Title)");
     }
 
     #[test]

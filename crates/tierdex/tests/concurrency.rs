@@ -66,8 +66,7 @@ fn of_many_writers_one_wins() {
         let barrier = std::sync::Barrier::new(4);
         let open = || {
             barrier.wait();
-            let writer =
-                IndexWriter::open(disk.clone(), schema(), OpenMode::Append, WriterOptions::default());
+            let writer = IndexWriter::open(disk.clone(), schema(), OpenMode::New, WriterOptions::default());
             // Nobody gives the lock back before all have tried.
             barrier.wait();
             writer.is_ok()

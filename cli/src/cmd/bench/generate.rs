@@ -5,8 +5,10 @@ use crate::failure::{Failure, Outcome, output};
 use crate::job::{doubtful, on_interrupt};
 use crate::{progress, size};
 use std::io::{Write, stdout};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierdex::index::{IndexWriter, Manifest, Merge, OpenMode, Stop, WriterOptions};
+use tierdex::io::Disk;
 use tierdex::limits::MEMORY_MIN;
 use tierdex_bench::generate::{Collection, Flags};
 
@@ -15,6 +17,12 @@ pub fn run(flags: &Flags) -> Outcome {
     let collection = Collection::new(flags)?;
     let threads = threads(None)?;
     let disk = output_disk(&flags.out)?;
+    let manifest = write(&collection, threads, disk.clone()).inspect_err(|_| disk.remove_created())?;
+    summary(flags, &manifest, start.elapsed()).map_err(output)
+}
+
+/// Writes the index; returns what was committed.
+fn write(collection: &Collection, threads: usize, disk: Arc<dyn Disk>) -> Outcome<Manifest> {
     let stop = Stop::default();
     let options = WriterOptions { memory: MEMORY_MIN, stop: stop.clone() };
     let mut writer = IndexWriter::open(disk.clone(), Collection::schema(), OpenMode::New, options)?;
@@ -33,9 +41,7 @@ pub fn run(flags: &Flags) -> Outcome {
         return Err(if writer.in_doubt() { doubtful(&error) } else { error.into() });
     }
     let manifest = Manifest::read_newest(disk.as_ref())?;
-    let manifest =
-        manifest.ok_or_else(|| Failure::Failed(format!("{} has lost its index", flags.out.display())))?;
-    summary(flags, &manifest, start.elapsed()).map_err(output)
+    manifest.ok_or_else(|| Failure::Failed(format!("{} has lost its index", disk.describe())))
 }
 
 /// Prints what was made, and the bytes of each file.

@@ -1,10 +1,10 @@
-//! Open files that pass the switch.
+//! Open files and held locks that pass the switch.
 
 use std::sync::Arc;
 
 use super::plan::Op;
 use super::switch::Switch;
-use crate::disk::{ReadFile, WriteFile};
+use crate::disk::{DiskLock, ReadFile, WriteFile};
 use crate::error::Result;
 
 pub(super) struct Reader {
@@ -66,5 +66,34 @@ impl WriteFile for Writer {
             return Err(fault.into());
         }
         if self.lost { Ok(()) } else { self.inner.sync() }
+    }
+}
+
+pub(super) struct Lock {
+    /// None only while it is dropped.
+    inner: Option<Box<dyn DiskLock>>,
+    name: String,
+    switch: Arc<Switch>,
+}
+
+impl Lock {
+    pub(super) fn new(inner: Box<dyn DiskLock>, name: &str, switch: Arc<Switch>) -> Lock {
+        Lock { inner: Some(inner), name: name.to_owned(), switch }
+    }
+}
+
+impl DiskLock for Lock {
+    fn check(&self) -> Result<()> {
+        self.switch.pass(Op::CheckLock, &self.name)?;
+        self.inner.as_ref().map_or(Ok(()), |inner| inner.check())
+    }
+}
+
+impl Drop for Lock {
+    /// A dead process does not remove the file of its lock.
+    fn drop(&mut self) {
+        if self.switch.crashed() {
+            std::mem::forget(self.inner.take());
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::disk::{Disk, DiskLock, ReadFile, WriteFile};
 use crate::error::Result;
-use files::{Reader, Writer};
+use files::{Lock, Reader, Writer};
 pub use plan::{Effect, FaultPlan, Op, OpClass, Operation, Repeat};
 use switch::Switch;
 
@@ -108,7 +108,7 @@ impl<D: Disk> Disk for FaultDisk<D> {
 
     fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
         self.switch.pass(Op::Lock, name)?;
-        self.inner.lock(name)
+        Ok(Box::new(Lock::new(self.inner.lock(name)?, name, Arc::clone(&self.switch))))
     }
 
     fn describe(&self) -> String {

@@ -58,7 +58,7 @@ pub enum OpClass {
     Write,
     /// sync, sync_dir.
     Sync,
-    /// rename, remove, lock.
+    /// rename, remove, lock, and the check of a lock.
     Meta,
 }
 
@@ -92,6 +92,8 @@ pub enum Op {
     Remove,
     /// `Disk::lock`
     Lock,
+    /// `DiskLock::check`
+    CheckLock,
 }
 
 impl Op {
@@ -101,7 +103,7 @@ impl Op {
             Op::List | Op::Open | Op::ReadAt => OpClass::Read,
             Op::Create | Op::Append => OpClass::Write,
             Op::Sync | Op::SyncDir => OpClass::Sync,
-            Op::Rename | Op::Remove | Op::Lock => OpClass::Meta,
+            Op::Rename | Op::Remove | Op::Lock | Op::CheckLock => OpClass::Meta,
         }
     }
 
@@ -118,6 +120,7 @@ impl Op {
             Op::Rename => "rename",
             Op::Remove => "remove",
             Op::Lock => "lock",
+            Op::CheckLock => "check the lock",
         }
     }
 }

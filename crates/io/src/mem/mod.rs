@@ -131,10 +131,8 @@ impl Disk for MemDisk {
 
     fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
         check_name(name)?;
-        if !self.write().lock(name) {
-            return Err(held(name));
-        }
-        Ok(Box::new(Lock { disk: self.clone(), name: name.to_owned() }))
+        let inode = self.write().lock(name).ok_or_else(|| held(name))?;
+        Ok(Box::new(Lock { handle: self.handle(inode, name) }))
     }
 
     fn describe(&self) -> String {
@@ -198,15 +196,23 @@ impl WriteFile for Writer {
 }
 
 struct Lock {
-    disk: MemDisk,
-    name: String,
+    handle: Handle,
 }
 
-impl DiskLock for Lock {}
+impl DiskLock for Lock {
+    fn check(&self) -> Result<()> {
+        let Handle { disk, inode, name } = &self.handle;
+        if disk.read().is_named(name, *inode) {
+            return Ok(());
+        }
+        let what = format!("{name} was removed or replaced while it was being written");
+        Err(Error::new(ErrorKind::LockLost, "keep the lock of", disk.describe(), what))
+    }
+}
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        self.disk.write().unlock(&self.name);
+        self.handle.disk.write().unlock(&self.handle.name, self.handle.inode);
     }
 }
 

@@ -13,7 +13,8 @@ pub(super) struct State {
     durable: Directory,
     /// What happened to the live directory since the durable one equalled it, in order.
     changes: Vec<Change>,
-    locks: BTreeSet<String>,
+    /// Inodes of the files that are locked.
+    locks: BTreeSet<u64>,
     capacity: Option<u64>,
     next_inode: u64,
 }
@@ -202,16 +203,27 @@ impl State {
         Some(())
     }
 
-    /// Takes a lock, with an empty file of its name. False when it is held.
-    pub(super) fn lock(&mut self, name: &str) -> bool {
-        if let Some(inode) = self.create(name) {
-            self.close(inode);
+    /// Locks the file of that name, which is created if it is missing: a handle on its inode. None when it is held.
+    pub(super) fn lock(&mut self, name: &str) -> Option<u64> {
+        let inode = self.open(name).map(|(inode, _)| inode).or_else(|| self.create(name))?;
+        if self.locks.insert(inode) {
+            return Some(inode);
         }
-        self.locks.insert(name.to_owned())
+        self.close(inode);
+        None
     }
 
-    pub(super) fn unlock(&mut self, name: &str) {
-        self.locks.remove(name);
+    /// Whether the name means this inode.
+    pub(super) fn is_named(&self, name: &str, inode: u64) -> bool {
+        self.live.get(name) == Some(&inode)
+    }
+
+    /// Frees the lock and removes its file, if that still has its name. The handle stays open.
+    pub(super) fn unlock(&mut self, name: &str, inode: u64) {
+        self.locks.remove(&inode);
+        if self.is_named(name, inode) {
+            self.remove(name);
+        }
     }
 
     fn add(&mut self, file: Inode) -> u64 {

@@ -1,30 +1,40 @@
 //! A disk that is a directory of the operating system's file system.
 //!
-//! Interrupted calls (EINTR) are repeated, as the standard library does for all calls used here. No other error is
-//! repeated, a failed sync least of all. Descriptors are closed on exec.
+//! The directory is held open, and every name is looked up in it and not by its path: a directory that is renamed
+//! or replaced while it is in use is still the one that was opened. Interrupted calls (EINTR) are repeated, no other
+//! error is, a failed sync least of all. Descriptors are closed on exec.
 
 #[allow(unsafe_code, reason = "three system calls, posix_fadvise, fcntl and preadv")]
 mod file;
+mod lock;
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::retry_on_intr;
 
 use crate::disk::{Disk, DiskLock, ReadFile, WriteFile, check_name};
 use crate::error::{Error, ErrorKind, Result};
 pub use file::{Advice, PosixFile};
 pub(crate) use file::{PIECES_MAX, read_vectored_at};
+use lock::Lock;
 
 /// An index directory.
 ///
-/// Symbolic links, pipes and folders inside it are not listed and not opened: links are not followed, and what was opened
-/// is looked at before anything is done with it.
+/// Symbolic links, pipes and folders inside it are not listed and not opened: links are not followed, and what was
+/// opened is looked at before anything is done with it.
 #[derive(Debug)]
 pub struct PosixDisk {
+    /// Absolute, so that it means the same when the process changes its current directory.
     path: PathBuf,
-    /// Held open, so that an error of the directory that the kernel has yet to report reaches the next sync.
+    /// The path as it was given, for messages.
+    name: String,
+    /// Held open also so that an error of the directory that the kernel has yet to report reaches the next sync.
     directory: File,
+    /// Directories that [`PosixDisk::create`] has made, parents first.
+    created: Vec<PathBuf>,
 }
 
 impl PosixDisk {
@@ -33,12 +43,14 @@ impl PosixDisk {
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is none, [`ErrorKind::Unsupported`] when the path is no directory.
     pub fn open(dir: &Path) -> Result<PosixDisk> {
-        let failed = |error: &io::Error| Error::from_os("open directory", dir.display().to_string(), error);
+        let name = dir.display().to_string();
+        let failed = |error: &io::Error| Error::from_os("open directory", &*name, error);
         let directory = File::open(dir).map_err(|error| failed(&error))?;
         if !directory.metadata().map_err(|error| failed(&error))?.is_dir() {
-            return Err(no_directory(dir));
+            return Err(no_directory(&name));
         }
-        Ok(PosixDisk { path: dir.to_path_buf(), directory })
+        let path = std::path::absolute(dir).map_err(|error| failed(&error))?;
+        Ok(PosixDisk { path, name, directory, created: Vec::new() })
     }
 
     /// Creates a directory and its missing parents durably, or opens it when it is there.
@@ -47,59 +59,108 @@ impl PosixDisk {
     /// [`ErrorKind::Unsupported`] when something else has that path, [`ErrorKind::Denied`] when the system forbids it.
     pub fn create(dir: &Path) -> Result<PosixDisk> {
         let missing: Vec<&Path> = dir.ancestors().take_while(|path| is_missing(path)).collect();
+        let mut created = Vec::new();
         for path in missing.iter().rev() {
-            create_one(path)?;
+            if create_one(path)? {
+                created.push(path.to_path_buf());
+            }
             sync_parent(path)?;
         }
         let disk = PosixDisk::open(dir)?;
         if missing.is_empty() {
             sync_parent_if_allowed(dir)?;
         }
-        Ok(disk)
+        Ok(PosixDisk { created, ..disk })
     }
 
-    fn path_of(&self, name: &str) -> Result<PathBuf> {
+    /// Removes the directories that [`PosixDisk::create`] made for this disk, as far as they are empty: a failed
+    /// first commit leaves nothing behind.
+    pub fn remove_created(&self) {
+        // A directory that is not empty is in use, and stays.
+        let _ = self.created.iter().rev().try_for_each(fs::remove_dir);
+    }
+
+    /// Opens a plain file of the directory; `op` is a verb for messages. It follows no link, waits for nobody at a
+    /// pipe, and looks at what it has opened and not at what had that name before.
+    fn open_plain(&self, flags: OFlags, (op, name): (&'static str, &str)) -> Result<File> {
         check_name(name)?;
-        Ok(self.path.join(name))
+        let no_file = || Error::new(ErrorKind::Unsupported, op, name, "it is not a plain file");
+        let failed = |error: io::Error| match error.raw_os_error() {
+            Some(libc::ELOOP | libc::ENXIO | libc::EISDIR) => no_file(),
+            _ => Error::from_os(op, name, &error),
+        };
+        let file = self.open_at(name, flags | OFlags::NOFOLLOW | OFlags::NONBLOCK).map_err(failed)?;
+        if !file.metadata().map_err(failed)?.is_file() {
+            return Err(no_file());
+        }
+        file::wait_again(&file).map_err(failed)?;
+        Ok(file)
     }
-}
 
-impl Disk for PosixDisk {
-    fn list(&self) -> Result<Vec<String>> {
-        let failed = |error: io::Error| Error::from_os("list", self.describe(), &error);
+    fn open_at(&self, name: &str, flags: OFlags) -> io::Result<File> {
+        let mode = Mode::from_raw_mode(0o666);
+        let opened =
+            retry_on_intr(|| rustix::fs::openat(&self.directory, name, flags | OFlags::CLOEXEC, mode));
+        Ok(File::from(opened?))
+    }
+
+    fn list_names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            if check_name(&name).is_ok() && entry.file_type().map_err(failed)?.is_file() {
-                names.push(name);
+        for entry in Dir::read_from(&self.directory)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if check_name(name).is_ok() && self.is_file(name, entry.file_type())? {
+                names.push(name.to_owned());
             }
         }
         names.sort_unstable();
         Ok(names)
     }
 
+    /// Whether an entry of the directory is a plain file. Not every file system says so in the directory.
+    fn is_file(&self, name: &str, listed: FileType) -> io::Result<bool> {
+        if listed != FileType::Unknown {
+            return Ok(listed.is_file());
+        }
+        match rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(FileType::from_raw_mode(stat.st_mode).is_file()),
+            // Removed since it was listed.
+            Err(rustix::io::Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Disk for PosixDisk {
+    fn list(&self) -> Result<Vec<String>> {
+        self.list_names().map_err(|error| Error::from_os("list", self.describe(), &error))
+    }
+
     fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
-        let path = self.path_of(name)?;
-        let file = open_plain(OpenOptions::new().read(true), &path, ("open", name))?;
+        let file = self.open_plain(OFlags::RDONLY, ("open", name))?;
         let file = PosixFile::new(file, name).map_err(|error| Error::from_os("open", name, &error))?;
         Ok(Box::new(file))
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
-        let path = self.path_of(name)?;
-        let opened = OpenOptions::new().write(true).create_new(true).open(path);
+        check_name(name)?;
+        let opened = self.open_at(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL);
         let file = opened.map_err(|error| Error::from_os("create", name, &error))?;
         Ok(Box::new(Writer { file, name: name.to_owned() }))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
-        let (old, new) = (self.path_of(from)?, self.path_of(to)?);
-        fs::rename(old, new).map_err(|error| Error::from_os("rename", from, &error))
+        check_name(from)?;
+        check_name(to)?;
+        let directory = &self.directory;
+        let renamed = retry_on_intr(|| rustix::fs::renameat(directory, from, directory, to));
+        renamed.map_err(|error| Error::from_os("rename", from, &error.into()))
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        fs::remove_file(self.path_of(name)?).map_err(|error| Error::from_os("remove", name, &error))
+        check_name(name)?;
+        let removed = retry_on_intr(|| rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()));
+        removed.map_err(|error| Error::from_os("remove", name, &error.into()))
     }
 
     fn sync_dir(&self) -> Result<()> {
@@ -107,19 +168,11 @@ impl Disk for PosixDisk {
     }
 
     fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
-        let path = self.path_of(name)?;
-        let mut options = OpenOptions::new();
-        let options = options.write(true).create(true).truncate(false);
-        let file = open_plain(options, &path, ("lock", name))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Box::new(Lock { _file: file })),
-            Err(TryLockError::WouldBlock) => Err(held(name)),
-            Err(TryLockError::Error(error)) => Err(Error::from_os("lock", name, &error)),
-        }
+        Ok(Box::new(Lock::take(self, name)?))
     }
 
     fn describe(&self) -> String {
-        self.path.display().to_string()
+        self.name.clone()
     }
 
     /// Tried on the first file; an empty directory has nothing to read.
@@ -144,38 +197,13 @@ impl WriteFile for Writer {
     }
 }
 
-/// The lock belongs to the open file and goes with it.
-struct Lock {
-    _file: File,
-}
-
-impl DiskLock for Lock {}
-
-/// Opens a plain file; `what` is a verb and a name. It follows no link, waits for nobody at a pipe, and looks at what it has
-/// opened and not at what had that name before.
-fn open_plain(options: &mut OpenOptions, path: &Path, what: (&'static str, &str)) -> Result<File> {
-    let (op, name) = what;
-    let no_file = || Error::new(ErrorKind::Unsupported, op, name, "it is not a plain file");
-    let failed = |error: io::Error| match error.raw_os_error() {
-        Some(libc::ELOOP | libc::ENXIO | libc::EISDIR) => no_file(),
-        _ => Error::from_os(op, name, &error),
-    };
-    let opened = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC).open(path);
-    let file = opened.map_err(failed)?;
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Err(no_file());
-    }
-    file::wait_again(&file).map_err(failed)?;
-    Ok(file)
-}
-
 /// The error of a lock that somebody has.
 pub(crate) fn held(name: &str) -> Error {
     Error::new(ErrorKind::Busy, "lock", name, "it is held by another writer")
 }
 
-fn no_directory(path: &Path) -> Error {
-    Error::new(ErrorKind::Unsupported, "open directory", path.display().to_string(), "it is not a directory")
+fn no_directory(name: &str) -> Error {
+    Error::new(ErrorKind::Unsupported, "open directory", name, "it is not a directory")
 }
 
 /// Whether there is nothing at `path`. The parent of a bare name is the empty path, which is the current directory.
@@ -184,13 +212,13 @@ fn is_missing(path: &Path) -> bool {
     !path.as_os_str().is_empty() && fs::symlink_metadata(path).is_err_and(missing)
 }
 
-fn create_one(path: &Path) -> Result<()> {
+/// Whether it was made here, and not by another process that was faster. What that one made is looked at when the
+/// directory is opened.
+fn create_one(path: &Path) -> Result<bool> {
     match fs::create_dir(path) {
-        // Another process was faster; what it made is looked at when the directory is opened.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        other => {
-            other.map_err(|error| Error::from_os("create directory", path.display().to_string(), &error))
-        }
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(Error::from_os("create directory", path.display().to_string(), &error)),
     }
 }
 

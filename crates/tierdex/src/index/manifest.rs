@@ -4,6 +4,7 @@ use crate::bytes::{View, push_varint};
 use crate::error::{Error, Result};
 use crate::limits::{DOCUMENTS_MAX, FIELD_TOKENS_MAX, MANIFEST_BYTES_MAX, SEGMENTS_MAX};
 use crate::schema::Schema;
+use crate::segment::layout::parse_file_name;
 use crate::segment::{FileKind, SegmentMeta};
 use std::collections::HashSet;
 use tierdex_io::{Disk, ErrorKind, Identity, SealedFile, SealedWriter};
@@ -36,6 +37,11 @@ impl Manifest {
     /// Name of the manifest of a generation.
     pub fn file_name(generation: u64) -> String {
         format!("{PREFIX}{generation:016x}")
+    }
+
+    /// Name under which the manifest of a generation is written.
+    pub(super) fn temporary_name(generation: u64) -> String {
+        format!("{}{TEMPORARY}", Manifest::file_name(generation))
     }
 
     /// The newest generation on a disk.
@@ -121,11 +127,10 @@ impl Manifest {
         }
     }
 
-    /// Makes the manifest the newest. All files of its segments are sealed and synced before.
-    pub fn commit(&self, disk: &dyn Disk) -> Result<()> {
+    /// Writes the manifest under its temporary name. All files of its segments are sealed and synced before.
+    pub fn prepare(&self, disk: &dyn Disk) -> Result<()> {
         disk.sync_dir()?;
-        let name = Manifest::file_name(self.generation);
-        let temporary = format!("{name}{TEMPORARY}");
+        let temporary = Manifest::temporary_name(self.generation);
         let mut file = SealedWriter::create(disk, &temporary, identity(self.generation))?;
         let mut bytes = Vec::new();
         self.write(&mut bytes);
@@ -137,7 +142,13 @@ impl Manifest {
         }
         file.write(&bytes)?;
         file.finish()?;
-        disk.rename(&temporary, &name)?;
+        Ok(())
+    }
+
+    /// Makes the manifest that was prepared the newest.
+    pub fn publish(&self, disk: &dyn Disk) -> Result<()> {
+        let name = Manifest::file_name(self.generation);
+        disk.rename(&Manifest::temporary_name(self.generation), &name)?;
         disk.sync_dir()?;
         Ok(())
     }
@@ -151,30 +162,23 @@ impl Manifest {
         }
     }
 
-    /// Files of an index on `disk` that this commit does not name, and that no reader of it needs.
+    /// Files of an index on `disk` that this commit does not name, and that no reader of it needs; none when there is a
+    /// newer commit, whose files they may be.
     pub fn orphans(&self, disk: &dyn Disk) -> Result<Vec<String>> {
+        let names = disk.list()?;
+        if names.iter().filter_map(|name| generation_of(name)).max() > Some(self.generation) {
+            return Ok(Vec::new());
+        }
         let mut named: HashSet<String> = self.segments.iter().flat_map(SegmentMeta::file_names).collect();
         named.insert(Manifest::file_name(self.generation));
-        let names = disk.list()?.into_iter();
-        Ok(names.filter(|name| is_index_file(name) && !named.contains(name)).collect())
+        Ok(names.into_iter().filter(|name| is_index_file(name) && !named.contains(name)).collect())
     }
 }
 
 /// Whether a name is one that an index gives to its files (the lock excepted).
 fn is_index_file(name: &str) -> bool {
     let stem = name.strip_suffix(TEMPORARY).unwrap_or(name);
-    if generation_of(stem).is_some() {
-        return true;
-    }
-    let mut parts = name.split('.');
-    let segment = parts.next().is_some_and(is_number);
-    let kind = parts.next_back();
-    let kinds = FileKind::OF_FIELD.iter().chain(&[FileKind::Ids, FileKind::Stored]);
-    let field = parts.next().is_none_or(|field| field.parse::<u8>().is_ok());
-    segment
-        && field
-        && parts.next().is_none()
-        && kind.is_some_and(|kind| kinds.clone().any(|k| k.name() == kind))
+    generation_of(stem).is_some() || parse_file_name(name).is_some()
 }
 
 fn generation_of(name: &str) -> Option<u64> {

@@ -22,6 +22,7 @@ mod ingest;
 mod manifest;
 mod merge;
 mod reader;
+mod recovery;
 mod searcher;
 mod writer;
 

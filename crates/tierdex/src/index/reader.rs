@@ -1,6 +1,7 @@
 //! The reader: one whole commit for as long as it lives.
 
 use super::manifest::Manifest;
+use super::recovery::no_index;
 use super::searcher::Searcher;
 use crate::error::{Error, Result};
 use crate::schema::Schema;
@@ -23,9 +24,7 @@ impl Index {
         Kernel::from_env()?;
         loop {
             let manifest = Manifest::read_newest(disk.as_ref())?;
-            let Some(manifest) = manifest else {
-                return Err(Error::Usage(format!("{} holds no tierdex index", disk.describe())));
-            };
+            let Some(manifest) = manifest else { return Err(no_index(disk.as_ref())) };
             match open_segments(disk.as_ref(), &manifest) {
                 Ok(segments) => return Ok(Index { disk, manifest, segments }),
                 // A commit in between merged the segments away: start again from the newer one.

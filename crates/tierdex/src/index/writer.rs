@@ -5,12 +5,14 @@ use super::builder::SegmentBuilder;
 use super::import::{ListsBuilder, Target, import};
 use super::manifest::{LOCK, Manifest};
 use super::merge::merge;
+use super::recovery;
 use crate::error::{Error, Result};
 use crate::limits::{
     BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, MEMORY_MIN, MERGE_FAN_IN, SEGMENTS_KEPT_MAX,
 };
 use crate::schema::Schema;
 use crate::segment::SegmentMeta;
+use crate::segment::layout::parse_file_name;
 use crate::segment::read::Segment;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,9 +24,9 @@ use tierdex_io::{Disk, DiskLock, ErrorKind};
 pub enum OpenMode {
     /// There must be none.
     New,
-    /// Add to it; the schema must be the same.
+    /// Add to it: there must be one, with the same schema.
     Append,
-    /// The next commit replaces its documents and its schema.
+    /// The next commit replaces its documents and its schema. There may be none, or a damaged one.
     Replace,
 }
 
@@ -77,6 +79,8 @@ pub struct IndexWriter {
     schema: Arc<Schema>,
     options: WriterOptions,
     committed: Manifest,
+    /// Number of the first segment that this writer may have written.
+    first_segment: u64,
     /// Number that the next segment gets.
     next_segment: u64,
     /// Segments of the next commit, in document order.
@@ -85,10 +89,12 @@ pub struct IndexWriter {
     batch: Option<Batch>,
     /// Why nothing more can be written, after a write or a sync failed.
     poisoned: Option<Error>,
+    /// The next commit takes the place of what is there, even if it holds no document.
+    replaces: bool,
     /// A commit failed on its last steps: its manifest may or may not be the newest. Only the next writer, which
     /// reads the disk anew, may remove what belongs to either.
     in_doubt: bool,
-    _lock: Box<dyn DiskLock>,
+    lock: Box<dyn DiskLock>,
 }
 
 impl IndexWriter {
@@ -108,37 +114,22 @@ impl IndexWriter {
             )));
         }
         let lock = lock(disk.as_ref())?;
-        let committed = match (Manifest::read_newest(disk.as_ref())?, mode) {
-            (Some(manifest), OpenMode::New) => {
-                return Err(Error::Usage(format!(
-                    "{} holds an index already ({} documents); append to it or replace it",
-                    disk.describe(),
-                    manifest.documents()
-                )));
-            }
-            (Some(manifest), OpenMode::Append) if manifest.schema != schema => {
-                return Err(Error::Usage(format!(
-                    "the index in {} was made with other settings; append with the same ones",
-                    disk.describe()
-                )));
-            }
-            (Some(manifest), _) => manifest,
-            (None, _) => Manifest::empty(schema.clone()),
-        };
-        remove_leftovers(disk.as_ref(), &committed)?;
+        let committed = recovery::start(disk.as_ref(), &schema, mode)?;
         let segments = if mode == OpenMode::Replace { Vec::new() } else { committed.segments.clone() };
         Ok(IndexWriter {
             disk,
             schema: Arc::new(schema),
             options,
+            first_segment: committed.next_segment,
             next_segment: committed.next_segment,
             committed,
             segments,
             building: None,
             batch: None,
             poisoned: None,
+            replaces: mode == OpenMode::Replace,
             in_doubt: false,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -216,7 +207,7 @@ impl IndexWriter {
             if writer.pushed() + lengths.len() as u64 > DOCUMENTS_MAX {
                 return Err(crate::segment::layout::too_many_documents());
             }
-            let segment = writer.new_segment();
+            let segment = writer.new_segment()?;
             let target = Target {
                 disk: writer.disk.as_ref(),
                 schema: &writer.schema,
@@ -245,15 +236,29 @@ impl IndexWriter {
         }
     }
 
-    /// Runs a step that writes; if it fails, the writer refuses all further ones. After a failed sync nothing
+    /// Runs a step that writes; if it fails, the writer rejects all further ones. After a failed sync nothing
     /// that it wrote before can be trusted.
     fn guard<T>(&mut self, step: impl FnOnce(&mut IndexWriter) -> Result<T>) -> Result<T> {
         self.refuse_poisoned()?;
-        let result = step(self);
-        if let Err(error) = &result {
+        step(self).map_err(|error| {
+            // Where the lock was lost, another writer's work is the reason of whatever went wrong here.
+            let error = match self.check_lock() {
+                Err(lost @ Error::Failed(_)) if !self.in_doubt => lost,
+                _ => error,
+            };
             self.poisoned = Some(error.clone());
+            error
+        })
+    }
+
+    /// An error if the lock was lost, so that the disk may be another writer's.
+    fn check_lock(&self) -> Result<()> {
+        match self.lock.check() {
+            Err(error) if error.kind() == ErrorKind::LockLost => {
+                Err(Error::Failed(format!("{error}; nothing was committed and nothing removed")))
+            }
+            other => Ok(other?),
         }
-        result
     }
 
     fn refuse_poisoned(&self) -> Result<()> {
@@ -274,7 +279,7 @@ impl IndexWriter {
             return Err(crate::segment::layout::too_many_documents());
         }
         if self.building.is_none() {
-            let id = self.new_segment();
+            let id = self.new_segment()?;
             self.building = Some(SegmentBuilder::create(self.disk.as_ref(), &self.schema, id)?);
         }
         let builder = self.building.as_mut().expect("created above");
@@ -283,6 +288,7 @@ impl IndexWriter {
     }
 
     fn flush(&mut self) -> Result<()> {
+        self.check_lock()?;
         if let Some(builder) = self.building.take() {
             self.segments.push(builder.finish(self.disk.as_ref(), &self.schema, &self.options.stop)?);
         }
@@ -295,7 +301,8 @@ impl IndexWriter {
         if policy == Merge::One || self.segments.len() > SEGMENTS_KEPT_MAX {
             self.merge_to_one()?;
         }
-        if self.committed.generation > 0
+        if !self.replaces
+            && self.committed.generation > 0
             && self.committed.segments == self.segments
             && self.committed.schema == *self.schema
         {
@@ -307,12 +314,28 @@ impl IndexWriter {
             next_segment: self.next_segment,
             segments: self.segments.clone(),
         };
+        manifest.prepare(self.disk.as_ref())?;
+        self.check_newest()?;
         self.in_doubt = true;
-        manifest.commit(self.disk.as_ref())?;
+        manifest.publish(self.disk.as_ref())?;
         self.in_doubt = false;
+        self.replaces = false;
         self.committed = manifest;
-        self.remove_orphans();
+        self.remove_orphans(|_| true);
         Ok(self.committed.generation)
+    }
+
+    /// An error unless the commit on which this writer builds is still the newest. Checked when the next manifest has
+    /// its temporary name, which only one writer at a time can give.
+    fn check_newest(&self) -> Result<()> {
+        self.check_lock()?;
+        match Manifest::newest(self.disk.as_ref())?.unwrap_or(0) {
+            newest if newest == self.committed.generation => Ok(()),
+            newest => Err(Error::Failed(format!(
+                "another writer has committed generation {newest} of {}; nothing was committed here",
+                self.disk.describe()
+            ))),
+        }
     }
 
     /// Merges adjacent segments in passes until one is left.
@@ -326,7 +349,7 @@ impl IndexWriter {
                 }
                 let open = |meta: &SegmentMeta| Segment::open(self.disk.as_ref(), &self.schema, meta.clone());
                 let sources = group.iter().map(open).collect::<Result<Vec<_>>>()?;
-                let id = self.new_segment();
+                let id = self.new_segment()?;
                 merged.push(merge(self.disk.as_ref(), &self.schema, &sources, id, &self.options.stop)?);
             }
             let before = std::mem::replace(&mut self.segments, merged);
@@ -337,6 +360,7 @@ impl IndexWriter {
 
     /// Removes files of merged segments that no commit names, so that passes do not add up on disk.
     fn remove_merged(&self, before: &[SegmentMeta]) -> Result<()> {
+        self.check_lock()?;
         let kept = |id| self.segments.iter().chain(&self.committed.segments).any(|segment| segment.id == id);
         for segment in before.iter().filter(|segment| !kept(segment.id)) {
             for name in segment.file_names() {
@@ -346,19 +370,31 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Removes what the new commit does not name. The commit stands whether this succeeds or not; what stays is
-    /// removed by the next writer.
-    fn remove_orphans(&self) {
-        for name in self.committed.orphans(self.disk.as_ref()).unwrap_or_default() {
+    /// Removes files that the newest commit does not name and that `chosen` picks, unless the lock was lost: then they
+    /// may be another writer's. What stays behind is removed by the next writer.
+    fn remove_orphans(&self, chosen: impl Fn(&str) -> bool) {
+        if self.check_lock().is_err() {
+            return;
+        }
+        let orphans = self.committed.orphans(self.disk.as_ref()).unwrap_or_default();
+        for name in orphans.iter().filter(|name| chosen(name)) {
             // The commit is durable: a file that stays behind only takes space.
-            let _ = self.disk.remove(&name);
+            let _ = self.disk.remove(name);
         }
     }
 
-    fn new_segment(&mut self) -> u64 {
+    /// Whether this writer has written the file and not committed it.
+    fn is_own(&self, name: &str) -> bool {
+        name == Manifest::temporary_name(self.committed.generation + 1)
+            || parse_file_name(name).is_some_and(|(segment, ..)| segment >= self.first_segment)
+    }
+
+    /// Number of a segment that is about to be written.
+    fn new_segment(&mut self) -> Result<u64> {
+        self.check_lock()?;
         let id = self.next_segment;
         self.next_segment += 1;
-        id
+        Ok(id)
     }
 }
 
@@ -367,19 +403,9 @@ impl Drop for IndexWriter {
     fn drop(&mut self) {
         self.building = None;
         if !self.in_doubt {
-            self.remove_orphans();
+            self.remove_orphans(|name| self.is_own(name));
         }
     }
-}
-
-/// Removes what a crash left, once the newest commit is sure to stay: its writer may have died between the renaming
-/// of its manifest and the sync of the directory.
-fn remove_leftovers(disk: &dyn Disk, newest: &Manifest) -> Result<()> {
-    let leftovers = newest.orphans(disk)?;
-    if !leftovers.is_empty() {
-        disk.sync_dir()?;
-    }
-    leftovers.iter().try_for_each(|name| Ok(disk.remove(name)?))
 }
 
 fn lock(disk: &dyn Disk) -> Result<Box<dyn DiskLock>> {

@@ -54,6 +54,11 @@ impl FileKind {
         }
     }
 
+    /// All kinds but the manifest.
+    pub fn of_segment() -> impl Iterator<Item = FileKind> {
+        FileKind::OF_FIELD.into_iter().chain([FileKind::Ids, FileKind::Stored])
+    }
+
     /// Whether there is one for each field.
     pub fn of_field(self) -> bool {
         FileKind::OF_FIELD.contains(&self)
@@ -67,6 +72,16 @@ pub fn file_name(segment: u64, field: usize, kind: FileKind) -> String {
     } else {
         format!("{segment:016x}.{}", kind.name())
     }
+}
+
+/// Segment, field and kind of the file that [`file_name`] gives this name.
+pub fn parse_file_name(name: &str) -> Option<(u64, usize, FileKind)> {
+    let (segment, rest) = name.split_once('.')?;
+    let segment = u64::from_str_radix(segment, 16).ok()?;
+    let (field, kind) = rest.split_once('.').unwrap_or(("0", rest));
+    let field = field.parse().ok().filter(|field| *field < limits::FIELDS_MAX)?;
+    let kind = FileKind::of_segment().find(|of| of.name() == kind)?;
+    (file_name(segment, field, kind) == name).then_some((segment, field, kind))
 }
 
 /// Identity of a segment's file in its envelope.
@@ -159,8 +174,7 @@ fn read_stats(view: &mut View<'_>) -> Result<FieldStats> {
 
 fn read_file(view: &mut View<'_>, fields: usize) -> Result<FileMeta> {
     let number = view.u8()?;
-    let kinds = FileKind::OF_FIELD.iter().chain(&[FileKind::Ids, FileKind::Stored]);
-    let kind = kinds.copied().find(|&kind| kind as u8 == number);
+    let kind = FileKind::of_segment().find(|&kind| kind as u8 == number);
     let kind = kind.ok_or_else(|| view.corrupt("unknown kind of file"))?;
     let field = usize::from(view.u8()?);
     if field >= fields {

@@ -143,13 +143,17 @@ impl Script {
 
     /// A writer opens the disk, cleans it up, and commits once more.
     pub fn recover(&self, disk: &Arc<dyn Disk>, generation: u64) -> tierdex::Result<u64> {
-        let mode = if generation == 0 { OpenMode::New } else { OpenMode::Append };
+        // A first run that was cut off may have left sealed segments, which only a replacement takes away.
+        let mode = if generation == 0 { OpenMode::Replace } else { OpenMode::Append };
         let mut writer =
             IndexWriter::open(disk.clone(), self.schema.clone(), mode, WriterOptions::default())?;
-        let index = (generation > 0).then(|| Index::open(disk.clone())).transpose()?;
-        only_named(disk.as_ref(), index.as_ref())?;
+        if generation > 0 {
+            only_named(disk.as_ref(), Some(&Index::open(disk.clone())?))?;
+        }
         add_all(&mut writer, &self.extra)?;
-        writer.commit(Merge::Keep)
+        let generation = writer.commit(Merge::Keep)?;
+        only_named(disk.as_ref(), Some(&Index::open(disk.clone())?))?;
+        Ok(generation)
     }
 
     /// What stands after [`Script::recover`] from `generation`.
@@ -237,14 +241,14 @@ fn compare(index: &Index, expected: &[Answer]) -> Result<(), String> {
     Ok(())
 }
 
-/// Nothing may lie on the disk but what the open commit names, and the lock.
+/// Nothing may be on the disk but what the open commit names, and the lock of an open writer.
 pub fn only_named(disk: &dyn Disk, index: Option<&Index>) -> tierdex::Result<()> {
-    let mut named = BTreeSet::from(["write.lock".to_string()]);
+    let mut named = BTreeSet::new();
     if let Some(manifest) = index.map(Index::manifest) {
         named.insert(Manifest::file_name(manifest.generation));
         manifest.segments.iter().for_each(|segment| named.extend(segment.file_names()));
     }
-    let found: BTreeSet<String> = disk.list()?.into_iter().collect();
+    let found: BTreeSet<String> = disk.list()?.into_iter().filter(|name| name != "write.lock").collect();
     match found.symmetric_difference(&named).next() {
         Some(name) => Err(Error::Usage(format!("{name} is an orphan, or missing"))),
         None => Ok(()),

@@ -4,6 +4,7 @@ mod field;
 mod shared;
 
 use super::manifest::Manifest;
+use super::recovery::no_index;
 use crate::error::{Error, Result};
 use crate::schema::Schema;
 use crate::segment::SegmentMeta;
@@ -48,7 +49,7 @@ fn check_once(disk: &dyn Disk) -> Result<CheckReport> {
     let mut report = CheckReport::default();
     let manifest = match Manifest::read_newest(disk) {
         Ok(Some(manifest)) => manifest,
-        Ok(None) => return Err(Error::Usage(format!("{} holds no tierdex index", disk.describe()))),
+        Ok(None) => return Err(no_index(disk)),
         Err(error) => {
             report.problems.push(error);
             return Ok(report);

@@ -1,0 +1,114 @@
+//! What a writer starts from when it opens a disk, and what it may remove there.
+//!
+//! 1. Read the newest manifest. A damaged one is an error, unless the index is to be replaced anyway.
+//! 2. A disk without a manifest is empty, or its manifest was lost: sealed segment files are never taken for rubbish.
+//! 3. Where the newest commit is known, files that it does not name were left by a crash: sync the directory, so that
+//!    this commit is sure to stay, and remove them. Where it is not known, no segment is removed before the next commit.
+
+use super::manifest::Manifest;
+use super::writer::OpenMode;
+use crate::error::{Error, Result};
+use crate::schema::Schema;
+use crate::segment::layout::{identity, parse_file_name};
+use tierdex_io::{Disk, ErrorKind, SealedFile};
+
+/// The commit on which a writer builds; generation 0 stands for none.
+pub(super) fn start(disk: &dyn Disk, schema: &Schema, mode: OpenMode) -> Result<Manifest> {
+    let manifest = match Manifest::read_newest(disk) {
+        Err(Error::Storage(error)) if mode == OpenMode::Replace && is_unreadable(error.kind()) => {
+            return behind_all_files(disk, schema);
+        }
+        read => read?,
+    };
+    let manifest = match manifest {
+        Some(manifest) => manifest,
+        None => match (lost_segment(disk)?, mode) {
+            (Some(_), OpenMode::Replace) => return behind_all_files(disk, schema),
+            (Some(name), _) => return Err(lost_manifest(disk, &name)),
+            (None, OpenMode::Append) => {
+                return Err(Error::Usage(format!("{} holds no index to append to", disk.describe())));
+            }
+            (None, _) => Manifest::empty(schema.clone()),
+        },
+    };
+    if manifest.generation > 0 {
+        check_mode(disk, &manifest, schema, mode)?;
+    }
+    remove_leftovers(disk, &manifest)?;
+    Ok(manifest)
+}
+
+/// Whether the index is there and may be used in this mode.
+fn check_mode(disk: &dyn Disk, manifest: &Manifest, schema: &Schema, mode: OpenMode) -> Result<()> {
+    match mode {
+        OpenMode::New => Err(Error::Usage(format!(
+            "{} holds an index already ({} documents); append to it or replace it",
+            disk.describe(),
+            manifest.documents()
+        ))),
+        OpenMode::Append if manifest.schema != *schema => Err(Error::Usage(format!(
+            "the index in {} was made with other settings: {}; append with the same ones",
+            disk.describe(),
+            manifest.schema.differences(schema)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn is_unreadable(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Corrupt | ErrorKind::Unsupported)
+}
+
+/// No commit, with numbers greater than those of all files on the disk, so that none of them is written again. Only
+/// manifests that never got their name are removed.
+fn behind_all_files(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
+    let generation = Manifest::newest(disk)?.unwrap_or(0);
+    let names = disk.list()?;
+    let temporary = Manifest::temporary_name(generation + 1);
+    if names.contains(&temporary) {
+        disk.remove(&temporary)?;
+    }
+    let segments = names.iter().filter_map(|name| parse_file_name(name)).map(|(segment, ..)| segment).max();
+    let next_segment = segments.map_or(1, |segment| segment.saturating_add(1));
+    Ok(Manifest { generation, next_segment, ..Manifest::empty(schema.clone()) })
+}
+
+/// A segment file that was finished; its manifest, if there was one, is gone. Files of a writer that died before it
+/// had finished one are not sealed.
+fn lost_segment(disk: &dyn Disk) -> Result<Option<String>> {
+    for name in disk.list()? {
+        let Some((segment, field, kind)) = parse_file_name(&name) else { continue };
+        match SealedFile::open_unsealed(disk, &name, identity(segment, field, kind)) {
+            Ok(_) => return Ok(Some(name)),
+            Err(error) if error.kind() == ErrorKind::Corrupt => {}
+            // Of another version.
+            Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(Some(name)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}
+
+/// The error of a reader that finds no manifest.
+pub(super) fn no_index(disk: &dyn Disk) -> Error {
+    let names = disk.list().unwrap_or_default();
+    let lost = names.iter().find(|name| parse_file_name(name).is_some());
+    let lost = lost.map(|name| format!(": it has files of one, such as {name}, but no manifest"));
+    Error::Usage(format!("{} holds no tierdex index{}", disk.describe(), lost.unwrap_or_default()))
+}
+
+fn lost_manifest(disk: &dyn Disk, name: &str) -> Error {
+    Error::Failed(format!(
+        "{} holds files of an index, such as {name}, but no manifest: copy the manifest back if it was lost, or, \
+         if the first run was cut off, replace the index to start anew",
+        disk.describe()
+    ))
+}
+
+fn remove_leftovers(disk: &dyn Disk, newest: &Manifest) -> Result<()> {
+    let leftovers = newest.orphans(disk)?;
+    if !leftovers.is_empty() {
+        disk.sync_dir()?;
+    }
+    leftovers.iter().try_for_each(|name| Ok(disk.remove(name)?))
+}

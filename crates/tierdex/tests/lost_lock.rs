@@ -1,0 +1,216 @@
+//! Writers whose lock, directory or manifest is taken away by an ordinary mistake: they stop, and nothing that was
+//! acknowledged is lost.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use support::corpus::{Doc, Shape, corpus};
+use support::{Growth, build, open_writer};
+use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check};
+use tierdex::io::{Disk, MemDisk, PosixDisk};
+use tierdex::schema::Schema;
+
+fn schema() -> Schema {
+    Shape::default().schema()
+}
+
+fn directory(path: &Path) -> Arc<dyn Disk> {
+    Arc::new(PosixDisk::create(path).unwrap())
+}
+
+fn add(writer: &mut IndexWriter, docs: &[Doc]) {
+    docs.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
+}
+
+/// The index holds so many documents and is sound.
+fn holds(disk: &Arc<dyn Disk>, documents: u64) {
+    let index = Index::open(disk.clone()).unwrap();
+    assert_eq!(index.manifest().documents(), documents);
+    let report = check(disk.as_ref()).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+}
+
+/// All files but the lock, with their bytes.
+fn content(disk: &dyn Disk) -> BTreeMap<String, Vec<u8>> {
+    let names = disk.list().unwrap().into_iter().filter(|name| name != "write.lock");
+    let read = |name: String| {
+        let file = disk.open(&name).unwrap();
+        let mut bytes = vec![0; file.len() as usize];
+        file.read_at(0, &mut bytes).unwrap();
+        (name, bytes)
+    };
+    names.map(read).collect()
+}
+
+fn open(disk: &Arc<dyn Disk>, mode: OpenMode) -> Result<IndexWriter, String> {
+    IndexWriter::open(disk.clone(), schema(), mode, WriterOptions::default())
+        .map_err(|error| error.to_string())
+}
+
+fn fails(writer: &mut IndexWriter, merge: Merge, expected: &str) {
+    let error = writer.commit(merge).unwrap_err().to_string();
+    assert!(error.contains(expected) && !error.contains('\n'), "{error}");
+    let again = writer.commit(merge).unwrap_err().to_string();
+    assert!(again.contains("open it again"), "{again}");
+}
+
+#[test]
+fn a_writer_whose_lock_file_was_removed_stops_and_removes_nothing() {
+    let docs = corpus(1, 90);
+    for round in 0..8 {
+        let folder = tempfile::tempdir().unwrap();
+        let disk: Arc<dyn Disk> =
+            if round % 2 == 0 { Arc::new(MemDisk::new()) } else { directory(folder.path()) };
+        let (merge, ends_first) = (if round & 2 == 0 { Merge::One } else { Merge::Keep }, round & 4 == 0);
+        build(&disk, &schema(), &docs[..30], &[10, 20], Growth::Commits, Merge::Keep);
+        let mut one = open_writer(&disk, &schema(), OpenMode::Append);
+        add(&mut one, &docs[30..50]);
+        disk.remove("write.lock").unwrap();
+        let mut two = open_writer(&disk, &schema(), OpenMode::Append);
+        add(&mut two, &docs[50..70]);
+        if !ends_first {
+            two.commit(merge).unwrap();
+        }
+        fails(&mut one, merge, "write.lock was removed or replaced while it was being written");
+        drop(one);
+        assert!(open(&disk, OpenMode::Append).err().unwrap().contains("another writer"), "two has its lock");
+        add(&mut two, &docs[70..]);
+        two.commit(merge).unwrap();
+        drop(two);
+        holds(&disk, 70);
+        drop(open_writer(&disk, &schema(), OpenMode::Append));
+        assert!(check(disk.as_ref()).unwrap().orphans.is_empty());
+    }
+}
+
+/// As people deploy: `mv index index.old; mv new index`.
+#[test]
+fn a_writer_whose_directory_was_exchanged_touches_neither() {
+    let docs = corpus(2, 60);
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for flushed in [false, true] {
+        let (here, new) = (directory(&path("index")), directory(&path("new")));
+        build(&here, &schema(), &docs[..20], &[10], Growth::Commits, Merge::Keep);
+        build(&new, &schema(), &docs[..50], &[10, 20, 30], Growth::Commits, Merge::Keep);
+        let mut writer = open_writer(&here, &schema(), OpenMode::Append);
+        add(&mut writer, &docs[20..40]);
+        if flushed {
+            writer.commit(Merge::Keep).unwrap();
+            add(&mut writer, &docs[40..]);
+        }
+        std::fs::rename(path("index"), path("index.old")).unwrap();
+        std::fs::rename(path("new"), path("index")).unwrap();
+        let before = [content(here.as_ref()), content(new.as_ref())];
+        fails(&mut writer, Merge::One, "the directory was renamed or replaced while it was being written");
+        drop(writer);
+        assert!(before == [content(here.as_ref()), content(new.as_ref())]);
+        holds(&directory(&path("index")), 50);
+        holds(&directory(&path("index.old")), if flushed { 40 } else { 20 });
+        for name in ["index", "index.old"] {
+            std::fs::remove_dir_all(path(name)).unwrap();
+        }
+    }
+}
+
+/// A manifest that is newer than a writer's own is never removed, whoever put it there.
+#[test]
+fn a_newer_manifest_is_kept_with_its_files() {
+    let docs = corpus(3, 40);
+    let newer = MemDisk::new();
+    let shared: Arc<dyn Disk> = Arc::new(newer.clone());
+    build(&shared, &schema(), &docs, &[10, 20, 30], Growth::Commits, Merge::One);
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    build(&disk, &schema(), &docs[..10], &[5], Growth::Commits, Merge::Keep);
+    let mut writer = open_writer(&disk, &schema(), OpenMode::Append);
+    add(&mut writer, &docs[10..15]);
+    for (name, bytes) in content(&newer) {
+        disk.create(&name).unwrap().append(&bytes).unwrap();
+    }
+    fails(&mut writer, Merge::Keep, "another writer has committed generation 4 of memory");
+    drop(writer);
+    holds(&disk, 40);
+}
+
+#[test]
+fn segments_whose_manifest_is_lost_are_kept_until_they_are_replaced() {
+    let docs = corpus(4, 40);
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    build(&disk, &schema(), &docs[..30], &[10, 20], Growth::Commits, Merge::Keep);
+    let manifest = Manifest::file_name(3);
+    let lost = content(disk.as_ref())[&manifest].clone();
+    disk.remove(&manifest).unwrap();
+    let before = content(disk.as_ref());
+    for mode in [OpenMode::New, OpenMode::Append] {
+        let error = open(&disk, mode).err().unwrap();
+        assert!(error.contains("no manifest") && error.contains("replace the index"), "{error}");
+    }
+    let error = Index::open(disk.clone()).err().unwrap().to_string();
+    assert!(error.contains("holds no tierdex index") && error.contains("no manifest"), "{error}");
+    let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
+    add(&mut writer, &docs[30..]);
+    assert!(before.iter().all(|(name, bytes)| content(disk.as_ref()).get(name) == Some(bytes)));
+    drop(writer);
+    assert!(content(disk.as_ref()) == before, "what was not committed leaves nothing behind");
+    disk.create(&manifest).unwrap().append(&lost).unwrap();
+    holds(&disk, 30);
+    disk.remove(&manifest).unwrap();
+    let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
+    add(&mut writer, &docs[30..]);
+    writer.commit(Merge::Keep).unwrap();
+    drop(writer);
+    holds(&disk, 10);
+    assert!(before.keys().all(|name| !disk.list().unwrap().contains(name)));
+}
+
+/// A first run that was killed before it had finished a segment leaves nothing that could be a commit.
+#[test]
+fn unfinished_files_of_a_first_run_are_removed() {
+    let docs = corpus(5, 10);
+    let disk = MemDisk::new();
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let mut writer = open_writer(&shared, &schema(), OpenMode::New);
+    let mut batch = tierdex::index::Batch::new(writer.schema().clone(), writer.document_bytes_max());
+    docs.iter().for_each(|doc| batch.add(&doc.id, &doc.title, &doc.text).unwrap());
+    writer.push(batch.seal().unwrap()).unwrap();
+    let killed: Arc<dyn Disk> = Arc::new(disk.snapshot());
+    assert!(killed.list().unwrap().len() > 1);
+    drop(open_writer(&killed, &schema(), OpenMode::New));
+    assert!(killed.list().unwrap().is_empty(), "{:?}", killed.list().unwrap());
+}
+
+#[test]
+fn a_damaged_manifest_can_only_be_replaced() {
+    let docs = corpus(6, 40);
+    let disk = MemDisk::new();
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    build(&shared, &schema(), &docs[..30], &[10, 20], Growth::Commits, Merge::Keep);
+    disk.corrupt(&Manifest::file_name(3), |bytes| bytes[70] ^= 1);
+    let before = content(&disk);
+    for mode in [OpenMode::New, OpenMode::Append] {
+        assert!(open(&shared, mode).err().unwrap().contains("is damaged"));
+    }
+    let mut writer = open_writer(&shared, &schema(), OpenMode::Replace);
+    add(&mut writer, &docs[30..]);
+    drop(writer);
+    assert!(content(&disk) == before);
+    for documents in [&docs[30..], &[]] {
+        let disk: Arc<dyn Disk> = Arc::new(disk.snapshot());
+        let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
+        add(&mut writer, documents);
+        assert_eq!(writer.commit(Merge::Keep).unwrap(), 4);
+        drop(writer);
+        holds(&disk, documents.len() as u64);
+        assert!(check(disk.as_ref()).unwrap().orphans.is_empty());
+    }
+}
+
+#[test]
+fn nothing_is_appended_to_nothing() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let error = open(&disk, OpenMode::Append).err().unwrap();
+    assert!(error.contains("holds no index to append to"), "{error}");
+    assert!(disk.list().unwrap().is_empty());
+}
