@@ -2,8 +2,8 @@
 //!
 //! An edit inserts, deletes or replaces a character, or swaps two neighbours; none touches what another one did (the
 //! restricted distance, or "optimal string alignment"). The automaton is that of Schulz and Mihov, Fast String Correction
-//! with Levenshtein Automata, 2002, from the crate `levenshtein_automata`. That of crate `fst` counts swaps as two edits,
-//! and is made state by state for each word, where this one is put together from tables made once.
+//! with Levenshtein Automata, 2002, from the crate `levenshtein_automata`, put
+//! together from tables that are made once.
 
 use crate::segment::read::Automaton;
 use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};

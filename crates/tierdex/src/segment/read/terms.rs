@@ -58,11 +58,7 @@ impl TermsReader {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
         let bytes = file.read(index_at, usize::try_from(index_len).unwrap_or(usize::MAX))?;
-        let corrupt = |what| Error::corrupt(file.name(), index_at, what);
-        let index = PageIndex::read(bytes, corrupt)?;
-        if index.len() != pages {
-            return Err(Error::corrupt(file.name(), index_at, "the term index has not one entry a page"));
-        }
+        let index = PageIndex::read(View::new(file.name(), index_at, &bytes), pages)?;
         Ok(TermsReader { file, documents, pages, terms, index, heads: OnceLock::new() })
     }
 

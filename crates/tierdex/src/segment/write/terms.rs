@@ -1,20 +1,22 @@
-//! The term dictionary: pages of sorted terms, and an FST over the pages.
+//! The term dictionary: pages of sorted terms, and an index of the pages.
 //!
-//! Each page is one 4-KiB page of the file, so that a look-up reads, and verifies, one page. The FST maps a
-//! separator (at least the page's last term, less than the next page's first) to the page's number.
+//! Each page is one 4-KiB page of the file, so that a look-up reads, and verifies, one page. The index has one
+//! separator a page, at least its last term and less than the next page's first, coded as terms in pages are: bytes
+//! shared with the separator before, and its own.
 
 use super::super::layout::{PAGE_HEAD, RESTART, push_tail};
 use crate::bytes::push_varint;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits::{TERM_PAGE, TERM_RESTART};
-use fst::MapBuilder;
 use std::ops::Range;
 use tierdex_io::SealedWriter;
 
 /// Writes terms in order.
 pub(super) struct TermsWriter {
     file: SealedWriter,
-    fst: MapBuilder<Vec<u8>>,
+    /// The separators of the pages so far, encoded, and the last one.
+    index: Vec<u8>,
+    separator: Vec<u8>,
     entries: Vec<u8>,
     restarts: Vec<u8>,
     in_page: usize,
@@ -32,7 +34,8 @@ impl TermsWriter {
         file.pad_to_page()?;
         Ok(TermsWriter {
             file,
-            fst: MapBuilder::memory(),
+            index: Vec::new(),
+            separator: Vec::new(),
             entries: Vec::with_capacity(TERM_PAGE),
             restarts: Vec::new(),
             in_page: 0,
@@ -83,16 +86,15 @@ impl TermsWriter {
         Ok(())
     }
 
-    /// Writes the FST and the tail. Returns the file and the number of terms.
+    /// Writes the index and the tail. Returns the file and the number of terms.
     pub(super) fn finish(mut self) -> Result<(SealedWriter, u64)> {
         if self.in_page > 0 {
             self.close_page(None)?;
         }
-        let fst = self.fst.into_inner().map_err(|error| Error::Limit(format!("term index: {error}")))?;
         let at = self.file.position();
-        self.file.write(&fst)?;
+        self.file.write(&self.index)?;
         let mut tail = Vec::new();
-        push_tail(&mut tail, &[self.pages, self.terms, at, fst.len() as u64]);
+        push_tail(&mut tail, &[self.pages, self.terms, at, self.index.len() as u64]);
         self.file.write(&tail)?;
         Ok((self.file, self.terms))
     }
@@ -107,9 +109,12 @@ impl TermsWriter {
         page.extend_from_slice(&self.restarts);
         self.file.write(&page)?;
         let separator = next.map_or(self.last.as_slice(), |next| separator(&self.last, next));
-        self.fst
-            .insert(separator, self.pages)
-            .map_err(|error| Error::Limit(format!("term index: {error}")))?;
+        let shared = common_prefix(&self.separator, separator);
+        self.index.push(shared as u8);
+        self.index.push((separator.len() - shared) as u8);
+        self.index.extend_from_slice(&separator[shared..]);
+        self.separator.clear();
+        self.separator.extend_from_slice(separator);
         self.pages += 1;
         self.in_page = 0;
         self.entries.clear();
