@@ -1,0 +1,273 @@
+//! Files of every kind, forged: their payload is changed and sealed again, with right checksums everywhere.
+//!
+//! Whatever is done with such an index gives an error or an answer: never a panic, and never more memory than the index
+//! could need. Trials for each kind of file: `TIERDEX_TEST_FORGERIES`, 700 if it is not set.
+
+mod support;
+
+use cap::Cap;
+use std::alloc::System;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use support::corpus::{Shape, corpus};
+use support::random::Random;
+use support::{Growth, build};
+use tierdex::Error;
+use tierdex::index::{
+    Executor, ExecutorOptions, Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check,
+};
+use tierdex::index::{MetaTier, SearchOptions};
+use tierdex::io::{Disk, Identity, MemDisk, SealedFile, SealedWriter, panic_message};
+use tierdex::query::Query;
+use tierdex::schema::Schema;
+use tierdex::segment::FileKind;
+use tierdex::segment::layout::{file_name, identity, parse_file_name};
+
+#[global_allocator]
+static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
+
+/// Bytes that all that is tried on one forged index may take at a time. The sound ones take some 5 MB.
+const MEMORY_MAX: usize = 64 << 20;
+
+const QUERIES: [&str; 11] = [
+    "all",
+    "w0 w3 prefix2",
+    "w0 AND prefix2",
+    "all AND w0 AND w3",
+    "\"w0 w0\"",
+    "\"all über1\"~2",
+    "title:w0 +w3 -w4 #all",
+    "NOT all",
+    "wo* w*",
+    "prefyx2~1 only5~2",
+    "*:*",
+];
+
+fn schema() -> Schema {
+    Shape::default().schema()
+}
+
+/// A sound index. With many documents it has lists of several superblocks.
+fn sample(documents: usize, words: usize) -> MemDisk {
+    let mut docs = corpus(1, documents);
+    let cut = |text: &str| text.split(' ').take(words).collect::<Vec<_>>().join(" ");
+    docs.iter_mut().for_each(|doc| (doc.title, doc.text) = (cut(&doc.title), cut(&doc.text)));
+    let disk = MemDisk::new();
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    build(&shared, &schema(), &docs, &[documents - 20], Growth::Commits, Merge::Keep);
+    assert!(check(&disk).unwrap().problems.is_empty());
+    disk
+}
+
+/// The payload of a file, with the identity under which it is sealed.
+fn payload(disk: &MemDisk, name: &str) -> (Identity, Vec<u8>) {
+    let manifest = Manifest::newest(disk).unwrap().unwrap();
+    let identity = match parse_file_name(name) {
+        Some((segment, field, kind)) => identity(segment, field, kind),
+        None => Identity { kind: FileKind::Manifest as u8, field: 0, segment: manifest },
+    };
+    let file = SealedFile::open_unsealed(disk, name, identity).unwrap();
+    let Range { start, end } = file.payload();
+    (identity, file.read(start, (end - start) as usize).unwrap())
+}
+
+/// Replaces the payload of a file and seals it; the manifest then names the new seal.
+fn forge(disk: &MemDisk, name: &str, identity: Identity, payload: &[u8]) {
+    disk.remove(name).unwrap();
+    let mut file = SealedWriter::create(disk, name, identity).unwrap();
+    file.write(payload).unwrap();
+    let seal = file.finish().unwrap();
+    let Some((segment, field, kind)) = parse_file_name(name) else { return };
+    let mut manifest = Manifest::read_newest(disk).unwrap().unwrap();
+    let segment = manifest.segments.iter_mut().find(|of| of.id == segment).unwrap();
+    let file = segment.files.iter_mut().find(|of| of.kind == kind && (of.field == field || !kind.of_field()));
+    file.unwrap().seal = seal;
+    manifest.prepare(disk).unwrap();
+    manifest.publish(disk).unwrap();
+}
+
+/// A place to change: near the end, where tails are, near the beginning, or anywhere.
+fn place(len: usize, random: &mut Random) -> usize {
+    match random.below(4) {
+        0 => len - 1 - random.below(len.min(64)),
+        1 => random.below(len.min(64)),
+        _ => random.below(len),
+    }
+}
+
+/// Changes some bytes, numbers or ranges of a payload.
+fn change(bytes: &mut Vec<u8>, random: &mut Random) {
+    for _ in 0..1 + random.below(3) {
+        if bytes.is_empty() {
+            return bytes.push(random.next() as u8);
+        }
+        let at = place(bytes.len(), random);
+        let end = bytes.len().min(at + 1 + random.below(64));
+        match random.below(12) {
+            0 => bytes[at] ^= 1 << random.below(8),
+            1 => bytes[at] = *random.pick(&[0, 1, 0x7F, 0x80, 0xFE, 0xFF]),
+            2..=4 => number(bytes, at, random),
+            5 => bytes[at..end].fill(*random.pick(&[0, 0xFF, 0x80])),
+            6 => bytes[at..end].iter_mut().for_each(|byte| *byte = random.next() as u8),
+            7 => {
+                let from = random.below(bytes.len() - (end - at) + 1);
+                bytes.copy_within(from..from + (end - at), at);
+            }
+            8 => bytes.truncate(at),
+            9 => drop(bytes.drain(at..end)),
+            10 => bytes.extend_from_within(at..end),
+            // A varint in the place of another, up to the longest there are.
+            _ => {
+                let mut varint = vec![0xFF; random.below(10)];
+                varint.push(random.below(2) as u8);
+                drop(bytes.splice(at..at + 1, varint));
+            }
+        }
+    }
+}
+
+/// Changes a number of two, four or eight bytes to an extreme or to a neighbour.
+fn number(bytes: &mut [u8], at: usize, random: &mut Random) {
+    let width = *random.pick(&[2, 4, 8]);
+    let at = if random.one_in(2) { at / width * width } else { at };
+    let Some(place) = bytes.get_mut(at..at + width) else { return };
+    let mut number = [0; 8];
+    number[..width].copy_from_slice(place);
+    let number = u64::from_le_bytes(number);
+    let changed = match random.below(7) {
+        0 => 0,
+        1 => u64::MAX,
+        2 => number.wrapping_add(1),
+        3 => number.wrapping_sub(1),
+        4 => number.wrapping_mul(2),
+        5 => 1 << random.below(64),
+        _ => number.wrapping_add(1 << random.below(40)),
+    };
+    place.copy_from_slice(&changed.to_le_bytes()[..width]);
+}
+
+/// All that is done with an index. Errors are one line; the first of `open` ends it.
+fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let report = check(disk)?;
+    let index = Index::open(shared.clone())?;
+    let searcher = index.searcher();
+    let mut errors: Vec<Error> = report.problems;
+    let kept = random.one_in(2);
+    if kept {
+        errors.extend(index.keep_in_memory().err());
+    }
+    for text in QUERIES {
+        let query = Query::parse(text, index.schema())?;
+        let (count, exhaustive) = (random.one_in(2), random.one_in(4));
+        let k = *random.pick(&[1, 10, 100_000]);
+        let found =
+            searcher.search(&query, &SearchOptions { k, count, exhaustive, ..SearchOptions::default() });
+        let shown = found.and_then(|found| {
+            searcher.ids(&found.hits)?;
+            found.hits.iter().take(3).try_for_each(|hit| searcher.stored(hit.document).map(drop))
+        });
+        errors.extend(shown.err());
+        let options = SearchOptions { k, count, ..SearchOptions::default() };
+        errors.extend(searcher.explain(&query, &options).err());
+    }
+    errors.extend(batch(&index, random).err());
+    if random.one_in(4) {
+        errors.extend(merge(&shared).err());
+    }
+    for error in &errors {
+        assert!(!error.to_string().contains('\n'), "{error}");
+    }
+    errors.into_iter().next().map_or(Ok(()), Err)
+}
+
+/// A batch through a cache, with dictionary and skip data in memory or on disk.
+fn batch(index: &Index, random: &mut Random) -> Result<(), Error> {
+    let meta = random.pick(&[MetaTier::Disk, MetaTier::Terms]).clone();
+    let options = ExecutorOptions { dram: Some(24 << 20), hits: 10, ..ExecutorOptions::default() };
+    let options = options.complete(index, None, Some(meta));
+    let executor = Executor::new(index, &options)?;
+    let queries: Vec<Query> =
+        QUERIES.iter().map(|text| Query::parse(text, index.schema())).collect::<Result<_, _>>()?;
+    let mut queries = queries.into_iter();
+    let mut first = Ok(());
+    let options = SearchOptions { k: 10, count: false, ..SearchOptions::default() };
+    executor.run(
+        || Ok::<_, Error>(queries.next()),
+        &options,
+        |_, found| {
+            first = std::mem::replace(&mut first, Ok(())).and(found.map(drop));
+            Ok(())
+        },
+    )?;
+    first
+}
+
+fn merge(disk: &Arc<dyn Disk>) -> Result<(), Error> {
+    let schema = Manifest::read_newest(disk.as_ref())?.map_or_else(schema, |manifest| manifest.schema);
+    let mut writer = IndexWriter::open(disk.clone(), schema, OpenMode::Append, WriterOptions::default())?;
+    writer.add("new", "title", "all w0")?;
+    writer.commit(Merge::One).map(drop)
+}
+
+fn trials() -> u64 {
+    std::env::var("TIERDEX_TEST_FORGERIES").ok().and_then(|count| count.parse().ok()).unwrap_or(700)
+}
+
+#[test]
+fn a_forged_file_gives_an_error_or_an_answer() {
+    let samples = [sample(330, 4), sample(17_000, 1)];
+    // The sound ones first: all that is tried works, and the bound of memory is not too small for it.
+    for disk in &samples {
+        (0..4).for_each(|seed| use_index(&disk.snapshot(), &mut Random::new(seed)).unwrap());
+    }
+    let mut counts: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
+    let mut files: BTreeMap<FileKind, Vec<(usize, String)>> = BTreeMap::new();
+    for (number, disk) in samples.iter().enumerate() {
+        for name in disk.list().unwrap() {
+            let kind = parse_file_name(&name).map_or(FileKind::Manifest, |(_, _, kind)| kind);
+            files.entry(kind).or_default().push((number, name));
+        }
+    }
+    assert_eq!(files.len(), 9, "a kind of file is missing");
+    for (kind, files) in &files {
+        for trial in 0..trials() {
+            let mut random = Random::new(trial * 16 + *kind as u64);
+            // The large one takes longer.
+            let (number, name) = loop {
+                let (number, name) = random.pick(files);
+                if *number == 0 || random.one_in(8) {
+                    break (*number, name);
+                }
+            };
+            let disk = samples[number].snapshot();
+            let (identity, mut bytes) = payload(&disk, name);
+            change(&mut bytes, &mut random);
+            forge(&disk, name, identity, &bytes);
+            MEMORY.set_limit(MEMORY.allocated() + MEMORY_MAX).unwrap();
+            let done = catch_unwind(AssertUnwindSafe(|| use_index(&disk, &mut random)));
+            MEMORY.set_limit(usize::MAX).unwrap();
+            let outcome =
+                done.unwrap_or_else(|panic| panic!("{name}, trial {trial}: {}", panic_message(&*panic)));
+            counts.entry(kind.name()).or_default()[usize::from(outcome.is_err())] += 1;
+        }
+    }
+    println!("kind: answered, rejected: {counts:?}");
+    for (kind, [_, rejected]) in counts {
+        assert!(rejected * 2 > trials(), "{kind}: {rejected} of {} were rejected", trials());
+    }
+}
+
+/// Canary: the harness notices a payload that is sealed with right checksums, and that nothing else reports.
+#[test]
+fn a_forgery_has_right_checksums() {
+    let disk = sample(330, 4);
+    let name = file_name(1, 0, FileKind::Norms);
+    let (identity, mut bytes) = payload(&disk, &name);
+    bytes[3] ^= 1;
+    forge(&disk, &name, identity, &bytes);
+    let problems = check(&disk).unwrap().problems;
+    assert!(problems.len() == 1 && !problems[0].to_string().contains("checksum"), "{problems:?}");
+}
