@@ -1,6 +1,7 @@
 //! A budget of memory, enforced from outside: the command answers inside a control group that has little more.
 
 use std::fs;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -178,6 +179,62 @@ fn queries_of_many_terms_are_answered_or_refused_and_nobody_is_killed() {
                     assert!(answered || queries.len() > usual.len() && budget == least, "{flags:?}");
                 }
             }
+        }
+    }
+}
+
+/// Whatever is shown of hits keeps to the budget: the least one that is not rejected, with giant documents, long titles
+/// and ids, all matches, in both forms.
+#[test]
+fn what_is_shown_keeps_to_the_least_budget_and_nobody_is_killed() {
+    const GIANT: usize = 40 << 20;
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).display().to_string();
+    let (index, input, queries, run) = (path("index"), path("docs.jsonl"), path("queries"), path("run"));
+    let mut docs = BufWriter::new(fs::File::create(&input).unwrap());
+    for number in 0..12_000 {
+        let (filler, title) =
+            ("i".repeat(if number % 3 == 0 { 4_000 } else { 10 }), "t\\u0001 ".repeat(number % 200));
+        let text = format!("fox number{} and more words {}", number % 100, number * 7 % 1000);
+        writeln!(docs, "{{\"id\":\"{filler}{number}\",\"title\":\"{title}\",\"text\":\"{text}\"}}").unwrap();
+    }
+    let (words, title) = ("quick brown fox ".repeat(GIANT / 16), "giant ".repeat(GIANT / 60));
+    writeln!(docs, "{{\"id\":\"giant\",\"title\":\"{title}\",\"text\":\"{words}\"}}").unwrap();
+    docs.into_inner().unwrap();
+    assert_ok(&tierdex(&["index", &input, "--out", &index, "--memory", "256M"]));
+    fs::write(&queries, "1\tfox\n2\tnumber7 words\n3\tgiant\n").unwrap();
+    let search = |k: &'static str, format: &'static str| {
+        vec!["search", &index, "fox", "-k", k, "--format", format, "--meta-tier", "disk"]
+    };
+    let batch =
+        vec!["batch", &index, "--queries", &queries, "--run", &run, "-k", "5000", "--meta-tier", "disk"];
+    let commands = [search("1", "json"), search("20000", "json"), search("20000", "table"), batch];
+    for command in commands {
+        let with = |dram: &str| -> Vec<String> {
+            [&command[..], &["--dram", dram]].concat().iter().map(|word| word.to_string()).collect()
+        };
+        let words = with("2M");
+        let rejected = tierdex(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let error = String::from_utf8_lossy(&rejected.stderr);
+        let least = error.split_once("too small: ").and_then(|(_, rest)| rest.split(' ').next());
+        let least: u64 = least.unwrap_or_else(|| panic!("{error}")).parse().unwrap();
+        assert!(least < 16 << 20, "{least} bytes are needed for {command:?}");
+        let Some(group) = Group::new("shown", least + least / 5) else {
+            eprintln!("not tested: this system lets nobody make a control group here");
+            return;
+        };
+        let words = with(&least.to_string());
+        let output = group.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && group.kills() == 0, "{words:?}: {:?} {error}", output.status);
+        if command.contains(&"json") {
+            let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            let hits = answer["hits"].as_array().unwrap();
+            assert_eq!(
+                (answer["total"].as_u64(), hits.len()),
+                (Some(12_001), if command[4] == "1" { 1 } else { 12_001 })
+            );
+            assert!(hits.iter().all(|hit| hit["snippet"].as_str().unwrap().contains("**fox**")));
         }
     }
 }

@@ -240,18 +240,26 @@ fn write_run(
     };
     let searcher = executor.searcher();
     let mut write = |(id, found): (String, Found)| -> Outcome {
-        let documents = match searcher.ids(&found.hits) {
-            Ok(documents) => documents,
-            Err(error) => return pass_over(named(&id, &error)),
+        // Of a query that is left out not a line is written, so its ids are read before.
+        let read = match arguments.on_error {
+            OnError::Skip => searcher.for_each_id(&found.hits, |_, _| Ok(())),
+            OnError::Fail => Ok(()),
         };
+        if let Err(error) = read {
+            return pass_over(named(&id, &error));
+        }
         done.queries += 1;
         done.found += if arguments.count { found.total } else { found.hits.len() as u64 };
-        for (i, (hit, document)) in found.hits.iter().zip(documents).enumerate() {
+        let (mut rank, mut written) = (0, Ok(()));
+        let read = searcher.for_each_id(&found.hits, |hit, document| {
+            rank += 1;
             let document = document.replace(char::is_whitespace, "_");
-            let (rank, score, tag) = (i + 1, hit.score, &arguments.tag);
-            writeln!(out, "{id} Q0 {document} {rank} {score} {tag}").map_err(|e| cannot_write(path, &e))?;
-        }
-        Ok(())
+            let (score, tag) = (hit.score, &arguments.tag);
+            written = writeln!(out, "{id} Q0 {document} {rank} {score} {tag}");
+            if written.is_ok() { Ok(()) } else { Err(Error::Interrupted) }
+        });
+        written.map_err(|error| cannot_write(path, &error))?;
+        read.map_err(|error| named(&id, &error))
     };
     // Those whose ids are on their way.
     let mut found_before = VecDeque::new();

@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let (index, query) = arguments.asked.open()?;
     let explanation = index.searcher().explain(&query, &options)?;
     match arguments.format {
-        Format::Json => writeln!(stdout(), "{}", as_json(&explanation, arguments.io)).map_err(output),
+        Format::Json => write_json(&explanation, arguments.io).map_err(output),
         Format::Table => as_text(&explanation, options.count, arguments.io).map_err(output),
     }
 }
@@ -194,15 +194,23 @@ fn table(out: &mut impl Write, head: &[&str], rows: &[Vec<String>]) -> std::io::
     Ok(())
 }
 
-fn as_json(explanation: &Explanation, io: bool) -> Value {
+/// Writes one object, the hits last and one by one: there may be many.
+fn write_json(explanation: &Explanation, io: bool) -> std::io::Result<()> {
+    let mut out = BufWriter::new(stdout().lock());
     let segments: Vec<Value> = explanation.segments.iter().map(|segment| segment_json(segment, io)).collect();
-    let hits = explanation.found.hits.iter();
-    json!({
-        "total": explanation.found.total,
-        "threshold": explanation.threshold.map(shortest),
-        "hits": hits.map(|hit| json!({ "document": hit.document, "score": shortest(hit.score) })).collect::<Vec<_>>(),
-        "segments": segments,
-    })
+    let (total, threshold) = (explanation.found.total, json!(explanation.threshold.map(shortest)));
+    write!(
+        out,
+        "{{\"total\":{total},\"threshold\":{threshold},\"segments\":{},\"hits\":[",
+        Value::from(segments)
+    )?;
+    let mut separator = "";
+    for hit in &explanation.found.hits {
+        write!(out, "{separator}{}", json!({ "document": hit.document, "score": shortest(hit.score) }))?;
+        separator = ",";
+    }
+    writeln!(out, "]}}")?;
+    out.flush()
 }
 
 fn segment_json(segment: &SegmentExplanation, io: bool) -> Value {

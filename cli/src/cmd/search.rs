@@ -5,10 +5,10 @@ use crate::marks::{mark, printable};
 use crate::near::{self, Near};
 use crate::open;
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
-use std::io::{IsTerminal, Write, stdout};
+use serde_json::json;
+use std::io::{self, BufWriter, IsTerminal, Write, stdout};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tierdex::index::{ExecutorOptions, Found, Index, Mode, SearchOptions, Searcher};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
@@ -127,14 +127,6 @@ pub enum Format {
     Json,
 }
 
-/// A hit as it is shown.
-struct Shown {
-    score: f32,
-    id: String,
-    title: Option<String>,
-    snippet: Option<Snippet>,
-}
-
 pub fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.asked.options(arguments.threads.intra)?;
     let (index, query) = arguments.asked.open()?;
@@ -145,6 +137,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         mode: Mode::Base,
         intra: options.intra,
         hits: options.k,
+        previews: true,
         ..ExecutorOptions::default()
     };
     let near = arguments.near.options(&index, defaults)?;
@@ -157,7 +150,12 @@ pub fn run(arguments: &Arguments) -> Outcome {
         &options,
         |_, found| {
             answered = asked.as_ref().map_or(Ok(()), |query| {
-                write(&index, (executor.searcher(), query), (found?, &options), start, arguments.format)
+                write(
+                    &index,
+                    (executor.searcher(), query),
+                    (&found?, &options, start.elapsed()),
+                    arguments.format,
+                )
             });
             Ok::<(), Failure>(())
         },
@@ -173,45 +171,33 @@ pub fn answer(index: &Index, query: &Query, options: &SearchOptions, format: For
     let searcher = index.searcher();
     let start = Instant::now();
     let found = searcher.search(query, options)?;
-    write(index, (&searcher, query), (found, options), start, format)
+    write(index, (&searcher, query), (&found, options, start.elapsed()), format)
 }
 
-/// Writes what was found on standard output.
+/// Writes what was found on standard output, hit by hit: memory does not grow with what is shown of them.
 fn write(
     index: &Index,
     (searcher, query): (&Searcher<'_>, &Query),
-    (found, options): (Found, &SearchOptions),
-    start: Instant,
+    (found, options, took): (&Found, &SearchOptions, Duration),
     format: Format,
 ) -> Outcome {
-    let shown = show(index, searcher, query, &found)?;
-    let took = start.elapsed();
-    match format {
-        Format::Json => {
-            let hits: Vec<Value> = shown.iter().enumerate().map(|(i, hit)| hit.json(i + 1)).collect();
-            let answer = json!({
-                "total": found.total,
-                "counted": options.count,
-                "took_us": took.as_micros() as u64,
-                "hits": hits,
-            });
-            writeln!(stdout(), "{answer}").map_err(output)
-        }
-        Format::Table => table(&shown, (found.total, options.count), took).map_err(output),
-    }
-}
-
-fn show(index: &Index, searcher: &Searcher<'_>, query: &Query, found: &Found) -> Result<Vec<Shown>, Failure> {
-    let terms = searcher.terms(query, 0)?;
+    let marks = searcher.marks(query, 0)?;
     let mut analyzer = Analyzer::new(&index.schema().fields[0].analysis);
-    let ids = searcher.ids(&found.hits)?;
-    let hits = found.hits.iter().zip(ids).map(|(hit, id)| {
-        let stored = searcher.stored(hit.document)?;
-        let part = stored.as_ref().map(|s| snippet(&s.text, &mut analyzer, &terms, SNIPPET_BYTES));
+    let mut out = BufWriter::new(stdout().lock());
+    let write: &mut dyn Hits = match format {
+        Format::Json => &mut Json::default(),
+        Format::Table => &mut Table::default(),
+    };
+    write.begin(&mut out, found, options, took).map_err(output)?;
+    searcher.for_each_id(&found.hits, |hit, id| {
+        let stored = searcher.preview(hit.document)?;
+        let find = |term: &str| marks.find(term);
+        let part = stored.as_ref().map(|stored| snippet(&stored.text, &mut analyzer, find, SNIPPET_BYTES));
         let title = stored.map(|stored| stored.title);
-        Ok(Shown { score: hit.score, id, title, snippet: part })
-    });
-    hits.collect()
+        let shown = Shown { score: hit.score, id, title, snippet: part };
+        write.hit(&mut out, &shown).map_err(output)
+    })?;
+    write.end(&mut out, found, options, took).and_then(|()| out.flush()).map_err(output)
 }
 
 /// The number that is written with the fewest digits that mean the score: `0.1`, not `0.10000000149011612`.
@@ -219,35 +205,82 @@ pub fn shortest(score: f32) -> f64 {
     score.to_string().parse().unwrap_or(f64::from(score))
 }
 
-impl Shown {
-    fn json(&self, rank: usize) -> Value {
-        json!({
-            "rank": rank,
-            "score": shortest(self.score),
-            "id": self.id,
-            "title": self.title,
-            "snippet": self.snippet.as_ref().map(|snippet| mark(snippet, "**", "**")),
-        })
+/// A hit as it is shown.
+struct Shown<'a> {
+    score: f32,
+    id: &'a str,
+    title: Option<String>,
+    snippet: Option<Snippet>,
+}
+
+/// A form of the output.
+trait Hits {
+    fn begin(&mut self, out: Out<'_>, found: &Found, how: &SearchOptions, took: Duration) -> io::Result<()>;
+    fn hit(&mut self, out: Out<'_>, hit: &Shown<'_>) -> io::Result<()>;
+    fn end(&mut self, out: Out<'_>, found: &Found, how: &SearchOptions, took: Duration) -> io::Result<()>;
+}
+
+type Out<'a> = &'a mut dyn Write;
+
+/// One object, which has the hits last.
+#[derive(Default)]
+struct Json {
+    rank: usize,
+}
+
+impl Hits for Json {
+    fn begin(&mut self, out: Out<'_>, found: &Found, how: &SearchOptions, took: Duration) -> io::Result<()> {
+        let (total, counted, took) = (found.total, how.count, took.as_micros());
+        write!(out, "{{\"total\":{total},\"counted\":{counted},\"took_us\":{took},\"hits\":[")
+    }
+
+    fn hit(&mut self, out: Out<'_>, hit: &Shown<'_>) -> io::Result<()> {
+        self.rank += 1;
+        let separator = if self.rank > 1 { "," } else { "" };
+        let hit = json!({
+            "rank": self.rank,
+            "score": shortest(hit.score),
+            "id": hit.id,
+            "title": hit.title,
+            "snippet": hit.snippet.as_ref().map(|snippet| mark(snippet, "**", "**")),
+        });
+        write!(out, "{separator}{hit}")
+    }
+
+    fn end(&mut self, out: Out<'_>, _: &Found, _: &SearchOptions, _: Duration) -> io::Result<()> {
+        writeln!(out, "]}}")
     }
 }
 
-fn table(hits: &[Shown], (total, counted): (u64, bool), took: std::time::Duration) -> std::io::Result<()> {
-    let mut out = std::io::BufWriter::new(stdout().lock());
-    let (open, close) = if stdout().is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("**", "**") };
-    if !hits.is_empty() {
-        writeln!(out, "{:>4}  {:>9}  {:<24}  title", "rank", "score", "id")?;
+#[derive(Default)]
+struct Table {
+    rank: usize,
+}
+
+impl Hits for Table {
+    fn begin(&mut self, out: Out<'_>, found: &Found, _: &SearchOptions, _: Duration) -> io::Result<()> {
+        if found.hits.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "{:>4}  {:>9}  {:<24}  title", "rank", "score", "id")
     }
-    for (i, hit) in hits.iter().enumerate() {
+
+    fn hit(&mut self, out: Out<'_>, hit: &Shown<'_>) -> io::Result<()> {
+        self.rank += 1;
+        let (open, close) = if stdout().is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("**", "**") };
         let title = hit.title.as_deref().unwrap_or_default();
-        let line =
-            format!("{:>4}  {:>9.4}  {:<24}  {}", i + 1, hit.score, printable(&hit.id), printable(title));
+        let (rank, score, id) = (self.rank, hit.score, printable(hit.id));
+        let line = format!("{rank:>4}  {score:>9.4}  {id:<24}  {}", printable(title));
         writeln!(out, "{}", line.trim_end())?;
-        if let Some(snippet) = hit.snippet.as_ref().filter(|snippet| !snippet.text.is_empty()) {
-            writeln!(out, "{:17}{}", "", mark(snippet, open, close))?;
+        match hit.snippet.as_ref().filter(|snippet| !snippet.text.is_empty()) {
+            Some(snippet) => writeln!(out, "{:17}{}", "", mark(snippet, open, close)),
+            None => Ok(()),
         }
     }
-    let documents = if total == 1 { "document" } else { "documents" };
-    let least = if counted { "" } else { "at least " };
-    writeln!(out, "{least}{} {documents} in {:.1} ms", crate::size::group(total), took.as_secs_f64() * 1e3)?;
-    out.flush()
+
+    fn end(&mut self, out: Out<'_>, found: &Found, how: &SearchOptions, took: Duration) -> io::Result<()> {
+        let documents = if found.total == 1 { "document" } else { "documents" };
+        let (least, total) = (if how.count { "" } else { "at least " }, crate::size::group(found.total));
+        writeln!(out, "{least}{total} {documents} in {:.1} ms", took.as_secs_f64() * 1e3)
+    }
 }

@@ -46,6 +46,12 @@ pub const STORED_BLOCK_BYTES_MAX: usize = 1 << 30;
 /// Largest text of one document in bytes, title included.
 pub const DOCUMENT_BYTES_MAX: usize = 512 << 20;
 
+/// Bytes of a title that are shown with a hit, and of a text that are looked at for a snippet of it: what showing a hit
+/// takes of memory does not depend on the document.
+pub const PREVIEW_TITLE_BYTES: usize = 16 << 10;
+/// See [`PREVIEW_TITLE_BYTES`].
+pub const PREVIEW_TEXT_BYTES: usize = 256 << 10;
+
 /// Bytes of a query's text.
 pub const QUERY_BYTES_MAX: usize = 64 << 10;
 

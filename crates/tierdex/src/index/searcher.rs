@@ -6,11 +6,15 @@ use crate::error::{Error, Result};
 use crate::query::explain::Evaluation;
 use crate::query::ops::{Op, Pool};
 use crate::query::prune::Scratch;
-use crate::query::{Plan, Query, terms_of};
+use crate::query::{Marks, Plan, Query};
 use crate::rank::{Bm25, Collection, Hit, Lengths, TopK};
 use crate::segment::read::{Segment, Stored};
 use std::cmp::Reverse;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of ids that are in memory at a time.
+pub(super) const IDS_BYTES: usize = 256 << 10;
 
 /// How to search.
 #[derive(Clone, Copy, Debug)]
@@ -241,18 +245,48 @@ impl<'a> Searcher<'a> {
         Ok(matches)
     }
 
-    /// The terms of a field that `query` looks for, for marking them in a text.
-    pub fn terms(&self, query: &Query, field: usize) -> Result<Vec<String>> {
-        terms_of(query, field, self.index.segments())
+    /// What `query` looks for in a field, for marking it in a text.
+    pub fn marks(&self, query: &Query, field: usize) -> Result<Marks> {
+        Marks::of(query, field, self.index.segments())
     }
 
-    /// External ids of hits, in their order.
-    pub fn ids(&self, hits: &[SearchHit]) -> Result<Vec<String>> {
-        let mut ids = vec![String::new(); hits.len()];
+    /// Calls `body` with each hit and its external id, in the order of the hits. However long the ids are, no more than
+    /// 256 KiB of them are in memory at a time, or one.
+    pub fn for_each_id<E: From<Error>>(
+        &self,
+        hits: &[SearchHit],
+        mut body: impl FnMut(SearchHit, &str) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let (mut rest, mut count) = (hits, hits.len());
+        while !rest.is_empty() {
+            count = count.clamp(1, rest.len());
+            match self.some_ids(&rest[..count])? {
+                Some((ids, ranges)) => {
+                    for (hit, range) in rest.iter().zip(ranges) {
+                        body(*hit, &ids[range.start as usize..range.end as usize])?;
+                    }
+                    rest = &rest[count..];
+                }
+                None => count /= 2,
+            }
+        }
+        Ok(())
+    }
+
+    /// The ids of all these hits and where each is in them; none if they are too long together.
+    fn some_ids(&self, hits: &[SearchHit]) -> Result<Option<(String, Vec<Range<u32>>)>> {
+        let (mut ids, mut ranges) = (String::new(), vec![0..0; hits.len()]);
+        let mut fit = true;
         self.by_segment(hits, |segment, places, documents| {
-            segment.ids().get(documents, |place, id| ids[places[place]].push_str(id))
+            segment.ids().get(documents, |place, id| {
+                fit &= hits.len() == 1 || ids.len() + id.len() <= IDS_BYTES;
+                if fit {
+                    ranges[places[place]] = ids.len() as u32..(ids.len() + id.len()) as u32;
+                    ids.push_str(id);
+                }
+            })
         })?;
-        Ok(ids)
+        Ok(fit.then_some((ids, ranges)))
     }
 
     /// Calls `body` with each segment that has some of the hits, their places, and their numbers in the segment, which rise.
@@ -277,13 +311,27 @@ impl<'a> Searcher<'a> {
 
     /// External id of a document.
     pub fn id(&self, document: u32) -> Result<String> {
-        Ok(self.ids(&[SearchHit { document, score: 0.0 }])?.remove(0))
+        let mut found = String::new();
+        self.for_each_id(&[SearchHit { document, score: 0.0 }], |_, id| {
+            found.push_str(id);
+            Ok::<(), Error>(())
+        })?;
+        Ok(found)
     }
 
     /// Title and text of a document; `None` when the index does not keep them.
     pub fn stored(&self, document: u32) -> Result<Option<Stored>> {
         let (segment, local) = self.place(document)?;
         segment.stored().map(|stored| stored.get(local)).transpose()
+    }
+
+    /// The beginnings of title and text of a document, for showing it: see [`StoredReader::preview`]. `None` when the
+    /// index does not keep them.
+    ///
+    /// [`StoredReader::preview`]: crate::segment::read::StoredReader::preview
+    pub fn preview(&self, document: u32) -> Result<Option<Stored>> {
+        let (segment, local) = self.place(document)?;
+        segment.stored().map(|stored| stored.preview(local)).transpose()
     }
 
     fn place(&self, document: u32) -> Result<(&'a Segment, u32)> {

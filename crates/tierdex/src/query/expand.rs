@@ -74,23 +74,21 @@ pub(super) fn close_terms(
     Ok(best.into_values().collect())
 }
 
-/// Calls `found` with the terms that begin with `prefix`, and adds their number to `count`, which has a bound.
-pub(super) fn terms_with_prefix(
+/// Adds the number of terms that begin with `prefix` to `count`, which has a bound.
+pub(super) fn count_terms_with_prefix(
     segments: &[Segment],
     field: usize,
     prefix: &str,
     count: &mut usize,
-    mut found: impl FnMut(&[u8]),
 ) -> Result<()> {
     let mut walks = Walks::open(segments, field, || Beginning(prefix.as_bytes()));
-    while let Some((term, _)) = walks.next()? {
+    while walks.next()?.is_some() {
         *count += 1;
         if *count > PREFIX_EXPANSIONS_MAX {
             return Err(Error::Limit(format!(
                 "the prefixes of a query stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{prefix}*` needs more letters"
             )));
         }
-        found(&term);
     }
     Ok(())
 }

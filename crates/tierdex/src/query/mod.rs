@@ -26,7 +26,7 @@ pub mod prune;
 pub mod syntax;
 pub mod tree;
 
-pub use marks::terms_of;
+pub use marks::Marks;
 pub use memory::{leaf_memory, working_memory};
 pub use plan::Plan;
 pub use tree::Query;

@@ -1,7 +1,7 @@
 //! What a query needs of an index: its terms looked up in every segment, weighed by all segments together.
 
 use super::analyse::no_positions;
-use super::expand::{close_terms, documents_with_prefix, terms_with_prefix};
+use super::expand::{close_terms, count_terms_with_prefix, documents_with_prefix};
 use super::explain::Evaluation;
 use super::near::{Known, Want};
 use super::ops::{Alignments, BoolOp, ConstantOp, Documents, Op, PhraseOp, TermOp};
@@ -177,7 +177,7 @@ impl Planner<'_> {
             Query::Phrase { field, terms, slop, boost } => self.phrase(*field, terms, *slop, *boost),
             Query::Prefix { field, prefix, boost } => {
                 let mut count = self.prefixed.get();
-                terms_with_prefix(self.segments, *field, prefix, &mut count, |_| {})?;
+                count_terms_with_prefix(self.segments, *field, prefix, &mut count)?;
                 let terms = count - self.prefixed.replace(count);
                 Ok(Node::Prefix(*field, prefix.clone(), *boost as f32, terms))
             }

@@ -1,13 +1,15 @@
 //! Snippets: the part of a text that shows most of a query.
+//!
+//! 1. Find the best stretch of the text, looking at one match after the other; only those within the width of a snippet
+//!    are kept, so that memory does not grow with the matches.
+//! 2. Widen it to the width, and mark the matches in it.
 
 use super::Analyzer;
-use std::collections::{HashMap, VecDeque};
+use crate::limits::{PREVIEW_TEXT_BYTES, TERM_BYTES_MAX};
+use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Text that is looked at, in bytes; a snippet of a longer document comes from its beginning.
-const TEXT_BYTES_MAX: usize = 1 << 20;
-
-/// Part of a text on one line, with the places of the matching tokens.
+/// Part of a text on one line, with the byte ranges of the matching tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snippet {
     /// White space and control characters are single blanks.
@@ -16,47 +18,69 @@ pub struct Snippet {
     pub marks: Vec<Range<usize>>,
 }
 
-/// The stretch of at most about `width` bytes of `text` that holds most distinct terms of `terms`, then most
-/// matches, and comes first; the beginning of the text when nothing matches.
-pub fn snippet(text: &str, analyzer: &mut Analyzer, terms: &[String], width: usize) -> Snippet {
-    let text = &text[..floor_boundary(text, TEXT_BYTES_MAX.min(text.len()))];
-    let numbers: HashMap<&str, usize> =
-        terms.iter().enumerate().map(|(i, term)| (term.as_str(), i)).collect();
-    let mut matches = Vec::new();
+/// Of the first [`PREVIEW_TEXT_BYTES`] of a text the stretch of at most about `width` bytes that holds most distinct terms of a query,
+/// then most matches, and comes first; the beginning of the text when nothing matches. `find` gives the number of a term in the
+/// query, small ones, if it is one.
+pub fn snippet(
+    text: &str,
+    analyzer: &mut Analyzer,
+    find: impl Fn(&str) -> Option<usize>,
+    width: usize,
+) -> Snippet {
+    let text = &text[..floor_boundary(text, PREVIEW_TEXT_BYTES.min(text.len()))];
+    let mut stretch = Stretch { width, ..Stretch::default() };
     analyzer.analyze(text, 0, |token| {
-        if let Some(&term) = numbers.get(token.term) {
-            matches.push((term, token.start..token.end));
+        if let Some(number) = find(token.term) {
+            stretch.add(number, token.start..token.end);
         }
     });
-    let (start, end) = match best_stretch(&matches, terms.len(), width) {
-        Some(found) => around(text, found, width),
+    let (start, end) = match stretch.best {
+        Some(best) => around(text, best, width),
         None => (0, ceil_word(text, width)),
     };
-    let inside = matches.into_iter().map(|(_, range)| range).filter(|r| r.start >= start && r.end <= end);
-    on_one_line(text, start..end, inside)
+    let mut marks = Vec::new();
+    // The last token may be cut at the end: whether it matches is seen only with what follows.
+    let behind = floor_boundary(text, (end + TERM_BYTES_MAX + 1).min(text.len()));
+    analyzer.analyze(&text[start..behind], 0, |token| {
+        if start + token.end <= end && find(token.term).is_some() {
+            marks.push(start + token.start..start + token.end);
+        }
+    });
+    on_one_line(text, start..end, marks.into_iter())
 }
 
-/// The stretch from one match to another that is best.
-fn best_stretch(matches: &[(usize, Range<usize>)], terms: usize, width: usize) -> Option<Range<usize>> {
-    let mut counts = vec![0u32; terms];
-    let mut distinct = 0;
-    let mut window: VecDeque<&(usize, Range<usize>)> = VecDeque::new();
-    let mut best: Option<((usize, usize), Range<usize>)> = None;
-    for found in matches {
-        window.push_back(found);
-        distinct += usize::from(counts[found.0] == 0);
-        counts[found.0] += 1;
-        while window.len() > 1 && found.1.end - window[0].1.start > width {
-            let (term, _) = window.pop_front().expect("two at least");
-            counts[*term] -= 1;
-            distinct -= usize::from(counts[*term] == 0);
+/// The stretch from one match to another that is best so far.
+#[derive(Default)]
+struct Stretch {
+    width: usize,
+    best: Option<Range<usize>>,
+    /// Distinct terms, and matches, in the best one.
+    quality: (usize, usize),
+    /// The matches that are within the width from the last one back.
+    window: VecDeque<(usize, Range<usize>)>,
+    /// How many of them each term has.
+    counts: Vec<u32>,
+    distinct: usize,
+}
+
+impl Stretch {
+    fn add(&mut self, number: usize, range: Range<usize>) {
+        self.counts.resize(self.counts.len().max(number + 1), 0);
+        self.distinct += usize::from(self.counts[number] == 0);
+        self.counts[number] += 1;
+        let end = range.end;
+        self.window.push_back((number, range));
+        while self.window.len() > 1 && end - self.window[0].1.start > self.width {
+            let (number, _) = self.window.pop_front().expect("two at least");
+            self.counts[number] -= 1;
+            self.distinct -= usize::from(self.counts[number] == 0);
         }
-        let quality = (distinct, window.len());
-        if best.as_ref().is_none_or(|(other, _)| quality > *other) {
-            best = Some((quality, window[0].1.start..found.1.end));
+        let quality = (self.distinct, self.window.len());
+        if quality > self.quality {
+            self.quality = quality;
+            self.best = Some(self.window[0].1.start..end);
         }
     }
-    best.map(|(_, range)| range)
 }
 
 /// Widens a stretch to `width` bytes, to whole words.
@@ -125,8 +149,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn show(text: &str, terms: &[&str], width: usize) -> String {
-        let terms: Vec<String> = terms.iter().map(|term| term.to_string()).collect();
-        let snippet = snippet(text, &mut Analyzer::new(&Analysis::default()), &terms, width);
+        let find = |term: &str| terms.iter().position(|other| *other == term);
+        let snippet = snippet(text, &mut Analyzer::new(&Analysis::default()), find, width);
         let mut out = String::new();
         let mut at = 0;
         for mark in &snippet.marks {
@@ -144,13 +168,14 @@ mod tests {
         assert_eq!(show(text, &["zebra"], 14), "cat one two");
         assert_eq!(show("", &["a"], 10), "");
         assert_eq!(show("a\u{0}b", &["b"], 10), "a [b]");
+        assert_eq!(show("catalogue", &["cat"], 3), "cat", "the token goes on behind the snippet");
     }
 
     proptest! {
         #[test]
         fn marks_are_the_matches(text in "(cat|dog|é漢|\n| |x{0,40}){0,40}", width in 1usize..60) {
-            let terms = vec!["cat".to_string(), "dog".to_string()];
-            let found = snippet(&text, &mut Analyzer::new(&Analysis::default()), &terms, width);
+            let find = |term: &str| ["cat", "dog"].iter().position(|other| *other == term);
+            let found = snippet(&text, &mut Analyzer::new(&Analysis::default()), find, width);
             for mark in &found.marks {
                 prop_assert!(["cat", "dog"].contains(&&found.text[mark.clone()]));
             }

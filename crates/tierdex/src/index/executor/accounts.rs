@@ -6,9 +6,11 @@ use super::options::{ExecutorOptions, MetaTier, Mode};
 use super::supply::LIST;
 use crate::error::{Error, Result};
 use crate::index::reader::Index;
+use crate::index::searcher::IDS_BYTES;
+use crate::limits::{ID_BYTES_MAX, IDS_GROUP, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use crate::query::{leaf_memory, working_memory};
 use crate::schema::NormKind;
-use crate::segment::read::{FieldReader, Segment};
+use crate::segment::read::{FieldReader, Segment, UNPACK_BYTES};
 use std::fmt;
 use tierdex_cache::{Cache, READ_BYTES_MAX, Sample};
 use tierdex_io::{Arena, PAGE, SealedFile};
@@ -19,10 +21,18 @@ const PROGRAM: u64 = 7 << 20;
 /// Memory of a thread that answers: its stack, windows of sums and of documents, and batches.
 const THREAD: u64 = 384 << 10;
 
-/// For each hit that is asked for: in the thread that looks for them, as part of an answer, and where some of these are put into words.
+/// Bytes a hit that is asked for: in the thread that looks for it, in an answer, and in the answer that is written and
+/// those that wait to be written, beside its id.
 const HIT: u64 = 64;
 const HIT_FOUND: u64 = 8;
-const HIT_SHOWN: u64 = 128;
+const HIT_SHOWN: u64 = 64;
+
+/// Ids of the answer that is written, in a buffer that grows by doubling, and a group of ids of which they are a part.
+const IDS_SHOWN: u64 = (2 * IDS_BYTES + (IDS_GROUP as usize + 1) * ID_BYTES_MAX) as u64;
+
+/// Showing a hit: unpacking it, its title and text, the text's tokens and the snippet, and all of it as it is written, in
+/// which a character may take six bytes.
+const PREVIEW: u64 = UNPACK_BYTES + (2 * PREVIEW_TEXT_BYTES + 8 * PREVIEW_TITLE_BYTES) as u64;
 
 /// A worker: its stack and its queues.
 const WORKER: u64 = 256 << 10;
@@ -208,7 +218,14 @@ impl Accounts {
         let (threads, hits) = (options.threads as u64, (options.hits as u64).min(index.documents()));
         add("threads that answer", shares.threads * (THREAD + HIT * hits), None);
         add(LISTS, shares.threads * shares.lists(options.dram), None);
-        add("answers", hits * (HIT_SHOWN + HIT_FOUND * threads * (1 + ANSWERS_AHEAD as u64)), None);
+        add(
+            "answers",
+            IDS_SHOWN + hits * (HIT_SHOWN + HIT_FOUND * threads * (1 + ANSWERS_AHEAD as u64)),
+            None,
+        );
+        if options.previews && index.schema().stored {
+            add("titles and texts of hits", PREVIEW, None);
+        }
         if options.samples > 0 && options.mode != Mode::Base {
             // Twice, as they are copied to be looked at.
             add("log of the lookahead", 2 * (size_of::<Sample>() * options.samples) as u64, None);

@@ -139,6 +139,10 @@ pub struct ExecutorOptions {
     pub intra: usize,
     /// Hits that are asked for of a query, at most: for the accounts.
     pub hits: usize,
+    /// Whether titles and texts of hits are shown ([`Searcher::preview`]): for the accounts.
+    ///
+    /// [`Searcher::preview`]: crate::index::Searcher::preview
+    pub previews: bool,
     /// So often the lookahead is noted, when a query ends: the last times.
     pub samples: usize,
     /// Where terms, skip data and lengths live.
@@ -167,6 +171,7 @@ impl Default for ExecutorOptions {
             threads: 1,
             intra: 1,
             hits: 1024,
+            previews: false,
             samples: 0,
             meta: MetaTier::Dram,
             dram: None,

@@ -10,6 +10,7 @@ mod norms;
 mod pages;
 mod stored;
 mod terms;
+mod unpack;
 mod walk;
 
 pub use ids::IdsReader;
@@ -17,6 +18,7 @@ pub use lists::{BlockList, InlineList, Part, Record};
 pub use norms::Norms;
 pub use stored::{Stored, StoredReader};
 pub use terms::{TermInfo, TermStream, TermsReader};
+pub use unpack::UNPACK_BYTES;
 pub use walk::{Automaton, Walk};
 
 use super::layout::{FileKind, SegmentMeta, file_name, identity};

@@ -1,0 +1,95 @@
+//! What is shown of hits: beginnings of titles and texts, and ids of any length, in bounded pieces.
+
+mod support;
+
+use std::sync::Arc;
+use support::corpus::Shape;
+use support::open_writer;
+use support::random::Random;
+use tierdex::Error;
+use tierdex::index::{Index, Merge, OpenMode, SearchHit};
+use tierdex::io::{Disk, MemDisk};
+use tierdex::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
+
+/// The longest beginning of at most so many bytes.
+fn cut(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
+}
+
+fn index(docs: &[(String, String, String)], cuts: usize) -> Index {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let mut writer = open_writer(&disk, &Shape::default().schema(), OpenMode::New);
+    for docs in docs.chunks(docs.len().div_ceil(cuts)) {
+        docs.iter().for_each(|(id, title, text)| writer.add(id, title, text).unwrap());
+        writer.commit(Merge::Keep).unwrap();
+    }
+    Index::open(disk).unwrap()
+}
+
+#[test]
+fn previews_are_the_beginnings_of_titles_and_texts() {
+    let mut random = Random::new(1);
+    let mut words = |bytes: usize| {
+        let mut text = String::new();
+        while text.len() < bytes {
+            text.push_str(*random.pick(&["a ", "é", "漢字 ", "word ", "🦀", "\n", "and so on "]));
+        }
+        text
+    };
+    let title_bytes = [0, 5, PREVIEW_TITLE_BYTES - 1, PREVIEW_TITLE_BYTES, PREVIEW_TITLE_BYTES + 1, 300_000];
+    let text_bytes = [0, 20, 16 << 10, PREVIEW_TEXT_BYTES - 2, PREVIEW_TEXT_BYTES + 3, 3 << 20];
+    let mut docs = Vec::new();
+    for title in title_bytes {
+        for text in text_bytes {
+            docs.push((docs.len().to_string(), words(title), words(text)));
+        }
+    }
+    // Incompressible: a block of several pieces when it is packed too.
+    let noise: String = (0..2 << 20).map(|_| char::from(b'!' + random.below(90) as u8)).collect();
+    docs.push(("noise".to_string(), noise.clone(), noise));
+    let index = index(&docs, 2);
+    let searcher = index.searcher();
+    for (document, (_, title, text)) in docs.iter().enumerate() {
+        let preview = searcher.preview(document as u32).unwrap().unwrap();
+        assert!(preview.title == cut(title, PREVIEW_TITLE_BYTES), "title of {document}");
+        assert!(preview.text == cut(text, PREVIEW_TEXT_BYTES), "text of {document}");
+        let stored = searcher.stored(document as u32).unwrap().unwrap();
+        assert!(stored.title == *title && stored.text == *text, "{document}");
+    }
+    assert!(searcher.preview(docs.len() as u32).is_err());
+}
+
+#[test]
+fn ids_come_in_the_order_of_the_hits() {
+    let mut random = Random::new(2);
+    for longest in [3, 300, ID_BYTES_MAX] {
+        let id =
+            |number: usize, random: &mut Random| format!("{number}{}", "x".repeat(random.below(longest - 2)));
+        let docs: Vec<_> = (0..2_000)
+            .map(|number| (id(number % 10, &mut random), String::new(), "all".to_string()))
+            .collect();
+        let index = index(&docs, 3);
+        let searcher = index.searcher();
+        for count in [0, 1, 2, 63, 700, 3_000] {
+            let hits: Vec<SearchHit> = (0..count)
+                .map(|_| SearchHit { document: random.below(docs.len()) as u32, score: 1.0 })
+                .collect();
+            let mut found = Vec::new();
+            let each = searcher.for_each_id(&hits, |hit, id| {
+                found.push((hit.document, id.to_string()));
+                Ok::<(), Error>(())
+            });
+            each.unwrap();
+            let expected = hits.iter().map(|hit| (hit.document, docs[hit.document as usize].0.clone()));
+            assert!(found.into_iter().eq(expected), "{count} ids of up to {longest} bytes");
+        }
+        let mut calls = 0;
+        let hits = [SearchHit { document: 5, score: 1.0 }; 9];
+        let ended = searcher.for_each_id(&hits, |_, _| {
+            calls += 1;
+            if calls < 4 { Ok(()) } else { Err(Error::Interrupted) }
+        });
+        assert!(matches!(ended, Err(Error::Interrupted)) && calls == 4);
+    }
+}
