@@ -33,7 +33,7 @@ fn previews_are_the_beginnings_of_titles_and_texts() {
     let mut words = |bytes: usize| {
         let mut text = String::new();
         while text.len() < bytes {
-            text.push_str(*random.pick(&["a ", "é", "漢字 ", "word ", "🦀", "\n", "and so on "]));
+            text.push_str(random.pick::<&str>(&["a ", "é", "漢字 ", "word ", "🦀", "\n", "and so on "]));
         }
         text
     };

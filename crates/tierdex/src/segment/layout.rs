@@ -184,6 +184,9 @@ fn read_file(view: &mut View<'_>, fields: usize) -> Result<FileMeta> {
     Ok(FileMeta { kind, field, seal })
 }
 
+/// No file is longer: offsets from a file are checked against it, so that sums with lengths do not overflow.
+pub(super) const OFFSET_MAX: u64 = 1 << 62;
+
 /// Bytes of a page's head: number of terms u16, number of restarts u16, start in `skips` u64.
 pub(super) const PAGE_HEAD: usize = 12;
 

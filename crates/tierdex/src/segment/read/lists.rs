@@ -1,6 +1,6 @@
 //! Skip records: what a planner knows of a list before it reads a block.
 
-use super::super::layout::blocks;
+use super::super::layout::{OFFSET_MAX, blocks};
 use super::terms::TermInfo;
 use crate::bytes::{View, u16_at, u32_at, u64_at};
 use crate::error::{Error, Result};
@@ -78,7 +78,7 @@ impl<'a> Record<'a> {
             let mut view = View::new(file, term.skips.start, &bytes);
             let places = if positions {
                 let start = view.varint()?;
-                let end = start.checked_add(view.varint()?);
+                let end = start.checked_add(view.varint()?).filter(|end| *end <= OFFSET_MAX);
                 Some(start..end.ok_or_else(|| view.corrupt("place of positions overflows"))?)
             } else {
                 None
@@ -218,7 +218,7 @@ impl<'a> BlockList<'a> {
         let start = self.start(part).checked_add(distance).and_then(|at| at.checked_add(before));
         let end = start.and_then(|start| start.checked_add(self.len(part, block)));
         match (start, end) {
-            (Some(start), Some(end)) => Ok(start..end),
+            (Some(start), Some(end)) if end <= OFFSET_MAX => Ok(start..end),
             _ => Err(self.corrupt(format!("place of block {block} overflows"))),
         }
     }

@@ -1,6 +1,6 @@
 //! The term dictionary.
 
-use super::super::layout::{PAGE_HEAD, RESTART, is_inline};
+use super::super::layout::{OFFSET_MAX, PAGE_HEAD, RESTART, is_inline};
 use super::pages::{PageIndex, head};
 use super::read_tail;
 use crate::bytes::{View, u16_at};
@@ -394,7 +394,7 @@ impl<'a> Page<'a> {
         let more = view.varint()?;
         let skips_len = view.varint()?;
         let occurrences = u64::from(documents).checked_add(more);
-        let end = entries.skips.checked_add(skips_len);
+        let end = entries.skips.checked_add(skips_len).filter(|end| *end <= OFFSET_MAX);
         let (Some(occurrences), Some(end)) = (occurrences, end) else {
             return Err(self.corrupt(entries.at, "numbers of a term overflow"));
         };
@@ -414,7 +414,7 @@ impl<'a> Page<'a> {
     /// The place of a list in a file of blocks.
     fn range(&self, view: &mut View<'_>) -> Result<Range<u64>> {
         let (start, len) = (view.varint()?, view.varint()?);
-        let end = start.checked_add(len).filter(|_| len > 0);
+        let end = start.checked_add(len).filter(|end| len > 0 && *end <= OFFSET_MAX);
         Ok(start..end.ok_or_else(|| view.corrupt("impossible place of a list"))?)
     }
 
