@@ -350,6 +350,33 @@ fn every_read_of_a_check_fails() {
     assert!(injected > 100, "{injected}");
 }
 
+/// Lists below a block are many: checking and merging read their records and positions many at a time.
+#[test]
+fn short_lists_are_read_many_at_a_time() {
+    const TERMS: u64 = 30_000;
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let schema = support::corpus::Shape::default().schema();
+    let mut writer = support::open_writer(&disk, &schema, tierdex::index::OpenMode::New);
+    for part in 0..2 {
+        for document in 0..TERMS / 20 {
+            let words: Vec<String> = (0..10).map(|word| format!("x{part}y{document}z{word}")).collect();
+            writer.add("", "", &words.join(" ")).unwrap();
+        }
+        writer.commit(Merge::Keep).unwrap();
+    }
+    drop(writer);
+    let counted = FaultDisk::new(disk, FaultPlan::none());
+    assert!(check(&counted).unwrap().problems.is_empty());
+    let reads = counted.operations(OpClass::Read);
+    assert!(reads < TERMS / 20, "{reads} reads of {TERMS} terms by a check");
+    counted.arm(FaultPlan::none());
+    let shared: Arc<dyn Disk> = Arc::new(counted.clone());
+    let mut writer = support::open_writer(&shared, &schema, tierdex::index::OpenMode::Append);
+    writer.commit(Merge::One).unwrap();
+    let reads = counted.operations(OpClass::Read);
+    assert!(reads < TERMS / 20, "{reads} reads of {TERMS} terms by a merge");
+}
+
 /// The reader of a poisoned writer's index goes on; the writer gives its lock back when it is dropped.
 #[test]
 fn a_poisoned_writer_still_frees_its_lock() {

@@ -3,6 +3,7 @@
 //! A [`PostingsCursor`] holds one decoded block of up to 256 documents. It moves forward only. Blocks that a
 //! caller passes over are neither decoded nor looked at. [`ScatteredBlocks`] gives blocks in any order. The room knows files and codecs, but no scores.
 
+mod ahead;
 mod blocks;
 mod near;
 mod pieces;
@@ -10,6 +11,7 @@ mod postings;
 mod scattered;
 mod trace;
 
+pub use ahead::ListsAhead;
 pub use blocks::{IN_ORDER_BYTES, LIST_BYTES};
 pub use near::{BUFFER_MAX, BUFFER_MIN, NearBlocks, NearList, Reading, record};
 pub use postings::{NO_DOCUMENT, PostingsCursor};

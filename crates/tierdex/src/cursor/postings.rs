@@ -60,6 +60,11 @@ impl<'a> PostingsCursor<'a> {
         PostingsCursor::new(field, term, Blocks::in_order(record, Reading::default()))
     }
 
+    /// The same cursor over a list below a block, for a caller that has read its positions.
+    pub(super) fn with_positions(self, bytes: Vec<u8>, offset: u64) -> PostingsCursor<'a> {
+        PostingsCursor { pieces: Some(Pieces::new(bytes, offset)), pieces_of: 0, ..self }
+    }
+
     fn new(field: &'a FieldReader, term: TermInfo, blocks: Blocks<'a>) -> Result<PostingsCursor<'a>> {
         Ok(PostingsCursor {
             field,

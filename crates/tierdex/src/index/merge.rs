@@ -2,13 +2,13 @@
 //! documents had been flushed together.
 
 use super::writer::Stop;
-use crate::cursor::{NO_DOCUMENT, PostingsCursor};
+use crate::cursor::{ListsAhead, NO_DOCUMENT, PostingsCursor};
 use crate::error::Result;
 use crate::limits::DOCUMENTS_MAX;
 use crate::schema::Schema;
 use crate::segment::SegmentMeta;
 use crate::segment::layout::too_many_documents;
-use crate::segment::read::{FieldReader, Norms, RecordsAhead, Segment, TermInfo, TermStream};
+use crate::segment::read::{FieldReader, Norms, Segment, TermInfo, TermStream};
 use crate::segment::write::{FieldWriter, IdsWriter, Postings, StoredWriter, write_norms};
 use tierdex_io::Disk;
 
@@ -83,7 +83,7 @@ fn join_stored(
 struct Source<'a> {
     field: &'a FieldReader,
     stream: TermStream<'a>,
-    ahead: RecordsAhead,
+    ahead: ListsAhead,
     base: u32,
     term: Vec<u8>,
     info: Option<TermInfo>,
@@ -114,7 +114,7 @@ fn join_terms(
     for field in fields {
         let stream = field.terms().stream();
         let mut source =
-            Source { field, stream, ahead: RecordsAhead::default(), base, term: Vec::new(), info: None };
+            Source { field, stream, ahead: ListsAhead::default(), base, term: Vec::new(), info: None };
         source.step()?;
         base += field.documents();
         sources.push(source);
@@ -126,8 +126,7 @@ fn join_terms(
         writer.term(&term, |postings| {
             for source in sources.iter_mut().filter(|source| source.info.is_some() && source.term == term) {
                 if let Some(info) = source.info.take() {
-                    let record = source.field.next_record(&info, &mut source.ahead)?;
-                    let cursor = PostingsCursor::with_record(source.field, info, record)?;
+                    let cursor = source.ahead.cursor(source.field, info)?;
                     copy_list(cursor, source.base, positions, postings)?;
                 }
                 source.step()?;

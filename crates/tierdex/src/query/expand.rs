@@ -6,7 +6,7 @@ use super::ops::Documents;
 use crate::cursor::PostingsCursor;
 use crate::error::{Error, Result};
 use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
-use crate::segment::read::{Automaton, RecordsAhead, Segment, TermInfo, Walk};
+use crate::segment::read::{Automaton, ReadAhead, Segment, TermInfo, Walk};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -103,7 +103,7 @@ pub(super) fn documents_with_prefix(segment: &Segment, field: usize, prefix: &st
     }
     let postings = infos.iter().map(|info| u64::from(info.documents)).sum();
     let mut documents = Documents::with_room(postings, segment.documents());
-    let mut ahead = RecordsAhead::default();
+    let mut ahead = ReadAhead::default();
     for info in infos {
         let record = field.next_record(&info, &mut ahead)?;
         let mut cursor = PostingsCursor::with_record(field, info, record)?;

@@ -11,7 +11,7 @@ use super::prune::{Bounds, CANDIDATES_BYTES, SCORED_BYTES, few, noted_bytes};
 use crate::cursor::{BUFFER_MAX, BUFFER_MIN, IN_ORDER_BYTES, NearList};
 use crate::limits::BLOCK;
 use crate::rank::TermScorer;
-use crate::segment::read::{RECORDS_AHEAD, Segment, TermInfo};
+use crate::segment::read::{READ_AHEAD, Segment, TermInfo};
 use tierdex_io::PAGE;
 
 /// Bytes that a list takes at most, beside its record, its buffers and its bounds; operators keep less of it than that.
@@ -132,7 +132,7 @@ impl Node<'_> {
             }
             Node::Prefix(_, _, _, terms) => {
                 let lists = 2 * terms * size_of::<TermInfo>() + IN_ORDER_BYTES;
-                need.aside = need.aside.max(lists as u64 + RECORDS_AHEAD + LIST);
+                need.aside = need.aside.max(lists as u64 + READ_AHEAD + LIST);
                 need.bytes += u64::from(segment.1.documents()).div_ceil(8) + 8;
                 1
             }

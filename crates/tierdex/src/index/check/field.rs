@@ -1,6 +1,6 @@
 //! Terms, lists, impacts and lengths of a field.
 
-use crate::cursor::{NO_DOCUMENT, PostingsCursor};
+use crate::cursor::{ListsAhead, NO_DOCUMENT};
 use crate::error::{Error, Result};
 use crate::limits::SUPERBLOCK;
 use crate::segment::FieldStats;
@@ -43,6 +43,7 @@ struct Checker<'a> {
     field: &'a FieldReader,
     stats: &'a FieldStats,
     norms: &'a Norms,
+    ahead: ListsAhead,
     average: f64,
     /// Where the next record, and the next block of each part, must start.
     skips: u64,
@@ -63,6 +64,7 @@ impl<'a> Checker<'a> {
             field,
             stats,
             norms: field.norms()?,
+            ahead: ListsAhead::default(),
             average: average_length(stats.tokens, field.documents() as usize),
             skips: start(field.skips()),
             parts: [start(field.docs()), start(field.freqs()), field.positions().map_or(0, start)],
@@ -84,7 +86,7 @@ impl<'a> Checker<'a> {
             ));
         }
         self.skips = info.skips.end;
-        match self.field.record(info)? {
+        match self.ahead.record(self.field, info)? {
             Record::Inline(list) => {
                 if let Some(range) = &list.positions {
                     self.follow(Part::Positions, range.start, range.end)?;
@@ -136,7 +138,7 @@ impl<'a> Checker<'a> {
 
     /// Decodes the list; compares counts, impacts and bounds with what its record says.
     fn list(&mut self, info: &TermInfo, list: Option<&BlockList>) -> Result<()> {
-        let mut cursor = PostingsCursor::open(self.field, info.clone())?;
+        let mut cursor = self.ahead.cursor(self.field, info.clone())?;
         let (mut documents, mut occurrences, mut block) = (0, 0, 0);
         let mut pairs = Vec::new();
         let mut super_bound = 0;

@@ -26,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::schema::{Field, Schema};
 use crate::segment::write::average_length;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tierdex_io::{Arena, Disk, SealedFile};
 
@@ -51,15 +52,34 @@ pub struct FieldReader {
     norms: OnceLock<Norms>,
 }
 
-/// Records of adjacent terms that were read together.
+/// Bytes of a file that were read together, for callers that go through it in order.
 #[derive(Default)]
-pub struct RecordsAhead {
+pub struct ReadAhead {
     start: u64,
     bytes: Vec<u8>,
 }
 
-/// Bytes of records that are read together.
-pub const RECORDS_AHEAD: u64 = 256 << 10;
+/// Bytes that are read together.
+pub const READ_AHEAD: u64 = 256 << 10;
+
+impl ReadAhead {
+    /// The bytes of a range of the file; what follows it is read with it.
+    pub fn range(&mut self, file: &SealedFile, range: &Range<u64>) -> Result<&[u8]> {
+        let len = range.end.saturating_sub(range.start);
+        let read_to = self.start + self.bytes.len() as u64;
+        if range.start < self.start || range.end > read_to {
+            let len = len.max(READ_AHEAD.min(file.payload().end.saturating_sub(range.start)));
+            let len = usize::try_from(len).unwrap_or(usize::MAX);
+            self.start = range.start;
+            if let Err(error) = file.read_into(range.start, len, &mut self.bytes) {
+                self.bytes.clear();
+                return Err(error.into());
+            }
+        }
+        let from = (range.start - self.start) as usize;
+        Ok(&self.bytes[from..from + len as usize])
+    }
+}
 
 impl Segment {
     /// Opens all files that `meta` names and checks their seals.
@@ -208,17 +228,8 @@ impl FieldReader {
     }
 
     /// The skip record of a term, for callers that go through all terms in order: records are read many at a time.
-    pub fn next_record(&self, term: &TermInfo, ahead: &mut RecordsAhead) -> Result<Record<'_>> {
-        let (start, end) = (term.skips.start, term.skips.end);
-        let read_to = ahead.start + ahead.bytes.len() as u64;
-        if start < ahead.start || end > read_to {
-            let len = (end - start).max(RECORDS_AHEAD.min(self.skips.payload().end.saturating_sub(start)));
-            self.skips.read_into(start, usize::try_from(len).unwrap_or(usize::MAX), &mut ahead.bytes)?;
-            ahead.start = start;
-        }
-        let from = (start - ahead.start) as usize;
-        let bytes = ahead.bytes[from..from + (end - start) as usize].to_vec();
-        self.parse_record(term, bytes)
+    pub fn next_record(&self, term: &TermInfo, ahead: &mut ReadAhead) -> Result<Record<'_>> {
+        self.parse_record(term, ahead.range(&self.skips, &term.skips)?.to_vec())
     }
 
     /// Blocks of documents.
