@@ -238,3 +238,23 @@ fn what_is_shown_keeps_to_the_least_budget_and_nobody_is_killed() {
         }
     }
 }
+
+/// A phrase in a document of many millions of words takes memory for its positions, not for a block of such documents.
+#[test]
+fn a_phrase_in_a_giant_document_fits_a_budget() {
+    const DRAM: u64 = 160 << 20;
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).display().to_string();
+    let (index, input) = (path("index"), path("giant.txt"));
+    fs::write(&input, "quick brown fox ".repeat(2_000_000)).unwrap();
+    assert_ok(&tierdex(&["index", &input, "--out", &index, "--positions", "--store", "none"]));
+    let Some(group) = Group::new("phrase", DRAM + DRAM / 5) else {
+        eprintln!("not tested: this system lets nobody make a control group here");
+        return;
+    };
+    let dram = DRAM.to_string();
+    let output = group.run(&["search", &index, "\"quick brown\"", "--dram", &dram, "--format", "json"]);
+    assert_ok(&output);
+    assert_eq!(group.kills(), 0);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\"total\":1,"));
+}

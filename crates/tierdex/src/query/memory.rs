@@ -175,7 +175,7 @@ impl Leaf<'_> {
     fn positions(&self, number: usize) -> u64 {
         self.infos[number].as_ref().map_or(0, |info| {
             let each = info.occurrences.div_ceil(u64::from(info.documents));
-            each * (BLOCK as u64 * POSITION + POSITION_DECODED)
+            each * (u64::from(info.documents).min(BLOCK as u64) * POSITION + POSITION_DECODED)
         })
     }
 }
