@@ -41,6 +41,11 @@ pub fn group(number: u64) -> String {
     out
 }
 
+/// A number and what it counts: `1 query`, `2,000 queries`.
+pub fn count(number: u64, singular: &str, plural: &str) -> String {
+    format!("{} {}", group(number), if number == 1 { singular } else { plural })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,5 +62,7 @@ mod tests {
         assert_eq!(show(450_000_000), "450.0 MB");
         assert_eq!(group(1_234_567), "1,234,567");
         assert_eq!(group(12), "12");
+        assert_eq!(count(1, "query", "queries"), "1 query");
+        assert_eq!(count(2000, "query", "queries"), "2,000 queries");
     }
 }

@@ -1,6 +1,7 @@
 //! `tierdex eval`: a TREC run against relevance judgements.
 
 use crate::failure::{Failure, Outcome, output};
+use crate::size;
 use clap::Args;
 use std::collections::HashMap;
 use std::fs::File;
@@ -29,7 +30,8 @@ pub struct Measures {
 }
 
 type Grades = HashMap<String, HashMap<String, f64>>;
-type Rankings = HashMap<String, Vec<(u64, String)>>;
+/// The documents of each query with the rank, and the line that says so, by which equal ranks are ordered.
+type Rankings = HashMap<String, HashMap<String, (u64, usize)>>;
 
 pub fn run(arguments: &Arguments) -> Outcome {
     let grades = read_qrels(&arguments.qrels)?;
@@ -37,8 +39,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let found = measure(&grades, &rankings);
     writeln!(
         stdout(),
-        "{} queries: nDCG@10 {:.4}, AP@1000 {:.4}, R@100 {:.4}",
-        found.queries,
+        "{}: nDCG@10 {:.4}, AP@1000 {:.4}, R@100 {:.4}",
+        size::count(found.queries as u64, "query", "queries"),
         found.ndcg_10,
         found.ap_1000,
         found.recall_100
@@ -48,7 +50,6 @@ pub fn run(arguments: &Arguments) -> Outcome {
 
 fn measure(grades: &Grades, rankings: &Rankings) -> Measures {
     let mut sum = Measures::default();
-    let none = Vec::new();
     for (query, judged) in grades {
         let relevant: HashMap<&str, f64> = judged
             .iter()
@@ -58,9 +59,8 @@ fn measure(grades: &Grades, rankings: &Rankings) -> Measures {
         if relevant.is_empty() {
             continue;
         }
-        let ranking = rankings.get(query).unwrap_or(&none);
         let gains: Vec<f64> =
-            ranking.iter().map(|(_, id)| relevant.get(id.as_str()).copied().unwrap_or(0.0)).collect();
+            ranking(rankings, query).map(|id| relevant.get(id).copied().unwrap_or(0.0)).collect();
         let mut ideal: Vec<f64> = relevant.values().copied().collect();
         ideal.sort_by(|a, b| b.total_cmp(a));
         sum.queries += 1;
@@ -76,6 +76,13 @@ fn measure(grades: &Grades, rankings: &Rankings) -> Measures {
         ap_1000: sum.ap_1000 / n,
         recall_100: sum.recall_100 / n,
     }
+}
+
+/// The documents of a query, best first.
+fn ranking<'r>(rankings: &'r Rankings, query: &str) -> impl Iterator<Item = &'r str> + use<'r> {
+    let mut ranking: Vec<_> = rankings.get(query).into_iter().flatten().collect();
+    ranking.sort_unstable_by_key(|(_, place)| **place);
+    ranking.into_iter().map(|(id, _)| id.as_str())
 }
 
 fn discounted(gains: &[f64]) -> f64 {
@@ -94,44 +101,55 @@ fn average_precision(gains: &[f64], relevant: usize) -> f64 {
 
 fn read_qrels(path: &Path) -> Outcome<Grades> {
     let mut grades = Grades::new();
-    for_each_line(path, 4, |columns| {
-        let grade = columns[3].parse().map_err(|_| format!("relevance `{}` is not a number", columns[3]))?;
-        grades.entry(columns[0].to_string()).or_default().insert(columns[2].to_string(), grade);
-        Ok(())
+    for_each_line(path, 4, |_, columns| {
+        let grade = finite("relevance", columns[3])?;
+        insert_once(grades.entry(columns[0].to_string()).or_default(), columns, grade)
     })?;
     Ok(grades)
 }
 
 fn read_run(path: &Path) -> Outcome<Rankings> {
     let mut rankings = Rankings::new();
-    for_each_line(path, 6, |columns| {
+    for_each_line(path, 6, |line, columns| {
         let rank = columns[3].parse().map_err(|_| format!("rank `{}` is not a number", columns[3]))?;
-        rankings.entry(columns[0].to_string()).or_default().push((rank, columns[2].to_string()));
-        Ok(())
+        finite("score", columns[4])?;
+        insert_once(rankings.entry(columns[0].to_string()).or_default(), columns, (rank, line))
     })?;
-    for ranking in rankings.values_mut() {
-        ranking.sort_by_key(|(rank, _)| *rank);
-    }
     Ok(rankings)
+}
+
+fn finite(what: &str, text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| format!("{what} `{text}` is not a finite number"))
+}
+
+/// A document that appears twice would be counted twice, and measures could exceed 1.
+fn insert_once<V>(documents: &mut HashMap<String, V>, columns: &[&str], value: V) -> Result<(), String> {
+    match documents.insert(columns[2].to_string(), value) {
+        Some(_) => Err(format!("document {} appears twice for query {}", columns[2], columns[0])),
+        None => Ok(()),
+    }
 }
 
 fn for_each_line(
     path: &Path,
     columns: usize,
-    mut body: impl FnMut(&[&str]) -> Result<(), String>,
+    mut body: impl FnMut(usize, &[&str]) -> Result<(), String>,
 ) -> Outcome {
     let problem = |what: String| Failure::Failed(format!("{}: {what}", path.display()));
     let file = File::open(path).map_err(|error| problem(error.to_string()))?;
-    for (number, line) in BufReader::new(file).lines().enumerate() {
-        let line = line.map_err(|error| problem(format!("line {}: {error}", number + 1)))?;
+    for (number, line) in (1..).zip(BufReader::new(file).lines()) {
+        let line = line.map_err(|error| problem(format!("line {number}: {error}")))?;
+        // Some editors put a byte order mark before the first line.
+        let line = if number == 1 { line.trim_start_matches('\u{feff}') } else { &line };
         let found: Vec<&str> = line.split_whitespace().collect();
         if found.is_empty() {
             continue;
         }
         if found.len() < columns {
-            return Err(problem(format!("line {}: {} columns, not {columns}", number + 1, found.len())));
+            return Err(problem(format!("line {number}: {} columns, not {columns}", found.len())));
         }
-        body(&found).map_err(|what| problem(format!("line {}: {what}", number + 1)))?;
+        body(number, &found).map_err(|what| problem(format!("line {number}: {what}")))?;
     }
     Ok(())
 }
@@ -148,7 +166,9 @@ mod tests {
             ("2".to_string(), judged(&[("x", 1.0)])),
             ("3".to_string(), judged(&[("y", 0.0)])),
         ]);
-        let ranking = ["c", "a", "b"].iter().zip(1..).map(|(id, rank)| (rank, id.to_string())).collect();
+        // Equal ranks are in the order of the lines.
+        let ranking = [("c", (1, 9)), ("b", (2, 8)), ("a", (2, 7))];
+        let ranking = ranking.map(|(id, place)| (id.to_string(), place)).into();
         let rankings = Rankings::from([("1".to_string(), ranking)]);
         let found = measure(&grades, &rankings);
         let ideal = 2.0 + 1.0 / 3f64.log2();
