@@ -18,6 +18,26 @@ pub struct Batch {
     stored: Option<StoredBlocks>,
     document_bytes_max: usize,
     bytes: usize,
+    left_out: LeftOut,
+}
+
+/// What analysis could not index of the documents that were added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Words of more than [`TERM_BYTES_MAX`](crate::limits::TERM_BYTES_MAX) bytes.
+    pub long_words: u64,
+    /// Documents that hold such words.
+    pub long_word_documents: u64,
+    /// Tokens behind the first [`FIELD_TOKENS_MAX`](crate::limits::FIELD_TOKENS_MAX) of a field of a document.
+    pub tokens_beyond: u64,
+}
+
+impl LeftOut {
+    pub(super) fn add(&mut self, other: LeftOut) {
+        self.long_words += other.long_words;
+        self.long_word_documents += other.long_word_documents;
+        self.tokens_beyond += other.tokens_beyond;
+    }
 }
 
 /// Analysed documents in memory.
@@ -25,6 +45,7 @@ pub struct SealedBatch {
     pub(super) runs: Vec<Run>,
     pub(super) ids: Ids,
     pub(super) stored: Option<StoredBlocks>,
+    pub(super) left_out: LeftOut,
 }
 
 /// External ids one behind another.
@@ -44,6 +65,7 @@ impl Batch {
             stored: schema.stored.then(StoredBlocks::default),
             document_bytes_max,
             bytes: 0,
+            left_out: LeftOut::default(),
             schema,
         }
     }
@@ -66,15 +88,19 @@ impl Batch {
         }
         self.ids.bytes.push_str(id);
         self.ids.ends.push(self.ids.bytes.len());
+        let mut long_words = 0;
         for ((field, table), analyzer) in
             self.schema.fields.iter().zip(&mut self.tables).zip(&mut self.analyzers)
         {
-            match field.source {
+            self.left_out.tokens_beyond += match field.source {
                 Source::Title => table.add(analyzer, &[title]),
                 Source::Text => table.add(analyzer, &[text]),
                 Source::TitleAndText => table.add(analyzer, &[title, text]),
-            }
+            };
+            long_words += analyzer.take_too_long();
         }
+        self.left_out.long_words += long_words;
+        self.left_out.long_word_documents += u64::from(long_words > 0);
         self.bytes += bytes + id.len() + DOCUMENT_COST;
         Ok(())
     }
@@ -96,7 +122,8 @@ impl Batch {
         let fields = self.schema.fields.iter();
         let runs = fields.zip(&mut self.tables).map(|(field, table)| table.seal(field.positions)).collect();
         self.bytes = 0;
-        Ok(SealedBatch { runs, ids: std::mem::take(&mut self.ids), stored })
+        let left_out = std::mem::take(&mut self.left_out);
+        Ok(SealedBatch { runs, ids: std::mem::take(&mut self.ids), stored, left_out })
     }
 }
 

@@ -26,7 +26,7 @@ mod recovery;
 mod searcher;
 mod writer;
 
-pub use batch::{Batch, SealedBatch};
+pub use batch::{Batch, LeftOut, SealedBatch};
 pub use check::{CheckReport, check};
 pub use executor::{Account, Accounts, Executor, ExecutorOptions, MetaTier, Mode, PAGES_AHEAD};
 pub use explain::{Explanation, FileUse, SegmentExplanation};

@@ -1,6 +1,6 @@
 //! The writer: one at a time, holding the index's lock.
 
-use super::batch::{Batch, SealedBatch};
+use super::batch::{Batch, LeftOut, SealedBatch};
 use super::builder::SegmentBuilder;
 use super::import::{ListsBuilder, Target, import};
 use super::manifest::{LOCK, Manifest};
@@ -87,6 +87,7 @@ pub struct IndexWriter {
     segments: Vec<SegmentMeta>,
     building: Option<SegmentBuilder>,
     batch: Option<Batch>,
+    left_out: LeftOut,
     /// Why nothing more can be written, after a write or a sync failed.
     poisoned: Option<Error>,
     /// The next commit takes the place of what is there, even if it holds no document.
@@ -126,6 +127,7 @@ impl IndexWriter {
             segments,
             building: None,
             batch: None,
+            left_out: LeftOut::default(),
             poisoned: None,
             replaces: mode == OpenMode::Replace,
             in_doubt: false,
@@ -156,6 +158,11 @@ impl IndexWriter {
     /// Documents that the next commit will hold.
     pub fn documents(&self) -> u64 {
         self.pushed() + self.batch.as_ref().map_or(0, |batch| batch.documents() as u64)
+    }
+
+    /// What could not be indexed of the documents in batches that were sealed; after a commit, of all.
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
     }
 
     /// Whether a commit failed so late that it may stand nevertheless.
@@ -275,6 +282,7 @@ impl IndexWriter {
             return Ok(());
         }
         self.options.stop.check()?;
+        self.left_out.add(batch.left_out);
         if self.pushed() + batch.documents() as u64 > DOCUMENTS_MAX {
             return Err(crate::segment::layout::too_many_documents());
         }

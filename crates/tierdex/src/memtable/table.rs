@@ -20,33 +20,45 @@ pub struct FieldTable {
     ends: Vec<usize>,
     /// Indexed tokens of each document: its length for ranking.
     lengths: Vec<u32>,
+    /// [`FIELD_TOKENS_MAX`]; tests choose a small one.
+    pub(super) tokens_max: u32,
 }
 
 impl Default for FieldTable {
     fn default() -> FieldTable {
-        FieldTable { interner: Interner::new(), tokens: Vec::new(), ends: Vec::new(), lengths: Vec::new() }
+        FieldTable {
+            interner: Interner::new(),
+            tokens: Vec::new(),
+            ends: Vec::new(),
+            lengths: Vec::new(),
+            tokens_max: FIELD_TOKENS_MAX,
+        }
     }
 }
 
 impl FieldTable {
     /// Adds the next document; its text is `parts`, analysed one after another with rising positions. Tokens
-    /// from position [`FIELD_TOKENS_MAX`] on are not indexed.
-    pub fn add(&mut self, analyzer: &mut Analyzer, parts: &[&str]) {
+    /// from position [`FIELD_TOKENS_MAX`] on are not indexed; returns how many these are.
+    pub fn add(&mut self, analyzer: &mut Analyzer, parts: &[&str]) -> u64 {
         let start = self.tokens.len();
         let mut position = 0;
-        let mut length = 0;
+        let (mut length, mut beyond) = (0, 0);
+        let tokens_max = self.tokens_max;
         let (interner, tokens) = (&mut self.interner, &mut self.tokens);
         for part in parts {
             position = analyzer.analyze(part, position, |token| {
-                if token.position < FIELD_TOKENS_MAX {
+                if token.position < tokens_max {
                     tokens.resize(start + token.position as usize, HOLE);
                     tokens.push(interner.intern(token.term.as_bytes()));
                     length += 1;
+                } else {
+                    beyond += 1;
                 }
             });
         }
         self.ends.push(self.tokens.len());
         self.lengths.push(length);
+        beyond
     }
 
     /// Gives the run of all documents added, with their lengths, and starts anew.

@@ -27,6 +27,17 @@ fn analyzer() -> Analyzer {
     Analyzer::new(&Analysis { tokenizer: Tokenizer::Whitespace, stop_words, ..Analysis::default() })
 }
 
+#[test]
+fn tokens_behind_the_limit_are_counted() {
+    let mut table = FieldTable::default();
+    table.tokens_max = 3;
+    let mut analyzer = analyzer();
+    assert_eq!(table.add(&mut analyzer, &["a b", "c"]), 0);
+    // Of the three tokens from the fourth on, analysis drops one.
+    assert_eq!(table.add(&mut analyzer, &["a b", "c d stop e"]), 2);
+    assert_eq!(table.seal(false).lengths(), [3, 3]);
+}
+
 proptest! {
     #[test]
     fn runs_hold_what_was_added(

@@ -34,6 +34,7 @@ pub struct Analyzer {
     tokenizer: Tokenizer,
     filters: Option<Filters>,
     lowered: String,
+    too_long: u64,
 }
 
 /// What happens to a token after it was cut out and lower-cased.
@@ -58,24 +59,32 @@ impl Analyzer {
             stop_words: analysis.stop_words.iter().cloned().collect(),
             stemmer: analysis.stemmer.map(|language| Stemmer::create(algorithm(language))),
         });
-        Analyzer { tokenizer: analysis.tokenizer, filters, lowered: String::with_capacity(64) }
+        Analyzer { tokenizer: analysis.tokenizer, filters, lowered: String::with_capacity(64), too_long: 0 }
     }
 
     /// Calls `emit` for each kept token of `text`, in order. Positions start at `first_position`; returns the
     /// position that the next token would have.
     pub fn analyze(&mut self, text: &str, first_position: u32, mut emit: impl FnMut(Token<'_>)) -> u32 {
         let mut position = first_position;
-        let filters = &mut self.filters;
+        let (filters, too_long) = (&mut self.filters, &mut self.too_long);
         let mut pass = |term: &str, start: usize, end: usize| {
+            let mut keep = |term: &str| match fits(term) {
+                true => emit(Token { term, position, start, end }),
+                false => *too_long += u64::from(!term.is_empty()),
+            };
             match filters {
-                None if fits(term) => emit(Token { term, position, start, end }),
-                None => {}
-                Some(filters) => filters.run(term, |term| emit(Token { term, position, start, end })),
+                None => keep(term),
+                Some(filters) => filters.run(term, keep),
             }
             position = position.saturating_add(1);
         };
         cut(self.tokenizer, text, &mut self.lowered, &mut pass);
         position
+    }
+
+    /// Tokens that were dropped since the last call because they, or what the chain made of them, are too long.
+    pub fn take_too_long(&mut self) -> u64 {
+        std::mem::take(&mut self.too_long)
     }
 
     /// The tokens of `text` as they are before stop words are dropped and stems are taken, each with its first byte
@@ -105,23 +114,18 @@ impl Analyzer {
 }
 
 impl Filters {
-    fn run(&mut self, lowered: &str, keep: impl FnOnce(&str)) {
+    /// Hands on what is left of a token; one that is too long as it is.
+    fn run(&mut self, lowered: &str, mut keep: impl FnMut(&str)) {
         if !fits(lowered) {
-            return;
+            return keep(lowered);
         }
         let term = self.folding.fold(lowered);
         if self.stop_words.contains(term) {
             return;
         }
         match &self.stemmer {
-            Some(stemmer) => {
-                let stem = stemmer.stem(term);
-                if fits(&stem) {
-                    keep(&stem);
-                }
-            }
-            None if fits(term) => keep(term),
-            None => {}
+            Some(stemmer) => keep(&stemmer.stem(term)),
+            None => keep(term),
         }
     }
 }

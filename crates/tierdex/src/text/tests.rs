@@ -29,10 +29,17 @@ fn alphanumeric_runs_are_lower_cased() {
 fn long_tokens_are_dropped_but_keep_their_position() {
     let text = format!("a {} b {}", "x".repeat(256), "y".repeat(255));
     let mut seen = Vec::new();
-    let next = Analyzer::new(&Analysis::default())
-        .analyze(&text, 5, |token| seen.push((token.term.len(), token.position)));
+    let mut analyzer = Analyzer::new(&Analysis::default());
+    let next = analyzer.analyze(&text, 5, |token| seen.push((token.term.len(), token.position)));
     assert_eq!(seen, [(1, 5), (1, 7), (255, 8)]);
     assert_eq!(next, 9);
+    assert_eq!((analyzer.take_too_long(), analyzer.take_too_long()), (1, 0));
+
+    // A word counts as it is before accents are folded; stop words are not counted.
+    let folding = Analysis { fold_accents: true, stop_words: vec!["a".into()], ..Analysis::default() };
+    let mut analyzer = Analyzer::new(&folding);
+    assert_eq!(analyzer.terms(&format!("a {} {} b", "\u{142}".repeat(127), "\u{f0}".repeat(200))).len(), 2);
+    assert_eq!(analyzer.take_too_long(), 1);
 }
 
 #[test]
