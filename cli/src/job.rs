@@ -2,9 +2,10 @@
 
 use crate::cmd::info::total_bytes;
 use crate::failure::{Failure, Outcome};
-use crate::input::{InputOptions, PieceReport, Source, parse};
+use crate::input::{InputOptions, Source, parse};
 use crate::progress::Progress;
 use crate::size;
+use crate::tally::Tally;
 use std::io::{Write, stdout};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,9 +13,6 @@ use std::time::{Duration, Instant};
 use tierdex::index::{IndexWriter, Manifest, Merge, OpenMode, Stop, WriterOptions, ingest};
 use tierdex::io::Disk;
 use tierdex::schema::Schema;
-
-/// Problems that are printed one by one; further ones are counted.
-const PROBLEMS_SHOWN: u64 = 20;
 
 /// All that indexing needs to know.
 pub struct Job {
@@ -30,11 +28,8 @@ pub struct Job {
 
 /// What indexing did.
 pub struct Done {
-    pub documents: u64,
+    pub tally: Tally,
     pub total: u64,
-    pub bytes: u64,
-    pub problems: u64,
-    pub skipped_binary: u64,
     pub index_bytes: u64,
     pub elapsed: Duration,
 }
@@ -56,7 +51,7 @@ impl Job {
                 self.threads
             ));
         }
-        let mut counts = Counts { stop_at_problem: self.stop_at_problem, ..Counts::default() };
+        let mut tally = Tally::default();
         // A stream whose reading was stopped fails; that it was stopped is what matters.
         let failed = |problem| stop.check().err().unwrap_or(tierdex::Error::Failed(problem));
         let result = ingest(
@@ -66,24 +61,30 @@ impl Job {
             |piece, add| parse(piece, &self.options, add),
             |report| {
                 progress.advance(report.documents, report.bytes);
-                counts.add(report, &progress)
+                if let Some(problem) = report.problems.first().filter(|_| self.stop_at_problem) {
+                    return Err(tierdex::Error::Failed(format!("{problem}; nothing was committed")));
+                }
+                tally.add(report).iter().for_each(|line| progress.print(line));
+                Ok(())
             },
         );
-        let result = result.and_then(|()| {
-            progress.say("writing");
-            writer.commit(self.merge)
+        // A commit without a document would put an empty index in the place of a good one.
+        let result = result.and_then(|()| match tally.documents {
+            0 => Err(tierdex::Error::Failed(tally.nothing_indexed())),
+            _ => {
+                progress.say("writing");
+                writer.commit(self.merge)
+            }
         });
         progress.finish();
         if let Err(error) = result {
             return Err(if writer.in_doubt() { doubtful(&error) } else { error.into() });
         }
+        tally.left_out = writer.left_out();
         let manifest = Manifest::read_newest(self.disk.as_ref())?;
         Ok(Done {
-            documents: counts.documents,
+            tally,
             total: writer.documents(),
-            bytes: counts.bytes,
-            problems: counts.problems,
-            skipped_binary: counts.skipped_binary,
             index_bytes: manifest.as_ref().map_or(0, total_bytes),
             elapsed: start.elapsed(),
         })
@@ -94,20 +95,18 @@ impl Done {
     /// Prints one line.
     pub fn summary(&self, out: &Path) -> std::io::Result<()> {
         let seconds = self.elapsed.as_secs_f64().max(1e-9);
+        let documents = |number| size::count(number, "document", "documents");
         let mut line = format!(
-            "{} documents, {} of text in {seconds:.1} s ({:.1} MB/s); {} holds {} documents in {}",
-            size::group(self.documents),
-            size::show(self.bytes),
-            self.bytes as f64 / 1e6 / seconds,
+            "{}, {} of text in {seconds:.1} s ({:.1} MB/s); {} holds {} in {}",
+            documents(self.tally.documents),
+            size::show(self.tally.bytes),
+            self.tally.bytes as f64 / 1e6 / seconds,
             out.display(),
-            size::group(self.total),
+            documents(self.total),
             size::show(self.index_bytes)
         );
-        if self.problems > 0 {
-            line += &format!("; {} malformed and left out", size::group(self.problems));
-        }
-        if self.skipped_binary > 0 {
-            line += &format!("; {} binary files skipped", size::group(self.skipped_binary));
+        for clause in self.tally.clauses() {
+            line += &format!("; {clause}");
         }
         writeln!(stdout(), "{line}")
     }
@@ -124,34 +123,4 @@ pub fn doubtful(error: &tierdex::Error) -> Failure {
 pub fn on_interrupt(stop: Stop) -> Outcome {
     ctrlc::set_handler(move || stop.raise())
         .map_err(|error| Failure::Failed(format!("cannot watch for Ctrl-C: {error}")))
-}
-
-#[derive(Default)]
-struct Counts {
-    documents: u64,
-    bytes: u64,
-    problems: u64,
-    skipped_binary: u64,
-    stop_at_problem: bool,
-}
-
-impl Counts {
-    fn add(&mut self, report: PieceReport, progress: &Progress) -> tierdex::Result<()> {
-        self.documents += report.documents;
-        self.bytes += report.bytes;
-        self.skipped_binary += report.skipped_binary;
-        self.problems += report.problems_unlisted;
-        for problem in report.problems {
-            if self.stop_at_problem {
-                return Err(tierdex::Error::Failed(format!("{problem}; nothing was committed")));
-            }
-            self.problems += 1;
-            if self.problems <= PROBLEMS_SHOWN {
-                progress.print(&format!("tierdex: {problem}; left out"));
-            } else if self.problems == PROBLEMS_SHOWN + 1 {
-                progress.print("tierdex: further problems are only counted");
-            }
-        }
-        Ok(())
-    }
 }

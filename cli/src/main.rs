@@ -9,6 +9,7 @@ mod near;
 mod open;
 mod progress;
 mod size;
+mod tally;
 
 use clap::{Parser, Subcommand};
 use failure::Outcome;

@@ -83,17 +83,14 @@ fn build(folder: &Path, out: &Path, mode: OpenMode) -> Outcome<Done> {
 
 fn describe(index: &Index, done: &Done) -> Outcome {
     let seconds = done.elapsed.as_secs_f64().max(1e-9);
-    let binary = match done.skipped_binary {
-        0 => String::new(),
-        files => format!("; {} binary files skipped", size::group(files)),
-    };
+    let clauses: String = done.tally.clauses().iter().map(|clause| format!("; {clause}")).collect();
     say(&format!(
-        "{} of text in {seconds:.1} s: {:.1} MB/s, {} pieces of up to {} bytes{binary}\n\
+        "{} of text in {seconds:.1} s: {:.1} MB/s, {} pieces of up to {} bytes{clauses}\n\
          Index of {}, with the text for snippets and positions for phrases; ids, frequencies and skip data are {:.1} \
          times smaller than raw ids and frequencies",
-        size::show(done.bytes),
-        done.bytes as f64 / 1e6 / seconds,
-        size::group(done.documents),
+        size::show(done.tally.bytes),
+        done.tally.bytes as f64 / 1e6 / seconds,
+        size::group(done.tally.documents),
         size::group(PIECE as u64),
         size::show(done.index_bytes),
         ratio_against_raw(index.manifest(), 0)

@@ -4,22 +4,65 @@
 //! from the line, other members are skipped unread. No tree is built.
 
 use super::options::InputOptions;
+use super::report::{Fault, ProblemKind};
 use super::sink::Document;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
+/// Names of an object's members that a complaint lists.
+const NAMES_SHOWN: usize = 8;
+
 /// Bytes of a complaint that are kept at each end: the parser quotes what it did not expect, however long.
 const MESSAGE_END_BYTES: usize = 80;
 
 /// The document of a line, or what is wrong with it.
-pub(super) fn document<'l>(line: &'l str, options: &InputOptions) -> Result<Document<'l>, String> {
+pub(super) fn document<'l>(line: &'l str, options: &InputOptions) -> Result<Document<'l>, Fault> {
     let mut parser = serde_json::Deserializer::from_str(line);
-    let members = Object(options).deserialize(&mut parser).map_err(|error| explain(&error))?;
-    parser.end().map_err(|error| explain(&error))?;
-    let text = members.text.ok_or_else(|| format!("no text: `{}` is missing or null", options.text_field))?;
+    let members = Object(options).deserialize(&mut parser).map_err(|error| fault(line, &error))?;
+    parser.end().map_err(|error| fault(line, &error))?;
+    let text = members.text.ok_or_else(|| no_text(line, &options.text_field))?;
     Ok(Document { id: members.id, title: members.title.unwrap_or_default(), text })
+}
+
+fn fault(line: &str, error: &serde_json::Error) -> Fault {
+    let object = line.trim_start().starts_with('{');
+    let kind = if error.is_data() && object { ProblemKind::Member } else { ProblemKind::Json };
+    Fault { kind, message: explain(error) }
+}
+
+/// Says which members there are: most often the text has another name.
+fn no_text(line: &str, field: &str) -> Fault {
+    let mut parser = serde_json::Deserializer::from_str(line);
+    let names = parser.deserialize_map(MemberNames).unwrap_or_default();
+    let has = if names.is_empty() { "no members".to_string() } else { names.join(", ") };
+    let message =
+        format!("no text: `{field}` is missing or null; the object has {has}; choose with --text-field");
+    Fault { kind: ProblemKind::NoText, message }
+}
+
+/// Collects the names of the first members of an object.
+struct MemberNames;
+
+impl<'l> Visitor<'l> for MemberNames {
+    type Value = Vec<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<Vec<String>, A::Error> {
+        let mut names = Vec::new();
+        while names.len() < NAMES_SHOWN {
+            let Some((name, _)) = map.next_entry::<String, IgnoredAny>()? else { return Ok(names) };
+            let mut name = name.escape_debug().to_string();
+            shorten(&mut name);
+            names.push(format!("`{name}`"));
+        }
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(names)
+    }
 }
 
 fn explain(error: &serde_json::Error) -> String {
@@ -186,7 +229,7 @@ mod tests {
 
     #[track_caller]
     fn refuse(line: &str, expected: &str) {
-        let message = document(line, &InputOptions::default()).unwrap_err();
+        let message = document(line, &InputOptions::default()).unwrap_err().message;
         assert!(message.contains(expected), "{message}");
         assert!(message.len() < 300 && !message.contains('\n'), "{message}");
     }
@@ -240,7 +283,11 @@ mod tests {
         refuse("[1]", "expected a JSON object");
         refuse("5", "expected a JSON object");
         refuse(&format!("\"{}\"", "é".repeat(1000)), "expected a JSON object");
-        refuse(r#"{"id":1}"#, "no text: `text` is missing or null");
+        refuse(r#"{}"#, "no text: `text` is missing or null; the object has no members");
+        refuse(r#"{"id":1,"b\ny":{"c":2}}"#, "the object has `id`, `b\\ny`; choose with --text-field");
+        refuse(&format!(r#"{{"{}":1}}"#, "n".repeat(1000)), "nn ... nn");
+        let many: String = (0..100).map(|i| format!(r#""m{i}":{i},"#)).collect();
+        refuse(&format!(r#"{{{many}"z":1}}"#), "`m6`, `m7`; choose");
         refuse(r#"{"text":null}"#, "no text");
         refuse(r#"{"text":5}"#, "expected a string or an array of strings in `text`");
         refuse(r#"{"text":["a",5]}"#, "expected a string");

@@ -17,6 +17,7 @@ mod open;
 mod options;
 mod parse;
 mod piece;
+mod report;
 mod sink;
 mod source;
 mod split;
@@ -30,7 +31,7 @@ mod tests;
 
 pub use options::{Column, Format, InputOptions};
 pub use parse::parse;
-pub use piece::PieceReport;
+pub use report::{PieceReport, Problem, ProblemCounts, ProblemKind};
 pub use source::Source;
 
 /// What some editors put before the first byte of UTF-8 text.

@@ -2,7 +2,8 @@
 
 use super::json;
 use super::options::InputOptions;
-use super::piece::{Body, LineFormat, Lines, Piece, PieceReport, TextFile};
+use super::piece::{Body, LineFormat, Lines, Piece, TextFile};
+use super::report::{Fault, PieceReport, ProblemKind};
 use super::sink::{Add, Document, Origin, Sink};
 use super::tsv;
 use super::without_mark;
@@ -14,11 +15,7 @@ use std::borrow::Cow;
 /// When `add` refuses a document ([`tierdex::Error::Limit`]) that is a problem of the report; any other error
 /// ends the work and is returned.
 pub fn parse(piece: Piece, options: &InputOptions, add: Add<'_>) -> tierdex::Result<PieceReport> {
-    let mut report = PieceReport { skipped_binary: piece.notes.skipped_binary, ..PieceReport::default() };
-    for problem in piece.notes.problems {
-        report.problem(|| problem);
-    }
-    let mut sink = Sink::new(add, options.split, report);
+    let mut sink = Sink::new(add, options.split, piece.report);
     match &piece.body {
         Body::Lines(lines) => parse_lines(lines, options, &mut sink)?,
         Body::Files(files) => parse_files(files, &mut sink)?,
@@ -40,20 +37,20 @@ fn parse_lines(lines: &Lines, options: &InputOptions, sink: &mut Sink<'_>) -> ti
             let origin = Origin { file: &lines.file, line: Some(number) };
             match parse_line(line, lines.format, options) {
                 Ok(document) => sink.document(&document, origin)?,
-                Err(message) => sink.report.problem(|| origin.problem(message)),
+                Err(Fault { kind, message }) => {
+                    sink.report.problem(kind, || origin.problem(kind, message));
+                }
             }
         }
     }
     Ok(())
 }
 
-fn parse_line<'l>(
-    line: &'l [u8],
-    format: LineFormat,
-    options: &InputOptions,
-) -> Result<Document<'l>, String> {
-    let line = std::str::from_utf8(line)
-        .map_err(|error| format!("not UTF-8: invalid byte {} of the line", error.valid_up_to() + 1))?;
+fn parse_line<'l>(line: &'l [u8], format: LineFormat, options: &InputOptions) -> Result<Document<'l>, Fault> {
+    let line = std::str::from_utf8(line).map_err(|error| Fault {
+        kind: ProblemKind::Encoding,
+        message: format!("not UTF-8: invalid byte {} of the line", error.valid_up_to() + 1),
+    })?;
     match format {
         LineFormat::Json => json::document(line, options),
         LineFormat::Tsv(usual) => tsv::document(line, options.columns.as_deref().unwrap_or(usual)),

@@ -1,6 +1,6 @@
 //! Where documents leave: cut to size, named, counted, and their refusals noted.
 
-use super::piece::{PieceReport, Problem};
+use super::report::{PieceReport, Problem, ProblemKind};
 use super::split;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -27,8 +27,8 @@ pub(super) struct Origin<'a> {
 
 impl Origin<'_> {
     /// A problem at this place.
-    pub fn problem(self, message: String) -> Problem {
-        Problem { file: self.file.to_string(), line: self.line, message }
+    pub fn problem(self, kind: ProblemKind, message: String) -> Problem {
+        Problem { file: self.file.to_string(), line: self.line, kind, message }
     }
 
     fn write_id(self, id: &mut String) {
@@ -89,7 +89,10 @@ impl<'a> Sink<'a> {
     fn add(&mut self, title: &str, text: &str, origin: Origin<'_>) -> tierdex::Result<()> {
         match (self.add)(&self.id, title, text) {
             Ok(()) => self.report.documents += 1,
-            Err(Error::Limit(message)) => self.report.problem(|| origin.problem(message)),
+            Err(Error::Limit(message)) => {
+                let kind = ProblemKind::TooLarge;
+                self.report.problem(kind, || origin.problem(kind, message));
+            }
             Err(error) => return Err(error),
         }
         Ok(())

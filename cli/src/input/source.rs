@@ -6,7 +6,8 @@
 use super::lines::{Cut, Cutter, Sizes};
 use super::open::{Opened, Packing};
 use super::options::{Format, InputOptions};
-use super::piece::{Body, LineFormat, Lines, Notes, Piece, Problem, TextFile};
+use super::piece::{Body, LineFormat, Lines, Piece, TextFile};
+use super::report::{PieceReport, Problem, ProblemKind};
 use super::text::{self, PlainFile};
 use super::tsv;
 use super::walk::{self, Entry, InputFile, Place};
@@ -26,7 +27,8 @@ pub struct Source {
     /// The file of lines that is being read.
     current: Option<LineFile>,
     batch: Batch,
-    notes: Notes,
+    /// What was noticed since the last piece.
+    report: PieceReport,
     stop: Stop,
 }
 
@@ -51,7 +53,7 @@ impl Source {
             consumed: Arc::default(),
             current: None,
             batch: Batch::default(),
-            notes: Notes::default(),
+            report: PieceReport::default(),
             stop: Stop::default(),
         })
     }
@@ -80,7 +82,7 @@ impl Source {
             }
             match self.entries.next() {
                 Some(Entry::File(file)) => self.start(file)?,
-                Some(Entry::Problem(problem)) => self.notes.problems.push(problem),
+                Some(Entry::Problem(problem)) => self.report.problem(problem.kind, || problem),
                 None => return Ok(self.take_batch()),
             }
             if self.batch.cost >= self.sizes.piece || (self.current.is_some() && !self.batch.files.is_empty())
@@ -93,20 +95,20 @@ impl Source {
     /// The next piece of the current file of lines, which is closed at its end.
     fn next_lines(&mut self) -> Result<Option<Piece>, String> {
         let Some(file) = &mut self.current else { return Ok(None) };
-        let Some(lines) = file.next(&mut self.notes)? else {
+        let Some(lines) = file.next(&mut self.report)? else {
             self.consumed.fetch_max(file.done_at, Ordering::Relaxed);
             self.current = None;
             return Ok(None);
         };
-        Ok(Some(Piece { body: Body::Lines(lines), notes: std::mem::take(&mut self.notes) }))
+        Ok(Some(Piece { body: Body::Lines(lines), report: std::mem::take(&mut self.report) }))
     }
 
     /// What was gathered of plain files, with what is to be noted; `None` when there is neither.
     fn take_batch(&mut self) -> Option<Piece> {
         let files = std::mem::take(&mut self.batch).files;
-        let notes = std::mem::take(&mut self.notes);
-        let empty = files.is_empty() && notes.is_empty();
-        (!empty).then_some(Piece { body: Body::Files(files), notes })
+        let report = std::mem::take(&mut self.report);
+        let empty = files.is_empty() && report == PieceReport::default();
+        (!empty).then_some(Piece { body: Body::Files(files), report })
     }
 
     /// Opens a file: one of lines becomes current, a plain one is read into the batch.
@@ -118,7 +120,7 @@ impl Source {
             Err(error) if file.named => return Err(Packing::Plain.explain(&name, &error)),
             Err(error) => {
                 self.consumed.fetch_max(done_at, Ordering::Relaxed);
-                self.notes.problems.push(Problem::of_file(name, format!("cannot read: {error}")));
+                self.unreadable(&name, &error);
                 return Ok(());
             }
         };
@@ -148,24 +150,28 @@ impl Source {
         let read = match read {
             // Nobody said that it is an archive: any file may begin like one.
             Err(error) if !file.named => {
-                self.notes.problems.push(Problem::of_file(name, format!("cannot read: {error}")));
+                self.unreadable(&name, &error);
                 return Ok(());
             }
             read => read.map_err(|error| packing.explain(&name, &error))?,
         };
         match read {
             PlainFile::Text(bytes) => self.batch.push(TextFile { id: name, title: file.title(), bytes }),
-            PlainFile::Binary if !file.named => self.notes.skipped_binary += 1,
+            PlainFile::Binary if !file.named => drop(self.report.counts.increment(ProblemKind::Binary)),
             PlainFile::Binary => {
                 let message = "binary, not text; for lines of JSON or TSV name the format";
-                self.notes.problems.push(Problem::of_file(name, message));
+                self.report.file_problem(&name, ProblemKind::Binary, message);
             }
             PlainFile::TooLong => {
                 let message = format!("longer than a document may be ({} bytes)", self.sizes.document_max);
-                self.notes.problems.push(Problem::of_file(name, message));
+                self.report.file_problem(&name, ProblemKind::TooLarge, message);
             }
         }
         Ok(())
+    }
+
+    fn unreadable(&mut self, name: &str, error: &io::Error) {
+        self.report.file_problem(name, ProblemKind::Unreadable, format!("cannot read: {error}"));
     }
 }
 
@@ -211,10 +217,12 @@ struct LineFile {
 }
 
 impl LineFile {
-    fn next(&mut self, notes: &mut Notes) -> Result<Option<Lines>, String> {
+    fn next(&mut self, report: &mut PieceReport) -> Result<Option<Lines>, String> {
         let cut = self.cutter.next().map_err(|error: io::Error| self.packing.explain(&self.name, &error))?;
         let Some(Cut { first, bytes, too_long }) = cut else { return Ok(None) };
-        notes.problems.extend(too_long.into_iter().map(|line| self.too_long(line)));
+        for line in too_long {
+            report.problem(ProblemKind::TooLarge, || self.too_long(line));
+        }
         let mut lines = Lines { file: Arc::clone(&self.name), format: self.format, first, bytes };
         if self.format == LineFormat::Tsv(&[]) {
             self.format = LineFormat::Tsv(tsv::usual_columns(lines.content()));
@@ -225,6 +233,7 @@ impl LineFile {
 
     fn too_long(&self, line: u64) -> Problem {
         let message = "the line is longer than a document may be";
-        Problem { file: self.name.to_string(), line: Some(line), message: message.to_string() }
+        let kind = ProblemKind::TooLarge;
+        Problem { file: self.name.to_string(), line: Some(line), kind, message: message.to_string() }
     }
 }

@@ -1,7 +1,9 @@
 //! Tab-separated values: one document a line, no quoting.
 
 use super::options::Column;
+use super::report::{Fault, ProblemKind};
 use super::sink::Document;
+use crate::size;
 use memchr::memchr_iter;
 use std::borrow::Cow;
 
@@ -18,7 +20,7 @@ pub(super) fn usual_columns(bytes: &[u8]) -> &'static [Column] {
 
 /// The document of a line. Further tabs belong to the last column if that is the text; else what follows the
 /// last column is left out.
-pub(super) fn document<'l>(line: &'l str, columns: &[Column]) -> Result<Document<'l>, String> {
+pub(super) fn document<'l>(line: &'l str, columns: &[Column]) -> Result<Document<'l>, Fault> {
     let mut document = Document::default();
     let mut rest = Some(line);
     for (at, column) in columns.iter().enumerate() {
@@ -39,9 +41,9 @@ pub(super) fn document<'l>(line: &'l str, columns: &[Column]) -> Result<Document
     Ok(document)
 }
 
-fn too_few(found: usize, wanted: usize) -> String {
-    let plural = if found == 1 { "" } else { "s" };
-    format!("{found} column{plural}, {wanted} expected")
+fn too_few(found: usize, wanted: usize) -> Fault {
+    let found = size::count(found as u64, "column", "columns");
+    Fault { kind: ProblemKind::Columns, message: format!("{found}, {wanted} expected") }
 }
 
 #[cfg(test)]
@@ -56,7 +58,7 @@ mod tests {
             (Ok(found), Ok(expected)) => {
                 assert_eq!((found.id.as_deref(), &*found.title, &*found.text), expected)
             }
-            (Err(found), Err(expected)) => assert_eq!(found, expected),
+            (Err(found), Err(expected)) => assert_eq!(found.message, expected),
             _ => panic!("{found:?}, not {expected:?}"),
         }
     }

@@ -4,7 +4,7 @@
 //! symbolic links to folders and special files inside folders are left out. What the user named must be
 //! readable now; what a folder holds may fail and is then a problem in its place in the list.
 
-use super::piece::Problem;
+use super::report::{Problem, ProblemKind};
 use std::fs::{self, DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -157,9 +157,11 @@ impl Walker {
 fn entry(path: PathBuf, found: Found) -> Entry {
     match found {
         Ok(size) => Entry::File(InputFile { place: Place::Path(path), size: Some(size), named: false }),
-        Err(error) => {
-            Entry::Problem(Problem::of_file(path.to_string_lossy(), format!("cannot read: {error}")))
-        }
+        Err(error) => Entry::Problem(Problem::of_file(
+            path.to_string_lossy(),
+            ProblemKind::Unreadable,
+            format!("cannot read: {error}"),
+        )),
     }
 }
 

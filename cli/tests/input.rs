@@ -1,0 +1,87 @@
+//! What becomes of inputs that are not as they should be.
+
+mod place;
+
+use place::{DOCUMENTS, Place, failed, succeeded};
+use std::process::Output;
+
+/// The only line on standard error, of a command that failed with 1.
+#[track_caller]
+fn only_line(output: &Output) -> String {
+    failed(output, 1, "");
+    let error = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(error.lines().count(), 1, "{error}");
+    error
+}
+
+#[test]
+fn a_run_without_a_document_fails_and_changes_nothing() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.file("empty.jsonl", "\n\n");
+    place.file("broken.jsonl", "x\n".repeat(300));
+    place.file("folder/.hidden", "x");
+    place.ok("index docs.jsonl --out i");
+    let before = place.ok("info i --format json");
+    for input in ["empty.jsonl", "broken.jsonl", "folder", "-"] {
+        for mode in [" --replace", " --append", " --append --merge none"] {
+            let error = only_line(&place.run(&format!("index {input} --out i{mode}")));
+            assert!(error.contains("no document was indexed and nothing was committed: "), "{error}");
+        }
+        only_line(&place.run(&format!("index {input} --out new")));
+        place.fails(1, "info new", "holds no tierdex index");
+        assert_eq!(place.ok("info i --format json"), before);
+    }
+    assert!(place.ok("check i").starts_with("sound"));
+    assert!(place.ok("search i cat").contains("2 documents"));
+    assert!(only_line(&place.run("index - --out i --replace")).contains("the input is empty"));
+    let error = only_line(&place.run("index broken.jsonl --out i --replace"));
+    assert!(
+        error.contains("300 malformed lines left out; the first is broken.jsonl:1: not valid JSON"),
+        "{error}"
+    );
+}
+
+#[test]
+fn objects_without_text_name_their_members() {
+    let place = Place::new();
+    place.file("docs.jsonl", "{\"id\":1,\"body\":\"x\"}\n".repeat(300));
+    let error = only_line(&place.run("index docs.jsonl --out i"));
+    let words = "no text: `text` is missing or null; the object has `id`, `body`; choose with --text-field";
+    assert!(error.contains(words) && error.contains("300 malformed lines"), "{error}");
+    assert!(place.ok("index docs.jsonl --out i --text-field body").contains("300 documents"));
+}
+
+#[test]
+fn the_first_problems_of_a_kind_are_shown() {
+    let place = Place::new();
+    let lines = "{\"text\":\"a\"}\nx\n{}\n".repeat(4);
+    place.file("docs.jsonl", format!("{}{lines}", "x\n".repeat(100)));
+    let output = place.run("index docs.jsonl --out i");
+    let said = succeeded(&output);
+    assert!(said.starts_with("4 documents, ") && said.contains("; 108 malformed lines left out"), "{said}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(error.matches("not valid JSON").count(), 3, "{error}");
+    assert_eq!(error.matches("no text").count(), 3, "{error}");
+    assert_eq!(error.matches("further problems of this kind are only counted").count(), 2, "{error}");
+
+    place.file("one.jsonl", "{\"text\":\"a\"}\nx\n");
+    let said = place.ok("index one.jsonl --out one");
+    assert!(said.starts_with("1 document, ") && said.contains("; 1 malformed line left out"), "{said}");
+    assert!(said.contains("holds 1 document in"), "{said}");
+}
+
+#[test]
+fn words_that_are_too_long_are_counted() {
+    let place = Place::new();
+    let long = "x".repeat(256);
+    let text = |words: &str| format!("{{\"text\":\"{words}\"}}\n");
+    place.file("docs.jsonl", [text(&format!("{long} a {long}")), text(&long), text("a")].concat());
+    for threads in [1, 3] {
+        let said = place.ok(&format!("index docs.jsonl --out i{threads} --threads {threads}"));
+        assert!(said.contains("; 3 words longer than 255 bytes left out of 2 documents"), "{said}");
+    }
+    place.file("one.jsonl", text(&"\u{6f22}".repeat(86)));
+    let said = place.ok("index one.jsonl --out one");
+    assert!(said.contains("; 1 word longer than 255 bytes left out of 1 document\n"), "{said}");
+}
