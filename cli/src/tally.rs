@@ -39,8 +39,12 @@ impl Tally {
     }
 
     fn list(&mut self, problem: &Problem) {
+        let outcome = match problem.kind {
+            ProblemKind::CutShort => "the lines before are kept",
+            _ => "left out",
+        };
         match self.listed.increment(problem.kind) {
-            ..=PieceReport::LISTED_MAX => self.waiting.push(format!("tierdex: {problem}; left out")),
+            ..=PieceReport::LISTED_MAX => self.waiting.push(format!("tierdex: {problem}; {outcome}")),
             FURTHER => {
                 self.waiting.push("tierdex: further problems of this kind are only counted".to_string())
             }
@@ -69,6 +73,7 @@ impl Tally {
                 " left out as too large".to_string(),
             ),
             (self.counts[ProblemKind::Unreadable], "file", "files", " could not be read".to_string()),
+            (self.counts[ProblemKind::CutShort], "file", "files", " read in part".to_string()),
             (self.counts[ProblemKind::Binary], "binary file", "binary files", " skipped".to_string()),
             (
                 words,

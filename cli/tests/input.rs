@@ -3,6 +3,7 @@
 mod place;
 
 use place::{DOCUMENTS, Place, failed, succeeded};
+use std::io::Write;
 use std::process::Output;
 
 /// The only line on standard error, of a command that failed with 1.
@@ -84,4 +85,36 @@ fn words_that_are_too_long_are_counted() {
     place.file("one.jsonl", text(&"\u{6f22}".repeat(86)));
     let said = place.ok("index one.jsonl --out one");
     assert!(said.contains("; 1 word longer than 255 bytes left out of 1 document\n"), "{said}");
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn a_damaged_archive_in_a_folder_is_reported_and_the_rest_is_read() {
+    let place = Place::new();
+    let lines = "{\"text\":\"a\"}\n".repeat(10_000);
+    let packed = gzip(lines.as_bytes());
+    place.file("folder/b.jsonl.gz", &packed[..packed.len() - 1]);
+    place.file("folder/c.jsonl", DOCUMENTS);
+    let output = place.run("index folder --out i");
+    let said = succeeded(&output);
+    assert!(said.starts_with("10,003 documents, ") && said.contains("; 1 file read in part"), "{said}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.starts_with("tierdex: folder/b.jsonl.gz: cannot unpack: "), "{error}");
+    assert!(error.contains("cut short") && error.ends_with("; the lines before are kept\n"), "{error}");
+    let words = "folder/b.jsonl.gz: cannot unpack: ";
+    place.fails(1, "index folder --out new --on-error fail", words);
+    place.fails(1, "index folder/b.jsonl.gz --out new", words);
+    place.fails(1, "info new", "holds no tierdex index");
+}
+
+#[test]
+fn zeros_behind_gzip_are_padding() {
+    let place = Place::new();
+    place.file("docs.jsonl.gz", [gzip(DOCUMENTS.as_bytes()), vec![0; 10_000]].concat());
+    assert!(place.ok("index docs.jsonl.gz --out i").starts_with("3 documents, "));
 }

@@ -42,15 +42,25 @@ pub(super) struct Cutter {
     rest: Vec<u8>,
     /// Number of the line with which `rest` begins.
     line: u64,
+    /// Why reading failed behind the last cut.
+    failed: Option<io::Error>,
 }
 
 impl Cutter {
     pub fn new(reader: Box<dyn Read + Send>, sizes: Sizes) -> Cutter {
-        Cutter { reader, sizes, rest: Vec::new(), line: 1 }
+        Cutter { reader, sizes, rest: Vec::new(), line: 1, failed: None }
     }
 
-    /// The next lines; `None` at the end of the stream.
+    /// Longest line that is held in memory.
+    pub fn document_max(&self) -> usize {
+        self.sizes.document_max
+    }
+
+    /// The next lines; `None` at the end of the stream. An error follows the whole lines before it.
     pub fn next(&mut self) -> io::Result<Option<Cut>> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let mut too_long = Vec::new();
         let bytes = loop {
             match self.gather()? {
@@ -73,11 +83,13 @@ impl Cutter {
         let mut searched = 0usize;
         loop {
             let wanted = searched.saturating_add(self.sizes.piece).min(most);
-            let ended = !fill(&mut self.reader, &mut bytes, wanted)?;
+            let filled = fill(&mut self.reader, &mut bytes, wanted);
             if let Some(at) = memrchr(b'\n', &bytes[searched..]) {
                 self.keep_rest(&mut bytes, searched + at + 1);
+                self.failed = filled.err();
                 return Ok(Some(bytes));
             }
+            let ended = !filled?;
             if bytes.len() >= most {
                 self.rest = bytes;
                 return Ok(None);

@@ -11,6 +11,7 @@
 //!
 //! This module knows nothing of the index: documents leave through a callback.
 
+mod gzip;
 mod json;
 mod lines;
 mod open;

@@ -2,6 +2,7 @@
 //!
 //! The first bytes tell the compression, not the name: a renamed file still reads, and a pipe has no name.
 
+use super::gzip::Gunzip;
 use super::stream::Stream;
 use super::walk::{InputFile, Place};
 use std::fmt;
@@ -18,6 +19,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// small file claim gigabytes.
 const WINDOW_LOG_MAX: u32 = 27;
 
+/// Bytes of a file that tell how it is compressed.
+const HEAD_BYTES: u64 = 6;
+
 /// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
@@ -30,20 +34,21 @@ impl Packing {
     fn of(head: &[u8]) -> Packing {
         match head {
             [0x1F, 0x8B, 0x08, ..] => Packing::Gzip,
-            [0x28, 0xB5, 0x2F, 0xFD] => Packing::Zstd,
+            [0x28, 0xB5, 0x2F, 0xFD, ..] => Packing::Zstd,
             // A skippable frame; writers that pack in parallel begin with one.
-            [0x50..=0x5F, 0x2A, 0x4D, 0x18] => Packing::Zstd,
+            [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => Packing::Zstd,
             _ => Packing::Plain,
         }
     }
 
-    /// One line on why reading `file` failed.
-    pub fn explain(self, file: &str, error: &io::Error) -> String {
+    /// One line on why reading failed.
+    pub fn explain(self, error: &io::Error) -> String {
         match self {
-            Packing::Plain => format!("cannot read {file}: {error}"),
-            _ => {
-                format!("cannot unpack {file}: {error}; the {self} data is damaged or cut short, replace it")
+            Packing::Plain => format!("cannot read: {error}"),
+            Packing::Zstd if error.to_string().contains("too much memory") => {
+                window_too_large("a larger window")
             }
+            _ => format!("cannot unpack: {error}; the {self} data is damaged or cut short, replace it"),
         }
     }
 }
@@ -68,30 +73,51 @@ impl Opened {
     /// Opens a place; `consumed` counts its bytes as they stand on disk. A place without a size is a stream, whose
     /// reading ends when `stop` is raised.
     pub fn open(file: &InputFile, consumed: &Arc<AtomicU64>, stop: &Stop) -> io::Result<Opened> {
-        match &file.place {
-            Place::StandardInput => Opened::unpack(Stream::new(|| Ok(io::stdin()), stop.clone()), consumed),
+        let raw: Box<dyn Read + Send> = match &file.place {
+            Place::StandardInput => Box::new(Stream::new(|| Ok(io::stdin()), stop.clone())),
             Place::Path(path) if file.size.is_none() => {
                 let path = path.clone();
-                Opened::unpack(Stream::new(|| File::open(path), stop.clone()), consumed)
+                Box::new(Stream::new(|| File::open(path), stop.clone()))
             }
-            Place::Path(path) => Opened::unpack(File::open(path)?, consumed),
-        }
+            Place::Path(path) => Box::new(File::open(path)?),
+        };
+        Opened::unpack(raw, consumed)
     }
 
     /// Recognises the compression of `raw` and takes it off.
     pub fn unpack(raw: impl Read + Send + 'static, consumed: &Arc<AtomicU64>) -> io::Result<Opened> {
         let mut raw = Counted { raw, consumed: Arc::clone(consumed) };
-        let mut head = Vec::with_capacity(4);
-        raw.by_ref().take(4).read_to_end(&mut head)?;
+        let mut head = Vec::with_capacity(HEAD_BYTES as usize);
+        raw.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
         let packing = Packing::of(&head);
+        if let Some(window) = zstd_window(&head).filter(|&window| window > 1 << WINDOW_LOG_MAX) {
+            let window = format!("a window of {} MB", window >> 20);
+            return Err(io::Error::other(window_too_large(&window)));
+        }
         let whole = Cursor::new(head).chain(raw);
         let reader: Box<dyn Read + Send> = match packing {
             Packing::Plain => Box::new(whole),
-            Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(whole))),
+            Packing::Gzip => Box::new(Gunzip::new(buffered(whole))),
             Packing::Zstd => Box::new(unpack_zstd(buffered(whole))?),
         };
         Ok(Opened { packing, reader })
     }
+}
+
+/// The window that a zstd frame asks for, where its header gives it.
+fn zstd_window(head: &[u8]) -> Option<u64> {
+    let &[0x28, 0xB5, 0x2F, 0xFD, descriptor, window, ..] = head else { return None };
+    // A frame in a single segment has no window; it is as large as its content.
+    if descriptor & 0x20 != 0 {
+        return None;
+    }
+    let base = 1u64 << (10 + (window >> 3));
+    Some(base + base / 8 * u64::from(window & 7))
+}
+
+fn window_too_large(window: &str) -> String {
+    let most = (1u64 << WINDOW_LOG_MAX) >> 20;
+    format!("the zstd data needs {window}, and {most} MB is the most; pack it with a smaller one")
 }
 
 fn buffered<R: Read>(whole: Chain<Cursor<Vec<u8>>, R>) -> impl BufRead {
@@ -164,6 +190,15 @@ mod tests {
     }
 
     #[test]
+    fn zeros_behind_gzip_are_padding() {
+        for zeros in [1, 511, 3 * BUFFER_BYTES] {
+            let padded = [gzip(b"one "), gzip(b"two"), vec![0; zeros]].concat();
+            check(&padded, Packing::Gzip, b"one two");
+            assert!(read(&[padded, gzip(b"three")].concat()).is_err());
+        }
+    }
+
+    #[test]
     fn wide_windows_are_read_up_to_the_limit() {
         let mut state = 1u32;
         let noise: Vec<u8> = std::iter::repeat_with(|| {
@@ -174,7 +209,13 @@ mod tests {
         .collect();
         let far = [&noise[..], &vec![b'x'; 9 << 20], &noise].concat();
         check(&zstd_long(&far, 27), Packing::Zstd, &far);
-        assert!(read(&zstd_long(&far, 28)).is_err());
+        // As the first frame and as a later one.
+        let wide = zstd_long(&far, 28);
+        let error = read(&wide).unwrap_err();
+        assert!(error.to_string().contains("window of 256 MB, and 128 MB is the most"), "{error}");
+        let error = read(&[zstd_frame(b"a"), wide].concat()).unwrap_err();
+        let message = Packing::Zstd.explain(&error);
+        assert!(message.contains("a larger window, and 128 MB is the most"), "{message}");
     }
 
     #[test]

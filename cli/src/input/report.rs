@@ -20,6 +20,8 @@ pub enum ProblemKind {
     TooLarge,
     /// A file or folder that cannot be read.
     Unreadable,
+    /// A file of lines that cannot be read further: the lines before are kept.
+    CutShort,
     /// A file that is not text.
     Binary,
 }

@@ -11,6 +11,7 @@ use super::report::{PieceReport, Problem, ProblemKind};
 use super::text::{self, PlainFile};
 use super::tsv;
 use super::walk::{self, Entry, InputFile, Place};
+use crate::size;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -94,13 +95,20 @@ impl Source {
 
     /// The next piece of the current file of lines, which is closed at its end.
     fn next_lines(&mut self) -> Result<Option<Piece>, String> {
-        let Some(file) = &mut self.current else { return Ok(None) };
-        let Some(lines) = file.next(&mut self.report)? else {
-            self.consumed.fetch_max(file.done_at, Ordering::Relaxed);
-            self.current = None;
-            return Ok(None);
-        };
-        Ok(Some(Piece { body: Body::Lines(lines), report: std::mem::take(&mut self.report) }))
+        let Some(mut file) = self.current.take() else { return Ok(None) };
+        match file.next(&mut self.report) {
+            Ok(Some(lines)) => {
+                self.current = Some(file);
+                let report = std::mem::take(&mut self.report);
+                return Ok(Some(Piece { body: Body::Lines(lines), report }));
+            }
+            Ok(None) => {}
+            Err(error) => {
+                self.give_up(file.named, &file.name, ProblemKind::CutShort, file.packing, &error)?
+            }
+        }
+        self.consumed.fetch_max(file.done_at, Ordering::Relaxed);
+        Ok(None)
     }
 
     /// What was gathered of plain files, with what is to be noted; `None` when there is neither.
@@ -117,11 +125,9 @@ impl Source {
         let done_at = self.consumed.load(Ordering::Relaxed).saturating_add(file.size.unwrap_or(0));
         let opened = match Opened::open(&file, &self.consumed, &self.stop) {
             Ok(opened) => opened,
-            Err(error) if file.named => return Err(Packing::Plain.explain(&name, &error)),
             Err(error) => {
                 self.consumed.fetch_max(done_at, Ordering::Relaxed);
-                self.unreadable(&name, &error);
-                return Ok(());
+                return self.give_up(file.named, &name, ProblemKind::Unreadable, Packing::Plain, &error);
             }
         };
         match self.format.unwrap_or_else(|| usual_format(&file, &name)) {
@@ -129,18 +135,28 @@ impl Source {
                 self.gather(&file, name, opened)?;
                 self.consumed.fetch_max(done_at, Ordering::Relaxed);
             }
-            Format::JsonLines => self.current = Some(self.lines(name, opened, LineFormat::Json, done_at)),
+            Format::JsonLines => {
+                self.current = Some(self.lines(&file, name, opened, LineFormat::Json, done_at))
+            }
             Format::Tsv => {
                 // Until a line that is not blank tells the columns, none are needed.
-                self.current = Some(self.lines(name, opened, LineFormat::Tsv(&[]), done_at));
+                self.current = Some(self.lines(&file, name, opened, LineFormat::Tsv(&[]), done_at));
             }
         }
         Ok(())
     }
 
-    fn lines(&self, name: String, opened: Opened, format: LineFormat, done_at: u64) -> LineFile {
+    fn lines(
+        &self,
+        file: &InputFile,
+        name: String,
+        opened: Opened,
+        format: LineFormat,
+        done_at: u64,
+    ) -> LineFile {
         let cutter = Cutter::new(opened.reader, self.sizes);
-        LineFile { name: name.into(), packing: opened.packing, format, cutter, done_at }
+        let (name, packing, named) = (name.into(), opened.packing, file.named);
+        LineFile { name, packing, named, format, cutter, done_at }
     }
 
     /// Reads a plain file into the batch, or notes why not.
@@ -148,12 +164,10 @@ impl Source {
         let packing = opened.packing;
         let read = text::read(opened.reader, file.size, self.sizes.document_max);
         let read = match read {
-            // Nobody said that it is an archive: any file may begin like one.
-            Err(error) if !file.named => {
-                self.unreadable(&name, &error);
-                return Ok(());
+            Ok(read) => read,
+            Err(error) => {
+                return self.give_up(file.named, &name, ProblemKind::Unreadable, packing, &error);
             }
-            read => read.map_err(|error| packing.explain(&name, &error))?,
         };
         match read {
             PlainFile::Text(bytes) => self.batch.push(TextFile { id: name, title: file.title(), bytes }),
@@ -163,15 +177,28 @@ impl Source {
                 self.report.file_problem(&name, ProblemKind::Binary, message);
             }
             PlainFile::TooLong => {
-                let message = format!("longer than a document may be ({} bytes)", self.sizes.document_max);
+                let message = too_long("the file", self.sizes.document_max);
                 self.report.file_problem(&name, ProblemKind::TooLarge, message);
             }
         }
         Ok(())
     }
 
-    fn unreadable(&mut self, name: &str, error: &io::Error) {
-        self.report.file_problem(name, ProblemKind::Unreadable, format!("cannot read: {error}"));
+    /// Notes that a file cannot be read further; one that the user named, or a stop, ends the run instead.
+    fn give_up(
+        &mut self,
+        named: bool,
+        name: &str,
+        kind: ProblemKind,
+        packing: Packing,
+        error: &io::Error,
+    ) -> Result<(), String> {
+        let message = packing.explain(error);
+        if named || self.stop.check().is_err() {
+            return Err(format!("{name}: {message}"));
+        }
+        self.report.file_problem(name, kind, message);
+        Ok(())
     }
 }
 
@@ -210,6 +237,8 @@ impl Batch {
 struct LineFile {
     name: Arc<str>,
     packing: Packing,
+    /// Whether the user named it, rather than a folder around it.
+    named: bool,
     format: LineFormat,
     cutter: Cutter,
     /// What the count of consumed bytes must reach with this file's end.
@@ -217,9 +246,8 @@ struct LineFile {
 }
 
 impl LineFile {
-    fn next(&mut self, report: &mut PieceReport) -> Result<Option<Lines>, String> {
-        let cut = self.cutter.next().map_err(|error: io::Error| self.packing.explain(&self.name, &error))?;
-        let Some(Cut { first, bytes, too_long }) = cut else { return Ok(None) };
+    fn next(&mut self, report: &mut PieceReport) -> io::Result<Option<Lines>> {
+        let Some(Cut { first, bytes, too_long }) = self.cutter.next()? else { return Ok(None) };
         for line in too_long {
             report.problem(ProblemKind::TooLarge, || self.too_long(line));
         }
@@ -232,8 +260,12 @@ impl LineFile {
     }
 
     fn too_long(&self, line: u64) -> Problem {
-        let message = "the line is longer than a document may be";
-        let kind = ProblemKind::TooLarge;
-        Problem { file: self.name.to_string(), line: Some(line), kind, message: message.to_string() }
+        let (kind, message) = (ProblemKind::TooLarge, too_long("the line", self.cutter.document_max()));
+        Problem { file: self.name.to_string(), line: Some(line), kind, message }
     }
+}
+
+fn too_long(what: &str, bytes_max: usize) -> String {
+    let bytes_max = size::group(bytes_max as u64);
+    format!("{what} is longer than a document may be ({bytes_max} bytes; more memory allows more)")
 }
