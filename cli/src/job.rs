@@ -43,6 +43,7 @@ impl Job {
         let mut writer = IndexWriter::open(self.disk.clone(), self.schema.clone(), self.mode, options)?;
         on_interrupt(stop.clone())?;
         source.stop_on(stop.clone());
+        source.limit_documents(writer.document_bytes_max());
         let mut progress = Progress::new(&source);
         if writer.threads_max() < self.threads {
             let (memory, most) = (size::show(self.memory as u64), writer.threads_max());

@@ -70,8 +70,7 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Opens a place; `consumed` counts its bytes as they stand on disk. A place without a size is a stream, whose
-    /// reading ends when `stop` is raised.
+    /// Opens a place; `consumed` counts its bytes as they stand on disk. Reading fails once `stop` is raised.
     pub fn open(file: &InputFile, consumed: &Arc<AtomicU64>, stop: &Stop) -> io::Result<Opened> {
         let raw: Box<dyn Read + Send> = match &file.place {
             Place::StandardInput => Box::new(Stream::new(|| Ok(io::stdin()), stop.clone())),
@@ -81,7 +80,10 @@ impl Opened {
             }
             Place::Path(path) => Box::new(File::open(path)?),
         };
-        Opened::unpack(raw, consumed)
+        // Both ends are watched: a few packed bytes may yield gigabytes, and many may yield nothing.
+        let Opened { packing, reader } =
+            Opened::unpack(Stoppable { reader: raw, stop: stop.clone() }, consumed)?;
+        Ok(Opened { packing, reader: Box::new(Stoppable { reader, stop: stop.clone() }) })
     }
 
     /// Recognises the compression of `raw` and takes it off.
@@ -128,6 +130,19 @@ fn unpack_zstd<R: BufRead>(packed: R) -> io::Result<zstd::Decoder<'static, R>> {
     let mut decoder = zstd::Decoder::with_buffer(packed)?;
     decoder.window_log_max(WINDOW_LOG_MAX)?;
     Ok(decoder)
+}
+
+/// Fails once the stop signal is raised: a line, or what follows a line that is too long, may have no end.
+struct Stoppable<R> {
+    reader: R,
+    stop: Stop,
+}
+
+impl<R: Read> Read for Stoppable<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.stop.check().map_err(io::Error::other)?;
+        self.reader.read(into)
+    }
 }
 
 /// Counts what passes.

@@ -64,9 +64,14 @@ impl Source {
         self.total
     }
 
-    /// Makes the reading of streams, which may be idle for ever, end when `stop` is raised.
+    /// Makes reading end with an error when `stop` is raised.
     pub fn stop_on(&mut self, stop: Stop) {
         self.stop = stop;
+    }
+
+    /// Passes over lines and files of more than `bytes_max` bytes, and never holds one in memory.
+    pub fn limit_documents(&mut self, bytes_max: usize) {
+        self.sizes.document_max = self.sizes.document_max.min(bytes_max);
     }
 
     /// Counts the bytes of [`Source::total_bytes`] that are done with.
