@@ -17,6 +17,8 @@ pub struct Tally {
     pub bytes: u64,
     /// What gave no document.
     pub counts: ProblemCounts,
+    /// Documents whose id holds white space or control characters.
+    separated_ids: u64,
     /// What could not be indexed of the documents.
     pub left_out: LeftOut,
     listed: ProblemCounts,
@@ -30,6 +32,7 @@ impl Tally {
     pub fn add(&mut self, report: PieceReport) -> Vec<String> {
         self.documents += report.documents;
         self.bytes += report.bytes;
+        self.separated_ids += report.separated_ids;
         self.counts += report.counts;
         for problem in report.problems {
             self.list(&problem);
@@ -75,6 +78,12 @@ impl Tally {
             (self.counts[ProblemKind::Unreadable], "file", "files", " could not be read".to_string()),
             (self.counts[ProblemKind::CutShort], "file", "files", " read in part".to_string()),
             (self.counts[ProblemKind::Binary], "binary file", "binary files", " skipped".to_string()),
+            (
+                self.separated_ids,
+                "id",
+                "ids",
+                " with white space or control characters, which a TREC run cannot hold".to_string(),
+            ),
             (
                 words,
                 "word",

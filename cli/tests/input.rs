@@ -3,7 +3,9 @@
 mod place;
 
 use place::{DOCUMENTS, Place, failed, succeeded};
+use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::process::Output;
 
 /// The only line on standard error, of a command that failed with 1.
@@ -117,4 +119,36 @@ fn zeros_behind_gzip_are_padding() {
     let place = Place::new();
     place.file("docs.jsonl.gz", [gzip(DOCUMENTS.as_bytes()), vec![0; 10_000]].concat());
     assert!(place.ok("index docs.jsonl.gz --out i").starts_with("3 documents, "));
+}
+
+/// Total and ids of a query, in the order of documents.
+fn ids(place: &Place, index: &str, query: &str) -> Vec<String> {
+    let answer = place.ok(&format!("search {index} {query} --format json -k 100"));
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    let hits = answer["hits"].as_array().unwrap();
+    hits.iter().map(|hit| hit["id"].as_str().unwrap().to_string()).collect()
+}
+
+#[test]
+fn blank_ids_are_missing_ids() {
+    let place = Place::new();
+    place.file(
+        "a.jsonl",
+        "{\"id\":\"\",\"text\":\"a\"}\n{\"id\":\" \\t\",\"text\":\"a\"}\n{\"id\":\"x y\",\"text\":\"a\"}\n",
+    );
+    place.file("b.tsv", "\t\ta\n \t\ta\n7\t\ta\n");
+    let said = place.ok("index a.jsonl b.tsv --out i");
+    assert_eq!(ids(&place, "i", "a"), ["a.jsonl:1", "a.jsonl:2", "x y", "b.tsv:1", "b.tsv:2", "7"]);
+    assert!(said.contains("; 1 id with white space or control characters"), "{said}");
+}
+
+#[test]
+fn names_that_are_not_utf8_give_different_ids() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("f")).unwrap();
+    for name in [&b"a\xFF.txt"[..], b"a\xFE.txt", b"b\n.txt"] {
+        std::fs::write(place.path("f").join(OsStr::from_bytes(name)), "word").unwrap();
+    }
+    place.ok("index f --out i");
+    assert_eq!(ids(&place, "i", "word"), ["f/a\\xfe.txt", "f/a\\xff.txt", "f/b\\x0a.txt"]);
 }

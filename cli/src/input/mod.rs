@@ -14,6 +14,7 @@
 mod gzip;
 mod json;
 mod lines;
+mod name;
 mod open;
 mod options;
 mod parse;

@@ -107,6 +107,8 @@ pub struct PieceReport {
     pub documents: u64,
     /// Uncompressed bytes of the piece.
     pub bytes: u64,
+    /// Documents whose id holds white space or control characters, which separate columns in other programs.
+    pub separated_ids: u64,
     /// How much gave no document.
     pub counts: ProblemCounts,
     /// The first problems of each kind, in the order of the input, at least one more than are shown of all

@@ -12,7 +12,7 @@ pub(super) type Add<'a> = &'a mut dyn FnMut(&str, &str, &str) -> tierdex::Result
 /// A document as it stands in the input.
 #[derive(Debug, Default)]
 pub(super) struct Document<'a> {
-    /// Without one, the place in the input serves.
+    /// Without one, or with a blank one, the place in the input serves.
     pub id: Option<Cow<'a, str>>,
     pub title: Cow<'a, str>,
     pub text: Cow<'a, str>,
@@ -55,10 +55,12 @@ impl<'a> Sink<'a> {
     /// Adds a document, in parts if it is longer than the user wants.
     pub fn document(&mut self, document: &Document<'_>, origin: Origin<'_>) -> tierdex::Result<()> {
         self.id.clear();
-        match &document.id {
+        match document.id.as_deref().filter(|id| !id.trim().is_empty()) {
             Some(id) => self.id.push_str(id),
             None => origin.write_id(&mut self.id),
         }
+        let separated = self.id.contains(|c: char| c.is_whitespace() || c.is_control());
+        self.report.separated_ids += u64::from(separated);
         match self.split {
             Some(bytes_max) if document.text.len() > bytes_max => self.parts(document, bytes_max, origin),
             _ => self.add(&document.title, &document.text, origin),

@@ -4,6 +4,7 @@
 //! symbolic links to folders and special files inside folders are left out. What the user named must be
 //! readable now; what a folder holds may fail and is then a problem in its place in the list.
 
+use super::name::display_name;
 use super::report::{Problem, ProblemKind};
 use std::fs::{self, DirEntry, File};
 use std::io;
@@ -38,7 +39,7 @@ impl InputFile {
     pub fn name(&self) -> String {
         match &self.place {
             Place::StandardInput => "stdin".to_string(),
-            Place::Path(path) => path.to_string_lossy().into_owned(),
+            Place::Path(path) => display_name(path),
         }
     }
 
@@ -46,7 +47,7 @@ impl InputFile {
     pub fn title(&self) -> String {
         match &self.place {
             Place::StandardInput => String::new(),
-            Place::Path(path) => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+            Place::Path(path) => display_name(Path::new(path.file_name().unwrap_or(path.as_os_str()))),
         }
     }
 }
@@ -97,7 +98,7 @@ fn cannot_read(input: &Path, error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => "check its permissions",
         _ => "leave it out or repair it",
     };
-    format!("cannot read {}: {error}; {advice}", input.display())
+    format!("cannot read {}: {error}; {advice}", display_name(input))
 }
 
 /// A walk through one folder. Folders that wait stand in a list, so deep ones cost no stack.
@@ -158,7 +159,7 @@ fn entry(path: PathBuf, found: Found) -> Entry {
     match found {
         Ok(size) => Entry::File(InputFile { place: Place::Path(path), size: Some(size), named: false }),
         Err(error) => Entry::Problem(Problem::of_file(
-            path.to_string_lossy(),
+            display_name(&path),
             ProblemKind::Unreadable,
             format!("cannot read: {error}"),
         )),

@@ -1,0 +1,49 @@
+//! Names of files as text that identifies them and can be printed.
+
+use std::fmt::Write;
+use std::path::Path;
+
+/// The path with each byte that is not UTF-8 or belongs to a control character written as `\xNN`. So files whose
+/// names differ in such bytes have different ids, and no name breaks a line.
+pub(super) fn display_name(path: &Path) -> String {
+    let mut name = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character.is_control() {
+                true => escape(character.encode_utf8(&mut [0; 4]).as_bytes(), &mut name),
+                false => name.push(character),
+            }
+        }
+        escape(chunk.invalid(), &mut name);
+    }
+    name
+}
+
+fn escape(bytes: &[u8], name: &mut String) {
+    for byte in bytes {
+        // Writing to a string does not fail.
+        let _ = write!(name, "\\x{byte:02x}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    #[test]
+    fn names_are_text_and_differ() {
+        for (name, expected) in [
+            (&b"a/b.txt"[..], "a/b.txt"),
+            ("Größe 漢".as_bytes(), "Größe 漢"),
+            (b"a\xFF.txt", "a\\xff.txt"),
+            (b"a\xFE.txt", "a\\xfe.txt"),
+            (b"\xE6\xBC\xE6\xBC\xA2", "\\xe6\\xbc漢"),
+            (b"\x1B[31m\n", "\\x1b[31m\\x0a"),
+            ("\u{85}".as_bytes(), "\\xc2\\x85"),
+        ] {
+            assert_eq!(display_name(Path::new(OsStr::from_bytes(name))), expected);
+        }
+    }
+}
