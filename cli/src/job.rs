@@ -2,7 +2,7 @@
 
 use crate::cmd::info::total_bytes;
 use crate::failure::{Failure, Outcome};
-use crate::input::{InputOptions, Source, parse};
+use crate::input::{InputOptions, Problem, Source, parse};
 use crate::progress::Progress;
 use crate::size;
 use crate::tally::Tally;
@@ -52,7 +52,7 @@ impl Job {
                 self.threads
             ));
         }
-        let mut tally = Tally::default();
+        let mut tally = Tally::new(source.passed_over());
         // A stream whose reading was stopped fails; that it was stopped is what matters.
         let failed = |problem| stop.check().err().unwrap_or(tierdex::Error::Failed(problem));
         let result = ingest(
@@ -62,7 +62,8 @@ impl Job {
             |piece, add| parse(piece, &self.options, add),
             |report| {
                 progress.advance(report.documents, report.bytes);
-                if let Some(problem) = report.problems.first().filter(|_| self.stop_at_problem) {
+                let stops = |problem: &&Problem| self.stop_at_problem && !problem.kind.is_kept();
+                if let Some(problem) = report.problems.iter().find(stops) {
                     return Err(tierdex::Error::Failed(format!("{problem}; nothing was committed")));
                 }
                 tally.add(report).iter().for_each(|line| progress.print(line));

@@ -1,6 +1,6 @@
 //! What a run of indexing did with its input, added up piece by piece, and put into words.
 
-use crate::input::{PieceReport, Problem, ProblemCounts, ProblemKind};
+use crate::input::{PassedOver, PieceReport, Problem, ProblemCounts, ProblemKind};
 use crate::size::{count, group};
 use tierdex::index::LeftOut;
 use tierdex::limits::{FIELD_TOKENS_MAX, TERM_BYTES_MAX};
@@ -21,6 +21,7 @@ pub struct Tally {
     separated_ids: u64,
     /// What could not be indexed of the documents.
     pub left_out: LeftOut,
+    passed_over: PassedOver,
     listed: ProblemCounts,
     first: Option<Problem>,
     /// Messages that wait until there is a document: without one, a single line says all.
@@ -28,6 +29,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Nothing yet but what folders hold beside files.
+    pub fn new(passed_over: PassedOver) -> Tally {
+        Tally { passed_over, ..Tally::default() }
+    }
+
     /// Adds what became of a piece and returns the lines to show for it: for each kind of problem its first ones.
     pub fn add(&mut self, report: PieceReport) -> Vec<String> {
         self.documents += report.documents;
@@ -44,6 +50,7 @@ impl Tally {
     fn list(&mut self, problem: &Problem) {
         let outcome = match problem.kind {
             ProblemKind::CutShort => "the lines before are kept",
+            ProblemKind::Replaced => "the document is kept",
             _ => "left out",
         };
         match self.listed.increment(problem.kind) {
@@ -75,9 +82,20 @@ impl Tally {
                 "documents",
                 " left out as too large".to_string(),
             ),
-            (self.counts[ProblemKind::Unreadable], "file", "files", " could not be read".to_string()),
+            (
+                self.counts[ProblemKind::Unreadable],
+                "file or folder",
+                "files or folders",
+                " could not be read".to_string(),
+            ),
             (self.counts[ProblemKind::CutShort], "file", "files", " read in part".to_string()),
             (self.counts[ProblemKind::Binary], "binary file", "binary files", " skipped".to_string()),
+            (
+                self.counts[ProblemKind::Replaced],
+                "document that is",
+                "documents that are",
+                " not UTF-8, with replaced bytes".to_string(),
+            ),
             (
                 self.separated_ids,
                 "id",
@@ -101,6 +119,19 @@ impl Tally {
             ),
         ];
         let clauses = clauses.into_iter().filter(|(number, ..)| *number > 0);
-        clauses.map(|(number, one, more, rest)| count(number, one, more) + &rest).collect()
+        let clauses = clauses.map(|(number, one, more, rest)| count(number, one, more) + &rest);
+        clauses.chain(self.passed_over_in_folders()).collect()
+    }
+
+    fn passed_over_in_folders(&self) -> Option<String> {
+        let PassedOver { hidden, links, special } = self.passed_over;
+        let all = [
+            (hidden, "hidden name", "hidden names"),
+            (links, "link to a folder", "links to folders"),
+            (special, "special file", "special files"),
+        ];
+        let some = all.iter().filter(|(number, ..)| *number > 0);
+        let some: Vec<String> = some.map(|(number, one, more)| count(*number, one, more)).collect();
+        (!some.is_empty()).then(|| format!("passed over in folders: {}", some.join(", ")))
     }
 }

@@ -152,3 +152,49 @@ fn names_that_are_not_utf8_give_different_ids() {
     place.ok("index f --out i");
     assert_eq!(ids(&place, "i", "word"), ["f/a\\xfe.txt", "f/a\\xff.txt", "f/b\\x0a.txt"]);
 }
+
+#[test]
+fn what_is_passed_over_in_folders_is_counted() {
+    let place = Place::new();
+    for file in ["a.txt", ".b", ".git/c", "latin1.txt", "sub/.d"] {
+        place.file(&format!("f/{file}"), b"caf\xE9".get(..if file == "latin1.txt" { 4 } else { 3 }).unwrap());
+    }
+    std::os::unix::fs::symlink("sub", place.path("f/linked")).unwrap();
+    std::os::unix::fs::symlink("nowhere", place.path("f/dangling")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(place.path("f/socket")).unwrap();
+    let output = place.run("index f --out i");
+    let said = succeeded(&output);
+    for words in [
+        "2 documents, ",
+        "; 1 file or folder could not be read",
+        "; 1 document that is not UTF-8, with replaced bytes",
+        "; passed over in folders: 3 hidden names, 1 link to a folder, 1 special file\n",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(!said.contains("malformed"), "{said}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("f/latin1.txt: ") && error.contains("`iconv -f latin1 -t utf-8`"), "{error}");
+    // Unreadable files end a strict run, documents that are kept do not.
+    place.fails(1, "index f --out strict --on-error fail", "f/dangling: cannot read");
+    place.ok("index f/latin1.txt --out strict --on-error fail");
+}
+
+#[test]
+fn the_index_is_no_input_to_itself() {
+    let place = Place::new();
+    place.file("f/a.txt", "word");
+    place.file("f/g/b.txt", "word");
+    std::os::unix::fs::symlink("f", place.path("link")).unwrap();
+    for (out, mode) in
+        [("f/i", ""), ("f/i", " --replace"), ("link/i", " --replace"), ("./f/../f/i", " --append")]
+    {
+        place.ok(&format!("index f --out {out}{mode}"));
+        let found = ids(&place, "f/i", "word");
+        assert!(found.iter().all(|id| id.ends_with(".txt")), "{found:?}");
+        assert_eq!(ids(&place, "f/i", "write").len(), 0);
+        let (twice, total) = (mode == " --append", place.ok("info f/i"));
+        assert!(total.contains(if twice { " 4 documents" } else { " 2 documents" }), "{total}");
+    }
+    place.fails(2, "index f/i --out f/i --append", "f/i is the folder of the index");
+}

@@ -66,7 +66,8 @@ fn fetched_crates() -> Outcome<PathBuf> {
 fn build(folder: &Path, out: &Path, mode: OpenMode) -> Outcome<Done> {
     let mut schema = Schema::default();
     schema.fields[0].positions = true;
-    let options = InputOptions { split: Some(PIECE), ..InputOptions::default() };
+    let output = Some(out.to_path_buf());
+    let options = InputOptions { split: Some(PIECE), output, ..InputOptions::default() };
     let source = Source::open(&[folder.to_path_buf()], &options).map_err(Failure::Usage)?;
     let job = Job {
         disk: output_disk(out)?,

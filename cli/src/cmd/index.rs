@@ -207,7 +207,7 @@ fn stop_words(name: &str, analysis: &Analysis) -> Outcome<Vec<String>> {
 }
 
 impl InputArguments {
-    fn options(&self) -> Outcome<InputOptions> {
+    fn options(&self, output: &Path) -> Outcome<InputOptions> {
         let columns = self.columns.as_deref().map(Column::parse_list).transpose();
         Ok(InputOptions {
             format: self.format,
@@ -216,12 +216,13 @@ impl InputArguments {
             text_field: self.text_field.clone(),
             columns: columns.map_err(|problem| Failure::Usage(format!("--columns: {problem}")))?,
             split: self.split,
+            output: Some(output.to_path_buf()),
         })
     }
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.input.options()?;
+    let options = arguments.input.options(&arguments.out)?;
     let schema = arguments.schema.schema()?;
     let mode = match (arguments.append, arguments.replace) {
         (true, _) => OpenMode::Append,

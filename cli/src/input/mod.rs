@@ -35,6 +35,7 @@ pub use options::{Column, Format, InputOptions};
 pub use parse::parse;
 pub use report::{PieceReport, Problem, ProblemCounts, ProblemKind};
 pub use source::Source;
+pub use walk::PassedOver;
 
 /// What some editors put before the first byte of UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";

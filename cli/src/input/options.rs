@@ -1,5 +1,6 @@
 //! What the user may say about the inputs, and the checks that need no file.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// How bytes become documents.
@@ -106,6 +107,8 @@ pub struct InputOptions {
     pub columns: Option<Vec<Column>>,
     /// Longest text of a document in bytes; longer ones are cut.
     pub split: Option<usize>,
+    /// The folder of the index that is written: no input, wherever it is.
+    pub output: Option<PathBuf>,
 }
 
 impl InputOptions {
@@ -145,6 +148,7 @@ impl Default for InputOptions {
             text_field: "text".to_string(),
             columns: None,
             split: None,
+            output: None,
         }
     }
 }

@@ -10,6 +10,9 @@ use super::without_mark;
 use memchr::memchr_iter;
 use std::borrow::Cow;
 
+/// What to do about text in another encoding.
+const CONVERT: &str = "convert the file, as by `iconv -f latin1 -t utf-8`";
+
 /// Parses a piece and calls `add(id, title, text)` for each document, in the order of the input.
 ///
 /// When `add` refuses a document ([`tierdex::Error::Limit`]) that is a problem of the report; any other error
@@ -49,7 +52,7 @@ fn parse_lines(lines: &Lines, options: &InputOptions, sink: &mut Sink<'_>) -> ti
 fn parse_line<'l>(line: &'l [u8], format: LineFormat, options: &InputOptions) -> Result<Document<'l>, Fault> {
     let line = std::str::from_utf8(line).map_err(|error| Fault {
         kind: ProblemKind::Encoding,
-        message: format!("not UTF-8: invalid byte {} of the line", error.valid_up_to() + 1),
+        message: format!("not UTF-8: invalid byte {} of the line; {CONVERT}", error.valid_up_to() + 1),
     })?;
     match format {
         LineFormat::Json => json::document(line, options),
@@ -65,6 +68,10 @@ fn parse_files(files: &[TextFile], sink: &mut Sink<'_>) -> tierdex::Result<()> {
             title: Cow::Borrowed(&file.title),
             text: String::from_utf8_lossy(without_mark(&file.bytes)),
         };
+        if matches!(document.text, Cow::Owned(_)) {
+            let message = format!("bytes that are not UTF-8 are replaced; {CONVERT}");
+            sink.report.file_problem(&file.id, ProblemKind::Replaced, message);
+        }
         sink.document(&document, Origin { file: &file.id, line: None })?;
     }
     Ok(())

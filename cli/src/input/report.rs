@@ -24,6 +24,8 @@ pub enum ProblemKind {
     CutShort,
     /// A file that is not text.
     Binary,
+    /// A text that is not UTF-8: it is kept, with U+FFFD in the place of what cannot be read.
+    Replaced,
 }
 
 impl ProblemKind {
@@ -36,7 +38,12 @@ impl ProblemKind {
         ProblemKind::Encoding,
     ];
 
-    const COUNT: usize = ProblemKind::Binary as usize + 1;
+    const COUNT: usize = ProblemKind::Replaced as usize + 1;
+
+    /// Whether there is a document nevertheless.
+    pub fn is_kept(self) -> bool {
+        self == ProblemKind::Replaced
+    }
 }
 
 /// Problems by their kind.

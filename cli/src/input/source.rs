@@ -10,7 +10,7 @@ use super::piece::{Body, LineFormat, Lines, Piece, TextFile};
 use super::report::{PieceReport, Problem, ProblemKind};
 use super::text::{self, PlainFile};
 use super::tsv;
-use super::walk::{self, Entry, InputFile, Place};
+use super::walk::{self, Entry, InputFile, PassedOver, Place};
 use crate::size;
 use std::io;
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ use tierdex::index::Stop;
 /// The inputs as a sequence of pieces.
 pub struct Source {
     entries: std::vec::IntoIter<Entry>,
+    passed_over: PassedOver,
     format: Option<Format>,
     sizes: Sizes,
     total: Option<u64>,
@@ -45,10 +46,11 @@ impl Source {
         sizes: Sizes,
     ) -> Result<Source, String> {
         options.check()?;
-        let entries = walk::expand(inputs)?;
+        let (entries, passed_over) = walk::expand(inputs, options.output.as_deref())?;
         Ok(Source {
             total: total(&entries),
             entries: entries.into_iter(),
+            passed_over,
             format: options.format,
             sizes,
             consumed: Arc::default(),
@@ -62,6 +64,11 @@ impl Source {
     /// Bytes of all inputs as they stand on disk; `None` when one of them is a stream.
     pub fn total_bytes(&self) -> Option<u64> {
         self.total
+    }
+
+    /// What is passed over in folders.
+    pub fn passed_over(&self) -> PassedOver {
+        self.passed_over
     }
 
     /// Makes reading end with an error when `stop` is raised.

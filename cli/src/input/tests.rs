@@ -232,7 +232,7 @@ fn tsv_columns_hold_for_the_whole_file() {
         &[["1", "t", "x"], ["3", "t", "y\tz"], ["words", "", "and"]],
         &[
             "a.tsv:11: 2 columns, 3 expected",
-            "a.tsv:13: not UTF-8: invalid byte 5 of the line",
+            "a.tsv:13: not UTF-8: invalid byte 5 of the line; convert the file, as by `iconv -f latin1 -t utf-8`",
             "b.tsv:2: 1 column, 2 expected",
         ],
     );
@@ -288,7 +288,8 @@ fn plain_files_may_be_odd() {
         outcome.documents,
         [["bad.txt", "bad.txt", "a\u{FFFD}b"], ["empty", "empty", ""], ["nul.jsonl:3", "", "ok"]]
     );
-    assert_eq!(outcome.problems.len(), 2, "{:?}", outcome.problems);
+    assert_eq!(outcome.problems.len(), 3, "{:?}", outcome.problems);
+    assert!(outcome.problems[0].starts_with("bad.txt: bytes that are not UTF-8 are replaced"));
 
     let outcome = bench.run(&["binary"]);
     assert_eq!((outcome.binary, outcome.documents.len()), (1, 0));

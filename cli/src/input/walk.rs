@@ -1,13 +1,14 @@
 //! You have arguments; here is the list of files to read, in order.
 //!
 //! Arguments keep their order; the files of a folder follow in the byte order of their paths. Hidden names,
-//! symbolic links to folders and special files inside folders are left out. What the user named must be
-//! readable now; what a folder holds may fail and is then a problem in its place in the list.
+//! symbolic links to folders and special files inside folders are passed over and counted, and so is, without
+//! being counted, the folder of the index that is being written. What the user named must be readable now; what a folder holds may fail and is then a problem in its place in the list.
 
 use super::name::display_name;
 use super::report::{Problem, ProblemKind};
-use std::fs::{self, DirEntry, File};
+use std::fs::{self, DirEntry, File, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// One item of the list.
@@ -52,31 +53,51 @@ impl InputFile {
     }
 }
 
-/// The list of files for the arguments.
-pub(super) fn expand(inputs: &[PathBuf]) -> Result<Vec<Entry>, String> {
+/// What was passed over in folders.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PassedOver {
+    /// Names that begin with a dot.
+    pub hidden: u64,
+    /// Symbolic links to folders.
+    pub links: u64,
+    /// Pipes, sockets and devices.
+    pub special: u64,
+}
+
+/// The list of files for the arguments, without what is in the folder `output`.
+pub(super) fn expand(inputs: &[PathBuf], output: Option<&Path>) -> Result<(Vec<Entry>, PassedOver), String> {
     if inputs.iter().filter(|input| is_standard_input(input)).count() > 1 {
         return Err("standard input is named twice; it can be read only once".to_string());
     }
+    let output = output.and_then(|output| fs::metadata(output).ok()).map(|output| identity(&output));
+    let mut walker = Walker { output, ..Walker::default() };
     let mut entries = Vec::new();
     for input in inputs {
-        expand_argument(input, &mut entries)?;
+        expand_argument(input, &mut walker, &mut entries)?;
     }
-    Ok(entries)
+    Ok((entries, walker.passed_over))
+}
+
+/// What a file or folder is, by whatever path it is reached.
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
 }
 
 fn is_standard_input(input: &Path) -> bool {
     input.as_os_str() == "-" || input.as_os_str() == "/dev/stdin"
 }
 
-fn expand_argument(input: &Path, entries: &mut Vec<Entry>) -> Result<(), String> {
+fn expand_argument(input: &Path, walker: &mut Walker, entries: &mut Vec<Entry>) -> Result<(), String> {
     if is_standard_input(input) {
         entries.push(named(Place::StandardInput, None));
         return Ok(());
     }
     let metadata = fs::metadata(input).map_err(|error| cannot_read(input, &error))?;
     if metadata.is_dir() {
-        let found = Walker::walk(input).map_err(|error| cannot_read(input, &error))?;
-        entries.extend(found);
+        if walker.output == Some(identity(&metadata)) {
+            return Err(format!("{} is the folder of the index; name another input", display_name(input)));
+        }
+        entries.extend(walker.walk(input).map_err(|error| cannot_read(input, &error))?);
         return Ok(());
     }
     // A pipe is not tried: to open it twice would lose its writer.
@@ -101,27 +122,28 @@ fn cannot_read(input: &Path, error: &io::Error) -> String {
     format!("cannot read {}: {error}; {advice}", display_name(input))
 }
 
-/// A walk through one folder. Folders that wait stand in a list, so deep ones cost no stack.
+/// Walks through folders. Those that wait are in a list, so deep ones cost no stack.
 #[derive(Default)]
 struct Walker {
     folders: Vec<PathBuf>,
     found: Vec<(PathBuf, Found)>,
+    passed_over: PassedOver,
+    output: Option<(u64, u64)>,
 }
 
-/// What stands at a path: a file of so many bytes, or nothing that can be read.
+/// What is at a path: a file of so many bytes, or nothing that can be read.
 type Found = io::Result<u64>;
 
 impl Walker {
     /// Everything under `root`; an error when `root` itself cannot be listed.
-    fn walk(root: &Path) -> io::Result<impl Iterator<Item = Entry>> {
-        let mut walker = Walker::default();
-        walker.list(root)?;
-        while let Some(folder) = walker.folders.pop() {
-            if let Err(error) = walker.list(&folder) {
-                walker.found.push((folder, Err(error)));
+    fn walk(&mut self, root: &Path) -> io::Result<impl Iterator<Item = Entry> + use<>> {
+        self.list(root)?;
+        while let Some(folder) = self.folders.pop() {
+            if let Err(error) = self.list(&folder) {
+                self.found.push((folder, Err(error)));
             }
         }
-        let mut found = walker.found;
+        let mut found = std::mem::take(&mut self.found);
         found.sort_unstable_by(|(a, _), (b, _)| {
             a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes())
         });
@@ -132,9 +154,8 @@ impl Walker {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             if entry.file_name().as_encoded_bytes().starts_with(b".") {
-                continue;
-            }
-            if let Err(error) = self.visit(&entry) {
+                self.passed_over.hidden += 1;
+            } else if let Err(error) = self.visit(&entry) {
                 self.found.push((entry.path(), Err(error)));
             }
         }
@@ -142,14 +163,16 @@ impl Walker {
     }
 
     fn visit(&mut self, entry: &DirEntry) -> io::Result<()> {
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
+        let linked = entry.file_type()?.is_symlink();
+        let metadata = if linked { fs::metadata(entry.path())? } else { entry.metadata()? };
+        if metadata.is_file() {
+            self.found.push((entry.path(), Ok(metadata.len())));
+        } else if !metadata.is_dir() {
+            self.passed_over.special += 1;
+        } else if linked {
+            self.passed_over.links += 1;
+        } else if self.output != Some(identity(&metadata)) {
             self.folders.push(entry.path());
-        } else if kind.is_file() || kind.is_symlink() {
-            let metadata = fs::metadata(entry.path())?;
-            if metadata.is_file() {
-                self.found.push((entry.path(), Ok(metadata.len())));
-            }
         }
         Ok(())
     }
@@ -193,7 +216,8 @@ mod tests {
         symlink(root.join("a"), root.join("linked-folder")).unwrap();
         symlink(root.join("B"), root.join("linked-file")).unwrap();
         symlink(root.join("nowhere"), root.join("dangling")).unwrap();
-        let entries = expand(&[root.to_path_buf(), root.join("z/b")]).unwrap();
+        let (entries, passed_over) = expand(&[root.to_path_buf(), root.join("z/b")], None).unwrap();
+        assert_eq!(passed_over, PassedOver { hidden: 2, links: 1, special: 0 });
         let expected = ["B", "a-b", "a.txt", "a/x", "!dangling", "linked-file", "z/b", "z/deep/er/f", "z/b"];
         assert_eq!(names(root, &entries), expected);
         let flags: Vec<bool> = entries
@@ -207,11 +231,11 @@ mod tests {
     #[test]
     fn missing_arguments_are_errors() {
         let folder = tempfile::tempdir().unwrap();
-        let error = expand(&[folder.path().join("none")]).unwrap_err();
+        let error = expand(&[folder.path().join("none")], None).unwrap_err();
         assert!(error.contains("none") && error.contains("check the name"), "{error}");
         assert!(!error.contains('\n'));
-        assert!(expand(&["-".into(), "/dev/stdin".into()]).is_err());
-        assert!(expand(&[]).unwrap().is_empty());
+        assert!(expand(&["-".into(), "/dev/stdin".into()], None).is_err());
+        assert!(expand(&[], None).unwrap().0.is_empty());
     }
 
     #[test]
@@ -222,7 +246,7 @@ mod tests {
         fs::write(root.join(".real/.f"), "").unwrap();
         fs::write(root.join(".real/g"), "").unwrap();
         symlink(root.join(".real"), root.join("link")).unwrap();
-        let entries = expand(&[root.join(".real/.f"), root.join("link")]).unwrap();
+        let (entries, _) = expand(&[root.join(".real/.f"), root.join("link")], None).unwrap();
         assert_eq!(names(root, &entries), [".real/.f", "link/g"]);
     }
 }
