@@ -17,6 +17,8 @@ pub struct Tally {
     pub bytes: u64,
     /// What gave no document.
     pub counts: ProblemCounts,
+    /// Header lines of TSV files.
+    header_lines: u64,
     /// Documents whose id holds white space or control characters.
     separated_ids: u64,
     /// What could not be indexed of the documents.
@@ -38,6 +40,7 @@ impl Tally {
     pub fn add(&mut self, report: PieceReport) -> Vec<String> {
         self.documents += report.documents;
         self.bytes += report.bytes;
+        self.header_lines += report.header_lines;
         self.separated_ids += report.separated_ids;
         self.counts += report.counts;
         for problem in report.problems {
@@ -88,6 +91,13 @@ impl Tally {
                 "files or folders",
                 " could not be read".to_string(),
             ),
+            (
+                self.counts[ProblemKind::NotLines],
+                "JSON file",
+                "JSON files",
+                " left out that have not one object a line".to_string(),
+            ),
+            (self.header_lines, "header line", "header lines", " skipped".to_string()),
             (self.counts[ProblemKind::CutShort], "file", "files", " read in part".to_string()),
             (self.counts[ProblemKind::Binary], "binary file", "binary files", " skipped".to_string()),
             (

@@ -198,3 +198,75 @@ fn the_index_is_no_input_to_itself() {
     }
     place.fails(2, "index f/i --out f/i --append", "f/i is the folder of the index");
 }
+
+#[test]
+fn json_that_is_not_in_lines_is_rejected_with_the_command_that_converts_it() {
+    let place = Place::new();
+    let objects = ["{\"id\":1,\"text\":\"a\"}", "{\"id\":2,\"text\":\"a\"}", "{\"id\":3,\"text\":\"a\"}"];
+    let spread = "{\n  \"id\": 1,\n  \"text\": \"a\"\n}\n";
+    for (name, content, advice) in [
+        ("lines.json", format!("[{}]\n", objects.join(",\n")), "a JSON array"),
+        ("one.jsonl", format!("[{}]", objects.join(",")), "a JSON array"),
+        ("array", format!("[\n  {},\n  {}\n]\n", objects[0], objects[1]), "a JSON array"),
+        ("pretty.json", spread.repeat(3), "JSON objects over several lines"),
+        ("pretty", format!("{spread}{}\n", objects[1]), "JSON objects over several lines"),
+    ] {
+        place.file(name, &content);
+        let error = only_line(&place.run(&format!("index {name} --out i")));
+        let filter = if advice == "a JSON array" { "'.[]'" } else { "." };
+        let words =
+            format!("{name}: this is {advice}; write one object a line, as `jq -c {filter} {name}` does");
+        assert!(error.contains(&words), "{error}");
+        place.file("packed.json", gzip(content.as_bytes()));
+        let error = only_line(&place.run("index packed.json --out i"));
+        assert!(error.contains(&format!("as `jq -c {filter}` does")), "{error}");
+    }
+    place.fails(1, "info i", "holds no tierdex index");
+
+    // In a folder such a file is left out, and the others are read.
+    place.file("f/a.json", spread);
+    place.file("f/b.jsonl", DOCUMENTS);
+    place.file("f/c", spread);
+    let output = place.run("index f --out i");
+    let said = succeeded(&output);
+    assert!(said.starts_with("4 documents, ") && said.contains("; 1 JSON file left out"), "{said}");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("as `jq -c . f/a.json` does; left out"));
+    assert!(place.ok("index array --out t --format text").starts_with("1 document, "));
+}
+
+#[test]
+fn json_lines_are_recognised_in_named_files() {
+    let place = Place::new();
+    for name in ["docs", "docs.jsonl.1", "docs.gz.1", "f/docs"] {
+        place.file(name, if name.contains("gz") { gzip(DOCUMENTS.as_bytes()) } else { DOCUMENTS.into() });
+        let said = place.ok(&format!("index {name} --out i --replace"));
+        assert!(said.starts_with("3 documents, "), "{name}: {said}");
+    }
+    assert!(place.ok("index f --out i --replace").starts_with("1 document, "));
+    assert!(place.ok("index docs --out i --replace --format text").starts_with("1 document, "));
+    place.file("x.csv", "id,text\n1,a\n");
+    place.fails(
+        2,
+        "index x.csv --out i --replace",
+        "x.csv: CSV is not read; convert it to TSV or JSON lines",
+    );
+    assert!(place.ok("index x.csv --out i --replace --format text").starts_with("1 document, "));
+}
+
+#[test]
+fn headers_of_tsv_files_are_no_documents() {
+    let place = Place::new();
+    place.file("a.tsv", "\u{feff}docid\tbody\n1\tword\n\n2\n");
+    place.file("b.tsv", "text\turl\tid\nword\tx\t7\n");
+    place.file("c.tsv", "1\tword\n");
+    let output = place.run("index a.tsv b.tsv c.tsv --out i");
+    let said = succeeded(&output);
+    assert!(said.starts_with("3 documents, ") && said.contains("; 2 header lines skipped"), "{said}");
+    assert_eq!(ids(&place, "i", "word"), ["1", "7", "1"]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("a.tsv:4: 1 column, 2 expected"));
+    place.ok("index b.tsv --out own --columns title,-,text");
+    assert_eq!(ids(&place, "own", "7"), ["b.tsv:2"]);
+    place.file("only.tsv", "id\ttext\n");
+    let error = only_line(&place.run("index only.tsv --out new"));
+    assert!(error.contains("1 header line skipped"), "{error}");
+}

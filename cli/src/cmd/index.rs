@@ -49,7 +49,8 @@ pub struct Arguments {
 
 #[derive(Args)]
 struct InputArguments {
-    /// Form of the input [default: by name, .jsonl .ndjson .json .tsv, else text; standard input: jsonl]
+    /// Form of the input [default: by name, .jsonl .ndjson .json .tsv; else text, but jsonl for standard input and
+    /// for a named file that begins with a line of JSON]
     #[arg(long, value_parser = |text: &str| text.parse::<Format>())]
     format: Option<Format>,
     /// JSON: member that holds the id
@@ -61,7 +62,7 @@ struct InputArguments {
     /// JSON: member that holds the text
     #[arg(long, default_value = "text")]
     text_field: String,
-    /// TSV: columns, such as id,-,title,text [default: by their number]
+    /// TSV: columns, such as id,-,title,text [default: as a header names them, else by their number]
     #[arg(long)]
     columns: Option<String>,
     /// Cut longer documents into pieces of at most this many bytes, at word boundaries

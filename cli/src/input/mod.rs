@@ -13,6 +13,7 @@
 
 mod gzip;
 mod json;
+mod line_file;
 mod lines;
 mod name;
 mod open;
@@ -20,6 +21,7 @@ mod options;
 mod parse;
 mod piece;
 mod report;
+mod shape;
 mod sink;
 mod source;
 mod split;

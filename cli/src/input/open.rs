@@ -86,6 +86,14 @@ impl Opened {
         Ok(Opened { packing, reader: Box::new(Stoppable { reader, stop: stop.clone() }) })
     }
 
+    /// The first bytes, at most so many, which stay to be read; and so does the error that ended them.
+    pub fn peek(mut self, bytes_max: u64) -> (Vec<u8>, Opened) {
+        let mut head = Vec::new();
+        let failed = Failing(self.reader.by_ref().take(bytes_max).read_to_end(&mut head).err());
+        let reader = Cursor::new(head.clone()).chain(failed).chain(self.reader);
+        (head, Opened { packing: self.packing, reader: Box::new(reader) })
+    }
+
     /// Recognises the compression of `raw` and takes it off.
     pub fn unpack(raw: impl Read + Send + 'static, consumed: &Arc<AtomicU64>) -> io::Result<Opened> {
         let mut raw = Counted { raw, consumed: Arc::clone(consumed) };
@@ -130,6 +138,15 @@ fn unpack_zstd<R: BufRead>(packed: R) -> io::Result<zstd::Decoder<'static, R>> {
     let mut decoder = zstd::Decoder::with_buffer(packed)?;
     decoder.window_log_max(WINDOW_LOG_MAX)?;
     Ok(decoder)
+}
+
+/// An error in its turn, once.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
 }
 
 /// Fails once the stop signal is raised: a line, or what follows a line that is too long, may have no end.

@@ -17,14 +17,18 @@ pub enum Format {
 impl Format {
     /// What the name of a file tells, after `.gz` or `.zst`; `None` when it tells nothing.
     pub fn of_name(name: &str) -> Option<Format> {
-        let (stem, ending) = name.rsplit_once('.')?;
-        let packed = ["gz", "zst"].iter().any(|known| ending.eq_ignore_ascii_case(known));
-        let ending = if packed { stem.rsplit_once('.')?.1 } else { ending };
-        match ending.to_ascii_lowercase().as_str() {
+        match Format::ending(name)?.to_ascii_lowercase().as_str() {
             "jsonl" | "ndjson" | "json" => Some(Format::JsonLines),
             "tsv" => Some(Format::Tsv),
             _ => None,
         }
+    }
+
+    /// The ending of a name, before `.gz` or `.zst`.
+    pub fn ending(name: &str) -> Option<&str> {
+        let (stem, ending) = name.rsplit_once('.')?;
+        let packed = ["gz", "zst"].iter().any(|known| ending.eq_ignore_ascii_case(known));
+        if packed { Some(stem.rsplit_once('.')?.1) } else { Some(ending) }
     }
 }
 
@@ -95,7 +99,7 @@ impl FromStr for Column {
 /// How to read the inputs.
 #[derive(Debug, Clone)]
 pub struct InputOptions {
-    /// The format of every input; without it, the names decide.
+    /// The format of every input; without it, names decide, and contents where names do not tell.
     pub format: Option<Format>,
     /// Member of a JSON object that holds the id.
     pub id_field: String,
@@ -103,7 +107,7 @@ pub struct InputOptions {
     pub title_field: String,
     /// Member of a JSON object that holds the text.
     pub text_field: String,
-    /// Columns of TSV files; without it, the first line of each file decides.
+    /// Columns of TSV files; without it, the first line of each file decides: by names, or by its columns' number.
     pub columns: Option<Vec<Column>>,
     /// Longest text of a document in bytes; longer ones are cut.
     pub split: Option<usize>,

@@ -38,7 +38,7 @@ fn parse_lines(lines: &Lines, options: &InputOptions, sink: &mut Sink<'_>) -> ti
         if !line.trim_ascii().is_empty() {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             let origin = Origin { file: &lines.file, line: Some(number) };
-            match parse_line(line, lines.format, options) {
+            match parse_line(line, &lines.format, options) {
                 Ok(document) => sink.document(&document, origin)?,
                 Err(Fault { kind, message }) => {
                     sink.report.problem(kind, || origin.problem(kind, message));
@@ -49,7 +49,11 @@ fn parse_lines(lines: &Lines, options: &InputOptions, sink: &mut Sink<'_>) -> ti
     Ok(())
 }
 
-fn parse_line<'l>(line: &'l [u8], format: LineFormat, options: &InputOptions) -> Result<Document<'l>, Fault> {
+fn parse_line<'l>(
+    line: &'l [u8],
+    format: &LineFormat,
+    options: &InputOptions,
+) -> Result<Document<'l>, Fault> {
     let line = std::str::from_utf8(line).map_err(|error| Fault {
         kind: ProblemKind::Encoding,
         message: format!("not UTF-8: invalid byte {} of the line; {CONVERT}", error.valid_up_to() + 1),

@@ -41,11 +41,11 @@ impl Lines {
 }
 
 /// How a line becomes a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LineFormat {
     Json,
     /// With the columns that the file itself suggests; the user's own come first.
-    Tsv(&'static [Column]),
+    Tsv(Arc<[Column]>),
 }
 
 /// A plain file in memory.

@@ -20,6 +20,8 @@ pub enum ProblemKind {
     TooLarge,
     /// A file or folder that cannot be read.
     Unreadable,
+    /// A file of JSON in another form than one object a line.
+    NotLines,
     /// A file of lines that cannot be read further: the lines before are kept.
     CutShort,
     /// A file that is not text.
@@ -114,6 +116,8 @@ pub struct PieceReport {
     pub documents: u64,
     /// Uncompressed bytes of the piece.
     pub bytes: u64,
+    /// Header lines of TSV files.
+    pub header_lines: u64,
     /// Documents whose id holds white space or control characters, which separate columns in other programs.
     pub separated_ids: u64,
     /// How much gave no document.

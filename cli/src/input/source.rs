@@ -3,17 +3,17 @@
 //! One file is open at a time. Files of lines give pieces of their own; plain files are gathered into a batch
 //! until it is about as large as a piece.
 
-use super::lines::{Cut, Cutter, Sizes};
+use super::line_file::{LineFile, too_long};
+use super::lines::{Cutter, Sizes};
+use super::name::display_name;
 use super::open::{Opened, Packing};
 use super::options::{Format, InputOptions};
-use super::piece::{Body, LineFormat, Lines, Piece, TextFile};
-use super::report::{PieceReport, Problem, ProblemKind};
+use super::piece::{Body, LineFormat, Piece, TextFile};
+use super::report::{PieceReport, ProblemKind};
+use super::shape::{self, Shape};
 use super::text::{self, PlainFile};
-use super::tsv;
 use super::walk::{self, Entry, InputFile, PassedOver, Place};
-use crate::size;
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tierdex::index::Stop;
@@ -46,6 +46,13 @@ impl Source {
         sizes: Sizes,
     ) -> Result<Source, String> {
         options.check()?;
+        if let Some(csv) = inputs.iter().find(|input| options.format.is_none() && is_csv(input)) {
+            return Err(format!(
+                "{}: CSV is not read; convert it to TSV or JSON lines, or name a format: --format tsv for columns \
+                 that tabs separate, --format text for one document",
+                display_name(csv)
+            ));
+        }
         let (entries, passed_over) = walk::expand(inputs, options.output.as_deref())?;
         Ok(Source {
             total: total(&entries),
@@ -116,7 +123,7 @@ impl Source {
             }
             Ok(None) => {}
             Err(error) => {
-                self.give_up(file.named, &file.name, ProblemKind::CutShort, file.packing, &error)?
+                self.pass_over(file.named, &file.name, ProblemKind::CutShort, file.packing.explain(&error))?
             }
         }
         self.consumed.fetch_max(file.done_at, Ordering::Relaxed);
@@ -139,10 +146,26 @@ impl Source {
             Ok(opened) => opened,
             Err(error) => {
                 self.consumed.fetch_max(done_at, Ordering::Relaxed);
-                return self.give_up(file.named, &name, ProblemKind::Unreadable, Packing::Plain, &error);
+                return self.pass_over(
+                    file.named,
+                    &name,
+                    ProblemKind::Unreadable,
+                    Packing::Plain.explain(&error),
+                );
             }
         };
-        match self.format.unwrap_or_else(|| usual_format(&file, &name)) {
+        let (shape, opened) = self.shape(&file, &name, opened);
+        let packed = opened.packing != Packing::Plain || matches!(file.place, Place::StandardInput);
+        if let Some(advice) = shape.advice((!packed).then_some(&*name)) {
+            self.consumed.fetch_max(done_at, Ordering::Relaxed);
+            return self.pass_over(file.named, &name, ProblemKind::NotLines, advice);
+        }
+        let format = match self.told_format(&file, &name) {
+            Some(format) => format,
+            None if shape == Shape::JsonLines => Format::JsonLines,
+            None => Format::Text,
+        };
+        match format {
             Format::Text => {
                 self.gather(&file, name, opened)?;
                 self.consumed.fetch_max(done_at, Ordering::Relaxed);
@@ -152,10 +175,32 @@ impl Source {
             }
             Format::Tsv => {
                 // Until a line that is not blank tells the columns, none are needed.
-                self.current = Some(self.lines(&file, name, opened, LineFormat::Tsv(&[]), done_at));
+                let format = LineFormat::Tsv(Arc::default());
+                self.current = Some(self.lines(&file, name, opened, format, done_at));
             }
         }
         Ok(())
+    }
+
+    /// The form of what is or may be JSON lines. The files of a folder are texts unless their names say otherwise.
+    fn shape(&self, file: &InputFile, name: &str, opened: Opened) -> (Shape, Opened) {
+        match self.told_format(file, name) {
+            Some(Format::Text | Format::Tsv) => (Shape::Other, opened),
+            None if !file.named => (Shape::Other, opened),
+            Some(Format::JsonLines) | None => {
+                let (head, opened) = opened.peek(shape::HEAD_BYTES);
+                (Shape::of(&head), opened)
+            }
+        }
+    }
+
+    /// The format that the user or the name of a file tells. A stream without a telling name is JSON lines.
+    fn told_format(&self, file: &InputFile, name: &str) -> Option<Format> {
+        let by_name = match file.place {
+            Place::StandardInput => None,
+            Place::Path(_) => Format::of_name(name),
+        };
+        self.format.or(by_name).or(file.size.is_none().then_some(Format::JsonLines))
     }
 
     fn lines(
@@ -178,7 +223,7 @@ impl Source {
         let read = match read {
             Ok(read) => read,
             Err(error) => {
-                return self.give_up(file.named, &name, ProblemKind::Unreadable, packing, &error);
+                return self.pass_over(file.named, &name, ProblemKind::Unreadable, packing.explain(&error));
             }
         };
         match read {
@@ -196,16 +241,14 @@ impl Source {
         Ok(())
     }
 
-    /// Notes that a file cannot be read further; one that the user named, or a stop, ends the run instead.
-    fn give_up(
+    /// Notes a problem of a file; one of a file that the user named, or a stop, ends the run instead.
+    fn pass_over(
         &mut self,
         named: bool,
         name: &str,
         kind: ProblemKind,
-        packing: Packing,
-        error: &io::Error,
+        message: String,
     ) -> Result<(), String> {
-        let message = packing.explain(error);
         if named || self.stop.check().is_err() {
             return Err(format!("{name}: {message}"));
         }
@@ -214,13 +257,8 @@ impl Source {
     }
 }
 
-/// The format of a file when the user forces none. A stream without a telling name is taken for JSON lines.
-fn usual_format(file: &InputFile, name: &str) -> Format {
-    let fallback = if file.size.is_none() { Format::JsonLines } else { Format::Text };
-    match file.place {
-        Place::StandardInput => fallback,
-        Place::Path(_) => Format::of_name(name).unwrap_or(fallback),
-    }
+fn is_csv(input: &Path) -> bool {
+    Format::ending(&display_name(input)).is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
 }
 
 fn total(entries: &[Entry]) -> Option<u64> {
@@ -243,41 +281,4 @@ impl Batch {
         self.cost += size_of::<TextFile>() + file.id.len() + file.title.len() + file.bytes.len();
         self.files.push(file);
     }
-}
-
-/// An open file of lines.
-struct LineFile {
-    name: Arc<str>,
-    packing: Packing,
-    /// Whether the user named it, rather than a folder around it.
-    named: bool,
-    format: LineFormat,
-    cutter: Cutter,
-    /// What the count of consumed bytes must reach with this file's end.
-    done_at: u64,
-}
-
-impl LineFile {
-    fn next(&mut self, report: &mut PieceReport) -> io::Result<Option<Lines>> {
-        let Some(Cut { first, bytes, too_long }) = self.cutter.next()? else { return Ok(None) };
-        for line in too_long {
-            report.problem(ProblemKind::TooLarge, || self.too_long(line));
-        }
-        let mut lines = Lines { file: Arc::clone(&self.name), format: self.format, first, bytes };
-        if self.format == LineFormat::Tsv(&[]) {
-            self.format = LineFormat::Tsv(tsv::usual_columns(lines.content()));
-            lines.format = self.format;
-        }
-        Ok(Some(lines))
-    }
-
-    fn too_long(&self, line: u64) -> Problem {
-        let (kind, message) = (ProblemKind::TooLarge, too_long("the line", self.cutter.document_max()));
-        Problem { file: self.name.to_string(), line: Some(line), kind, message }
-    }
-}
-
-fn too_long(what: &str, bytes_max: usize) -> String {
-    let bytes_max = size::group(bytes_max as u64);
-    format!("{what} is longer than a document may be ({bytes_max} bytes; more memory allows more)")
 }

@@ -4,17 +4,68 @@ use super::options::Column;
 use super::report::{Fault, ProblemKind};
 use super::sink::Document;
 use crate::size;
-use memchr::memchr_iter;
+use memchr::{memchr, memchr_iter, memrchr};
 use std::borrow::Cow;
 
-/// The columns that the first line of a file with something in it suggests; none when all are blank.
-pub(super) fn usual_columns(bytes: &[u8]) -> &'static [Column] {
-    let mut lines = bytes.split(|&byte| byte == b'\n');
-    let Some(line) = lines.find(|line| !line.trim_ascii().is_empty()) else { return &[] };
-    match memchr_iter(b'\t', line).count() {
-        0 => &[Column::Text],
-        1 => &[Column::Id, Column::Text],
-        _ => &[Column::Id, Column::Title, Column::Text],
+/// Names of the column with the ids, with the titles, and with the texts, in any case.
+const ID_NAMES: &[&str] = &["id", "_id", "docid", "doc_id", "docno", "pid"];
+const TITLE_NAMES: &[&str] = &["title", "headline", "heading", "name"];
+const TEXT_NAMES: &[&str] = &["text", "body", "content", "contents", "passage", "abstract", "document"];
+
+/// Bytes of a column's name.
+const NAME_BYTES_MAX: usize = 64;
+
+/// What the first line of a file with something in it tells.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct FirstLine {
+    pub columns: Vec<Column>,
+    /// Where the line ends, if it names the columns and is no document.
+    pub header_end: Option<usize>,
+}
+
+/// What the first line of a file with something in it tells; `None` when all are blank.
+pub(super) fn first_line(bytes: &[u8]) -> Option<FirstLine> {
+    let start = bytes.len() - bytes.trim_ascii_start().len();
+    // White space before the first word may be empty columns.
+    let start = memrchr(b'\n', &bytes[..start]).map_or(0, |newline| newline + 1);
+    let end = memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |length| start + length + 1);
+    let line = &bytes[start..end];
+    if line.trim_ascii().is_empty() {
+        return None;
+    }
+    let usual = || match memchr_iter(b'\t', line).count() {
+        0 => vec![Column::Text],
+        1 => vec![Column::Id, Column::Text],
+        _ => vec![Column::Id, Column::Title, Column::Text],
+    };
+    let header = std::str::from_utf8(line).ok().and_then(header);
+    let header_end = header.is_some().then_some(end);
+    Some(FirstLine { columns: header.unwrap_or_else(usual), header_end })
+}
+
+/// The columns that a header names: all of its words look like names, one means the text, and another the id or
+/// the title unless it is the only one. Of several columns for one purpose the first counts.
+fn header(line: &str) -> Option<Vec<Column>> {
+    let mut columns = Vec::new();
+    for name in line.trim_end_matches(['\r', '\n']).split('\t').map(str::trim) {
+        let column = meaning(name)?;
+        columns.push(if columns.contains(&column) { Column::Ignore } else { column });
+    }
+    let named = columns.iter().filter(|&&column| column != Column::Ignore).count();
+    (columns.contains(&Column::Text) && (named > 1 || columns.len() == 1)).then_some(columns)
+}
+
+/// What a column of this name is for; `None` when it is no name.
+fn meaning(name: &str) -> Option<Column> {
+    let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+    let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let rest = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte));
+    match () {
+        () if !first || !rest || name.len() > NAME_BYTES_MAX => None,
+        () if is(ID_NAMES) => Some(Column::Id),
+        () if is(TITLE_NAMES) => Some(Column::Title),
+        () if is(TEXT_NAMES) => Some(Column::Text),
+        () => Some(Column::Ignore),
     }
 }
 
@@ -88,7 +139,29 @@ mod tests {
             (b"1\tt\ta\t\t", 3),
         ];
         for (bytes, count) in cases {
-            assert_eq!(usual_columns(bytes).len(), count, "{:?}", String::from_utf8_lossy(bytes));
+            let found = first_line(bytes);
+            let columns = found.as_ref().map_or(0, |found| found.columns.len());
+            assert_eq!(columns, count, "{:?}", String::from_utf8_lossy(bytes));
+            assert!(found.is_none_or(|found| found.header_end.is_none()));
+        }
+    }
+
+    #[test]
+    fn headers_name_the_columns() {
+        use Column::{Id, Ignore, Text, Title};
+        for (line, columns) in [
+            ("id\ttitle\ttext\n", vec![Id, Title, Text]),
+            ("\n\r\nDocID\tBody\r\n", vec![Id, Text]),
+            ("url\tcontents\tTitle\t_id", vec![Ignore, Text, Title, Id]),
+            ("id\ttext\tbody\n", vec![Id, Text, Ignore]),
+            ("text\n", vec![Text]),
+        ] {
+            let found = first_line(format!("{line}1\t2").as_bytes());
+            let found = if line.ends_with('\n') { found } else { first_line(line.as_bytes()) };
+            assert_eq!(found, Some(FirstLine { columns, header_end: Some(line.len()) }), "{line}");
+        }
+        for line in ["1\ttext", "cat\ttext", "a\tb\ttext", "id\ttitle", "id", "id\t\ttext", "id\tthe text"] {
+            assert_eq!(first_line(line.as_bytes()).unwrap().header_end, None, "{line}");
         }
     }
 }
