@@ -11,6 +11,10 @@ use std::time::{Duration, Instant};
 /// How often a bar is drawn.
 const TICK: Duration = Duration::from_millis(200);
 
+/// Work whose end is known, and work whose end is not.
+const WITH_END: &str = "{bar:30} {percent:>3}%  {msg}  {eta} left";
+const WITHOUT_END: &str = "{spinner}  {msg}";
+
 /// Documents, speed and time left.
 pub struct Progress {
     bar: ProgressBar,
@@ -26,7 +30,7 @@ impl Progress {
         let bar = match source.total_bytes() {
             Some(total) => bar(total),
             _ if !stderr().is_terminal() => ProgressBar::hidden(),
-            None => ProgressBar::new_spinner().with_style(style("{spinner}  {msg}")),
+            None => ProgressBar::new_spinner().with_style(style(WITHOUT_END)),
         };
         bar.enable_steady_tick(TICK);
         Progress { bar, consumed: source.progress(), start: Instant::now(), documents: 0, bytes: 0 }
@@ -37,13 +41,16 @@ impl Progress {
         self.documents += documents;
         self.bytes += bytes;
         let speed = self.bytes as f64 / 1e6 / self.start.elapsed().as_secs_f64().max(1e-9);
-        self.bar.set_message(format!("{} documents, {speed:.1} MB/s", size::group(self.documents)));
+        let documents = size::count(self.documents, "document", "documents");
+        self.bar.set_message(format!("{documents}, {speed:.1} MB/s"));
         self.bar.set_position(self.consumed.load(Ordering::Relaxed));
     }
 
-    /// Names what is being done now.
-    pub fn say(&self, what: &'static str) {
-        self.bar.set_message(what);
+    /// Names what is being done now that all is read. How long it takes is not known.
+    pub fn say(&self, what: &str) {
+        let documents = size::count(self.documents, "document", "documents");
+        self.bar.set_style(style(WITHOUT_END));
+        self.bar.set_message(format!("{documents}, {what}"));
     }
 
     /// Prints a line on standard error, above the bar.
@@ -62,11 +69,78 @@ pub fn bar(total: u64) -> ProgressBar {
     if !stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(total).with_style(style("{bar:30} {percent:>3}%  {msg}  {eta} left"));
+    let bar = ProgressBar::new(total).with_style(style(WITH_END));
     bar.enable_steady_tick(TICK);
     bar
 }
 
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use indicatif::{ProgressDrawTarget, TermLike};
+    use std::io;
+    use std::sync::Mutex;
+
+    /// Keeps what is drawn since it was last cleared.
+    #[derive(Clone, Debug, Default)]
+    struct Screen(Arc<Mutex<String>>);
+
+    impl TermLike for Screen {
+        fn width(&self) -> u16 {
+            120
+        }
+
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, line: &str) -> io::Result<()> {
+            self.write_str(line)
+        }
+
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().unwrap().push_str(text);
+            Ok(())
+        }
+
+        fn clear_line(&self) -> io::Result<()> {
+            self.0.lock().unwrap().clear();
+            Ok(())
+        }
+
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn writing_shows_no_end() {
+        let screen = Screen::default();
+        let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
+        let bar = ProgressBar::with_draw_target(Some(10), target).with_style(style(WITH_END));
+        let consumed = Arc::new(AtomicU64::new(10));
+        let mut progress = Progress { bar, consumed, start: Instant::now(), documents: 0, bytes: 0 };
+        progress.advance(1, 10);
+        assert!(screen.0.lock().unwrap().contains("100%  1 document, "), "{screen:?}");
+        progress.say("writing");
+        let drawn = screen.0.lock().unwrap().clone();
+        assert!(drawn.contains("1 document, writing"), "{drawn}");
+        assert!(!drawn.contains('%') && !drawn.contains("left"), "{drawn}");
+    }
 }
