@@ -71,12 +71,12 @@ impl Job {
             },
         );
         // A commit without a document would put an empty index in the place of a good one.
-        let result = result.and_then(|()| match tally.documents {
-            0 => Err(tierdex::Error::Failed(tally.nothing_indexed())),
-            _ => {
-                progress.say("writing");
-                writer.commit(self.merge)
+        let result = result.and_then(|()| {
+            if tally.is_empty() {
+                return Err(tierdex::Error::Failed(tally.nothing_indexed()));
             }
+            progress.say("writing");
+            writer.commit(self.merge)
         });
         progress.finish();
         if let Err(error) = result {

@@ -65,7 +65,12 @@ impl Tally {
         }
     }
 
-    /// Why there is not a single document.
+    /// Whether there is nothing to index: no document, or empty text files alone, such as a failed download.
+    pub fn is_empty(&self) -> bool {
+        self.documents == 0 || self.bytes == 0
+    }
+
+    /// Why there is nothing to index.
     pub fn nothing_indexed(&self) -> String {
         let mut clauses = self.clauses();
         clauses.extend(self.first.iter().map(|problem| format!("the first is {problem}")));

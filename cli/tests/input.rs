@@ -22,11 +22,12 @@ fn a_run_without_a_document_fails_and_changes_nothing() {
     let place = Place::new();
     place.file("docs.jsonl", DOCUMENTS);
     place.file("empty.jsonl", "\n\n");
+    place.file("empty.txt", "");
     place.file("broken.jsonl", "x\n".repeat(300));
     place.file("folder/.hidden", "x");
     place.ok("index docs.jsonl --out i");
     let before = place.ok("info i --format json");
-    for input in ["empty.jsonl", "broken.jsonl", "folder", "-"] {
+    for input in ["empty.jsonl", "empty.txt", "broken.jsonl", "folder", "-"] {
         for mode in [" --replace", " --append", " --append --merge none"] {
             let error = only_line(&place.run(&format!("index {input} --out i{mode}")));
             assert!(error.contains("no document was indexed and nothing was committed: "), "{error}");
