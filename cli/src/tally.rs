@@ -15,7 +15,7 @@ pub struct Tally {
     pub documents: u64,
     /// Uncompressed bytes of the input.
     pub bytes: u64,
-    /// What gave no document.
+    /// What was wrong with the input.
     pub counts: ProblemCounts,
     /// Header lines of TSV files.
     header_lines: u64,
@@ -80,62 +80,35 @@ impl Tally {
 
     /// What a summary adds to the number of documents.
     pub fn clauses(&self) -> Vec<String> {
+        let clauses = self.problems().into_iter().chain(self.words_left_out());
+        clauses.flatten().chain(self.passed_over_in_folders()).collect()
+    }
+
+    fn problems(&self) -> [Option<String>; 9] {
+        use ProblemKind::{Binary, CutShort, NotLines, Replaced, TooLarge, Unreadable};
         let malformed = ProblemKind::MALFORMED.iter().map(|&kind| self.counts[kind]).sum();
-        let (words, beyond) = (self.left_out.long_words, self.left_out.tokens_beyond);
-        let clauses = [
-            (malformed, "malformed line", "malformed lines", " left out".to_string()),
-            (
-                self.counts[ProblemKind::TooLarge],
-                "document",
-                "documents",
-                " left out as too large".to_string(),
-            ),
-            (
-                self.counts[ProblemKind::Unreadable],
-                "file or folder",
-                "files or folders",
-                " could not be read".to_string(),
-            ),
-            (
-                self.counts[ProblemKind::NotLines],
-                "JSON file",
-                "JSON files",
-                " left out that have not one object a line".to_string(),
-            ),
-            (self.header_lines, "header line", "header lines", " skipped".to_string()),
-            (self.counts[ProblemKind::CutShort], "file", "files", " read in part".to_string()),
-            (self.counts[ProblemKind::Binary], "binary file", "binary files", " skipped".to_string()),
-            (
-                self.counts[ProblemKind::Replaced],
-                "document that is",
-                "documents that are",
-                " not UTF-8, with replaced bytes".to_string(),
-            ),
-            (
-                self.separated_ids,
-                "id",
-                "ids",
-                " with white space or control characters, which a TREC run cannot hold".to_string(),
-            ),
-            (
-                words,
-                "word",
-                "words",
-                format!(
-                    " longer than {TERM_BYTES_MAX} bytes left out of {}",
-                    count(self.left_out.long_word_documents, "document", "documents")
-                ),
-            ),
-            (
-                beyond,
-                "word",
-                "words",
-                format!(" behind the first {} of a document left out", group(u64::from(FIELD_TOKENS_MAX))),
-            ),
-        ];
-        let clauses = clauses.into_iter().filter(|(number, ..)| *number > 0);
-        let clauses = clauses.map(|(number, one, more, rest)| count(number, one, more) + &rest);
-        clauses.chain(self.passed_over_in_folders()).collect()
+        let (header_lines, ids) = (self.header_lines, self.separated_ids);
+        let of = |kind| self.counts[kind];
+        [
+            clause(malformed, "malformed line", "malformed lines", "left out"),
+            clause(of(TooLarge), "document", "documents", "left out as too large"),
+            clause(of(Unreadable), "file or folder", "files or folders", "could not be read"),
+            clause(of(NotLines), "JSON file", "JSON files", "left out that have not one object a line"),
+            clause(of(CutShort), "file", "files", "read in part"),
+            clause(of(Binary), "binary file", "binary files", "skipped"),
+            clause(of(Replaced), "document that is", "documents that are", "not UTF-8, with replaced bytes"),
+            clause(header_lines, "header line", "header lines", "skipped"),
+            clause(ids, "id", "ids", "with white space or control characters, which a TREC run cannot hold"),
+        ]
+    }
+
+    fn words_left_out(&self) -> [Option<String>; 2] {
+        let LeftOut { long_words, long_word_documents, tokens_beyond } = self.left_out;
+        let documents = count(long_word_documents, "document", "documents");
+        let long = format!("longer than {TERM_BYTES_MAX} bytes left out of {documents}");
+        let most = group(u64::from(FIELD_TOKENS_MAX));
+        let beyond = format!("behind the first {most} of a document left out");
+        [clause(long_words, "word", "words", &long), clause(tokens_beyond, "word", "words", &beyond)]
     }
 
     fn passed_over_in_folders(&self) -> Option<String> {
@@ -149,4 +122,8 @@ impl Tally {
         let some: Vec<String> = some.map(|(number, one, more)| count(*number, one, more)).collect();
         (!some.is_empty()).then(|| format!("passed over in folders: {}", some.join(", ")))
     }
+}
+
+fn clause(number: u64, one: &str, more: &str, what: &str) -> Option<String> {
+    (number > 0).then(|| format!("{} {what}", count(number, one, more)))
 }

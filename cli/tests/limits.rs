@@ -72,7 +72,7 @@ fn what_no_document_may_hold_is_not_held_in_memory() {
     assert!(said.contains("9 documents, ") && said.contains("; 2 documents left out as too large"), "{said}");
     let error = String::from_utf8(output.stderr).unwrap();
     for place in ["long.txt: the file", "long.jsonl:4: the line"] {
-        let words = "is longer than a document may be (4,194,304 bytes; more memory allows more)";
+        let words = "is longer than a document may be (4,194,304 bytes; more --memory allows more)";
         assert!(error.contains(&format!("{place} {words}")), "{error}");
     }
     assert!(peak < 60, "peak of {peak} MB");

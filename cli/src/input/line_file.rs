@@ -10,6 +10,7 @@ use crate::size;
 use memchr::memchr_iter;
 use std::io;
 use std::sync::Arc;
+use tierdex::limits::DOCUMENT_BYTES_MAX;
 
 /// An open file of lines.
 pub(super) struct LineFile {
@@ -59,6 +60,7 @@ impl LineFile {
 
 /// Says that a line or a file is passed over.
 pub(super) fn too_long(what: &str, bytes_max: usize) -> String {
+    let advice = if bytes_max < DOCUMENT_BYTES_MAX { "; more --memory allows more" } else { "" };
     let bytes_max = size::group(bytes_max as u64);
-    format!("{what} is longer than a document may be ({bytes_max} bytes; more memory allows more)")
+    format!("{what} is longer than a document may be ({bytes_max} bytes{advice})")
 }

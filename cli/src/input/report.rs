@@ -74,7 +74,7 @@ impl AddAssign for ProblemCounts {
     }
 }
 
-/// Something in the input that gave no document.
+/// Something in the input that gave no document, or not a whole one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The file or folder as reached from the argument.
@@ -120,7 +120,7 @@ pub struct PieceReport {
     pub header_lines: u64,
     /// Documents whose id holds white space or control characters, which separate columns in other programs.
     pub separated_ids: u64,
-    /// How much gave no document.
+    /// How much was wrong.
     pub counts: ProblemCounts,
     /// The first problems of each kind, in the order of the input, at least one more than are shown of all
     /// pieces: input in a wrong format must not fill memory with complaints.

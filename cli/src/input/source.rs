@@ -259,6 +259,7 @@ impl Source {
 
 fn is_csv(input: &Path) -> bool {
     Format::ending(&display_name(input)).is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
+        && !input.is_dir()
 }
 
 fn total(entries: &[Entry]) -> Option<u64> {

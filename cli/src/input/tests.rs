@@ -335,8 +335,8 @@ fn lines_and_files_above_the_limit_are_passed_over() {
     assert_eq!(
         outcome.problems,
         [
-            "a.jsonl:2: the line is longer than a document may be (100 bytes; more memory allows more)",
-            "b.txt: the file is longer than a document may be (100 bytes; more memory allows more)"
+            "a.jsonl:2: the line is longer than a document may be (100 bytes; more --memory allows more)",
+            "b.txt: the file is longer than a document may be (100 bytes; more --memory allows more)"
         ]
     );
 }
