@@ -42,7 +42,7 @@ pub struct Arguments {
     /// What to do with the segments that were flushed
     #[arg(long, value_enum, default_value_t = MergeChoice::One)]
     merge: MergeChoice,
-    /// What to do about a malformed line
+    /// What to do about a malformed line, or a file in a folder that cannot be read
     #[arg(long, value_enum, default_value_t = OnError::Skip)]
     on_error: OnError,
 }
