@@ -23,11 +23,6 @@ pub fn show(bytes: u64) -> String {
     unreachable!("the last unit returns")
 }
 
-/// A number of things: `1 document`, `1,200 documents`.
-pub fn count(number: u64, what: &str) -> String {
-    format!("{} {what}{}", group(number), if number == 1 { "" } else { "s" })
-}
-
 /// A number with commas between groups of three digits.
 pub fn group(number: u64) -> String {
     let digits = number.to_string();

@@ -272,7 +272,7 @@ fn newest(disk: &PosixDisk, mode: OpenMode) -> Outcome<Option<Manifest>> {
         (OpenMode::New, Some(manifest)) => Err(Failure::Usage(format!(
             "{} holds an index already ({}); add to it with --append, or put a new one in its place with --replace",
             disk.describe(),
-            size::count(manifest.documents(), "document")
+            size::count(manifest.documents(), "document", "documents")
         ))),
         _ => Ok(newest),
     }
