@@ -33,7 +33,7 @@ fn a_run_without_a_document_fails_and_changes_nothing() {
             assert!(error.contains("no document was indexed and nothing was committed: "), "{error}");
         }
         only_line(&place.run(&format!("index {input} --out new")));
-        place.fails(1, "info new", "holds no tierdex index");
+        place.fails(1, "info new", "no such directory");
         assert_eq!(place.ok("info i --format json"), before);
     }
     assert!(place.ok("check i").starts_with("sound"));
@@ -112,7 +112,7 @@ fn a_damaged_archive_in_a_folder_is_reported_and_the_rest_is_read() {
     let words = "folder/b.jsonl.gz: cannot unpack: ";
     place.fails(1, "index folder --out new --on-error fail", words);
     place.fails(1, "index folder/b.jsonl.gz --out new", words);
-    place.fails(1, "info new", "holds no tierdex index");
+    place.fails(1, "info new", "no such directory");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn json_that_is_not_in_lines_is_rejected_with_the_command_that_converts_it() {
         let error = only_line(&place.run("index packed.json --out i"));
         assert!(error.contains(&format!("as `jq -c {filter}` does")), "{error}");
     }
-    place.fails(1, "info i", "holds no tierdex index");
+    place.fails(1, "info i", "no such directory");
 
     // In a folder such a file is left out, and the others are read.
     place.file("f/a.json", spread);
