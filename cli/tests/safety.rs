@@ -7,20 +7,20 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-/// A writer that has begun to read its standard input, and waits for more.
+/// A writer that has written to index `i` what it has read of its standard input, and waits for more.
 fn writer(place: &Place, arguments: &str) -> Child {
+    let before = names(&place.path("i"));
     let mut command = place.command(arguments.split(' '));
     let mut child =
         command.stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.as_mut().unwrap().write_all(DOCUMENTS.as_bytes()).unwrap();
-    child
-}
-
-/// Waits until the writer has its lock.
-fn locked(place: &Place, index: &str) {
-    while !place.path(index).join("write.lock").exists() {
+    // More than is analysed at a time.
+    child.stdin.as_mut().unwrap().write_all(DOCUMENTS.repeat(60_000).as_bytes()).unwrap();
+    let is_new = |name: &String| name != "write.lock" && !before.contains(name);
+    while !names(&place.path("i")).iter().any(is_new) {
+        assert!(child.try_wait().unwrap().is_none(), "the writer has ended");
         std::thread::yield_now();
     }
+    child
 }
 
 fn ends(mut child: Child, code: i32, words: &str) {
@@ -56,7 +56,6 @@ fn a_removed_lock_costs_the_first_writer_its_commit_and_nobody_else() {
     for merge in ["one", "none"] {
         let before = documents(&place, "i");
         let first = writer(&place, &format!("index - --out i --append --merge {merge}"));
-        locked(&place, "i");
         std::fs::remove_file(place.path("i/write.lock")).unwrap();
         place.ok(&format!("index docs.jsonl --out i --append --merge {merge}"));
         assert_eq!(documents(&place, "i"), before + 3);
@@ -76,7 +75,6 @@ fn a_directory_that_is_exchanged_under_a_writer_is_not_touched() {
     let place = with_index();
     place.ok("index docs.jsonl docs.jsonl --out new");
     let first = writer(&place, "index - --out i --append");
-    locked(&place, "i");
     std::fs::rename(place.path("i"), place.path("i.old")).unwrap();
     std::fs::rename(place.path("new"), place.path("i")).unwrap();
     let before = names(&place.path("i"));
