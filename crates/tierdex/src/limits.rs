@@ -39,10 +39,6 @@ pub const IDS_GROUP: u32 = 64;
 /// Uncompressed bytes after which a block of stored documents is closed.
 pub const STORED_BLOCK_BYTES: usize = 16 << 10;
 
-/// Largest uncompressed block of stored documents that a reader accepts (one document may exceed
-/// [`STORED_BLOCK_BYTES`] by its own size).
-pub const STORED_BLOCK_BYTES_MAX: usize = 1 << 30;
-
 /// Largest text of one document in bytes, title included.
 pub const DOCUMENT_BYTES_MAX: usize = 512 << 20;
 
@@ -118,5 +114,5 @@ pub const MEMORY_MIN: usize = 16 << 20;
 
 const _: () = assert!(TERM_BYTES_MAX <= u8::MAX as usize);
 const _: () = assert!(TERM_PAGE >= 8 * (TERM_BYTES_MAX + 32));
-const _: () = assert!(STORED_BLOCK_BYTES_MAX >= DOCUMENT_BYTES_MAX + STORED_BLOCK_BYTES + 1024);
+const _: () = assert!(DOCUMENT_BYTES_MAX + STORED_BLOCK_BYTES + 1024 <= u32::MAX as usize);
 const _: () = assert!(BLOCK * 5 + 8 <= u16::MAX as usize);

@@ -4,11 +4,10 @@ use super::read_tail;
 use super::unpack::{Unpacker, decoder};
 use crate::bytes::View;
 use crate::error::{Error, Result};
-use crate::limits::{DOCUMENT_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES, STORED_BLOCK_BYTES_MAX};
+use crate::limits::{DOCUMENT_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use tierdex_io::SealedFile;
-use zstd::bulk::Decompressor;
 use zstd::stream::raw::Decoder;
 
 /// Bytes of an entry of the block index: place u64, first document u32, unpacked bytes u32.
@@ -21,8 +20,7 @@ pub struct StoredReader {
     blocks: u64,
     index_at: u64,
     /// Kept between calls, because making one takes longer than unpacking a block.
-    unpacker: Mutex<Option<Decompressor<'static>>>,
-    previewer: Mutex<Option<Decoder<'static>>>,
+    decoder: Mutex<Option<Decoder<'static>>>,
 }
 
 /// What is kept of a document.
@@ -36,22 +34,12 @@ pub struct Stored {
 
 /// A packed block as it stands in the file.
 pub struct PackedBlock {
-    /// First document of the block.
-    pub first: u32,
     /// Documents in the block.
     pub documents: u32,
     /// Unpacked bytes.
     pub raw_len: u32,
     /// Packed bytes.
     pub packed: Vec<u8>,
-    at: u64,
-}
-
-impl PackedBlock {
-    /// Offset in the file.
-    pub fn offset(&self) -> u64 {
-        self.at
-    }
 }
 
 /// The documents of a block, and the bytes to which it unpacks.
@@ -76,14 +64,7 @@ impl StoredReader {
         if !fits || (blocks == 0) != (documents == 0) || blocks > u64::from(documents) {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
-        Ok(StoredReader {
-            file,
-            documents,
-            blocks,
-            index_at,
-            unpacker: Mutex::new(None),
-            previewer: Mutex::new(None),
-        })
+        Ok(StoredReader { file, documents, blocks, index_at, decoder: Mutex::new(None) })
     }
 
     /// Title and text of a document, cut to their first [`PREVIEW_TITLE_BYTES`] and [`PREVIEW_TEXT_BYTES`]. What this
@@ -92,33 +73,48 @@ impl StoredReader {
     /// # Errors
     /// If the block is damaged, as far as it was read.
     pub fn preview(&self, document: u32) -> Result<Stored> {
-        let (range, of) = self.range(self.find(document)?)?;
-        let damaged =
-            |error| Error::corrupt(self.file.name(), range.start, format!("cannot unpack: {error}"));
-        let kept = self.previewer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut decoder = kept.map_or_else(decoder, Ok).map_err(damaged)?;
-        let mut unpacker = Unpacker::new(&self.file, range, &mut decoder)?;
-        for _ in of.first..document {
-            unpacker.string(0)?;
-            unpacker.string(0)?;
-        }
-        let title = unpacker.string(PREVIEW_TITLE_BYTES)?;
-        let stored = Stored { title, text: unpacker.string(PREVIEW_TEXT_BYTES)? };
-        *self.previewer.lock().unwrap_or_else(PoisonError::into_inner) = Some(decoder);
-        Ok(stored)
+        self.read(document, PREVIEW_TITLE_BYTES, PREVIEW_TEXT_BYTES)
     }
 
     /// Title and text of a document.
     pub fn get(&self, document: u32) -> Result<Stored> {
-        let block = self.block(self.find(document)?)?;
-        let mut found = None;
-        let wanted = document.wrapping_sub(block.first);
-        self.unpack(&block, |place, title, text| {
-            if place == wanted {
-                found = Some(Stored { title: title.to_string(), text: text.to_string() });
+        self.read(document, DOCUMENT_BYTES_MAX, DOCUMENT_BYTES_MAX)
+    }
+
+    fn read(&self, document: u32, title_max: usize, text_max: usize) -> Result<Stored> {
+        self.unpack(self.find(document)?, |unpacker, of| {
+            for _ in of.first..document {
+                unpacker.string(0)?;
+                unpacker.string(0)?;
             }
-        })?;
-        found.ok_or_else(|| Error::corrupt(self.file.name(), block.at, "document is not in its block"))
+            Ok(Stored { title: unpacker.string(title_max)?, text: unpacker.string(text_max)? })
+        })
+    }
+
+    /// Unpacks a whole block and checks it; returns its documents.
+    pub fn check(&self, number: u64) -> Result<Range<u32>> {
+        self.unpack(number, |unpacker, of| {
+            for _ in 0..2 * u64::from(of.count) {
+                unpacker.string(DOCUMENT_BYTES_MAX)?;
+            }
+            unpacker.finish(u64::from(of.raw_len))?;
+            Ok(of.first..of.first + of.count)
+        })
+    }
+
+    fn unpack<T>(
+        &self,
+        number: u64,
+        body: impl FnOnce(&mut Unpacker<'_>, &Documents) -> Result<T>,
+    ) -> Result<T> {
+        let (range, of) = self.range(number)?;
+        let damaged =
+            |error| Error::corrupt(self.file.name(), range.start, format!("cannot unpack: {error}"));
+        let kept = self.decoder.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut decoder = kept.map_or_else(decoder, Ok).map_err(damaged)?;
+        let done = body(&mut Unpacker::new(&self.file, range, &mut decoder)?, &of)?;
+        *self.decoder.lock().unwrap_or_else(PoisonError::into_inner) = Some(decoder);
+        Ok(done)
     }
 
     /// The block that holds a document.
@@ -138,10 +134,10 @@ impl StoredReader {
 
     /// A block, still packed.
     pub fn block(&self, number: u64) -> Result<PackedBlock> {
-        let (range, Documents { first, count, raw_len }) = self.range(number)?;
+        let (range, Documents { count, raw_len, .. }) = self.range(number)?;
         let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let packed = self.file.read(range.start, len)?;
-        Ok(PackedBlock { first, documents: count, raw_len, packed, at: range.start })
+        Ok(PackedBlock { documents: count, raw_len, packed })
     }
 
     /// Where a block is in the file, and what it holds.
@@ -158,28 +154,6 @@ impl StoredReader {
         let count = count.filter(|_| sane);
         let count = count.ok_or_else(|| self.corrupt(number, "blocks do not follow one another"))?;
         Ok((at..end, Documents { first, count, raw_len }))
-    }
-
-    /// Calls `body` with place in the block, title and text of each of its documents.
-    pub fn unpack(&self, block: &PackedBlock, mut body: impl FnMut(u32, &str, &str)) -> Result<()> {
-        if block.raw_len as usize > STORED_BLOCK_BYTES_MAX {
-            return Err(Error::corrupt(self.file.name(), block.at, "block claims to be impossibly large"));
-        }
-        let damaged = |error| Error::corrupt(self.file.name(), block.at, format!("cannot unpack: {error}"));
-        let kept = self.unpacker.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut unpacker = kept.map_or_else(Decompressor::new, Ok).map_err(damaged)?;
-        let raw = unpacker.decompress(&block.packed, block.raw_len as usize).map_err(damaged)?;
-        *self.unpacker.lock().unwrap_or_else(PoisonError::into_inner) = Some(unpacker);
-        if raw.len() != block.raw_len as usize {
-            return Err(Error::corrupt(self.file.name(), block.at, "unpacks to another length"));
-        }
-        let mut view = View::new(self.file.name(), block.at, &raw);
-        for place in 0..block.documents {
-            let title = view.string(DOCUMENT_BYTES_MAX)?;
-            let text = view.string(DOCUMENT_BYTES_MAX)?;
-            body(place, title, text);
-        }
-        view.finish()
     }
 
     /// Name of the file, for messages.

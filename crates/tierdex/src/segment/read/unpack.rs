@@ -32,6 +32,8 @@ pub(super) struct Unpacker<'a> {
     /// Where the block begins in the file, for messages, and what of it has not been read.
     offset: u64,
     rest: Range<u64>,
+    /// Bytes that were unpacked so far.
+    unpacked: u64,
     packed: Vec<u8>,
     packed_at: usize,
     raw: Vec<u8>,
@@ -50,6 +52,7 @@ impl<'a> Unpacker<'a> {
             decoder,
             offset: block.start,
             rest: block,
+            unpacked: 0,
             packed: Vec::new(),
             packed_at: 0,
             raw: Vec::with_capacity(PIECE),
@@ -65,7 +68,8 @@ impl<'a> Unpacker<'a> {
         if len > DOCUMENT_BYTES_MAX as u64 {
             return Err(self.corrupt("string is impossibly long"));
         }
-        let (mut missing, mut kept) = (len as usize, Vec::with_capacity(keep.min(len as usize)));
+        // The length is not believed before the bytes are there.
+        let (mut missing, mut kept) = (len as usize, Vec::with_capacity(keep.min(len as usize).min(PIECE)));
         while missing > 0 {
             self.fill()?;
             let piece = &self.raw[self.raw_at..];
@@ -102,8 +106,24 @@ impl<'a> Unpacker<'a> {
         Err(self.corrupt("number is too long"))
     }
 
+    /// Checks that the block ends here, with so many unpacked bytes, and that nothing follows it.
+    pub(super) fn finish(&mut self, raw_len: u64) -> Result<()> {
+        if self.more()? {
+            return Err(self.corrupt("bytes follow the documents of a block"));
+        }
+        if self.unpacked != raw_len || self.packed_at < self.packed.len() || !self.rest.is_empty() {
+            return Err(self.corrupt("block unpacks to another length"));
+        }
+        Ok(())
+    }
+
     /// Unpacks until there is a byte that has not been used.
     fn fill(&mut self) -> Result<()> {
+        if self.more()? { Ok(()) } else { Err(self.corrupt("block ends early")) }
+    }
+
+    /// Unpacks until there is a byte that has not been used; false when there is none.
+    fn more(&mut self) -> Result<bool> {
         while self.raw_at == self.raw.len() {
             if self.packed_at == self.packed.len() && !self.rest.is_empty() {
                 let len = (self.rest.end - self.rest.start).min(PIECE as u64);
@@ -119,12 +139,13 @@ impl<'a> Unpacker<'a> {
             let (read, written) = (input.pos(), output.pos());
             let hint = done.map_err(|error| self.corrupt(format!("cannot unpack: {error}")))?;
             self.packed_at += read;
+            self.unpacked += written as u64;
             let stuck = read == 0 && self.packed_at == self.packed.len() && self.rest.is_empty();
             if written == 0 && (hint == 0 || stuck) {
-                return Err(self.corrupt("block ends early"));
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn corrupt(&self, what: impl Into<String>) -> Error {
