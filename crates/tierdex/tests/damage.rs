@@ -65,9 +65,9 @@ fn small_docs(seed: u64) -> Vec<Doc> {
 }
 
 impl Sample {
-    /// The index's files, without the lock.
+    /// The index's files.
     fn files(&self) -> Vec<(String, Vec<u8>)> {
-        let names = self.disk.list().unwrap().into_iter().filter(|name| name != "write.lock");
+        let names = self.disk.list().unwrap().into_iter();
         names.map(|name| (name.clone(), self.disk.bytes(&name).unwrap())).collect()
     }
 

@@ -27,7 +27,7 @@ fn writer(disk: &MemDisk, schema: Schema, stop: &Stop) -> IndexWriter {
 }
 
 fn files(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
-    let names = disk.list().unwrap().into_iter().filter(|name| name != "write.lock");
+    let names = disk.list().unwrap().into_iter();
     names.map(|name| (name.clone(), disk.bytes(&name).unwrap())).collect()
 }
 
