@@ -100,7 +100,7 @@ pub(super) fn no_index(disk: &dyn Disk) -> Error {
 fn lost_manifest(disk: &dyn Disk, name: &str) -> Error {
     Error::Failed(format!(
         "{} holds files of an index, such as {name}, but no manifest: copy the manifest back if it was lost, or, \
-         if the first run was cut off, replace the index to start anew",
+         if the first run was cut off, replace the index to start anew (`tierdex index --replace`)",
         disk.describe()
     ))
 }
