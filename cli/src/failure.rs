@@ -1,5 +1,6 @@
 //! Why a subcommand ended early, and the exit code that says so.
 
+use crate::messages;
 use std::process::ExitCode;
 
 /// Why a subcommand ended early.
@@ -30,7 +31,7 @@ impl Failure {
             Failure::Interrupted(message) => (message, Failure::INTERRUPTED),
             Failure::Unread => return ExitCode::SUCCESS,
         };
-        eprintln!("tierdex: {}", message.replace('\n', " "));
+        messages::say(message);
         ExitCode::from(code)
     }
 }

@@ -1,14 +1,18 @@
 //! The `tierdex` command. One file a subcommand; exit code 2 for usage, 1 for failure.
 
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod cmd;
 mod failure;
 mod input;
 mod job;
 mod marks;
+mod messages;
 mod near;
 mod open;
 mod progress;
 mod size;
+mod usage;
 
 use clap::{Parser, Subcommand};
 use failure::Outcome;
@@ -47,7 +51,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().command) {
+    let arguments = usage::parse::<Arguments>();
+    let outcome =
+        arguments.and_then(|arguments| arguments.map_or(Ok(()), |arguments| run(arguments.command)));
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

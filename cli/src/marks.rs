@@ -16,8 +16,3 @@ pub fn mark(snippet: &Snippet, open: &str, close: &str) -> String {
     out.push_str(&snippet.text[at..]);
     out
 }
-
-/// Control characters, which could steer a terminal, as blanks.
-pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}

@@ -1,6 +1,7 @@
 //! Flags that say how postings are brought near.
 
 use crate::failure::{Failure, Outcome};
+use crate::messages;
 use clap::Args;
 use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::index::{Executor, ExecutorOptions, Index, MetaTier, Mode};
@@ -112,11 +113,11 @@ impl Near {
         let accounts = Executor::accounts(index, options);
         if accounts.check().is_err() {
             // Why it is refused.
-            eprint!("{accounts}");
+            messages::report(&accounts.to_string());
         }
         let executor = Executor::new(index, options)?;
         if let Some(why) = executor.fallback().filter(|_| !self.is_silent()) {
-            eprintln!("tierdex: {why}");
+            messages::say(why);
         }
         Ok(executor)
     }

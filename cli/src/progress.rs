@@ -1,6 +1,7 @@
 //! Progress of indexing: a bar on a terminal, nothing elsewhere.
 
 use crate::input::Source;
+use crate::messages;
 use crate::size;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, stderr};
@@ -48,7 +49,7 @@ impl Progress {
 
     /// Prints a line on standard error, above the bar.
     pub fn print(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("{line}"));
+        self.bar.suspend(|| messages::line(line));
     }
 
     /// Takes the bar away.

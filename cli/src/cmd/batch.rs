@@ -3,7 +3,7 @@
 use super::index::OnError;
 use super::search::{QueryThreads, Ranking, Threads};
 use crate::failure::{Failure, Outcome, output};
-use crate::marks::printable;
+use crate::messages;
 use crate::near::{self, Near};
 use crate::{open, size};
 use clap::{Args, ValueEnum};
@@ -211,7 +211,7 @@ fn write_run(
         let (Failure::Failed(what), OnError::Skip) = (&failure, arguments.on_error) else {
             return Err(failure);
         };
-        eprintln!("tierdex: {}", printable(&format!("{what}; left out")));
+        messages::say(format_args!("{what}; left out"));
         left_out.fetch_add(1, Ordering::Relaxed);
         Ok(())
     };
@@ -271,7 +271,7 @@ fn write_run(
     found_before.into_iter().try_for_each(write)?;
     run?;
     if arguments.near.stats {
-        eprint!("{}", near::report(&executor, near));
+        messages::report(&near::report(&executor, near));
     }
     if let Some(path) = &arguments.lookahead_log {
         log_lookahead(path, &executor.lookahead_samples()).map_err(|error| cannot_write(path, &error))?;
@@ -300,7 +300,7 @@ fn log_lookahead(path: &Path, samples: &[Sample]) -> std::io::Result<()> {
 fn lenient(text: &str, id: &str, index: &Index, path: &Path) -> Query {
     let (query, warnings) = Query::parse_lenient(text, index.schema());
     for warning in warnings {
-        eprintln!("tierdex: {}", printable(&format!("{}, query {id}: {warning}", path.display())));
+        messages::say(format_args!("{}, query {id}: {warning}", path.display()));
     }
     query
 }

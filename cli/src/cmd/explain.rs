@@ -2,7 +2,7 @@
 
 use super::search::{Asked, Format, shortest};
 use crate::failure::{Outcome, output};
-use crate::marks::printable;
+use crate::messages::printable;
 use crate::size::{group, show};
 use clap::Args;
 use serde_json::{Value, json};

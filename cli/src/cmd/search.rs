@@ -1,7 +1,8 @@
 //! `tierdex search`: one query.
 
 use crate::failure::{Failure, Outcome, output};
-use crate::marks::{mark, printable};
+use crate::marks::mark;
+use crate::messages::{self, printable};
 use crate::near::{self, Near};
 use crate::open;
 use clap::{Args, ValueEnum};
@@ -87,7 +88,7 @@ impl Asked {
         let index = open::index(&self.dir)?;
         let query = if self.lenient {
             let (query, warnings) = Query::parse_lenient(&self.query, index.schema());
-            warnings.iter().for_each(|warning| eprintln!("tierdex: {}", printable(&warning.to_string())));
+            warnings.iter().for_each(messages::say);
             query
         } else {
             Query::parse(&self.query, index.schema())?
@@ -163,7 +164,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         },
     )?;
     if arguments.near.stats {
-        eprint!("{}", near::report(&executor, &near));
+        messages::report(&near::report(&executor, &near));
     }
     answered
 }
