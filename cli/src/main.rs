@@ -1,16 +1,18 @@
-//! The `tierdex` command. One file a subcommand; exit code 2 for usage, 1 for failure.
+//! The `tierdex` command. One file a subcommand; exit code 2 for usage, 1 for failure, 130 for Ctrl-C.
 
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod cmd;
 mod failure;
 mod input;
+mod interrupt;
 mod job;
 mod marks;
 mod messages;
 mod near;
 mod open;
 mod progress;
+mod run_file;
 mod size;
 mod usage;
 
@@ -51,12 +53,17 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = usage::parse::<Arguments>();
-    let outcome =
-        arguments.and_then(|arguments| arguments.map_or(Ok(()), |arguments| run(arguments.command)));
-    match outcome {
+    match command() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
+    }
+}
+
+fn command() -> Outcome {
+    interrupt::watch()?;
+    match usage::parse::<Arguments>()? {
+        Some(arguments) => run(arguments.command),
+        None => Ok(()),
     }
 }
 

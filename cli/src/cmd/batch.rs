@@ -5,11 +5,12 @@ use super::search::{QueryThreads, Ranking, Threads};
 use crate::failure::{Failure, Outcome, output};
 use crate::messages;
 use crate::near::{self, Near};
+use crate::run_file::{RunFile, are_same};
 use crate::{open, size};
 use clap::{Args, ValueEnum};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write, stdout};
+use std::io::{BufRead, BufReader, BufWriter, IntoInnerError, Read, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -78,6 +79,25 @@ enum Syntax {
     Query,
 }
 
+impl Arguments {
+    /// None of the files may be written over another.
+    fn check_files(&self) -> Outcome {
+        let files = [
+            ("--queries", Some(&self.queries)),
+            ("--run", Some(&self.run)),
+            ("--lookahead-log", self.lookahead_log.as_ref()),
+        ];
+        for (at, (flag, file)) in files.iter().enumerate() {
+            for (other_flag, other) in &files[..at] {
+                if file.zip(*other).is_some_and(|(file, other)| are_same(file, other)) {
+                    return Err(Failure::Usage(format!("{other_flag} and {flag} name the same file")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 pub fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.ranking.options(arguments.k, arguments.count, arguments.intra.intra)?;
     if arguments.tag.is_empty() || arguments.tag.contains(char::is_whitespace) {
@@ -88,6 +108,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
             "--lenient goes with --syntax query: plain words have no faults".to_string(),
         ));
     }
+    arguments.check_files()?;
     let queries = Queries::open(&arguments.queries)?;
     let index = open::index(&arguments.dir)?;
     let defaults = ExecutorOptions {
@@ -98,11 +119,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
         ..ExecutorOptions::default()
     };
     let near = arguments.near.options(&index, defaults)?;
-    let run = Run::of(&arguments.run);
-    run.remove_when_stopped()?;
     let start = Instant::now();
-    let written = write_run(&index, queries, (&options, &near), arguments, run.path());
-    let done = run.end(written)?;
+    let done = write_run(&index, queries, (&options, &near), arguments)?;
     let found = if arguments.count { "matches" } else { "hits" };
     let left_out = match done.left_out {
         0 => String::new(),
@@ -119,61 +137,6 @@ pub fn run(arguments: &Arguments) -> Outcome {
         size::show(done.read)
     )
     .map_err(output)
-}
-
-/// Where a run is written to.
-enum Run {
-    /// What is no regular file, such as a pipe: it is written as it is.
-    AsItIs(PathBuf),
-    /// A file, which is there when it is whole; until then it has another name.
-    File { partial: PathBuf, whole: PathBuf },
-}
-
-impl Run {
-    fn of(path: &Path) -> Run {
-        // Behind links; or one that is not there yet.
-        let whole = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        match whole.metadata() {
-            Ok(metadata) if !metadata.is_file() => Run::AsItIs(path.to_path_buf()),
-            _ => Run::File { partial: whole.with_added_extension("partial"), whole },
-        }
-    }
-
-    /// What is written.
-    fn path(&self) -> &Path {
-        match self {
-            Run::AsItIs(path) | Run::File { partial: path, .. } => path,
-        }
-    }
-
-    /// Gives the run its name, or leaves nothing of one that is not whole.
-    fn end<T>(self, written: Outcome<T>) -> Outcome<T> {
-        let Run::File { partial, whole } = self else { return written };
-        let written = written.and_then(|done| {
-            std::fs::rename(&partial, &whole).map_err(|error| cannot_write(&whole, &error))?;
-            Ok(done)
-        });
-        written.inspect_err(|_| {
-            // The error that is reported says why.
-            let _ = std::fs::remove_file(&partial);
-        })
-    }
-
-    /// Ctrl-C, or a request to terminate, ends the command at once, wherever it waits, and leaves nothing of the run.
-    fn remove_when_stopped(&self) -> Outcome {
-        let partial = match self {
-            Run::AsItIs(_) => None,
-            Run::File { partial, .. } => Some(partial.clone()),
-        };
-        let stopped = move || {
-            // It may not be there yet.
-            let _ = partial.as_ref().map(std::fs::remove_file);
-            Failure::Interrupted("interrupted; no whole run was written".to_string()).report();
-            std::process::exit(Failure::INTERRUPTED.into());
-        };
-        ctrlc::set_handler(stopped)
-            .map_err(|error| Failure::Failed(format!("cannot watch for Ctrl-C: {error}")))
-    }
 }
 
 /// Answers that are written some later, when their ids have come near.
@@ -196,11 +159,11 @@ fn write_run(
     mut queries: Queries<'_>,
     (options, near): (&SearchOptions, &ExecutorOptions),
     arguments: &Arguments,
-    path: &Path,
 ) -> Outcome<Done> {
     let executor = arguments.near.executor(index, near)?;
-    let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
-    let mut out = BufWriter::new(file);
+    let path = &arguments.run;
+    let run_file = RunFile::create(path).map_err(|error| cannot_write(path, &error))?;
+    let mut out = BufWriter::new(run_file);
     let mut done = Done::default();
     let named = |id: &str, error: &Error| {
         Failure::Failed(format!("{}, query {id}: {error}", arguments.queries.display()))
@@ -276,14 +239,14 @@ fn write_run(
     if let Some(path) = &arguments.lookahead_log {
         log_lookahead(path, &executor.lookahead_samples()).map_err(|error| cannot_write(path, &error))?;
     }
-    out.flush().map_err(|error| cannot_write(path, &error))?;
-    match (done.queries, left_out.into_inner()) {
-        (0, left_out @ 1..) => {
-            let path = arguments.queries.display();
-            Err(Failure::Failed(format!("{path}: no query was answered; {left_out} failed")))
-        }
-        (_, left_out) => Ok(Done { read: executor.bytes_read(), left_out, ..done }),
+    let left_out = left_out.into_inner();
+    if done.queries == 0 && left_out > 0 {
+        let path = arguments.queries.display();
+        return Err(Failure::Failed(format!("{path}: no query was answered; {left_out} failed")));
     }
+    let written = out.into_inner().map_err(IntoInnerError::into_error).and_then(RunFile::finish);
+    written.map_err(|error| cannot_write(path, &error))?;
+    Ok(Done { read: executor.bytes_read(), left_out, ..done })
 }
 
 /// Writes how far ahead lists were fetched each time a query ended.

@@ -2,7 +2,8 @@
 
 use crate::cmd::index::{output_disk, threads};
 use crate::failure::{Failure, Outcome, output};
-use crate::job::{doubtful, on_interrupt};
+use crate::interrupt;
+use crate::job::doubtful;
 use crate::{progress, size};
 use std::io::{Write, stdout};
 use std::time::{Duration, Instant};
@@ -16,9 +17,9 @@ pub fn run(flags: &Flags) -> Outcome {
     let threads = threads(None)?;
     let disk = output_disk(&flags.out)?;
     let stop = Stop::default();
-    let options = WriterOptions { memory: MEMORY_MIN, stop: stop.clone() };
+    let _watched = interrupt::raises(stop.clone());
+    let options = WriterOptions { memory: MEMORY_MIN, stop };
     let mut writer = IndexWriter::open(disk.clone(), Collection::schema(), OpenMode::New, options)?;
-    on_interrupt(stop)?;
     let bar = progress::bar(2 * collection.postings());
     let written = collection.write(&mut writer, threads, &mut |done| {
         bar.set_message(if done <= collection.postings() { "lengths" } else { "lists" });
