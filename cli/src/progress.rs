@@ -7,10 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
-/// How often a bar is drawn.
-const TICK: Duration = Duration::from_millis(200);
+use std::time::Instant;
 
 /// Documents, speed and time left.
 pub struct Progress {
@@ -29,7 +26,6 @@ impl Progress {
             _ if !stderr().is_terminal() => ProgressBar::hidden(),
             None => ProgressBar::new_spinner().with_style(style("{spinner}  {msg}")),
         };
-        bar.enable_steady_tick(TICK);
         Progress { bar, consumed: source.progress(), start: Instant::now(), documents: 0, bytes: 0 }
     }
 
@@ -45,6 +41,8 @@ impl Progress {
     /// Names what is being done now.
     pub fn say(&self, what: &'static str) {
         self.bar.set_message(what);
+        // The last drawing may have been too short ago for another.
+        self.bar.force_draw();
     }
 
     /// Prints a line on standard error, above the bar.
@@ -63,9 +61,7 @@ pub fn bar(total: u64) -> ProgressBar {
     if !stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(total).with_style(style("{bar:30} {percent:>3}%  {msg}  {eta} left"));
-    bar.enable_steady_tick(TICK);
-    bar
+    ProgressBar::new(total).with_style(style("{bar:30} {percent:>3}%  {msg}  {eta} left"))
 }
 
 fn style(template: &str) -> ProgressStyle {
