@@ -56,6 +56,16 @@ pub fn removes<T, E>(create: impl FnOnce() -> Result<(PathBuf, T), E>) -> Result
     Ok((Watched(()), path, file))
 }
 
+/// Removes the file that a signal would remove, when the command ends by itself before it is whole.
+pub fn clean() {
+    if let Ok(action) = ACTION.try_lock()
+        && let Action::Remove(path) = &*action
+    {
+        // What ends the command has been said.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
 fn action() -> MutexGuard<'static, Action> {
     ACTION.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,6 +3,7 @@
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod cmd;
+mod defect;
 mod failure;
 mod input;
 mod interrupt;
@@ -19,6 +20,11 @@ mod usage;
 use clap::{Parser, Subcommand};
 use failure::Outcome;
 use std::process::ExitCode;
+use tierdex::codec::Kernel;
+use tierdex::io::{ExitOutOfMemory, ignore_file_size_signal};
+
+#[global_allocator]
+static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;
 
 /// Full-text search for indexes larger than memory.
 #[derive(Parser)]
@@ -60,11 +66,13 @@ fn main() -> ExitCode {
 }
 
 fn command() -> Outcome {
+    defect::exit_on_panic();
+    ignore_file_size_signal();
     interrupt::watch()?;
-    match usage::parse::<Arguments>()? {
-        Some(arguments) => run(arguments.command),
-        None => Ok(()),
-    }
+    let Some(arguments) = usage::parse::<Arguments>()? else { return Ok(()) };
+    // A wrong name in the environment is wrong usage, whatever the subcommand.
+    Kernel::from_env().map_err(tierdex::Error::from)?;
+    run(arguments.command)
 }
 
 fn run(command: Command) -> Outcome {

@@ -3,7 +3,6 @@
 use crate::failure::{Failure, Outcome};
 use std::path::Path;
 use std::sync::Arc;
-use tierdex::codec::Kernel;
 use tierdex::index::Index;
 use tierdex::io::{Disk, ErrorKind, PosixDisk};
 
@@ -22,8 +21,6 @@ pub fn disk(dir: &Path) -> Outcome<Arc<dyn Disk>> {
 
 /// The newest commit in a directory.
 pub fn index(dir: &Path) -> Outcome<Index> {
-    // A wrong word in the environment is wrong usage; a directory without an index is not.
-    Kernel::from_env().map_err(tierdex::Error::from)?;
     Index::open(disk(dir)?).map_err(|error| match error {
         tierdex::Error::Usage(message) => Failure::Failed(message),
         error => error.into(),

@@ -229,13 +229,29 @@ fn a_kernel_that_cannot_be_had_is_refused_before_anything_is_done() {
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     assert_eq!(run("scalar", "index docs.jsonl --out good").0, Some(0));
-    for arguments in ["index docs.jsonl --out new", "info good", "search good cat", "bench codecs --quick"] {
+    fs::write(place.path().join("q"), "1\tcat\n").unwrap();
+    for arguments in [
+        "index docs.jsonl --out new",
+        "info good",
+        "search good cat",
+        "explain good cat",
+        "batch good --queries q --run r",
+        "stats good",
+        "check good",
+        "demo . --out new",
+        "bench codecs --quick",
+        "bench intersect --quick",
+        "bench generate --docs 9 --postings 9 --vocabulary 5 --out new",
+        "bench serve good",
+        "bench cache good --out new",
+    ] {
         let (code, error) = run("sse", arguments);
         let line = "tierdex: TIERDEX_KERNEL: no kernel is called `sse`; there are scalar, avx2, avx512\n";
         assert_eq!((code, &*error), (Some(2), line), "{arguments}");
     }
     let left = fs::read_dir(place.path().join("new")).map_or(0, |files| files.count());
     assert_eq!(left, 0, "an index was begun");
+    assert_eq!(run("", "check good").0, Some(0), "an empty name is none");
 }
 
 #[test]

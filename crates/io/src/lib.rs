@@ -15,6 +15,7 @@
 //! | many reads at once, into that memory | [`Engine`], [`EngineKind`], [`Target`], [`Completion`] |
 //! | a file mapped, read past the page cache, or advised on | [`PosixFile`], [`Advice`] |
 //! | what went wrong, in which file, at which byte | [`Error`], [`ErrorKind`] |
+//! | a process that ends in one line when memory or file size is exhausted | [`ExitOutOfMemory`], [`ignore_file_size_signal`] |
 //!
 //! This room knows neither postings nor documents: a payload is bytes, and an [`Identity`] is three numbers.
 
@@ -30,6 +31,7 @@ mod fault;
 mod mem;
 mod memory;
 mod posix;
+mod process;
 mod random;
 
 pub use contract::disk_contract;
@@ -44,3 +46,4 @@ pub use memory::{
     available_memory,
 };
 pub use posix::{Advice, PosixDisk, PosixFile};
+pub use process::{ExitOutOfMemory, ignore_file_size_signal};

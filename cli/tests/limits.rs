@@ -1,0 +1,122 @@
+//! What the system does not give: memory, threads, and files as large as they would be.
+
+mod place;
+
+use place::{DOCUMENTS, Place, failed, succeeded};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
+
+const TIERDEX: &str = env!("CARGO_BIN_EXE_tierdex");
+
+fn documents() -> String {
+    let word = |id: u32, word: u32| format!(" w{}", id.wrapping_mul(7919) % (1 + word * 50));
+    let text = |id: u32| (0..40).map(|number| word(id, number)).collect::<String>();
+    let line = |id: u32| format!("{{\"id\":\"{id}\",\"text\":\"cat{}\"}}\n", text(id));
+    (0..20_000).map(line).collect()
+}
+
+fn run(place: &Place, wrapper: &[&str], arguments: &str) -> Output {
+    let mut command = Command::new(wrapper[0]);
+    command.args(&wrapper[1..]).arg(TIERDEX).args(arguments.split(' ')).env("RUST_BACKTRACE", "1");
+    command.current_dir(place.path("")).stdin(std::process::Stdio::null()).output().unwrap()
+}
+
+/// Success; else exit code 1 and one line on standard error.
+fn ends_well(output: &Output, what: &str) -> bool {
+    let error = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(0) {
+        assert_eq!(output.status.code(), Some(1), "{what}: {error}");
+        assert!(error.starts_with("tierdex: "), "{what}: {error}");
+        // A panic shows the backtrace that was asked for.
+        let backtrace = error.starts_with("tierdex: this is a defect, unless memory ran out: zstd ");
+        assert!(error.lines().count() == 1 || backtrace, "{what}: {error}");
+    }
+    output.status.success()
+}
+
+#[test]
+fn memory_that_is_not_there_ends_in_one_line() {
+    let place = Place::new();
+    place.file("docs.jsonl", documents());
+    place.file("docs.zst", zstd::encode_all(documents().as_bytes(), 3).unwrap());
+    place.file("q", "q1\tcat\n");
+    place.ok("index docs.jsonl --out i");
+    for arguments in [
+        "index docs.jsonl --out new --replace --threads 1",
+        "index docs.zst --out new --replace --threads 2 --format jsonl",
+        "search i cat -k 20000 --format json",
+        "batch i --queries q --run r -k 20000",
+    ] {
+        let mut exhausted = 0;
+        for megabytes in [16u64, 20, 24, 28, 32, 40, 48, 4096] {
+            let limit = format!("--as={}", megabytes << 20);
+            let output = run(&place, &["prlimit", &limit], arguments);
+            let error = String::from_utf8_lossy(&output.stderr);
+            if output.status.code() == Some(127) || error.contains("cannot allocate memory in static TLS") {
+                continue;
+            }
+            let what = format!("{arguments}, {megabytes} MB");
+            if !ends_well(&output, &what) {
+                exhausted += u32::from(error.contains("out of memory"));
+                assert!(!place.path("r").exists(), "{what}");
+                assert_eq!(place.run("info new").status.code(), Some(1), "{what}");
+            }
+        }
+        assert!(exhausted > 0, "{arguments} has never been short of memory");
+        let _ = std::fs::remove_dir_all(place.path("new"));
+    }
+}
+
+#[test]
+fn threads_that_cannot_be_started_end_in_one_line() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    for folder in ["", "out"] {
+        std::fs::create_dir_all(place.path(folder)).unwrap();
+        std::fs::set_permissions(place.path(folder), std::fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    // A user of its own, since the limit counts all threads of a user, and does not hold for root.
+    let user = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"];
+    if !run(&place, &user, "--version").status.success() {
+        println!("not run: it needs to become another user");
+        return;
+    }
+    let mut failures = 0;
+    for arguments in [
+        "index docs.jsonl --out out/a --replace --threads 4",
+        "index - --out out/b --replace --format text --threads 1",
+        "bench generate --out out/c --docs 1000 --postings 5000 --vocabulary 50",
+    ] {
+        for threads in 1..=4 {
+            let limit = format!("--nproc={threads}");
+            let output = run(&place, &[&user[..], &["prlimit", &limit]].concat(), arguments);
+            let what = format!("{arguments}, {threads} threads");
+            if ends_well(&output, &what) {
+                let _ = std::fs::remove_dir_all(place.path("out/c"));
+                continue;
+            }
+            failures += 1;
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(error.contains("start"), "{what}: {error}");
+            assert_eq!(threads == 1, error.contains("watches for Ctrl-C"), "{what}: {error}");
+        }
+    }
+    assert!(failures >= 5, "only {failures} commands had too few threads");
+}
+
+#[test]
+fn files_that_may_not_grow_end_in_one_line() {
+    let place = Place::new();
+    place.file("docs.jsonl", documents());
+    place.file("q", "q1\tcat\n");
+    place.ok("index docs.jsonl --out i");
+    let limit = ["prlimit", "--fsize=65536"];
+    for (arguments, words) in [
+        ("index docs.jsonl --out new", "cannot write"),
+        ("batch i --queries q --run r -k 20000", "cannot write r: "),
+    ] {
+        failed(&run(&place, &limit, arguments), 1, words);
+    }
+    assert_eq!(place.names(), ["docs.jsonl", "i", "new", "q"]);
+    succeeded(&place.run("batch i --queries q --run r"));
+}
