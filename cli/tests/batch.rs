@@ -62,7 +62,7 @@ fn a_query_that_fails_is_left_out_if_so_asked() {
     let output = place.run(&format!("{batch} --on-error skip"));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.lines().count() == 2, "{said}");
-    assert!(said.contains("q.tsv: line 3: no tab") && said.contains("query q3: query, byte 7"), "{said}");
+    assert!(said.contains("q.tsv: line 3: no tab") && said.contains("query q3: query, byte 8"), "{said}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("3 queries, 9 hits"), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("2 failed and left out"), "{output:?}");
 
@@ -94,6 +94,18 @@ fn a_query_that_fails_is_left_out_if_so_asked() {
     std::fs::remove_file(place.path("out.trec")).unwrap();
     place.fails(1, &format!("{batch} --on-error skip"), "no query was answered; 2 failed");
     assert!(!place.path("out.trec").exists());
+}
+
+#[test]
+fn an_empty_query_of_a_batch_has_no_hits() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    place.file("q", "q1\t\nq2\t \nq3\tcat\n");
+    for syntax in ["plain", "query"] {
+        let said = place.ok(&format!("batch i --queries q --run r --syntax {syntax}"));
+        assert!(said.starts_with("3 queries, 2 hits"), "{said}");
+    }
 }
 
 #[test]

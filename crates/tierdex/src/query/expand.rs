@@ -86,8 +86,8 @@ pub(super) fn terms_with_prefix(
     while let Some((term, _)) = walks.next()? {
         *count += 1;
         if *count > PREFIX_EXPANSIONS_MAX {
-            return Err(Error::Limit(format!(
-                "the prefixes of a query stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{prefix}*` needs more letters"
+            return Err(Error::query(format!(
+                "its prefixes stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{prefix}*` needs more letters"
             )));
         }
         found(&term);
