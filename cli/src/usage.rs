@@ -42,5 +42,9 @@ fn one_line(error: &Error) -> String {
     let command = rest.split_whitespace().take_while(|word| !word.starts_with(['[', '<', '-']));
     let command = command.collect::<Vec<_>>().join(" ");
     let command = if command.is_empty() { "tierdex" } else { &command };
+    if error.kind() == ErrorKind::UnknownArgument && ["tierdex search", "tierdex explain"].contains(&command)
+    {
+        line += "; put -- before a query that begins with -";
+    }
     format!("{line}; see `{command} --help`")
 }

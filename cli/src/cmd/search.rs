@@ -38,8 +38,10 @@ pub struct Asked {
     /// Directory of the index
     dir: PathBuf,
     /// Terms, AND, OR, NOT, +required, -excluded, #filter, "a phrase"~slop, begin*, fuzzy~1, term^boost,
-    /// (of these)~2, field:term; docs/query.md describes it all. If it begins with -, put -- before
-    query: String,
+    /// (of these)~2, field:term; docs/query.md describes it all. An index made by `tierdex index` has one field, text,
+    /// which holds titles too. Several arguments are one query; if it begins with -, put -- before
+    #[arg(required = true)]
+    query: Vec<String>,
     /// Leave out what cannot be read of the query, with a warning, and answer the rest
     #[arg(long)]
     lenient: bool,
@@ -85,13 +87,18 @@ impl Asked {
 
     /// The index, and the query as it reads it.
     pub fn open(&self) -> Outcome<(Index, Query)> {
+        let text = self.query.join(" ");
+        if text.trim().is_empty() {
+            let what = "the query is empty; give words to search for, or *:* for all documents";
+            return Err(Failure::Usage(what.to_string()));
+        }
         let index = open::index(&self.dir)?;
         let query = if self.lenient {
-            let (query, warnings) = Query::parse_lenient(&self.query, index.schema());
+            let (query, warnings) = Query::parse_lenient(&text, index.schema());
             warnings.iter().for_each(messages::say);
             query
         } else {
-            Query::parse(&self.query, index.schema())?
+            Query::parse(&text, index.schema())?
         };
         Ok((index, query))
     }
