@@ -195,6 +195,9 @@ fn the_server_answers_a_line_by_a_line() {
         assert_eq!((first[0], first[2], first[1] == first[3]), ("0", "3", true), "{}", answers[6]);
         assert_eq!(answers[7..10], ["UNSUPPORTED"; 3]);
         assert_eq!(answers[10..], ["ERROR query, byte 2: `(` is not closed", "0"]);
+        let long = [&[b'x'; 100_000][..], b"\nCOUNT\tcat\n"].concat();
+        let answers = served(place.path(), arguments, &long);
+        assert_eq!(answers, ["READY", "ERROR the line is longer than 81920 bytes", "600"]);
         let answers = served(place.path(), arguments, b"COUNT\t\xff\nCOUNT\tcat");
         assert_eq!(answers, ["READY", "ERROR the line is not UTF-8", "600"]);
     }
