@@ -387,6 +387,19 @@ fn demo_answers_over_a_folder() {
     let said = place.ok("demo text --out d");
     assert!(said.contains("MB/s") && said.contains("tierdex search") && said.contains("Go on:"), "{said}");
     assert!(said.matches(" documents in ").count() + said.matches(" document in ").count() >= 3, "{said}");
+
+    // Without --out it never takes a folder that is there, nor follows a link.
+    place.file("mine/docs.jsonl", DOCUMENTS);
+    place.ok("index mine/docs.jsonl --out tmp/theirs");
+    std::os::unix::fs::symlink("theirs", place.path("tmp/tierdex-demo")).unwrap();
+    for indexes in [1, 2] {
+        let said = succeeded(&place.command(["demo", "text"]).env("TMPDIR", "tmp").output().unwrap());
+        assert!(said.contains("into tmp/tierdex-demo-"), "{said}");
+        assert_eq!(std::fs::read_dir(place.path("tmp")).unwrap().count(), 2 + indexes);
+    }
+    assert!(place.ok("info tmp/theirs").contains("3 documents"));
+    let output = place.command(["demo", "text"]).env("TMPDIR", "nowhere").output().unwrap();
+    failed(&output, 1, "name one by --out");
 }
 
 #[test]

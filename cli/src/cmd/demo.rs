@@ -6,6 +6,7 @@ use super::search::{Format, answer};
 use crate::failure::{Failure, Outcome, output};
 use crate::input::{InputOptions, Source};
 use crate::job::{Done, Job};
+use crate::run_file::new_in;
 use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
@@ -19,7 +20,7 @@ use tierdex::text::Analyzer;
 pub struct Arguments {
     /// Folder of text [default: the sources and documents of the crates that Rust has fetched]
     folder: Option<PathBuf>,
-    /// Directory of a new index [default: tierdex-demo in the system's temporary directory, made anew]
+    /// Directory of a new index [default: a new one in the system's temporary directory]
     #[arg(long)]
     out: Option<PathBuf>,
 }
@@ -32,11 +33,13 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Some(folder) => folder.clone(),
         None => fetched_crates()?,
     };
-    let out = arguments.out.clone().unwrap_or_else(|| std::env::temp_dir().join("tierdex-demo"));
+    let out = match &arguments.out {
+        Some(out) => out.clone(),
+        None => new_folder(&std::env::temp_dir())?,
+    };
     let program = std::env::args().next().unwrap_or_else(|| "tierdex".to_string());
     say(&format!("Indexing {} into {}", folder.display(), out.display()))?;
-    let mode = if arguments.out.is_some() { OpenMode::New } else { OpenMode::Replace };
-    let done = build(&folder, &out, mode)?;
+    let done = build(&folder, &out)?;
     let index = open::index(&out)?;
     describe(&index, &done)?;
     for query in queries(&index)? {
@@ -51,6 +54,15 @@ pub fn run(arguments: &Arguments) -> Outcome {
     ))
 }
 
+/// A folder that nobody else has made, nor a link.
+fn new_folder(within: &Path) -> Outcome<PathBuf> {
+    let made = new_in(within, "tierdex-demo", |path| std::fs::create_dir(path));
+    let made = made.map_err(|error| {
+        Failure::Failed(format!("cannot make a folder in {}: {error}; name one by --out", within.display()))
+    })?;
+    Ok(made.0)
+}
+
 /// The folder in which cargo unpacks the crates that it fetched; this program was just built from some of them.
 fn fetched_crates() -> Outcome<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
@@ -63,7 +75,7 @@ fn fetched_crates() -> Outcome<PathBuf> {
     })
 }
 
-fn build(folder: &Path, out: &Path, mode: OpenMode) -> Outcome<Done> {
+fn build(folder: &Path, out: &Path) -> Outcome<Done> {
     let mut schema = Schema::default();
     schema.fields[0].positions = true;
     let options = InputOptions { split: Some(PIECE), ..InputOptions::default() };
@@ -71,7 +83,7 @@ fn build(folder: &Path, out: &Path, mode: OpenMode) -> Outcome<Done> {
     let job = Job {
         disk: output_disk(out)?,
         schema,
-        mode,
+        mode: OpenMode::New,
         options,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         memory: 1 << 30,
