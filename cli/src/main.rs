@@ -13,6 +13,7 @@ mod messages;
 mod near;
 mod open;
 mod progress;
+mod queries;
 mod run_file;
 mod size;
 mod usage;

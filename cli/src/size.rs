@@ -36,6 +36,11 @@ pub fn group(number: u64) -> String {
     out
 }
 
+/// A number and what it counts: `1 query`, `2,000 queries`.
+pub fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", group(number), if number == 1 { one } else { many })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

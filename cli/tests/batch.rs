@@ -97,6 +97,70 @@ fn a_query_that_fails_is_left_out_if_so_asked() {
 }
 
 #[test]
+fn queries_are_read_from_packed_files_and_standard_input() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    let queries = "\u{feff}q1\tcat\r\nq2\tbird";
+    place.file("plain", queries);
+    place.file("zst", zstd::encode_all(queries.as_bytes(), 3).unwrap());
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(queries.as_bytes()).unwrap();
+    let gzip = gzip.finish().unwrap();
+    place.file("gz", &gzip);
+    place.file("cut", &gzip[..gzip.len() - 4]);
+    for name in ["plain", "zst", "gz", "-"] {
+        let mut command = place.command(["batch", "i", "--queries", name, "--run", "r"]);
+        let output = command.stdin(std::fs::File::open(place.path("gz")).unwrap()).output().unwrap();
+        assert!(place::succeeded(&output).starts_with("2 queries, 3 hits"), "{name}");
+        let run = std::fs::read_to_string(place.path("r")).unwrap();
+        let ids: Vec<&str> = run.lines().map(|line| line.split(' ').next().unwrap()).collect();
+        assert_eq!(ids, ["q1", "q1", "q2"], "{name}");
+        std::fs::remove_file(place.path("r")).unwrap();
+    }
+    place.fails(1, "batch i --queries cut --run r", "cannot unpack cut: ");
+    assert!(!place.path("r").exists());
+}
+
+#[test]
+fn operators_that_are_read_as_words_are_told_once() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i --positions");
+    let said = |queries: &[&str], flags: &str| {
+        let lines = queries.iter().enumerate().map(|(id, query)| format!("{id}\t{query}\n"));
+        place.file("q", lines.collect::<String>());
+        let output = place.run(&format!("batch i --queries q --run r{flags}"));
+        place::succeeded(&output);
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for query in [
+        "+cat bird",
+        "cat -dog",
+        "\"the cat\"",
+        "a AND b",
+        "NOT a",
+        "title:x",
+        "ca*",
+        "cat~1",
+        "cat^2",
+        "#cat",
+    ] {
+        let warning = format!(
+            "tierdex: q: 1 query with operators, such as `{query}`, has been read as plain words; --syntax query \
+             reads operators\n"
+        );
+        assert_eq!(said(&[query], ""), warning);
+    }
+    let plain =
+        ["state-of-the-art", "What is C++?", "5*3 (and more)", "http://x 12:30", "U.S.-China", "AT&T", ""];
+    assert_eq!(said(&plain, ""), "");
+    let queries = ["cat", "+dog +a", "-bird", "a -b", "+a"];
+    assert!(said(&queries, "").contains("q: 3 queries with operators, such as `+dog +a`, have"));
+    assert_eq!(said(&["+cat -dog"], " --syntax query"), "");
+}
+
+#[test]
 fn an_empty_query_of_a_batch_has_no_hits() {
     let place = Place::new();
     place.file("docs.jsonl", DOCUMENTS);

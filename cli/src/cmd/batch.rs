@@ -5,12 +5,13 @@ use super::search::{QueryThreads, Ranking, Threads};
 use crate::failure::{Failure, Outcome, output};
 use crate::messages;
 use crate::near::{self, Near};
+use crate::queries::Queries;
 use crate::run_file::{RunFile, are_same};
 use crate::{open, size};
 use clap::{Args, ValueEnum};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, IntoInnerError, Read, Write, stdout};
+use std::io::{BufWriter, IntoInnerError, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -18,20 +19,19 @@ use std::time::Instant;
 use tierdex::Error;
 use tierdex::cache::Sample;
 use tierdex::index::{ExecutorOptions, Found, Index, SearchOptions};
-use tierdex::limits::QUERY_BYTES_MAX;
 use tierdex::query::Query;
+
+/// Characters of a query that is shown as an example.
+const EXAMPLE_CHARS_MAX: usize = 60;
 
 /// Lines of a log of the lookahead, at most: the last ones.
 const LOOKAHEAD_SAMPLES: usize = 1 << 16;
-
-/// The longest line of a file of queries: an id and a query, each as long as can be.
-const LINE_BYTES_MAX: u64 = 2 * QUERY_BYTES_MAX as u64;
 
 #[derive(Args)]
 pub struct Arguments {
     /// Directory of the index
     dir: PathBuf,
-    /// Queries, one a line: id, tab, text
+    /// Queries, one a line: id, tab, text; - for standard input. .gz and .zst are recognised by content
     #[arg(long)]
     queries: PathBuf,
     /// TREC run to write: query Q0 id rank score tag
@@ -156,18 +156,17 @@ struct Done {
 
 fn write_run(
     index: &Index,
-    mut queries: Queries<'_>,
+    mut queries: Queries,
     (options, near): (&SearchOptions, &ExecutorOptions),
     arguments: &Arguments,
 ) -> Outcome<Done> {
     let executor = arguments.near.executor(index, near)?;
-    let path = &arguments.run;
+    let (path, file) = (&arguments.run, queries.name().to_string());
     let run_file = RunFile::create(path).map_err(|error| cannot_write(path, &error))?;
     let mut out = BufWriter::new(run_file);
     let mut done = Done::default();
-    let named = |id: &str, error: &Error| {
-        Failure::Failed(format!("{}, query {id}: {error}", arguments.queries.display()))
-    };
+    let named = |id: &str, error: &Error| Failure::Failed(format!("{file}, query {id}: {error}"));
+    let mut operators = Operators::default();
     // Whether all ends, or only the query is left out.
     let left_out = AtomicU64::new(0);
     let pass_over = |failure: Failure| {
@@ -178,10 +177,12 @@ fn write_run(
         left_out.fetch_add(1, Ordering::Relaxed);
         Ok(())
     };
-    let parse = |id: &str, text: &str| {
+    let mut parse = |id: &str, text: &str| {
         let query = match arguments.syntax {
-            Syntax::Plain => Query::any_term(text, index.schema()),
-            Syntax::Query if arguments.lenient => Ok(lenient(text, id, index, &arguments.queries)),
+            Syntax::Plain => {
+                Query::any_term(text, index.schema()).inspect(|query| operators.note(text, query, index))
+            }
+            Syntax::Query if arguments.lenient => Ok(lenient(text, id, index, &file)),
             Syntax::Query => Query::parse(text, index.schema()),
         };
         query.map_err(|error| named(id, &error))
@@ -241,12 +242,46 @@ fn write_run(
     }
     let left_out = left_out.into_inner();
     if done.queries == 0 && left_out > 0 {
-        let path = arguments.queries.display();
-        return Err(Failure::Failed(format!("{path}: no query was answered; {left_out} failed")));
+        return Err(Failure::Failed(format!("{file}: no query was answered; {left_out} failed")));
     }
+    operators.warn(&file);
     let written = out.into_inner().map_err(IntoInnerError::into_error).and_then(RunFile::finish);
     written.map_err(|error| cannot_write(path, &error))?;
     Ok(Done { read: executor.bytes_read(), left_out, ..done })
+}
+
+/// Queries that the query language would read otherwise than as plain words.
+#[derive(Default)]
+struct Operators {
+    queries: u64,
+    example: String,
+}
+
+impl Operators {
+    /// Notes a query whose text was read as the plain words `plain`.
+    fn note(&mut self, text: &str, plain: &Query, index: &Index) {
+        let may = text.contains(['+', '-', '#', '"', '*', '~', '^', ':', '(', '\\'])
+            || text.split_whitespace().any(|word| matches!(word, "AND" | "OR" | "NOT"));
+        if may && Query::parse(text, index.schema()).ok().as_ref() != Some(plain) {
+            if self.queries == 0 {
+                self.example = text.chars().take(EXAMPLE_CHARS_MAX).collect();
+            }
+            self.queries += 1;
+        }
+    }
+
+    fn warn(&self, file: &str) {
+        if self.queries > 0 {
+            let (queries, have) = (
+                size::count(self.queries, "query", "queries"),
+                if self.queries == 1 { "has" } else { "have" },
+            );
+            messages::say(format_args!(
+                "{file}: {queries} with operators, such as `{}`, {have} been read as plain words; --syntax query reads operators",
+                self.example
+            ));
+        }
+    }
 }
 
 /// Writes how far ahead lists were fetched each time a query ended.
@@ -260,64 +295,12 @@ fn log_lookahead(path: &Path, samples: &[Sample]) -> std::io::Result<()> {
 }
 
 /// What can be read of a query; the rest is reported.
-fn lenient(text: &str, id: &str, index: &Index, path: &Path) -> Query {
+fn lenient(text: &str, id: &str, index: &Index, file: &str) -> Query {
     let (query, warnings) = Query::parse_lenient(text, index.schema());
     for warning in warnings {
-        messages::say(format_args!("{}, query {id}: {warning}", path.display()));
+        messages::say(format_args!("{file}, query {id}: {warning}"));
     }
     query
-}
-
-/// A file of queries, one a line.
-struct Queries<'a> {
-    path: &'a Path,
-    lines: BufReader<File>,
-    number: usize,
-}
-
-impl<'a> Queries<'a> {
-    fn open(path: &'a Path) -> Outcome<Queries<'a>> {
-        let file =
-            File::open(path).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
-        Ok(Queries { path, lines: BufReader::new(file), number: 0 })
-    }
-
-    /// Id and text of the next query, or what is wrong with its line; none at the end.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
-    fn next(&mut self) -> Outcome<Option<Outcome<(String, String)>>> {
-        loop {
-            self.number += 1;
-            let problem = |what: String| {
-                Failure::Failed(format!("{}: line {}: {what}", self.path.display(), self.number))
-            };
-            let wrong = |what: String| Ok(Some(Err(problem(what))));
-            let mut line = Vec::new();
-            let read = self.lines.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut line);
-            if read.map_err(|error| problem(error.to_string()))? == 0 {
-                return Ok(None);
-            }
-            if line.len() as u64 > LINE_BYTES_MAX {
-                if line.last() != Some(&b'\n') {
-                    self.lines.skip_until(b'\n').map_err(|error| problem(error.to_string()))?;
-                }
-                return wrong(format!("longer than {LINE_BYTES_MAX} bytes"));
-            }
-            let Ok(line) = String::from_utf8(line) else { return wrong("no valid UTF-8".to_string()) };
-            let line = line.strip_suffix('\n').map_or(&*line, |line| line.strip_suffix('\r').unwrap_or(line));
-            if line.trim().is_empty() {
-                continue;
-            }
-            let Some((id, text)) = line.split_once('\t') else {
-                return wrong("no tab between the query's id and its text".to_string());
-            };
-            if id.is_empty() || id.contains(char::is_whitespace) {
-                return wrong("the query's id is not one word".to_string());
-            }
-            return Ok(Some(Ok((id.to_string(), text.to_string()))));
-        }
-    }
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {

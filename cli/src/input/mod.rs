@@ -28,13 +28,14 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+pub use open::{Opened, Packing};
 pub use options::{Column, Format, InputOptions};
 pub use parse::parse;
 pub use piece::PieceReport;
 pub use source::Source;
 
 /// What some editors put before the first byte of UTF-8 text.
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+pub const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The bytes of a file's beginning without the mark.
 fn without_mark(bytes: &[u8]) -> &[u8] {

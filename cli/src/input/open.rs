@@ -20,7 +20,7 @@ const WINDOW_LOG_MAX: u32 = 27;
 
 /// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Packing {
+pub enum Packing {
     Plain,
     Gzip,
     Zstd,
@@ -59,7 +59,7 @@ impl fmt::Display for Packing {
 }
 
 /// An open file that yields uncompressed bytes.
-pub(super) struct Opened {
+pub struct Opened {
     pub packing: Packing,
     pub reader: Box<dyn Read + Send>,
 }
@@ -67,7 +67,7 @@ pub(super) struct Opened {
 impl Opened {
     /// Opens a place; `consumed` counts its bytes as they stand on disk. A place without a size is a stream, whose
     /// reading ends when `stop` is raised.
-    pub fn open(file: &InputFile, consumed: &Arc<AtomicU64>, stop: &Stop) -> io::Result<Opened> {
+    pub(super) fn open(file: &InputFile, consumed: &Arc<AtomicU64>, stop: &Stop) -> io::Result<Opened> {
         match &file.place {
             Place::StandardInput => Opened::unpack(Stream::new(|| Ok(io::stdin()), stop.clone()), consumed),
             Place::Path(path) if file.size.is_none() => {
