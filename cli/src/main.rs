@@ -17,6 +17,7 @@ mod queries;
 mod run_file;
 mod size;
 mod usage;
+mod values;
 
 use clap::{Parser, Subcommand};
 use failure::Outcome;

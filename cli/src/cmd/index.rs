@@ -4,6 +4,7 @@ use crate::failure::{Failure, Outcome, output};
 use crate::input::{Column, Format, InputOptions, Source};
 use crate::job::Job;
 use crate::size;
+use crate::values::{codec, language};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -76,10 +77,10 @@ struct SchemaArguments {
     #[arg(long)]
     positions: bool,
     /// Codec of document ids [default: auto]
-    #[arg(long, value_parser = codec)]
+    #[arg(long, value_parser = codec(false))]
     codec: Option<Codec>,
     /// Codec of frequencies and positions [default: the plain form of --codec]
-    #[arg(long, value_parser = codec)]
+    #[arg(long, value_parser = codec(true))]
     freq_codec: Option<Codec>,
     /// How a document's length is kept [default: byte]
     #[arg(long, value_enum)]
@@ -87,8 +88,8 @@ struct SchemaArguments {
     /// Where tokens begin and end [default: alphanumeric]
     #[arg(long, value_enum)]
     tokenizer: Option<TokenizerChoice>,
-    /// Snowball stemming in a language, such as english
-    #[arg(long, value_parser = language)]
+    /// Snowball stemming in a language
+    #[arg(long, value_parser = language())]
     stem: Option<Language>,
     /// Words that are not indexed: english, or a file with one a line
     #[arg(long)]
@@ -140,20 +141,6 @@ enum Store {
     Text,
     /// Neither: hits have ids alone.
     None,
-}
-
-fn codec(name: &str) -> Result<Codec, String> {
-    Codec::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = Codec::ALL.iter().map(|codec| codec.name()).collect();
-        format!("codecs are {}", names.join(", "))
-    })
-}
-
-fn language(name: &str) -> Result<Language, String> {
-    Language::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = Language::ALL.iter().map(|language| language.name()).collect();
-        format!("languages are {}", names.join(", "))
-    })
 }
 
 impl SchemaArguments {
