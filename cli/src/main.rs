@@ -78,16 +78,17 @@ fn command() -> Outcome {
 }
 
 fn run(command: Command) -> Outcome {
-    match command {
-        Command::Index(arguments) => cmd::index::run(&arguments),
-        Command::Search(arguments) => cmd::search::run(&arguments),
-        Command::Explain(arguments) => cmd::explain::run(&arguments),
-        Command::Batch(arguments) => cmd::batch::run(&arguments),
-        Command::Info(arguments) => cmd::info::run(&arguments),
-        Command::Stats(arguments) => cmd::stats::run(&arguments),
-        Command::Check(arguments) => cmd::check::run(&arguments),
-        Command::Eval(arguments) => cmd::eval::run(&arguments),
-        Command::Demo(arguments) => cmd::demo::run(&arguments),
-        Command::Bench(arguments) => cmd::bench::run(&arguments),
-    }
+    let (outcome, index) = match &command {
+        Command::Index(arguments) => (cmd::index::run(arguments), Some(&arguments.out)),
+        Command::Search(arguments) => (cmd::search::run(arguments), Some(&arguments.asked.dir)),
+        Command::Explain(arguments) => (cmd::explain::run(arguments), Some(&arguments.asked.dir)),
+        Command::Batch(arguments) => (cmd::batch::run(arguments), Some(&arguments.dir)),
+        Command::Info(arguments) => (cmd::info::run(arguments), Some(&arguments.dir)),
+        Command::Stats(arguments) => (cmd::stats::run(arguments), Some(&arguments.dir)),
+        Command::Check(arguments) => (cmd::check::run(arguments), Some(&arguments.dir)),
+        Command::Eval(arguments) => (cmd::eval::run(arguments), None),
+        Command::Demo(arguments) => (cmd::demo::run(arguments), None),
+        Command::Bench(arguments) => (cmd::bench::run(arguments), None),
+    };
+    outcome.map_err(|failure| index.into_iter().fold(failure, |failure, index| failure.within(index)))
 }

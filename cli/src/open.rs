@@ -21,8 +21,13 @@ pub fn disk(dir: &Path) -> Outcome<Arc<dyn Disk>> {
 
 /// The newest commit in a directory.
 pub fn index(dir: &Path) -> Outcome<Index> {
-    Index::open(disk(dir)?).map_err(|error| match error {
+    Index::open(disk(dir)?).map_err(not_usage)
+}
+
+/// A folder without an index is a failure, and no wrong usage.
+pub fn not_usage(error: tierdex::Error) -> Failure {
+    match error {
         tierdex::Error::Usage(message) => Failure::Failed(message),
         error => error.into(),
-    })
+    }
 }

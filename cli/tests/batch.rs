@@ -147,7 +147,7 @@ fn operators_that_are_read_as_words_are_told_once() {
         "#cat",
     ] {
         let warning = format!(
-            "tierdex: q: 1 query with operators, such as `{query}`, has been read as plain words; --syntax query \
+            "tierdex: q: 1 query with operators, such as `{query}`, read as plain words; --syntax query \
              reads operators\n"
         );
         assert_eq!(said(&[query], ""), warning);
@@ -156,7 +156,7 @@ fn operators_that_are_read_as_words_are_told_once() {
         ["state-of-the-art", "What is C++?", "5*3 (and more)", "http://x 12:30", "U.S.-China", "AT&T", ""];
     assert_eq!(said(&plain, ""), "");
     let queries = ["cat", "+dog +a", "-bird", "a -b", "+a"];
-    assert!(said(&queries, "").contains("q: 3 queries with operators, such as `+dog +a`, have"));
+    assert!(said(&queries, "").contains("q: 3 queries with operators, such as `+dog +a`, read"));
     assert_eq!(said(&["+cat -dog"], " --syntax query"), "");
 }
 

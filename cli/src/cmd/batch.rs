@@ -30,7 +30,7 @@ const LOOKAHEAD_SAMPLES: usize = 1 << 16;
 #[derive(Args)]
 pub struct Arguments {
     /// Directory of the index
-    dir: PathBuf,
+    pub dir: PathBuf,
     /// Queries, one a line: id, tab, text; - for standard input. .gz and .zst are recognised by content
     #[arg(long)]
     queries: PathBuf,
@@ -121,7 +121,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let near = arguments.near.options(&index, defaults)?;
     let start = Instant::now();
     let done = write_run(&index, queries, (&options, &near), arguments)?;
-    let found = if arguments.count { "matches" } else { "hits" };
+    let (one, many) = if arguments.count { ("match", "matches") } else { ("hit", "hits") };
     let left_out = match done.left_out {
         0 => String::new(),
         queries => format!("; {} failed and left out", size::group(queries)),
@@ -129,9 +129,9 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let seconds = start.elapsed().as_secs_f64();
     writeln!(
         stdout(),
-        "{} queries, {} {found}, {:.2} s, {:.1} queries/s, {} read{left_out}",
-        size::group(done.queries),
-        size::group(done.found),
+        "{}, {}, {:.2} s, {:.1} queries/s, {} read{left_out}",
+        size::count(done.queries, "query", "queries"),
+        size::count(done.found, one, many),
         seconds,
         done.queries as f64 / seconds.max(1e-9),
         size::show(done.read)
@@ -165,7 +165,10 @@ fn write_run(
     let run_file = RunFile::create(path).map_err(|error| cannot_write(path, &error))?;
     let mut out = BufWriter::new(run_file);
     let mut done = Done::default();
-    let named = |id: &str, error: &Error| Failure::Failed(format!("{file}, query {id}: {error}"));
+    let named = |id: &str, error: Error| {
+        let why = Failure::from(error).within(&arguments.dir);
+        Failure::Failed(format!("{file}, query {id}: {why}"))
+    };
     let mut operators = Operators::default();
     // Whether all ends, or only the query is left out.
     let left_out = AtomicU64::new(0);
@@ -185,7 +188,7 @@ fn write_run(
             Syntax::Query if arguments.lenient => Ok(lenient(text, id, index, &file)),
             Syntax::Query => Query::parse(text, index.schema()),
         };
-        query.map_err(|error| named(id, &error))
+        query.map_err(|error| named(id, error))
     };
     // Ids of the queries that were read and not answered.
     let ids = Mutex::new(VecDeque::new());
@@ -206,7 +209,7 @@ fn write_run(
     let mut write = |(id, found): (String, Found)| -> Outcome {
         let documents = match searcher.ids(&found.hits) {
             Ok(documents) => documents,
-            Err(error) => return pass_over(named(&id, &error)),
+            Err(error) => return pass_over(named(&id, error)),
         };
         done.queries += 1;
         done.found += if arguments.count { found.total } else { found.hits.len() as u64 };
@@ -223,7 +226,7 @@ fn write_run(
         let id = ids().pop_front().unwrap_or_default();
         let found = match found {
             Ok(found) => found,
-            Err(error) => return pass_over(named(&id, &error)),
+            Err(error) => return pass_over(named(&id, error)),
         };
         executor.expect_ids(&found.hits);
         found_before.push_back((id, found));
@@ -272,12 +275,9 @@ impl Operators {
 
     fn warn(&self, file: &str) {
         if self.queries > 0 {
-            let (queries, have) = (
-                size::count(self.queries, "query", "queries"),
-                if self.queries == 1 { "has" } else { "have" },
-            );
+            let queries = size::count(self.queries, "query", "queries");
             messages::say(format_args!(
-                "{file}: {queries} with operators, such as `{}`, {have} been read as plain words; --syntax query reads operators",
+                "{file}: {queries} with operators, such as `{}`, read as plain words; --syntax query reads operators",
                 self.example
             ));
         }

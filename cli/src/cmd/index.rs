@@ -23,7 +23,7 @@ pub struct Arguments {
     inputs: Vec<PathBuf>,
     /// Directory of the index
     #[arg(long)]
-    out: PathBuf,
+    pub out: PathBuf,
     /// Add to the index that is there
     #[arg(long, conflicts_with = "replace")]
     append: bool,

@@ -22,7 +22,7 @@ const SNIPPET_BYTES: usize = 180;
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
-    asked: Asked,
+    pub asked: Asked,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub struct Arguments {
 #[derive(Args)]
 pub struct Asked {
     /// Directory of the index
-    dir: PathBuf,
+    pub dir: PathBuf,
     /// Terms, AND, OR, NOT, +required, -excluded, #filter, "a phrase"~slop, begin*, fuzzy~1, term^boost,
     /// (of these)~2, field:term; docs/query.md describes it all. An index made by `tierdex index` has one field, text,
     /// which holds titles too. Several arguments are one query; if it begins with -, put -- before

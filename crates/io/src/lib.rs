@@ -15,7 +15,7 @@
 //! | many reads at once, into that memory | [`Engine`], [`EngineKind`], [`Target`], [`Completion`] |
 //! | a file mapped, read past the page cache, or advised on | [`PosixFile`], [`Advice`] |
 //! | what went wrong, in which file, at which byte | [`Error`], [`ErrorKind`] |
-//! | a process that ends in one line when memory or file size is exhausted | [`ExitOutOfMemory`], [`ignore_file_size_signal`] |
+//! | one line when memory or file size is exhausted | [`ExitOutOfMemory`], [`ignore_file_size_signal`] |
 //!
 //! This room knows neither postings nor documents: a payload is bytes, and an [`Identity`] is three numbers.
 

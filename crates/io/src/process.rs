@@ -1,4 +1,5 @@
-//! What a program sets up for its whole process, so that a lack of memory or of space for a file ends in one line.
+//! What a program sets up for its whole process, so that a lack of memory or of space for a file ends in one
+//! line.
 
 #![allow(unsafe_code)]
 
@@ -6,8 +7,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The system's allocator. When there is no memory left, the process ends with one line and exit code 1: by calls that
-/// take neither memory nor locks, where the standard library aborts and, asked for a backtrace, waits for ever.
+/// The system's allocator. When there is no memory left, the process ends with one line and exit code 1: by
+/// calls that take neither memory nor locks, where the standard library aborts and, asked for a backtrace,
+/// waits for ever.
 ///
 /// ```
 /// #[global_allocator]
@@ -15,7 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// ```
 pub struct ExitOutOfMemory;
 
-// SAFETY: all is done by the system's allocator, which keeps to the contract; what it gives is passed on as it is.
+// SAFETY: all is done by the system's allocator, which keeps to the contract; what it gives is passed on as
+// it is.
 unsafe impl GlobalAlloc for ExitOutOfMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps to the same contract.
@@ -63,8 +66,8 @@ fn exit(bytes: usize) -> ! {
     unsafe { libc::_exit(1) }
 }
 
-/// A write that would make a file larger than the limit of the process (`ulimit -f`) fails from now on, where it would
-/// have ended the process by SIGXFSZ.
+/// A write that would make a file larger than the limit of the process (`ulimit -f`) fails from now on, where
+/// it would have ended the process by SIGXFSZ.
 pub fn ignore_file_size_signal() {
     // SAFETY: no handler is called, and the signal is one that may be ignored.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };

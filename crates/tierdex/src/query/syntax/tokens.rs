@@ -179,8 +179,8 @@ impl Tokenizer<'_> {
         })
     }
 
-    /// Whether the letters before the colon that stands here name a field. What looks like a field and is none is a
-    /// problem; then it is text.
+    /// Whether the letters before the colon that stands here name a field. What looks like a field and is
+    /// none is a problem; then it is text.
     fn is_field(&mut self, start: usize, letters: &[Letter]) -> Result<bool> {
         if letters.iter().any(|letter| letter.escaped) {
             return Ok(false);
@@ -256,7 +256,8 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// Whether what follows a colon is text that a field may hold, as it is not in addresses, paths and sentences.
+/// Whether what follows a colon is text that a field may hold, as it is not in addresses, paths and
+/// sentences.
 fn begins_clause(c: char) -> bool {
     !c.is_whitespace() && !matches!(c, '/' | '\\' | ':' | ')')
 }
