@@ -1,5 +1,5 @@
-//! What Ctrl-C, a request to terminate and a hang-up do. They are watched for from the first moment to the last: the
-//! command ends with one line and exit code 130, unless it has said what is to be done before.
+//! What Ctrl-C, a request to terminate and a hang-up do. They are watched for from the first moment to the
+//! last: the command ends with one line and exit code 130, unless it has said what is to be done before.
 
 use crate::failure::{Failure, Outcome};
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Messages for people, on standard error. A message that cannot be written (a full disk, a closed pipe) is dropped:
-//! it must end neither the work nor the command with another exit code.
+//! Messages for people, on standard error. A message that cannot be written (a full disk, a closed pipe) is
+//! dropped: it must end neither the work nor the command with another exit code.
 
 use std::fmt::Display;
 use std::io::{Write, stderr};
@@ -24,8 +24,8 @@ fn write(text: String) {
     let _ = stderr().lock().write_all(text.as_bytes());
 }
 
-/// Blanks in place of control characters and of those that change the direction of text, both of which could make a
-/// terminal show something else than what is written.
+/// Blanks in place of control characters and of those that change the direction of text, both of which could
+/// make a terminal show something else than what is written.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || changes_direction(c) { ' ' } else { c }).collect()
 }

@@ -34,7 +34,10 @@ impl Progress {
         self.documents += documents;
         self.bytes += bytes;
         let speed = self.bytes as f64 / 1e6 / self.start.elapsed().as_secs_f64().max(1e-9);
-        self.bar.set_message(format!("{} documents, {speed:.1} MB/s", size::group(self.documents)));
+        self.bar.set_message(format!(
+            "{}, {speed:.1} MB/s",
+            size::count(self.documents, "document", "documents")
+        ));
         self.bar.set_position(self.consumed.load(Ordering::Relaxed));
     }
 

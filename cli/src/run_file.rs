@@ -1,5 +1,6 @@
-//! Where a run is written to: a file of another name in the same directory, which gets the name of the run when it is
-//! whole. So a reader finds an old run or a new one, and of two that are written at once the later one stays.
+//! Where a run is written to: a file of another name in the same directory, which gets the name of the run
+//! when it is whole. So a reader finds an old run or a new one, and of two that are written at once the later
+//! one stays.
 
 use crate::interrupt::{self, Watched};
 use std::fs::{self, File};
@@ -28,7 +29,8 @@ pub struct Temporary {
 }
 
 impl RunFile {
-    /// Begins to write what `path` names, behind links. A new run may be read by those who could read the old one.
+    /// Begins to write what `path` names, behind links. A new run may be read by those who could read the old
+    /// one.
     pub fn create(path: &Path) -> io::Result<RunFile> {
         let old = match fs::metadata(path) {
             Ok(old) if !old.is_file() => return File::create(path).map(RunFile::AsItIs),
@@ -80,7 +82,8 @@ impl Drop for Temporary {
     }
 }
 
-/// Makes something of a name that nothing in `folder` has: `create` must fail where there is something, also a link.
+/// Makes something of a name that nothing in `folder` has: `create` must fail where there is something, also
+/// a link.
 pub fn new_in<T>(
     folder: &Path,
     name: &str,
@@ -96,7 +99,8 @@ pub fn new_in<T>(
     }
 }
 
-/// Whether writing one would destroy the other: the same regular file, by whatever names, or a file to be made.
+/// Whether writing one would destroy the other: the same regular file, by whatever names, or a file to be
+/// made.
 pub fn are_same(one: &Path, other: &Path) -> bool {
     match (fs::metadata(one), fs::metadata(other)) {
         (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),

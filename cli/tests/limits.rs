@@ -8,6 +8,9 @@ use std::process::{Command, Output};
 
 const TIERDEX: &str = env!("CARGO_BIN_EXE_tierdex");
 
+/// A user of its own: limits count all threads of a user, and neither they nor permissions hold for root.
+const USER: [&str; 4] = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"];
+
 fn documents() -> String {
     let word = |id: u32, word: u32| format!(" w{}", id.wrapping_mul(7919) % (1 + word * 50));
     let text = |id: u32| (0..40).map(|number| word(id, number)).collect::<String>();
@@ -75,9 +78,7 @@ fn threads_that_cannot_be_started_end_in_one_line() {
         std::fs::create_dir_all(place.path(folder)).unwrap();
         std::fs::set_permissions(place.path(folder), std::fs::Permissions::from_mode(0o777)).unwrap();
     }
-    // A user of its own, since the limit counts all threads of a user, and does not hold for root.
-    let user = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"];
-    if !run(&place, &user, "--version").status.success() {
+    if !run(&place, &USER, "--version").status.success() {
         println!("not run: it needs to become another user");
         return;
     }
@@ -89,7 +90,7 @@ fn threads_that_cannot_be_started_end_in_one_line() {
     ] {
         for threads in 1..=4 {
             let limit = format!("--nproc={threads}");
-            let output = run(&place, &[&user[..], &["prlimit", &limit]].concat(), arguments);
+            let output = run(&place, &[&USER[..], &["prlimit", &limit]].concat(), arguments);
             let what = format!("{arguments}, {threads} threads");
             if ends_well(&output, &what) {
                 let _ = std::fs::remove_dir_all(place.path("out/c"));
@@ -119,4 +120,24 @@ fn files_that_may_not_grow_end_in_one_line() {
     }
     assert_eq!(place.names(), ["docs.jsonl", "i", "new", "q"]);
     succeeded(&place.run("batch i --queries q --run r"));
+}
+
+#[test]
+fn files_that_may_not_be_read_are_not_called_damaged() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    std::fs::set_permissions(place.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
+    if !run(&place, &USER, "--version").status.success() {
+        println!("not run: it needs to become another user");
+        return;
+    }
+    let docs = std::fs::read_dir(place.path("i")).unwrap().map(|entry| entry.unwrap().path());
+    let docs = docs.into_iter().find(|path| path.extension().is_some_and(|end| end == "docs")).unwrap();
+    std::fs::set_permissions(&docs, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let words = format!("cannot open i/{}: permission denied", docs.file_name().unwrap().to_str().unwrap());
+    failed(&run(&place, &USER, "search i cat"), 1, &words);
+    let output = run(&place, &USER, "check i");
+    failed(&output, 1, "i: 1 problem; let this user read the files of the index");
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with(&words));
 }

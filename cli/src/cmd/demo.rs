@@ -6,6 +6,7 @@ use super::search::{Format, answer};
 use crate::failure::{Failure, Outcome, output};
 use crate::input::{InputOptions, Source};
 use crate::job::{Done, Job};
+use crate::messages::printable;
 use crate::run_file::new_in;
 use crate::{open, size};
 use clap::Args;
@@ -97,15 +98,15 @@ fn describe(index: &Index, done: &Done) -> Outcome {
     let seconds = done.elapsed.as_secs_f64().max(1e-9);
     let binary = match done.skipped_binary {
         0 => String::new(),
-        files => format!("; {} binary files skipped", size::group(files)),
+        files => format!("; {} skipped", size::count(files, "binary file", "binary files")),
     };
     say(&format!(
-        "{} of text in {seconds:.1} s: {:.1} MB/s, {} pieces of up to {} bytes{binary}\n\
+        "{} of text in {seconds:.1} s: {:.1} MB/s, {} of up to {} bytes{binary}\n\
          Index of {}, with the text for snippets and positions for phrases; ids, frequencies and skip data are {:.1} \
          times smaller than raw ids and frequencies",
         size::show(done.bytes),
         done.bytes as f64 / 1e6 / seconds,
-        size::group(done.documents),
+        size::count(done.documents, "piece", "pieces"),
         size::group(PIECE as u64),
         size::show(done.index_bytes),
         ratio_against_raw(index.manifest(), 0)
@@ -159,6 +160,6 @@ fn best_document(index: &Index, word: &str) -> Outcome<Vec<String>> {
     Ok(Analyzer::new(&index.schema().fields[0].analysis).terms(&text))
 }
 
-fn say(line: &str) -> Outcome {
-    writeln!(stdout(), "{line}").map_err(output)
+fn say(text: &str) -> Outcome {
+    text.lines().try_for_each(|line| writeln!(stdout(), "{}", printable(line))).map_err(output)
 }

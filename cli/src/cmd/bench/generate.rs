@@ -4,6 +4,7 @@ use crate::cmd::index::{output_disk, threads};
 use crate::failure::{Failure, Outcome, output};
 use crate::interrupt;
 use crate::job::doubtful;
+use crate::messages::printable;
 use crate::{progress, size};
 use std::io::{Write, stdout};
 use std::time::{Duration, Instant};
@@ -46,12 +47,12 @@ fn summary(flags: &Flags, manifest: &Manifest, elapsed: Duration) -> std::io::Re
     let mut out = stdout().lock();
     writeln!(
         out,
-        "{} documents, {} terms, {} postings, {} tokens in {seconds:.1} s; {} holds",
-        size::group(manifest.documents()),
-        size::group(stats().map(|field| field.terms).sum()),
-        size::group(stats().map(|field| field.postings).sum()),
-        size::group(stats().map(|field| field.tokens).sum()),
-        flags.out.display()
+        "{}, {}, {}, {} in {seconds:.1} s; {} holds",
+        size::count(manifest.documents(), "document", "documents"),
+        size::count(stats().map(|field| field.terms).sum(), "term", "terms"),
+        size::count(stats().map(|field| field.postings).sum(), "posting", "postings"),
+        size::count(stats().map(|field| field.tokens).sum(), "token", "tokens"),
+        printable(&flags.out.display().to_string())
     )?;
     for file in manifest.segments.iter().flat_map(|segment| &segment.files) {
         writeln!(out, "  {:<6} {:>15} bytes", file.kind.name(), size::group(file.seal.len))?;
