@@ -3,6 +3,7 @@
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod cmd;
+mod columns;
 mod defect;
 mod failure;
 mod input;

@@ -90,3 +90,53 @@ fn wrong_arguments_are_one_line() {
         assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{arguments}");
     }
 }
+
+#[test]
+fn names_and_text_do_not_steer_the_terminal() {
+    let place = Place::new();
+    let raw = |text: &str| text.contains(['\u{1b}', '\u{202e}', '\u{2066}', '\u{7}', '\r']);
+    for (arguments, code) in [
+        (["search", "x\u{1b}[31mfoo\nbar", "cat"], 1),
+        (["search", "x\u{202e}y\u{2066}", "cat"], 1),
+        (["check", "\u{7}\r", "\u{1b}[2J"], 2),
+        (["search", "i", "--\u{1b}[31m\n"], 2),
+    ] {
+        let output = place.run_with(arguments);
+        failed(&output, code, "");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!raw(&said) && said.lines().count() == 1, "{said:?}");
+    }
+    let id = "a\\u001b[31m\\u202eb";
+    place.file(
+        "docs.jsonl",
+        format!("{{\"id\":\"{id}\",\"title\":\"{id}\",\"text\":\"cat \\u202ex \\u2066\"}}\n"),
+    );
+    place.file("x\u{1b}[31m\n.jsonl", "not json\n");
+    let output = place.run_with(["index", "docs.jsonl", "x\u{1b}[31m\n.jsonl", "--out", "i"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!raw(&said) && said.lines().count() == 1, "{said:?}");
+    assert!(!raw(&place.ok("search i cat")) && place.ok("search i cat").contains("a [31m b"));
+    let answer: serde_json::Value = serde_json::from_str(&place.ok("search i cat --format json")).unwrap();
+    assert_eq!(answer["hits"][0]["id"], "a\u{1b}[31m\u{202e}b");
+    assert!(answer["hits"][0]["snippet"].as_str().unwrap().contains('\u{202e}'));
+}
+
+#[test]
+fn long_titles_and_ids_are_cut_in_tables_alone() {
+    let place = Place::new();
+    let (id, title) = ("i".repeat(2000), "t".repeat(100_000));
+    place.file("docs.jsonl", format!("{{\"id\":\"{id}\",\"title\":\"{title}\",\"text\":\"cat\"}}\n"));
+    place.file("more.jsonl", format!("{{\"id\":\"{id}\",\"text\":\"cat\"}}\n"));
+    for (name, starts) in
+        [("docs.jsonl", "i".repeat(40) + "…  " + &"t".repeat(39) + "…"), ("more.jsonl", "i".repeat(82) + "…")]
+    {
+        place.ok(&format!("index {name} --out {name}.index"));
+        let table = place.ok(&format!("search {name}.index cat"));
+        let line = table.lines().nth(1).unwrap();
+        assert!(line.chars().count() <= 100 && line.contains(&starts), "{line}");
+        let answer: serde_json::Value =
+            serde_json::from_str(&place.ok(&format!("search {name}.index cat --format json"))).unwrap();
+        assert_eq!(answer["hits"][0]["id"], id);
+        assert!(name == "more.jsonl" || answer["hits"][0]["title"] == title);
+    }
+}

@@ -1,11 +1,13 @@
 //! `tierdex search`: one query.
 
+use crate::columns::{columns, cut, pad};
 use crate::failure::{Failure, Outcome, output};
 use crate::marks::mark;
 use crate::messages::{self, printable};
 use crate::near::{self, Near};
 use crate::open;
 use clap::{Args, ValueEnum};
+use console::measure_text_width;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write, stdout};
 use std::path::PathBuf;
@@ -15,6 +17,12 @@ use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
 use tierdex::text::{Analyzer, Snippet, snippet};
+
+/// Columns of a table before the id.
+const RANK_AND_SCORE_COLUMNS: usize = 17;
+
+/// Columns that ids take, if the longest does not take more.
+const ID_COLUMNS_MIN: usize = 24;
 
 /// Length of a snippet in bytes, about.
 const SNIPPET_BYTES: usize = 180;
@@ -37,9 +45,9 @@ pub struct Arguments {
 pub struct Asked {
     /// Directory of the index
     pub dir: PathBuf,
-    /// Terms, AND, OR, NOT, +required, -excluded, #filter, "a phrase"~slop, begin*, fuzzy~1, term^boost,
-    /// (of these)~2, field:term; docs/query.md describes it all. An index made by `tierdex index` has one field, text,
-    /// which holds titles too. Several arguments are one query; if it begins with -, put -- before
+    /// Terms, AND, OR, NOT, +required, -excluded, #filter, "a phrase"~slop, begin*, fuzzy~1, term^boost, (of
+    /// these)~2, field:term; docs/query.md describes it all. An index made by `tierdex index` has one field,
+    /// text, which holds titles too. Several arguments are one query; if it begins with -, put -- before
     #[arg(required = true)]
     query: Vec<String>,
     /// Leave out what cannot be read of the query, with a warning, and answer the rest
@@ -234,7 +242,7 @@ impl Shown {
             "score": shortest(self.score),
             "id": self.id,
             "title": self.title,
-            "snippet": self.snippet.as_ref().map(|snippet| mark(snippet, "**", "**")),
+            "snippet": self.snippet.as_ref().map(|snippet| mark(snippet, "**", "**", str::to_string)),
         })
     }
 }
@@ -242,20 +250,25 @@ impl Shown {
 fn table(hits: &[Shown], (total, counted): (u64, bool), took: std::time::Duration) -> std::io::Result<()> {
     let mut out = std::io::BufWriter::new(stdout().lock());
     let (open, close) = if stdout().is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("**", "**") };
+    let width = columns().saturating_sub(RANK_AND_SCORE_COLUMNS);
+    let has_titles = hits.iter().any(|hit| hit.title.as_ref().is_some_and(|title| !title.is_empty()));
+    let id_width_max = if has_titles { width / 2 } else { width };
+    let ids: Vec<String> = hits.iter().map(|hit| cut(&printable(&hit.id), id_width_max)).collect();
+    let id_width = ids.iter().map(|id| measure_text_width(id)).max().unwrap_or(0).max(ID_COLUMNS_MIN);
     if !hits.is_empty() {
-        writeln!(out, "{:>4}  {:>9}  {:<24}  title", "rank", "score", "id")?;
+        writeln!(out, "{:>4}  {:>9}  {}  title", "rank", "score", pad("id", id_width))?;
     }
-    for (i, hit) in hits.iter().enumerate() {
-        let title = hit.title.as_deref().unwrap_or_default();
-        let line =
-            format!("{:>4}  {:>9.4}  {:<24}  {}", i + 1, hit.score, printable(&hit.id), printable(title));
+    for (i, (hit, id)) in hits.iter().zip(&ids).enumerate() {
+        let title =
+            cut(&printable(hit.title.as_deref().unwrap_or_default()), width.saturating_sub(id_width + 2));
+        let line = format!("{:>4}  {:>9.4}  {}  {title}", i + 1, hit.score, pad(id, id_width));
         writeln!(out, "{}", line.trim_end())?;
         if let Some(snippet) = hit.snippet.as_ref().filter(|snippet| !snippet.text.is_empty()) {
-            writeln!(out, "{:17}{}", "", mark(snippet, open, close))?;
+            writeln!(out, "{:17}{}", "", mark(snippet, open, close, printable))?;
         }
     }
-    let documents = if total == 1 { "document" } else { "documents" };
+    let documents = crate::size::count(total, "document", "documents");
     let least = if counted { "" } else { "at least " };
-    writeln!(out, "{least}{} {documents} in {:.1} ms", crate::size::group(total), took.as_secs_f64() * 1e3)?;
+    writeln!(out, "{least}{documents} in {:.1} ms", took.as_secs_f64() * 1e3)?;
     out.flush()
 }
