@@ -5,6 +5,7 @@ use crate::failure::{Failure, Outcome};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tierdex::index::Stop;
+use tierdex::io::keep_ignored;
 
 /// What a signal does.
 enum Action {
@@ -33,7 +34,7 @@ impl Drop for Watched {
 /// # Errors
 /// If there is no thread for it: then signals would be lost.
 pub fn watch() -> Outcome {
-    ctrlc::set_handler(stopped).map_err(|error| {
+    keep_ignored(|| ctrlc::set_handler(stopped)).map_err(|error| {
         let why = match error {
             ctrlc::Error::System(error) => error.to_string(),
             error => error.to_string(),

@@ -2,9 +2,9 @@
 
 mod place;
 
-use place::{DOCUMENTS, Place, failed};
+use place::{DOCUMENTS, Place, failed, succeeded};
 use std::fs::OpenOptions;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
 fn spawn(place: &Place, arguments: &str) -> Child {
@@ -55,4 +55,23 @@ fn commands_that_write_are_ended_by_a_signal() {
         send(&child, "-TERM");
         failed(&child.wait_with_output().unwrap(), 130, "interrupted");
     }
+}
+
+#[test]
+fn signals_that_are_to_be_ignored_are() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    assert!(Command::new("mkfifo").arg(place.path("fifo")).status().unwrap().success());
+    // As `nohup` starts a command, and a shell one in the background.
+    let script = "trap '' HUP INT; exec \"$0\" batch i --queries fifo --run r";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_tierdex")]).current_dir(place.path(""));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut queries = OpenOptions::new().write(true).open(place.path("fifo")).unwrap();
+    send(&child, "-HUP");
+    send(&child, "-INT");
+    queries.write_all(b"q1\tcat\n").unwrap();
+    drop(queries);
+    assert!(succeeded(&child.wait_with_output().unwrap()).starts_with("1 query, 2 hits"));
 }

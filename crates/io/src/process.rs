@@ -4,7 +4,10 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::c_int;
 use std::io::Write;
+use std::mem::MaybeUninit;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The system's allocator. When there is no memory left, the process ends with one line and exit code 1: by
@@ -66,9 +69,30 @@ fn exit(bytes: usize) -> ! {
     unsafe { libc::_exit(1) }
 }
 
-/// A write that would make a file larger than the limit of the process (`ulimit -f`) fails from now on, where
-/// it would have ended the process by SIGXFSZ.
+/// A write that would make a file larger than the limit of the process (`ulimit -f`) fails from now on, where it
+/// would have ended the process by SIGXFSZ.
 pub fn ignore_file_size_signal() {
+    ignore(libc::SIGXFSZ);
+}
+
+/// Has `install` install handlers of signals; those that the process was started to ignore, as by `nohup`, stay
+/// ignored.
+pub fn keep_ignored<T>(install: impl FnOnce() -> T) -> T {
+    let ignored = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM].map(|signal| (signal, is_ignored(signal)));
+    let installed = install();
+    ignored.into_iter().filter(|(_, ignored)| *ignored).for_each(|(signal, _)| ignore(signal));
+    installed
+}
+
+fn ignore(signal: c_int) {
     // SAFETY: no handler is called, and the signal is one that may be ignored.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+}
+
+fn is_ignored(signal: c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action it only writes the present one, for which there is memory.
+    unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: all zeros are an action, should it have written none.
+    unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
 }
