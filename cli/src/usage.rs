@@ -25,10 +25,14 @@ pub fn parse<A: Parser>() -> Outcome<Option<A>> {
 fn one_line(error: &Error) -> String {
     let text = error.render().to_string();
     let (message, rest) = text.split_once("\nUsage: ").unwrap_or((&text, ""));
+    let command = rest.split_whitespace().take_while(|word| !word.starts_with(['[', '<', '-']));
+    let command = command.collect::<Vec<_>>().join(" ");
+    let has_query = ["tierdex search", "tierdex explain"].contains(&&*command);
     let mut line = String::new();
     for part in message.lines().map(str::trim).filter(|part| !part.is_empty()) {
         let part = part.strip_prefix("error: ").unwrap_or(part);
-        if part.starts_with("For more information") {
+        // Of a query the parser would have the first letter alone behind `--`.
+        if part.starts_with("For more information") || has_query && part.starts_with("tip: to pass") {
             continue;
         }
         let joint = match line.chars().last() {
@@ -39,11 +43,8 @@ fn one_line(error: &Error) -> String {
         };
         line = line + joint + part;
     }
-    let command = rest.split_whitespace().take_while(|word| !word.starts_with(['[', '<', '-']));
-    let command = command.collect::<Vec<_>>().join(" ");
     let command = if command.is_empty() { "tierdex" } else { &command };
-    if error.kind() == ErrorKind::UnknownArgument && ["tierdex search", "tierdex explain"].contains(&command)
-    {
+    if error.kind() == ErrorKind::UnknownArgument && has_query {
         line += "; put -- before a query that begins with -";
     }
     format!("{line}; see `{command} --help`")
