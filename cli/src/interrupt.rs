@@ -2,10 +2,12 @@
 //! last: the command ends with one line and exit code 130, unless it has said what is to be done before.
 
 use crate::failure::{Failure, Outcome};
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tierdex::index::Stop;
-use tierdex::io::keep_ignored;
+use tierdex::io::{keep_ignored, remove_out_of_memory};
 
 /// What a signal does.
 enum Action {
@@ -26,6 +28,7 @@ pub struct Watched(());
 impl Drop for Watched {
     fn drop(&mut self) {
         *action() = Action::Exit;
+        remove_out_of_memory(None);
     }
 }
 
@@ -54,6 +57,7 @@ pub fn removes<T, E>(create: impl FnOnce() -> Result<(PathBuf, T), E>) -> Result
     let mut action = action();
     let (path, file) = create()?;
     *action = Action::Remove(path.clone());
+    remove_out_of_memory(CString::new(path.as_os_str().as_bytes()).ok());
     Ok((Watched(()), path, file))
 }
 

@@ -15,7 +15,8 @@
 //! | many reads at once, into that memory | [`Engine`], [`EngineKind`], [`Target`], [`Completion`] |
 //! | a file mapped, read past the page cache, or advised on | [`PosixFile`], [`Advice`] |
 //! | what went wrong, in which file, at which byte | [`Error`], [`ErrorKind`] |
-//! | one line when memory or file size is exhausted | [`ExitOutOfMemory`], [`ignore_file_size_signal`] |
+//! | one line when memory is exhausted, and no half file | [`ExitOutOfMemory`], [`remove_out_of_memory`] |
+//! | an error when a file may not grow | [`ignore_file_size_signal`] |
 //! | handlers of signals, but for those that `nohup` has ignored | [`keep_ignored`] |
 //!
 //! This room knows neither postings nor documents: a payload is bytes, and an [`Identity`] is three numbers.
@@ -47,4 +48,4 @@ pub use memory::{
     available_memory,
 };
 pub use posix::{Advice, PosixDisk, PosixFile};
-pub use process::{ExitOutOfMemory, ignore_file_size_signal, keep_ignored};
+pub use process::{ExitOutOfMemory, ignore_file_size_signal, keep_ignored, remove_out_of_memory};

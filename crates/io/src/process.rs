@@ -4,11 +4,11 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::ffi::c_int;
+use std::ffi::{CString, c_char, c_int};
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// The system's allocator. When there is no memory left, the process ends with one line and exit code 1: by
 /// calls that take neither memory nor locks, where the standard library aborts and, asked for a backtrace,
@@ -65,8 +65,21 @@ fn exit(bytes: usize) -> ! {
     let left = rest.len();
     // SAFETY: the bytes are there.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len() - left) };
+    let unfinished = UNFINISHED.load(Ordering::Acquire);
+    if !unfinished.is_null() {
+        // SAFETY: it is the name of a file, which is never freed.
+        unsafe { libc::unlink(unfinished) };
+    }
     // SAFETY: it may be called at any time.
     unsafe { libc::_exit(1) }
+}
+
+/// The file that a lack of memory removes; null if there is none.
+static UNFINISHED: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+
+/// Has [`ExitOutOfMemory`] remove this file, which is not whole yet, or none any more. Each name stays in memory.
+pub fn remove_out_of_memory(file: Option<CString>) {
+    UNFINISHED.store(file.map_or(ptr::null_mut(), CString::into_raw), Ordering::Release);
 }
 
 /// A write that would make a file larger than the limit of the process (`ulimit -f`) fails from now on, where it
