@@ -140,3 +140,82 @@ fn long_titles_and_ids_are_cut_in_tables_alone() {
         assert!(name == "more.jsonl" || answer["hits"][0]["title"] == title);
     }
 }
+
+#[test]
+fn closed_sets_of_values_are_listed_by_the_help() {
+    let place = Place::new();
+    let help = |command: &str| {
+        let text = place.ok(&format!("{command} --help"));
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (command, values) in [
+        ("index", "raw, vbyte, "),
+        ("index", "arabic, danish, "),
+        ("search", "base, base-prefetch, hybrid, hybrid-prefetch, direct]"),
+        ("batch", "lru, s3-fifo, sieve, window]"),
+        ("stats", "auto, uring, pread, mmap]"),
+    ] {
+        let help = help(command);
+        assert!(help.contains(&format!("[possible values: {values}")), "{command}, {values}: {help}");
+    }
+    let codecs = help("index");
+    let frequencies = codecs.split_once("--freq-codec").unwrap().1.split_once("--norms").unwrap().0;
+    assert!(frequencies.contains("vbyte") && !frequencies.contains("delta"), "{frequencies}");
+}
+
+#[test]
+fn sizes_say_what_is_wrong_with_them() {
+    let place = Place::new();
+    for (arguments, words) in [
+        ("search i cat --dram 0", "it is too small: a size is 1 byte or more"),
+        ("search i cat --dram 99999999999G", "it is too large: a size is 18446744073709551615 bytes or less"),
+        ("search i cat --dram 1.5G", "`1.5G` is not a size"),
+        ("index x --out i --memory 0K", "it is too small"),
+        ("search i cat --segment 99999999999999999999999", "it is too large"),
+    ] {
+        place.fails(2, arguments, words);
+    }
+}
+
+#[test]
+fn one_is_no_plural() {
+    let place = Place::new();
+    place.file("docs.jsonl", "{\"id\":\"1\",\"text\":\"cat\"}\n");
+    place.file("q", "q1\tcat\n");
+    place.ok("index docs.jsonl --out i");
+    for (arguments, words) in [
+        ("search i cat", "1 document in "),
+        ("explain i cat", "1 hit of 1"),
+        ("explain i cat", "; 1 document, 1 matches"),
+        ("info i", "1 document in 1 segment, "),
+        ("info i", "1 term, 1 posting, 1 token, "),
+        ("check i", "1 document, 1 term, 1 posting"),
+        ("batch i --queries q --run r", "1 query, 1 hit, "),
+        ("batch i --queries q --run r --count", "1 query, 1 match, "),
+        ("bench generate --docs 1 --postings 1 --vocabulary 1 --out g", "1 document, 1 term, 1 posting, "),
+    ] {
+        let said = place.ok(arguments);
+        assert!(said.contains(words), "{arguments}: {said}");
+    }
+}
+
+#[test]
+fn errors_name_the_folder_of_the_index() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.file("q", "q1\tcat\n");
+    place.ok("index docs.jsonl --out i");
+    let ids = std::fs::read_dir(place.path("i")).unwrap().map(|entry| entry.unwrap().path());
+    let ids = ids.into_iter().find(|path| path.extension().is_some_and(|end| end == "ids")).unwrap();
+    let words = format!("i/{}", ids.file_name().unwrap().to_str().unwrap());
+    let mut bytes = std::fs::read(&ids).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&ids, bytes).unwrap();
+    place.fails(1, "search i cat", &format!("tierdex: {words} is damaged at byte"));
+    place.fails(1, "batch i --queries q --run r", &format!("{words} is damaged at byte"));
+    assert!(String::from_utf8(place.run("check i").stdout).unwrap().starts_with(&words));
+    std::fs::remove_file(&ids).unwrap();
+    for command in ["search i cat", "explain i cat", "batch i --queries q --run r", "info i", "stats i"] {
+        place.fails(1, command, &format!("cannot open {words}: "));
+    }
+}

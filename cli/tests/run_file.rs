@@ -22,10 +22,12 @@ fn of_two_batches_to_one_run_the_later_one_stays() {
     place.file("r.partial", "precious");
     assert!(Command::new("mkfifo").arg(place.path("slow")).status().unwrap().success());
     let mut first = place.command("batch i --queries slow --run r".split(' '));
-    let first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut queries = fs::OpenOptions::new().write(true).open(place.path("slow")).unwrap();
     queries.write_all(b"first\tbird\n").unwrap();
     while place.names().iter().all(|name| !name.starts_with(".tierdex-run")) {
+        assert_eq!(fs::read_to_string(place.path("r.partial")).unwrap(), "precious");
+        assert!(first.try_wait().unwrap().is_none(), "it ended by itself");
         std::thread::yield_now();
     }
     place.ok("batch i --queries q --run r");
