@@ -16,6 +16,7 @@
 //! This crate must not know how the command line of the caller looks beyond the flags of its experiments.
 
 #![forbid(unsafe_code)]
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod cache;
 pub mod codecs;

@@ -18,9 +18,10 @@ mod batch;
 
 use crate::{Error, Result};
 use clap::Args;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::PathBuf;
 use tierdex::index::{Executor, ExecutorOptions, Found, Index, SearchOptions, Searcher};
+use tierdex::limits::QUERY_BYTES_MAX;
 use tierdex::query::Query;
 
 /// What to serve.
@@ -54,14 +55,29 @@ pub fn run(
     let server = Server { index, source, exhaustive: flags.exhaustive };
     say(output, "READY")?;
     let mut line = Vec::new();
-    loop {
-        line.clear();
-        let read = input.read_until(b'\n', &mut line);
-        if read.map_err(|error| Error::Failed(format!("cannot read a line: {error}")))? == 0 {
-            return Ok(());
-        }
-        say(output, &server.reply(line.trim_ascii_end()))?;
+    while next_line(input, &mut line)
+        .map_err(|error| Error::Failed(format!("cannot read a line: {error}")))?
+    {
+        let reply = match line.len() {
+            0..=LINE_BYTES_MAX => server.reply(line.trim_ascii_end()),
+            _ => format!("ERROR the line is longer than {LINE_BYTES_MAX} bytes"),
+        };
+        say(output, &reply)?;
     }
+    Ok(())
+}
+
+/// The longest line: a command or names of files, and a query.
+const LINE_BYTES_MAX: usize = QUERY_BYTES_MAX + (16 << 10);
+
+/// Reads a line, of one that is too long only the beginning. Whether there is one.
+fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+    line.clear();
+    input.take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', line)?;
+    if line.len() > LINE_BYTES_MAX && line.last() != Some(&b'\n') {
+        input.skip_until(b'\n')?;
+    }
+    Ok(!line.is_empty())
 }
 
 fn say(output: &mut dyn Write, line: &str) -> Result<()> {
@@ -197,7 +213,20 @@ impl Server<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Command;
+    use super::*;
+
+    #[test]
+    fn lines_are_bounded_in_memory() {
+        let (long, line) = (vec![b'x'; 1 << 24], &mut Vec::new());
+        let input = [&long[..], b"\nCOUNT\tcat\n", &long[..], b"\nlast"].concat();
+        let mut input = &input[..];
+        for expected in [None, Some("COUNT\tcat\n"), None, Some("last")] {
+            assert!(next_line(&mut input, line).unwrap());
+            assert_eq!(str::from_utf8(line).ok().filter(|line| line.len() <= LINE_BYTES_MAX), expected);
+            assert!(line.capacity() <= 4 * LINE_BYTES_MAX);
+        }
+        assert!(!next_line(&mut input, line).unwrap());
+    }
 
     #[test]
     fn commands_are_told_apart() {

@@ -1,6 +1,10 @@
 //! Why a subcommand ended early, and the exit code that says so.
 
+use crate::messages;
+use std::fmt;
+use std::path::Path;
 use std::process::ExitCode;
+use tierdex::index::Manifest;
 
 /// Why a subcommand ended early.
 #[derive(Debug)]
@@ -9,6 +13,8 @@ pub enum Failure {
     Usage(String),
     /// Something went wrong on the way: exit code 1.
     Failed(String),
+    /// So did something with a file: exit code 1.
+    Storage(tierdex::io::Error),
     /// The user stopped it: exit code 130.
     Interrupted(String),
     /// Whoever read the output has gone: nothing to say, exit code 0.
@@ -24,14 +30,36 @@ impl Failure {
 
     /// Prints one line and gives the exit code.
     pub fn report(&self) -> ExitCode {
-        let (message, code) = match self {
-            Failure::Usage(message) => (message, 2),
-            Failure::Failed(message) => (message, 1),
-            Failure::Interrupted(message) => (message, Failure::INTERRUPTED),
+        let code = match self {
+            Failure::Usage(_) => 2,
+            Failure::Failed(_) | Failure::Storage(_) => 1,
+            Failure::Interrupted(_) => Failure::INTERRUPTED,
             Failure::Unread => return ExitCode::SUCCESS,
         };
-        eprintln!("tierdex: {}", message.replace('\n', " "));
+        messages::say(self);
         ExitCode::from(code)
+    }
+
+    /// Names the folder of the index, if this is about one of its files.
+    pub fn within(self, folder: &Path) -> Failure {
+        match self {
+            Failure::Storage(error) if Manifest::is_index_file(error.file()) => {
+                Failure::Storage(error.in_folder(folder))
+            }
+            other => other,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Usage(message) | Failure::Failed(message) | Failure::Interrupted(message) => {
+                f.write_str(message)
+            }
+            Failure::Storage(error) => error.fmt(f),
+            Failure::Unread => Ok(()),
+        }
     }
 }
 
@@ -41,6 +69,7 @@ impl From<tierdex::Error> for Failure {
         match error {
             tierdex::Error::Usage(_) | tierdex::Error::Query { .. } => Failure::Usage(message),
             tierdex::Error::Interrupted => Failure::Interrupted(message),
+            tierdex::Error::Storage(error) => Failure::Storage(error),
             _ => Failure::Failed(message),
         }
     }
@@ -48,7 +77,7 @@ impl From<tierdex::Error> for Failure {
 
 impl From<tierdex::io::Error> for Failure {
     fn from(error: tierdex::io::Error) -> Failure {
-        Failure::Failed(error.to_string())
+        Failure::Storage(error)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::cmd::info::total_bytes;
 use crate::failure::{Failure, Outcome};
 use crate::input::{InputOptions, Problem, Source, parse};
+use crate::interrupt;
 use crate::progress::Progress;
 use crate::size;
 use crate::tally::Tally;
@@ -39,9 +40,9 @@ impl Job {
     pub fn run(self, mut source: Source) -> Outcome<Done> {
         let start = Instant::now();
         let stop = Stop::default();
+        let _watched = interrupt::raises(stop.clone());
         let options = WriterOptions { memory: self.memory, stop: stop.clone() };
         let mut writer = IndexWriter::open(self.disk.clone(), self.schema.clone(), self.mode, options)?;
-        on_interrupt(stop.clone())?;
         source.stop_on(stop.clone());
         source.limit_documents(writer.document_bytes_max());
         let mut progress = Progress::new(&source);
@@ -119,10 +120,4 @@ pub fn doubtful(error: &tierdex::Error) -> Failure {
     Failure::Failed(format!(
         "{error}; the commit may stand nevertheless: `tierdex info` tells what the index holds"
     ))
-}
-
-/// Ctrl-C, or a request to terminate, raises the signal; what was committed stays.
-pub fn on_interrupt(stop: Stop) -> Outcome {
-    ctrlc::set_handler(move || stop.raise())
-        .map_err(|error| Failure::Failed(format!("cannot watch for Ctrl-C: {error}")))
 }

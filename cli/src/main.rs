@@ -1,19 +1,34 @@
-//! The `tierdex` command. One file a subcommand; exit code 2 for usage, 1 for failure.
+//! The `tierdex` command. One file a subcommand; exit code 2 for usage, 1 for failure, 130 for Ctrl-C.
+
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod cmd;
+mod columns;
+mod defect;
 mod failure;
 mod input;
+mod interrupt;
 mod job;
 mod marks;
+mod messages;
 mod near;
 mod open;
 mod progress;
+mod queries;
+mod run_file;
 mod size;
 mod tally;
+mod usage;
+mod values;
 
 use clap::{Parser, Subcommand};
 use failure::Outcome;
 use std::process::ExitCode;
+use tierdex::codec::Kernel;
+use tierdex::io::{ExitOutOfMemory, ignore_file_size_signal};
+
+#[global_allocator]
+static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;
 
 /// Full-text search for indexes larger than memory.
 #[derive(Parser)]
@@ -48,23 +63,34 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().command) {
+    match command() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
 }
 
+fn command() -> Outcome {
+    defect::exit_on_panic();
+    ignore_file_size_signal();
+    interrupt::watch()?;
+    let Some(arguments) = usage::parse::<Arguments>()? else { return Ok(()) };
+    // A wrong name in the environment is wrong usage, whatever the subcommand.
+    Kernel::from_env().map_err(tierdex::Error::from)?;
+    run(arguments.command)
+}
+
 fn run(command: Command) -> Outcome {
-    match command {
-        Command::Index(arguments) => cmd::index::run(&arguments),
-        Command::Search(arguments) => cmd::search::run(&arguments),
-        Command::Explain(arguments) => cmd::explain::run(&arguments),
-        Command::Batch(arguments) => cmd::batch::run(&arguments),
-        Command::Info(arguments) => cmd::info::run(&arguments),
-        Command::Stats(arguments) => cmd::stats::run(&arguments),
-        Command::Check(arguments) => cmd::check::run(&arguments),
-        Command::Eval(arguments) => cmd::eval::run(&arguments),
-        Command::Demo(arguments) => cmd::demo::run(&arguments),
-        Command::Bench(arguments) => cmd::bench::run(&arguments),
-    }
+    let (outcome, index) = match &command {
+        Command::Index(arguments) => (cmd::index::run(arguments), Some(&arguments.out)),
+        Command::Search(arguments) => (cmd::search::run(arguments), Some(&arguments.asked.dir)),
+        Command::Explain(arguments) => (cmd::explain::run(arguments), Some(&arguments.asked.dir)),
+        Command::Batch(arguments) => (cmd::batch::run(arguments), Some(&arguments.dir)),
+        Command::Info(arguments) => (cmd::info::run(arguments), Some(&arguments.dir)),
+        Command::Stats(arguments) => (cmd::stats::run(arguments), Some(&arguments.dir)),
+        Command::Check(arguments) => (cmd::check::run(arguments), Some(&arguments.dir)),
+        Command::Eval(arguments) => (cmd::eval::run(arguments), None),
+        Command::Demo(arguments) => (cmd::demo::run(arguments), None),
+        Command::Bench(arguments) => (cmd::bench::run(arguments), None),
+    };
+    outcome.map_err(|failure| index.into_iter().fold(failure, |failure, index| failure.within(index)))
 }

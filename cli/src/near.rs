@@ -1,6 +1,8 @@
 //! Flags that say how postings are brought near.
 
 use crate::failure::{Failure, Outcome};
+use crate::messages;
+use crate::values::{ENGINES, MODES, POLICIES, one_of};
 use clap::Args;
 use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::index::{Executor, ExecutorOptions, Index, MetaTier, Mode};
@@ -10,7 +12,7 @@ use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 pub struct Near {
     /// How lists come near: base (queries read through the system's page cache), base-prefetch (a worker reads ahead into
     /// it), hybrid (a cache, filled behind the queries), hybrid-prefetch (ahead of them), direct (the same, past the page cache)
-    #[arg(long)]
+    #[arg(long, value_parser = one_of::<Mode>(MODES))]
     mode: Option<Mode>,
     /// Bytes of memory, such as 50M, for all but the cache and other regions; refused if that cannot be. Without --cache,
     /// for the cache as well
@@ -24,14 +26,14 @@ pub struct Near {
     /// region
     #[arg(long, value_name = "TIER")]
     meta_tier: Option<MetaTier>,
-    /// How files are read: auto, uring, pread or mmap
-    #[arg(long)]
+    /// How files are read
+    #[arg(long, value_parser = one_of::<EngineKind>(ENGINES))]
     io: Option<EngineKind>,
     /// Reads on their way at a time [default: 32]
     #[arg(long)]
     depth: Option<usize>,
-    /// Which lists give way in the cache: lru, s3-fifo, sieve, or window, which spares what waiting queries need [default: lru]
-    #[arg(long)]
+    /// Which lists are evicted from the cache; window spares what waiting queries need [default: lru]
+    #[arg(long, value_parser = one_of::<PolicyKind>(POLICIES))]
     policy: Option<PolicyKind>,
     /// Queries that are fetched ahead, or adaptive: as many as the cache has room for, 16 in base-prefetch [default: adaptive]
     #[arg(long, value_parser = lookahead)]
@@ -112,11 +114,11 @@ impl Near {
         let accounts = Executor::accounts(index, options);
         if accounts.check().is_err() {
             // Why it is refused.
-            eprint!("{accounts}");
+            messages::report(&accounts.to_string());
         }
         let executor = Executor::new(index, options)?;
         if let Some(why) = executor.fallback().filter(|_| !self.is_silent()) {
-            eprintln!("tierdex: {why}");
+            messages::say(why);
         }
         Ok(executor)
     }
@@ -151,8 +153,8 @@ pub fn report(executor: &Executor<'_>, options: &ExecutorOptions) -> String {
     out + &format!(
         "cache: {} in segments of {} bytes, {} in use; {} metadata\n\
          lists: {} found, {} fetched, {} streamed, {} evicted, {} failed; hit rate {:.3}\n\
-         reads: {} of {} together by {}{fell_back}; {read} with all else; {} waits\n\
-         lookahead: {} queries at most\n",
+         reads: {} of {} together by {}{fell_back}; {read} with all else; {}\n\
+         lookahead: {} at most\n",
         bytes(stats.segments + stats.window_segments),
         group(stats.segment_bytes),
         bytes(stats.segments_used()),
@@ -166,8 +168,8 @@ pub fn report(executor: &Executor<'_>, options: &ExecutorOptions) -> String {
         group(stats.reads),
         crate::size::show(stats.bytes_read),
         executor.engine(),
-        group(stats.waits),
-        group(stats.lookahead_max),
+        crate::size::count(stats.waits, "wait", "waits"),
+        crate::size::count(stats.lookahead_max, "query", "queries"),
     )
 }
 

@@ -3,7 +3,6 @@
 use crate::failure::{Failure, Outcome};
 use std::path::Path;
 use std::sync::Arc;
-use tierdex::codec::Kernel;
 use tierdex::index::Index;
 use tierdex::io::{ErrorKind, PosixDisk};
 
@@ -22,10 +21,13 @@ pub fn disk(dir: &Path) -> Outcome<Arc<PosixDisk>> {
 
 /// The newest commit in a directory.
 pub fn index(dir: &Path) -> Outcome<Index> {
-    // A wrong word in the environment is wrong usage; a directory without an index is not.
-    Kernel::from_env().map_err(tierdex::Error::from)?;
-    Index::open(disk(dir)?).map_err(|error| match error {
+    Index::open(disk(dir)?).map_err(not_usage)
+}
+
+/// A folder without an index is a failure, and no wrong usage.
+pub fn not_usage(error: tierdex::Error) -> Failure {
+    match error {
         tierdex::Error::Usage(message) => Failure::Failed(message),
         error => error.into(),
-    })
+    }
 }

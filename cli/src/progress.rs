@@ -1,15 +1,13 @@
 //! Progress of indexing: a bar on a terminal, nothing elsewhere.
 
 use crate::input::Source;
+use crate::messages;
 use crate::size;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
-/// How often a bar is drawn.
-const TICK: Duration = Duration::from_millis(200);
+use std::time::Instant;
 
 /// Work whose end is known, and work whose end is not.
 const WITH_END: &str = "{bar:30} {percent:>3}%  {msg}  {eta} left";
@@ -32,7 +30,6 @@ impl Progress {
             _ if !stderr().is_terminal() => ProgressBar::hidden(),
             None => ProgressBar::new_spinner().with_style(style(WITHOUT_END)),
         };
-        bar.enable_steady_tick(TICK);
         Progress { bar, consumed: source.progress(), start: Instant::now(), documents: 0, bytes: 0 }
     }
 
@@ -51,11 +48,13 @@ impl Progress {
         let documents = size::count(self.documents, "document", "documents");
         self.bar.set_style(style(WITHOUT_END));
         self.bar.set_message(format!("{documents}, {what}"));
+        // The last drawing may have been too short ago for another.
+        self.bar.force_draw();
     }
 
     /// Prints a line on standard error, above the bar.
     pub fn print(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("{line}"));
+        self.bar.suspend(|| messages::line(line));
     }
 
     /// Takes the bar away.
@@ -69,9 +68,7 @@ pub fn bar(total: u64) -> ProgressBar {
     if !stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(total).with_style(style(WITH_END));
-    bar.enable_steady_tick(TICK);
-    bar
+    ProgressBar::new(total).with_style(style(WITH_END))
 }
 
 fn style(template: &str) -> ProgressStyle {

@@ -4,11 +4,18 @@ use tierdex::io::Size;
 
 /// Reads `4096`, `512K`, `256M`, `1G`, `2T` (powers of 1,024).
 pub fn parse(text: &str) -> Result<usize, String> {
-    let problem = || format!("`{text}` is not a size; write bytes, or a number with K, M, G or T behind it");
-    match text.parse() {
-        Ok(Size::Bytes(bytes)) => usize::try_from(bytes).map_err(|_| format!("`{text}` is too large")),
-        _ => Err(problem()),
+    if let Ok(Size::Bytes(bytes)) = text.parse()
+        && let Ok(bytes) = usize::try_from(bytes)
+    {
+        return Ok(bytes);
     }
+    let number = text.strip_suffix(|c: char| "KMGTkmgt".contains(c)).unwrap_or(text);
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    Err(match number.trim_start_matches('0') {
+        "" if is_number => "it is too small: a size is 1 byte or more".to_string(),
+        _ if is_number => format!("it is too large: a size is {} bytes or less", usize::MAX),
+        _ => format!("`{text}` is not a size; write bytes, or a number with K, M, G or T behind it"),
+    })
 }
 
 /// Bytes with a fitting unit: `13.2 MB` (powers of 1,000).
@@ -37,8 +44,8 @@ pub fn group(number: u64) -> String {
 }
 
 /// A number and what it counts: `1 query`, `2,000 queries`.
-pub fn count(number: u64, singular: &str, plural: &str) -> String {
-    format!("{} {}", group(number), if number == 1 { singular } else { plural })
+pub fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", group(number), if number == 1 { one } else { many })
 }
 
 #[cfg(test)]
@@ -52,6 +59,14 @@ mod tests {
         assert_eq!(parse("1g"), Ok(1 << 30));
         for wrong in ["", "0", "M", "1.5G", "-1", "1X", "2KB", "10%", "99999999999T", "é"] {
             assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        for (wrong, says) in
+            [("0", "small"), ("00K", "small"), ("99999999999T", "large"), ("9999999999999999999999", "large")]
+        {
+            assert!(parse(wrong).unwrap_err().contains(says), "{wrong}");
+        }
+        for wrong in ["", "M", "1.5G", "0.5", "10%"] {
+            assert!(parse(wrong).unwrap_err().contains("is not a size"), "{wrong}");
         }
         assert_eq!(show(999), "999 B");
         assert_eq!(show(450_000_000), "450.0 MB");

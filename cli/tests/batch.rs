@@ -62,7 +62,7 @@ fn a_query_that_fails_is_left_out_if_so_asked() {
     let output = place.run(&format!("{batch} --on-error skip"));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.lines().count() == 2, "{said}");
-    assert!(said.contains("q.tsv: line 3: no tab") && said.contains("query q3: query, byte 7"), "{said}");
+    assert!(said.contains("q.tsv: line 3: no tab") && said.contains("query q3: query, byte 8"), "{said}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("3 queries, 9 hits"), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("2 failed and left out"), "{output:?}");
 
@@ -94,6 +94,82 @@ fn a_query_that_fails_is_left_out_if_so_asked() {
     std::fs::remove_file(place.path("out.trec")).unwrap();
     place.fails(1, &format!("{batch} --on-error skip"), "no query was answered; 2 failed");
     assert!(!place.path("out.trec").exists());
+}
+
+#[test]
+fn queries_are_read_from_packed_files_and_standard_input() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    let queries = "\u{feff}q1\tcat\r\nq2\tbird";
+    place.file("plain", queries);
+    place.file("zst", zstd::encode_all(queries.as_bytes(), 3).unwrap());
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(queries.as_bytes()).unwrap();
+    let gzip = gzip.finish().unwrap();
+    place.file("gz", &gzip);
+    place.file("cut", &gzip[..gzip.len() - 4]);
+    for name in ["plain", "zst", "gz", "-"] {
+        let mut command = place.command(["batch", "i", "--queries", name, "--run", "r"]);
+        let output = command.stdin(std::fs::File::open(place.path("gz")).unwrap()).output().unwrap();
+        assert!(place::succeeded(&output).starts_with("2 queries, 3 hits"), "{name}");
+        let run = std::fs::read_to_string(place.path("r")).unwrap();
+        let ids: Vec<&str> = run.lines().map(|line| line.split(' ').next().unwrap()).collect();
+        assert_eq!(ids, ["q1", "q1", "q2"], "{name}");
+        std::fs::remove_file(place.path("r")).unwrap();
+    }
+    place.fails(1, "batch i --queries cut --run r", "cut: cannot unpack: ");
+    assert!(!place.path("r").exists());
+}
+
+#[test]
+fn operators_that_are_read_as_words_are_told_once() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i --positions");
+    let said = |queries: &[&str], flags: &str| {
+        let lines = queries.iter().enumerate().map(|(id, query)| format!("{id}\t{query}\n"));
+        place.file("q", lines.collect::<String>());
+        let output = place.run(&format!("batch i --queries q --run r{flags}"));
+        place::succeeded(&output);
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for query in [
+        "+cat bird",
+        "cat -dog",
+        "\"the cat\"",
+        "a AND b",
+        "NOT a",
+        "title:x",
+        "ca*",
+        "cat~1",
+        "cat^2",
+        "#cat",
+    ] {
+        let warning = format!(
+            "tierdex: q: 1 query with operators, such as `{query}`, read as plain words; --syntax query \
+             reads operators\n"
+        );
+        assert_eq!(said(&[query], ""), warning);
+    }
+    let plain =
+        ["state-of-the-art", "What is C++?", "5*3 (and more)", "http://x 12:30", "U.S.-China", "AT&T", ""];
+    assert_eq!(said(&plain, ""), "");
+    let queries = ["cat", "+dog +a", "-bird", "a -b", "+a"];
+    assert!(said(&queries, "").contains("q: 3 queries with operators, such as `+dog +a`, read"));
+    assert_eq!(said(&["+cat -dog"], " --syntax query"), "");
+}
+
+#[test]
+fn an_empty_query_of_a_batch_has_no_hits() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    place.file("q", "q1\t\nq2\t \nq3\tcat\n");
+    for syntax in ["plain", "query"] {
+        let said = place.ok(&format!("batch i --queries q --run r --syntax {syntax}"));
+        assert!(said.starts_with("3 queries, 2 hits"), "{said}");
+    }
 }
 
 #[test]
@@ -137,7 +213,7 @@ fn a_run_may_be_a_link_or_a_pipe() {
     assert!(said.starts_with(&run), "{said}");
     place.file("q", format!("q1\t{}", "cat ".repeat(100_000)));
     place.fails(1, "batch i --queries q --run r", "line 1: longer than");
-    assert!(!place.path("r").exists() && !place.path("r.partial").exists());
+    assert!(!place.path("r").exists());
 }
 
 #[test]
@@ -152,7 +228,7 @@ fn a_batch_that_is_stopped_leaves_nothing_of_its_run() {
         // It answers what there is and then waits for more, as long as this is open.
         let mut queries = std::fs::OpenOptions::new().write(true).open(place.path("q")).unwrap();
         queries.write_all(b"q1\tcat\n").unwrap();
-        while !place.path("out.trec.partial").exists() {
+        while place.names().iter().all(|name| !name.starts_with(".tierdex-run")) {
             assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
             std::thread::yield_now();
         }
@@ -160,6 +236,6 @@ fn a_batch_that_is_stopped_leaves_nothing_of_its_run() {
         let output = child.wait_with_output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), error.lines().count()), (Some(130), 1), "{error}");
-        assert!(!place.path("out.trec").exists() && !place.path("out.trec.partial").exists());
+        assert_eq!(place.names(), ["docs.jsonl", "i", "q"]);
     }
 }

@@ -193,7 +193,10 @@ fn the_server_answers_a_line_by_a_line() {
         let first: Vec<&str> = answers[6].split([' ', ':']).collect();
         assert_eq!((first[0], first[2], first[1] == first[3]), ("0", "3", true), "{}", answers[6]);
         assert_eq!(answers[7..10], ["UNSUPPORTED"; 3]);
-        assert_eq!(answers[10..], ["ERROR query, byte 1: `(` is not closed", "0"]);
+        assert_eq!(answers[10..], ["ERROR query, byte 2: `(` is not closed", "0"]);
+        let long = [&[b'x'; 100_000][..], b"\nCOUNT\tcat\n"].concat();
+        let answers = served(place.path(), arguments, &long);
+        assert_eq!(answers, ["READY", "ERROR the line is longer than 81920 bytes", "600"]);
         let answers = served(place.path(), arguments, b"COUNT\t\xff\nCOUNT\tcat");
         assert_eq!(answers, ["READY", "ERROR the line is not UTF-8", "600"]);
     }
@@ -228,13 +231,29 @@ fn a_kernel_that_cannot_be_had_is_refused_before_anything_is_done() {
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     assert_eq!(run("scalar", "index docs.jsonl --out good").0, Some(0));
-    for arguments in ["index docs.jsonl --out new", "info good", "search good cat", "bench codecs --quick"] {
+    fs::write(place.path().join("q"), "1\tcat\n").unwrap();
+    for arguments in [
+        "index docs.jsonl --out new",
+        "info good",
+        "search good cat",
+        "explain good cat",
+        "batch good --queries q --run r",
+        "stats good",
+        "check good",
+        "demo . --out new",
+        "bench codecs --quick",
+        "bench intersect --quick",
+        "bench generate --docs 9 --postings 9 --vocabulary 5 --out new",
+        "bench serve good",
+        "bench cache good --out new",
+    ] {
         let (code, error) = run("sse", arguments);
         let line = "tierdex: TIERDEX_KERNEL: no kernel is called `sse`; there are scalar, avx2, avx512\n";
         assert_eq!((code, &*error), (Some(2), line), "{arguments}");
     }
     let left = fs::read_dir(place.path().join("new")).map_or(0, |files| files.count());
     assert_eq!(left, 0, "an index was begun");
+    assert_eq!(run("", "check good").0, Some(0), "an empty name is none");
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn every_kind_of_query_is_answered() {
     let table = place.ok("search i brid~1");
     assert!(table.contains("a **bird** in the hand"), "{table}");
     let output = place.run_with(["search", "i", "(ca*", "--format", "json"]);
-    failed(&output, 2, "byte 4: `(` is not closed");
+    failed(&output, 2, "byte 5: `(` is not closed");
 }
 
 #[test]
@@ -86,16 +86,16 @@ fn lenient_queries_are_answered_with_warnings() {
     let warnings = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = warnings.lines().collect();
     assert_eq!(lines.len(), 2, "{warnings}");
-    assert!(lines[0].starts_with("tierdex: query, byte 21: `(` is not closed"), "{warnings}");
+    assert!(lines[0].starts_with("tierdex: query, byte 22: `(` is not closed"), "{warnings}");
     assert!(lines[1].contains("need positions"), "{warnings}");
 
     place.file("q.tsv", "q1\tcat AND\nq2\t) bird\n");
-    place.fails(1, "batch i --queries q.tsv --run out.trec --syntax query", "query q1: query, byte 7");
+    place.fails(1, "batch i --queries q.tsv --run out.trec --syntax query", "query q1: query, byte 8");
     let output = place.run("batch i --queries q.tsv --run out.trec --syntax query --lenient --count");
     assert!(succeeded(&output).contains("2 queries, 3 matches"));
     let warnings = String::from_utf8_lossy(&output.stderr);
     assert!(
-        warnings.contains("q.tsv, query q1: query, byte 7") && warnings.lines().count() == 2,
+        warnings.contains("q.tsv, query q1: query, byte 8") && warnings.lines().count() == 2,
         "{warnings}"
     );
 }
@@ -111,7 +111,7 @@ fn wrong_usage_exits_with_2() {
     place.fails(2, "index docs.jsonl --out j --memory 1M", "memory");
     place.fails(2, "index docs.jsonl --out j --threads 0", "threads");
     assert!(!place.path("j").exists(), "a directory was made for nothing");
-    place.fails(2, "index docs.jsonl --out j --freq-codec vbyte-delta", "frequencies");
+    place.fails(2, "index docs.jsonl --out j --freq-codec vbyte-delta", "[possible values: ");
     place.fails(2, "index docs.jsonl --out j --stop-words none.txt", "none.txt");
     place.fails(2, "search i cat --k1 -1", "k1");
     place.fails(2, "search i cat --b 2", "b is 2");
@@ -123,11 +123,11 @@ fn wrong_usage_exits_with_2() {
     failed(
         &place.run_with(["search", "i", "x text: (cat)"]),
         2,
-        "byte 2: a word, a phrase or a group must follow",
+        "byte 3: a word, a phrase or a group must follow",
     );
-    failed(&place.run_with(["search", "i", "cat^x dog^-1"]), 2, "byte 9: a boost lies between 0 and");
+    failed(&place.run_with(["search", "i", "cat^x dog^-1"]), 2, "byte 10: a boost lies between 0 and");
     failed(&place.run_with(["search", "i", "cat~3"]), 2, "0 to 2 edits");
-    failed(&place.run_with(["search", "i", "*"]), 2, "byte 0");
+    failed(&place.run_with(["search", "i", "*"]), 2, "byte 1: `*` needs");
     place.file("q.tsv", "1\tcat\n");
     place.fails(2, "batch i --queries q.tsv --run out.trec --lenient", "--syntax query");
     place.file("notes/mine.txt", "hands off");
@@ -366,8 +366,11 @@ fn large_queries_are_refused_or_answered_in_bounds() {
     place.ok("index docs.jsonl --out i --positions --codec raw");
     let words = |count: usize| (0..count).map(|i| format!("w{i} ")).collect::<String>();
     failed(&place.run_with(["search", "i", &words(1025)]), 2, "clauses");
-    failed(&place.run_with(["search", "i", &words(1025).replace(' ', "-")]), 1, "at most 1024");
-    failed(&place.run_with(["search", "i", &format!("\"{}\"", "the ".repeat(65))]), 1, "at most 64");
+    failed(&place.run_with(["search", "i", &words(1025).replace(' ', "-")]), 2, "at most 1024");
+    failed(&place.run_with(["search", "i", &format!("\"{}\"", "the ".repeat(65))]), 2, "at most 64");
+    failed(&place.run_with(["explain", "i", &format!("{}~1", "w".repeat(65))]), 2, "at most 64");
+    failed(&place.run_with(["search", "i", &"w* ".repeat(65)]), 2, "more than 64 prefixes");
+    failed(&place.run_with(["search", "i", &"w".repeat(65_537)]), 2, "longer than 65536 bytes");
     assert_eq!(search(&place, "i", &format!("\"{}\"", "the ".repeat(64))).0, 1);
     assert_eq!(search(&place, "i", &words(1000)).0, 0);
 }
@@ -384,6 +387,19 @@ fn demo_answers_over_a_folder() {
     let said = place.ok("demo text --out d");
     assert!(said.contains("MB/s") && said.contains("tierdex search") && said.contains("Go on:"), "{said}");
     assert!(said.matches(" documents in ").count() + said.matches(" document in ").count() >= 3, "{said}");
+
+    // Without --out it never takes a folder that is there, nor follows a link.
+    place.file("mine/docs.jsonl", DOCUMENTS);
+    place.ok("index mine/docs.jsonl --out tmp/theirs");
+    std::os::unix::fs::symlink("theirs", place.path("tmp/tierdex-demo")).unwrap();
+    for indexes in [1, 2] {
+        let said = succeeded(&place.command(["demo", "text"]).env("TMPDIR", "tmp").output().unwrap());
+        assert!(said.contains("into tmp/tierdex-demo-"), "{said}");
+        assert_eq!(std::fs::read_dir(place.path("tmp")).unwrap().count(), 2 + indexes);
+    }
+    assert!(place.ok("info tmp/theirs").contains("3 documents"));
+    let output = place.command(["demo", "text"]).env("TMPDIR", "nowhere").output().unwrap();
+    failed(&output, 1, "name one by --out");
 }
 
 #[test]

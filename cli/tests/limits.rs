@@ -1,91 +1,148 @@
-//! Inputs without end, or larger than memory: what is read of them, and how it is stopped.
+//! What the system does not give: memory, threads, and files as large as they would be.
 
 mod place;
 
 use place::{DOCUMENTS, Place, failed, succeeded};
-use std::fs;
-use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
 
-/// Whether a process has a file open.
-fn has_open(child: &Child, file: &str) -> bool {
-    let links = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
-    links.filter_map(|link| fs::read_link(link.path()).ok()).any(|target| target.ends_with(file))
+const TIERDEX: &str = env!("CARGO_BIN_EXE_tierdex");
+
+/// A user of its own: limits count all threads of a user, and neither they nor permissions hold for root.
+const USER: [&str; 4] = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"];
+
+fn documents() -> String {
+    let word = |id: u32, word: u32| format!(" w{}", id.wrapping_mul(7919) % (1 + word * 50));
+    let text = |id: u32| (0..40).map(|number| word(id, number)).collect::<String>();
+    let line = |id: u32| format!("{{\"id\":\"{id}\",\"text\":\"cat{}\"}}\n", text(id));
+    (0..20_000).map(line).collect()
 }
 
-/// What the system says of a process.
-fn status(child: &Child, name: &str) -> String {
-    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-    let value = status.lines().find_map(|line| line.strip_prefix(name));
-    value.unwrap().trim().to_string()
+fn run(place: &Place, wrapper: &[&str], arguments: &str) -> Output {
+    let mut command = Command::new(wrapper[0]);
+    command.args(&wrapper[1..]).arg(TIERDEX).args(arguments.split(' ')).env("RUST_BACKTRACE", "1");
+    let input = std::fs::File::open(place.path("docs.jsonl")).unwrap();
+    command.current_dir(place.path("")).stdin(input).output().unwrap()
 }
 
-/// Peak of a process's memory in megabytes.
-fn peak_mb(child: &Child) -> u64 {
-    status(child, "VmHWM:").strip_suffix(" kB").unwrap().parse::<u64>().unwrap() / 1024
-}
-
-/// Whether a process handles SIGINT and SIGTERM itself.
-fn watches_signals(child: &Child) -> bool {
-    let caught = u64::from_str_radix(&status(child, "SigCgt:"), 16).unwrap();
-    [2, 15].iter().all(|signal| caught >> (signal - 1) & 1 == 1)
+/// Success; else exit code 1 and one line on standard error.
+fn ends_well(output: &Output, what: &str) -> bool {
+    let error = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(0) {
+        assert_eq!(output.status.code(), Some(1), "{what}: {error}");
+        assert!(error.starts_with("tierdex: "), "{what}: {error}");
+        // A panic shows the backtrace that was asked for.
+        let backtrace = error.starts_with("tierdex: this is a defect, unless memory ran out: zstd ");
+        assert!(error.lines().count() == 1 || backtrace, "{what}: {error}");
+    }
+    output.status.success()
 }
 
 #[test]
-fn a_line_without_end_is_interrupted() {
+fn memory_that_is_not_there_ends_in_one_line() {
+    let place = Place::new();
+    place.file("docs.jsonl", documents());
+    place.file("docs.zst", zstd::encode_all(documents().as_bytes(), 3).unwrap());
+    place.file("q", "q1\tcat\n");
+    place.ok("index docs.jsonl --out i");
+    for arguments in [
+        "index docs.jsonl --out new --replace --threads 1",
+        "index docs.zst --out new --replace --threads 2 --format jsonl",
+        "search i cat -k 20000 --format json",
+        "batch i --queries q --run r -k 20000",
+    ] {
+        let mut exhausted = 0;
+        for megabytes in [16u64, 20, 24, 28, 32, 40, 48, 4096] {
+            let limit = format!("--as={}", megabytes << 20);
+            let output = run(&place, &["prlimit", &limit], arguments);
+            let error = String::from_utf8_lossy(&output.stderr);
+            if output.status.code() == Some(127) || error.contains("cannot allocate memory in static TLS") {
+                continue;
+            }
+            let what = format!("{arguments}, {megabytes} MB");
+            if !ends_well(&output, &what) {
+                exhausted += u32::from(error.contains("out of memory"));
+                let names = place.names();
+                assert!(
+                    names.iter().all(|name| name != "r" && !name.starts_with(".tierdex")),
+                    "{what}: {names:?}"
+                );
+                assert_eq!(place.run("info new").status.code(), Some(1), "{what}");
+            }
+        }
+        assert!(exhausted > 0, "{arguments} has never been short of memory");
+        let _ = std::fs::remove_dir_all(place.path("new"));
+    }
+}
+
+#[test]
+fn threads_that_cannot_be_started_end_in_one_line() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    for folder in ["", "out"] {
+        std::fs::create_dir_all(place.path(folder)).unwrap();
+        std::fs::set_permissions(place.path(folder), std::fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    if !run(&place, &USER, "--version").status.success() {
+        println!("not run: it needs to become another user");
+        return;
+    }
+    let mut failures = 0;
+    for arguments in [
+        "index docs.jsonl --out out/a --replace --threads 4",
+        "index - --out out/b --replace --format text --threads 1",
+        "bench generate --out out/c --docs 1000 --postings 5000 --vocabulary 50",
+    ] {
+        for threads in 1..=4 {
+            let limit = format!("--nproc={threads}");
+            let output = run(&place, &[&USER[..], &["prlimit", &limit]].concat(), arguments);
+            let what = format!("{arguments}, {threads} threads");
+            if ends_well(&output, &what) {
+                let _ = std::fs::remove_dir_all(place.path("out/c"));
+                continue;
+            }
+            failures += 1;
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(error.contains("start"), "{what}: {error}");
+            assert_eq!(threads == 1, error.contains("watches for Ctrl-C"), "{what}: {error}");
+        }
+    }
+    assert!(failures >= 5, "only {failures} commands had too few threads");
+}
+
+#[test]
+fn files_that_may_not_grow_end_in_one_line() {
+    let place = Place::new();
+    place.file("docs.jsonl", documents());
+    place.file("q", "q1\tcat\n");
+    place.ok("index docs.jsonl --out i");
+    let limit = ["prlimit", "--fsize=65536"];
+    for (arguments, words) in [
+        ("index docs.jsonl --out new", "cannot write"),
+        ("batch i --queries q --run r -k 20000", "cannot write r: "),
+    ] {
+        failed(&run(&place, &limit, arguments), 1, words);
+    }
+    assert_eq!(place.names(), ["docs.jsonl", "i", "q"]);
+    succeeded(&place.run("batch i --queries q --run r"));
+}
+
+#[test]
+fn files_that_may_not_be_read_are_not_called_damaged() {
     let place = Place::new();
     place.file("docs.jsonl", DOCUMENTS);
     place.ok("index docs.jsonl --out i");
-    // Terabytes, and all of them one line.
-    let sparse = fs::File::create(place.path("sparse.jsonl")).unwrap();
-    sparse.set_len(1 << 42).unwrap();
-    // With much memory the line is still being held, with little the rest of it is being skipped.
-    for (input, memory, signal) in
-        [("/dev/zero", "2G", "-INT"), ("/dev/zero", "16M", "-TERM"), ("sparse.jsonl", "16M", "-INT")]
-    {
-        let child = place
-            .command(["index", input, "--out", "i", "--replace", "--memory", memory])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // A file is also opened for a moment before, to see whether it can be.
-        while !(watches_signals(&child) && has_open(&child, input)) {
-            std::thread::yield_now();
-        }
-        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
-        failed(&child.wait_with_output().unwrap(), 130, "last commit is intact");
+    std::fs::set_permissions(place.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
+    if !run(&place, &USER, "--version").status.success() {
+        println!("not run: it needs to become another user");
+        return;
     }
-    assert!(place.ok("search i cat").contains("2 documents"));
-}
-
-#[test]
-fn what_no_document_may_hold_is_not_held_in_memory() {
-    let place = Place::new();
-    let long = "word ".repeat(20 << 20);
-    place.file("long.txt", &long);
-    place.file("long.jsonl", format!("{DOCUMENTS}{{\"text\":\"{long}\"}}\n{DOCUMENTS}"));
-    let mut child = place
-        .command(["index", "long.txt", "long.jsonl", "-", "--out", "i", "--memory", "16M"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // More than a pipe and the reader behind it take: once it is written, the files have been read.
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(" \n".repeat(4 << 20).as_bytes()).unwrap();
-    input.write_all(DOCUMENTS.as_bytes()).unwrap();
-    let peak = peak_mb(&child);
-    drop(input);
-    let output = child.wait_with_output().unwrap();
-    let said = succeeded(&output);
-    assert!(said.contains("9 documents, ") && said.contains("; 2 documents left out as too large"), "{said}");
-    let error = String::from_utf8(output.stderr).unwrap();
-    for place in ["long.txt: the file", "long.jsonl:4: the line"] {
-        let words = "is longer than a document may be (4,194,304 bytes; more --memory allows more)";
-        assert!(error.contains(&format!("{place} {words}")), "{error}");
-    }
-    assert!(peak < 60, "peak of {peak} MB");
-    place.fails(1, "index long.txt --out j --memory 16M", "1 document left out as too large");
+    let docs = std::fs::read_dir(place.path("i")).unwrap().map(|entry| entry.unwrap().path());
+    let docs = docs.into_iter().find(|path| path.extension().is_some_and(|end| end == "docs")).unwrap();
+    std::fs::set_permissions(&docs, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let words = format!("cannot open i/{}: permission denied", docs.file_name().unwrap().to_str().unwrap());
+    failed(&run(&place, &USER, "search i cat"), 1, &words);
+    let output = run(&place, &USER, "check i");
+    failed(&output, 1, "i: 1 problem; let this user read the files of the index");
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with(&words));
 }

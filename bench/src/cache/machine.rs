@@ -5,6 +5,7 @@ use super::cell::Device;
 use crate::throttle::{Rates, Throttle};
 use crate::{Error, Result};
 use std::fs;
+use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 
 /// Gives the system's page cache back.
@@ -69,7 +70,8 @@ impl Drop for HugePages {
     fn drop(&mut self) {
         let left = count(&self.dir, "nr_hugepages").saturating_sub(self.added);
         if fs::write(self.dir.join("nr_hugepages"), left.to_string()).is_err() {
-            eprintln!("tierdex: vm.nr_hugepages could not be set back to {left}");
+            // Nobody may be there to read it, which must not end the report.
+            let _ = writeln!(stderr(), "tierdex: vm.nr_hugepages could not be set back to {left}");
         }
     }
 }

@@ -13,6 +13,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::Instant;
 use tierdex::index::{Executor, Found, Index};
 use tierdex::io::PosixDisk;
@@ -68,7 +69,10 @@ fn in_memory(task: &Task, index: &Index, queries: &[Query]) -> Result<Measured> 
             }
         };
         std::thread::scope(|scope| {
-            let others: Vec<_> = (1..task.threads).map(|_| scope.spawn(work)).collect();
+            let start = |_| Builder::new().spawn_scoped(scope, work);
+            let others = (1..task.threads).map(start).collect::<std::io::Result<Vec<_>>>();
+            let others = others
+                .map_err(|error| tierdex::io::Error::from_os("start", "a thread that answers", &error))?;
             let mine = work();
             let joined = others.into_iter().map(|thread| thread.join().expect("a thread does not panic"));
             std::iter::once(mine).chain(joined.collect::<Vec<_>>()).collect::<tierdex::Result<()>>()

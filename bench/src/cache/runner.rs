@@ -191,16 +191,17 @@ fn child(
     let mut child = command.spawn().map_err(|error| failed("start", error))?;
     let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (status, output, errors) = thread::scope(|scope| {
-        let output = scope.spawn(|| read(output));
-        let errors = scope.spawn(|| read(errors));
+        let output = thread::Builder::new().spawn_scoped(scope, || read(output))?;
+        let errors = thread::Builder::new().spawn_scoped(scope, || read(errors))?;
         if let Some(mut input) = input {
             // A process that has died says so below.
             let _ = input.write_all(task.to_json().to_string().as_bytes());
         }
         let status = wait(&mut child, stop);
         let text = |thread: thread::ScopedJoinHandle<'_, String>| thread.join().unwrap_or_default();
-        (status, text(output), text(errors))
-    });
+        Ok((status, text(output), text(errors)))
+    })
+    .map_err(|error| failed("start the threads of", error))?;
     let status = status.map_err(|error| failed("await", error))?;
     if status.success() {
         let value = serde_json::from_str(&output).map_err(|error| Error::Failed(error.to_string()));

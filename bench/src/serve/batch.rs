@@ -3,6 +3,7 @@
 use super::{Command, Server, Source};
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
 use std::time::Instant;
 use tierdex::index::{Executor, Found};
 use tierdex::query::Query;
@@ -51,7 +52,10 @@ pub(super) fn run(server: &Server<'_>, batch: &str) -> Result<String> {
 fn from_memory(server: &Server<'_>, lines: &[&str], threads: usize) -> Result<Vec<Done>> {
     let next = AtomicUsize::new(0);
     let done = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(server, lines, &next))).collect();
+        let start = |_| Builder::new().spawn_scoped(scope, || work(server, lines, &next));
+        let workers = (0..threads).map(start).collect::<std::io::Result<Vec<_>>>();
+        let workers =
+            workers.map_err(|error| tierdex::io::Error::from_os("start", "a thread that answers", &error))?;
         let results = workers.into_iter().map(|worker| worker.join().expect("a worker does not panic"));
         results.collect::<Result<Vec<_>>>()
     })?;

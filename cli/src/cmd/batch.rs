@@ -3,13 +3,15 @@
 use super::index::OnError;
 use super::search::{QueryThreads, Ranking, Threads};
 use crate::failure::{Failure, Outcome, output};
-use crate::marks::printable;
+use crate::messages;
 use crate::near::{self, Near};
+use crate::queries::Queries;
+use crate::run_file::{RunFile, are_same};
 use crate::{open, size};
 use clap::{Args, ValueEnum};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write, stdout};
+use std::io::{BufWriter, IntoInnerError, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -17,20 +19,19 @@ use std::time::Instant;
 use tierdex::Error;
 use tierdex::cache::Sample;
 use tierdex::index::{ExecutorOptions, Found, Index, SearchOptions};
-use tierdex::limits::QUERY_BYTES_MAX;
 use tierdex::query::Query;
+
+/// Characters of a query that is shown as an example.
+const EXAMPLE_CHARS_MAX: usize = 60;
 
 /// Lines of a log of the lookahead, at most: the last ones.
 const LOOKAHEAD_SAMPLES: usize = 1 << 16;
 
-/// The longest line of a file of queries: an id and a query, each as long as can be.
-const LINE_BYTES_MAX: u64 = 2 * QUERY_BYTES_MAX as u64;
-
 #[derive(Args)]
 pub struct Arguments {
     /// Directory of the index
-    dir: PathBuf,
-    /// Queries, one a line: id, tab, text
+    pub dir: PathBuf,
+    /// Queries, one a line: id, tab, text; - for standard input. .gz and .zst are recognised by content
     #[arg(long)]
     queries: PathBuf,
     /// TREC run to write: query Q0 id rank score tag
@@ -78,6 +79,25 @@ enum Syntax {
     Query,
 }
 
+impl Arguments {
+    /// None of the files may be written over another.
+    fn check_files(&self) -> Outcome {
+        let files = [
+            ("--queries", Some(&self.queries)),
+            ("--run", Some(&self.run)),
+            ("--lookahead-log", self.lookahead_log.as_ref()),
+        ];
+        for (at, (flag, file)) in files.iter().enumerate() {
+            for (other_flag, other) in &files[..at] {
+                if file.zip(*other).is_some_and(|(file, other)| are_same(file, other)) {
+                    return Err(Failure::Usage(format!("{other_flag} and {flag} name the same file")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 pub fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.ranking.options(arguments.k, arguments.count, arguments.intra.intra)?;
     if arguments.tag.is_empty() || arguments.tag.contains(char::is_whitespace) {
@@ -88,6 +108,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
             "--lenient goes with --syntax query: plain words have no faults".to_string(),
         ));
     }
+    arguments.check_files()?;
     let queries = Queries::open(&arguments.queries)?;
     let index = open::index(&arguments.dir)?;
     let defaults = ExecutorOptions {
@@ -98,12 +119,9 @@ pub fn run(arguments: &Arguments) -> Outcome {
         ..ExecutorOptions::default()
     };
     let near = arguments.near.options(&index, defaults)?;
-    let run = Run::of(&arguments.run);
-    run.remove_when_stopped()?;
     let start = Instant::now();
-    let written = write_run(&index, queries, (&options, &near), arguments, run.path());
-    let done = run.end(written)?;
-    let found = if arguments.count { "matches" } else { "hits" };
+    let done = write_run(&index, queries, (&options, &near), arguments)?;
+    let (one, many) = if arguments.count { ("match", "matches") } else { ("hit", "hits") };
     let left_out = match done.left_out {
         0 => String::new(),
         queries => format!("; {} failed and left out", size::group(queries)),
@@ -111,69 +129,14 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let seconds = start.elapsed().as_secs_f64();
     writeln!(
         stdout(),
-        "{} queries, {} {found}, {:.2} s, {:.1} queries/s, {} read{left_out}",
-        size::group(done.queries),
-        size::group(done.found),
+        "{}, {}, {:.2} s, {:.1} queries/s, {} read{left_out}",
+        size::count(done.queries, "query", "queries"),
+        size::count(done.found, one, many),
         seconds,
         done.queries as f64 / seconds.max(1e-9),
         size::show(done.read)
     )
     .map_err(output)
-}
-
-/// Where a run is written to.
-enum Run {
-    /// What is no regular file, such as a pipe: it is written as it is.
-    AsItIs(PathBuf),
-    /// A file, which is there when it is whole; until then it has another name.
-    File { partial: PathBuf, whole: PathBuf },
-}
-
-impl Run {
-    fn of(path: &Path) -> Run {
-        // Behind links; or one that is not there yet.
-        let whole = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        match whole.metadata() {
-            Ok(metadata) if !metadata.is_file() => Run::AsItIs(path.to_path_buf()),
-            _ => Run::File { partial: whole.with_added_extension("partial"), whole },
-        }
-    }
-
-    /// What is written.
-    fn path(&self) -> &Path {
-        match self {
-            Run::AsItIs(path) | Run::File { partial: path, .. } => path,
-        }
-    }
-
-    /// Gives the run its name, or leaves nothing of one that is not whole.
-    fn end<T>(self, written: Outcome<T>) -> Outcome<T> {
-        let Run::File { partial, whole } = self else { return written };
-        let written = written.and_then(|done| {
-            std::fs::rename(&partial, &whole).map_err(|error| cannot_write(&whole, &error))?;
-            Ok(done)
-        });
-        written.inspect_err(|_| {
-            // The error that is reported says why.
-            let _ = std::fs::remove_file(&partial);
-        })
-    }
-
-    /// Ctrl-C, or a request to terminate, ends the command at once, wherever it waits, and leaves nothing of the run.
-    fn remove_when_stopped(&self) -> Outcome {
-        let partial = match self {
-            Run::AsItIs(_) => None,
-            Run::File { partial, .. } => Some(partial.clone()),
-        };
-        let stopped = move || {
-            // It may not be there yet.
-            let _ = partial.as_ref().map(std::fs::remove_file);
-            Failure::Interrupted("interrupted; no whole run was written".to_string()).report();
-            std::process::exit(Failure::INTERRUPTED.into());
-        };
-        ctrlc::set_handler(stopped)
-            .map_err(|error| Failure::Failed(format!("cannot watch for Ctrl-C: {error}")))
-    }
 }
 
 /// Answers that are written some later, when their ids have come near.
@@ -193,35 +156,39 @@ struct Done {
 
 fn write_run(
     index: &Index,
-    mut queries: Queries<'_>,
+    mut queries: Queries,
     (options, near): (&SearchOptions, &ExecutorOptions),
     arguments: &Arguments,
-    path: &Path,
 ) -> Outcome<Done> {
     let executor = arguments.near.executor(index, near)?;
-    let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
-    let mut out = BufWriter::new(file);
+    let (path, file) = (&arguments.run, queries.name().to_string());
+    let run_file = RunFile::create(path).map_err(|error| cannot_write(path, &error))?;
+    let mut out = BufWriter::new(run_file);
     let mut done = Done::default();
-    let named = |id: &str, error: &Error| {
-        Failure::Failed(format!("{}, query {id}: {error}", arguments.queries.display()))
+    let named = |id: &str, error: Error| {
+        let why = Failure::from(error).within(&arguments.dir);
+        Failure::Failed(format!("{file}, query {id}: {why}"))
     };
+    let mut operators = Operators::default();
     // Whether all ends, or only the query is left out.
     let left_out = AtomicU64::new(0);
     let pass_over = |failure: Failure| {
         let (Failure::Failed(what), OnError::Skip) = (&failure, arguments.on_error) else {
             return Err(failure);
         };
-        eprintln!("tierdex: {}", printable(&format!("{what}; left out")));
+        messages::say(format_args!("{what}; left out"));
         left_out.fetch_add(1, Ordering::Relaxed);
         Ok(())
     };
-    let parse = |id: &str, text: &str| {
+    let mut parse = |id: &str, text: &str| {
         let query = match arguments.syntax {
-            Syntax::Plain => Query::any_term(text, index.schema()),
-            Syntax::Query if arguments.lenient => Ok(lenient(text, id, index, &arguments.queries)),
+            Syntax::Plain => {
+                Query::any_term(text, index.schema()).inspect(|query| operators.note(text, query, index))
+            }
+            Syntax::Query if arguments.lenient => Ok(lenient(text, id, index, &file)),
             Syntax::Query => Query::parse(text, index.schema()),
         };
-        query.map_err(|error| named(id, &error))
+        query.map_err(|error| named(id, error))
     };
     // Ids of the queries that were read and not answered.
     let ids = Mutex::new(VecDeque::new());
@@ -246,7 +213,7 @@ fn write_run(
             OnError::Fail => Ok(()),
         };
         if let Err(error) = read {
-            return pass_over(named(&id, &error));
+            return pass_over(named(&id, error));
         }
         done.queries += 1;
         done.found += if arguments.count { found.total } else { found.hits.len() as u64 };
@@ -259,7 +226,7 @@ fn write_run(
             if written.is_ok() { Ok(()) } else { Err(Error::Interrupted) }
         });
         written.map_err(|error| cannot_write(path, &error))?;
-        read.map_err(|error| named(&id, &error))
+        read.map_err(|error| named(&id, error))
     };
     // Those whose ids are on their way.
     let mut found_before = VecDeque::new();
@@ -267,7 +234,7 @@ fn write_run(
         let id = ids().pop_front().unwrap_or_default();
         let found = match found {
             Ok(found) => found,
-            Err(error) => return pass_over(named(&id, &error)),
+            Err(error) => return pass_over(named(&id, error)),
         };
         executor.expect_ids(&found.hits);
         found_before.push_back((id, found));
@@ -279,18 +246,49 @@ fn write_run(
     found_before.into_iter().try_for_each(write)?;
     run?;
     if arguments.near.stats {
-        eprint!("{}", near::report(&executor, near));
+        messages::report(&near::report(&executor, near));
     }
     if let Some(path) = &arguments.lookahead_log {
         log_lookahead(path, &executor.lookahead_samples()).map_err(|error| cannot_write(path, &error))?;
     }
-    out.flush().map_err(|error| cannot_write(path, &error))?;
-    match (done.queries, left_out.into_inner()) {
-        (0, left_out @ 1..) => {
-            let path = arguments.queries.display();
-            Err(Failure::Failed(format!("{path}: no query was answered; {left_out} failed")))
+    let left_out = left_out.into_inner();
+    if done.queries == 0 && left_out > 0 {
+        return Err(Failure::Failed(format!("{file}: no query was answered; {left_out} failed")));
+    }
+    operators.warn(&file);
+    let written = out.into_inner().map_err(IntoInnerError::into_error).and_then(RunFile::finish);
+    written.map_err(|error| cannot_write(path, &error))?;
+    Ok(Done { read: executor.bytes_read(), left_out, ..done })
+}
+
+/// Queries that the query language would read otherwise than as plain words.
+#[derive(Default)]
+struct Operators {
+    queries: u64,
+    example: String,
+}
+
+impl Operators {
+    /// Notes a query whose text was read as the plain words `plain`.
+    fn note(&mut self, text: &str, plain: &Query, index: &Index) {
+        let may = text.contains(['+', '-', '#', '"', '*', '~', '^', ':', '(', '\\'])
+            || text.split_whitespace().any(|word| matches!(word, "AND" | "OR" | "NOT"));
+        if may && Query::parse(text, index.schema()).ok().as_ref() != Some(plain) {
+            if self.queries == 0 {
+                self.example = text.chars().take(EXAMPLE_CHARS_MAX).collect();
+            }
+            self.queries += 1;
         }
-        (_, left_out) => Ok(Done { read: executor.bytes_read(), left_out, ..done }),
+    }
+
+    fn warn(&self, file: &str) {
+        if self.queries > 0 {
+            let queries = size::count(self.queries, "query", "queries");
+            messages::say(format_args!(
+                "{file}: {queries} with operators, such as `{}`, read as plain words; --syntax query reads operators",
+                self.example
+            ));
+        }
     }
 }
 
@@ -305,64 +303,12 @@ fn log_lookahead(path: &Path, samples: &[Sample]) -> std::io::Result<()> {
 }
 
 /// What can be read of a query; the rest is reported.
-fn lenient(text: &str, id: &str, index: &Index, path: &Path) -> Query {
+fn lenient(text: &str, id: &str, index: &Index, file: &str) -> Query {
     let (query, warnings) = Query::parse_lenient(text, index.schema());
     for warning in warnings {
-        eprintln!("tierdex: {}", printable(&format!("{}, query {id}: {warning}", path.display())));
+        messages::say(format_args!("{file}, query {id}: {warning}"));
     }
     query
-}
-
-/// A file of queries, one a line.
-struct Queries<'a> {
-    path: &'a Path,
-    lines: BufReader<File>,
-    number: usize,
-}
-
-impl<'a> Queries<'a> {
-    fn open(path: &'a Path) -> Outcome<Queries<'a>> {
-        let file =
-            File::open(path).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
-        Ok(Queries { path, lines: BufReader::new(file), number: 0 })
-    }
-
-    /// Id and text of the next query, or what is wrong with its line; none at the end.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
-    fn next(&mut self) -> Outcome<Option<Outcome<(String, String)>>> {
-        loop {
-            self.number += 1;
-            let problem = |what: String| {
-                Failure::Failed(format!("{}: line {}: {what}", self.path.display(), self.number))
-            };
-            let wrong = |what: String| Ok(Some(Err(problem(what))));
-            let mut line = Vec::new();
-            let read = self.lines.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut line);
-            if read.map_err(|error| problem(error.to_string()))? == 0 {
-                return Ok(None);
-            }
-            if line.len() as u64 > LINE_BYTES_MAX {
-                if line.last() != Some(&b'\n') {
-                    self.lines.skip_until(b'\n').map_err(|error| problem(error.to_string()))?;
-                }
-                return wrong(format!("longer than {LINE_BYTES_MAX} bytes"));
-            }
-            let Ok(line) = String::from_utf8(line) else { return wrong("no valid UTF-8".to_string()) };
-            let line = line.strip_suffix('\n').map_or(&*line, |line| line.strip_suffix('\r').unwrap_or(line));
-            if line.trim().is_empty() {
-                continue;
-            }
-            let Some((id, text)) = line.split_once('\t') else {
-                return wrong("no tab between the query's id and its text".to_string());
-            };
-            if id.is_empty() || id.contains(char::is_whitespace) {
-                return wrong("the query's id is not one word".to_string());
-            }
-            return Ok(Some(Ok((id.to_string(), text.to_string()))));
-        }
-    }
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {

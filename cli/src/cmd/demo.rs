@@ -6,6 +6,8 @@ use super::search::{Format, answer};
 use crate::failure::{Failure, Outcome, output};
 use crate::input::{InputOptions, Source};
 use crate::job::{Done, Job};
+use crate::messages::printable;
+use crate::run_file::new_in;
 use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
@@ -19,7 +21,7 @@ use tierdex::text::Analyzer;
 pub struct Arguments {
     /// Folder of text [default: the sources and documents of the crates that Rust has fetched]
     folder: Option<PathBuf>,
-    /// Directory of a new index [default: tierdex-demo in the system's temporary directory, made anew]
+    /// Directory of a new index [default: a new one in the system's temporary directory]
     #[arg(long)]
     out: Option<PathBuf>,
 }
@@ -32,11 +34,13 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Some(folder) => folder.clone(),
         None => fetched_crates()?,
     };
-    let out = arguments.out.clone().unwrap_or_else(|| std::env::temp_dir().join("tierdex-demo"));
+    let out = match &arguments.out {
+        Some(out) => out.clone(),
+        None => new_folder(&std::env::temp_dir())?,
+    };
     let program = std::env::args().next().unwrap_or_else(|| "tierdex".to_string());
     say(&format!("Indexing {} into {}", folder.display(), out.display()))?;
-    let mode = if arguments.out.is_some() { OpenMode::New } else { OpenMode::Replace };
-    let done = build(&folder, &out, mode)?;
+    let done = build(&folder, &out)?;
     let index = open::index(&out)?;
     describe(&index, &done)?;
     for query in queries(&index)? {
@@ -51,6 +55,15 @@ pub fn run(arguments: &Arguments) -> Outcome {
     ))
 }
 
+/// A folder that nobody else has made, nor a link.
+fn new_folder(within: &Path) -> Outcome<PathBuf> {
+    let made = new_in(within, "tierdex-demo", |path| std::fs::create_dir(path));
+    let made = made.map_err(|error| {
+        Failure::Failed(format!("cannot make a folder in {}: {error}; name one by --out", within.display()))
+    })?;
+    Ok(made.0)
+}
+
 /// The folder in which cargo unpacks the crates that it fetched; this program was just built from some of them.
 fn fetched_crates() -> Outcome<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
@@ -63,7 +76,7 @@ fn fetched_crates() -> Outcome<PathBuf> {
     })
 }
 
-fn build(folder: &Path, out: &Path, mode: OpenMode) -> Outcome<Done> {
+fn build(folder: &Path, out: &Path) -> Outcome<Done> {
     let mut schema = Schema::default();
     schema.fields[0].positions = true;
     let output = Some(out.to_path_buf());
@@ -72,7 +85,7 @@ fn build(folder: &Path, out: &Path, mode: OpenMode) -> Outcome<Done> {
     let job = Job {
         disk: output_disk(out)?,
         schema,
-        mode,
+        mode: OpenMode::New,
         options,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         memory: 1 << 30,
@@ -86,12 +99,12 @@ fn describe(index: &Index, done: &Done) -> Outcome {
     let seconds = done.elapsed.as_secs_f64().max(1e-9);
     let clauses: String = done.tally.clauses().iter().map(|clause| format!("; {clause}")).collect();
     say(&format!(
-        "{} of text in {seconds:.1} s: {:.1} MB/s, {} pieces of up to {} bytes{clauses}\n\
+        "{} of text in {seconds:.1} s: {:.1} MB/s, {} of up to {} bytes{clauses}\n\
          Index of {}, with the text for snippets and positions for phrases; ids, frequencies and skip data are {:.1} \
          times smaller than raw ids and frequencies",
         size::show(done.tally.bytes),
         done.tally.bytes as f64 / 1e6 / seconds,
-        size::group(done.tally.documents),
+        size::count(done.tally.documents, "piece", "pieces"),
         size::group(PIECE as u64),
         size::show(done.index_bytes),
         ratio_against_raw(index.manifest(), 0)
@@ -145,6 +158,6 @@ fn best_document(index: &Index, word: &str) -> Outcome<Vec<String>> {
     Ok(Analyzer::new(&index.schema().fields[0].analysis).terms(&text))
 }
 
-fn say(line: &str) -> Outcome {
-    writeln!(stdout(), "{line}").map_err(output)
+fn say(text: &str) -> Outcome {
+    text.lines().try_for_each(|line| writeln!(stdout(), "{}", printable(line))).map_err(output)
 }

@@ -2,8 +2,8 @@
 
 use super::search::{Asked, Format, shortest};
 use crate::failure::{Outcome, output};
-use crate::marks::printable;
-use crate::size::{group, show};
+use crate::messages::printable;
+use crate::size::{count, group, show};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
@@ -40,7 +40,7 @@ With --io, for each file:
 ")]
 pub struct Arguments {
     #[command(flatten)]
-    asked: Asked,
+    pub asked: Asked,
     /// Say what must be read from disk, before and after
     #[arg(long)]
     io: bool,
@@ -79,13 +79,17 @@ fn as_text(explanation: &Explanation, counted: bool, io: bool) -> std::io::Resul
     for segment in &explanation.segments {
         let least = |score: Option<f32>| score.map_or("-".to_string(), |score| format!("{score:.4}"));
         let (before, after) = (least(segment.least_before), least(segment.least_after));
-        let met = if counted { "match" } else { "met" };
+        let met = match counted {
+            true if segment.matches == 1 => "matches",
+            true => "match",
+            false => "met",
+        };
         writeln!(
             out,
-            "segment {}: {}; {} documents, {} {met}, least {before} then {after}",
+            "segment {}: {}; {}, {} {met}, least {before} then {after}",
             segment.id,
             name(segment.evaluation.way),
-            group(u64::from(segment.documents)),
+            count(u64::from(segment.documents), "document", "documents"),
             group(segment.matches)
         )?;
         for (depth, operator) in &segment.evaluation.operators {
@@ -109,7 +113,7 @@ fn as_text(explanation: &Explanation, counted: bool, io: bool) -> std::io::Resul
     let least = if counted { "" } else { "at least " };
     let threshold =
         explanation.threshold.map_or(String::new(), |score| format!(", the last scores {score:.4}"));
-    writeln!(out, "{} hits of {least}{}{threshold}", group(hits), group(total))?;
+    writeln!(out, "{} of {least}{}{threshold}", count(hits, "hit", "hits"), group(total))?;
     out.flush()
 }
 

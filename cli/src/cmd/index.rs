@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Outcome, output};
 use crate::input::{Column, Format, InputOptions, Source};
 use crate::job::Job;
+use crate::values::{codec, language};
 use crate::{open, size};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
@@ -22,7 +23,7 @@ pub struct Arguments {
     inputs: Vec<PathBuf>,
     /// Directory of the index
     #[arg(long)]
-    out: PathBuf,
+    pub out: PathBuf,
     /// Add to the index that is there
     #[arg(long, conflicts_with = "replace")]
     append: bool,
@@ -77,10 +78,10 @@ struct SchemaArguments {
     #[arg(long)]
     positions: bool,
     /// Codec of document ids [default: auto]
-    #[arg(long, value_parser = codec)]
+    #[arg(long, value_parser = codec(false))]
     codec: Option<Codec>,
     /// Codec of frequencies and positions [default: the plain form of --codec]
-    #[arg(long, value_parser = codec)]
+    #[arg(long, value_parser = codec(true))]
     freq_codec: Option<Codec>,
     /// How a document's length is kept [default: byte]
     #[arg(long, value_enum)]
@@ -88,8 +89,8 @@ struct SchemaArguments {
     /// Where tokens begin and end [default: alphanumeric]
     #[arg(long, value_enum)]
     tokenizer: Option<TokenizerChoice>,
-    /// Snowball stemming in a language, such as english
-    #[arg(long, value_parser = language)]
+    /// Snowball stemming in a language
+    #[arg(long, value_parser = language())]
     stem: Option<Language>,
     /// Words that are not indexed: english, or a file with one a line
     #[arg(long)]
@@ -141,20 +142,6 @@ enum Store {
     Text,
     /// Neither: hits have ids alone.
     None,
-}
-
-fn codec(name: &str) -> Result<Codec, String> {
-    Codec::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = Codec::ALL.iter().map(|codec| codec.name()).collect();
-        format!("codecs are {}", names.join(", "))
-    })
-}
-
-fn language(name: &str) -> Result<Language, String> {
-    Language::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = Language::ALL.iter().map(|language| language.name()).collect();
-        format!("languages are {}", names.join(", "))
-    })
 }
 
 impl SchemaArguments {

@@ -14,7 +14,7 @@ use tierdex::segment::{FieldStats, FileKind};
 #[derive(Args)]
 pub struct Arguments {
     /// Directory of the index
-    dir: PathBuf,
+    pub dir: PathBuf,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -88,11 +88,10 @@ fn as_table(index: &Index) -> std::io::Result<()> {
     let mut out = BufWriter::new(stdout().lock());
     writeln!(
         out,
-        "commit {}: {} documents in {} segment{}, {}",
+        "commit {}: {} in {}, {}",
         manifest.generation,
-        size::group(manifest.documents()),
-        manifest.segments.len(),
-        if manifest.segments.len() == 1 { "" } else { "s" },
+        size::count(manifest.documents(), "document", "documents"),
+        size::count(manifest.segments.len() as u64, "segment", "segments"),
         size::show(total_bytes(manifest))
     )?;
     for (number, field) in manifest.schema.fields.iter().enumerate() {
@@ -106,10 +105,10 @@ fn as_table(index: &Index) -> std::io::Result<()> {
         writeln!(out, "\nfield {} (of {source}; {})", field.name, analysis(field))?;
         writeln!(
             out,
-            "  {} terms, {} postings, {} tokens, {average:.3} a document",
-            size::group(stats.terms),
-            size::group(stats.postings),
-            size::group(stats.tokens)
+            "  {}, {}, {}, {average:.3} a document",
+            size::count(stats.terms, "term", "terms"),
+            size::count(stats.postings, "posting", "postings"),
+            size::count(stats.tokens, "token", "tokens")
         )?;
         for (kind, codec) in kinds(field) {
             let bytes = bytes(manifest, number, kind);

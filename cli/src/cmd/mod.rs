@@ -6,6 +6,7 @@ pub mod check;
 pub mod demo;
 pub mod eval;
 pub mod explain;
+pub mod hits;
 pub mod index;
 pub mod info;
 pub mod search;

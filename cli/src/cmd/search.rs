@@ -1,19 +1,19 @@
 //! `tierdex search`: one query.
 
+use super::hits::{HitsWriter, Json, Shown, Summary, Table};
 use crate::failure::{Failure, Outcome, output};
-use crate::marks::{mark, printable};
+use crate::messages;
 use crate::near::{self, Near};
 use crate::open;
 use clap::{Args, ValueEnum};
-use serde_json::json;
-use std::io::{self, BufWriter, IsTerminal, Write, stdout};
+use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tierdex::index::{ExecutorOptions, Found, Index, Mode, SearchOptions, Searcher};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
-use tierdex::text::{Analyzer, Snippet, snippet};
+use tierdex::text::{Analyzer, snippet};
 
 /// Length of a snippet in bytes, about.
 const SNIPPET_BYTES: usize = 180;
@@ -21,7 +21,7 @@ const SNIPPET_BYTES: usize = 180;
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
-    asked: Asked,
+    pub asked: Asked,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
@@ -35,10 +35,12 @@ pub struct Arguments {
 #[derive(Args)]
 pub struct Asked {
     /// Directory of the index
-    dir: PathBuf,
-    /// Terms, AND, OR, NOT, +required, -excluded, #filter, "a phrase"~slop, begin*, fuzzy~1, term^boost,
-    /// (of these)~2, field:term; docs/query.md describes it all. If it begins with -, put -- before
-    query: String,
+    pub dir: PathBuf,
+    /// Terms, AND, OR, NOT, +required, -excluded, #filter, "a phrase"~slop, begin*, fuzzy~1, term^boost, (of
+    /// these)~2, field:term; docs/query.md describes it all. An index made by `tierdex index` has one field,
+    /// text, which holds titles too. Several arguments are one query; if it begins with -, put -- before
+    #[arg(required = true)]
+    query: Vec<String>,
     /// Leave out what cannot be read of the query, with a warning, and answer the rest
     #[arg(long)]
     lenient: bool,
@@ -84,13 +86,18 @@ impl Asked {
 
     /// The index, and the query as it reads it.
     pub fn open(&self) -> Outcome<(Index, Query)> {
+        let text = self.query.join(" ");
+        if text.trim().is_empty() {
+            let what = "the query is empty; give words to search for, or *:* for all documents";
+            return Err(Failure::Usage(what.to_string()));
+        }
         let index = open::index(&self.dir)?;
         let query = if self.lenient {
-            let (query, warnings) = Query::parse_lenient(&self.query, index.schema());
-            warnings.iter().for_each(|warning| eprintln!("tierdex: {}", printable(&warning.to_string())));
+            let (query, warnings) = Query::parse_lenient(&text, index.schema());
+            warnings.iter().for_each(messages::say);
             query
         } else {
-            Query::parse(&self.query, index.schema())?
+            Query::parse(&text, index.schema())?
         };
         Ok((index, query))
     }
@@ -161,7 +168,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         },
     )?;
     if arguments.near.stats {
-        eprint!("{}", near::report(&executor, &near));
+        messages::report(&near::report(&executor, &near));
     }
     answered
 }
@@ -184,103 +191,24 @@ fn write(
     let marks = searcher.marks(query, 0)?;
     let mut analyzer = Analyzer::new(&index.schema().fields[0].analysis);
     let mut out = BufWriter::new(stdout().lock());
-    let write: &mut dyn Hits = match format {
+    let writer: &mut dyn HitsWriter = match format {
         Format::Json => &mut Json::default(),
-        Format::Table => &mut Table::default(),
+        Format::Table => &mut Table::new(searcher, found)?,
     };
-    write.begin(&mut out, found, options, took).map_err(output)?;
+    let summary = Summary { total: found.total, counted: options.count, took };
+    writer.begin(&mut out, &summary).map_err(output)?;
     searcher.for_each_id(&found.hits, |hit, id| {
         let stored = searcher.preview(hit.document)?;
         let find = |term: &str| marks.find(term);
         let part = stored.as_ref().map(|stored| snippet(&stored.text, &mut analyzer, find, SNIPPET_BYTES));
         let title = stored.map(|stored| stored.title);
         let shown = Shown { score: hit.score, id, title, snippet: part };
-        write.hit(&mut out, &shown).map_err(output)
+        writer.hit(&mut out, &shown).map_err(output)
     })?;
-    write.end(&mut out, found, options, took).and_then(|()| out.flush()).map_err(output)
+    writer.end(&mut out, &summary).and_then(|()| out.flush()).map_err(output)
 }
 
 /// The number that is written with the fewest digits that mean the score: `0.1`, not `0.10000000149011612`.
 pub fn shortest(score: f32) -> f64 {
     score.to_string().parse().unwrap_or(f64::from(score))
-}
-
-/// A hit as it is shown.
-struct Shown<'a> {
-    score: f32,
-    id: &'a str,
-    title: Option<String>,
-    snippet: Option<Snippet>,
-}
-
-/// A form of the output.
-trait Hits {
-    fn begin(&mut self, out: Out<'_>, found: &Found, how: &SearchOptions, took: Duration) -> io::Result<()>;
-    fn hit(&mut self, out: Out<'_>, hit: &Shown<'_>) -> io::Result<()>;
-    fn end(&mut self, out: Out<'_>, found: &Found, how: &SearchOptions, took: Duration) -> io::Result<()>;
-}
-
-type Out<'a> = &'a mut dyn Write;
-
-/// One object, which has the hits last.
-#[derive(Default)]
-struct Json {
-    rank: usize,
-}
-
-impl Hits for Json {
-    fn begin(&mut self, out: Out<'_>, found: &Found, how: &SearchOptions, took: Duration) -> io::Result<()> {
-        let (total, counted, took) = (found.total, how.count, took.as_micros());
-        write!(out, "{{\"total\":{total},\"counted\":{counted},\"took_us\":{took},\"hits\":[")
-    }
-
-    fn hit(&mut self, out: Out<'_>, hit: &Shown<'_>) -> io::Result<()> {
-        self.rank += 1;
-        let separator = if self.rank > 1 { "," } else { "" };
-        let hit = json!({
-            "rank": self.rank,
-            "score": shortest(hit.score),
-            "id": hit.id,
-            "title": hit.title,
-            "snippet": hit.snippet.as_ref().map(|snippet| mark(snippet, "**", "**")),
-        });
-        write!(out, "{separator}{hit}")
-    }
-
-    fn end(&mut self, out: Out<'_>, _: &Found, _: &SearchOptions, _: Duration) -> io::Result<()> {
-        writeln!(out, "]}}")
-    }
-}
-
-#[derive(Default)]
-struct Table {
-    rank: usize,
-}
-
-impl Hits for Table {
-    fn begin(&mut self, out: Out<'_>, found: &Found, _: &SearchOptions, _: Duration) -> io::Result<()> {
-        if found.hits.is_empty() {
-            return Ok(());
-        }
-        writeln!(out, "{:>4}  {:>9}  {:<24}  title", "rank", "score", "id")
-    }
-
-    fn hit(&mut self, out: Out<'_>, hit: &Shown<'_>) -> io::Result<()> {
-        self.rank += 1;
-        let (open, close) = if stdout().is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("**", "**") };
-        let title = hit.title.as_deref().unwrap_or_default();
-        let (rank, score, id) = (self.rank, hit.score, printable(hit.id));
-        let line = format!("{rank:>4}  {score:>9.4}  {id:<24}  {}", printable(title));
-        writeln!(out, "{}", line.trim_end())?;
-        match hit.snippet.as_ref().filter(|snippet| !snippet.text.is_empty()) {
-            Some(snippet) => writeln!(out, "{:17}{}", "", mark(snippet, open, close)),
-            None => Ok(()),
-        }
-    }
-
-    fn end(&mut self, out: Out<'_>, found: &Found, how: &SearchOptions, took: Duration) -> io::Result<()> {
-        let documents = if found.total == 1 { "document" } else { "documents" };
-        let (least, total) = (if how.count { "" } else { "at least " }, crate::size::group(found.total));
-        writeln!(out, "{least}{total} {documents} in {:.1} ms", took.as_secs_f64() * 1e3)
-    }
 }

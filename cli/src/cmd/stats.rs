@@ -11,7 +11,7 @@ use tierdex::index::{Executor, ExecutorOptions};
 #[derive(Args)]
 pub struct Arguments {
     /// Directory of the index
-    dir: PathBuf,
+    pub dir: PathBuf,
     #[command(flatten)]
     near: Near,
     /// Threads that would answer queries, one each

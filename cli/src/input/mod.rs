@@ -33,6 +33,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+pub use open::{Opened, Packing};
 pub use options::{Column, Format, InputOptions};
 pub use parse::parse;
 pub use report::{PieceReport, Problem, ProblemCounts, ProblemKind};
@@ -40,7 +41,7 @@ pub use source::Source;
 pub use walk::PassedOver;
 
 /// What some editors put before the first byte of UTF-8 text.
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+pub const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The bytes of a file's beginning without the mark.
 fn without_mark(bytes: &[u8]) -> &[u8] {

@@ -24,7 +24,7 @@ const HEAD_BYTES: u64 = 6;
 
 /// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Packing {
+pub enum Packing {
     Plain,
     Gzip,
     Zstd,
@@ -64,14 +64,14 @@ impl fmt::Display for Packing {
 }
 
 /// An open file that yields uncompressed bytes.
-pub(super) struct Opened {
+pub struct Opened {
     pub packing: Packing,
     pub reader: Box<dyn Read + Send>,
 }
 
 impl Opened {
     /// Opens a place; `consumed` counts its bytes as they stand on disk. Reading fails once `stop` is raised.
-    pub fn open(file: &InputFile, consumed: &Arc<AtomicU64>, stop: &Stop) -> io::Result<Opened> {
+    pub(super) fn open(file: &InputFile, consumed: &Arc<AtomicU64>, stop: &Stop) -> io::Result<Opened> {
         let raw: Box<dyn Read + Send> = match &file.place {
             Place::StandardInput => Box::new(Stream::new(|| Ok(io::stdin()), stop.clone())),
             Place::Path(path) if file.size.is_none() => {

@@ -25,7 +25,9 @@ impl Stream {
     /// Opens by `open`, which may block as reading may.
     pub fn new<R: Read>(open: impl FnOnce() -> io::Result<R> + Send + 'static, stop: Stop) -> Stream {
         let (sender, chunks) = sync_channel(2);
-        std::thread::spawn(move || {
+        let of_reader = sender.clone();
+        let started = std::thread::Builder::new().spawn(move || {
+            let sender = of_reader;
             let mut raw = match open() {
                 Ok(raw) => raw,
                 Err(error) => return drop(sender.send(Err(error))),
@@ -46,6 +48,10 @@ impl Stream {
                 }
             }
         });
+        if let Err(error) = started {
+            // The channel is empty, so this does not wait.
+            let _ = sender.send(Err(io::Error::other(format!("no thread can be started: {error}"))));
+        }
         Stream { chunks, chunk: Cursor::default(), stop }
     }
 }

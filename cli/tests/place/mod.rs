@@ -1,5 +1,7 @@
 //! A folder of its own for a test, and the command run in it.
 
+#![allow(dead_code, reason = "no file of tests uses all of it")]
+
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -20,6 +22,14 @@ impl Place {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, bytes).unwrap();
         path
+    }
+
+    /// Names of what is in this place, in order.
+    pub fn names(&self) -> Vec<String> {
+        let names = std::fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
     }
 
     /// Runs the command in this place; `arguments` are separated by blanks.

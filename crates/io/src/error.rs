@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 /// The result of everything that touches storage.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -68,6 +69,11 @@ impl Error {
     /// The same error, with the file offset where it happened, unless it has one.
     pub(crate) fn at(self, offset: u64) -> Error {
         Error { offset: self.offset.or(Some(offset)), ..self }
+    }
+
+    /// The same error, with the folder in front of the file.
+    pub fn in_folder(self, folder: &Path) -> Error {
+        Error { file: folder.join(&self.file).display().to_string(), ..self }
     }
 
     /// The class of the failure.

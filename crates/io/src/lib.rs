@@ -15,6 +15,9 @@
 //! | many reads at once, into that memory | [`Engine`], [`EngineKind`], [`Target`], [`Completion`] |
 //! | a file mapped, read past the page cache, or advised on | [`PosixFile`], [`Advice`] |
 //! | what went wrong, in which file, at which byte | [`Error`], [`ErrorKind`] |
+//! | one line when memory is exhausted, and no half file | [`ExitOutOfMemory`], [`remove_out_of_memory`] |
+//! | an error when a file may not grow | [`ignore_file_size_signal`] |
+//! | handlers of signals, but for those that `nohup` has ignored | [`keep_ignored`] |
 //!
 //! This room knows neither postings nor documents: a payload is bytes, and an [`Identity`] is three numbers.
 
@@ -30,6 +33,7 @@ mod fault;
 mod mem;
 mod memory;
 mod posix;
+mod process;
 mod random;
 
 pub use contract::disk_contract;
@@ -44,3 +48,4 @@ pub use memory::{
     available_memory,
 };
 pub use posix::{Advice, PosixDisk, PosixFile};
+pub use process::{ExitOutOfMemory, ignore_file_size_signal, keep_ignored, remove_out_of_memory};

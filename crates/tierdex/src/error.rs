@@ -16,10 +16,10 @@ pub enum Error {
     Usage(String),
     /// A bound of [`crate::limits`] was reached.
     Limit(String),
-    /// A query cannot be read.
+    /// A query cannot be read, or asks for more than a query may.
     Query {
-        /// Byte offset in the query's text.
-        at: usize,
+        /// Byte offset in the query's text, where the fault is in one place; messages count it from 1.
+        at: Option<usize>,
         /// What is wrong there.
         message: String,
     },
@@ -33,6 +33,11 @@ impl Error {
     /// A damaged file: what is wrong at which byte.
     pub fn corrupt(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Error {
         Error::Storage(tierdex_io::Error::corrupt(file, offset, what))
+    }
+
+    /// A fault of a query as a whole.
+    pub(crate) fn query(message: impl Into<String>) -> Error {
+        Error::Query { at: None, message: message.into() }
     }
 
     /// Whether the error reports damaged bytes.
@@ -58,7 +63,8 @@ impl fmt::Display for Error {
         match self {
             Error::Storage(error) => error.fmt(f),
             Error::Usage(message) | Error::Limit(message) | Error::Failed(message) => f.write_str(message),
-            Error::Query { at, message } => write!(f, "query, byte {at}: {message}"),
+            Error::Query { at: Some(at), message } => write!(f, "query, byte {}: {message}", at + 1),
+            Error::Query { at: None, message } => write!(f, "query: {message}"),
             Error::Interrupted => f.write_str("interrupted; the last commit is intact"),
         }
     }

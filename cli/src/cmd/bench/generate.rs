@@ -2,7 +2,9 @@
 
 use crate::cmd::index::{output_disk, threads};
 use crate::failure::{Failure, Outcome, output};
-use crate::job::{doubtful, on_interrupt};
+use crate::interrupt;
+use crate::job::doubtful;
+use crate::messages::printable;
 use crate::{progress, size};
 use std::io::{Write, stdout};
 use std::sync::Arc;
@@ -24,9 +26,9 @@ pub fn run(flags: &Flags) -> Outcome {
 /// Writes the index; returns what was committed.
 fn write(collection: &Collection, threads: usize, disk: Arc<dyn Disk>) -> Outcome<Manifest> {
     let stop = Stop::default();
-    let options = WriterOptions { memory: MEMORY_MIN, stop: stop.clone() };
+    let _watched = interrupt::raises(stop.clone());
+    let options = WriterOptions { memory: MEMORY_MIN, stop };
     let mut writer = IndexWriter::open(disk.clone(), Collection::schema(), OpenMode::New, options)?;
-    on_interrupt(stop)?;
     let bar = progress::bar(2 * collection.postings());
     let written = collection.write(&mut writer, threads, &mut |done| {
         bar.set_message(if done <= collection.postings() { "lengths" } else { "lists" });
@@ -51,12 +53,12 @@ fn summary(flags: &Flags, manifest: &Manifest, elapsed: Duration) -> std::io::Re
     let mut out = stdout().lock();
     writeln!(
         out,
-        "{} documents, {} terms, {} postings, {} tokens in {seconds:.1} s; {} holds",
-        size::group(manifest.documents()),
-        size::group(stats().map(|field| field.terms).sum()),
-        size::group(stats().map(|field| field.postings).sum()),
-        size::group(stats().map(|field| field.tokens).sum()),
-        flags.out.display()
+        "{}, {}, {}, {} in {seconds:.1} s; {} holds",
+        size::count(manifest.documents(), "document", "documents"),
+        size::count(stats().map(|field| field.terms).sum(), "term", "terms"),
+        size::count(stats().map(|field| field.postings).sum(), "posting", "postings"),
+        size::count(stats().map(|field| field.tokens).sum(), "token", "tokens"),
+        printable(&flags.out.display().to_string())
     )?;
     for file in manifest.segments.iter().flat_map(|segment| &segment.files) {
         writeln!(out, "  {:<6} {:>15} bytes", file.kind.name(), size::group(file.seal.len))?;

@@ -58,12 +58,13 @@ impl Kernel {
         }
     }
 
-    /// The kernel that `TIERDEX_KERNEL` names; none if it is not set.
+    /// The kernel that `TIERDEX_KERNEL` names; none if it is not set, or empty.
     ///
     /// # Errors
     /// If the variable names none that can be had.
     pub fn forced() -> Result<Option<Kernel>, KernelError> {
-        env::var_os(VARIABLE).map(|name| Kernel::from_name(&name.to_string_lossy())).transpose()
+        let name = env::var_os(VARIABLE).filter(|name| !name.is_empty());
+        name.map(|name| Kernel::from_name(&name.to_string_lossy())).transpose()
     }
 
     /// The kernel that `TIERDEX_KERNEL` names; if it is not set, the fastest that this CPU can run.

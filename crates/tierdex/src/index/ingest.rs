@@ -12,13 +12,14 @@ use super::writer::IndexWriter;
 use crate::error::Result;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 
 /// A piece of input that became a batch, with what the parser has to report of it.
 type Parsed<P> = Result<(Vec<SealedBatch>, P)>;
 
 /// Reads all input into `writer`. `next` gives raw pieces in order; `parse` adds the documents of a piece to a
 /// batch by the given function and returns a report; `report` sees the reports in order and may stop with an error.
-/// At most `threads` threads parse, and no more than fit the writer's memory.
+/// At most `threads` threads parse, and no more than fit the writer's memory or than the system starts.
 ///
 /// An error raises the writer's stop signal, so that nothing can be committed after it and a `next` that waits for
 /// more input can see that it is not wanted any more.
@@ -76,12 +77,22 @@ where
     let queue = Queue { source: Mutex::new((0, next)), turn: Mutex::new(Some(0)), turned: Condvar::new() };
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(1);
-        for _ in 0..threads {
+        for number in 0..threads {
             let (sender, schema, queue, parse_piece) = (sender.clone(), schema.clone(), &queue, &parse_piece);
-            scope.spawn(move || {
+            let started = Builder::new().spawn_scoped(scope, move || {
                 let mut batch = Batch::new(schema, document_max);
                 queue.work(&sender, |piece| parse_piece(&mut batch, piece));
             });
+            match started {
+                Err(error) if number == 0 => {
+                    return Err(
+                        tierdex_io::Error::from_os("start", "a thread that analyses text", &error).into()
+                    );
+                }
+                // The system has no thread more: those that there are analyse all.
+                Err(_) => break,
+                Ok(_) => (),
+            }
         }
         drop(sender);
         let stop = writer.stop().clone();

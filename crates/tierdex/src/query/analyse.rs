@@ -8,7 +8,7 @@ use super::syntax::{Occur, Problems, Syntax};
 use super::tree::Query;
 use crate::error::{Error, Result};
 use crate::limits::{BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
-use crate::schema::Schema;
+use crate::schema::{Schema, Source};
 use crate::text::{Analyzer, Token};
 
 /// The chains of all fields, made when first used, and what the query has so far.
@@ -40,7 +40,7 @@ impl<'a> Analyzers<'a> {
                 let product = boost * factor;
                 if product > BOOST_MAX {
                     let message = format!("boosts inside one another are more than {BOOST_MAX} together");
-                    self.problems.report(Error::Limit(message))?;
+                    self.problems.report(Error::query(message))?;
                 }
                 self.query(inner, product.min(BOOST_MAX))
             }
@@ -94,7 +94,7 @@ impl<'a> Analyzers<'a> {
             if word.len() > FUZZY_BYTES_MAX {
                 let message =
                     format!("a fuzzy word of {} bytes; at most {FUZZY_BYTES_MAX} can be one", word.len());
-                self.problems.report(Error::Limit(message))?;
+                self.problems.report(Error::query(message))?;
             } else if distance == 0 {
                 if self.count(1)? {
                     should.push(Query::Term { field, term: word, boost });
@@ -111,7 +111,7 @@ impl<'a> Analyzers<'a> {
         self.chain(field).analyze(words, 0, |token| terms.push((token.position, token.term.to_string())));
         if terms.len() > PHRASE_TERMS_MAX {
             let message = format!("a phrase of {} terms; at most {PHRASE_TERMS_MAX} can be one", terms.len());
-            self.problems.report(Error::Limit(message))?;
+            self.problems.report(Error::query(message))?;
             terms.truncate(PHRASE_TERMS_MAX);
         }
         if !self.count(terms.len())? {
@@ -137,8 +137,8 @@ impl<'a> Analyzers<'a> {
     fn count(&mut self, terms: usize) -> Result<bool> {
         let total = self.terms + terms;
         if total > QUERY_TERMS_MAX {
-            self.problems.report(Error::Limit(format!(
-                "a query of {total} terms or more; at most {QUERY_TERMS_MAX} are answered"
+            self.problems.report(Error::query(format!(
+                "{total} terms or more; at most {QUERY_TERMS_MAX} are answered"
             )))?;
             return Ok(false);
         }
@@ -149,9 +149,8 @@ impl<'a> Analyzers<'a> {
     /// Adds one to the number of prefixes and fuzzy words. Whether that may be.
     fn expand(&mut self) -> Result<bool> {
         if self.expanded == QUERY_EXPANDED_MAX {
-            self.problems.report(Error::Limit(format!(
-                "a query of more than {QUERY_EXPANDED_MAX} prefixes and fuzzy words"
-            )))?;
+            self.problems
+                .report(Error::query(format!("more than {QUERY_EXPANDED_MAX} prefixes and fuzzy words")))?;
             return Ok(false);
         }
         self.expanded += 1;
@@ -172,6 +171,22 @@ fn any(mut should: Vec<Query>) -> Option<Query> {
         0 | 1 => should.pop(),
         _ => Some(Query::clauses(Vec::new(), should, Vec::new())),
     }
+}
+
+/// Whether there is a field called `name`; if not, which ones there are, and what is in them.
+pub(super) fn is_field(schema: &Schema, name: &str) -> std::result::Result<(), String> {
+    if schema.field(name).is_some() {
+        return Ok(());
+    }
+    let fields = schema.fields.iter().map(|field| {
+        let parts = match field.source {
+            Source::Title => "titles",
+            Source::Text => "texts",
+            Source::TitleAndText => "titles and texts",
+        };
+        format!("`{}` ({parts})", field.name)
+    });
+    Err(format!("which has {}", fields.collect::<Vec<_>>().join(", ")))
 }
 
 /// Phrases are asked for where no positions are kept.

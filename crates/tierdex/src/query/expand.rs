@@ -85,8 +85,8 @@ pub(super) fn count_terms_with_prefix(
     while walks.next()?.is_some() {
         *count += 1;
         if *count > PREFIX_EXPANSIONS_MAX {
-            return Err(Error::Limit(format!(
-                "the prefixes of a query stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{prefix}*` needs more letters"
+            return Err(Error::query(format!(
+                "its prefixes stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{prefix}*` needs more letters"
             )));
         }
     }

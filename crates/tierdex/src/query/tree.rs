@@ -1,6 +1,6 @@
 //! Queries in terms of the index: analysed words in numbered fields, in normal form.
 
-use super::analyse::Analyzers;
+use super::analyse::{Analyzers, is_field};
 use super::syntax::{Problems, check_length, parse, parse_lenient};
 use crate::error::{Error, Result};
 use crate::schema::Schema;
@@ -84,7 +84,7 @@ pub enum Query {
 impl Query {
     /// Reads `text` by the query language ([`super::syntax`]); words without a field search the first field.
     pub fn parse(text: &str, schema: &Schema) -> Result<Query> {
-        let syntax = parse(text, &|name| schema.field(name).is_some())?;
+        let syntax = parse(text, &|name| is_field(schema, name))?;
         let query = Analyzers::new(schema, &mut Problems::strict()).query(&syntax, 1.0)?;
         Ok(query.map_or(Query::Nothing, Query::normal))
     }
@@ -93,7 +93,7 @@ impl Query {
     pub fn parse_lenient(text: &str, schema: &Schema) -> (Query, Vec<Error>) {
         let mut problems = Problems::lenient();
         // Problems that are noted are no errors, so that there is always a query.
-        let query = parse_lenient(text, &|name| schema.field(name).is_some(), &mut problems)
+        let query = parse_lenient(text, &|name| is_field(schema, name), &mut problems)
             .and_then(|syntax| Analyzers::new(schema, &mut problems).query(&syntax, 1.0));
         let query = query.ok().flatten().map_or(Query::Nothing, Query::normal);
         (query, problems.into_warnings())

@@ -17,7 +17,9 @@
 //! - `*` at the end of a word only: `5*3` is a word;
 //! - `~` and `^` behind the first character, where the word's end, a digit, a sign or a point follows: `a^b`,
 //!   `~user` and `x~=y` are words, and `a^b^2` is the word `a^b`, which counts twice;
-//! - `name:` in front of a word, a phrase or a group, when the index has a field of that name.
+//! - `name:` in front of a word, a phrase or a group, when the index has a field of that name. If it has not, and
+//!   what is in front looks like a name, it is a fault: `author:x`, but not `12:30`, `http://x`, `std::fs` or
+//!   `note: this`.
 //!
 //! [`parse`] refuses a query at its first fault. [`parse_lenient`] never does: it notes the fault and goes on
 //! without the operator, or the part, that has it. Where the first does not fail both give the same.
@@ -66,13 +68,16 @@ pub enum Occur {
     MustNot,
 }
 
-/// Reads a query. `is_field` says whether the index has a field of that name.
-pub fn parse(text: &str, is_field: &dyn Fn(&str) -> bool) -> Result<Syntax> {
-    read(text, is_field, &mut Problems::strict())
+/// Says whether the index has a field of a name; if not, which fields it has.
+pub type Fields<'a> = &'a dyn Fn(&str) -> std::result::Result<(), String>;
+
+/// Reads a query.
+pub fn parse(text: &str, fields: Fields<'_>) -> Result<Syntax> {
+    read(text, fields, &mut Problems::strict())
 }
 
 /// Reads what can be read of any text, and notes in `problems` what cannot.
-pub fn parse_lenient(text: &str, is_field: &dyn Fn(&str) -> bool, problems: &mut Problems) -> Result<Syntax> {
+pub fn parse_lenient(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<Syntax> {
     let mut end = QUERY_BYTES_MAX.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -80,12 +85,12 @@ pub fn parse_lenient(text: &str, is_field: &dyn Fn(&str) -> bool, problems: &mut
     if end < text.len() {
         problems.report(too_long())?;
     }
-    read(&text[..end], is_field, problems)
+    read(&text[..end], fields, problems)
 }
 
-fn read(text: &str, is_field: &dyn Fn(&str) -> bool, problems: &mut Problems) -> Result<Syntax> {
+fn read(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<Syntax> {
     check_length(text)?;
-    let tokens = tokens::tokenize(text, is_field, problems)?;
+    let tokens = tokens::tokenize(text, fields, problems)?;
     parser::parse(tokens, text.len(), problems)
 }
 
@@ -96,7 +101,7 @@ pub(super) fn check_length(text: &str) -> Result<()> {
 
 fn too_long() -> Error {
     let message = format!("longer than {QUERY_BYTES_MAX} bytes");
-    Error::Query { at: QUERY_BYTES_MAX, message }
+    Error::Query { at: Some(QUERY_BYTES_MAX), message }
 }
 
 fn boosted(syntax: Syntax, boost: Option<f64>) -> Syntax {

@@ -35,15 +35,14 @@ impl Problems {
             self.warnings.push(fault);
         } else if !self.unlisted {
             self.unlisted = true;
-            self.warnings
-                .push(Error::Limit("the query has further faults, which are not listed".to_string()));
+            self.warnings.push(Error::query("it has further faults, which are not listed"));
         }
         Ok(())
     }
 
     /// The same, for a fault at a place in the query's text.
     pub fn at(&mut self, at: usize, message: impl Into<String>) -> Result<()> {
-        self.report(Error::Query { at, message: message.into() })
+        self.report(Error::Query { at: Some(at), message: message.into() })
     }
 
     /// The faults that were noted, in the order in which they were found.

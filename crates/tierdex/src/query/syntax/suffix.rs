@@ -79,6 +79,12 @@ impl Suffixes {
         let count = number.parse().ok();
         match count {
             None if number.is_empty() => problems.at(*at, what)?,
+            None if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                problems.at(
+                    *at,
+                    format!("{number} behind `~` is too large; at most {} can be asked for", u32::MAX),
+                )?;
+            }
             None => problems.at(*at, format!("{what}, not `{number}`"))?,
             Some(_) => {}
         }

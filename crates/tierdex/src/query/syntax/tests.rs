@@ -1,10 +1,10 @@
 use super::*;
-use crate::limits::{QUERY_CLAUSES_MAX, QUERY_WARNINGS_MAX};
+use crate::limits::{QUERY_BYTES_MAX, QUERY_CLAUSES_MAX, QUERY_WARNINGS_MAX};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-fn is_field(name: &str) -> bool {
-    name == "title"
+fn fields(name: &str) -> std::result::Result<(), String> {
+    if name == "title" { Ok(()) } else { Err("which has `title`".to_string()) }
 }
 
 fn show(tree: &Syntax) -> String {
@@ -34,7 +34,7 @@ fn show(tree: &Syntax) -> String {
 }
 
 fn check(text: &str, expected: Expect) {
-    let found = match parse(text, &is_field) {
+    let found = match parse(text, &fields) {
         Ok(tree) => show(&tree),
         Err(error) => error.to_string(),
     };
@@ -43,7 +43,7 @@ fn check(text: &str, expected: Expect) {
 
 fn lenient(text: &str) -> (Syntax, Vec<Error>) {
     let mut problems = Problems::lenient();
-    let tree = parse_lenient(text, &is_field, &mut problems).unwrap();
+    let tree = parse_lenient(text, &fields, &mut problems).unwrap();
     (tree, problems.into_warnings())
 }
 
@@ -138,61 +138,120 @@ fn characters_in_words_are_ordinary() {
 }
 
 #[test]
+fn what_looks_like_a_field_must_be_one() {
+    let fault = |at, name| {
+        format!(
+            "query, byte {at}: `{name}` is not a field of this index, which has `title`; write `{name}\\:` for the word"
+        )
+    };
+    for (text, at, name) in [("author:x", 1, "author"), ("a +b_c:\"d\"", 4, "b_c"), ("(x-1:(a b))", 2, "x-1")]
+    {
+        assert_eq!(parse(text, &fields).unwrap_err().to_string(), fault(at, name), "{text}");
+    }
+    check_lenient(
+        "author:x",
+        expect![[r#"
+        author:x
+        query, byte 1: `author` is not a field of this index, which has `title`; write `author\:` for the word"#]],
+    );
+    for text in [
+        "http://x",
+        "12:30",
+        "1:x",
+        "note: x",
+        "x:",
+        "std::mem",
+        "c:\\\\x",
+        "a.b:c",
+        "author\\:x",
+        ":x",
+        "caf\u{e9}:x",
+        "title:a:b",
+        "(x:)",
+    ] {
+        assert!(parse(text, &fields).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn names_are_looked_at_once_a_word() {
+    for word in [":", "a:", "a\\:", "title:", "a:title:"] {
+        let text = word.repeat(QUERY_BYTES_MAX / word.len());
+        let spelled = std::cell::Cell::new(0);
+        let counting = |name: &str| {
+            spelled.set(spelled.get() + name.len());
+            fields(name)
+        };
+        // A fault is an answer too.
+        let _ = parse_lenient(&text, &counting, &mut Problems::lenient());
+        assert!(spelled.get() <= text.len(), "{} letters of {} in {word}", spelled.get(), text.len());
+    }
+}
+
+#[test]
 fn errors_name_the_place() {
-    check("(a b", expect!["query, byte 4: `(` is not closed"]);
-    check("a b)", expect!["query, byte 3: `)` without `(`"]);
-    check("a \"b", expect!["query, byte 2: this `\"` is not closed"]);
-    check("a AND", expect!["query, byte 5: `AND` has nothing on its right"]);
-    check("AND a", expect!["query, byte 0: `AND` has nothing on its left"]);
-    check("a OR", expect!["query, byte 4: `OR` has nothing on its right"]);
-    check("OR a", expect!["query, byte 0: `OR` has nothing on its left"]);
-    check("a + ", expect!["query, byte 4: a word is missing here"]);
-    check("x title:", expect!["query, byte 2: a word, a phrase or a group must follow `title:` at once"]);
-    check("+-a", expect!["query, byte 1: two of `+`, `-`, `#` and `NOT` in a row"]);
-    check(&"(".repeat(100), expect!["query, byte 65: more than 64 parentheses inside one another"]);
-    check(&"a ".repeat(5000), expect!["query, byte 2048: more than 1024 clauses"]);
-    check(&"a".repeat(70_000), expect!["query, byte 65536: longer than 65536 bytes"]);
+    check("(a b", expect!["query, byte 5: `(` is not closed"]);
+    check("a b)", expect!["query, byte 4: `)` without `(`"]);
+    check("a \"b", expect![[r#"query, byte 3: this `"` is not closed"#]]);
+    check("a AND", expect!["query, byte 6: `AND` has nothing on its right"]);
+    check("AND a", expect!["query, byte 1: `AND` has nothing on its left"]);
+    check("a OR", expect!["query, byte 5: `OR` has nothing on its right"]);
+    check("OR a", expect!["query, byte 1: `OR` has nothing on its left"]);
+    check("a + ", expect!["query, byte 5: a word is missing here"]);
+    check("x title:", expect!["query, byte 3: a word, a phrase or a group must follow `title:` at once"]);
+    check("+-a", expect!["query, byte 2: two of `+`, `-`, `#` and `NOT` in a row"]);
+    check(&"(".repeat(100), expect!["query, byte 66: more than 64 parentheses inside one another"]);
+    check(&"a ".repeat(5000), expect!["query, byte 2049: more than 1024 clauses"]);
+    check(&"a".repeat(70_000), expect!["query, byte 65537: longer than 65536 bytes"]);
 }
 
 #[test]
 fn wrong_numbers_are_errors() {
-    check("a^", expect!["query, byte 1: `^` needs a number behind it; write `\\^` for the character"]);
+    check("a^", expect![[r#"query, byte 2: `^` needs a number behind it; write `\^` for the character"#]]);
     check(
         "a b^2x",
-        expect!["query, byte 3: `^` needs a number behind it, not `2x`; write `\\^` for the character"],
+        expect![[r#"query, byte 4: `^` needs a number behind it, not `2x`; write `\^` for the character"#]],
     );
-    check("a^-1", expect!["query, byte 1: a boost lies between 0 and 1000000000, which `-1` does not"]);
-    check("a^1e999", expect!["query, byte 1: a boost lies between 0 and 1000000000, which `1e999` does not"]);
-    check("(a)^NaN", expect!["query, byte 3: a boost lies between 0 and 1000000000, which `NaN` does not"]);
+    check("a^-1", expect!["query, byte 2: a boost lies between 0 and 1000000000, which `-1` does not"]);
+    check("a^1e999", expect!["query, byte 2: a boost lies between 0 and 1000000000, which `1e999` does not"]);
+    check("(a)^NaN", expect!["query, byte 4: a boost lies between 0 and 1000000000, which `NaN` does not"]);
     check(
         "(a)^x",
-        expect!["query, byte 3: `^` needs a number behind it, not `x`; write `\\^` for the character"],
+        expect![[r#"query, byte 4: `^` needs a number behind it, not `x`; write `\^` for the character"#]],
     );
-    check("a^2^3", expect!["query, byte 1: a second `^` behind one clause"]);
+    check("a^2^3", expect!["query, byte 2: a second `^` behind one clause"]);
     check(
         "a~3",
-        expect!["query, byte 1: a fuzzy word is 0 to 2 edits away, not `3`; write `\\~` for the character"],
+        expect![[
+            r#"query, byte 2: a fuzzy word is 0 to 2 edits away, not `3`; write `\~` for the character"#
+        ]],
     );
     check(
         "a~0.5",
-        expect!["query, byte 1: a fuzzy word is 0 to 2 edits away, not `0.5`; write `\\~` for the character"],
+        expect![[
+            r#"query, byte 2: a fuzzy word is 0 to 2 edits away, not `0.5`; write `\~` for the character"#
+        ]],
     );
     check(
         "\"a b\"~",
-        expect!["query, byte 5: `~` behind a phrase needs a slop, which is a number of positions"],
+        expect!["query, byte 6: `~` behind a phrase needs a slop, which is a number of positions"],
     );
     check(
         "\"a b\"~x",
-        expect!["query, byte 5: `~` behind a phrase needs a slop, which is a number of positions, not `x`"],
+        expect!["query, byte 6: `~` behind a phrase needs a slop, which is a number of positions, not `x`"],
     );
     check(
         "(a b)~",
-        expect!["query, byte 5: `~` behind a group needs the number of its alternatives that must match"],
+        expect!["query, byte 6: `~` behind a group needs the number of its alternatives that must match"],
     );
-    check("(a b)~3", expect!["query, byte 5: the group has 2 alternatives, of which 3 cannot match"]);
-    check("a *", expect!["query, byte 2: `*` needs the beginning of a word in front of it"]);
-    check("title:*", expect!["query, byte 0: `*` needs the beginning of a word in front of it"]);
-    check("a*~1", expect!["query, byte 0: what ends in `*` cannot be fuzzy too"]);
+    check(
+        "\"a b\"~99999999999",
+        expect!["query, byte 6: 99999999999 behind `~` is too large; at most 4294967295 can be asked for"],
+    );
+    check("(a b)~3", expect!["query, byte 6: the group has 2 alternatives, of which 3 cannot match"]);
+    check("a *", expect!["query, byte 3: `*` needs the beginning of a word in front of it"]);
+    check("title:*", expect!["query, byte 1: `*` needs the beginning of a word in front of it"]);
+    check("a*~1", expect!["query, byte 1: what ends in `*` cannot be fuzzy too"]);
 }
 
 #[test]
@@ -200,53 +259,53 @@ fn lenient_reading_leaves_out_what_is_wrong() {
     check_lenient(
         "(a b",
         expect![[r#"
-        (a b)
-        query, byte 4: `(` is not closed"#]],
+            (a b)
+            query, byte 5: `(` is not closed"#]],
     );
     check_lenient(
         "a) b",
         expect![[r#"
-        (a b)
-        query, byte 1: `)` without `(`"#]],
+            (a b)
+            query, byte 2: `)` without `(`"#]],
     );
     check_lenient(
         "a \"b c",
         expect![[r#"
-        (a "b c")
-        query, byte 2: this `"` is not closed"#]],
+            (a "b c")
+            query, byte 3: this `"` is not closed"#]],
     );
     check_lenient(
         "AND a OR OR b AND",
         expect![[r#"
-        (a (+b))
-        query, byte 0: `AND` has nothing on its left
-        query, byte 9: a word is missing here
-        query, byte 17: `AND` has nothing on its right"#]],
+            (a (+b))
+            query, byte 1: `AND` has nothing on its left
+            query, byte 10: a word is missing here
+            query, byte 18: `AND` has nothing on its right"#]],
     );
     check_lenient(
         "+-a -",
         expect![[r#"
-        a
-        query, byte 1: two of `+`, `-`, `#` and `NOT` in a row
-        query, byte 5: a word is missing here"#]],
+            a
+            query, byte 2: two of `+`, `-`, `#` and `NOT` in a row
+            query, byte 6: a word is missing here"#]],
     );
     check_lenient(
         "title: x",
         expect![[r#"
-        (title x)
-        query, byte 0: a word, a phrase or a group must follow `title:` at once"#]],
+            (title x)
+            query, byte 1: a word, a phrase or a group must follow `title:` at once"#]],
     );
     check_lenient(
         "a^2x b~7 \"c d\"~e (f g)~9 h^-1 * i*~1",
         expect![[r#"
-        (a b~2 "c d" (f g)~2 h i*)
-        query, byte 1: `^` needs a number behind it, not `2x`; write `\^` for the character
-        query, byte 6: a fuzzy word is 0 to 2 edits away, not `7`; write `\~` for the character
-        query, byte 14: `~` behind a phrase needs a slop, which is a number of positions, not `e`
-        query, byte 26: a boost lies between 0 and 1000000000, which `-1` does not
-        query, byte 30: `*` needs the beginning of a word in front of it
-        query, byte 32: what ends in `*` cannot be fuzzy too
-        query, byte 22: the group has 2 alternatives, of which 9 cannot match"#]],
+            (a b~2 "c d" (f g)~2 h i*)
+            query, byte 2: `^` needs a number behind it, not `2x`; write `\^` for the character
+            query, byte 7: a fuzzy word is 0 to 2 edits away, not `7`; write `\~` for the character
+            query, byte 15: `~` behind a phrase needs a slop, which is a number of positions, not `e`
+            query, byte 27: a boost lies between 0 and 1000000000, which `-1` does not
+            query, byte 31: `*` needs the beginning of a word in front of it
+            query, byte 33: what ends in `*` cannot be fuzzy too
+            query, byte 23: the group has 2 alternatives, of which 9 cannot match"#]],
     );
     let (tree, warnings) = lenient(&"a ".repeat(5000));
     assert!(matches!(tree, Syntax::List(clauses, 0) if clauses.len() == QUERY_CLAUSES_MAX));
@@ -256,7 +315,7 @@ fn lenient_reading_leaves_out_what_is_wrong() {
     assert_eq!(lenient(&")".repeat(100)).1.len(), QUERY_WARNINGS_MAX + 1);
     let (tree, warnings) = lenient(&"ä".repeat(40_000));
     assert!(matches!(tree, Syntax::Word(None, word) if word.len() == QUERY_BYTES_MAX));
-    assert_eq!(warnings[0].to_string(), "query, byte 65536: longer than 65536 bytes");
+    assert_eq!(warnings[0].to_string(), "query, byte 65537: longer than 65536 bytes");
 }
 
 const TEXTS: &str = "[ab ()\"+:\\\\*~^#0-9.-]{0,40}|( AND| OR| NOT|[+#-]|a|\\(|\\)|\"|~1|\\^2|\\*| title:| \\*:\\*){0,20}|\\PC{0,40}";
@@ -267,14 +326,14 @@ proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in TEXTS) {
         let (tree, warnings) = lenient(&text);
-        match parse(&text, &is_field) {
+        match parse(&text, &fields) {
             Ok(strict) => {
                 prop_assert_eq!(strict, tree);
                 prop_assert!(warnings.is_empty());
             }
             Err(error) => {
                 prop_assert_eq!(warnings[0].to_string(), error.to_string());
-                let Error::Query { at, .. } = error else { return Err(TestCaseError::fail("no place")) };
+                let Error::Query { at: Some(at), .. } = error else { return Err(TestCaseError::fail("no place")) };
                 prop_assert!(at <= text.len() && text.is_char_boundary(at));
             }
         }

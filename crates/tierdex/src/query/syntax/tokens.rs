@@ -2,7 +2,7 @@
 
 use super::problems::Problems;
 use super::suffix::{Suffixes, is_mark, is_number_like};
-use super::{Syntax, boosted};
+use super::{Fields, Syntax, boosted};
 use crate::error::Result;
 
 /// A piece of a query.
@@ -24,10 +24,10 @@ pub(super) enum Token {
 /// Cuts `text` up. Each token comes with its place.
 pub(super) fn tokenize(
     text: &str,
-    is_field: &dyn Fn(&str) -> bool,
+    fields: Fields<'_>,
     problems: &mut Problems,
 ) -> Result<Vec<(usize, Token)>> {
-    let mut tokenizer = Tokenizer { text, at: 0, is_field, problems };
+    let mut tokenizer = Tokenizer { text, at: 0, fields, problems };
     let mut tokens = Vec::new();
     while let Some(c) = tokenizer.peek() {
         let at = tokenizer.at;
@@ -43,7 +43,7 @@ pub(super) fn tokenize(
 struct Tokenizer<'a> {
     text: &'a str,
     at: usize,
-    is_field: &'a dyn Fn(&str) -> bool,
+    fields: Fields<'a>,
     problems: &'a mut Problems,
 }
 
@@ -126,7 +126,7 @@ impl Tokenizer<'_> {
         if let Some(token) = self.plain_word() {
             return Ok(Some(token));
         }
-        let mut field = None;
+        let (mut field, mut colon) = (None, false);
         let mut letters: Vec<Letter> = Vec::new();
         while let Some(c) = self.peek() {
             match c {
@@ -136,7 +136,8 @@ impl Tokenizer<'_> {
                     return Ok(Some(Token::Open(field)));
                 }
                 '(' | ')' | '"' => break,
-                ':' if field.is_none() && self.is_field(&letters) => {
+                // No name has a colon in it: what is in front of the first one decides.
+                ':' if !std::mem::replace(&mut colon, true) && self.is_field(start, &letters)? => {
                     field = Some(spelled(&letters));
                     letters.clear();
                 }
@@ -178,8 +179,20 @@ impl Tokenizer<'_> {
         })
     }
 
-    fn is_field(&self, letters: &[Letter]) -> bool {
-        letters.iter().all(|letter| !letter.escaped) && (self.is_field)(&spelled(letters))
+    /// Whether the letters before the colon that stands here name a field. What looks like a field and is
+    /// none is a problem; then it is text.
+    fn is_field(&mut self, start: usize, letters: &[Letter]) -> Result<bool> {
+        if letters.iter().any(|letter| letter.escaped) {
+            return Ok(false);
+        }
+        let name = spelled(letters);
+        let Err(which) = (self.fields)(&name) else { return Ok(true) };
+        if is_name(&name) && self.text[self.at + 1..].starts_with(begins_clause) {
+            let message =
+                format!("`{name}` is not a field of this index, {which}; write `{name}\\:` for the word");
+            self.problems.at(start, message)?;
+        }
+        Ok(false)
     }
 
     /// What the letters of a word mean.
@@ -235,6 +248,18 @@ impl Tokenizer<'_> {
         }
         Ok(suffixes)
     }
+}
+
+/// Whether a field may be meant: no number, and nothing with other signs in it.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+/// Whether what follows a colon is text that a field may hold, as it is not in addresses, paths and
+/// sentences.
+fn begins_clause(c: char) -> bool {
+    !c.is_whitespace() && !matches!(c, '/' | '\\' | ':' | ')')
 }
 
 fn spelled(letters: &[Letter]) -> String {

@@ -1,0 +1,53 @@
+//! Text in columns of a table, as wide as a terminal shows it.
+
+use console::{Term, measure_text_width};
+
+/// Columns where there is no terminal.
+const COLUMNS: usize = 100;
+
+/// Columns of the terminal on standard output.
+pub fn columns() -> usize {
+    Term::stdout().size_checked().map_or(COLUMNS, |(_, columns)| usize::from(columns))
+}
+
+/// As much of the text as `width` columns show, with an ellipsis for the rest.
+pub fn cut(text: &str, width: usize) -> String {
+    let (mut kept, mut taken) = (0, 0);
+    for (at, c) in text.char_indices() {
+        taken += measure_text_width(c.encode_utf8(&mut [0; 4]));
+        if taken > width {
+            return text[..kept].to_string() + "…";
+        }
+        // Room for the ellipsis.
+        if taken < width {
+            kept = at + c.len_utf8();
+        }
+    }
+    text.to_string()
+}
+
+/// The text, with blanks behind it up to `width` columns.
+pub fn pad(text: &str, width: usize) -> String {
+    text.to_string() + &" ".repeat(width.saturating_sub(measure_text_width(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_and_padded_to_columns() {
+        for (text, width, expected) in [
+            ("title", 5, "title"),
+            ("title", 4, "tit…"),
+            ("", 0, ""),
+            ("a", 0, "…"),
+            ("日本語", 6, "日本語"),
+            ("日本語", 5, "日本…"),
+            ("日本語", 4, "日…"),
+        ] {
+            assert_eq!(cut(text, width), expected, "{text}, {width}");
+        }
+        assert_eq!((pad("日", 4), pad("title", 2)), ("日  ".to_string(), "title".to_string()));
+    }
+}

@@ -1,0 +1,127 @@
+//! Where a run is written to: a file of another name in the same directory, which gets the name of the run
+//! when it is whole. So a reader finds an old run or a new one, and of two that are written at once the later
+//! one stays.
+
+use crate::interrupt::{self, Watched};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Links behind one another that are followed to a file that is not there yet.
+const LINKS_MAX: usize = 40;
+
+/// A run that is being written.
+pub enum RunFile {
+    /// What is no regular file, such as a pipe: it is written as it is.
+    AsItIs(File),
+    /// A file under a name of its own.
+    Temporary(Temporary),
+}
+
+/// Dropped, it is gone, unless it has got the name of the run.
+pub struct Temporary {
+    file: File,
+    path: PathBuf,
+    whole: PathBuf,
+    renamed: bool,
+    _watched: Watched,
+}
+
+impl RunFile {
+    /// Begins to write what `path` names, behind links. A new run may be read by those who could read the old
+    /// one.
+    pub fn create(path: &Path) -> io::Result<RunFile> {
+        let old = match fs::metadata(path) {
+            Ok(old) if !old.is_file() => return File::create(path).map(RunFile::AsItIs),
+            Ok(old) => Some(old),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let whole = target(path);
+        let folder = folder(&whole);
+        let (_watched, path, file) =
+            interrupt::removes(|| new_in(folder, ".tierdex-run", |path| File::create_new(path)))?;
+        let run = Temporary { file, path, whole, renamed: false, _watched };
+        if let Some(old) = old {
+            run.file.set_permissions(old.permissions())?;
+        }
+        Ok(RunFile::Temporary(run))
+    }
+
+    /// Gives the run its name.
+    pub fn finish(self) -> io::Result<()> {
+        match self {
+            RunFile::AsItIs(_) => Ok(()),
+            RunFile::Temporary(mut run) => {
+                fs::rename(&run.path, &run.whole)?;
+                run.renamed = true;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Write for RunFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (RunFile::AsItIs(file) | RunFile::Temporary(Temporary { file, .. })) = self;
+        file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.renamed {
+            // The error that is reported says why it is not whole.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Makes something of a name that nothing in `folder` has: `create` must fail where there is something, also
+/// a link.
+pub fn new_in<T>(
+    folder: &Path,
+    name: &str,
+    create: impl Fn(&Path) -> io::Result<T>,
+) -> io::Result<(PathBuf, T)> {
+    let mut number = 0;
+    loop {
+        let path = folder.join(format!("{name}-{}-{number}", std::process::id()));
+        match create(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            created => return created.map(|created| (path, created)),
+        }
+    }
+}
+
+/// Whether writing one would destroy the other: the same regular file, by whatever names, or a file to be
+/// made.
+pub fn are_same(one: &Path, other: &Path) -> bool {
+    match (fs::metadata(one), fs::metadata(other)) {
+        (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        (Err(_), Err(_)) => target(one) == target(other),
+        _ => false,
+    }
+}
+
+/// The file that `path` names behind links, also if it is not there yet; in a folder without links.
+fn target(path: &Path) -> PathBuf {
+    let mut path = path.to_path_buf();
+    for _ in 0..LINKS_MAX {
+        let Ok(next) = fs::read_link(&path) else { break };
+        path = folder(&path).join(next);
+    }
+    match (folder(&path).canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path,
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

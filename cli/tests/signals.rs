@@ -1,0 +1,77 @@
+//! Signals: every command ends with one line and exit code 130, wherever it is.
+
+mod place;
+
+use place::{DOCUMENTS, Place, failed, succeeded};
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+
+fn spawn(place: &Place, arguments: &str) -> Child {
+    let mut command = place.command(arguments.split(' '));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn send(child: &Child, signal: &str) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn commands_that_wait_for_input_are_ended_by_a_signal() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    assert!(Command::new("mkfifo").arg(place.path("fifo")).status().unwrap().success());
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        for arguments in [
+            "index docs.jsonl --out new --stop-words fifo",
+            "batch i --queries fifo --run r",
+            "eval docs.jsonl fifo",
+        ] {
+            let child = spawn(&place, arguments);
+            // This waits until it reads.
+            let _writer = OpenOptions::new().write(true).open(place.path("fifo")).unwrap();
+            send(&child, signal);
+            let output = child.wait_with_output().unwrap();
+            failed(&output, 130, "interrupted");
+            assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{arguments}");
+        }
+    }
+    assert_eq!(place.names(), ["docs.jsonl", "fifo", "i"]);
+}
+
+#[test]
+fn commands_that_write_are_ended_by_a_signal() {
+    let place = Place::new();
+    let documents = (0..5000).map(|id| format!("{{\"id\":\"{id}\",\"text\":\"the same cat again\"}}\n"));
+    place.file("docs.jsonl", documents.collect::<String>());
+    place.ok("index docs.jsonl --out i");
+    for arguments in
+        ["search i cat -k 5000", "search i cat -k 5000 --format json", "explain i cat -k 5000 --format json"]
+    {
+        let mut child = spawn(&place, arguments);
+        // More is on its way than a pipe holds, so it waits for a reader.
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        send(&child, "-TERM");
+        failed(&child.wait_with_output().unwrap(), 130, "interrupted");
+    }
+}
+
+#[test]
+fn signals_that_are_to_be_ignored_are() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.ok("index docs.jsonl --out i");
+    assert!(Command::new("mkfifo").arg(place.path("fifo")).status().unwrap().success());
+    // As `nohup` starts a command, and a shell one in the background.
+    let script = "trap '' HUP INT; exec \"$0\" batch i --queries fifo --run r";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_tierdex")]).current_dir(place.path(""));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut queries = OpenOptions::new().write(true).open(place.path("fifo")).unwrap();
+    send(&child, "-HUP");
+    send(&child, "-INT");
+    queries.write_all(b"q1\tcat\n").unwrap();
+    drop(queries);
+    assert!(succeeded(&child.wait_with_output().unwrap()).starts_with("1 query, 2 hits"));
+}
