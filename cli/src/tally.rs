@@ -36,7 +36,8 @@ impl Tally {
         Tally { passed_over, ..Tally::default() }
     }
 
-    /// Adds what became of a piece and returns the lines to show for it: for each kind of problem its first ones.
+    /// Adds what became of a piece and returns the lines to show for it: for each kind of problem its first
+    /// ones.
     pub fn add(&mut self, report: PieceReport) -> Vec<String> {
         self.documents += report.documents;
         self.bytes += report.bytes;

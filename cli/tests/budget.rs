@@ -183,8 +183,8 @@ fn queries_of_many_terms_are_answered_or_refused_and_nobody_is_killed() {
     }
 }
 
-/// Whatever is shown of hits keeps to the budget: the least one that is not rejected, with giant documents, long titles
-/// and ids, all matches, in both forms.
+/// Whatever is shown of hits keeps to the budget: the least one that is not rejected, with giant documents,
+/// long titles and ids, all matches, in both forms.
 #[test]
 fn what_is_shown_keeps_to_the_least_budget_and_nobody_is_killed() {
     const GIANT: usize = 40 << 20;
@@ -239,7 +239,8 @@ fn what_is_shown_keeps_to_the_least_budget_and_nobody_is_killed() {
     }
 }
 
-/// A phrase in a document of many millions of words takes memory for its positions, not for a block of such documents.
+/// A phrase in a document of many millions of words takes memory for its positions, not for a block of such
+/// documents.
 #[test]
 fn a_phrase_in_a_giant_document_fits_a_budget() {
     const DRAM: u64 = 160 << 20;

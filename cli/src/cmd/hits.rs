@@ -1,5 +1,5 @@
-//! Hits as they are written: a table for people, or one JSON object. They are written one by one, so that memory does
-//! not grow with what is shown of them.
+//! Hits as they are written: a table for people, or one JSON object. They are written one by one, so that
+//! memory does not grow with what is shown of them.
 
 use super::search::shortest;
 use crate::columns::{columns, cut, pad};
@@ -86,7 +86,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// With columns as wide as the ids of these hits need; where there are titles, ids get half of the width at most.
+    /// With columns as wide as the ids of these hits need; where there are titles, ids get half of the width
+    /// at most.
     pub fn new(searcher: &Searcher<'_>, found: &Found) -> Outcome<Table> {
         let width = columns().saturating_sub(RANK_AND_SCORE_COLUMNS);
         let mut has_titles = false;

@@ -50,8 +50,8 @@ pub struct Arguments {
 
 #[derive(Args)]
 struct InputArguments {
-    /// Form of the input [default: by name, .jsonl .ndjson .json .tsv; else text, but jsonl for standard input and
-    /// for a named file that begins with a line of JSON]
+    /// Form of the input [default: by name, .jsonl .ndjson .json .tsv; else text, but jsonl for standard
+    /// input and for a named file that begins with a line of JSON]
     #[arg(long, value_parser = |text: &str| text.parse::<Format>())]
     format: Option<Format>,
     /// JSON: member that holds the id

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-/// The path with each byte that is not UTF-8 or belongs to a control character written as `\xNN`. So files whose
-/// names differ in such bytes have different ids, and no name breaks a line.
+/// The path with each byte that is not UTF-8 or belongs to a control character written as `\xNN`. So files
+/// whose names differ in such bytes have different ids, and no name breaks a line.
 pub(super) fn display_name(path: &Path) -> String {
     let mut name = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {

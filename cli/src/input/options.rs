@@ -107,7 +107,8 @@ pub struct InputOptions {
     pub title_field: String,
     /// Member of a JSON object that holds the text.
     pub text_field: String,
-    /// Columns of TSV files; without it, the first line of each file decides: by names, or by its columns' number.
+    /// Columns of TSV files; without it, the first line of each file decides: by names, or by its columns'
+    /// number.
     pub columns: Option<Vec<Column>>,
     /// Longest text of a document in bytes; longer ones are cut.
     pub split: Option<usize>,

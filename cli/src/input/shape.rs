@@ -1,7 +1,9 @@
-//! What the beginning of a file tells about its form: whether it is JSON, and whether one object is on each line.
+//! What the beginning of a file tells about its form: whether it is JSON, and whether one object is on each
+//! line.
 //!
-//! Pieces are cut at line ends and parsed apart, so an array or an object over several lines cannot be read. It
-//! must not be taken for lines either: some of these may happen to be whole objects, and be all that is indexed.
+//! Pieces are cut at line ends and parsed apart, so an array or an object over several lines cannot be read.
+//! It must not be taken for lines either: some of these may happen to be whole objects, and be all that is
+//! indexed.
 
 use super::without_mark;
 use memchr::memchr;

@@ -182,7 +182,8 @@ impl Source {
         Ok(())
     }
 
-    /// The form of what is or may be JSON lines. The files of a folder are texts unless their names say otherwise.
+    /// The form of what is or may be JSON lines. The files of a folder are texts unless their names say
+    /// otherwise.
     fn shape(&self, file: &InputFile, name: &str, opened: Opened) -> (Shape, Opened) {
         match self.told_format(file, name) {
             Some(Format::Text | Format::Tsv) => (Shape::Other, opened),

@@ -361,7 +361,8 @@ fn damaged_archives_stop_the_run_if_they_were_named() {
         let bench = Bench::new(&[(name, &packed[..packed.len() - 3]), ("z.txt", b"z")]);
         let error = bench.try_run(&[name]).unwrap_err();
         assert!(error.contains(name) && error.contains("cut short") && !error.contains('\n'), "{error}");
-        // In a folder it is a problem, and what is behind it is read; of lines, the whole ones before are kept.
+        // In a folder it is a problem, and what is behind it is read; of lines, the whole ones before are
+        // kept.
         let outcome = bench.run(&[""]);
         let kept = outcome.documents.len() - 1;
         assert!(if name == "a.txt" { kept == 0 } else { kept > 900 }, "{kept}");

@@ -43,8 +43,8 @@ pub(super) fn first_line(bytes: &[u8]) -> Option<FirstLine> {
     Some(FirstLine { columns: header.unwrap_or_else(usual), header_end })
 }
 
-/// The columns that a header names: all of its words look like names, one means the text, and another the id or
-/// the title unless it is the only one. Of several columns for one purpose the first counts.
+/// The columns that a header names: all of its words look like names, one means the text, and another the id
+/// or the title unless it is the only one. Of several columns for one purpose the first counts.
 fn header(line: &str) -> Option<Vec<Column>> {
     let mut columns = Vec::new();
     for name in line.trim_end_matches(['\r', '\n']).split('\t').map(str::trim) {

@@ -2,7 +2,8 @@
 //!
 //! Arguments keep their order; the files of a folder follow in the byte order of their paths. Hidden names,
 //! symbolic links to folders and special files inside folders are passed over and counted, and so is, without
-//! being counted, the folder of the index that is being written. What the user named must be readable now; what a folder holds may fail and is then a problem in its place in the list.
+//! being counted, the folder of the index that is being written. What the user named must be readable now;
+//! what a folder holds may fail and is then a problem in its place in the list.
 
 use super::name::display_name;
 use super::report::{Problem, ProblemKind};

@@ -40,8 +40,8 @@ pub trait Disk: Send + Sync {
 
     /// Takes the exclusive lock `name`, or gives [`ErrorKind::Busy`] at once when it is held, by this process too.
     ///
-    /// It is freed when dropped, and by the kernel when the process dies. A file of that name exists while it is held;
-    /// a process that dies leaves it behind, and that file does not keep anybody from locking again.
+    /// It is freed when dropped, and by the kernel when the process dies. A file of that name exists while it
+    /// is held; a process that dies leaves it behind, and that file does not keep anybody from locking again.
     fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>>;
 
     /// Where this is, for messages: the path of the directory, or "memory".
@@ -95,11 +95,12 @@ pub trait WriteFile: Send {
 
 /// A held lock. Drop it to free it.
 pub trait DiskLock: Send {
-    /// Checks that the lock still keeps others out: that its file has not been removed or replaced, and that the
-    /// directory is still the one at the path by which it was opened.
+    /// Checks that the lock still keeps others out: that its file has not been removed or replaced, and that
+    /// the directory is still the one at the path by which it was opened.
     ///
     /// # Errors
-    /// [`ErrorKind::LockLost`] when it is not: another writer may be at work, and what is on the disk may be its own.
+    /// [`ErrorKind::LockLost`] when it is not: another writer may be at work, and what is on the disk may be
+    /// its own.
     fn check(&self) -> Result<()>;
 }
 

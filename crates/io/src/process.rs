@@ -77,19 +77,20 @@ fn exit(bytes: usize) -> ! {
 /// The file that a lack of memory removes; null if there is none.
 static UNFINISHED: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 
-/// Has [`ExitOutOfMemory`] remove this file, which is not whole yet, or none any more. Each name stays in memory.
+/// Has [`ExitOutOfMemory`] remove this file, which is not whole yet, or none any more. Each name stays in
+/// memory.
 pub fn remove_out_of_memory(file: Option<CString>) {
     UNFINISHED.store(file.map_or(ptr::null_mut(), CString::into_raw), Ordering::Release);
 }
 
-/// A write that would make a file larger than the limit of the process (`ulimit -f`) fails from now on, where it
-/// would have ended the process by SIGXFSZ.
+/// A write that would make a file larger than the limit of the process (`ulimit -f`) fails from now on, where
+/// it would have ended the process by SIGXFSZ.
 pub fn ignore_file_size_signal() {
     ignore(libc::SIGXFSZ);
 }
 
-/// Has `install` install handlers of signals; those that the process was started to ignore, as by `nohup`, stay
-/// ignored.
+/// Has `install` install handlers of signals; those that the process was started to ignore, as by `nohup`,
+/// stay ignored.
 pub fn keep_ignored<T>(install: impl FnOnce() -> T) -> T {
     let ignored = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM].map(|signal| (signal, is_ignored(signal)));
     let installed = install();

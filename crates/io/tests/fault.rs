@@ -4,8 +4,8 @@ use tierdex_io::{
     CrashImage, Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, Op, OpClass, Repeat, Result, errno,
 };
 
-/// Every operation at least once: 2 list, 1 create, 2 append, 2 sync, 1 sync_dir, 1 rename, 1 open, 1 read_at, 1 lock
-/// and its check, 1 remove; 14 in all. Goes on after an error and returns the errors.
+/// Every operation at least once: 2 list, 1 create, 2 append, 2 sync, 1 sync_dir, 1 rename, 1 open, 1
+/// read_at, 1 lock and its check, 1 remove; 14 in all. Goes on after an error and returns the errors.
 fn all_operations(disk: &impl Disk) -> Vec<tierdex_io::Error> {
     let mut errors = Vec::new();
     note(&mut errors, disk.list());

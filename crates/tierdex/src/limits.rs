@@ -42,8 +42,8 @@ pub const STORED_BLOCK_BYTES: usize = 16 << 10;
 /// Largest text of one document in bytes, title included.
 pub const DOCUMENT_BYTES_MAX: usize = 512 << 20;
 
-/// Bytes of a title that are shown with a hit, and of a text that are looked at for a snippet of it: what showing a hit
-/// takes of memory does not depend on the document.
+/// Bytes of a title that are shown with a hit, and of a text that are looked at for a snippet of it: what
+/// showing a hit takes of memory does not depend on the document.
 pub const PREVIEW_TITLE_BYTES: usize = 16 << 10;
 /// See [`PREVIEW_TITLE_BYTES`].
 pub const PREVIEW_TEXT_BYTES: usize = 256 << 10;

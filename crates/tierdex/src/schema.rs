@@ -172,7 +172,8 @@ impl Schema {
         differ.collect::<Vec<_>>().join("; ")
     }
 
-    /// Names and values of all settings: first those of the index, among them its fields, then those of each field.
+    /// Names and values of all settings: first those of the index, among them its fields, then those of each
+    /// field.
     fn settings(&self) -> Vec<(&'static str, String)> {
         let fields = self.fields.iter().map(|field| format!("{} ({:?})", field.name, field.source));
         let fields = fields.collect::<Vec<_>>().join(", ");

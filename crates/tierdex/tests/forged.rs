@@ -1,7 +1,7 @@
 //! Files of every kind, forged: their payload is changed and sealed again, with right checksums everywhere.
 //!
-//! Whatever is done with such an index gives an error or an answer: never a panic, and never more memory than the index
-//! could need. Trials for each kind of file: `TIERDEX_TEST_FORGERIES`, 700 if it is not set.
+//! Whatever is done with such an index gives an error or an answer: never a panic, and never more memory than
+//! the index could need. Trials for each kind of file: `TIERDEX_TEST_FORGERIES`, 700 if it is not set.
 
 mod support;
 

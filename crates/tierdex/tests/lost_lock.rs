@@ -1,5 +1,5 @@
-//! Writers whose lock, directory or manifest is taken away by an ordinary mistake: they stop, and nothing that was
-//! acknowledged is lost.
+//! Writers whose lock, directory or manifest is taken away by an ordinary mistake: they stop, and nothing
+//! that was acknowledged is lost.
 
 mod support;
 

@@ -203,7 +203,8 @@ impl State {
         Some(())
     }
 
-    /// Locks the file of that name, which is created if it is missing: a handle on its inode. None when it is held.
+    /// Locks the file of that name, which is created if it is missing: a handle on its inode. None when it is
+    /// held.
     pub(super) fn lock(&mut self, name: &str) -> Option<u64> {
         let inode = self.open(name).map(|(inode, _)| inode).or_else(|| self.create(name))?;
         if self.locks.insert(inode) {

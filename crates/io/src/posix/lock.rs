@@ -1,11 +1,11 @@
 //! The lock of a directory: an advisory lock (flock) on a file in it.
 //!
-//! The kernel frees the lock when the process ends, however it ends. The file is removed when the lock is given back,
-//! so that no stale-looking file stays behind. Taking it therefore has three steps:
+//! The kernel frees the lock when the process ends, however it ends. The file is removed when the lock is
+//! given back, so that no stale-looking file stays behind. Taking it therefore has three steps:
 //! 1. open the file, creating it if it is missing;
 //! 2. lock it, without waiting;
-//! 3. look whether the name still means the locked file. The holder before may have removed it between 1 and 2; then
-//!    begin again.
+//! 3. look whether the name still means the locked file. The holder before may have removed it between 1 and
+//!    2; then begin again.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -86,7 +86,8 @@ impl DiskLock for Lock {
 }
 
 impl Drop for Lock {
-    /// The file goes first and the lock with the descriptor: nobody can lock a file that has lost its name for long.
+    /// The file goes first and the lock with the descriptor: nobody can lock a file that has lost its name
+    /// for long.
     fn drop(&mut self) {
         if self.is_named().unwrap_or(false) {
             // A file that stays behind is locked again by the next writer.

@@ -1,8 +1,8 @@
 //! A disk that is a directory of the operating system's file system.
 //!
-//! The directory is held open, and every name is looked up in it and not by its path: a directory that is renamed
-//! or replaced while it is in use is still the one that was opened. Interrupted calls (EINTR) are repeated, no other
-//! error is, a failed sync least of all. Descriptors are closed on exec.
+//! The directory is held open, and every name is looked up in it and not by its path: a directory that is
+//! renamed or replaced while it is in use is still the one that was opened. Interrupted calls (EINTR) are
+//! repeated, no other error is, a failed sync least of all. Descriptors are closed on exec.
 
 #[allow(unsafe_code, reason = "three system calls, posix_fadvise, fcntl and preadv")]
 mod file;
@@ -23,15 +23,16 @@ use lock::Lock;
 
 /// An index directory.
 ///
-/// Symbolic links, pipes and folders inside it are not listed and not opened: links are not followed, and what was
-/// opened is looked at before anything is done with it.
+/// Symbolic links, pipes and folders inside it are not listed and not opened: links are not followed, and
+/// what was opened is looked at before anything is done with it.
 #[derive(Debug)]
 pub struct PosixDisk {
     /// Absolute, so that it means the same when the process changes its current directory.
     path: PathBuf,
     /// The path as it was given, for messages.
     name: String,
-    /// Held open also so that an error of the directory that the kernel has yet to report reaches the next sync.
+    /// Held open also so that an error of the directory that the kernel has yet to report reaches the next
+    /// sync.
     directory: File,
     /// Directories that [`PosixDisk::create`] has made, parents first.
     created: Vec<PathBuf>,
@@ -73,15 +74,15 @@ impl PosixDisk {
         Ok(PosixDisk { created, ..disk })
     }
 
-    /// Removes the directories that [`PosixDisk::create`] made for this disk, as far as they are empty: a failed
-    /// first commit leaves nothing behind.
+    /// Removes the directories that [`PosixDisk::create`] made for this disk, as far as they are empty: a
+    /// failed first commit leaves nothing behind.
     pub fn remove_created(&self) {
         // A directory that is not empty is in use, and stays.
         let _ = self.created.iter().rev().try_for_each(fs::remove_dir);
     }
 
-    /// Opens a plain file of the directory; `op` is a verb for messages. It follows no link, waits for nobody at a
-    /// pipe, and looks at what it has opened and not at what had that name before.
+    /// Opens a plain file of the directory; `op` is a verb for messages. It follows no link, waits for nobody
+    /// at a pipe, and looks at what it has opened and not at what had that name before.
     fn open_plain(&self, flags: OFlags, (op, name): (&'static str, &str)) -> Result<File> {
         check_name(name)?;
         let no_file = || Error::new(ErrorKind::Unsupported, op, name, "it is not a plain file");
@@ -212,8 +213,8 @@ fn is_missing(path: &Path) -> bool {
     !path.as_os_str().is_empty() && fs::symlink_metadata(path).is_err_and(missing)
 }
 
-/// Whether it was made here, and not by another process that was faster. What that one made is looked at when the
-/// directory is opened.
+/// Whether it was made here, and not by another process that was faster. What that one made is looked at when
+/// the directory is opened.
 fn create_one(path: &Path) -> Result<bool> {
     match fs::create_dir(path) {
         Ok(()) => Ok(true),

@@ -1,4 +1,5 @@
-//! Cursors over all lists of a field, one after the other, with few reads: lists below a block are many and short.
+//! Cursors over all lists of a field, one after the other, with few reads: lists below a block are many and
+//! short.
 
 use super::postings::PostingsCursor;
 use crate::error::Result;

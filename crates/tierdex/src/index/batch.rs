@@ -28,7 +28,8 @@ pub struct LeftOut {
     pub long_words: u64,
     /// Documents that hold such words.
     pub long_word_documents: u64,
-    /// Tokens behind the first [`FIELD_TOKENS_MAX`](crate::limits::FIELD_TOKENS_MAX) of a field of a document.
+    /// Tokens behind the first [`FIELD_TOKENS_MAX`](crate::limits::FIELD_TOKENS_MAX) of a field of a
+    /// document.
     pub tokens_beyond: u64,
 }
 

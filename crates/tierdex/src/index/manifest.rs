@@ -162,8 +162,8 @@ impl Manifest {
         }
     }
 
-    /// Files of an index on `disk` that this commit does not name, and that no reader of it needs; none when there is a
-    /// newer commit, whose files they may be.
+    /// Files of an index on `disk` that this commit does not name, and that no reader of it needs; none when
+    /// there is a newer commit, whose files they may be.
     pub fn orphans(&self, disk: &dyn Disk) -> Result<Vec<String>> {
         let names = disk.list()?;
         if names.iter().filter_map(|name| generation_of(name)).max() > Some(self.generation) {

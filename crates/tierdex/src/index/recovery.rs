@@ -1,9 +1,11 @@
 //! What a writer starts from when it opens a disk, and what it may remove there.
 //!
 //! 1. Read the newest manifest. A damaged one is an error, unless the index is to be replaced anyway.
-//! 2. A disk without a manifest is empty, or its manifest was lost: sealed segment files are never taken for rubbish.
-//! 3. Where the newest commit is known, files that it does not name were left by a crash: sync the directory, so that
-//!    this commit is sure to stay, and remove them. Where it is not known, no segment is removed before the next commit.
+//! 2. A disk without a manifest is empty, or its manifest was lost: sealed segment files are never taken for
+//!    rubbish.
+//! 3. Where the newest commit is known, files that it does not name were left by a crash: sync the directory,
+//!    so that this commit is sure to stay, and remove them. Where it is not known, no segment is removed
+//!    before the next commit.
 
 use super::manifest::Manifest;
 use super::writer::OpenMode;
@@ -59,8 +61,8 @@ fn is_unreadable(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Corrupt | ErrorKind::Unsupported)
 }
 
-/// No commit, with numbers greater than those of all files on the disk, so that none of them is written again. Only
-/// manifests that never got their name are removed.
+/// No commit, with numbers greater than those of all files on the disk, so that none of them is written
+/// again. Only manifests that never got their name are removed.
 fn behind_all_files(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
     let generation = Manifest::newest(disk)?.unwrap_or(0);
     let names = disk.list()?;
@@ -73,8 +75,8 @@ fn behind_all_files(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
     Ok(Manifest { generation, next_segment, ..Manifest::empty(schema.clone()) })
 }
 
-/// A segment file that was finished; its manifest, if there was one, is gone. Files of a writer that died before it
-/// had finished one are not sealed.
+/// A segment file that was finished; its manifest, if there was one, is gone. Files of a writer that died
+/// before it had finished one are not sealed.
 fn lost_segment(disk: &dyn Disk) -> Result<Option<String>> {
     for name in disk.list()? {
         let Some((segment, field, kind)) = parse_file_name(&name) else { continue };

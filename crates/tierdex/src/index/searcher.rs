@@ -250,8 +250,8 @@ impl<'a> Searcher<'a> {
         Marks::of(query, field, self.index.segments())
     }
 
-    /// Calls `body` with each hit and its external id, in the order of the hits. However long the ids are, no more than
-    /// 256 KiB of them are in memory at a time, or one.
+    /// Calls `body` with each hit and its external id, in the order of the hits. However long the ids are, no
+    /// more than 256 KiB of them are in memory at a time, or one.
     pub fn for_each_id<E: From<Error>>(
         &self,
         hits: &[SearchHit],
@@ -325,8 +325,8 @@ impl<'a> Searcher<'a> {
         segment.stored().map(|stored| stored.get(local)).transpose()
     }
 
-    /// The beginnings of title and text of a document, for showing it: see [`StoredReader::preview`]. `None` when the
-    /// index does not keep them.
+    /// The beginnings of title and text of a document, for showing it: see [`StoredReader::preview`]. `None`
+    /// when the index does not keep them.
     ///
     /// [`StoredReader::preview`]: crate::segment::read::StoredReader::preview
     pub fn preview(&self, document: u32) -> Result<Option<Stored>> {

@@ -333,8 +333,8 @@ impl IndexWriter {
         Ok(self.committed.generation)
     }
 
-    /// An error unless the commit on which this writer builds is still the newest. Checked when the next manifest has
-    /// its temporary name, which only one writer at a time can give.
+    /// An error unless the commit on which this writer builds is still the newest. Checked when the next
+    /// manifest has its temporary name, which only one writer at a time can give.
     fn check_newest(&self) -> Result<()> {
         self.check_lock()?;
         match Manifest::newest(self.disk.as_ref())?.unwrap_or(0) {
@@ -378,8 +378,8 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Removes files that the newest commit does not name and that `chosen` picks, unless the lock was lost: then they
-    /// may be another writer's. What stays behind is removed by the next writer.
+    /// Removes files that the newest commit does not name and that `chosen` picks, unless the lock was lost:
+    /// then they may be another writer's. What stays behind is removed by the next writer.
     fn remove_orphans(&self, chosen: impl Fn(&str) -> bool) {
         if self.check_lock().is_err() {
             return;

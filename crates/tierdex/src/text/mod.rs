@@ -82,7 +82,8 @@ impl Analyzer {
         position
     }
 
-    /// Tokens that were dropped since the last call because they, or what the chain made of them, are too long.
+    /// Tokens that were dropped since the last call because they, or what the chain made of them, are too
+    /// long.
     pub fn take_too_long(&mut self) -> u64 {
         std::mem::take(&mut self.too_long)
     }

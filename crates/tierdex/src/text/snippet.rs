@@ -1,7 +1,7 @@
 //! Snippets: the part of a text that shows most of a query.
 //!
-//! 1. Find the best stretch of the text, looking at one match after the other; only those within the width of a snippet
-//!    are kept, so that memory does not grow with the matches.
+//! 1. Find the best stretch of the text, looking at one match after the other; only those within the width of
+//!    a snippet are kept, so that memory does not grow with the matches.
 //! 2. Widen it to the width, and mark the matches in it.
 
 use super::Analyzer;
@@ -18,9 +18,9 @@ pub struct Snippet {
     pub marks: Vec<Range<usize>>,
 }
 
-/// Of the first [`PREVIEW_TEXT_BYTES`] of a text the stretch of at most about `width` bytes that holds most distinct terms of a query,
-/// then most matches, and comes first; the beginning of the text when nothing matches. `find` gives the number of a term in the
-/// query, small ones, if it is one.
+/// Of the first [`PREVIEW_TEXT_BYTES`] of a text the stretch of at most about `width` bytes that holds most
+/// distinct terms of a query, then most matches, and comes first; the beginning of the text when nothing
+/// matches. `find` gives the number of a term in the query, small ones, if it is one.
 pub fn snippet(
     text: &str,
     analyzer: &mut Analyzer,

@@ -21,17 +21,18 @@ const PROGRAM: u64 = 7 << 20;
 /// Memory of a thread that answers: its stack, windows of sums and of documents, and batches.
 const THREAD: u64 = 384 << 10;
 
-/// Bytes a hit that is asked for: in the thread that looks for it, in an answer, and in the answer that is written and
-/// those that wait to be written, beside its id.
+/// Bytes a hit that is asked for: in the thread that looks for it, in an answer, and in the answer that is
+/// written and those that wait to be written, beside its id.
 const HIT: u64 = 64;
 const HIT_FOUND: u64 = 8;
 const HIT_SHOWN: u64 = 64;
 
-/// Ids of the answer that is written, in a buffer that grows by doubling, and a group of ids of which they are a part.
+/// Ids of the answer that is written, in a buffer that grows by doubling, and a group of ids of which they
+/// are a part.
 const IDS_SHOWN: u64 = (2 * IDS_BYTES + (IDS_GROUP as usize + 1) * ID_BYTES_MAX) as u64;
 
-/// Showing a hit: unpacking it, its title and text, the text's tokens and the snippet, and all of it as it is written, in
-/// which a character may take six bytes.
+/// Showing a hit: unpacking it, its title and text, the text's tokens and the snippet, and all of it as it is
+/// written, in which a character may take six bytes.
 const PREVIEW: u64 = UNPACK_BYTES + (2 * PREVIEW_TEXT_BYTES + 8 * PREVIEW_TITLE_BYTES) as u64;
 
 /// A worker: its stack and its queues.

@@ -1,8 +1,8 @@
 //! Reading the files of a segment. Writers of each stand under the same name in `write/`.
 //!
-//! Every range is verified when it enters memory ([`tierdex_io::SealedFile`]), and every number in it is checked
-//! before it is used, so that a file that was forged with right checksums leads to an error too, and never to a panic or
-//! to memory without bound.
+//! Every range is verified when it enters memory ([`tierdex_io::SealedFile`]), and every number in it is
+//! checked before it is used, so that a file that was forged with right checksums leads to an error too, and
+//! never to a panic or to memory without bound.
 
 mod ids;
 mod lists;

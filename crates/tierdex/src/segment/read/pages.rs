@@ -4,8 +4,8 @@ use crate::bytes::View;
 use crate::error::Result;
 use crate::limits::TERM_BYTES_MAX;
 
-/// The separator that ends each page, for a search that touches little memory: the first eight bytes of each are kept
-/// apart.
+/// The separator that ends each page, for a search that touches little memory: the first eight bytes of each
+/// are kept apart.
 pub(super) struct PageIndex {
     /// As big-endian numbers, with zeros behind shorter separators.
     heads: Vec<u64>,
@@ -15,8 +15,8 @@ pub(super) struct PageIndex {
 }
 
 impl PageIndex {
-    /// Reads the separators of `pages` pages: the last term of each page, or a string between it and the next page's
-    /// first. They rise, and nothing follows them.
+    /// Reads the separators of `pages` pages: the last term of each page, or a string between it and the next
+    /// page's first. They rise, and nothing follows them.
     pub(super) fn read(mut view: View<'_>, pages: u64) -> Result<PageIndex> {
         // Each takes at least two bytes for its lengths and one of its own.
         if pages > view.remaining() as u64 / 3 {
@@ -94,7 +94,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Separators as they are written, each with what it shares with the one before cut to `shared_max` bytes.
+    /// Separators as they are written, each with what it shares with the one before cut to `shared_max`
+    /// bytes.
     fn encode(separators: &[&[u8]], shared_max: usize) -> Vec<u8> {
         let mut out = Vec::new();
         let mut last: &[u8] = &[];

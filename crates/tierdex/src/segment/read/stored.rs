@@ -67,8 +67,9 @@ impl StoredReader {
         Ok(StoredReader { file, documents, blocks, index_at, decoder: Mutex::new(None) })
     }
 
-    /// Title and text of a document, cut to their first [`PREVIEW_TITLE_BYTES`] and [`PREVIEW_TEXT_BYTES`]. What this
-    /// takes of memory does not depend on the document: these, and [`UNPACK_BYTES`](super::UNPACK_BYTES).
+    /// Title and text of a document, cut to their first [`PREVIEW_TITLE_BYTES`] and [`PREVIEW_TEXT_BYTES`].
+    /// What this takes of memory does not depend on the document: these, and
+    /// [`UNPACK_BYTES`](super::UNPACK_BYTES).
     ///
     /// # Errors
     /// If the block is damaged, as far as it was read.

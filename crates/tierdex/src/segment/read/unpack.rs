@@ -1,7 +1,7 @@
 //! Unpacks a block of stored documents piece by piece: memory does not grow with the documents in it.
 //!
-//! A document of any size, up to hundreds of MB, may be in a block. To show its title and the beginning of its text, only
-//! what is before their end is read and unpacked.
+//! A document of any size, up to hundreds of MB, may be in a block. To show its title and the beginning of
+//! its text, only what is before their end is read and unpacked.
 
 use crate::error::{Error, Result};
 use crate::limits::DOCUMENT_BYTES_MAX;
@@ -15,7 +15,8 @@ const PIECE: usize = 64 << 10;
 /// Largest window of a frame, as a power of two; the writer's level has windows of half a MiB at most.
 const WINDOW_LOG_MAX: u32 = 19;
 
-/// Bytes that unpacking takes at most beside the strings that are kept: the window, zstd's own buffers, two pieces.
+/// Bytes that unpacking takes at most beside the strings that are kept: the window, zstd's own buffers, two
+/// pieces.
 pub const UNPACK_BYTES: u64 = (1 << WINDOW_LOG_MAX) + (512 << 10) + 2 * PIECE as u64;
 
 /// A decoder that can be used again for other blocks.

@@ -1,8 +1,8 @@
 //! The term dictionary: pages of sorted terms, and an index of the pages.
 //!
-//! Each page is one 4-KiB page of the file, so that a look-up reads, and verifies, one page. The index has one
-//! separator a page, at least its last term and less than the next page's first, coded as terms in pages are: bytes
-//! shared with the separator before, and its own.
+//! Each page is one 4-KiB page of the file, so that a look-up reads, and verifies, one page. The index has
+//! one separator a page, at least its last term and less than the next page's first, coded as terms in pages
+//! are: bytes shared with the separator before, and its own.
 
 use super::super::layout::{PAGE_HEAD, RESTART, push_tail};
 use crate::bytes::push_varint;
