@@ -29,7 +29,7 @@ pub trait Disk: Send + Sync {
     /// Creates an empty file. [`ErrorKind::Exists`] when there is one.
     fn create(&self, name: &str) -> Result<Box<dyn WriteFile>>;
 
-    /// Gives the file `from` the name `to`, in one step, replacing what had that name.
+    /// Gives the file `from` the name `to`, in one step. [`ErrorKind::Exists`] when there is such a file.
     fn rename(&self, from: &str, to: &str) -> Result<()>;
 
     /// Removes a name. Open handles stay usable.
@@ -102,6 +102,9 @@ pub trait DiskLock: Send {
     /// [`ErrorKind::LockLost`] when it is not: another writer may be at work, and what is on the disk may be
     /// its own.
     fn check(&self) -> Result<()>;
+
+    /// A number that no other held lock of this disk has, nor one that lost its file and is still held.
+    fn id(&self) -> u64;
 }
 
 /// Refuses names that could leave the directory or differ between file systems.

@@ -84,8 +84,9 @@ fn forge(disk: &MemDisk, name: &str, identity: Identity, payload: &[u8]) {
     let segment = manifest.segments.iter_mut().find(|of| of.id == segment).unwrap();
     let file = segment.files.iter_mut().find(|of| of.kind == kind && (of.field == field || !kind.of_field()));
     file.unwrap().seal = seal;
-    manifest.prepare(disk).unwrap();
-    manifest.publish(disk).unwrap();
+    manifest.prepare(disk, "new").unwrap();
+    disk.remove(&Manifest::file_name(manifest.generation)).unwrap();
+    manifest.publish(disk, "new").unwrap();
 }
 
 /// A place to change: near the end, where tails are, near the beginning, or anywhere.

@@ -5,11 +5,11 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use support::corpus::{Doc, Shape, corpus};
 use support::{Growth, build, open_writer};
 use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check};
-use tierdex::io::{Disk, MemDisk, PosixDisk};
+use tierdex::io::{Disk, DiskLock, MemDisk, PosixDisk, ReadFile, WriteFile};
 use tierdex::schema::Schema;
 
 fn schema() -> Schema {
@@ -54,6 +54,103 @@ fn fails(writer: &mut IndexWriter, merge: Merge, expected: &str) {
     assert!(error.contains(expected) && !error.contains('\n'), "{error}");
     let again = writer.commit(merge).unwrap_err().to_string();
     assert!(again.contains("open it again"), "{again}");
+}
+
+/// A disk that calls back, once, before it renames a file.
+struct Interposed {
+    disk: MemDisk,
+    before_rename: Mutex<Option<Callback>>,
+}
+
+type Callback = Box<dyn FnOnce(&Arc<dyn Disk>) + Send>;
+
+impl Disk for Interposed {
+    fn list(&self) -> tierdex::io::Result<Vec<String>> {
+        self.disk.list()
+    }
+    fn open(&self, name: &str) -> tierdex::io::Result<Box<dyn ReadFile>> {
+        self.disk.open(name)
+    }
+    fn create(&self, name: &str) -> tierdex::io::Result<Box<dyn WriteFile>> {
+        self.disk.create(name)
+    }
+    fn rename(&self, from: &str, to: &str) -> tierdex::io::Result<()> {
+        let interposed = self.before_rename.lock().unwrap().take();
+        if let Some(interposed) = interposed {
+            interposed(&(Arc::new(self.disk.clone()) as _));
+        }
+        self.disk.rename(from, to)
+    }
+    fn remove(&self, name: &str) -> tierdex::io::Result<()> {
+        self.disk.remove(name)
+    }
+    fn sync_dir(&self) -> tierdex::io::Result<()> {
+        self.disk.sync_dir()
+    }
+    fn lock(&self, name: &str) -> tierdex::io::Result<Box<dyn DiskLock>> {
+        self.disk.lock(name)
+    }
+    fn describe(&self) -> String {
+        self.disk.describe()
+    }
+}
+
+/// The lock is lost in the last moment, between the check and the renaming of the manifest: another writer comes in
+/// and commits, or waits and commits then. Whatever was acknowledged is there, and no more.
+#[test]
+fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
+    let docs = corpus(7, 60);
+    for (second_commits_first, base) in [(true, 0), (false, 0), (true, 10), (false, 10)] {
+        let memory = MemDisk::new();
+        let shared: Arc<dyn Disk> = Arc::new(memory.clone());
+        let mode = if base == 0 { OpenMode::New } else { OpenMode::Append };
+        if base > 0 {
+            build(&shared, &schema(), &docs[..base], &[], Growth::Commits, Merge::Keep);
+        }
+        let second = Arc::new(Mutex::new(None));
+        let (kept, more) = (second.clone(), docs[30..37].to_vec());
+        let interposed = Interposed {
+            disk: memory,
+            before_rename: Mutex::new(Some(Box::new(move |disk: &Arc<dyn Disk>| {
+                disk.remove("write.lock").unwrap();
+                // Sealed segments of a first run are rejected: the other writer replaces them.
+                let mode = if base == 0 { OpenMode::Replace } else { mode };
+                let mut writer = open_writer(disk, &schema(), mode);
+                add(&mut writer, &more);
+                if second_commits_first {
+                    writer.commit(Merge::Keep).unwrap();
+                }
+                *kept.lock().unwrap() = Some(writer);
+            }))),
+        };
+        let disk: Arc<dyn Disk> = Arc::new(interposed);
+        let mut first = open_writer(&disk, &schema(), mode);
+        add(&mut first, &docs[10..15]);
+        let error = first.commit(Merge::Keep).unwrap_err().to_string();
+        assert!(!error.contains('\n'), "{error}");
+        drop(first);
+        let mut second = second.lock().unwrap().take().unwrap();
+        if !second_commits_first {
+            second.commit(Merge::Keep).unwrap();
+        }
+        drop(second);
+        holds(&shared, base as u64 + 7);
+    }
+}
+
+#[test]
+fn a_replacement_is_not_numbered_beyond_what_readers_take() {
+    let docs = corpus(8, 20);
+    for stray in ["8000000000000000.ids", "7ffffffffffffffe.0.docs", "manifest-ffffffffffffffff"] {
+        let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+        build(&disk, &schema(), &docs, &[], Growth::Commits, Merge::Keep);
+        disk.remove(&Manifest::file_name(1)).unwrap();
+        drop(disk.create(stray).unwrap());
+        let before = content(disk.as_ref());
+        let error = open(&disk, OpenMode::Replace).err().unwrap();
+        assert!(error.contains(stray) && error.contains("remove this file"), "{error}");
+        assert!(content(disk.as_ref()) == before);
+    }
 }
 
 #[test]

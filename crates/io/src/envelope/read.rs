@@ -277,8 +277,9 @@ impl SealedFile {
     }
 
     fn other_version(&self, version: u16) -> Error {
-        let detail =
-            format!("it has format version {version}, and this program reads version {FORMAT_VERSION}");
+        let detail = format!(
+            "it has format version {version}, and this program reads version {FORMAT_VERSION}: index again"
+        );
         Error::new(ErrorKind::Unsupported, "open", &*self.name, detail)
     }
 

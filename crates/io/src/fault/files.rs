@@ -87,6 +87,10 @@ impl DiskLock for Lock {
         self.switch.pass(Op::CheckLock, &self.name)?;
         self.inner.as_ref().map_or(Ok(()), |inner| inner.check())
     }
+
+    fn id(&self) -> u64 {
+        self.inner.as_ref().map_or(0, |inner| inner.id())
+    }
 }
 
 impl Drop for Lock {

@@ -116,7 +116,11 @@ impl Disk for MemDisk {
     fn rename(&self, from: &str, to: &str) -> Result<()> {
         check_name(from)?;
         check_name(to)?;
-        self.write().rename(from, to).ok_or_else(|| not_found("rename", from))
+        let mut state = self.write();
+        if state.file(to).is_some() && state.file(from).is_some() {
+            return Err(Error::new(ErrorKind::Exists, "rename", from, format!("there is a file {to}")));
+        }
+        state.rename(from, to).ok_or_else(|| not_found("rename", from))
     }
 
     fn remove(&self, name: &str) -> Result<()> {
@@ -207,6 +211,10 @@ impl DiskLock for Lock {
         }
         let what = format!("{name} was removed or replaced while it was being written");
         Err(Error::new(ErrorKind::LockLost, "keep the lock of", disk.describe(), what))
+    }
+
+    fn id(&self) -> u64 {
+        self.handle.inode
     }
 }
 

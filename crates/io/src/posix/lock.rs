@@ -24,6 +24,7 @@ const ATTEMPTS: usize = 100;
 
 pub(super) struct Lock {
     file: File,
+    inode: u64,
     name: String,
     directory: File,
     /// Path of the directory, absolute.
@@ -43,6 +44,7 @@ impl Lock {
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             let lock = Lock {
+                inode: rustix::fs::fstat(&file).map_err(|error| failed(error.into()))?.st_ino,
                 file,
                 name: name.to_owned(),
                 directory: disk.directory.try_clone().map_err(failed)?,
@@ -82,6 +84,11 @@ impl DiskLock for Lock {
             return lost(format!("{} was removed or replaced", self.name));
         }
         Ok(())
+    }
+
+    /// The number of the file, which is given to no other as long as this one is open.
+    fn id(&self) -> u64 {
+        self.inode
     }
 }
 

@@ -12,8 +12,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
-use rustix::io::retry_on_intr;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::disk::{Disk, DiskLock, ReadFile, WriteFile, check_name};
 use crate::error::{Error, ErrorKind, Result};
@@ -105,6 +105,12 @@ impl PosixDisk {
         Ok(File::from(opened?))
     }
 
+    fn link_and_unlink(&self, from: &str, to: &str) -> rustix::io::Result<()> {
+        let directory = &self.directory;
+        retry_on_intr(|| rustix::fs::linkat(directory, from, directory, to, AtFlags::empty()))?;
+        retry_on_intr(|| rustix::fs::unlinkat(directory, from, AtFlags::empty()))
+    }
+
     fn list_names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.directory)? {
@@ -126,7 +132,7 @@ impl PosixDisk {
         match rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(FileType::from_raw_mode(stat.st_mode).is_file()),
             // Removed since it was listed.
-            Err(rustix::io::Errno::NOENT) => Ok(false),
+            Err(Errno::NOENT) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
@@ -154,7 +160,13 @@ impl Disk for PosixDisk {
         check_name(from)?;
         check_name(to)?;
         let directory = &self.directory;
-        let renamed = retry_on_intr(|| rustix::fs::renameat(directory, from, directory, to));
+        let flags = RenameFlags::NOREPLACE;
+        let renamed = retry_on_intr(|| rustix::fs::renameat_with(directory, from, directory, to, flags));
+        let renamed = match renamed {
+            // Not every file system knows the flag. A second name is never given over another file either.
+            Err(Errno::INVAL | Errno::NOSYS) => self.link_and_unlink(from, to),
+            other => other,
+        };
         renamed.map_err(|error| Error::from_os("rename", from, &error.into()))
     }
 

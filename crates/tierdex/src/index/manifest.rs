@@ -12,6 +12,9 @@ use tierdex_io::{Disk, ErrorKind, Identity, SealedFile, SealedWriter};
 const PREFIX: &str = "manifest-";
 const TEMPORARY: &str = ".tmp";
 
+/// The largest generation, and number of a segment.
+pub(super) const NUMBER_MAX: u64 = u64::MAX / 2;
+
 /// Name of the file that a writer locks.
 pub(super) const LOCK: &str = "write.lock";
 
@@ -39,9 +42,15 @@ impl Manifest {
         format!("{PREFIX}{generation:016x}")
     }
 
-    /// Name under which the manifest of a generation is written.
-    pub(super) fn temporary_name(generation: u64) -> String {
-        format!("{}{TEMPORARY}", Manifest::file_name(generation))
+    /// Name under which the writer with this lock writes the manifest of a generation: no other writer, even one
+    /// that should not be there, writes or renames a file of this name.
+    pub(super) fn temporary_name(generation: u64, lock: u64) -> String {
+        format!("{}.{lock:x}{TEMPORARY}", Manifest::file_name(generation))
+    }
+
+    /// The generation whose manifest has this name.
+    pub(super) fn generation_of(name: &str) -> Option<u64> {
+        generation_of(name)
     }
 
     /// The newest generation on a disk.
@@ -120,18 +129,23 @@ impl Manifest {
             || numbers.last() >= Some(&self.next_segment)
         {
             Some("numbers of segments are not unique")
-        } else if self.next_segment > u64::MAX / 2 || self.generation > u64::MAX / 2 {
-            Some("impossible numbers")
+        } else if self.next_segment > NUMBER_MAX || self.generation > NUMBER_MAX {
+            Some("numbers that are too large")
         } else {
             None
         }
     }
 
     /// Writes the manifest under its temporary name. All files of its segments are sealed and synced before.
-    pub fn prepare(&self, disk: &dyn Disk) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Limit`] for numbers that no reader takes; what writing gives.
+    pub fn prepare(&self, disk: &dyn Disk, temporary: &str) -> Result<()> {
+        if let Some(what) = self.impossible() {
+            return Err(Error::Limit(format!("the commit would have {what}")));
+        }
         disk.sync_dir()?;
-        let temporary = Manifest::temporary_name(self.generation);
-        let mut file = SealedWriter::create(disk, &temporary, identity(self.generation))?;
+        let mut file = SealedWriter::create(disk, temporary, identity(self.generation))?;
         let mut bytes = Vec::new();
         self.write(&mut bytes);
         if bytes.len() as u64 > MANIFEST_BYTES_MAX / 2 {
@@ -145,10 +159,9 @@ impl Manifest {
         Ok(())
     }
 
-    /// Makes the manifest that was prepared the newest.
-    pub fn publish(&self, disk: &dyn Disk) -> Result<()> {
-        let name = Manifest::file_name(self.generation);
-        disk.rename(&Manifest::temporary_name(self.generation), &name)?;
+    /// Makes the manifest that was prepared the newest, unless there is one of its generation.
+    pub fn publish(&self, disk: &dyn Disk, temporary: &str) -> Result<()> {
+        disk.rename(temporary, &Manifest::file_name(self.generation))?;
         disk.sync_dir()?;
         Ok(())
     }
@@ -177,8 +190,14 @@ impl Manifest {
 
 /// Whether a name is one that an index gives to its files (the lock excepted).
 fn is_index_file(name: &str) -> bool {
-    let stem = name.strip_suffix(TEMPORARY).unwrap_or(name);
-    generation_of(stem).is_some() || parse_file_name(name).is_some()
+    generation_of(name).is_some() || is_temporary(name) || parse_file_name(name).is_some()
+}
+
+/// Whether a name is that of a manifest that has not been published.
+pub(super) fn is_temporary(name: &str) -> bool {
+    let stem = name.strip_suffix(TEMPORARY);
+    let manifest = stem.map(|stem| stem.split_once('.').map_or(stem, |(manifest, _)| manifest));
+    manifest.is_some_and(|manifest| generation_of(manifest).is_some())
 }
 
 fn generation_of(name: &str) -> Option<u64> {
@@ -203,6 +222,7 @@ mod tests {
         for name in [
             "manifest-000000000000000a",
             "manifest-000000000000000a.tmp",
+            "manifest-000000000000000a.1f3.tmp",
             "0000000000000001.0.terms",
             "0000000000000001.63.positions",
             "00000000000000ff.ids",
@@ -214,6 +234,8 @@ mod tests {
             "write.lock",
             "notes.txt",
             "manifest-a",
+            "manifest-a.1.tmp",
+            "manifest-000000000000000a.1f3",
             "0000000000000001",
             "0000000000000001.x.terms",
             "0000000000000001.0.0.terms",

@@ -7,25 +7,25 @@
 //!    so that this commit is sure to stay, and remove them. Where it is not known, no segment is removed
 //!    before the next commit.
 
-use super::manifest::Manifest;
+use super::manifest::{Manifest, NUMBER_MAX, is_temporary};
 use super::writer::OpenMode;
 use crate::error::{Error, Result};
 use crate::schema::Schema;
-use crate::segment::layout::{identity, parse_file_name};
+use crate::segment::layout::{file_name, identity, parse_file_name};
 use tierdex_io::{Disk, ErrorKind, SealedFile};
 
 /// The commit on which a writer builds; generation 0 stands for none.
 pub(super) fn start(disk: &dyn Disk, schema: &Schema, mode: OpenMode) -> Result<Manifest> {
     let manifest = match Manifest::read_newest(disk) {
         Err(Error::Storage(error)) if mode == OpenMode::Replace && is_unreadable(error.kind()) => {
-            return behind_all_files(disk, schema);
+            return base_above_existing(disk, schema);
         }
         read => read?,
     };
     let manifest = match manifest {
         Some(manifest) => manifest,
         None => match (lost_segment(disk)?, mode) {
-            (Some(_), OpenMode::Replace) => return behind_all_files(disk, schema),
+            (Some(_), OpenMode::Replace) => return base_above_existing(disk, schema),
             (Some(name), _) => return Err(lost_manifest(disk, &name)),
             (None, OpenMode::Append) => {
                 return Err(Error::Usage(format!("{} holds no index to append to", disk.describe())));
@@ -36,6 +36,9 @@ pub(super) fn start(disk: &dyn Disk, schema: &Schema, mode: OpenMode) -> Result<
     if manifest.generation > 0 {
         check_mode(disk, &manifest, schema, mode)?;
     }
+    if mode == OpenMode::Append {
+        check_seals(disk, &manifest)?;
+    }
     remove_leftovers(disk, &manifest)?;
     Ok(manifest)
 }
@@ -44,7 +47,7 @@ pub(super) fn start(disk: &dyn Disk, schema: &Schema, mode: OpenMode) -> Result<
 fn check_mode(disk: &dyn Disk, manifest: &Manifest, schema: &Schema, mode: OpenMode) -> Result<()> {
     match mode {
         OpenMode::New => Err(Error::Usage(format!(
-            "{} holds an index already ({} documents); append to it or replace it",
+            "{} holds an index already (documents: {})",
             disk.describe(),
             manifest.documents()
         ))),
@@ -57,21 +60,40 @@ fn check_mode(disk: &dyn Disk, manifest: &Manifest, schema: &Schema, mode: OpenM
     }
 }
 
+/// Whether all files of the commit are there, whole as far as their ends tell: nothing is added to a broken index.
+fn check_seals(disk: &dyn Disk, manifest: &Manifest) -> Result<()> {
+    for segment in &manifest.segments {
+        for file in &segment.files {
+            let name = file_name(segment.id, file.field, file.kind);
+            SealedFile::open(disk, &name, identity(segment.id, file.field, file.kind), file.seal)?;
+        }
+    }
+    Ok(())
+}
+
 fn is_unreadable(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Corrupt | ErrorKind::Unsupported)
 }
 
-/// No commit, with numbers greater than those of all files on the disk, so that none of them is written
-/// again. Only manifests that never got their name are removed.
-fn behind_all_files(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
-    let generation = Manifest::newest(disk)?.unwrap_or(0);
+/// An empty base commit that is numbered above all existing files, so that none of them is written again. Only
+/// manifests that were never published are removed.
+fn base_above_existing(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
     let names = disk.list()?;
-    let temporary = Manifest::temporary_name(generation + 1);
-    if names.contains(&temporary) {
-        disk.remove(&temporary)?;
+    let number =
+        |name: &String| Manifest::generation_of(name).or(parse_file_name(name).map(|(segment, ..)| segment));
+    if let Some(name) = names.iter().find(|name| number(name).is_some_and(|number| number >= NUMBER_MAX - 1))
+    {
+        return Err(Error::Failed(format!(
+            "{} holds {name}, which no index has: remove this file",
+            disk.describe()
+        )));
     }
+    for name in names.iter().filter(|name| is_temporary(name)) {
+        disk.remove(name)?;
+    }
+    let generation = names.iter().filter_map(|name| Manifest::generation_of(name)).max().unwrap_or(0);
     let segments = names.iter().filter_map(|name| parse_file_name(name)).map(|(segment, ..)| segment).max();
-    let next_segment = segments.map_or(1, |segment| segment.saturating_add(1));
+    let next_segment = segments.map_or(1, |segment| segment + 1);
     Ok(Manifest { generation, next_segment, ..Manifest::empty(schema.clone()) })
 }
 
@@ -107,10 +129,21 @@ fn lost_manifest(disk: &dyn Disk, name: &str) -> Error {
     ))
 }
 
+/// Manifests that were not published go first: a writer that lost its lock just now can then no longer publish a
+/// commit whose segments are removed here.
 fn remove_leftovers(disk: &dyn Disk, newest: &Manifest) -> Result<()> {
     let leftovers = newest.orphans(disk)?;
-    if !leftovers.is_empty() {
-        disk.sync_dir()?;
+    if leftovers.is_empty() {
+        return Ok(());
     }
-    leftovers.iter().try_for_each(|name| Ok(disk.remove(name)?))
+    disk.sync_dir()?;
+    let (manifests, files): (Vec<_>, Vec<_>) = leftovers.iter().partition(|name| is_temporary(name));
+    manifests.into_iter().try_for_each(|name| disk.remove(name))?;
+    if Manifest::newest(disk)?.unwrap_or(0) != newest.generation {
+        return Err(Error::Failed(format!(
+            "another writer has just committed to {}; try again",
+            disk.describe()
+        )));
+    }
+    Ok(files.into_iter().try_for_each(|name| disk.remove(name))?)
 }

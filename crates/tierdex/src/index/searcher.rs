@@ -266,6 +266,7 @@ impl<'a> Searcher<'a> {
                         body(*hit, &ids[range.start as usize..range.end as usize])?;
                     }
                     rest = &rest[count..];
+                    count *= 2;
                 }
                 None => count /= 2,
             }

@@ -322,10 +322,19 @@ impl IndexWriter {
             next_segment: self.next_segment,
             segments: self.segments.clone(),
         };
-        manifest.prepare(self.disk.as_ref())?;
+        let temporary = Manifest::temporary_name(manifest.generation, self.lock.id());
+        manifest.prepare(self.disk.as_ref(), &temporary)?;
         self.check_newest()?;
         self.in_doubt = true;
-        manifest.publish(self.disk.as_ref())?;
+        let published = manifest.publish(self.disk.as_ref(), &temporary);
+        let kind = |error: &Error| if let Error::Storage(error) = error { Some(error.kind()) } else { None };
+        if let Some(ErrorKind::Exists | ErrorKind::NotFound) = published.as_ref().err().and_then(kind) {
+            // Another writer has published this generation, or removed the temporary file: nothing was done.
+            self.in_doubt = false;
+        }
+        published?;
+        // Where the lock was lost in between, another writer may not have seen this commit.
+        self.lock.check()?;
         self.in_doubt = false;
         self.replaces = false;
         self.committed = manifest;
@@ -334,11 +343,15 @@ impl IndexWriter {
     }
 
     /// An error unless the commit on which this writer builds is still the newest. Checked when the next
-    /// manifest has its temporary name, which only one writer at a time can give.
+    /// manifest has its temporary name: a writer that is let in later removes that file.
     fn check_newest(&self) -> Result<()> {
         self.check_lock()?;
         match Manifest::newest(self.disk.as_ref())?.unwrap_or(0) {
             newest if newest == self.committed.generation => Ok(()),
+            0 => Err(Error::Failed(format!(
+                "the manifest of {} was removed while it was being written; nothing was committed",
+                self.disk.describe()
+            ))),
             newest => Err(Error::Failed(format!(
                 "another writer has committed generation {newest} of {}; nothing was committed here",
                 self.disk.describe()
@@ -393,7 +406,7 @@ impl IndexWriter {
 
     /// Whether this writer has written the file and not committed it.
     fn is_own(&self, name: &str) -> bool {
-        name == Manifest::temporary_name(self.committed.generation + 1)
+        name == Manifest::temporary_name(self.committed.generation + 1, self.lock.id())
             || parse_file_name(name).is_some_and(|(segment, ..)| segment >= self.first_segment)
     }
 

@@ -143,17 +143,38 @@ impl Script {
 
     /// A writer opens the disk, cleans it up, and commits once more.
     pub fn recover(&self, disk: &Arc<dyn Disk>, generation: u64) -> tierdex::Result<u64> {
-        // A first run that was cut off may have left sealed segments, which only a replacement takes away.
-        let mode = if generation == 0 { OpenMode::Replace } else { OpenMode::Append };
-        let mut writer =
-            IndexWriter::open(disk.clone(), self.schema.clone(), mode, WriterOptions::default())?;
-        if generation > 0 {
-            only_named(disk.as_ref(), Some(&Index::open(disk.clone())?))?;
-        }
+        let mut writer = self.recovering_writer(disk, generation)?;
         add_all(&mut writer, &self.extra)?;
         let generation = writer.commit(Merge::Keep)?;
         only_named(disk.as_ref(), Some(&Index::open(disk.clone())?))?;
         Ok(generation)
+    }
+
+    /// A first run that was cut off leaves nothing that a new one keeps, or sealed segments, which it does not touch
+    /// and only a replacement takes away.
+    fn recovering_writer(&self, disk: &Arc<dyn Disk>, generation: u64) -> tierdex::Result<IndexWriter> {
+        let open =
+            |mode| IndexWriter::open(disk.clone(), self.schema.clone(), mode, WriterOptions::default());
+        if generation > 0 {
+            let writer = open(OpenMode::Append)?;
+            only_named(disk.as_ref(), Some(&Index::open(disk.clone())?))?;
+            return Ok(writer);
+        }
+        let before = disk.list()?;
+        match open(OpenMode::New) {
+            Ok(writer) => {
+                only_named(disk.as_ref(), None)?;
+                Ok(writer)
+            }
+            Err(Error::Failed(message)) if message.contains("no manifest") => {
+                let after = disk.list()?;
+                match before.iter().find(|name| *name != "write.lock" && !after.contains(name)) {
+                    Some(name) => Err(Error::Usage(format!("{name} was removed"))),
+                    None => open(OpenMode::Replace),
+                }
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// What stands after [`Script::recover`] from `generation`.
