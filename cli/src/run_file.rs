@@ -4,8 +4,9 @@
 
 use crate::interrupt::{self, Watched};
 use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, Write, stderr, stdout};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// Links behind one another that are followed to a file that is not there yet.
@@ -32,6 +33,9 @@ impl RunFile {
     /// Begins to write what `path` names, behind links. A new run may be read by those who could read the old
     /// one.
     pub fn create(path: &Path) -> io::Result<RunFile> {
+        if let Some(opened) = descriptor(path) {
+            return opened.map(RunFile::AsItIs);
+        }
         let old = match fs::metadata(path) {
             Ok(old) if !old.is_file() => return File::create(path).map(RunFile::AsItIs),
             Ok(old) => Some(old),
@@ -40,11 +44,22 @@ impl RunFile {
         };
         let whole = target(path);
         let folder = folder(&whole);
-        let (_watched, path, file) =
-            interrupt::removes(|| new_in(folder, ".tierdex-run", |path| File::create_new(path)))?;
+        let mut options = File::options();
+        options.write(true).create_new(true);
+        if let Some(old) = &old {
+            // What may not be written is not replaced either; and nobody else may read the new run meanwhile.
+            File::options().write(true).open(&whole)?;
+            options.mode(old.permissions().mode() & 0o777);
+        }
+        let created = interrupt::removes(|| new_in(folder, ".tierdex-run", |path| options.open(path)));
+        let (_watched, path, file) = created.map_err(|error| {
+            io::Error::new(error.kind(), format!("{error}, in the folder {}", folder.display()))
+        })?;
         let run = Temporary { file, path, whole, renamed: false, _watched };
         if let Some(old) = old {
             run.file.set_permissions(old.permissions())?;
+            // Only root may give files away.
+            let _ = fchown(&run.file, Some(old.uid()), Some(old.gid()));
         }
         Ok(RunFile::Temporary(run))
     }
@@ -54,6 +69,8 @@ impl RunFile {
         match self {
             RunFile::AsItIs(_) => Ok(()),
             RunFile::Temporary(mut run) => {
+                // Else a loss of power could leave an empty file of this name.
+                run.file.sync_data()?;
                 fs::rename(&run.path, &run.whole)?;
                 run.renamed = true;
                 Ok(())
@@ -97,6 +114,33 @@ pub fn new_in<T>(
             created => return created.map(|created| (path, created)),
         }
     }
+}
+
+/// Opens a name of an open file, such as `/dev/stdout`: the file behind it is written on, and not replaced. None for
+/// any other path.
+pub fn descriptor(path: &Path) -> Option<io::Result<File>> {
+    let mut at = path.to_path_buf();
+    for _ in 0..LINKS_MAX {
+        let name = at.to_str()?;
+        let number = ["/dev/fd/", "/proc/self/fd/"].iter().find_map(|folder| name.strip_prefix(folder));
+        match (name, number) {
+            ("/dev/stdout", _) | (_, Some("1")) => {
+                return Some(stdout().as_fd().try_clone_to_owned().map(File::from));
+            }
+            ("/dev/stderr", _) | (_, Some("2")) => {
+                return Some(stderr().as_fd().try_clone_to_owned().map(File::from));
+            }
+            (_, Some(_)) => return Some(File::options().append(true).open(&at)),
+            _ => at = folder(&at).join(fs::read_link(&at).ok()?),
+        }
+    }
+    None
+}
+
+/// Whether `path` names a file in a folder.
+pub fn is_in(path: &Path, folder_path: &Path) -> bool {
+    let (parent, folder) = (fs::metadata(folder(&target(path))), fs::metadata(folder_path));
+    matches!((parent, folder), (Ok(a), Ok(b)) if (a.dev(), a.ino()) == (b.dev(), b.ino()))
 }
 
 /// Whether writing one would destroy the other: the same regular file, by whatever names, or a file to be

@@ -86,3 +86,60 @@ fn no_file_is_written_over_another_of_the_same_command() {
     assert_eq!(fs::read_to_string(place.path("q")).unwrap(), "q1\tcat\n");
     place.ok("batch i --queries q --run /dev/null --lookahead-log /dev/null");
 }
+
+/// What the shell has opened is written on, where it is, and not replaced.
+#[test]
+fn descriptors_are_written_and_not_replaced() {
+    let place = with_index();
+    for (run, redirection) in [
+        ("/dev/stdout", ">>log"),
+        ("/dev/stderr", "2>>log"),
+        ("/dev/fd/1", ">>log"),
+        ("/proc/self/fd/1", ">>log"),
+        ("/dev/fd/5", "5>>log"),
+        ("link", ">>log"),
+    ] {
+        let _ = fs::remove_file(place.path("link"));
+        symlink("/dev/stdout", place.path("link")).unwrap();
+        place.file("log", "before\n");
+        let tierdex = env!("CARGO_BIN_EXE_tierdex");
+        let script = format!("{tierdex} batch i --queries q --run {run} {redirection}; echo after >>log");
+        let mut shell = Command::new("bash");
+        succeeded(&shell.args(["-c", &script]).current_dir(place.path("")).output().unwrap());
+        let log = fs::read_to_string(place.path("log")).unwrap();
+        assert!(log.starts_with("before\n") && log.ends_with("after\n"), "{run}: {log}");
+        assert!(log.contains("q1 Q0 2 1 "), "{run}: {log}");
+    }
+}
+
+#[test]
+fn a_run_is_never_a_file_of_the_index_nor_the_queries_on_standard_input() {
+    let place = with_index();
+    for name in ["manifest-0000000000000001", "0000000000000001.0.docs", "new"] {
+        place.fails(2, &format!("batch i --queries q --run i/{name}"), "in the folder of the index");
+    }
+    assert!(place.ok("check i").starts_with("sound"));
+    let queries = fs::File::open(place.path("q")).unwrap();
+    let output = place.command("batch i --queries - --run q".split(' ')).stdin(queries).output().unwrap();
+    place::failed(&output, 2, "name the same file");
+    assert_eq!(fs::read_to_string(place.path("q")).unwrap(), "q1\tcat\n");
+}
+
+#[test]
+fn a_run_that_may_not_be_written_is_not_replaced() {
+    let place = with_index();
+    let id = (200_000 + std::process::id()).to_string();
+    fs::set_permissions(place.path(""), fs::Permissions::from_mode(0o777)).unwrap();
+    place.file("r", "another's");
+    fs::set_permissions(place.path("r"), fs::Permissions::from_mode(0o444)).unwrap();
+    let user = ["--reuid", &id, "--regid", &id, "--clear-groups"];
+    let mut command = Command::new("setpriv");
+    command.args(user).arg(env!("CARGO_BIN_EXE_tierdex")).current_dir(place.path(""));
+    let output = command.args("batch i --queries q --run r".split(' ')).output().unwrap();
+    if String::from_utf8_lossy(&output.stderr).contains("setpriv") {
+        println!("not run: it needs to become another user");
+        return;
+    }
+    place::failed(&output, 1, "cannot write r: ");
+    assert_eq!(fs::read_to_string(place.path("r")).unwrap(), "another's");
+}

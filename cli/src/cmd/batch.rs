@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome, output};
 use crate::messages;
 use crate::near::{self, Near};
 use crate::queries::Queries;
-use crate::run_file::{RunFile, are_same};
+use crate::run_file::{RunFile, are_same, descriptor, is_in};
 use crate::{open, size};
 use clap::{Args, ValueEnum};
 use std::collections::VecDeque;
@@ -82,8 +82,10 @@ enum Syntax {
 impl Arguments {
     /// None of the files may be written over another.
     fn check_files(&self) -> Outcome {
+        let stdin = PathBuf::from("/dev/stdin");
+        let queries = if self.queries.as_os_str() == "-" { &stdin } else { &self.queries };
         let files = [
-            ("--queries", Some(&self.queries)),
+            ("--queries", Some(queries)),
             ("--run", Some(&self.run)),
             ("--lookahead-log", self.lookahead_log.as_ref()),
         ];
@@ -92,6 +94,9 @@ impl Arguments {
                 if file.zip(*other).is_some_and(|(file, other)| are_same(file, other)) {
                     return Err(Failure::Usage(format!("{other_flag} and {flag} name the same file")));
                 }
+            }
+            if at > 0 && file.is_some_and(|file| is_in(file, &self.dir)) {
+                return Err(Failure::Usage(format!("{flag} names a file in the folder of the index")));
             }
         }
         Ok(())
@@ -294,7 +299,7 @@ impl Operators {
 
 /// Writes how far ahead lists were fetched each time a query ended.
 fn log_lookahead(path: &Path, samples: &[Sample]) -> std::io::Result<()> {
-    let mut out = BufWriter::new(File::create(path)?);
+    let mut out = BufWriter::new(descriptor(path).unwrap_or_else(|| File::create(path))?);
     writeln!(out, "ended\tqueries ahead\tsegments")?;
     for Sample { ended, queries, segments } in samples {
         writeln!(out, "{ended}\t{queries}\t{segments}")?;
