@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tierdex::index::Stop;
-use tierdex::io::{keep_ignored, remove_out_of_memory};
+use tierdex::io::{exit_with_line, keep_ignored, remove_out_of_memory};
 
 /// What a signal does.
 enum Action {
@@ -77,10 +77,11 @@ fn action() -> MutexGuard<'static, Action> {
 
 fn stopped() {
     let message = match &*action() {
+        // Asked a second time, it does not wait for the work to end.
+        Action::Raise(stop) if stop.check().is_err() => "interrupted twice",
         Action::Raise(stop) => return stop.raise(),
         Action::Remove(path) if std::fs::remove_file(path).is_ok() => "interrupted; no whole run was written",
         Action::Remove(_) | Action::Exit => "interrupted",
     };
-    Failure::Interrupted(message.to_string()).report();
-    std::process::exit(Failure::INTERRUPTED.into());
+    exit_with_line(&format!("tierdex: {message}\n"), Failure::INTERRUPTED)
 }

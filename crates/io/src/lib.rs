@@ -48,4 +48,6 @@ pub use memory::{
     available_memory,
 };
 pub use posix::{Advice, PosixDisk, PosixFile};
-pub use process::{ExitOutOfMemory, ignore_file_size_signal, keep_ignored, remove_out_of_memory};
+pub use process::{
+    ExitOutOfMemory, exit_with_line, ignore_file_size_signal, keep_ignored, remove_out_of_memory,
+};

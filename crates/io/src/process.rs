@@ -74,6 +74,20 @@ fn exit(bytes: usize) -> ! {
     unsafe { libc::_exit(1) }
 }
 
+/// Ends the process at once, with one line on standard error unless that would have to wait: its reader may not read,
+/// and another thread may be writing to it. What is buffered is not written.
+pub fn exit_with_line(line: &str, code: u8) -> ! {
+    let mut standard_error = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: there is one entry.
+    let ready = unsafe { libc::poll(&mut standard_error, 1, 0) };
+    if ready == 1 && standard_error.revents & libc::POLLOUT != 0 {
+        // SAFETY: the bytes are there.
+        unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    }
+    // SAFETY: it may be called at any time.
+    unsafe { libc::_exit(code.into()) }
+}
+
 /// The file that a lack of memory removes; null if there is none.
 static UNFINISHED: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 
