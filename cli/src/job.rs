@@ -4,6 +4,7 @@ use crate::cmd::info::total_bytes;
 use crate::failure::{Failure, Outcome};
 use crate::input::{InputOptions, Problem, Source, parse};
 use crate::interrupt;
+use crate::messages::printable;
 use crate::progress::Progress;
 use crate::size;
 use crate::tally::Tally;
@@ -84,7 +85,8 @@ impl Job {
             return Err(if writer.in_doubt() { doubtful(&error) } else { error.into() });
         }
         tally.left_out = writer.left_out();
-        let manifest = Manifest::read_newest(self.disk.as_ref())?;
+        // The commit is durable: that its size cannot be told is no failure.
+        let manifest = Manifest::read_newest(self.disk.as_ref()).unwrap_or_default();
         Ok(Done {
             tally,
             total: writer.documents(),
@@ -104,7 +106,7 @@ impl Done {
             documents(self.tally.documents),
             size::show(self.tally.bytes),
             self.tally.bytes as f64 / 1e6 / seconds,
-            out.display(),
+            printable(&out.display().to_string()),
             documents(self.total),
             size::show(self.index_bytes)
         );

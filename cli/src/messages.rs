@@ -27,7 +27,12 @@ fn write(text: String) {
 /// Blanks in place of control characters and of those that change the direction of text, both of which could
 /// make a terminal show something else than what is written.
 pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || changes_direction(c) { ' ' } else { c }).collect()
+    text.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect()
+}
+
+/// Whether a character neither controls a terminal nor changes the direction of text.
+pub fn is_printable(c: char) -> bool {
+    !c.is_control() && !changes_direction(c)
 }
 
 fn changes_direction(c: char) -> bool {

@@ -58,3 +58,14 @@ fn a_run_over_documents_that_were_appended_twice_is_rejected() {
     place.ok("batch i --queries queries.tsv --run run");
     place.fails(1, "eval run qrels", "appears twice for query q1");
 }
+
+#[test]
+fn lines_without_end_are_not_held() {
+    let place = Place::new();
+    place.file("docs.jsonl", place::DOCUMENTS);
+    place.file("r", "1 Q0 a 1 0.5 x\n");
+    place.file("qrels", "1 0 a 1\n");
+    place.fails(1, "eval /dev/zero qrels", "line 1: longer than 1048576 bytes");
+    place.fails(1, "eval r /dev/zero", "line 1: longer than 1048576 bytes");
+    place.fails(2, "index docs.jsonl --stop-words /dev/zero --out i", "longer than 25500000 bytes");
+}

@@ -186,7 +186,7 @@ fn one_is_no_plural() {
     for (arguments, words) in [
         ("search i cat", "1 document in "),
         ("explain i cat", "1 hit of 1"),
-        ("explain i cat", "; 1 document, 1 matches"),
+        ("explain i cat", "; 1 document, 1 matching"),
         ("info i", "1 document in 1 segment, "),
         ("info i", "1 term, 1 posting, 1 token, "),
         ("check i", "1 document, 1 term, 1 posting"),

@@ -5,7 +5,7 @@ use crate::size;
 use clap::Args;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write, stdout};
+use std::io::{BufRead, BufReader, Read, Write, stdout};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
@@ -123,6 +123,9 @@ fn finite(what: &str, text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("{what} `{text}` is not a finite number"))
 }
 
+/// The longest line that is read; ids have at most 4,096 bytes.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
 /// A document that appears twice would be counted twice, and measures could exceed 1.
 fn insert_once<V>(documents: &mut HashMap<String, V>, columns: &[&str], value: V) -> Result<(), String> {
     match documents.insert(columns[2].to_string(), value) {
@@ -138,8 +141,17 @@ fn for_each_line(
 ) -> Outcome {
     let problem = |what: String| Failure::Failed(format!("{}: {what}", path.display()));
     let file = File::open(path).map_err(|error| problem(error.to_string()))?;
-    for (number, line) in (1..).zip(BufReader::new(file).lines()) {
-        let line = line.map_err(|error| problem(format!("line {number}: {error}")))?;
+    let mut lines = BufReader::new(file);
+    let mut line = String::new();
+    for number in 1.. {
+        line.clear();
+        let read = lines.by_ref().take(LINE_BYTES_MAX).read_line(&mut line);
+        if read.map_err(|error| problem(format!("line {number}: {error}")))? == 0 {
+            break;
+        }
+        if line.len() as u64 == LINE_BYTES_MAX {
+            return Err(problem(format!("line {number}: longer than {LINE_BYTES_MAX} bytes")));
+        }
         // Some editors put a byte order mark before the first line.
         let line = if number == 1 { line.trim_start_matches('\u{feff}') } else { &line };
         let found: Vec<&str> = line.split_whitespace().collect();

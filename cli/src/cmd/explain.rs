@@ -79,11 +79,7 @@ fn as_text(explanation: &Explanation, counted: bool, io: bool) -> std::io::Resul
     for segment in &explanation.segments {
         let least = |score: Option<f32>| score.map_or("-".to_string(), |score| format!("{score:.4}"));
         let (before, after) = (least(segment.least_before), least(segment.least_after));
-        let met = match counted {
-            true if segment.matches == 1 => "matches",
-            true => "match",
-            false => "met",
-        };
+        let met = if counted { "matching" } else { "met" };
         writeln!(
             out,
             "segment {}: {}; {}, {} {met}, least {before} then {after}",

@@ -7,12 +7,13 @@ use crate::values::{codec, language};
 use crate::{open, size};
 use clap::{Args, ValueEnum};
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tierdex::codec::Codec;
 use tierdex::index::{Manifest, Merge, OpenMode};
 use tierdex::io::{Disk, PosixDisk};
-use tierdex::limits::MEMORY_MIN;
+use tierdex::limits::{MEMORY_MIN, STOP_WORDS_MAX, TERM_BYTES_MAX};
 use tierdex::schema::{Analysis, Language, NormKind, Schema, Tokenizer};
 use tierdex::text::{Analyzer, ENGLISH_STOP_WORDS};
 
@@ -184,7 +185,7 @@ fn stop_words(name: &str, analysis: &Analysis) -> Outcome<Vec<String>> {
     let words: BTreeSet<String> = if name == "english" {
         chain.terms(&ENGLISH_STOP_WORDS.join(" ")).into_iter().collect()
     } else {
-        let text = std::fs::read_to_string(name).map_err(|error| {
+        let text = read_stop_words(name).map_err(|error| {
             Failure::Usage(format!(
                 "--stop-words {name}: {error}; give `english` or a file with one word a line"
             ))
@@ -192,6 +193,17 @@ fn stop_words(name: &str, analysis: &Analysis) -> Outcome<Vec<String>> {
         chain.terms(&text).into_iter().collect()
     };
     Ok(words.into_iter().collect())
+}
+
+/// A file of words, which has no more bytes than all the words that a field may have.
+fn read_stop_words(name: &str) -> std::io::Result<String> {
+    const BYTES_MAX: u64 = (STOP_WORDS_MAX * TERM_BYTES_MAX) as u64;
+    let mut text = String::new();
+    let read = std::fs::File::open(name)?.take(BYTES_MAX + 1).read_to_string(&mut text)? as u64;
+    if read > BYTES_MAX {
+        return Err(std::io::Error::other(format!("longer than {BYTES_MAX} bytes")));
+    }
+    Ok(text)
 }
 
 impl InputArguments {
@@ -219,14 +231,14 @@ pub fn run(arguments: &Arguments) -> Outcome {
     };
     if arguments.memory < MEMORY_MIN {
         return Err(Failure::Usage(format!(
-            "--memory of {} bytes is too little; 16M is the least",
-            arguments.memory
+            "--memory of {} is too little; 16M is the least",
+            size::show(arguments.memory as u64)
         )));
     }
     let threads = threads(arguments.threads)?;
     let source = Source::open(&arguments.inputs, &options).map_err(Failure::Usage)?;
     let disk = if arguments.append { open::disk(&arguments.out)? } else { output_disk(&arguments.out)? };
-    let there = newest(disk.as_ref(), mode)?;
+    let there = newest(disk.as_ref(), mode).inspect_err(|_| disk.remove_created())?;
     let schema = match there {
         Some(manifest) if arguments.append && !arguments.schema.given() => manifest.schema,
         _ => schema,
@@ -276,18 +288,24 @@ pub fn threads(asked: Option<usize>) -> Outcome<usize> {
 /// The output directory, made if it is not there. A directory with other things in it is refused.
 pub fn output_disk(out: &Path) -> Outcome<Arc<PosixDisk>> {
     let disk = PosixDisk::create(out)?;
-    if Manifest::newest(&disk)?.is_none() {
-        let foreign = std::fs::read_dir(out)
-            .map_err(|error| Failure::Failed(format!("{}: {error}", out.display())))?
-            .flatten()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .find(|name| !Manifest::is_index_file(name));
-        if let Some(name) = foreign {
-            return Err(Failure::Usage(format!(
-                "{} is not empty (it holds `{name}`) and holds no index; name another directory",
-                out.display()
-            )));
-        }
-    }
+    check_foreign(&disk, out).inspect_err(|_| disk.remove_created())?;
     Ok(Arc::new(disk))
+}
+
+fn check_foreign(disk: &PosixDisk, out: &Path) -> Outcome {
+    if Manifest::newest(disk)?.is_some() {
+        return Ok(());
+    }
+    let foreign = std::fs::read_dir(out)
+        .map_err(|error| Failure::Failed(format!("{}: {error}", out.display())))?
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .find(|name| !Manifest::is_index_file(name));
+    match foreign {
+        Some(name) => Err(Failure::Usage(format!(
+            "{} is not empty (it holds `{name}`) and holds no index; name another directory",
+            out.display()
+        ))),
+        None => Ok(()),
+    }
 }

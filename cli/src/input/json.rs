@@ -37,8 +37,10 @@ fn no_text(line: &str, field: &str) -> Fault {
     let mut parser = serde_json::Deserializer::from_str(line);
     let names = parser.deserialize_map(MemberNames).unwrap_or_default();
     let has = if names.is_empty() { "no members".to_string() } else { names.join(", ") };
-    let message =
-        format!("no text: `{field}` is missing or null; the object has {has}; choose with --text-field");
+    let message = format!(
+        "no text: `{field}` is missing or null; the object has {has}; choose with --text-field, or take \
+                 --format text if this is no JSON"
+    );
     Fault { kind: ProblemKind::NoText, message }
 }
 
@@ -68,7 +70,7 @@ impl<'l> Visitor<'l> for MemberNames {
 fn explain(error: &serde_json::Error) -> String {
     let mut message = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    let column = message.ends_with(&place).then(|| error.column());
+    let column = message.ends_with(&place).then(|| error.column().max(1));
     message.truncate(message.len() - column.map_or(0, |_| place.len()));
     shorten(&mut message);
     let prefix = if error.is_data() { "" } else { "not valid JSON: " };

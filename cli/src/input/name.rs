@@ -1,15 +1,16 @@
 //! Names of files as text that identifies them and can be printed.
 
+use crate::messages::is_printable;
 use std::fmt::Write;
 use std::path::Path;
 
-/// The path with each byte that is not UTF-8 or belongs to a control character written as `\xNN`. So files
-/// whose names differ in such bytes have different ids, and no name breaks a line.
+/// The path with each byte of what is not UTF-8, steers a terminal or is a backslash written as `\xNN`. So
+/// different files have different ids, and no name breaks a line.
 pub(super) fn display_name(path: &Path) -> String {
     let mut name = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
         for character in chunk.valid().chars() {
-            match character.is_control() {
+            match character == '\\' || !is_printable(character) {
                 true => escape(character.encode_utf8(&mut [0; 4]).as_bytes(), &mut name),
                 false => name.push(character),
             }

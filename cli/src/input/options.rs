@@ -20,6 +20,7 @@ impl Format {
         match Format::ending(name)?.to_ascii_lowercase().as_str() {
             "jsonl" | "ndjson" | "json" => Some(Format::JsonLines),
             "tsv" => Some(Format::Tsv),
+            "txt" | "text" | "md" | "rst" | "log" | "html" | "htm" | "xml" => Some(Format::Text),
             _ => None,
         }
     }
@@ -170,7 +171,8 @@ mod tests {
             ("a.b.JSON.ZST", Some(Format::JsonLines)),
             ("dir/a.tsv", Some(Format::Tsv)),
             ("a.tsv.gz", Some(Format::Tsv)),
-            ("a.txt", None),
+            ("a.txt", Some(Format::Text)),
+            ("a.md.gz", Some(Format::Text)),
             ("a.gz", None),
             ("json", None),
             ("", None),

@@ -44,7 +44,7 @@ pub(super) fn first_line(bytes: &[u8]) -> Option<FirstLine> {
 }
 
 /// The columns that a header names: all of its words look like names, one means the text, and another the id
-/// or the title unless it is the only one. Of several columns for one purpose the first counts.
+/// or the title. Of several columns for one purpose the first counts.
 fn header(line: &str) -> Option<Vec<Column>> {
     let mut columns = Vec::new();
     for name in line.trim_end_matches(['\r', '\n']).split('\t').map(str::trim) {
@@ -52,7 +52,7 @@ fn header(line: &str) -> Option<Vec<Column>> {
         columns.push(if columns.contains(&column) { Column::Ignore } else { column });
     }
     let named = columns.iter().filter(|&&column| column != Column::Ignore).count();
-    (columns.contains(&Column::Text) && (named > 1 || columns.len() == 1)).then_some(columns)
+    (columns.contains(&Column::Text) && named > 1).then_some(columns)
 }
 
 /// What a column of this name is for; `None` when it is no name.
@@ -154,13 +154,14 @@ mod tests {
             ("\n\r\nDocID\tBody\r\n", vec![Id, Text]),
             ("url\tcontents\tTitle\t_id", vec![Ignore, Text, Title, Id]),
             ("id\ttext\tbody\n", vec![Id, Text, Ignore]),
-            ("text\n", vec![Text]),
         ] {
             let found = first_line(format!("{line}1\t2").as_bytes());
             let found = if line.ends_with('\n') { found } else { first_line(line.as_bytes()) };
             assert_eq!(found, Some(FirstLine { columns, header_end: Some(line.len()) }), "{line}");
         }
-        for line in ["1\ttext", "cat\ttext", "a\tb\ttext", "id\ttitle", "id", "id\t\ttext", "id\tthe text"] {
+        for line in
+            ["1\ttext", "cat\ttext", "a\tb\ttext", "id\ttitle", "id", "id\t\ttext", "id\tthe text", "text"]
+        {
             assert_eq!(first_line(line.as_bytes()).unwrap().header_end, None, "{line}");
         }
     }

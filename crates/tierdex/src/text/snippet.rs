@@ -93,7 +93,7 @@ fn around(text: &str, found: Range<usize>, width: usize) -> (usize, usize) {
         }
         _ => start,
     };
-    let end = ceil_word(text, (start + width).max(found.end));
+    let end = ceil_word(text, (start + width).max(found.end)).max(found.end);
     (start, end)
 }
 
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn marks_are_the_matches(text in "(cat|dog|é漢|\n| |x{0,40}){0,40}", width in 1usize..60) {
+        fn marks_are_the_matches(text in "(cat|dog|é漢|\n| |-|, |x{0,40}){0,40}", width in 1usize..60) {
             let find = |term: &str| ["cat", "dog"].iter().position(|other| *other == term);
             let found = snippet(&text, &mut Analyzer::new(&Analysis::default()), find, width);
             for mark in &found.marks {
