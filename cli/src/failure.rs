@@ -17,7 +17,7 @@ pub enum Failure {
     Storage(tierdex::io::Error),
     /// The user stopped it: exit code 130.
     Interrupted(String),
-    /// Whoever read the output has gone: nothing to say, exit code 0.
+    /// The reader of the output closed the pipe: silent, exit code 0.
     Unread,
 }
 

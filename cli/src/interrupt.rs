@@ -1,5 +1,5 @@
 //! What Ctrl-C, a request to terminate and a hang-up do. They are watched for from the first moment to the
-//! last: the command ends with one line and exit code 130, unless it has said what is to be done before.
+//! last: the command ends with one line and exit code 130, unless another action was registered before.
 
 use crate::failure::{Failure, Outcome};
 use std::ffi::CString;
@@ -13,7 +13,7 @@ use tierdex::io::{exit_with_line, keep_ignored, remove_out_of_memory};
 enum Action {
     /// The command ends.
     Exit,
-    /// The work is told, and ends by itself.
+    /// Raises the stop flag; the operation cancels itself.
     Raise(Stop),
     /// A file that is not whole yet is removed, and the command ends.
     Remove(PathBuf),
@@ -21,7 +21,7 @@ enum Action {
 
 static ACTION: Mutex<Action> = Mutex::new(Action::Exit);
 
-/// Ends what was said of signals, when dropped.
+/// Restores the default action when dropped.
 #[must_use]
 pub struct Watched(());
 
@@ -66,7 +66,7 @@ pub fn clean() {
     if let Ok(action) = ACTION.try_lock()
         && let Action::Remove(path) = &*action
     {
-        // What ends the command has been said.
+        // The error has been reported already.
         let _ = std::fs::remove_file(path);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Work whose end is known, and work whose end is not.
+/// Determinate and indeterminate progress.
 const WITH_END: &str = "{bar:30} {percent:>3}%  {msg}  {eta} left";
 const WITHOUT_END: &str = "{spinner}  {msg}";
 
@@ -48,7 +48,7 @@ impl Progress {
         let documents = size::count(self.documents, "document", "documents");
         self.bar.set_style(style(WITHOUT_END));
         self.bar.set_message(format!("{documents}, {what}"));
-        // The last drawing may have been too short ago for another.
+        // indicatif limits how often a bar is drawn.
         self.bar.force_draw();
     }
 

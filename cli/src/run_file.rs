@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// Links behind one another that are followed to a file that is not there yet.
+/// Maximum depth of symbolic links.
 const LINKS_MAX: usize = 40;
 
 /// A run that is being written.
@@ -20,7 +20,7 @@ pub enum RunFile {
     Temporary(Temporary),
 }
 
-/// Dropped, it is gone, unless it has got the name of the run.
+/// Removed on drop unless it was renamed to its final path.
 pub struct Temporary {
     file: File,
     path: PathBuf,
@@ -99,8 +99,7 @@ impl Drop for Temporary {
     }
 }
 
-/// Makes something of a name that nothing in `folder` has: `create` must fail where there is something, also
-/// a link.
+/// Creates an entry with a unique name in `folder`; `create` must fail where there is one, also a link.
 pub fn new_in<T>(
     folder: &Path,
     name: &str,

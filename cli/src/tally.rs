@@ -1,4 +1,4 @@
-//! What a run of indexing did with its input, added up piece by piece, and put into words.
+//! Adds up the reports on the pieces of the input, and formats the summary of an indexing run.
 
 use crate::input::{PassedOver, PieceReport, Problem, ProblemCounts, ProblemKind};
 use crate::size::{count, group};
@@ -26,12 +26,12 @@ pub struct Tally {
     passed_over: PassedOver,
     listed: ProblemCounts,
     first: Option<Problem>,
-    /// Messages that wait until there is a document: without one, a single line says all.
+    /// Warnings held back until the first document is indexed: without one, a single line says all.
     waiting: Vec<String>,
 }
 
 impl Tally {
-    /// Nothing yet but what folders hold beside files.
+    /// An empty tally with the directory entries that were skipped.
     pub fn new(passed_over: PassedOver) -> Tally {
         Tally { passed_over, ..Tally::default() }
     }

@@ -1,4 +1,4 @@
-//! You have a file; here are its bytes, decompressed.
+//! Opens an input and decompresses it.
 //!
 //! The first bytes tell the compression, not the name: a renamed file still reads, and a pipe has no name.
 
@@ -80,7 +80,7 @@ impl Opened {
             }
             Place::Path(path) => Box::new(File::open(path)?),
         };
-        // Both ends are watched: a few packed bytes may yield gigabytes, and many may yield nothing.
+        // Checked on both sides: a few packed bytes may yield gigabytes, and many may yield nothing.
         let Opened { packing, reader } =
             Opened::unpack(Stoppable { reader: raw, stop: stop.clone() }, consumed)?;
         Ok(Opened { packing, reader: Box::new(Stoppable { reader, stop: stop.clone() }) })

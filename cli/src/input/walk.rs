@@ -1,4 +1,4 @@
-//! You have arguments; here is the list of files to read, in order.
+//! Expands command-line arguments to an ordered list of input files.
 //!
 //! Arguments keep their order; the files of a folder follow in the byte order of their paths. Hidden names,
 //! symbolic links to folders and special files inside folders are passed over and counted, and so is, without

@@ -55,7 +55,7 @@ fn exit_if_null(memory: *mut u8, bytes: usize) -> *mut u8 {
 fn exit(bytes: usize) -> ! {
     static EXITS: AtomicBool = AtomicBool::new(false);
     while EXITS.swap(true, Ordering::Relaxed) {
-        // Another thread has said it, and ends the process.
+        // Another thread is reporting it and ends the process.
         std::hint::spin_loop();
     }
     let mut line = [0; 128];

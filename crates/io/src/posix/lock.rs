@@ -19,7 +19,7 @@ use super::{PosixDisk, held};
 use crate::disk::DiskLock;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Holders that may remove the file between steps 1 and 3 before the lock counts as busy.
+/// Attempts before the lock is reported as busy.
 const ATTEMPTS: usize = 100;
 
 pub(super) struct Lock {

@@ -1,4 +1,4 @@
-//! What a writer starts from when it opens a disk, and what it may remove there.
+//! Start of a writer: chooses the commit to build on and removes orphaned files.
 //!
 //! 1. Read the newest manifest. A damaged one is an error, unless the index is to be replaced anyway.
 //! 2. A disk without a manifest is empty, or its manifest was lost: sealed segment files are never taken for

@@ -1,4 +1,4 @@
-//! Which page of the term dictionary a term stands in.
+//! The term index: maps a term to its page of the dictionary.
 
 use crate::bytes::View;
 use crate::error::Result;

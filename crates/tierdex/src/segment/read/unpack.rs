@@ -69,7 +69,7 @@ impl<'a> Unpacker<'a> {
         if len > DOCUMENT_BYTES_MAX as u64 {
             return Err(self.corrupt("string is impossibly long"));
         }
-        // The length is not believed before the bytes are there.
+        // Nothing is allocated by the length, which is not trusted.
         let (mut missing, mut kept) = (len as usize, Vec::with_capacity(keep.min(len as usize).min(PIECE)));
         while missing > 0 {
             self.fill()?;
