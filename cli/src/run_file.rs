@@ -115,8 +115,8 @@ pub fn new_in<T>(
     }
 }
 
-/// Opens a name of an open file, such as `/dev/stdout`: the file behind it is written on, and not replaced. None for
-/// any other path.
+/// Opens a name of an open file, such as `/dev/stdout`: the file behind it is written on, and not replaced.
+/// None for any other path.
 pub fn descriptor(path: &Path) -> Option<io::Result<File>> {
     let mut at = path.to_path_buf();
     for _ in 0..LINKS_MAX {

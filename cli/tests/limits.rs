@@ -8,8 +8,8 @@ use std::process::{Command, Output};
 
 const TIERDEX: &str = env!("CARGO_BIN_EXE_tierdex");
 
-/// A user for each test of each process: limits count all threads of a user, and neither they nor permissions hold for
-/// root.
+/// A user for each test of each process: limits count all threads of a user, and neither they nor permissions
+/// hold for root.
 fn user(test: u32) -> [String; 4] {
     let id = 100_000 + 4 * std::process::id() + test;
     ["setpriv".to_string(), format!("--reuid={id}"), format!("--regid={id}"), "--clear-groups".to_string()]

@@ -74,8 +74,8 @@ fn exit(bytes: usize) -> ! {
     unsafe { libc::_exit(1) }
 }
 
-/// Ends the process at once, with one line on standard error unless that would have to wait: its reader may not read,
-/// and another thread may be writing to it. What is buffered is not written.
+/// Ends the process at once, with one line on standard error unless that would have to wait: its reader may
+/// not read, and another thread may be writing to it. What is buffered is not written.
 pub fn exit_with_line(line: &str, code: u8) -> ! {
     let mut standard_error = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
     // SAFETY: there is one entry.

@@ -95,8 +95,8 @@ impl Disk for Interposed {
     }
 }
 
-/// The lock is lost in the last moment, between the check and the renaming of the manifest: another writer comes in
-/// and commits, or waits and commits then. Whatever was acknowledged is there, and no more.
+/// The lock is lost in the last moment, between the check and the renaming of the manifest: another writer
+/// comes in and commits, or waits and commits then. Whatever was acknowledged is there, and no more.
 #[test]
 fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
     let docs = corpus(7, 60);

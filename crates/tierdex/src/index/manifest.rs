@@ -42,8 +42,8 @@ impl Manifest {
         format!("{PREFIX}{generation:016x}")
     }
 
-    /// Name under which the writer with this lock writes the manifest of a generation: no other writer, even one
-    /// that should not be there, writes or renames a file of this name.
+    /// Name under which the writer with this lock writes the manifest of a generation: no other writer, even
+    /// one that should not be there, writes or renames a file of this name.
     pub(super) fn temporary_name(generation: u64, lock: u64) -> String {
         format!("{}.{lock:x}{TEMPORARY}", Manifest::file_name(generation))
     }

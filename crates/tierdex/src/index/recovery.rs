@@ -60,7 +60,8 @@ fn check_mode(disk: &dyn Disk, manifest: &Manifest, schema: &Schema, mode: OpenM
     }
 }
 
-/// Whether all files of the commit are there, whole as far as their ends tell: nothing is added to a broken index.
+/// Whether all files of the commit are there, whole as far as their ends tell: nothing is added to a broken
+/// index.
 fn check_seals(disk: &dyn Disk, manifest: &Manifest) -> Result<()> {
     for segment in &manifest.segments {
         for file in &segment.files {
@@ -75,8 +76,8 @@ fn is_unreadable(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Corrupt | ErrorKind::Unsupported)
 }
 
-/// An empty base commit that is numbered above all existing files, so that none of them is written again. Only
-/// manifests that were never published are removed.
+/// An empty base commit that is numbered above all existing files, so that none of them is written again.
+/// Only manifests that were never published are removed.
 fn base_above_existing(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
     let names = disk.list()?;
     let number =
@@ -129,8 +130,8 @@ fn lost_manifest(disk: &dyn Disk, name: &str) -> Error {
     ))
 }
 
-/// Manifests that were not published go first: a writer that lost its lock just now can then no longer publish a
-/// commit whose segments are removed here.
+/// Manifests that were not published go first: a writer that lost its lock just now can then no longer
+/// publish a commit whose segments are removed here.
 fn remove_leftovers(disk: &dyn Disk, newest: &Manifest) -> Result<()> {
     let leftovers = newest.orphans(disk)?;
     if leftovers.is_empty() {

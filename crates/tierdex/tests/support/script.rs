@@ -150,8 +150,8 @@ impl Script {
         Ok(generation)
     }
 
-    /// A first run that was cut off leaves nothing that a new one keeps, or sealed segments, which it does not touch
-    /// and only a replacement takes away.
+    /// A first run that was cut off leaves nothing that a new one keeps, or sealed segments, which it does
+    /// not touch and only a replacement takes away.
     fn recovering_writer(&self, disk: &Arc<dyn Disk>, generation: u64) -> tierdex::Result<IndexWriter> {
         let open =
             |mode| IndexWriter::open(disk.clone(), self.schema.clone(), mode, WriterOptions::default());
