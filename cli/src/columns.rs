@@ -18,7 +18,7 @@ pub fn cut(text: &str, width: usize) -> String {
         if taken > width {
             return text[..kept].to_string() + "…";
         }
-        // Room for the ellipsis.
+        // One column is kept for the ellipsis.
         if taken < width {
             kept = at + c.len_utf8();
         }

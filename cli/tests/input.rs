@@ -1,4 +1,4 @@
-//! What becomes of inputs that are not as they should be.
+//! Inputs that are malformed, damaged or unreadable.
 
 mod place;
 

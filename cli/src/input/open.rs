@@ -86,7 +86,7 @@ impl Opened {
         Ok(Opened { packing, reader: Box::new(Stoppable { reader, stop: stop.clone() }) })
     }
 
-    /// The first bytes, at most so many, which stay to be read; and so does the error that ended them.
+    /// Peeks up to `bytes_max` bytes; they, and any error behind them, are read again by the reader.
     pub fn peek(mut self, bytes_max: u64) -> (Vec<u8>, Opened) {
         let mut head = Vec::new();
         let failed = Failing(self.reader.by_ref().take(bytes_max).read_to_end(&mut head).err());

@@ -132,7 +132,7 @@ struct Walker {
     output: Option<(u64, u64)>,
 }
 
-/// What is at a path: a file of so many bytes, or nothing that can be read.
+/// What is at a path: a file with its size in bytes, or the error of reading it.
 type Found = io::Result<u64>;
 
 impl Walker {

@@ -24,7 +24,7 @@ fn add(writer: &mut IndexWriter, docs: &[Doc]) {
     docs.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
 }
 
-/// The index holds so many documents and is sound.
+/// The index has this number of documents and is sound.
 fn holds(disk: &Arc<dyn Disk>, documents: u64) {
     let index = Index::open(disk.clone()).unwrap();
     assert_eq!(index.manifest().documents(), documents);

@@ -46,7 +46,7 @@ impl Batch {
         }
     }
 
-    /// Moves the documents of some rising places, which are numbered from `from` on, to the front of these. Nothing is noted.
+    /// Moves the documents at some rising offsets, counted from `from`, to the front of these. There are no rows.
     pub(super) fn pick(&mut self, from: usize, places: &[u8]) {
         debug_assert_eq!(self.terms, 0, "rows would stay behind");
         for (to, place) in (from..).zip(places) {

@@ -107,7 +107,7 @@ impl<'a> Unpacker<'a> {
         Err(self.corrupt("number is too long"))
     }
 
-    /// Checks that the block ends here, with so many unpacked bytes, and that nothing follows it.
+    /// Checks that the block ends here with `raw_len` unpacked bytes, and that nothing follows it.
     pub(super) fn finish(&mut self, raw_len: u64) -> Result<()> {
         if self.more()? {
             return Err(self.corrupt("bytes follow the documents of a block"));
