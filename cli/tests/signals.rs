@@ -75,3 +75,33 @@ fn signals_that_are_to_be_ignored_are() {
     drop(queries);
     assert!(succeeded(&child.wait_with_output().unwrap()).starts_with("1 query, 2 hits"));
 }
+
+/// Whether a thread of the process is inside `write` to standard error.
+fn writes_to_standard_error(child: &Child) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).into_iter().flatten().flatten();
+    tasks.filter_map(|task| std::fs::read_to_string(task.path().join("syscall")).ok()).any(|call| {
+        let call: Vec<&str> = call.split(' ').collect();
+        call.starts_with(&["1", "0x2"])
+    })
+}
+
+/// Messages fill a pipe that nobody reads: the thread that writes them holds the lock of standard error.
+#[test]
+fn a_blocked_standard_error_does_not_hold_up_a_signal() {
+    let place = Place::new();
+    place.file("docs.jsonl", DOCUMENTS);
+    place.file("q", "a line without a tab\n".repeat(20_000));
+    place.ok("index docs.jsonl --out i");
+    if std::fs::read_to_string("/proc/self/syscall").is_err() {
+        println!("not run: the system does not tell the calls of a process");
+        return;
+    }
+    let mut child = spawn(&place, "batch i --queries q --run r --on-error skip");
+    while !writes_to_standard_error(&child) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::yield_now();
+    }
+    send(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(place.names(), ["docs.jsonl", "i", "q"]);
+}
