@@ -1,16 +1,16 @@
-//! What a ranking does with a block of values that have been decoded: scores for all of them, those that score enough,
-//! and the best of many.
+//! What a ranking does with a block of values that have been decoded: scores for all of them, those that
+//! score enough, and the best of many.
 //!
-//! Scores have the form that BM25 has: `weight * (f / (f + k))` in `f32` and in this order, where `f` is how often
-//! something stands at a value and `k` belongs to the value's code. All kernels give the same bits.
+//! Scores have the form that BM25 has: `weight * (f / (f + k))` in `f32` and in this order, where `f` is how
+//! often something stands at a value and `k` belongs to the value's code. All kernels give the same bits.
 
 use crate::{BLOCK, Kernel};
 
 /// A number for each code of one byte.
 pub struct ByCode {
     numbers: [f32; 256],
-    /// The first byte of each number, the second, and so on: vector instructions look up bytes where they would have to
-    /// gather words.
+    /// The first byte of each number, the second, and so on: vector instructions look up bytes where they
+    /// would have to gather words.
     pub(crate) planes: [[u8; 256]; 4],
 }
 
@@ -43,13 +43,15 @@ impl Saturation<'_> {
     /// Scores of a block of values.
     ///
     /// # Panics
-    /// If a value has no code, or if there are not as many frequencies and scores as values, or more than [`BLOCK`].
+    /// If a value has no code, or if there are not as many frequencies and scores as values, or more than
+    /// [`BLOCK`].
     pub fn score(&self, values: &[u32], frequencies: &[u32], scores: &mut [f32]) {
         Kernel::active().score(self, values, frequencies, scores);
     }
 
-    /// Adds the scores of the values whose bits are set to their sums: bit `i mod 8` of byte `i div 8` and the `i`-th sum are
-    /// those of `first + i`. Bits without a sum are not looked at. There is a frequency for each value.
+    /// Adds the scores of the values whose bits are set to their sums: bit `i mod 8` of byte `i div 8` and
+    /// the `i`-th sum are those of `first + i`. Bits without a sum are not looked at. There is a frequency
+    /// for each value.
     ///
     /// # Panics
     /// If there are more sums than bits, or if a value that has a sum has no code.
@@ -143,8 +145,8 @@ impl Swept {
         self.positive
     }
 
-    /// Makes room for so many sums and a vector more, and gives the values, the sums, and how many of them there are and
-    /// are positive.
+    /// Makes room for so many sums and a vector more, and gives the values, the sums, and how many of them
+    /// there are and are positive.
     pub(crate) fn parts(&mut self, sums: usize) -> (&mut [u32], &mut [f32], &mut usize, &mut usize) {
         if self.values.len() < sums + Swept::SLACK {
             self.values.resize(sums + Swept::SLACK, 0);
@@ -154,15 +156,15 @@ impl Swept {
     }
 }
 
-/// Finds which sums, of the values from `first` on, are at least `least`, counts those that are greater than 0, and makes
-/// all of them 0.
+/// Finds which sums, of the values from `first` on, are at least `least`, counts those that are greater than
+/// 0, and makes all of them 0.
 pub fn sweep(sums: &mut [f32], first: u32, least: f32, swept: &mut Swept) {
     Kernel::active().sweep(sums, first, least, swept);
 }
 
-/// Moves the values from place `from` on whose scores are at least `least` to the front, with their scores and their `rows`,
-/// in the order in which they stand; returns how many they are. What stands behind them then is not known. There may be
-/// no rows at all.
+/// Moves the values from place `from` on whose scores are at least `least` to the front, with their scores
+/// and their `rows`, in the order in which they stand; returns how many they are. What stands behind them
+/// then is not known. There may be no rows at all.
 ///
 /// # Panics
 /// If there are not as many scores as values, nor as many rows or none, or if there are fewer than `from`.
@@ -176,8 +178,8 @@ pub fn keep_at_least(
     Kernel::active().keep_at_least(values, scores, rows, from, least)
 }
 
-/// Moves the largest `k` of `keys` to the front, in no order, and returns the smallest of these. `scratch` is room for the work, and grows to at most as
-/// many and eight.
+/// Moves the largest `k` of `keys` to the front, in no order, and returns the smallest of these. `scratch` is
+/// room for the work, and grows to at most as many and eight.
 ///
 /// # Panics
 /// If there are fewer than `k`.

@@ -1,12 +1,13 @@
 //! The hot loops, one implementation an instruction set.
 //!
-//! You have slices whose lengths a codec has worked out; a [`Kernel`] does one loop over them. Its methods check
-//! whatever memory safety needs, so that nothing outside this folder can be the reason of a bad access. They
-//! know nothing of headers; of errors only `VByte`, where the loop itself finds the end; and of the forms of blocks
-//! only how PFor says where its exceptions are ([`Kernel::places`]) and what each width would cost.
+//! You have slices whose lengths a codec has worked out; a [`Kernel`] does one loop over them. Its methods
+//! check whatever memory safety needs, so that nothing outside this folder can be the reason of a bad access.
+//! They know nothing of headers; of errors only `VByte`, where the loop itself finds the end; and of the
+//! forms of blocks only how PFor says where its exceptions are ([`Kernel::places`]) and what each width would
+//! cost.
 //!
-//! Every kernel gives the same values and the same bytes; [`scalar`] is the reference, and what the others use
-//! wherever vector instructions would not help. A kernel is chosen once a process ([`Kernel::active`]).
+//! Every kernel gives the same values and the same bytes; [`scalar`] is the reference, and what the others
+//! use wherever vector instructions would not help. A kernel is chosen once a process ([`Kernel::active`]).
 
 /// The table of `$function::<W ..>` for W from 0 to 32.
 macro_rules! by_width {
@@ -17,7 +18,8 @@ macro_rules! by_width {
     (@@ $function:ident, ($($more:ident),*), $w:literal) => { $function::<$w $(, $more)*> };
 }
 
-/// Runs `$body` once for each `$k` from 0 to 15 or to 31, as so many pieces of code in which `$k` is constant.
+/// Runs `$body` once for each `$k` from 0 to 15 or to 31, as so many pieces of code in which `$k` is
+/// constant.
 macro_rules! unrolled {
     (16, $k:ident, $body:expr) => { unrolled!(@ $k, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
     (32, $k:ident, $body:expr) => {
@@ -219,8 +221,8 @@ impl Kernel {
     /// Reads as many values as `out` has, which are at most 256.
     ///
     /// # Panics
-    /// If lengths and widths do not fit one another. If there are fewer high parts than set bits there is a panic or
-    /// wrong values, and no bad access.
+    /// If lengths and widths do not fit one another. If there are fewer high parts than set bits there is a
+    /// panic or wrong values, and no bad access.
     pub(crate) fn unpack(self, packed: &Packed, out: &mut [u32]) {
         let exact = packed.bytes.len() == packed_len(out.len(), packed.width);
         let high_width = packed.patch.map_or(1, |patch| patch.width);
@@ -251,8 +253,8 @@ impl Kernel {
         unsafe { (self.0.exceptions)(values, width, found) }
     }
 
-    /// Reads a bitmap of `bitmap_len` <= 32 bytes; a sparse one has a bit for each of its bytes, and then those
-    /// whose bit is set. None if `bytes` end before.
+    /// Reads a bitmap of `bitmap_len` <= 32 bytes; a sparse one has a bit for each of its bytes, and then
+    /// those whose bit is set. None if `bytes` end before.
     pub(crate) fn places(self, bytes: &[u8], bitmap_len: usize, sparse: bool) -> Option<Places> {
         assert!(bitmap_len <= BLOCK / 8);
         // SAFETY: The CPU can, and the bitmap is not too long.
@@ -318,8 +320,8 @@ impl Kernel {
     }
 
     /// Reads as many values as `out` has, or their sums from `after` on. `data` has exactly the bytes that
-    /// `controls` announce, which is checked by the caller at no cost and here in debug builds; if it has not,
-    /// there is a panic or wrong values, and no bad access.
+    /// `controls` announce, which is checked by the caller at no cost and here in debug builds; if it has
+    /// not, there is a panic or wrong values, and no bad access.
     pub(crate) fn streamvbyte_decode(
         self,
         controls: &[u8],

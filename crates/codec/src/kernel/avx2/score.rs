@@ -18,7 +18,8 @@ pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u
     scalar::score::score(of, rest, rest_of_frequencies, rest_of_scores);
 }
 
-/// [`crate::Kernel::bitmap_score`]: a byte of bits at a time, whose frequencies are spread to where its bits are.
+/// [`crate::Kernel::bitmap_score`]: a byte of bits at a time, whose frequencies are spread to where its bits
+/// are.
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::kernel) fn bitmap_score(
     of: &Saturation,

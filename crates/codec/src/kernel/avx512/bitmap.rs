@@ -101,7 +101,8 @@ pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], sh
     *count = found;
 }
 
-/// [`crate::Kernel::bitmap_score`]: 64 neighbours at a time, whose frequencies are spread to where their bits are.
+/// [`crate::Kernel::bitmap_score`]: 64 neighbours at a time, whose frequencies are spread to where their bits
+/// are.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2,popcnt")]
 pub(in crate::kernel) fn bitmap_score(
     of: &Saturation,
@@ -114,7 +115,8 @@ pub(in crate::kernel) fn bitmap_score(
     let codes = of.codes[first as usize..].chunks(64);
     for ((bytes, codes), sums) in bits.chunks(8).zip(codes).zip(sums.chunks_mut(64)) {
         let mut word = word(bytes);
-        // Loaded anew for each word: the compiler would copy all of it to the stack first, for as many as four words.
+        // Loaded anew for each word: the compiler would copy all of it to the stack first, for as many as
+        // four words.
         let k = of_codes(black_box(of.k), load_bytes(codes));
         for (k, sums) in k.into_iter().zip(sums.chunks_mut(LANES)) {
             let lanes = word as u16 & first_lanes(sums.len());

@@ -37,7 +37,8 @@ pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u
             // SAFETY: The largest value has a code.
             *code = *unsafe { of.codes.get_unchecked(*value as usize) };
         }
-        // Loaded anew for each 64: the compiler would copy all of it to the stack first, for as many as four times.
+        // Loaded anew for each 64: the compiler would copy all of it to the stack first, for as many as four
+        // times.
         let k = of_codes(black_box(of.k), load_bytes(&codes));
         for ((k, frequencies), scores) in
             k.into_iter().zip(frequencies.chunks(LANES)).zip(scores.chunks_mut(LANES))
@@ -48,8 +49,8 @@ pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u
     }
 }
 
-/// The numbers of 64 codes: their bytes are looked up one plane after the other, since gathering 64 words takes several
-/// times as long.
+/// The numbers of 64 codes: their bytes are looked up one plane after the other, since gathering 64 words
+/// takes several times as long.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub(super) fn of_codes(table: &ByCode, codes: __m512i) -> [__m512; 4] {
@@ -252,8 +253,8 @@ fn pivot(keys: &[u64]) -> u64 {
     sample[4]
 }
 
-/// Moves the keys of at least `pivot` to the front and returns their number. `scratch` has room for all keys and a
-/// vector more.
+/// Moves the keys of at least `pivot` to the front and returns their number. `scratch` has room for all keys
+/// and a vector more.
 #[target_feature(enable = "avx512f,popcnt")]
 fn partition(keys: &mut [u64], pivot: u64, scratch: &mut [u64]) -> usize {
     let pivots = _mm512_set1_epi64(pivot as i64);

@@ -47,7 +47,8 @@ pub(in crate::kernel) fn word(bytes: &[u8]) -> u64 {
 /// [`crate::Kernel::collect_bits`].
 pub(in crate::kernel) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     for (marks, bits) in marks.as_chunks_mut::<8>().0.iter_mut().zip(bits) {
-        // Each product of a mark and a bit of the factor lands in a bit of its own; those of the highest byte are wanted.
+        // Each product of a mark and a bit of the factor lands in a bit of its own; those of the highest byte
+        // are wanted.
         *bits |= (u64::from_le_bytes(*marks).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
         *marks = [0; 8];
     }
