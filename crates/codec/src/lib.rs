@@ -49,7 +49,8 @@ pub use error::DecodeError;
 use kernel::Gaps;
 pub use kernel::{Kernel, KernelError};
 pub use score::{
-    ByCode, Places, Saturation, Swept, at_least, keep_at_least, largest, sweep, values_at_least,
+    ByCode, Places, Saturation, Swept, keep_at_least, keep_marked, largest, mark_positive, sweep,
+    values_at_least,
 };
 pub use search::{Shared, add_one, intersect, rises};
 

@@ -1,10 +1,19 @@
 //! What a ranking does with a block of values that have been decoded: scores for all of them, those that
 //! score enough, and the best of many.
 //!
-//! Scores have the form that BM25 has: `weight * (f / (f + k))` in `f32` and in this order, where `f` is how
-//! often something stands at a value and `k` belongs to the value's code. All kernels give the same bits.
+//! A score is an unsigned 32-bit integer, so that a sum of scores does not depend on the order of summation.
+//! It has the form that BM25 has: `max(1, round_ties_even(weight * (f / (f + k))))`, where `f` is the
+//! frequency of a value and `k` belongs to the code of the value. What is rounded is computed in `f32` and in
+//! this order: a sum, a division, a multiplication. All kernels give the same bits.
 
 use crate::{BLOCK, Kernel};
+
+/// The largest `f32` below 2^31.
+const WEIGHT_MAX: f32 = ((1_u32 << 31) as f32).next_down();
+
+/// An `f64` of this magnitude has no bits below 1: if a number below 2^31 is added to it, that number is
+/// rounded to an integer, ties to even, which is then in the low 32 bits of the sum.
+const ROUNDING: f64 = 1.5 * (1_u64 << 52) as f64;
 
 /// A number for each code of one byte.
 pub struct ByCode {
@@ -31,42 +40,57 @@ impl ByCode {
 /// What a value's score depends on beside its frequency.
 #[derive(Clone, Copy)]
 pub struct Saturation<'a> {
-    /// The score of a frequency without end.
+    /// Upper bound of the score before rounding, approached as the frequency grows: the caller's weight times
+    /// a power of two, which decides how much is lost by rounding. Callers guarantee that it is finite, at
+    /// least 0 and below 2^31. Greater weights give the scores of the largest `f32` below 2^31; negative ones
+    /// and NaN give those of 0.
     pub weight: f32,
-    /// `k` of each code.
+    /// `k` of each code, finite and at least 0.
     pub k: &'a ByCode,
     /// The code of each value from 0 on.
     pub codes: &'a [u8],
 }
 
 impl Saturation<'_> {
-    /// Scores of a block of values.
+    /// Scores of a block of values, each at least 1.
     ///
     /// # Panics
     /// If a value has no code, or if there are not as many frequencies and scores as values, or more than
     /// [`BLOCK`].
-    pub fn score(&self, values: &[u32], frequencies: &[u32], scores: &mut [f32]) {
+    pub fn score(&self, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
         Kernel::active().score(self, values, frequencies, scores);
     }
 
-    /// Adds the scores of the values whose bits are set to their sums: bit `i mod 8` of byte `i div 8` and
-    /// the `i`-th sum are those of `first + i`. Bits without a sum are not looked at. There is a frequency
-    /// for each value.
+    /// Adds the scores of the values whose bits are set to their sums, modulo 2^32: bit `i mod 8` of byte
+    /// `i div 8` and the `i`-th sum are those of `first + i`. Bits without a sum are ignored. There is a
+    /// frequency for each value.
     ///
     /// # Panics
     /// If there are more sums than bits, or if a value that has a sum has no code.
-    pub fn add_bits(&self, bits: &[u8], first: u32, frequencies: &[u32], sums: &mut [f32]) {
+    pub fn add_bits(&self, bits: &[u8], first: u32, frequencies: &[u32], sums: &mut [u32]) {
         Kernel::active().bitmap_score(self, bits, first, frequencies, sums);
     }
 
-    /// Score of one value.
+    /// Score of one value, at least 1.
     ///
     /// # Panics
     /// If it has no code.
     #[inline]
-    pub fn score_of(&self, value: u32, frequency: u32) -> f32 {
+    pub fn score_of(&self, value: u32, frequency: u32) -> u32 {
         let f = frequency as f32;
-        self.weight * (f / (f + self.k.get(self.codes[value as usize])))
+        let score = self.weight_in_bounds() * (f / (f + self.k.get(self.codes[value as usize])));
+        // See `ROUNDING`; `round_ties_even` is a function call where the compiler may not assume SSE4.1. The
+        // low bits of 0 / 0 are 0, which gives 1.
+        let rounded = (f64::from(score) + ROUNDING).to_bits() as i32;
+        rounded.max(1) as u32
+    }
+
+    /// The weight, or the nearest allowed one: then each score fits a signed integer, which is what vector
+    /// instructions convert to.
+    #[inline]
+    #[allow(clippy::manual_clamp, reason = "NaN becomes 0")]
+    pub(crate) fn weight_in_bounds(&self) -> f32 {
+        self.weight.max(0.0).min(WEIGHT_MAX)
     }
 }
 
@@ -78,7 +102,7 @@ pub struct Places {
 }
 
 impl Places {
-    pub(crate) const SLACK: usize = 16;
+    pub(crate) const SLACK: usize = 64;
 
     /// None.
     pub fn new() -> Places {
@@ -102,15 +126,7 @@ impl Default for Places {
     }
 }
 
-/// Finds the scores of a block that are at least `least`.
-///
-/// # Panics
-/// If there are more than [`BLOCK`].
-pub fn at_least(scores: &[f32], least: f32, places: &mut Places) {
-    Kernel::active().at_least(scores, least, places);
-}
-
-/// Finds the values of a block that are at least `least`, such as frequencies.
+/// Finds the values of a block that are at least `least`, such as scores or frequencies.
 ///
 /// # Panics
 /// If there are more than [`BLOCK`].
@@ -122,7 +138,7 @@ pub fn values_at_least(values: &[u32], least: u32, places: &mut Places) {
 #[derive(Default)]
 pub struct Swept {
     values: Vec<u32>,
-    sums: Vec<f32>,
+    sums: Vec<u32>,
     found: usize,
     positive: usize,
 }
@@ -136,7 +152,7 @@ impl Swept {
     }
 
     /// The sums.
-    pub fn sums(&self) -> &[f32] {
+    pub fn sums(&self) -> &[u32] {
         &self.sums[..self.found]
     }
 
@@ -147,39 +163,50 @@ impl Swept {
 
     /// Makes room for so many sums and a vector more, and gives the values, the sums, and how many of them
     /// there are and are positive.
-    pub(crate) fn parts(&mut self, sums: usize) -> (&mut [u32], &mut [f32], &mut usize, &mut usize) {
+    pub(crate) fn parts(&mut self, sums: usize) -> (&mut [u32], &mut [u32], &mut usize, &mut usize) {
         if self.values.len() < sums + Swept::SLACK {
             self.values.resize(sums + Swept::SLACK, 0);
-            self.sums.resize(sums + Swept::SLACK, 0.0);
+            self.sums.resize(sums + Swept::SLACK, 0);
         }
         (&mut self.values, &mut self.sums, &mut self.found, &mut self.positive)
     }
 }
 
-/// Finds which sums, of the values from `first` on, are at least `least`, counts those that are greater than
-/// 0, and makes all of them 0.
-pub fn sweep(sums: &mut [f32], first: u32, least: f32, swept: &mut Swept) {
+/// Finds which sums, of the values from `first` on, are greater than 0 and at least `least`, counts those
+/// that are greater than 0, and makes all of them 0.
+pub fn sweep(sums: &mut [u32], first: u32, least: u32, swept: &mut Swept) {
     Kernel::active().sweep(sums, first, least, swept);
 }
 
-/// Moves the values from place `from` on whose scores are at least `least` to the front, with their scores
-/// and their `rows`, in the order in which they stand; returns how many they are. What stands behind them
-/// then is not known. There may be no rows at all.
+/// Sets the bits of the sums that are greater than 0: bit `i mod 8` of byte `i div 8` is that of the `i`-th
+/// sum. Other bits stay as they are.
 ///
 /// # Panics
-/// If there are not as many scores as values, nor as many rows or none, or if there are fewer than `from`.
-pub fn keep_at_least(
-    values: &mut [u32],
-    scores: &mut [f32],
-    rows: &mut [u32],
-    from: usize,
-    least: f32,
-) -> usize {
-    Kernel::active().keep_at_least(values, scores, rows, from, least)
+/// If there are more sums than bits.
+pub fn mark_positive(sums: &[u32], bits: &mut [u8]) {
+    Kernel::active().mark_positive(sums, bits);
+}
+
+/// Makes the sums 0 whose bits are not set: bit `i mod 8` of byte `i div 8` is that of the `i`-th sum. Bits
+/// without a sum are ignored.
+///
+/// # Panics
+/// If there are more sums than bits.
+pub fn keep_marked(sums: &mut [u32], bits: &[u8]) {
+    Kernel::active().keep_marked(sums, bits);
+}
+
+/// Moves the values from index `from` on whose scores are at least `least` to the front, with their scores
+/// and in the same order; returns how many they are. What follows them is unspecified.
+///
+/// # Panics
+/// If there are not as many scores as values, or if there are fewer than `from`.
+pub fn keep_at_least(values: &mut [u32], scores: &mut [u32], from: usize, least: u32) -> usize {
+    Kernel::active().keep_at_least(values, scores, from, least)
 }
 
 /// Moves the largest `k` of `keys` to the front, in no order, and returns the smallest of these. `scratch` is
-/// room for the work, and grows to at most as many and eight.
+/// room for the work, and grows to at most eight more than there are keys.
 ///
 /// # Panics
 /// If there are fewer than `k`.
@@ -202,28 +229,93 @@ mod tests {
         }
     }
 
+    /// Weights from those whose scores are all 1 to the largest one.
+    const WEIGHTS: [f32; 8] =
+        [0.0, 1e-30, 1.4, 2.5, 3.7 * 4096.0, 8_388_609.0, 1.9 * (1 << 30) as f32, WEIGHT_MAX];
+
+    /// `k` of the codes, among them 0, which makes the score of a frequency the weight.
+    fn k_of_codes() -> ByCode {
+        ByCode::new(std::array::from_fn(|code| if code == 9 { 0.0 } else { 0.3 + code as f32 * 0.0117 }))
+    }
+
+    /// A score by its definition, rounded in `f64`.
+    fn defined(weight: f32, f: u32, k: f32) -> u32 {
+        let f = f as f32;
+        let exact = f64::from(weight * (f / (f + k)));
+        let (below, above) = (exact.floor(), exact.ceil());
+        let rounded = match (exact - below).total_cmp(&0.5) {
+            std::cmp::Ordering::Less => below,
+            std::cmp::Ordering::Equal => [below, above][below as usize % 2],
+            std::cmp::Ordering::Greater => above,
+        };
+        if rounded < 1.0 { 1 } else { rounded as u32 }
+    }
+
     #[test]
-    fn every_kernel_scores_alike_to_the_bit() {
+    fn every_kernel_gives_the_defined_scores() {
         let mut next = random(1);
         let codes: Vec<u8> = (0..5000).map(|_| next() as u8).collect();
-        let k = ByCode::new(std::array::from_fn(|code| 0.3 + code as f32 * 0.0117));
-        for n in 0..=BLOCK {
+        let k = k_of_codes();
+        for (n, weight) in (0..=BLOCK).flat_map(|n| WEIGHTS.map(|weight| (n, weight))) {
             let mut values: Vec<u32> = (0..n).map(|_| next() as u32 % 5000).collect();
             values.sort_unstable();
             values.iter_mut().rev().take(1).for_each(|last| *last = 4999);
             let frequencies: Vec<u32> =
                 (0..n).map(|i| if i % 7 == 0 { next() as u32 | 1 } else { 1 + next() as u32 % 9 }).collect();
-            let saturation = Saturation { weight: 3.7, k: &k, codes: &codes };
+            let saturation = Saturation { weight, k: &k, codes: &codes };
+            let both = values.iter().zip(&frequencies);
             let expected: Vec<u32> =
-                values.iter().zip(&frequencies).map(|(v, f)| saturation.score_of(*v, *f).to_bits()).collect();
+                both.clone().map(|(v, f)| defined(weight, *f, k.get(codes[*v as usize]))).collect();
+            let one_by_one: Vec<u32> = both.map(|(v, f)| saturation.score_of(*v, *f)).collect();
+            assert_eq!(one_by_one, expected, "{weight}");
             for kernel in Kernel::available() {
-                let mut scores = vec![0.0; n];
+                let mut scores = vec![0; n];
                 kernel.score(&saturation, &values, &frequencies, &mut scores);
-                assert_eq!(
-                    scores.iter().map(|score| score.to_bits()).collect::<Vec<_>>(),
-                    expected,
-                    "{kernel:?}"
-                );
+                assert_eq!(scores, expected, "{kernel:?}, {weight}");
+            }
+        }
+    }
+
+    #[test]
+    fn scores_are_rounded_to_even_and_within_their_bounds() {
+        // Each share is a half, or 1 where `k` is 0.
+        let numbers = ByCode::new(std::array::from_fn(|code| code as f32));
+        let most = WEIGHT_MAX as u32;
+        assert_eq!(most, (1 << 31) - 128);
+        for (weight, k, score) in [
+            (0.0, 1, 1),
+            (1.0, 1, 1),
+            (1.0, 0, 1),
+            (3.0, 1, 2),
+            (5.0, 1, 2),
+            (7.0, 1, 4),
+            (9.0, 1, 4),
+            (8_388_609.0, 1, 4_194_304),
+            (8_388_611.0, 1, 4_194_306),
+            (16_777_215.0, 0, 16_777_215),
+            (WEIGHT_MAX, 1, (1 << 30) - 64),
+            (WEIGHT_MAX, 0, most),
+            // What callers must not pass is harmless, and the same for every kernel.
+            ((1_u32 << 31) as f32, 0, most),
+            (1e30, 0, most),
+            (f32::INFINITY, 0, most),
+            (f32::NAN, 0, 1),
+            (-1.0, 0, 1),
+            (-1e30, 0, 1),
+            (f32::NEG_INFINITY, 0, 1),
+        ] {
+            let saturation = Saturation { weight, k: &numbers, codes: &[k; 33] };
+            assert_eq!(saturation.score_of(0, 1), score, "{weight}, {k}");
+            for kernel in Kernel::available() {
+                let mut scores = [0; 33];
+                kernel.score(&saturation, &[3; 33], &[1; 33], &mut scores);
+                assert_eq!(scores, [score; 33], "{kernel:?}, {weight}, {k}");
+                let mut sums = [100; 33];
+                kernel.bitmap_score(&saturation, &[0xff; 5], 0, &[1; 40], &mut sums);
+                assert_eq!(sums, [100 + score; 33], "{kernel:?}, {weight}, {k}");
+                // 0 divided by 0 is not a number.
+                kernel.score(&saturation, &[3; 33], &[0; 33], &mut scores);
+                assert_eq!(scores, [1; 33], "{kernel:?}, {weight}, {k}");
             }
         }
     }
@@ -232,27 +324,53 @@ mod tests {
     fn every_kernel_adds_the_same_scores_of_bits() {
         let mut next = random(3);
         let codes: Vec<u8> = (0..3000).map(|_| next() as u8).collect();
-        let k = ByCode::new(std::array::from_fn(|code| 0.3 + code as f32 * 0.0117));
-        let saturation = Saturation { weight: 3.7, k: &k, codes: &codes };
-        for len in (0..200).step_by(3) {
+        let k = k_of_codes();
+        for (len, weight) in (0..200).step_by(3).flat_map(|len| WEIGHTS.map(|weight| (len, weight))) {
+            let saturation = Saturation { weight, k: &k, codes: &codes };
             let first = 8 * (next() as u32 % 170);
             let bits: Vec<u8> = (0..len).map(|_| (next() & next()) as u8).collect();
             let values = (0..8 * len).filter(|i| bits[i / 8] >> (i % 8) & 1 == 1);
             let values: Vec<u32> = values.map(|i| first + i as u32).collect();
             let frequencies: Vec<u32> = values.iter().map(|_| 1 + next() as u32 % 9).collect();
             let sums_len = (8 * len).saturating_sub(next() as usize % 20).min(3000 - first as usize);
-            let start: Vec<f32> = (0..sums_len).map(|_| (next() % 100) as f32 / 7.0).collect();
+            // Some of these sums pass 2^32 with a large weight.
+            let start: Vec<u32> = (0..sums_len).map(|_| next() as u32).collect();
             let mut expected = start.clone();
             for (value, frequency) in values.iter().zip(&frequencies) {
                 if let Some(sum) = expected.get_mut((value - first) as usize) {
-                    *sum += saturation.score_of(*value, *frequency);
+                    let score = defined(weight, *frequency, k.get(codes[*value as usize]));
+                    *sum = sum.wrapping_add(score);
                 }
             }
             for kernel in Kernel::available() {
                 let mut sums = start.clone();
                 kernel.bitmap_score(&saturation, &bits, first, &frequencies, &mut sums);
-                assert_eq!(sums, expected, "{kernel:?}, {len}");
+                assert_eq!(sums, expected, "{kernel:?}, {len}, {weight}");
             }
+        }
+    }
+
+    #[test]
+    fn sums_do_not_depend_on_the_order() {
+        let mut next = random(5);
+        let (codes, k, n) = ([7; 256], k_of_codes(), 256);
+        let lists: Vec<(f32, Vec<u32>)> =
+            (0..9).map(|i| (1e6 / (i + 1) as f32, (0..n).map(|_| 1 + next() as u32 % 9).collect())).collect();
+        for kernel in Kernel::available() {
+            let sums = [false, true].map(|reversed| {
+                let mut sums = [0; 256];
+                let add = |(weight, frequencies): &(f32, Vec<u32>)| {
+                    let saturation = Saturation { weight: *weight, k: &k, codes: &codes };
+                    kernel.bitmap_score(&saturation, &[0xff; 32], 0, frequencies, &mut sums);
+                };
+                if reversed {
+                    lists.iter().rev().for_each(add)
+                } else {
+                    lists.iter().for_each(add)
+                }
+                sums
+            });
+            assert_eq!(sums[0], sums[1], "{kernel:?}");
         }
     }
 
@@ -262,31 +380,42 @@ mod tests {
         let saturation = Saturation { weight: 1.0, k: &ByCode::new([1.0; 256]), codes: &codes };
         for kernel in Kernel::available() {
             for value in [100, 101, 1 << 31, u32::MAX] {
-                let run = || kernel.score(&saturation, &[0, 1, value], &[1; 3], &mut [0.0; 3]);
+                let run = || kernel.score(&saturation, &[0, 1, value], &[1; 3], &mut [0; 3]);
                 assert!(std::panic::catch_unwind(run).is_err(), "{kernel:?}, {value}");
             }
         }
     }
 
+    /// Sums of which some are 0, and some have the highest bit.
+    fn some_sums(n: usize, next: &mut impl FnMut() -> u64) -> Vec<u32> {
+        let sum = |kind| match kind % 5 {
+            0 | 1 => 0,
+            2 => u32::MAX - (kind >> 32) as u32 % 10,
+            3 => (1 << 31) - 5 + (kind >> 32) as u32 % 10,
+            _ => (kind >> 32) as u32 % 10,
+        };
+        (0..n).map(|_| sum(next())).collect()
+    }
+
+    /// Bounds on both sides of [`some_sums`] and among them.
+    const BOUNDS: [u32; 9] = [0, 1, 2, 7, 20, (1 << 31) - 1, 1 << 31, u32::MAX - 3, u32::MAX];
+
     #[test]
     fn every_kernel_keeps_the_same_values() {
         let mut next = random(4);
         for n in 0..200 {
-            let values: Vec<u32> = (0..n).map(|i| i * 3).collect();
-            let scores: Vec<f32> = values.iter().map(|_| (next() % 20) as f32).collect();
-            let from = next() as usize % (n as usize + 1);
-            for least in [f32::NEG_INFINITY, 7.0, 19.0, 20.0] {
-                let expected: Vec<usize> = (from..n as usize).filter(|i| scores[*i] >= least).collect();
+            let values: Vec<u32> = (0..n as u32).map(|i| i * 3).collect();
+            let scores = some_sums(n, &mut next);
+            let from = next() as usize % (n + 1);
+            for least in BOUNDS {
+                let expected: Vec<usize> = (from..n).filter(|i| scores[*i] >= least).collect();
                 for kernel in Kernel::available() {
-                    for rows in [vec![], values.iter().map(|value| value + 1).collect::<Vec<_>>()] {
-                        let (mut values, mut scores, mut rows) = (values.clone(), scores.clone(), rows);
-                        let before = scores.clone();
-                        let kept = kernel.keep_at_least(&mut values, &mut scores, &mut rows, from, least);
-                        assert_eq!(kept, expected.len(), "{kernel:?}");
-                        for (k, place) in expected.iter().enumerate() {
-                            assert_eq!((values[k], scores[k]), (3 * *place as u32, before[*place]));
-                            assert!(rows.is_empty() || rows[k] == values[k] + 1, "{kernel:?}");
-                        }
+                    let (mut kept_values, mut kept_scores) = (values.clone(), scores.clone());
+                    let kept = kernel.keep_at_least(&mut kept_values, &mut kept_scores, from, least);
+                    assert_eq!(kept, expected.len(), "{kernel:?}");
+                    for (k, i) in expected.iter().enumerate() {
+                        let (found, expected) = ((kept_values[k], kept_scores[k]), (values[*i], scores[*i]));
+                        assert_eq!(found, expected, "{kernel:?}, {least}");
                     }
                 }
             }
@@ -297,32 +426,73 @@ mod tests {
     fn every_kernel_finds_the_same_places() {
         let mut next = random(2);
         for n in 0..=BLOCK {
-            let scores: Vec<f32> = (0..n).map(|_| (next() % 20) as f32).collect();
-            for least in [f32::NEG_INFINITY, 0.0, 7.0, 19.0, 20.0, f32::INFINITY] {
+            let scores = some_sums(n, &mut next);
+            for least in BOUNDS {
                 let expected: Vec<u8> = (0..n).filter(|i| scores[*i] >= least).map(|i| i as u8).collect();
                 for kernel in Kernel::available() {
                     let mut places = Places::new();
-                    kernel.at_least(&scores, least, &mut places);
-                    assert_eq!(places.get(), expected, "{kernel:?}");
-                    let (mut sums, mut swept) = (scores.clone(), Swept::default());
-                    for first in [70, u32::MAX - 255] {
-                        sums.copy_from_slice(&scores);
-                        kernel.sweep(&mut sums, first, least, &mut swept);
-                        assert_eq!(swept.positive(), scores.iter().filter(|score| **score > 0.0).count());
-                        let values: Vec<u32> =
-                            expected.iter().map(|place| first + u32::from(*place)).collect();
-                        let enough: Vec<f32> =
-                            scores.iter().copied().filter(|score| *score >= least).collect();
-                        assert_eq!((swept.values(), swept.sums()), (&values[..], &enough[..]), "{kernel:?}");
-                        assert!(sums.iter().all(|sum| *sum == 0.0));
-                    }
-                    if least.is_finite() {
-                        let values: Vec<u32> =
-                            scores.iter().map(|score| *score as u32 + u32::MAX / 2).collect();
-                        kernel.values_at_least(&values, least as u32 + u32::MAX / 2, &mut places);
-                        assert_eq!(places.get(), expected, "{kernel:?}");
-                    }
+                    kernel.values_at_least(&scores, least, &mut places);
+                    assert_eq!(places.get(), expected, "{kernel:?}, {least}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn every_kernel_sweeps_alike() {
+        let mut next = random(6);
+        for n in 0..700 {
+            let start = some_sums(n, &mut next);
+            let positive = start.iter().filter(|sum| **sum > 0).count();
+            for (least, first) in BOUNDS.into_iter().flat_map(|least| [(least, 70), (least, u32::MAX - 255)])
+            {
+                let large = |i: &usize| start[*i] > 0 && start[*i] >= least;
+                let values: Vec<u32> = (0..n).filter(large).map(|i| first.wrapping_add(i as u32)).collect();
+                let found: Vec<u32> = (0..n).filter(large).map(|i| start[i]).collect();
+                for kernel in Kernel::available() {
+                    let (mut sums, mut swept) = (start.clone(), Swept::default());
+                    kernel.sweep(&mut sums, first, least, &mut swept);
+                    let expected = (&values[..], &found[..], positive);
+                    assert_eq!((swept.values(), swept.sums(), swept.positive()), expected, "{kernel:?}");
+                    assert!(sums.iter().all(|sum| *sum == 0), "{kernel:?}, {n}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_kernel_marks_positive_sums_and_keeps_marked_ones() {
+        let mut next = random(7);
+        for n in 0..700 {
+            // Bits that no sum stands for stay as they are, whole bytes of them too.
+            for spare in [0, 1, 2, 9] {
+                let start = some_sums(n, &mut next);
+                let bits: Vec<u8> = (0..n.div_ceil(8) + spare).map(|_| (next() & next()) as u8).collect();
+                let mut marked = bits.clone();
+                let mut kept = start.clone();
+                for (i, sum) in kept.iter_mut().enumerate() {
+                    marked[i / 8] |= u8::from(*sum > 0) << (i % 8);
+                    *sum = if bits[i / 8] >> (i % 8) & 1 == 1 { *sum } else { 0 };
+                }
+                for kernel in Kernel::available() {
+                    let (mut sums, mut marks) = (start.clone(), bits.clone());
+                    kernel.mark_positive(&sums, &mut marks);
+                    assert_eq!(marks, marked, "{kernel:?}, {n}");
+                    kernel.keep_marked(&mut sums, &bits);
+                    assert_eq!(sums, kept, "{kernel:?}, {n}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sums_without_a_bit_are_refused() {
+        for kernel in Kernel::available() {
+            for (sums, bits) in [(1, 0), (9, 1), (64, 7), (65, 8), (513, 64), (600, 64)] {
+                let mark = || kernel.mark_positive(&vec![1; sums], &mut vec![0; bits]);
+                assert!(std::panic::catch_unwind(mark).is_err(), "{kernel:?}, {sums}");
+                let keep = || kernel.keep_marked(&mut vec![1; sums], &vec![0; bits]);
+                assert!(std::panic::catch_unwind(keep).is_err(), "{kernel:?}, {sums}");
             }
         }
     }

@@ -14,8 +14,8 @@ use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
 use tierdex_codec::{
-    BLOCK, ByCode, Codec, Kernel, Saturation, Shared, Swept, add_one, collect_bits, intersect, keep_at_least,
-    rises, sweep,
+    BLOCK, ByCode, Codec, Kernel, Places, Saturation, Shared, Swept, add_one, collect_bits, intersect,
+    keep_at_least, keep_marked, mark_positive, rises, sweep, values_at_least,
 };
 
 #[global_allocator]
@@ -39,10 +39,13 @@ const TEST: &str = "every_kernel_stays_between_guard_pages";
 /// A function by its name, and what comes out of it in a case.
 type Function = (&'static str, fn(&mut Case) -> String);
 
-const FUNCTIONS: [Function; 10] = [
+const FUNCTIONS: [Function; 13] = [
+    ("score", scores),
+    ("values_at_least", finds_large),
     ("sweep", sweeps),
     ("keep_at_least", keeps),
-    ("keep_at_least with rows", keeps_rows),
+    ("mark_positive", marks),
+    ("keep_marked", keeps_marked),
     ("add_bits", adds_bits),
     ("add_bits of too few frequencies", adds_too_few),
     ("find", finds),
@@ -61,17 +64,23 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// A score of few that there are, none of them negative.
-    fn score(&mut self) -> f32 {
-        self.random.below(12) as f32 / 4.0
+    /// A score of few that there are, 0 among them.
+    fn score(&mut self) -> u32 {
+        self.random.below(12) as u32
     }
 
-    fn scores(&mut self, n: usize) -> Vec<f32> {
+    fn scores(&mut self, n: usize) -> Vec<u32> {
         (0..n).map(|_| self.score()).collect()
     }
 
     fn values(&mut self, n: usize, width: u32) -> Vec<u32> {
         (0..n).map(|_| self.random.value(width)).collect()
+    }
+
+    /// A bit for each of as many sums as the slices have numbers, in no more bytes than these need.
+    fn bits(&mut self) -> Vec<u8> {
+        let random = &mut self.random;
+        (0..self.n.div_ceil(8)).map(|_| random.next() as u8).collect()
     }
 
     /// `n` values, each from 1 to `gap` above the one before.
@@ -83,13 +92,6 @@ impl Case<'_> {
         };
         (0..n).map(next).collect()
     }
-}
-
-/// A copy of the scores in the pages.
-fn scores<'a>(pages: &'a mut Pages, side: Side, from: &[f32]) -> &'a mut [f32] {
-    let copy = pages.scores(side, from.len());
-    copy.copy_from_slice(from);
-    copy
 }
 
 /// A copy of the values in the pages.
@@ -106,10 +108,37 @@ fn bytes<'a>(pages: &'a mut Pages, side: Side, from: &[u8]) -> &'a mut [u8] {
     copy
 }
 
+/// `k` of each code.
+fn k_of_codes() -> ByCode {
+    ByCode::new(std::array::from_fn(|code| 0.3 + code as f32 * 0.0117))
+}
+
+/// One of the values has the last code.
+fn scores(case: &mut Case) -> String {
+    let (n, side) = (case.n, case.side);
+    let codes: Vec<u8> = case.values(n.max(1), 8).iter().map(|value| *value as u8).collect();
+    let mut all: Vec<u32> = (0..n).map(|_| case.random.below(n as u64) as u32).collect();
+    all.iter_mut().take(1).for_each(|value| *value = n as u32 - 1);
+    let frequencies = case.values(n, 4);
+    let k = k_of_codes();
+    let [a, b, c, d] = case.pages;
+    let of = Saturation { weight: 3700.0, k: &k, codes: bytes(a, side, &codes) };
+    let found = d.values(side, n);
+    of.score(values(b, side, &all), values(c, side, &frequencies), found);
+    said(found)
+}
+
+fn finds_large(case: &mut Case) -> String {
+    let (all, least) = (case.scores(case.n), case.score());
+    let mut found = Places::new();
+    values_at_least(values(&mut case.pages[0], case.side, &all), least, &mut found);
+    said(found.get())
+}
+
 /// What is found ends at a guard as well.
 fn sweeps(case: &mut Case) -> String {
     let (sums, least) = (case.scores(case.n), case.score());
-    let sums = scores(&mut case.pages[0], case.side, &sums);
+    let sums = values(&mut case.pages[0], case.side, &sums);
     let swept = Guarded::vectors(|| {
         let mut swept = Swept::default();
         sweep(sums, 70, least, &mut swept);
@@ -120,22 +149,29 @@ fn sweeps(case: &mut Case) -> String {
 }
 
 fn keeps(case: &mut Case) -> String {
-    keep(case, false)
-}
-
-fn keeps_rows(case: &mut Case) -> String {
-    keep(case, true)
-}
-
-fn keep(case: &mut Case, with_rows: bool) -> String {
     let (n, side) = (case.n, case.side);
-    let (all, rows) = (case.values(n, 32), case.values(if with_rows { n } else { 0 }, 32));
-    let (all_scores, least, from) = (case.scores(n), case.score(), case.random.below(n as u64 / 2 + 1));
-    let [a, b, c, _] = case.pages;
-    let (kept, kept_scores) = (values(a, side, &all), scores(b, side, &all_scores));
-    let kept_rows = values(c, side, &rows);
-    let k = keep_at_least(kept, kept_scores, kept_rows, from as usize, least);
-    said((&kept[..k], &kept_scores[..k], &kept_rows[..if with_rows { k } else { 0 }]))
+    let (all, all_scores) = (case.values(n, 32), case.scores(n));
+    let (least, from) = (case.score(), case.random.below(n as u64 / 2 + 1));
+    let [a, b, ..] = case.pages;
+    let (kept, kept_scores) = (values(a, side, &all), values(b, side, &all_scores));
+    let k = keep_at_least(kept, kept_scores, from as usize, least);
+    said((&kept[..k], &kept_scores[..k]))
+}
+
+fn marks(case: &mut Case) -> String {
+    let (sums, there, side) = (case.scores(case.n), case.bits(), case.side);
+    let [a, b, ..] = case.pages;
+    let bits = bytes(b, side, &there);
+    mark_positive(values(a, side, &sums), bits);
+    said(bits)
+}
+
+fn keeps_marked(case: &mut Case) -> String {
+    let (sums, there, side) = (case.scores(case.n), case.bits(), case.side);
+    let [a, b, ..] = case.pages;
+    let sums = values(a, side, &sums);
+    keep_marked(sums, bytes(b, side, &there));
+    said(sums)
 }
 
 fn adds_bits(case: &mut Case) -> String {
@@ -149,7 +185,7 @@ fn adds_too_few(case: &mut Case) -> String {
 }
 
 /// Adds the scores of `n` bytes of bits, for some of which there are no frequencies, to sums that may end before them.
-fn add(case: &mut Case, missing: usize) -> Vec<f32> {
+fn add(case: &mut Case, missing: usize) -> Vec<u32> {
     let (n, side, first) = (case.n, case.side, 8 * case.random.below(9) as u32);
     let sums = 8 * n - case.random.below(8 * n.min(3) as u64 + 1) as usize;
     let bits: Vec<u8> = (0..n).map(|_| (case.random.next() & case.random.next()) as u8).collect();
@@ -157,11 +193,11 @@ fn add(case: &mut Case, missing: usize) -> Vec<f32> {
     let frequencies: Vec<u32> =
         case.values(set.saturating_sub(missing), 4).iter().map(|value| value + 1).collect();
     let codes: Vec<u8> = case.values(first as usize + sums, 8).iter().map(|value| *value as u8).collect();
-    let k = ByCode::new(std::array::from_fn(|code| 0.3 + code as f32 * 0.0117));
+    let k = k_of_codes();
     let before = case.scores(sums);
     let [a, b, c, d] = case.pages;
-    let of = Saturation { weight: 3.7, k: &k, codes: bytes(a, side, &codes) };
-    let sums = scores(d, side, &before);
+    let of = Saturation { weight: 3700.0, k: &k, codes: bytes(a, side, &codes) };
+    let sums = values(d, side, &before);
     of.add_bits(bytes(b, side, &bits), first, values(c, side, &frequencies), sums);
     sums.to_vec()
 }

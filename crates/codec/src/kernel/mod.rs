@@ -72,12 +72,13 @@ struct Table {
     bitmap_read: unsafe fn(&[u8], u32, &mut [u32]),
     collect_bits: unsafe fn(&mut [u8], &mut [u8]),
     bitmap_find: unsafe fn(&[u8], u32, &[u32], &mut Shared),
-    bitmap_score: unsafe fn(&Saturation, &[u8], u32, &[u32], &mut [f32]),
-    score: unsafe fn(&Saturation, &[u32], &[u32], &mut [f32]),
-    at_least: unsafe fn(&[f32], f32, &mut ScorePlaces),
+    bitmap_score: unsafe fn(&Saturation, &[u8], u32, &[u32], &mut [u32]),
+    score: unsafe fn(&Saturation, &[u32], &[u32], &mut [u32]),
     values_at_least: unsafe fn(&[u32], u32, &mut ScorePlaces),
-    sweep: unsafe fn(&mut [f32], u32, f32, &mut Swept),
-    keep_at_least: unsafe fn(&mut [u32], &mut [f32], &mut [u32], usize, f32) -> usize,
+    sweep: unsafe fn(&mut [u32], u32, u32, &mut Swept),
+    mark_positive: unsafe fn(&[u32], &mut [u8]),
+    keep_marked: unsafe fn(&mut [u32], &[u8]),
+    keep_at_least: unsafe fn(&mut [u32], &mut [u32], usize, u32) -> usize,
     largest: unsafe fn(&mut [u64], usize, &mut Vec<u64>) -> u64,
 }
 
@@ -382,7 +383,7 @@ impl Kernel {
         bits: &[u8],
         first: u32,
         frequencies: &[u32],
-        sums: &mut [f32],
+        sums: &mut [u32],
     ) {
         let end = first as usize + sums.len();
         assert!(sums.len() <= 8 * bits.len() && end <= of.codes.len());
@@ -391,18 +392,11 @@ impl Kernel {
     }
 
     /// Scores a block of values; see [`Saturation::score`].
-    pub(crate) fn score(self, of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [f32]) {
+    pub(crate) fn score(self, of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
         let n = values.len();
         assert!(n <= BLOCK && frequencies.len() == n && scores.len() == n);
         // SAFETY: The CPU can, and there is a frequency and room for a score for each value.
         unsafe { (self.0.score)(of, values, frequencies, scores) }
-    }
-
-    /// Finds the scores that are large enough; see [`crate::score::at_least`].
-    pub(crate) fn at_least(self, scores: &[f32], least: f32, places: &mut ScorePlaces) {
-        assert!(scores.len() <= BLOCK);
-        // SAFETY: The CPU can, and there are not too many.
-        unsafe { (self.0.at_least)(scores, least, places) }
     }
 
     /// Finds the values that are large enough; see [`crate::score::values_at_least`].
@@ -412,25 +406,37 @@ impl Kernel {
         unsafe { (self.0.values_at_least)(values, least, places) }
     }
 
-    /// Finds large sums and clears all; see [`crate::score::sweep`].
-    pub(crate) fn sweep(self, sums: &mut [f32], first: u32, least: f32, swept: &mut Swept) {
+    /// Finds large sums and clears all; see [`crate::score::sweep`]. The loops get at least 1 for `least`.
+    pub(crate) fn sweep(self, sums: &mut [u32], first: u32, least: u32, swept: &mut Swept) {
         // SAFETY: The CPU can.
-        unsafe { (self.0.sweep)(sums, first, least, swept) }
+        unsafe { (self.0.sweep)(sums, first, least.max(1), swept) }
+    }
+
+    /// Sets the bits of the sums that are greater than 0; see [`crate::score::mark_positive`].
+    pub(crate) fn mark_positive(self, sums: &[u32], bits: &mut [u8]) {
+        assert!(sums.len() <= 8 * bits.len());
+        // SAFETY: The CPU can, and every sum has a bit.
+        unsafe { (self.0.mark_positive)(sums, bits) }
+    }
+
+    /// Clears the sums whose bits are not set; see [`crate::score::keep_marked`].
+    pub(crate) fn keep_marked(self, sums: &mut [u32], bits: &[u8]) {
+        assert!(sums.len() <= 8 * bits.len());
+        // SAFETY: The CPU can, and every sum has a bit.
+        unsafe { (self.0.keep_marked)(sums, bits) }
     }
 
     /// Keeps values with large scores; see [`crate::score::keep_at_least`].
     pub(crate) fn keep_at_least(
         self,
         values: &mut [u32],
-        scores: &mut [f32],
-        rows: &mut [u32],
+        scores: &mut [u32],
         from: usize,
-        least: f32,
+        least: u32,
     ) -> usize {
-        let n = values.len();
-        assert!(scores.len() == n && (rows.is_empty() || rows.len() == n) && from <= n);
-        // SAFETY: The CPU can, and there is a score for each value, and a row or none at all.
-        unsafe { (self.0.keep_at_least)(values, scores, rows, from, least) }
+        assert!(scores.len() == values.len() && from <= values.len());
+        // SAFETY: The CPU can, and there is a score for each value.
+        unsafe { (self.0.keep_at_least)(values, scores, from, least) }
     }
 
     /// Moves the largest `k` keys to the front; see [`crate::score::largest`].

@@ -65,12 +65,6 @@ impl Pages {
         unsafe { self.numbers(side, len) }
     }
 
-    /// `len` scores flush against a guard. They hold what was there before.
-    pub fn scores(&mut self, side: Side, len: usize) -> &mut [f32] {
-        // SAFETY: All bits are a score.
-        unsafe { self.numbers(side, len) }
-    }
-
     /// # Safety
     /// All bits are a number.
     unsafe fn numbers<T>(&mut self, side: Side, len: usize) -> &mut [T] {

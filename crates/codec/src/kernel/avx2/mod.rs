@@ -41,9 +41,10 @@ static TABLE: Table = Table {
     bitmap_find: scalar::bitmap::bitmap_find,
     bitmap_score: score::bitmap_score,
     score: score::score,
-    at_least: score::at_least,
-    values_at_least: scalar::score::values_at_least,
+    values_at_least: score::values_at_least,
     sweep: score::sweep,
+    mark_positive: bitmap::mark_positive,
+    keep_marked: bitmap::keep_marked,
     keep_at_least: scalar::score::keep_at_least,
     largest: scalar::score::largest,
 };

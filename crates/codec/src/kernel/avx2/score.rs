@@ -1,19 +1,21 @@
 //! Scores of blocks: eight at once. What belongs to the codes is looked up one by one.
 
 use super::super::scalar;
-use super::memory::{LANES, load};
+use super::memory::{LANES, load, store};
+use super::search::equal_lanes;
 use crate::score::{ByCode, Places, Saturation, Swept};
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::score`].
 #[target_feature(enable = "avx2")]
-pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [f32]) {
+pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
     let (values, rest) = values.as_chunks::<LANES>();
     let (frequencies, rest_of_frequencies) = frequencies.as_chunks::<LANES>();
     let (scores, rest_of_scores) = scores.as_chunks_mut::<LANES>();
+    let weight = of.weight_in_bounds();
     for ((values, frequencies), scores) in values.iter().zip(frequencies).zip(scores) {
         let k = values.map(|value| of.k.get(of.codes[value as usize]));
-        store_scores(scores, scores_of(of.weight, load(frequencies), &k));
+        store(scores, scores_of(weight, load(frequencies), &k));
     }
     scalar::score::score(of, rest, rest_of_frequencies, rest_of_scores);
 }
@@ -26,8 +28,9 @@ pub(in crate::kernel) fn bitmap_score(
     bits: &[u8],
     first: u32,
     mut frequencies: &[u32],
-    sums: &mut [f32],
+    sums: &mut [u32],
 ) {
+    let weight = of.weight_in_bounds();
     let whole = sums.len() / LANES;
     let (codes, _) = of.codes[first as usize..].as_chunks::<LANES>();
     for ((byte, codes), sums) in bits.iter().zip(codes).zip(sums.as_chunks_mut::<LANES>().0) {
@@ -47,9 +50,8 @@ pub(in crate::kernel) fn bitmap_score(
         let ranks = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(_pdep_u64(0x0706_0504_0302_0100, lanes) as i64));
         let there = _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(lanes as i64));
         let spread = _mm256_permutevar8x32_epi32(load(&these), ranks);
-        let score = scores_of(of.weight, spread, &by_codes(of.k, codes));
-        let score = _mm256_and_ps(score, _mm256_castsi256_ps(there));
-        store_scores(sums, _mm256_add_ps(load_scores(sums), score));
+        let score = _mm256_and_si256(scores_of(weight, spread, &by_codes(of.k, codes)), there);
+        store(sums, _mm256_add_epi32(load(sums), score));
     }
     let (bits, sums) = (bits.get(whole..).unwrap_or(&[]), &mut sums[whole * LANES..]);
     scalar::bitmap::bitmap_score(of, bits, first + (whole * LANES) as u32, frequencies, sums);
@@ -59,49 +61,53 @@ fn by_codes(table: &ByCode, codes: &[u8; LANES]) -> [f32; LANES] {
     codes.map(|code| table.get(code))
 }
 
-/// Scores of eight frequencies with their `k`.
+/// Scores of eight frequencies with their `k` and a weight below 2^31.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn scores_of(weight: f32, frequencies: __m256i, k: &[f32; LANES]) -> __m256 {
+fn scores_of(weight: f32, frequencies: __m256i, k: &[f32; LANES]) -> __m256i {
     // Both halves of a number are exact, and so is the upper one times 2^16: the sum is rounded once.
     let upper = _mm256_cvtepi32_ps(_mm256_srli_epi32::<16>(frequencies));
     let lower = _mm256_cvtepi32_ps(_mm256_and_si256(frequencies, _mm256_set1_epi32(0xffff)));
     let f = _mm256_add_ps(_mm256_mul_ps(upper, _mm256_set1_ps(65536.0)), lower);
-    let share = _mm256_div_ps(f, _mm256_add_ps(f, load_scores(k)));
-    _mm256_mul_ps(_mm256_set1_ps(weight), share)
+    let share = _mm256_div_ps(f, _mm256_add_ps(f, load_floats(k)));
+    // Rounds ties to even. NaN becomes the smallest signed integer, and then 1.
+    let score = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_set1_ps(weight), share));
+    _mm256_max_epi32(score, _mm256_set1_epi32(1))
 }
 
-/// [`crate::Kernel::at_least`]: a branch for each eight, since mostly there is nothing in them.
+/// [`crate::Kernel::values_at_least`]: four vectors for each branch, since mostly there is nothing in them.
 #[target_feature(enable = "avx2,bmi1")]
-pub(in crate::kernel) fn at_least(scores: &[f32], least: f32, places: &mut Places) {
+pub(in crate::kernel) fn values_at_least(values: &[u32], least: u32, places: &mut Places) {
     let (places, count) = places.parts();
     let mut found = 0;
-    let (chunks, rest) = scores.as_chunks::<LANES>();
-    for (k, scores) in chunks.iter().enumerate() {
-        let mut enough = mask_at_least(load_scores(scores), least);
+    let (chunks, rest) = values.as_chunks::<{ 4 * LANES }>();
+    for (k, values) in chunks.iter().enumerate() {
+        let four = values.as_chunks::<LANES>().0.iter().enumerate();
+        let mut enough =
+            four.fold(0, |word, (j, values)| word | mask_at_least(load(values), least) << (j * LANES));
         while enough != 0 {
-            places[found] = (k * LANES) as u8 + enough.trailing_zeros() as u8;
+            places[found] = (4 * k * LANES) as u8 + enough.trailing_zeros() as u8;
             found += 1;
             enough &= enough - 1;
         }
     }
-    for (place, score) in (chunks.len() * LANES..).zip(rest) {
+    for (place, value) in (4 * chunks.len() * LANES..).zip(rest) {
         places[found] = place as u8;
-        found += usize::from(*score >= least);
+        found += usize::from(*value >= least);
     }
     *count = found;
 }
 
-/// [`crate::Kernel::sweep`]: the same.
+/// [`crate::Kernel::sweep`]: a branch for each eight.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::kernel) fn sweep(sums: &mut [f32], first: u32, least: f32, swept: &mut Swept) {
+pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, least: u32, swept: &mut Swept) {
     let (values, large, count, positive) = swept.parts(sums.len());
-    let (mut found, mut some) = (0, 0);
+    let (mut found, mut some) = (0, sums.len());
     let (chunks, rest) = sums.as_chunks_mut::<LANES>();
     let whole = chunks.len() * LANES;
     for (k, sums) in chunks.iter_mut().enumerate() {
-        let vector = load_scores(sums);
-        some += mask_greater_than_0(vector).count_ones() as usize;
+        let vector = load(sums);
+        some -= equal_lanes(vector, _mm256_setzero_si256()).count_ones() as usize;
         let mut enough = mask_at_least(vector, least);
         while enough != 0 {
             let place = enough.trailing_zeros() as usize;
@@ -110,41 +116,28 @@ pub(in crate::kernel) fn sweep(sums: &mut [f32], first: u32, least: f32, swept: 
             found += 1;
             enough &= enough - 1;
         }
-        *sums = [0.0; LANES];
+        *sums = [0; LANES];
     }
     for (place, sum) in (whole..).zip(rest) {
         (values[found], large[found]) = (first.wrapping_add(place as u32), *sum);
         found += usize::from(*sum >= least);
-        some += usize::from(*sum > 0.0);
-        *sum = 0.0;
+        some -= usize::from(*sum == 0);
+        *sum = 0;
     }
     (*count, *positive) = (found, some);
 }
 
+/// A bit for each value that is at least `least`. AVX2 has no unsigned comparison, but an unsigned maximum.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn mask_at_least(scores: __m256, least: f32) -> u32 {
-    _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(scores, _mm256_set1_ps(least))) as u32
+fn mask_at_least(values: __m256i, least: u32) -> u32 {
+    equal_lanes(_mm256_max_epu32(values, _mm256_set1_epi32(least as i32)), values)
 }
 
+/// Eight floating-point numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn mask_greater_than_0(scores: __m256) -> u32 {
-    _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(scores, _mm256_setzero_ps())) as u32
-}
-
-/// Eight scores.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn load_scores(scores: &[f32; LANES]) -> __m256 {
-    // SAFETY: There are eight scores.
-    unsafe { _mm256_loadu_ps(scores.as_ptr()) }
-}
-
-/// Stores eight scores.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn store_scores(out: &mut [f32; LANES], scores: __m256) {
-    // SAFETY: There is room for eight scores.
-    unsafe { _mm256_storeu_ps(out.as_mut_ptr(), scores) }
+fn load_floats(numbers: &[f32; LANES]) -> __m256 {
+    // SAFETY: There are eight numbers.
+    unsafe { _mm256_loadu_ps(numbers.as_ptr()) }
 }

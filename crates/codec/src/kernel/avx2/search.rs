@@ -69,7 +69,7 @@ fn any_equal(values: __m256i, others: __m256i) -> u32 {
 /// Which lanes are equal.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn equal_lanes(a: __m256i, b: __m256i) -> u32 {
+pub(super) fn equal_lanes(a: __m256i, b: __m256i) -> u32 {
     _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b))) as u32
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::scalar::{self, bitmap::word};
 use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes, store};
-use super::score::of_codes;
+use super::score::{of_codes, scores_of};
 use super::search::write;
 use crate::BLOCK;
 use crate::score::Saturation;
@@ -109,9 +109,9 @@ pub(in crate::kernel) fn bitmap_score(
     bits: &[u8],
     first: u32,
     mut frequencies: &[u32],
-    sums: &mut [f32],
+    sums: &mut [u32],
 ) {
-    let weight = _mm512_set1_ps(of.weight);
+    let weight = _mm512_set1_ps(of.weight_in_bounds());
     let codes = of.codes[first as usize..].chunks(64);
     for ((bytes, codes), sums) in bits.chunks(8).zip(codes).zip(sums.chunks_mut(64)) {
         let mut word = word(bytes);
@@ -124,13 +124,56 @@ pub(in crate::kernel) fn bitmap_score(
             let n = lanes.count_ones() as usize;
             let Some((these, rest)) = frequencies.split_at_checked(n) else { return };
             frequencies = rest;
-            let f = _mm512_cvtepu32_ps(_mm512_maskz_expand_epi32(lanes, load(these)));
-            let score = _mm512_mul_ps(weight, _mm512_div_ps(f, _mm512_add_ps(f, k)));
+            let score = scores_of(weight, _mm512_maskz_expand_epi32(lanes, load(these)), k);
             // SAFETY: The mask names sums of the slice only, and others are not accessed.
-            let sum = unsafe { _mm512_maskz_loadu_ps(lanes, sums.as_ptr()) };
-            let sum = _mm512_add_ps(sum, score);
+            let sum = unsafe { _mm512_maskz_loadu_epi32(lanes, sums.as_ptr().cast()) };
+            let sum = _mm512_add_epi32(sum, score);
             // SAFETY: As above.
-            unsafe { _mm512_mask_storeu_ps(sums.as_mut_ptr(), lanes, sum) }
+            unsafe { _mm512_mask_storeu_epi32(sums.as_mut_ptr().cast(), lanes, sum) }
         }
+    }
+}
+
+/// [`crate::Kernel::mark_positive`]: 64 sums at a time.
+#[target_feature(enable = "avx512f,bmi2")]
+pub(in crate::kernel) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
+    let (chunks, rest) = sums.as_chunks::<64>();
+    let (words, rest_of_bits) = bits.split_at_mut(8 * chunks.len());
+    for (sums, word) in chunks.iter().zip(words.as_chunks_mut::<8>().0) {
+        *word = (u64::from_le_bytes(*word) | mask_positive(sums)).to_le_bytes();
+    }
+    for (byte, marks) in rest_of_bits.iter_mut().zip(mask_positive(rest).to_le_bytes()) {
+        *byte |= marks;
+    }
+}
+
+/// A bit for each of at most 64 sums that is greater than 0.
+#[inline]
+#[target_feature(enable = "avx512f,bmi2")]
+fn mask_positive(sums: &[u32]) -> u64 {
+    sums.chunks(LANES).enumerate().fold(0, |word, (k, sums)| {
+        let vector = load(sums);
+        word | u64::from(_mm512_test_epi32_mask(vector, vector)) << (k * LANES)
+    })
+}
+
+/// [`crate::Kernel::keep_marked`]: 64 sums at a time.
+#[target_feature(enable = "avx512f,bmi2")]
+pub(in crate::kernel) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
+    let (chunks, rest) = sums.as_chunks_mut::<64>();
+    let (words, rest_of_bits) = bits.split_at(8 * chunks.len());
+    for (sums, word) in chunks.iter_mut().zip(words.as_chunks::<8>().0) {
+        keep_bits(sums, u64::from_le_bytes(*word));
+    }
+    keep_bits(rest, word(rest_of_bits));
+}
+
+/// Makes those of at most 64 sums 0 whose bits are not set.
+#[inline]
+#[target_feature(enable = "avx512f,bmi2")]
+fn keep_bits(sums: &mut [u32], mut bits: u64) {
+    for sums in sums.chunks_mut(LANES) {
+        store(sums, _mm512_maskz_mov_epi32(bits as u16, load(sums)));
+        bits >>= LANES;
     }
 }

@@ -42,9 +42,10 @@ static TABLE: Table = Table {
     bitmap_find: bitmap::bitmap_find,
     bitmap_score: bitmap::bitmap_score,
     score: score::score,
-    at_least: score::at_least,
     values_at_least: score::values_at_least,
     sweep: score::sweep,
+    mark_positive: bitmap::mark_positive,
+    keep_marked: bitmap::keep_marked,
     keep_at_least: score::keep_at_least,
     largest: score::largest,
 };

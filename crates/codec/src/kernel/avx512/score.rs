@@ -2,7 +2,7 @@
 
 use super::super::scalar;
 use super::memory::{LANES, first_lanes, load, load_bytes, store};
-use super::search::write;
+use super::search::write_all;
 use crate::score::{ByCode, Places, Saturation, Swept};
 use core::arch::x86_64::*;
 use core::hint::black_box;
@@ -16,19 +16,22 @@ const FEW_KEYS: usize = 48;
 /// Rounds of selection, each of which mostly leaves out about half of the keys.
 const ROUNDS: usize = 48;
 
+/// Values that have a bit each in a word.
+const WORD: usize = 64;
+
 /// Values whose codes are looked up together.
 const CODES: usize = 64;
 
 /// [`crate::Kernel::score`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi2")]
-pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [f32]) {
+pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
     let largest =
         values.chunks(LANES).fold(_mm512_setzero_si512(), |max, values| _mm512_max_epu32(max, load(values)));
     assert!(
         values.is_empty() || (_mm512_reduce_max_epu32(largest) as usize) < of.codes.len(),
         "a value has no code"
     );
-    let weight = _mm512_set1_ps(of.weight);
+    let weight = _mm512_set1_ps(of.weight_in_bounds());
     let mut codes = [0; CODES];
     for ((values, frequencies), scores) in
         values.chunks(CODES).zip(frequencies.chunks(CODES)).zip(scores.chunks_mut(CODES))
@@ -43,10 +46,19 @@ pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u
         for ((k, frequencies), scores) in
             k.into_iter().zip(frequencies.chunks(LANES)).zip(scores.chunks_mut(LANES))
         {
-            let f = _mm512_cvtepu32_ps(load(frequencies));
-            store_scores(scores, _mm512_mul_ps(weight, _mm512_div_ps(f, _mm512_add_ps(f, k))));
+            store(scores, scores_of(weight, load(frequencies), k));
         }
     }
+}
+
+/// Scores of 16 frequencies with their `k` and a weight below 2^31.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn scores_of(weight: __m512, frequencies: __m512i, k: __m512) -> __m512i {
+    let f = _mm512_cvtepu32_ps(frequencies);
+    let share = _mm512_div_ps(f, _mm512_add_ps(f, k));
+    // Rounds ties to even. NaN becomes the smallest signed integer, and then 1.
+    _mm512_max_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(weight, share)), _mm512_set1_epi32(1))
 }
 
 /// The numbers of 64 codes: their bytes are looked up one plane after the other, since gathering 64 words
@@ -83,119 +95,117 @@ fn of_plane(plane: &[u8; 256], codes: __m512i, upper: __mmask64) -> __m512i {
     _mm512_mask_blend_epi8(upper, low, high)
 }
 
-/// [`crate::Kernel::at_least`]: four vectors for each branch, since mostly there is nothing in them.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::kernel) fn at_least(scores: &[f32], least: f32, places: &mut Places) {
-    let (places, count) = places.parts();
-    let least = _mm512_set1_ps(least);
-    let mut found = 0;
-    for (k, four) in scores.chunks(4 * LANES).enumerate() {
-        let mut enough = [0; 4];
-        for (enough, scores) in enough.iter_mut().zip(four.chunks(LANES)) {
-            let lanes = first_lanes(scores.len());
-            // SAFETY: The mask names scores of the slice only, and others are not accessed.
-            let scores = unsafe { _mm512_maskz_loadu_ps(lanes, scores.as_ptr()) };
-            *enough = _mm512_mask_cmp_ps_mask::<_CMP_GE_OQ>(lanes, scores, least);
-        }
-        if enough == [0; 4] {
-            continue;
-        }
-        for (j, enough) in enough.into_iter().enumerate() {
-            write(&mut places[found..], enough, (4 * k + j) * LANES);
-            found += enough.count_ones() as usize;
-        }
-    }
-    *count = found;
-}
-
-/// [`crate::Kernel::values_at_least`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
+/// [`crate::Kernel::values_at_least`]: four vectors for each branch, since mostly there is nothing in them.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::kernel) fn values_at_least(values: &[u32], least: u32, places: &mut Places) {
     let (places, count) = places.parts();
+    let least = _mm512_set1_epi32(least as i32);
     let mut found = 0;
-    for (k, values) in values.chunks(LANES).enumerate() {
-        let lanes = first_lanes(values.len());
-        let enough = _mm512_mask_cmpge_epu32_mask(lanes, load(values), _mm512_set1_epi32(least as i32));
+    let (chunks, rest) = values.as_chunks::<WORD>();
+    for (k, values) in chunks.iter().enumerate() {
+        let enough = mask_at_least(values, least);
         if enough != 0 {
-            write(&mut places[found..], enough, k * LANES);
+            write_all(&mut places[found..], enough, k * WORD);
             found += enough.count_ones() as usize;
         }
     }
-    *count = found;
+    let enough = mask_at_least(rest, least);
+    write_all(&mut places[found..], enough, chunks.len() * WORD);
+    *count = found + enough.count_ones() as usize;
+}
+
+/// A bit for each of at most 64 values that is at least `least`.
+#[inline]
+#[target_feature(enable = "avx512f,bmi2")]
+fn mask_at_least(values: &[u32], least: __m512i) -> u64 {
+    values.chunks(LANES).enumerate().fold(0, |word, (k, values)| {
+        let enough = _mm512_mask_cmpge_epu32_mask(first_lanes(values.len()), load(values), least);
+        word | u64::from(enough) << (k * LANES)
+    })
 }
 
 /// [`crate::Kernel::sweep`]: four vectors for each branch, since mostly there is nothing large in them.
-#[target_feature(enable = "avx512f,avx512bw,bmi2,popcnt")]
-pub(in crate::kernel) fn sweep(sums: &mut [f32], first: u32, least: f32, swept: &mut Swept) {
+#[target_feature(enable = "avx512f,bmi2,popcnt")]
+pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, least: u32, swept: &mut Swept) {
     let (values, large, count, positive) = swept.parts(sums.len());
-    let (zero, least) = (_mm512_setzero_ps(), _mm512_set1_ps(least));
-    let lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    let (mut found, mut some) = (0, 0);
-    for (k, four) in sums.chunks_mut(4 * LANES).enumerate() {
-        let (mut enough, mut there) = ([0; 4], [0; 4]);
-        let mut vectors = [zero; 4];
-        for (j, sums) in four.chunks_mut(LANES).enumerate() {
-            let lanes = first_lanes(sums.len());
-            // SAFETY: The mask names sums of the slice only, and others are not accessed.
-            vectors[j] = unsafe { _mm512_maskz_loadu_ps(lanes, sums.as_ptr()) };
-            enough[j] = _mm512_mask_cmp_ps_mask::<_CMP_GE_OQ>(lanes, vectors[j], least);
-            there[j] = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(vectors[j], zero);
-            // SAFETY: As above.
-            unsafe { _mm512_mask_storeu_ps(sums.as_mut_ptr(), lanes, zero) }
-        }
-        let [a, b, c, d] = there.map(u64::from);
-        some += (a | b << 16 | c << 32 | d << 48).count_ones() as usize;
-        if enough == [0; 4] {
-            continue;
-        }
-        for (j, (enough, vector)) in enough.into_iter().zip(vectors).enumerate() {
-            let start = first.wrapping_add(((4 * k + j) * LANES) as u32);
-            let these = _mm512_add_epi32(lane, _mm512_set1_epi32(start as i32));
-            store(&mut values[found..], _mm512_maskz_compress_epi32(enough, these));
-            store_scores(&mut large[found..], _mm512_maskz_compress_ps(enough, vector));
+    let least = _mm512_set1_epi32(least as i32);
+    let (mut found, mut some, mut base) = (0, 0, first);
+    let mut take = |sums: &[u32], [enough, there]: [u64; 2]| {
+        some += there.count_ones() as usize;
+        if enough != 0 {
+            copy(sums, enough, base, &mut values[found..], &mut large[found..]);
             found += enough.count_ones() as usize;
         }
+        base = base.wrapping_add(WORD as u32);
+    };
+    let (chunks, rest) = sums.as_chunks_mut::<WORD>();
+    for sums in chunks {
+        take(sums, masks_of_sums(sums, least));
+        *sums = [0; WORD];
     }
+    take(rest, masks_of_sums(rest, least));
+    rest.fill(0);
     (*count, *positive) = (found, some);
+}
+
+/// A bit for each of at most 64 sums that is at least `least`, which is not 0, and a bit for each greater
+/// than 0.
+#[inline]
+#[target_feature(enable = "avx512f,bmi2")]
+fn masks_of_sums(sums: &[u32], least: __m512i) -> [u64; 2] {
+    sums.chunks(LANES).enumerate().fold([0; 2], |[enough, there], (k, sums)| {
+        // Lanes without a sum are 0, which is neither large enough nor positive.
+        let vector = load(sums);
+        let (large, positive) =
+            (_mm512_cmpge_epu32_mask(vector, least), _mm512_test_epi32_mask(vector, vector));
+        [enough | u64::from(large) << (k * LANES), there | u64::from(positive) << (k * LANES)]
+    })
+}
+
+/// Copies those of at most 64 sums whose bits are set, and their values, the first of which is `first`.
+#[inline]
+#[target_feature(enable = "avx512f,bmi2,popcnt")]
+fn copy(sums: &[u32], mut bits: u64, first: u32, values: &mut [u32], large: &mut [u32]) {
+    let mut these = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    these = _mm512_add_epi32(these, _mm512_set1_epi32(first as i32));
+    let mut found = 0;
+    for sums in sums.chunks(LANES) {
+        let lanes = bits as u16;
+        store(&mut values[found..], _mm512_maskz_compress_epi32(lanes, these));
+        store(&mut large[found..], _mm512_maskz_compress_epi32(lanes, load(sums)));
+        found += lanes.count_ones() as usize;
+        these = _mm512_add_epi32(these, _mm512_set1_epi32(LANES as i32));
+        bits >>= LANES;
+    }
 }
 
 /// [`crate::Kernel::keep_at_least`].
 #[target_feature(enable = "avx512f,bmi2,popcnt")]
 pub(in crate::kernel) fn keep_at_least(
     values: &mut [u32],
-    scores: &mut [f32],
-    rows: &mut [u32],
+    scores: &mut [u32],
     from: usize,
-    least: f32,
+    least: u32,
 ) -> usize {
-    let least = _mm512_set1_ps(least);
+    let least = _mm512_set1_epi32(least as i32);
+    let n = values.len();
+    let whole = n - (n - from) % LANES;
     let mut kept = 0;
-    for place in (from..values.len()).step_by(LANES) {
-        let lanes = first_lanes(values.len() - place);
-        // SAFETY: The mask names scores of the slice only, and others are not accessed.
-        let vector = unsafe { _mm512_maskz_loadu_ps(lanes, scores[place..].as_ptr()) };
-        let enough = _mm512_mask_cmp_ps_mask::<_CMP_GE_OQ>(lanes, vector, least);
-        // Nothing is written over that has not been read.
-        let room = kept..values.len().min(place + LANES);
-        let these = _mm512_maskz_compress_epi32(enough, load(&values[place..]));
-        store(&mut values[room.clone()], these);
-        store_scores(&mut scores[room.clone()], _mm512_maskz_compress_ps(enough, vector));
-        if !rows.is_empty() {
-            let these = _mm512_maskz_compress_epi32(enough, load(&rows[place..]));
-            store(&mut rows[room], these);
-        }
+    // What is written over has been read: `kept` is at most `place`.
+    for place in (from..whole).step_by(LANES) {
+        let vector = load(&scores[place..place + LANES]);
+        let enough = _mm512_cmpge_epu32_mask(vector, least);
+        let these = _mm512_maskz_compress_epi32(enough, load(&values[place..place + LANES]));
+        store(&mut values[kept..kept + LANES], these);
+        store(&mut scores[kept..kept + LANES], _mm512_maskz_compress_epi32(enough, vector));
         kept += enough.count_ones() as usize;
     }
-    kept
-}
-
-/// Stores as many of 16 scores as there is room for.
-#[inline]
-#[target_feature(enable = "avx512f,bmi2")]
-fn store_scores(out: &mut [f32], scores: __m512) {
-    let there = first_lanes(out.len());
-    // SAFETY: The mask names places of the slice only, and others are not accessed.
-    unsafe { _mm512_mask_storeu_ps(out.as_mut_ptr(), there, scores) }
+    let vector = load(&scores[whole..]);
+    let enough = _mm512_mask_cmpge_epu32_mask(first_lanes(n - whole), vector, least);
+    let these = _mm512_maskz_compress_epi32(enough, load(&values[whole..]));
+    store(&mut values[kept..], these);
+    store(&mut scores[kept..], _mm512_maskz_compress_epi32(enough, vector));
+    kept + enough.count_ones() as usize
 }
 
 /// [`crate::Kernel::largest`]: quickselect.

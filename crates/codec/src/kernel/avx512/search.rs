@@ -153,6 +153,14 @@ pub(super) fn write(out: &mut [u8], lanes: u16, first: usize) {
     put(out.first_chunk_mut().expect("room for a vector"), _mm_maskz_compress_epi8(lanes, places));
 }
 
+/// Writes the places of the bits of a word, the first of which has place `first`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
+pub(super) fn write_all(out: &mut [u8], bits: u64, first: usize) {
+    let places = _mm512_add_epi8(COUNTING.vector(), _mm512_set1_epi8(first as i8));
+    put_all(out, _mm512_maskz_compress_epi8(bits, places));
+}
+
 #[inline]
 fn put(out: &mut [u8; LANES], bytes: __m128i) {
     // SAFETY: There is room for 16 bytes.

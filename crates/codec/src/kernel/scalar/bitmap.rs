@@ -85,7 +85,7 @@ pub(in crate::kernel) fn bitmap_score(
     bits: &[u8],
     first: u32,
     frequencies: &[u32],
-    sums: &mut [f32],
+    sums: &mut [u32],
 ) {
     let mut frequencies = frequencies.iter();
     for (k, (bytes, sums)) in bits.chunks(8).zip(sums.chunks_mut(64)).enumerate() {
@@ -94,8 +94,26 @@ pub(in crate::kernel) fn bitmap_score(
             let place = bits.trailing_zeros();
             bits &= bits - 1;
             if let (Some(sum), Some(f)) = (sums.get_mut(place as usize), frequencies.next()) {
-                *sum += of.score_of(first + 64 * k as u32 + place, *f);
+                *sum = sum.wrapping_add(of.score_of(first + 64 * k as u32 + place, *f));
             }
+        }
+    }
+}
+
+/// [`crate::Kernel::mark_positive`].
+pub(in crate::kernel) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
+    for (sums, byte) in sums.chunks(8).zip(bits) {
+        for (k, sum) in sums.iter().enumerate() {
+            *byte |= u8::from(*sum > 0) << k;
+        }
+    }
+}
+
+/// [`crate::Kernel::keep_marked`].
+pub(in crate::kernel) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
+    for (sums, byte) in sums.chunks_mut(8).zip(bits) {
+        for (k, sum) in sums.iter_mut().enumerate() {
+            *sum *= u32::from(byte >> k & 1);
         }
     }
 }

@@ -3,24 +3,14 @@
 use crate::score::{Places, Saturation, Swept};
 
 /// [`crate::Kernel::score`].
-pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [f32]) {
+pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
     for ((score, value), frequency) in scores.iter_mut().zip(values).zip(frequencies) {
         *score = of.score_of(*value, *frequency);
     }
 }
 
-/// [`crate::Kernel::at_least`].
-pub(in crate::kernel) fn at_least(scores: &[f32], least: f32, places: &mut Places) {
-    find(scores, least, places);
-}
-
-/// [`crate::Kernel::values_at_least`].
+/// [`crate::Kernel::values_at_least`]: no branch depends on the values.
 pub(in crate::kernel) fn values_at_least(values: &[u32], least: u32, places: &mut Places) {
-    find(values, least, places);
-}
-
-/// No branch depends on the values.
-fn find<T: PartialOrd>(values: &[T], least: T, places: &mut Places) {
     let (places, count) = places.parts();
     let mut found = 0;
     for (place, value) in values.iter().enumerate() {
@@ -31,14 +21,14 @@ fn find<T: PartialOrd>(values: &[T], least: T, places: &mut Places) {
 }
 
 /// [`crate::Kernel::sweep`]: no branch depends on the sums.
-pub(in crate::kernel) fn sweep(sums: &mut [f32], first: u32, least: f32, swept: &mut Swept) {
+pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, least: u32, swept: &mut Swept) {
     let (values, large, count, positive) = swept.parts(sums.len());
     let (mut found, mut some) = (0, 0);
     for (k, sum) in sums.iter_mut().enumerate() {
         (values[found], large[found]) = (first.wrapping_add(k as u32), *sum);
         found += usize::from(*sum >= least);
-        some += usize::from(*sum > 0.0);
-        *sum = 0.0;
+        some += usize::from(*sum > 0);
+        *sum = 0;
     }
     (*count, *positive) = (found, some);
 }
@@ -46,17 +36,13 @@ pub(in crate::kernel) fn sweep(sums: &mut [f32], first: u32, least: f32, swept: 
 /// [`crate::Kernel::keep_at_least`]: no branch depends on the scores.
 pub(in crate::kernel) fn keep_at_least(
     values: &mut [u32],
-    scores: &mut [f32],
-    rows: &mut [u32],
+    scores: &mut [u32],
     from: usize,
-    least: f32,
+    least: u32,
 ) -> usize {
     let mut kept = 0;
     for place in from..values.len() {
         (values[kept], scores[kept]) = (values[place], scores[place]);
-        if !rows.is_empty() {
-            rows[kept] = rows[place];
-        }
         kept += usize::from(scores[kept] >= least);
     }
     kept
