@@ -3,6 +3,7 @@
 use super::super::scalar;
 use super::memory::{LANES, first_lanes, load, load_bytes, store};
 use super::search::write_all;
+use crate::BLOCK;
 use crate::score::{ByCode, Places, Saturation, Swept};
 use core::arch::x86_64::*;
 use core::hint::black_box;
@@ -32,17 +33,19 @@ pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u
         "a value has no code"
     );
     let weight = _mm512_set1_ps(of.weight_in_bounds());
-    let mut codes = [0; CODES];
-    for ((values, frequencies), scores) in
-        values.chunks(CODES).zip(frequencies.chunks(CODES)).zip(scores.chunks_mut(CODES))
+    // All codes are copied before the first are loaded as a vector: a load of bytes that have just been
+    // stored one by one has to wait until all of them are in the cache.
+    let mut codes = [0; BLOCK];
+    for (code, value) in codes.iter_mut().zip(values) {
+        // SAFETY: The largest value has a code.
+        *code = *unsafe { of.codes.get_unchecked(*value as usize) };
+    }
+    for ((codes, frequencies), scores) in
+        codes.chunks(CODES).zip(frequencies.chunks(CODES)).zip(scores.chunks_mut(CODES))
     {
-        for (code, value) in codes.iter_mut().zip(values) {
-            // SAFETY: The largest value has a code.
-            *code = *unsafe { of.codes.get_unchecked(*value as usize) };
-        }
         // Loaded anew for each 64: the compiler would copy all of it to the stack first, for as many as four
         // times.
-        let k = of_codes(black_box(of.k), load_bytes(&codes));
+        let k = of_codes(black_box(of.k), load_bytes(codes));
         for ((k, frequencies), scores) in
             k.into_iter().zip(frequencies.chunks(LANES)).zip(scores.chunks_mut(LANES))
         {
