@@ -31,6 +31,7 @@ const ROOMS: &[&str] = &[
     "intersect",
     "rank",
     "query",
+    "eval",
     "index",
 ];
 

@@ -7,41 +7,32 @@ use crate::size::{count, group, show};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
-use tierdex::index::{Explanation, SegmentExplanation};
-use tierdex::query::explain::{Cost, ListUse, Need};
-use tierdex::query::prune::Way;
+use tierdex::index::{Explanation, ListUse, SegmentExplanation, Strategy};
 
 #[derive(Args)]
 #[command(after_help = "\
-The query is answered as `tierdex search` answers it, on one thread. For each segment: the way chosen, the documents that
-match, and what a hit had to score before and after it (least). For each list that was opened:
+The query is answered as `tierdex search` answers it, on one thread. For each segment: the strategy, the documents that
+match (or were evaluated), and the score that a hit had to reach before and after it (threshold). For each list that was
+opened:
   documents  documents of the segment that hold the term
-  weight     inverse document frequency * (k1 + 1) * boost; no score of the term reaches it
-  bound      what the term adds to a score at most, by the bounds of its blocks; - where nobody asks for bounds
+  weight     inverse document frequency * (k1 + 1) * boost: no score of the term is higher
+  max score  upper bound of the scores, by the maximum scores of blocks; - where no score was asked for
   blocks     blocks of up to 256 postings; blocks = decoded + by bound + by range
   decoded    blocks whose documents or frequencies were decoded, each counted once, and their share of the list
   docs freqs of these, the blocks whose documents, and whose frequencies, were decoded
-  by bound   blocks that were passed over because their bound, or that of a window of documents which they overlap, told
-             that they cannot matter
+  by bound   blocks that were skipped because their maximum score, or that of a window of documents which they overlap,
+             cannot reach a hit
   by range   blocks of which no document was asked for
+  looked up  candidates that other clauses proposed and that were looked up in the list, and how many of them were kept
   bytes      of the skip record, of documents and of frequencies; `used`: of the documents and frequencies decoded. A
-             list shorter than a block stands in its skip record
-Phrases, filters, minimums, prefixes, and words that must or must not be there beside alternatives run by operators,
-which know no bounds.
-With --io, for each file:
-  first      what the plan asks for before any score is known: the page of the dictionary, the skip record, the lengths of
-             documents, and of one term the first blocks in the order of their bounds
-  at most    what it may ask for at all, by nothing but skip data: of one term the blocks whose bounds reach a hit so far, of
-             required terms the blocks of the rarest that may hold a hit and those of the others that overlap them, else
-             whole lists. Each is given as ranges, their bytes, and the reads that it takes to read them once: neighbouring
-             pages of 4 KiB together, and a page of checksums for each 4 MiB of file
-  used       reads and bytes that were made. Blocks are read one by one, so that a page may be read more than once; what is
-             in memory already, as lengths are after the first query, is not read
+             list shorter than a block is stored in its skip record
+With --io, for each file the reads and bytes that were made. Blocks are read one by one, so that a page may be read more
+than once; what is in memory already, as lengths are after the first query, is not read.
 ")]
 pub struct Arguments {
     #[command(flatten)]
     pub asked: Asked,
-    /// Say what must be read from disk, before and after
+    /// Show what was read from each file
     #[arg(long)]
     io: bool,
     /// Form of the output
@@ -59,18 +50,17 @@ pub fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-fn name(way: Way) -> &'static str {
-    match way {
-        Way::Nothing => "nothing to look for",
-        Way::Dictionary => "counted by the dictionary",
-        Way::OneTerm => "one term by impact order",
-        Way::All => "all by blocks",
-        Way::Any => "any by MaxScore over windows",
-        Way::Candidates => "candidates of the lists so far",
-        Way::Few => "few merged",
-        Way::CountAny => "any counted by windows",
-        Way::CountFrequent => "all counted by windows",
-        Way::Operators => "operators over all documents",
+fn name(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Nothing => "nothing can match",
+        Strategy::Dictionary => "counted by the dictionary",
+        Strategy::ImpactOrdered => "impact order",
+        Strategy::Conjunction => "conjunction",
+        Strategy::MaxScore => "MaxScore over windows",
+        Strategy::SmallMerge => "small lists merged",
+        Strategy::Windows => "every window",
+        Strategy::Candidates => "candidates of the lists so far",
+        Strategy::Count => "counted",
     }
 }
 
@@ -79,17 +69,17 @@ fn as_text(explanation: &Explanation, counted: bool, io: bool) -> std::io::Resul
     for segment in &explanation.segments {
         let least = |score: Option<f32>| score.map_or("-".to_string(), |score| format!("{score:.4}"));
         let (before, after) = (least(segment.least_before), least(segment.least_after));
-        let met = if counted { "matching" } else { "met" };
+        let met = if counted { "matching" } else { "evaluated" };
         writeln!(
             out,
-            "segment {}: {}; {}, {} {met}, least {before} then {after}",
+            "segment {}: {}; {}, {} {met}, threshold {before} then {after}",
             segment.id,
-            name(segment.evaluation.way),
+            name(segment.evaluation.strategy),
             count(u64::from(segment.documents), "document", "documents"),
             group(segment.matches)
         )?;
-        for (depth, operator) in &segment.evaluation.operators {
-            writeln!(out, "  {:1$}{2}", "", 2 * depth, printable(operator))?;
+        for (depth, node) in &segment.evaluation.nodes {
+            writeln!(out, "  {:1$}{2}", "", 2 * depth, printable(node))?;
         }
         if !segment.evaluation.lists.is_empty() {
             let rows: Vec<_> = segment.evaluation.lists.iter().map(list_row).collect();
@@ -97,12 +87,6 @@ fn as_text(explanation: &Explanation, counted: bool, io: bool) -> std::io::Resul
         }
         if io {
             table(&mut out, &FILE_HEAD, &file_rows(segment))?;
-            if segment.evaluation.walks {
-                writeln!(
-                    out,
-                    "  prefixes and fuzzy words read terms, and prefixes lists, that are only among those used"
-                )?;
-            }
         }
     }
     let (hits, total) = (explanation.found.hits.len() as u64, explanation.found.total);
@@ -113,11 +97,11 @@ fn as_text(explanation: &Explanation, counted: bool, io: bool) -> std::io::Resul
     out.flush()
 }
 
-const LIST_HEAD: [&str; 14] = [
+const LIST_HEAD: [&str; 16] = [
     "list",
     "documents",
     "weight",
-    "bound",
+    "max score",
     "blocks",
     "decoded",
     "share",
@@ -125,6 +109,8 @@ const LIST_HEAD: [&str; 14] = [
     "freqs",
     "by bound",
     "by range",
+    "looked up",
+    "kept",
     "skips",
     "docs+freqs",
     "used",
@@ -144,38 +130,23 @@ fn list_row(list: &ListUse) -> Vec<String> {
         group(of.frequencies),
         group(of.by_bound),
         group(of.by_range),
+        group(list.candidates),
+        group(list.kept),
         show(list.skips_bytes),
         format!("{}+{}", show(of.docs_bytes), show(of.freqs_bytes)),
         format!("{}+{}", show(of.docs_decoded), show(of.freqs_decoded)),
     ]
 }
 
-const FILE_HEAD: [&str; 9] =
-    ["file", "first: ranges", "bytes", "reads", "at most: ranges", "bytes", "reads", "used: reads", "bytes"];
+const FILE_HEAD: [&str; 3] = ["file", "reads", "bytes"];
 
-/// A row for each file that may be read or was, and one for all together.
+/// A row for each file that was read, and one for all together.
 fn file_rows(segment: &SegmentExplanation) -> Vec<Vec<String>> {
-    let needs = &segment.evaluation.needs;
-    let used = |file: &str| {
-        segment.files.iter().find(|used| used.file == file).map_or((0, 0), |u| (u.reads, u.bytes))
-    };
-    let unforeseen = segment.files.iter().filter(|used| needs.iter().all(|need| need.file != used.file));
-    let unforeseen = unforeseen.map(|used| Need { file: used.file.clone(), first: vec![], at_most: vec![] });
-    let (mut first, mut most, mut sum) = (Cost::default(), Cost::default(), (0, 0));
-    let mut rows = Vec::new();
-    for need in needs.iter().cloned().chain(unforeseen) {
-        let (a, b, c) = (Cost::of(&need.first), Cost::of(&need.at_most), used(&need.file));
-        (first, most, sum) = (first.and(a), most.and(b), (sum.0 + c.0, sum.1 + c.1));
-        rows.push(file_row(&need.file, a, b, c));
-    }
-    rows.push(file_row("all", first, most, sum));
+    let row = |name: &str, reads: u64, bytes: u64| vec![name.to_string(), group(reads), show(bytes)];
+    let mut rows: Vec<_> = segment.files.iter().map(|used| row(&used.file, used.reads, used.bytes)).collect();
+    let reads = segment.files.iter().map(|used| used.reads).sum();
+    rows.push(row("all", reads, segment.files.iter().map(|used| used.bytes).sum()));
     rows
-}
-
-fn file_row(name: &str, first: Cost, most: Cost, (reads, bytes): (u64, u64)) -> Vec<String> {
-    let cost = |of: Cost| [group(of.ranges), show(of.bytes), group(of.reads)];
-    let used = [group(reads), show(bytes)];
-    [name.to_string()].into_iter().chain(cost(first)).chain(cost(most)).chain(used).collect()
 }
 
 /// Columns as wide as they must be; the first one stands to the left.
@@ -214,32 +185,22 @@ fn write_json(explanation: &Explanation, io: bool) -> std::io::Result<()> {
 }
 
 fn segment_json(segment: &SegmentExplanation, io: bool) -> Value {
-    let operators = segment.evaluation.operators.iter();
+    let nodes = segment.evaluation.nodes.iter();
     let mut value = json!({
         "segment": segment.id,
-        "way": name(segment.evaluation.way),
+        "strategy": name(segment.evaluation.strategy),
         "documents": segment.documents,
         "matches": segment.matches,
-        "least_before": segment.least_before.map(shortest),
-        "least_after": segment.least_after.map(shortest),
-        "operators": operators.map(|(depth, what)| json!({ "depth": depth, "what": what })).collect::<Vec<_>>(),
+        "threshold_before": segment.least_before.map(shortest),
+        "threshold_after": segment.least_after.map(shortest),
+        "nodes": nodes.map(|(depth, what)| json!({ "depth": depth, "what": what })).collect::<Vec<_>>(),
         "lists": segment.evaluation.lists.iter().map(list_json).collect::<Vec<_>>(),
     });
     if io {
-        let needs = segment.evaluation.needs.iter().map(|need| {
-            json!({ "file": need.file, "first": cost_json(&need.first), "at_most": cost_json(&need.at_most) })
-        });
         let used = segment.files.iter();
-        value["needs"] = needs.collect();
         value["used"] = used.map(|f| json!({ "file": f.file, "reads": f.reads, "bytes": f.bytes })).collect();
     }
     value
-}
-
-fn cost_json(ranges: &[std::ops::Range<u64>]) -> Value {
-    let cost = Cost::of(ranges);
-    let places: Vec<[u64; 2]> = ranges.iter().map(|range| [range.start, range.end]).collect();
-    json!({ "ranges": places, "bytes": cost.bytes, "reads": cost.reads, "read_bytes": cost.read_bytes })
 }
 
 fn list_json(list: &ListUse) -> Value {
@@ -248,14 +209,16 @@ fn list_json(list: &ListUse) -> Value {
         "field": list.field,
         "term": list.term,
         "documents": list.documents,
-        "weight": shortest(list.weight),
-        "bound": list.highest_bound.map(shortest),
+        "weight": shortest(list.weight as f32),
+        "max_score": list.highest_bound.map(shortest),
         "blocks": of.blocks,
         "decoded": of.decoded,
         "decoded_docs": of.documents,
         "decoded_freqs": of.frequencies,
         "by_bound": of.by_bound,
         "by_range": of.by_range,
+        "looked_up": list.candidates,
+        "kept": list.kept,
         "skips_bytes": list.skips_bytes,
         "docs_bytes": of.docs_bytes,
         "freqs_bytes": of.freqs_bytes,

@@ -28,6 +28,8 @@ pub mod rank;
 
 pub mod query;
 
+mod eval;
+
 pub mod index;
 
 pub use error::{Error, Result};

@@ -273,15 +273,20 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
+    /// Where the positions of a block are, of a field that keeps them.
+    pub(super) fn positions_range(&self, block: usize) -> Result<Range<u64>> {
+        match self {
+            Blocks::Inline(list) => Ok(list.positions.clone().expect("the field keeps positions")),
+            Blocks::Listed { list, .. } => list.range(Part::Positions, block),
+        }
+    }
+
     /// Reads the encoded positions of a block.
     pub(super) fn positions(&self, field: &FieldReader, block: usize) -> Result<Pieces> {
         let Some(file) = field.positions() else {
             return Err(Error::Usage(format!("field `{}` keeps no positions", field.field().name)));
         };
-        let range = match self {
-            Blocks::Inline(list) => list.positions.clone().expect("the field keeps positions"),
-            Blocks::Listed { list, .. } => list.range(Part::Positions, block)?,
-        };
+        let range = self.positions_range(block)?;
         let bytes = file.read(range.start, range_len(&range))?;
         Ok(Pieces::new(bytes, range.start))
     }

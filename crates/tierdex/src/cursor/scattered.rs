@@ -2,6 +2,7 @@
 
 use super::blocks::Blocks;
 use super::near::{NearList, Reading, record};
+use super::positions::PositionsReader;
 use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, REFUSED, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
@@ -175,6 +176,19 @@ impl<'a> ScatteredBlocks<'a> {
             None => intersect(documents, self.documents(block)?, shared),
         }
         Ok(())
+    }
+
+    /// Reads the positions of the document at an offset of a block, in ascending order.
+    pub fn positions(
+        &mut self,
+        block: usize,
+        offset: usize,
+        reader: &mut PositionsReader<'_>,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        self.decode_frequencies(block)?;
+        reader.move_to(&self.blocks, block, self.at_hand.frequencies.values())?;
+        reader.read(offset, out)
     }
 
     fn decode_documents(&mut self, block: usize) -> Result<()> {

@@ -2,10 +2,10 @@
 
 use super::searcher::{Found, SearchOptions, Searcher, found};
 use crate::error::Result;
+use crate::eval::Evaluation;
+use crate::eval::Scratch;
 use crate::query::Query;
-use crate::query::explain::Evaluation;
-use crate::query::prune::Scratch;
-use crate::rank::TopK;
+use crate::rank::{Scale, TopK};
 use crate::segment::read::Segment;
 
 /// The answer to a query, and how it was found.
@@ -61,9 +61,8 @@ pub(super) fn explain(
     let (mut scratch, mut top) = (Scratch::default(), TopK::new(options.k, index.documents()));
     let mut segments = Vec::with_capacity(before.len());
     for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
-        let least_before = least(&top);
+        let least_before = least(&top, plan.plan.scale);
         let mut evaluation = Evaluation::default();
-        plan.note_terms(number, segment, &mut evaluation);
         let rooms = (&mut scratch, &mut top);
         let matches = searcher.segment(&plan, number, options, rooms, Some(&mut evaluation))?;
         segments.push(SegmentExplanation {
@@ -71,19 +70,20 @@ pub(super) fn explain(
             documents: segment.documents(),
             matches,
             least_before,
-            least_after: least(&top),
+            least_after: least(&top, plan.plan.scale),
             evaluation,
             files: since(before, read_so_far(segment)),
         });
     }
     let k = top.k();
-    let found = found(segments.iter().map(|segment| segment.matches).sum(), options, &mut top);
+    let found =
+        found(segments.iter().map(|segment| segment.matches).sum(), options, plan.plan.scale, &mut top);
     let threshold = found.hits.last().filter(|_| found.hits.len() == k).map(|hit| hit.score);
     Ok(Explanation { found, threshold, segments })
 }
 
-fn least(top: &TopK) -> Option<f32> {
-    Some(top.least()).filter(|least| *least > f32::NEG_INFINITY)
+fn least(top: &TopK, scale: Scale) -> Option<f32> {
+    Some(top.threshold()).filter(|least| *least > 0).map(|least| scale.shown(least))
 }
 
 fn read_so_far(segment: &Segment) -> Vec<FileUse> {

@@ -26,6 +26,7 @@ mod recovery;
 mod searcher;
 mod writer;
 
+pub use crate::eval::{Evaluation, ListUse, Strategy};
 pub use batch::{Batch, LeftOut, SealedBatch};
 pub use check::{CheckReport, check};
 pub use executor::{Account, Accounts, Executor, ExecutorOptions, MetaTier, Mode, PAGES_AHEAD};

@@ -3,11 +3,9 @@
 use super::explain::{Explanation, explain};
 use super::reader::Index;
 use crate::error::{Error, Result};
-use crate::query::explain::Evaluation;
-use crate::query::ops::{Op, Pool};
-use crate::query::prune::Scratch;
+use crate::eval::{Evaluation, ListSources, Scratch, Search, Strategy, evaluate, open};
 use crate::query::{Marks, Plan, Query};
-use crate::rank::{Bm25, Collection, Hit, Lengths, TopK};
+use crate::rank::{Bm25, Collection, Hit, Lengths, Scale, TopK};
 use crate::segment::read::{Segment, Stored};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -101,7 +99,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// Finds the documents of a query that has been planned with these options.
-    pub(super) fn answer(&self, plan: &Plan<'_>, options: &SearchOptions) -> Result<Found> {
+    pub(super) fn answer(&self, plan: &ListSources, options: &SearchOptions) -> Result<Found> {
         let mut room = self.rooms().pop().unwrap_or_default();
         let found = self.answer_in(plan, options, &mut room);
         self.rooms().push(room);
@@ -118,11 +116,13 @@ impl<'a> Searcher<'a> {
     }
 
     /// Looks the terms of `query` up, and weighs them.
-    pub(super) fn plan<'q>(&self, query: &'q Query, options: &SearchOptions) -> Result<Plan<'q>> {
+    pub(super) fn plan(&self, query: &Query, options: &SearchOptions) -> Result<ListSources> {
         let default = options.bm25 == Bm25::default();
         let other = (!default).then(|| lengths(&self.collections, options.bm25));
         let ranking = (self.collections.as_slice(), other.as_ref().unwrap_or(&self.lengths).as_slice());
-        Plan::new(query, self.index.schema(), self.index.segments(), ranking, options.bm25)
+        let segments = self.index.segments();
+        let plan = Plan::new(query, self.index.schema(), segments, ranking, options.bm25)?;
+        Ok(ListSources::files(plan, segments))
     }
 
     /// The index.
@@ -130,7 +130,7 @@ impl<'a> Searcher<'a> {
         self.index
     }
 
-    fn answer_in(&self, plan: &Plan<'_>, options: &SearchOptions, room: &mut Room) -> Result<Found> {
+    fn answer_in(&self, plan: &ListSources, options: &SearchOptions, room: &mut Room) -> Result<Found> {
         if options.intra == 0 {
             return Err(Error::Usage("no thread to search on".to_string()));
         }
@@ -143,11 +143,16 @@ impl<'a> Searcher<'a> {
         for number in 0..self.bases.len() {
             total += self.segment(plan, number, options, (&mut *scratch, &mut *top), None)?;
         }
-        Ok(found(total, options, top))
+        Ok(found(total, options, plan.plan.scale, top))
     }
 
     /// Shares the segments out among threads, this one among them, each with memory and hits of its own.
-    fn search_on_threads(&self, plan: &Plan<'_>, options: &SearchOptions, room: &mut Room) -> Result<Found> {
+    fn search_on_threads(
+        &self,
+        plan: &ListSources,
+        options: &SearchOptions,
+        room: &mut Room,
+    ) -> Result<Found> {
         let documents: Vec<u32> = self.index.segments().iter().map(Segment::documents).collect();
         let shares = shares(&documents, options.intra);
         let run = |share: &[usize]| {
@@ -172,7 +177,7 @@ impl<'a> Searcher<'a> {
                     Err(share) => run(share),
                 });
             }
-            self.join(mine, done, options, room)
+            self.join(mine, done, (options, plan.plan.scale), room)
         })
     }
 
@@ -181,7 +186,7 @@ impl<'a> Searcher<'a> {
         &self,
         mine: Done,
         done: Vec<(Done, Box<Room>)>,
-        options: &SearchOptions,
+        (options, scale): (&SearchOptions, Scale),
         room: &mut Room,
     ) -> Result<Found> {
         let (mut total, mut failed) = (0, None);
@@ -198,14 +203,14 @@ impl<'a> Searcher<'a> {
         }
         match failed {
             Some((_, error)) => Err(error),
-            None => Ok(found(total, options, &mut room.top)),
+            None => Ok(found(total, options, scale, &mut room.top)),
         }
     }
 
     /// Offers the hits of these segments, which rise, to the room's.
     fn some_segments(
         &self,
-        plan: &Plan<'_>,
+        plan: &ListSources,
         share: &[usize],
         options: &SearchOptions,
         room: &mut Room,
@@ -223,26 +228,37 @@ impl<'a> Searcher<'a> {
     /// Offers the hits of the segment of that number, and returns how many documents match.
     pub(super) fn segment(
         &self,
-        plan: &Plan<'_>,
+        plan: &ListSources,
         number: usize,
         options: &SearchOptions,
         (scratch, top): (&mut Scratch, &mut TopK),
-        mut notes: Option<&mut Evaluation>,
+        mut log: Option<&mut Evaluation>,
     ) -> Result<u64> {
         let (segment, base) = (&self.index.segments()[number], self.bases[number]);
-        let (how, rooms) = ((options.exhaustive, options.count), (&mut *scratch, &mut *top));
-        if let Some(matches) = plan.prune(number, segment, base, how, rooms, notes.as_deref_mut())? {
+        let known = plan.plan.known_count(number, segment).filter(|_| options.count || options.k == 0);
+        if let Some(matches) = known.filter(|_| top.k() == 0) {
+            if let Some(log) = log {
+                log.strategy = Strategy::Dictionary;
+            }
             return Ok(matches);
         }
-        let mut op = plan.ops(number, segment)?;
-        if let Some(notes) = notes.as_deref_mut() {
-            plan.begin_ops(number, segment, &mut op, notes)?;
+        let mut search = Search::new(base, segment.documents(), (scratch, top));
+        search.exhaustive = options.exhaustive;
+        search.count = options.count && known.is_none();
+        if let Some(matches) = plan.offer_candidates(number, segment, &mut search, log.as_deref_mut())? {
+            return Ok(matches);
         }
-        let matches = collect(&mut op, segment.documents(), base, &mut scratch.pool, top)?;
-        if let Some(notes) = notes {
-            plan.end_ops(number, segment, &mut op, notes);
+        let root = if search.top().k() == 0 { &plan.plan.counted } else { &plan.plan.root };
+        let Some(mut node) = open(plan, root, (number, segment), search.scratch())? else { return Ok(0) };
+        if let Some(log) = log.as_deref_mut() {
+            log.begin(&mut node);
         }
-        Ok(matches)
+        let evaluated = evaluate(&mut node, &mut search);
+        if let (Some(log), Ok((_, strategy))) = (log, &evaluated) {
+            log.end(&plan.plan, (number, segment), &mut node, *strategy);
+        }
+        node.close(search.scratch());
+        evaluated.map(|(matches, _)| known.unwrap_or(matches))
     }
 
     /// What `query` looks for in a field, for marking it in a text.
@@ -360,26 +376,14 @@ fn shares(documents: &[u32], threads: usize) -> Vec<Vec<usize>> {
 }
 
 /// The answer; no hits are left in `top`.
-pub(super) fn found(total: u64, options: &SearchOptions, top: &mut TopK) -> Found {
+pub(super) fn found(total: u64, options: &SearchOptions, scale: Scale, top: &mut TopK) -> Found {
     // If they were not counted: whatever was met, and hits are.
     let total = if options.count { total } else { total.max(top.len() as u64) };
-    let hits = top.take().into_iter().map(|Hit { score, document }| SearchHit { document, score });
+    let hits = top
+        .take()
+        .into_iter()
+        .map(|hit: Hit| SearchHit { document: hit.document, score: scale.shown(hit.score) });
     Found { total, hits: hits.collect() }
-}
-
-/// Runs the operators of a segment over all its documents; returns the number of matches.
-fn collect(op: &mut Op<'_>, documents: u32, base: u32, pool: &mut Pool, top: &mut TopK) -> Result<u64> {
-    let mut total = 0;
-    let mut from = 0;
-    while let Some(start) = op.next(from).filter(|&start| start < documents) {
-        let mut window = pool.take(start);
-        op.accumulate(&mut window, pool)?;
-        total += window.matches();
-        window.for_each(|document, score| top.offer(base + document, score));
-        from = window.end();
-        pool.give(window);
-    }
-    Ok(total)
 }
 
 fn lengths(collections: &[Collection], bm25: Bm25) -> Vec<Arc<Lengths>> {

@@ -2,11 +2,9 @@
 //! segments.
 
 use super::fuzzy::Levenshtein;
-use super::ops::Documents;
-use crate::cursor::PostingsCursor;
 use crate::error::{Error, Result};
 use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
-use crate::segment::read::{Automaton, ReadAhead, Segment, TermInfo, Walk};
+use crate::segment::read::{Automaton, FieldReader, Segment, TermInfo, Walk};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -93,32 +91,13 @@ pub(super) fn count_terms_with_prefix(
     Ok(())
 }
 
-/// The documents of a segment that hold a term which begins with `prefix`.
-pub(super) fn documents_with_prefix(segment: &Segment, field: usize, prefix: &str) -> Result<Documents> {
-    let field = segment.field(field);
-    let mut infos = Vec::new();
-    let mut walk = field.terms().walk(Beginning(prefix.as_bytes()));
+/// The terms of a segment's field that begin with `prefix`.
+pub(crate) fn starting_with(field: &FieldReader, prefix: &str) -> Result<Vec<TermInfo>> {
+    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(Beginning(prefix.as_bytes())));
     while let Some((info, _)) = walk.advance()? {
         infos.push(info);
     }
-    let postings = infos.iter().map(|info| u64::from(info.documents)).sum();
-    let mut documents = Documents::with_room(postings, segment.documents());
-    let mut ahead = ReadAhead::default();
-    for info in infos {
-        let record = field.next_record(&info, &mut ahead)?;
-        let mut cursor = PostingsCursor::with_record(field, info, record)?;
-        cursor.advance(0)?;
-        loop {
-            let (block, _) = cursor.rest_of_block()?;
-            let count = block.len();
-            if count == 0 {
-                break;
-            }
-            documents.add(block);
-            cursor.skip(count)?;
-        }
-    }
-    Ok(documents.finish())
+    Ok(infos)
 }
 
 /// The same walk through the dictionaries of all segments at once.

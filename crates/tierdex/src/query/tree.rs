@@ -27,7 +27,7 @@ pub enum Query {
         field: usize,
         /// Terms with their distances from the first; distances rise.
         terms: Vec<(u32, String)>,
-        /// By how many positions in all the terms may be out of place ([`super::ops::Alignments`]).
+        /// By how many positions in all the terms may be out of place (`crate::eval::slop`).
         slop: u32,
         /// How many times it counts.
         boost: f64,

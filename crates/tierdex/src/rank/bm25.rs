@@ -55,7 +55,6 @@ pub fn idf(documents: u64, containing: u64) -> f64 {
 
 /// What the length of a document does to its scores: `k = k1 * (1 - b + b * length / average)`.
 pub struct Lengths {
-    bm25: Bm25,
     /// `k` of each code.
     by_code: ByCode,
     /// For exact lengths: the constant, and the factor of the length.
@@ -68,61 +67,85 @@ impl Lengths {
         let (constant, factor) = (bm25.k1 * (1.0 - bm25.b), bm25.k1 * bm25.b / collection.average_length);
         let by_code =
             std::array::from_fn(|code| (constant + factor * f64::from(norm::length(code as u8))) as f32);
-        Lengths { bm25, by_code: ByCode::new(by_code), by_length: (constant as f32, factor as f32) }
+        Lengths { by_code: ByCode::new(by_code), by_length: (constant as f32, factor as f32) }
     }
 }
 
-/// Scores the postings of one term or phrase. Scores are `f32`: `weight * (f / (f + k))`, in this order.
+/// A weight beyond which scores would not fit: sums of scores stay below twice as much.
+const WEIGHT_MAX: f64 = (1u32 << 30) as f64;
+
+/// Turns weights into integers: the same factor for all terms of a query.
+///
+/// Scores are integers so that sums do not depend on the order of the terms, or on how documents are divided into segments.
+/// The factor is the power of two with which the sum of all weights is at most 2^30 and more than half of that. So a score
+/// is exact to 2^-30 of the highest possible score; a term that weighs less than that beside the others scores the least
+/// possible, 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    factor: f64,
+}
+
+impl Scale {
+    /// For a query whose weights have this sum.
+    pub fn of(weights: f64) -> Scale {
+        if weights <= 0.0 {
+            return Scale { factor: 1.0 };
+        }
+        let exponent = (WEIGHT_MAX / weights).log2().floor();
+        let factor = exponent.exp2();
+        // The logarithm may have been rounded up to a whole number.
+        Scale { factor: if factor * weights > WEIGHT_MAX { factor / 2.0 } else { factor } }
+    }
+
+    /// The score of a match that weighs so much whatever it holds: 0 only for 0.
+    pub fn constant(self, weight: f64) -> u32 {
+        if weight > 0.0 { ((weight * self.factor).round() as u32).max(1) } else { 0 }
+    }
+
+    /// The score as it is shown.
+    pub fn shown(self, score: u32) -> f32 {
+        (f64::from(score) / self.factor) as f32
+    }
+}
+
+/// Scores the postings of one term or phrase: `max(1, round(weight * (f / (f + k))))`, where the weight is scaled, and
+/// what is rounded is an `f32`, computed in this order.
 pub struct TermScorer {
     weight: f32,
-    /// What no posting scores more than for each unit of its bound.
-    unit: f32,
     lengths: Arc<Lengths>,
 }
 
 impl TermScorer {
-    /// A scorer for a term of inverse document frequency `idf`, which counts `boost` times.
-    pub fn new(lengths: Arc<Lengths>, idf: f64, boost: f64) -> TermScorer {
-        let weight = (idf * (lengths.bm25.k1 + 1.0) * boost) as f32;
+    /// A scorer for a term that weighs `weight`: its inverse document frequency, times `k1 + 1` and its boost.
+    pub fn new(lengths: Arc<Lengths>, weight: f64, scale: Scale) -> TermScorer {
+        TermScorer { weight: (weight * scale.factor) as f32, lengths }
+    }
+
+    /// What no posting scores more than whose share `f / (f + k)` is at most `share`.
+    #[inline]
+    pub fn max_score(&self, share: f32) -> u32 {
         // Two parts in a million more than the share: each of the few roundings of a score, and of this, is less than a
         // sixteenth of that.
-        TermScorer { weight, unit: weight / 65535.0 * (1.0 + 2e-6), lengths }
+        (self.weight * (share * (1.0 + 2e-6))) as u32 + 1
     }
 
-    /// What no score reaches: how much the term weighs, times `k1 + 1` and its boost.
-    pub fn weight(&self) -> f32 {
-        self.weight
-    }
-
-    /// Whether bounds hold and scores are greater than 0: not for boosts near 0, whose scores round to 0 or to numbers
-    /// of few digits.
-    pub fn has_bounds(&self) -> bool {
-        self.weight >= 1e-20
-    }
-
-    /// What no posting scores more than whose share of `k1 + 1` is at most `units` of 65535.
-    #[inline]
-    pub fn bound(&self, units: u16) -> f32 {
-        self.unit * f32::from(units)
-    }
-
-    /// What no posting scores more than that one of `front` is as good as.
-    pub fn bound_of(&self, front: &[Impact]) -> f32 {
+    /// The largest share of postings that some of the competitive pairs are as good as; greater than 0.
+    pub fn max_share(&self, impacts: &[Impact]) -> f32 {
         let share = |impact: &Impact| {
             let f = impact.frequency as f32;
-            f / (f + self.least_k(impact.norm))
+            f / (f + self.min_k(impact.norm))
         };
-        self.weight * front.iter().map(share).fold(0.0, f32::max) * (1.0 + 2e-6)
+        impacts.iter().map(share).fold(f32::MIN_POSITIVE, f32::max)
     }
 
-    /// The smallest frequency with which a posting that some of `front` is as good as may score `least`, which is greater
-    /// than 0; `None` if none may.
-    pub fn least_frequency(&self, front: &[Impact], least: f32) -> Option<u32> {
-        // A share of the weight; a few parts in a million less than what is needed.
-        let share = least / self.weight * (1.0 - 4e-6);
+    /// The smallest frequency with which a posting that some of the competitive pairs are as good as may score `need`;
+    /// `None` if none may.
+    pub fn min_frequency(&self, impacts: &[Impact], need: u32) -> Option<u32> {
+        // A share of the weight; a few parts in a million, and a rounding of the score, less than what is needed.
+        let share = ((need as f32 - 1.0) / self.weight) * (1.0 - 4e-6);
         let mut before = 0;
-        for impact in front {
-            let k = self.least_k(impact.norm);
+        for impact in impacts {
+            let k = self.min_k(impact.norm);
             let f = impact.frequency as f32;
             if f / (f + k) >= share {
                 // Postings up to this frequency, and more frequent than the pair before, have a `k` of at least this.
@@ -136,24 +159,18 @@ impl TermScorer {
 
     /// The smallest `k` of documents with that code: it stands for lengths from its floor on, and ranking may know the
     /// exact one.
-    fn least_k(&self, code: u8) -> f32 {
+    fn min_k(&self, code: u8) -> f32 {
         self.exact_k(norm::floor(code)).min(self.lengths.by_code.get(code))
     }
 
-    /// Score of a posting.
+    /// Score of a posting. The frequency of a phrase with slop is no whole number.
     #[inline]
-    pub fn score(&self, norms: &Norms, document: u32, frequency: u32) -> f32 {
-        self.score_of(norms, document, frequency as f32)
-    }
-
-    /// The same for a frequency that is no whole number, as that of a phrase with slop.
-    #[inline]
-    pub fn score_of(&self, norms: &Norms, document: u32, f: f32) -> f32 {
+    pub fn score_of(&self, norms: &Norms, document: u32, f: f32) -> u32 {
         let k = match norms {
             Norms::Byte(codes) => self.lengths.by_code.get(codes[document as usize]),
             Norms::Exact(lengths) => self.exact_k(lengths[document as usize]),
         };
-        self.weight * (f / (f + k))
+        round(self.weight * (f / (f + k)))
     }
 
     /// What scores depend on beside frequencies, for documents with these codes.
@@ -162,13 +179,13 @@ impl TermScorer {
     }
 
     /// Scores of a block of postings.
-    pub fn score_all(&self, norms: &Norms, documents: &[u32], frequencies: &[u32], scores: &mut [f32]) {
+    pub fn score_all(&self, norms: &Norms, documents: &[u32], frequencies: &[u32], scores: &mut [u32]) {
         match norms {
             Norms::Byte(codes) => self.saturation(codes).score(documents, frequencies, scores),
             Norms::Exact(lengths) => {
                 for ((score, document), frequency) in scores.iter_mut().zip(documents).zip(frequencies) {
                     let f = *frequency as f32;
-                    *score = self.weight * (f / (f + self.exact_k(lengths[*document as usize])));
+                    *score = round(self.weight * (f / (f + self.exact_k(lengths[*document as usize]))));
                 }
             }
         }
@@ -180,6 +197,11 @@ impl TermScorer {
     }
 }
 
+#[inline]
+fn round(score: f32) -> u32 {
+    (score.round_ties_even() as u32).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,24 +209,36 @@ mod tests {
     #[test]
     fn scores_follow_the_formula() {
         let collection = Collection { documents: 1000, average_length: 20.0 };
-        let idf = idf(1000, 10);
-        assert!((idf - (1.0f64 + 990.5 / 10.5).ln()).abs() < 1e-12);
+        let weight = 2.0 * 2.2 * idf(1000, 10);
+        assert!((idf(1000, 10) - (1.0f64 + 990.5 / 10.5).ln()).abs() < 1e-12);
         let lengths = Arc::new(Lengths::new(Bm25::default(), collection));
-        let scorer = TermScorer::new(lengths, idf, 2.0);
+        let scale = Scale::of(weight);
+        let scorer = TermScorer::new(lengths, weight, scale);
         let norms = Norms::Exact(vec![10, 20, 40]);
         for (document, length) in [(0, 10.0), (1, 20.0), (2, 40.0)] {
             for f in [1.0, 3.0, 100.0] {
-                let expected = 2.0 * idf * f * 2.2 / (f + 1.2 * (0.25 + 0.75 * length / 20.0));
-                let found = f64::from(scorer.score(&norms, document, f as u32));
+                let expected = weight * f / (f + 1.2 * (0.25 + 0.75 * length / 20.0));
+                let found = f64::from(scale.shown(scorer.score_of(&norms, document, f as f32)));
                 assert!((found / expected - 1.0).abs() < 1e-6);
             }
         }
         let codes = Norms::Byte(vec![norm::encode(10), norm::encode(20)].into());
-        assert_eq!(scorer.score(&codes, 1, 3), scorer.score(&norms, 1, 3));
+        assert_eq!(scorer.score_of(&codes, 1, 3.0), scorer.score_of(&norms, 1, 3.0));
     }
 
     #[test]
-    fn parameters_out_of_range_are_refused() {
+    fn weights_are_scaled_to_less_than_2_to_the_30() {
+        for weights in [1e-30, 1e-9, 0.3, 1.0, 1.5, 2.0, 1e9, 4e12, f64::from(1u32 << 30), 3.3e300] {
+            let scaled = weights * Scale::of(weights).factor;
+            assert!(scaled <= WEIGHT_MAX && scaled > WEIGHT_MAX / 2.0, "{weights}: {scaled}");
+        }
+        let scale = Scale::of(3.0);
+        assert_eq!((scale.shown(scale.constant(1.0)), scale.shown(scale.constant(2.5))), (1.0, 2.5));
+        assert_eq!((scale.constant(1e-20), scale.constant(0.0), Scale::of(0.0).shown(0)), (1, 0, 0.0));
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_rejected() {
         for (k1, b) in [(-0.1, 0.5), (f64::NAN, 0.5), (1.2, 1.1), (1.2, f64::INFINITY)] {
             assert!(Bm25::new(k1, b).is_err());
         }

@@ -1,7 +1,7 @@
-//! You have frequencies and lengths; this room gives scores, and keeps the best documents.
+//! Ranking: scores of postings by BM25, and the best k documents.
 
 mod bm25;
 mod topk;
 
-pub use bm25::{Bm25, Collection, Lengths, TermScorer, idf};
+pub use bm25::{Bm25, Collection, Lengths, Scale, TermScorer, idf};
 pub use topk::{Hit, TopK};

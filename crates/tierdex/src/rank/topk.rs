@@ -1,16 +1,15 @@
 //! The best k documents: a buffer of candidates, cut back to the best k when it is full.
 //!
-//! A candidate is one number of 64 bits, the larger the better: the bits of its score, turned so that they are in order,
-//! above the complement of its document.
+//! A candidate is one number of 64 bits, the larger the better: its score above the complement of its document.
 
 use std::cmp::Ordering;
-use tierdex_codec::{BLOCK, Places, at_least, largest};
+use tierdex_codec::{BLOCK, Places, largest, values_at_least};
 
 /// A document and its score.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// Score; larger is better.
-    pub score: f32,
+    pub score: u32,
     /// Document; of equal scores the smaller document is better.
     pub document: u32,
 }
@@ -18,20 +17,16 @@ pub struct Hit {
 impl Hit {
     /// Better hits come first.
     pub fn order(&self, other: &Hit) -> Ordering {
-        other.score.total_cmp(&self.score).then(self.document.cmp(&other.document))
+        other.key().cmp(&self.key())
     }
 
     #[inline]
     fn key(self) -> u64 {
-        let bits = self.score.to_bits();
-        let turned = if bits >> 31 == 0 { bits ^ 1 << 31 } else { !bits };
-        u64::from(turned) << 32 | u64::from(!self.document)
+        u64::from(self.score) << 32 | u64::from(!self.document)
     }
 
     fn of_key(key: u64) -> Hit {
-        let turned = (key >> 32) as u32;
-        let bits = if turned >> 31 == 1 { turned ^ 1 << 31 } else { !turned };
-        Hit { score: f32::from_bits(bits), document: !(key as u32) }
+        Hit { score: (key >> 32) as u32, document: !(key as u32) }
     }
 }
 
@@ -50,10 +45,9 @@ pub struct TopK {
     /// Candidates that are not better cannot enter any more; 0 is worse than all.
     threshold: u64,
     /// The score of the threshold.
-    least: f32,
-    /// Hits that score no less than this part of the last of the best less this margin are kept beside them, so many at most.
-    part: f32,
-    margin: f32,
+    least: u32,
+    /// Hits that score no less than the last of the best less this margin are kept beside them, so many at most.
+    margin: u32,
     most: usize,
     /// There were more.
     overflown: bool,
@@ -68,9 +62,8 @@ impl Default for TopK {
             full: 1,
             keys: Vec::new(),
             threshold: 0,
-            least: f32::NEG_INFINITY,
-            part: 1.0,
-            margin: 0.0,
+            least: 0,
+            margin: 0,
             most: 0,
             overflown: false,
             places: Places::new(),
@@ -92,14 +85,14 @@ impl TopK {
         self.k = k.min(usize::try_from(documents).unwrap_or(usize::MAX));
         self.full = self.k.saturating_mul(2).max(self.k.saturating_add(BLOCK));
         self.keys.clear();
-        (self.threshold, self.least) = (0, f32::NEG_INFINITY);
-        (self.part, self.margin, self.most, self.overflown) = (1.0, 0.0, 0, false);
+        (self.threshold, self.least) = (0, 0);
+        (self.margin, self.most, self.overflown) = (0, 0, false);
     }
 
-    /// Keeps, beside the best, hits that score no less than `part` of the last of them less `margin`, as long as that is up to
-    /// `most` hits together.
-    pub fn keep_more(&mut self, part: f32, margin: f32, most: usize) {
-        (self.part, self.margin, self.most) = (part, margin, most);
+    /// Keeps, beside the best, hits that score no less than the last of them less `margin`, as long as that is up to `most`
+    /// hits together.
+    pub fn keep_more(&mut self, margin: u32, most: usize) {
+        (self.margin, self.most) = (margin, most);
     }
 
     /// Whether there were more hits than are kept.
@@ -109,7 +102,7 @@ impl TopK {
 
     /// Offers a document.
     #[inline]
-    pub fn offer(&mut self, document: u32, score: f32) {
+    pub fn offer(&mut self, document: u32, score: u32) {
         let key = Hit { score, document }.key();
         if key > self.threshold && self.k > 0 {
             self.keys.push(key);
@@ -120,11 +113,11 @@ impl TopK {
     }
 
     /// Offers up to 256 documents, numbered from `base` on.
-    pub fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[f32]) {
+    pub fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
         if self.k == 0 {
             return;
         }
-        at_least(scores, self.least, &mut self.places);
+        values_at_least(scores, self.least, &mut self.places);
         for place in self.places.get().iter().map(|place| usize::from(*place)) {
             let key = Hit { score: scores[place], document: base + documents[place] }.key();
             if key > self.threshold {
@@ -136,14 +129,20 @@ impl TopK {
         }
     }
 
-    /// The score below which no hit can enter any more.
+    /// The score below which no hit can enter any more: 0 as long as any can.
     #[inline]
-    pub fn least(&self) -> f32 {
+    pub fn threshold(&self) -> u32 {
         self.least
     }
 
-    /// Raises [`TopK::least`] as far as the hits so far allow.
-    pub fn tighten(&mut self) {
+    /// Whether a document from `document` on that scores at most `score` can enter.
+    #[inline]
+    pub fn may_enter(&self, score: u32, document: u32) -> bool {
+        Hit { score, document }.key() > self.threshold
+    }
+
+    /// Raises [`TopK::threshold`] as far as the hits so far allow.
+    pub fn raise_threshold(&mut self) {
         // Not for every hit more if they are many: cutting takes as long as looking at them all.
         let more = if self.k > FEW { self.k / 2 } else { 0 };
         let enough = match self.most {
@@ -204,13 +203,13 @@ impl TopK {
             return;
         }
         let (_, last, _) = self.keys.select_nth_unstable_by(self.k - 1, |a, b| b.cmp(a));
-        let least = Hit::of_key(*last).score * self.part - self.margin;
+        let least = Hit::of_key(*last).score.saturating_sub(self.margin);
         self.threshold = Hit { score: least, document: u32::MAX }.key();
         self.least = least;
-        self.keys.retain(|key| *key > self.threshold);
+        self.keys.retain(|key| *key >= self.threshold);
         if self.keys.len() > self.most.max(self.k) {
             self.overflown = true;
-            (self.part, self.margin) = (1.0, 0.0);
+            self.margin = 0;
             self.keys.truncate(self.k);
         }
         self.full = 2 * self.keys.len().max(BLOCK);
@@ -224,13 +223,14 @@ mod tests {
 
     #[test]
     fn keys_are_in_the_order_of_hits() {
-        let scores = [f32::NEG_INFINITY, -1.5, -0.0, 0.0, f32::MIN_POSITIVE, 1.0, 1.5, f32::INFINITY];
-        let hits = scores.iter().flat_map(|score| [7, 8].map(|document| Hit { score: *score, document }));
+        let hits = [0, 1, 7, u32::MAX]
+            .iter()
+            .flat_map(|score| [7, 8].map(|document| Hit { score: *score, document }));
         let hits: Vec<Hit> = hits.collect();
         for a in &hits {
             assert_eq!(Hit::of_key(a.key()), *a);
             for b in &hits {
-                assert_eq!(b.key().cmp(&a.key()), a.order(b));
+                assert_eq!(a.order(b), b.score.cmp(&a.score).then(a.document.cmp(&b.document)));
             }
         }
     }
@@ -241,13 +241,13 @@ mod tests {
             let mut top = TopK::new(k, scores.len() as u64);
             let mut all = Vec::new();
             for (document, &score) in scores.iter().enumerate() {
-                all.push(Hit { score: f32::from(score), document: document as u32 });
+                all.push(Hit { score: u32::from(score), document: document as u32 });
             }
             for hits in all.chunks(100) {
                 let documents: Vec<u32> = hits.iter().map(|hit| hit.document - 7u32.min(hit.document)).collect();
                 let base = hits[0].document - documents[0];
                 if blocks && hits[0].document >= 7 {
-                    let scores: Vec<f32> = hits.iter().map(|hit| hit.score).collect();
+                    let scores: Vec<u32> = hits.iter().map(|hit| hit.score).collect();
                     top.offer_all(base, &documents, &scores);
                 } else {
                     hits.iter().for_each(|hit| top.offer(hit.document, hit.score));
@@ -263,16 +263,16 @@ mod tests {
             scores in prop::collection::vec(0u8..200, 0..900), k in 1usize..40, margin in 0u8..100, most in 1usize..300,
         ) {
             let mut top = TopK::new(k, scores.len() as u64);
-            top.keep_more(1.0, f32::from(margin), most);
+            top.keep_more(u32::from(margin), most);
             let mut all = Vec::new();
             for (document, &score) in scores.iter().enumerate() {
-                all.push(Hit { score: f32::from(score), document: document as u32 });
-                top.offer(document as u32, f32::from(score));
-                top.tighten();
+                all.push(Hit { score: u32::from(score), document: document as u32 });
+                top.offer(document as u32, u32::from(score));
+                top.raise_threshold();
             }
             all.sort_by(Hit::order);
-            let last = all.get(top.k().max(1) - 1).map_or(0.0, |hit| hit.score);
-            let within = all.iter().filter(|hit| hit.score >= last - f32::from(margin)).count();
+            let last = all.get(top.k().max(1) - 1).map_or(0, |hit| hit.score);
+            let within = all.iter().filter(|hit| hit.score >= last.saturating_sub(u32::from(margin))).count();
             let mut found = top.take();
             let best = k.min(all.len());
             prop_assert!(found.len() >= best);

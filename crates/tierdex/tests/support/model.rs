@@ -17,7 +17,7 @@ pub struct Model {
 }
 
 /// Score of each document that matches.
-type Scores = Vec<Option<f32>>;
+type Scores = Vec<Option<u32>>;
 
 #[derive(Default)]
 struct FieldModel {
@@ -36,11 +36,15 @@ impl Model {
 
     /// The best documents of a query in normal form.
     pub fn answer(&self, query: &Query, look: Look) -> Answer {
-        let mut matches: Vec<(u32, f32)> = self.ranked(query, look.bm25);
+        let rank = Rank { bm25: look.bm25, factor: factor(self.weight(query, look.bm25)) };
+        let scores = (0u32..).zip(self.scores(query, rank));
+        let mut matches: Vec<(u32, u32)> =
+            scores.filter_map(|(document, score)| Some((document, score?))).collect();
         let total = matches.len() as u64;
-        matches.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        matches.sort_by_key(|(document, score)| (Reverse(*score), *document));
         matches.truncate(look.k);
-        let rows = matches.into_iter().enumerate();
+        let shown = |(document, score)| (document, (f64::from(score) / rank.factor) as f32);
+        let rows = matches.into_iter().map(shown).enumerate();
         Answer { total, hits: rows.map(|(place, hit)| self.row(place < look.shown, hit)).collect() }
     }
 
@@ -60,61 +64,65 @@ impl Model {
         Row { document, score_bits: score.to_bits(), shown: shown.then(|| (doc.id.clone(), stored())) }
     }
 
-    fn ranked(&self, query: &Query, bm25: Bm25) -> Vec<(u32, f32)> {
-        let scores = (0u32..).zip(self.scores(query, bm25));
-        scores.filter_map(|(document, score)| Some((document, score?))).collect()
+    /// The sum of the weights of all leaves that are scored.
+    fn weight(&self, query: &Query, bm25: Bm25) -> f64 {
+        let weight = |idf: f64, boost: f64| idf * (bm25.k1 + 1.0) * boost;
+        let all = |clauses: &[Query], sum: f64| clauses.iter().fold(sum, |sum, c| sum + self.weight(c, bm25));
+        match query {
+            Query::Nothing => 0.0,
+            Query::Term { field, term, boost } => weight(self.fields[*field].idf(term), *boost),
+            Query::Phrase { field, terms, boost, .. } => {
+                let of = &self.fields[*field];
+                weight(terms.iter().map(|(_, term)| of.idf(term)).sum(), *boost)
+            }
+            Query::Prefix { boost, .. } | Query::All { boost } => *boost,
+            Query::Fuzzy { field, word, distance, boost } => {
+                let (close, idf) = self.fields[*field].close(word, usize::from(*distance));
+                close.iter().map(|(_, similarity)| weight(idf, boost * similarity)).sum()
+            }
+            Query::Bool { must, should, .. } => all(should, all(must, 0.0)),
+        }
     }
 
-    fn scores(&self, query: &Query, bm25: Bm25) -> Scores {
+    fn scores(&self, query: &Query, rank: Rank) -> Scores {
         match query {
             Query::Nothing => vec![None; self.docs.len()],
             Query::Term { field, term, boost } => {
                 let of = &self.fields[*field];
-                of.score(of.term(term), of.idf(term), *boost, bm25)
+                of.score(of.term(term), of.idf(term), *boost, rank)
             }
             Query::Phrase { field, terms, slop, boost } => {
                 let of = &self.fields[*field];
                 let idf = terms.iter().map(|(_, term)| of.idf(term)).sum();
-                of.score(of.phrase(terms, *slop), idf, *boost, bm25)
+                of.score(of.phrase(terms, *slop), idf, *boost, rank)
             }
             Query::Prefix { field, prefix, boost } => {
                 let lists = self.fields[*field].postings.iter();
                 let begun = lists.filter(|(term, _)| term.starts_with(prefix.as_str()));
                 let holding: HashSet<u32> = begun.flat_map(|(_, list)| list.keys().copied()).collect();
-                self.constant(*boost, |document| holding.contains(&document))
+                self.constant(*boost, rank, |document| holding.contains(&document))
             }
             Query::Fuzzy { field, word, distance, boost } => {
-                self.fuzzy(&self.fields[*field], word, usize::from(*distance), *boost, bm25)
+                self.fuzzy(&self.fields[*field], word, usize::from(*distance), *boost, rank)
             }
-            Query::All { boost } => self.constant(*boost, |_| true),
+            Query::All { boost } => self.constant(*boost, rank, |_| true),
             Query::Bool { must, filter, should, must_not, minimum } => {
                 let all =
-                    |clauses: &[Query]| clauses.iter().map(|c| self.scores(c, bm25)).collect::<Vec<_>>();
+                    |clauses: &[Query]| clauses.iter().map(|c| self.scores(c, rank)).collect::<Vec<_>>();
                 self.boolean(&all(must), &all(filter), &all(should), &all(must_not), *minimum as usize)
             }
         }
     }
 
-    fn constant(&self, score: f64, matches: impl Fn(u32) -> bool) -> Scores {
-        (0u32..).zip(&self.docs).map(|(document, _)| matches(document).then_some(score as f32)).collect()
+    fn constant(&self, weight: f64, rank: Rank, matches: impl Fn(u32) -> bool) -> Scores {
+        let score = if weight == 0.0 { 0 } else { (weight * rank.factor).round().max(1.0) as u32 };
+        (0u32..).zip(&self.docs).map(|(document, _)| matches(document).then_some(score)).collect()
     }
 
-    /// Every term of the field is compared with the word; the closest fifty are summed in their order.
-    fn fuzzy(&self, of: &FieldModel, word: &str, most: usize, boost: f64, bm25: Bm25) -> Scores {
-        let length = |term: &str| term.chars().count().min(word.chars().count());
-        let terms = of.postings.iter().filter(|(_, list)| !list.is_empty());
-        let mut close: Vec<(usize, Reverse<usize>, &str)> = terms
-            .map(|(term, list)| (edits(word, term), Reverse(list.len()), term.as_str()))
-            .filter(|(edits, _, term)| *edits <= most && (*edits == 0 || *edits < length(term)))
-            .collect();
-        close.sort();
-        close.truncate(50);
-        let containing = close.iter().map(|(_, Reverse(containing), _)| *containing).max().unwrap_or(0);
-        let alternatives = close.iter().map(|(edits, _, term)| {
-            let similarity = if *edits == 0 { 1.0 } else { 1.0 - *edits as f64 / length(term) as f64 };
-            of.score(of.term(term), of.idf_of(containing), boost * similarity, bm25)
-        });
-        let alternatives: Vec<Scores> = alternatives.collect();
+    fn fuzzy(&self, of: &FieldModel, word: &str, most: usize, boost: f64, rank: Rank) -> Scores {
+        let (close, idf) = of.close(word, most);
+        let score = |(term, similarity): &(&str, f64)| of.score(of.term(term), idf, boost * similarity, rank);
+        let alternatives: Vec<Scores> = close.iter().map(score).collect();
         if alternatives.is_empty() {
             return vec![None; self.docs.len()];
         }
@@ -138,7 +146,7 @@ impl Model {
                 && of(filter).len() == filter.len()
                 && optional.len() >= minimum.max(usize::from(free))
                 && of(must_not).is_empty();
-            matches.then(|| required.into_iter().chain(optional).fold(0.0f32, |sum, score| sum + score))
+            matches.then(|| required.into_iter().chain(optional).fold(0, u32::wrapping_add))
         };
         (0..self.docs.len()).map(score).collect()
     }
@@ -169,6 +177,24 @@ impl FieldModel {
             model.lengths.push(length);
         }
         model
+    }
+
+    /// The closest fifty terms to a word with what each counts, and the inverse document frequency of all: every term of the
+    /// field is compared with the word.
+    fn close(&self, word: &str, most: usize) -> (Vec<(&str, f64)>, f64) {
+        let length = |term: &str| term.chars().count().min(word.chars().count());
+        let terms = self.postings.iter().filter(|(_, list)| !list.is_empty());
+        let mut close: Vec<(usize, Reverse<usize>, &str)> = terms
+            .map(|(term, list)| (edits(word, term), Reverse(list.len()), term.as_str()))
+            .filter(|(edits, _, term)| *edits <= most && (*edits == 0 || *edits < length(term)))
+            .collect();
+        close.sort();
+        close.truncate(50);
+        let containing = close.iter().map(|(_, Reverse(containing), _)| *containing).max().unwrap_or(0);
+        let similarity =
+            |edits: usize, term| if edits == 0 { 1.0 } else { 1.0 - edits as f64 / length(term) as f64 };
+        let close = close.iter().map(|(edits, _, term)| (*term, similarity(*edits, term)));
+        (close.collect(), self.idf_of(containing))
     }
 
     /// Frequencies of a term, by document.
@@ -209,9 +235,10 @@ impl FieldModel {
         if tokens == 0 { 1.0 } else { tokens as f64 / self.lengths.len() as f64 }
     }
 
-    /// `weight * (f / (f + k))` in `f32`, with `k = k1 * (1 - b + b * length / average)`.
-    fn score(&self, frequencies: Vec<(u32, f32)>, idf: f64, boost: f64, bm25: Bm25) -> Scores {
-        let weight = (idf * (bm25.k1 + 1.0) * boost) as f32;
+    /// `weight * (f / (f + k))` in `f32`, with `k = k1 * (1 - b + b * length / average)`, as an integer.
+    fn score(&self, frequencies: Vec<(u32, f32)>, idf: f64, boost: f64, rank: Rank) -> Scores {
+        let bm25 = rank.bm25;
+        let weight = (idf * (bm25.k1 + 1.0) * boost * rank.factor) as f32;
         let (constant, factor) = (bm25.k1 * (1.0 - bm25.b), bm25.k1 * bm25.b / self.average_length());
         let mut scores = vec![None; self.lengths.len()];
         for (document, f) in frequencies {
@@ -221,10 +248,32 @@ impl FieldModel {
             } else {
                 (constant + factor * f64::from(norm::length(norm::encode(length)))) as f32
             };
-            scores[document as usize] = Some(weight * (f / (f + k)));
+            let score = (weight * (f / (f + k))).round_ties_even().max(1.0);
+            scores[document as usize] = Some(if boost == 0.0 { 0 } else { score as u32 });
         }
         scores
     }
+}
+
+/// How leaves are scored.
+#[derive(Clone, Copy)]
+struct Rank {
+    bm25: Bm25,
+    factor: f64,
+}
+
+/// The largest power of two with which so much weight is at most 2^30.
+fn factor(weight: f64) -> f64 {
+    let mut factor = 1.0;
+    if weight > 0.0 {
+        while weight * factor > f64::from(1 << 30) {
+            factor /= 2.0;
+        }
+        while weight * factor * 2.0 <= f64::from(1 << 30) {
+            factor *= 2.0;
+        }
+    }
+    factor
 }
 
 /// Tokens of a text, dropped ones included.

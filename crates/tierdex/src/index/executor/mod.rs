@@ -23,9 +23,9 @@ pub use options::{ExecutorOptions, MetaTier, Mode, PAGES_AHEAD};
 use super::reader::Index;
 use super::searcher::{Found, SearchHit, SearchOptions, Searcher};
 use crate::error::{Error, Result};
+use crate::eval::{ListSources, Scratch};
 use crate::intersect::CostModel;
-use crate::query::prune::Scratch;
-use crate::query::{Plan, Query};
+use crate::query::Query;
 use crate::segment::read::{FieldReader, Segment};
 use accounts::{Places, Shares};
 use ids::Ids;
@@ -65,7 +65,7 @@ pub struct Executor<'a> {
 
 /// A query in the queue with its place there.
 struct Waiting {
-    plan: Plan<'static>,
+    plan: ListSources,
     place: Place,
     bytes: u64,
 }
@@ -258,7 +258,7 @@ impl<'a> Executor<'a> {
 
     /// Plans a query, and has its lists fetched.
     fn queue(&self, query: &Query, options: &SearchOptions, scratch: &mut Scratch) -> Result<Waiting> {
-        let mut plan = self.searcher.plan(query, options)?.into_owned();
+        let mut plan = self.searcher.plan(query, options)?;
         // The dictionary knows how many documents hold a term.
         let place = if options.k == 0 && plan.is_of_one_term() {
             Place::Base
@@ -302,7 +302,7 @@ impl<'a> Executor<'a> {
     }
 
     /// Has the lists of a query that takes `own` bytes read ahead as far as there is room; an error if there is too little.
-    fn fit(&self, own: u64, plan: &mut Plan<'_>) -> Result<()> {
+    fn fit(&self, own: u64, plan: &mut ListSources) -> Result<()> {
         let Some(room) = self.lists else { return Ok(()) };
         refuse("answering", own + plan.keep_within(self.index.segments(), room.saturating_sub(own)), room)
     }
@@ -334,7 +334,7 @@ where
 }
 
 /// Bytes that a query takes while it waits, about.
-fn memory(place: &Place, plan: &mut Plan<'_>) -> u64 {
+fn memory(place: &Place, plan: &mut ListSources) -> u64 {
     (place.memory() + plan.memory()) as u64
 }
 

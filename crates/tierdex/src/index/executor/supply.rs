@@ -5,9 +5,8 @@
 //! asked for beside the queue, for the next few queries, and wait for nobody's room.
 
 use crate::error::Result;
+use crate::eval::{ListSources, Scratch};
 use crate::intersect::CostModel;
-use crate::query::Plan;
-use crate::query::prune::Scratch;
 use crate::segment::read::Segment;
 use tierdex_cache::{Begun, Job, List, PagePrefetcher, PageQuery, Prefetcher, Query, Sample, Stats};
 
@@ -87,11 +86,14 @@ impl Supply {
     /// Puts a query into the queue.
     pub(super) fn push(
         &self,
-        plan: &mut Plan<'_>,
+        plan: &mut ListSources,
         shape: &Shape<'_>,
         scratch: &mut Scratch,
     ) -> Result<Place> {
         let mut first = false;
+        if !matches!(self, Supply::Base) {
+            plan.prefetch(shape.segments.len());
+        }
         let best = shape.best.filter(|_| plan.is_of_one_term());
         match (self, best) {
             (Supply::Base, _) => return Ok(Place::Base),
@@ -123,7 +125,7 @@ impl Supply {
     pub(super) fn promote(
         &self,
         place: &mut Place,
-        plan: &mut Plan<'_>,
+        plan: &mut ListSources,
         shape: &Shape<'_>,
         scratch: &mut Scratch,
     ) -> Result<()> {
@@ -142,7 +144,7 @@ impl Supply {
     fn step(
         &self,
         place: &mut Place,
-        plan: &mut Plan<'_>,
+        plan: &mut ListSources,
         shape: &Shape<'_>,
         scratch: &mut Scratch,
     ) -> Result<()> {
@@ -150,7 +152,7 @@ impl Supply {
         let begin = |jobs: Vec<Job>| prefetcher.begin_all(&jobs);
         *place = match (std::mem::replace(place, Place::Later), shape.best) {
             (Place::Later, _) => {
-                plan.want_records()?;
+                plan.want_records();
                 Place::Records(begin(plan.jobs(shape.segments)?))
             }
             (Place::Records(begun), Some(k)) => {
@@ -179,7 +181,7 @@ impl Supply {
     pub(super) fn attach(
         &self,
         place: &mut Place,
-        plan: &mut Plan<'_>,
+        plan: &mut ListSources,
         shape: &Shape<'_>,
         scratch: &mut Scratch,
     ) -> Result<()> {

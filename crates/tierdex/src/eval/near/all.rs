@@ -6,12 +6,12 @@
 //! the room `intersect`. What was read is kept in the cache, for the next query that needs it; so the unit is the same for all
 //! queries: a superblock of 32 blocks, some 13 kB, which is about as much as is read in a row in the time of another read.
 
-use super::{SUPER, Want};
-use crate::cursor::{NO_DOCUMENT, record};
+use super::{ListSource, ListSources, SUPER, Want};
+use crate::cursor::{NO_DOCUMENT, PostingsCursor, record};
 use crate::error::Result;
 use crate::intersect::CostModel;
 use crate::limits::{BLOCK, SUPERBLOCK};
-use crate::query::plan::{Leaf, Node, Plan};
+use crate::query::plan::{PlanGroup, PlanNode};
 use crate::segment::read::{BlockList, Record, Segment, TermInfo};
 use std::ops::Range;
 use tierdex_cache::Job;
@@ -26,7 +26,7 @@ const WORTH_A_STEP: f64 = 8.0;
 /// Some superblocks are worth it if they cost at most so much of the whole list: more may be kept of that for other queries.
 const WORTH_LESS: f64 = 0.75;
 
-impl<'q> Plan<'q> {
+impl ListSources {
     /// Whether it asks for all of some terms and nothing else. If so it wants of each list what is worth it, where reads cost
     /// so much; says whether that is less than all.
     pub fn want_some(&mut self, segments: &[Segment], cost: &CostModel) -> bool {
@@ -56,7 +56,7 @@ impl<'q> Plan<'q> {
     }
 
     /// The blocks that may hold documents of all terms that are near, of the lists of which only records are: in the order in
-    /// which [`Plan::attach_blocks`] takes them. Says whether there are more, which are to be asked for when these are near.
+    /// which [`ListSources::attach_blocks`] takes them. Says whether there are more, which are to be asked for when these are near.
     pub(super) fn next_of_all(&mut self, segments: &[Segment]) -> Result<(Vec<Job>, bool)> {
         let (mut jobs, mut more) = (Vec::new(), false);
         let Some(mut leaves) = self.conjunction() else { return Ok((jobs, more)) };
@@ -66,7 +66,7 @@ impl<'q> Plan<'q> {
             let mut order = order(&leaves, number);
             let unnamed = |leaf: &usize| leaves[*leaf].wants[number] == Want::Record;
             let Some(next) = order.iter().position(unnamed) else { continue };
-            let before: Vec<&Leaf<'_>> = order[..next].iter().map(|leaf| &*leaves[*leaf]).collect();
+            let before: Vec<&ListSource> = order[..next].iter().map(|leaf| &*leaves[*leaf]).collect();
             let documents = documents_of_all(&before, number, segment)?;
             let mut rest = order.split_off(next);
             rest.retain(unnamed);
@@ -86,26 +86,18 @@ impl<'q> Plan<'q> {
     }
 
     /// Its terms, if it asks for all of two or more and nothing else.
-    fn conjunction(&mut self) -> Option<Vec<&mut Leaf<'q>>> {
-        let Node::Bool { must, filter, should, must_not, minimum: 0 } = &mut self.root else { return None };
+    fn conjunction(&mut self) -> Option<Vec<&mut ListSource>> {
+        let PlanNode::Group(group) = &self.plan.root else { return None };
+        let PlanGroup { must, filter, should, must_not, .. } = &**group;
         if must.len() < 2 || !(filter.is_empty() && should.is_empty() && must_not.is_empty()) {
             return None;
         }
-        terms(must)
+        super::terms(&mut self.lists, must)
     }
 }
 
-/// The terms of clauses, if they are nothing else.
-pub(super) fn terms<'a, 'q>(clauses: &'a mut [Node<'q>]) -> Option<Vec<&'a mut Leaf<'q>>> {
-    let leaf = |node| match node {
-        &mut Node::Term(ref mut leaf) => Some(leaf),
-        _ => None,
-    };
-    clauses.iter_mut().map(leaf).collect()
-}
-
 /// The order in which candidates are looked up: the rarest term first, as the ways of evaluation have it.
-fn order(leaves: &[&mut Leaf<'_>], number: usize) -> Vec<usize> {
+fn order(leaves: &[&mut ListSource], number: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..leaves.len()).collect();
     order.sort_by_key(|leaf| leaves[*leaf].infos[number].as_ref().map(|info| info.documents));
     order
@@ -135,7 +127,7 @@ fn hit(superblocks: f64, candidates: f64) -> f64 {
 }
 
 /// Documents that hold all of some terms, the rarest of which is the first. Their lists are near, as far as that matters.
-fn documents_of_all(leaves: &[&Leaf<'_>], number: usize, segment: &Segment) -> Result<Vec<u32>> {
+fn documents_of_all(leaves: &[&ListSource], number: usize, segment: &Segment) -> Result<Vec<u32>> {
     let Some((rarest, others)) = leaves.split_first() else { return Ok(Vec::new()) };
     let mut documents = rarest.documents(number, segment)?;
     for leaf in others {
@@ -168,7 +160,13 @@ pub(super) fn saves_enough(postings: impl Iterator<Item = u32>, candidates: f64,
     saved.sum::<f64>() >= WORTH_A_STEP
 }
 
-impl Leaf<'_> {
+impl ListSource {
+    /// A cursor over its list; `None` if the segment does not have the term.
+    fn cursor<'a>(&'a self, number: usize, segment: &'a Segment) -> Result<Option<PostingsCursor<'a>>> {
+        let (info, reading) = (self.infos[number].clone(), self.reading(number));
+        info.map(|info| PostingsCursor::open_near(segment.field(self.field), info, reading)).transpose()
+    }
+
     /// How many documents of the segment of that number hold the term.
     pub(super) fn postings(&self, number: usize) -> u32 {
         self.infos[number].as_ref().map_or(0, |info| info.documents)

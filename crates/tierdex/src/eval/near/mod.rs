@@ -16,13 +16,13 @@ mod best;
 
 pub use any::Known;
 
-use super::plan::{Leaf, Plan};
-use super::prune::Scratch;
-use crate::cursor::{NearBlocks, NearList};
-use crate::error::Result;
+use super::scratch::Scratch;
+use crate::cursor::{BUFFER_MIN, NearBlocks, NearList, Reading};
+use crate::error::{Error, Result};
 use crate::intersect::CostModel;
+use crate::query::plan::{Leaf, Plan, PlanNode};
 use crate::segment::read::{BlockList, FieldReader, Part as ListPart, Segment};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 use tierdex_cache::{Job, Key, List, Part};
 use tierdex_io::SealedFile;
@@ -50,30 +50,90 @@ pub enum Want {
     Whole,
 }
 
-impl Plan<'_> {
-    /// What is to come near first, in the order in which [`Plan::attach`] takes it.
+/// A plan, and where its lists are read from.
+pub struct ListSources {
+    pub(crate) plan: Plan,
+    /// Of each leaf of the plan.
+    pub(super) lists: Vec<ListSource>,
+    /// Of each segment, where lists are prefetched one after the other.
+    pub(super) known: Vec<Known>,
+}
+
+/// Where the lists of a term are read from.
+pub struct ListSource {
+    pub(super) leaf: Arc<Leaf>,
+    /// Its list in each segment, where a cache has it.
+    pub(super) near: Vec<Option<NearList>>,
+    /// What of that is prefetched first.
+    pub(super) wants: Vec<Want>,
+    /// Bytes of each part of a list that are buffered, at most.
+    pub(super) buffer: usize,
+}
+
+/// What answering may take where there is no budget: as much as it pays to read ahead in a few lists.
+const WORKING_MEMORY: u64 = 16 << 20;
+
+impl Deref for ListSource {
+    type Target = Leaf;
+
+    fn deref(&self) -> &Leaf {
+        &self.leaf
+    }
+}
+
+impl ListSource {
+    /// How its list in the segment of that number is read.
+    pub(super) fn reading(&self, number: usize) -> Reading<'_> {
+        Reading { near: self.near.get(number).and_then(Option::as_ref), buffer: self.buffer }
+    }
+}
+
+impl ListSources {
+    /// All lists are read from their files.
+    pub fn files(plan: Plan, segments: &[Segment]) -> ListSources {
+        let list = |leaf: &Arc<Leaf>| ListSource {
+            leaf: leaf.clone(),
+            near: Vec::new(),
+            wants: Vec::new(),
+            buffer: BUFFER_MIN,
+        };
+        let lists = plan.leaves.iter().map(list).collect();
+        let mut sources = ListSources { plan, lists, known: Vec::new() };
+        sources.keep_within(segments, WORKING_MEMORY);
+        sources
+    }
+
+    /// To be called before anything of so many segments is prefetched.
+    pub fn prefetch(&mut self, segments: usize) {
+        for list in &mut self.lists {
+            list.near.resize_with(segments, || None);
+            list.wants.resize(segments, Want::Whole);
+        }
+    }
+
+    /// What is to come near first, in the order in which [`ListSources::attach`] takes it.
     pub fn jobs(&mut self, segments: &[Segment]) -> Result<Vec<Job>> {
         let mut jobs = Vec::new();
-        self.root.for_each_leaf(&mut |leaf| {
-            for (number, segment) in segments.iter().enumerate() {
+        self.lists.iter_mut().try_for_each(|leaf| {
+            segments.iter().enumerate().try_for_each(|(number, segment)| {
                 jobs.extend(match leaf.wants[number] {
                     Want::Nothing => None,
                     Want::Record | Want::Blocks => leaf.record(number, segment)?,
                     Want::Whole => leaf.whole(number, segment)?,
                 });
-            }
-            Ok(())
+                Ok::<(), Error>(())
+            })
         })?;
         Ok(jobs)
     }
 
-    /// Reads those of the lists of [`Plan::jobs`] that `lists` gives from them from now on.
+    /// Reads those of the lists of [`ListSources::jobs`] that `lists` gives from them from now on.
     pub fn attach(
         &mut self,
         segments: &[Segment],
         mut lists: impl FnMut() -> Result<Option<List>>,
     ) -> Result<()> {
-        self.root.for_each_leaf(&mut |leaf| {
+        self.lists.iter_mut().try_for_each(|leaf| {
             for (number, segment) in segments.iter().enumerate() {
                 let Some(info) = &leaf.infos[number] else { continue };
                 let record = reads_record(segment.field(leaf.field));
@@ -94,7 +154,7 @@ impl Plan<'_> {
 
     /// Reads the blocks that were named last from `lists` from now on, in the order of their jobs.
     pub fn attach_blocks(&mut self, mut lists: impl FnMut() -> Result<Option<List>>) -> Result<()> {
-        self.root.for_each_leaf(&mut |leaf| {
+        self.lists.iter_mut().try_for_each(|leaf| {
             for near in leaf.near.iter_mut().flatten() {
                 if let NearList::Blocks { blocks, .. } = near {
                     let mut named = blocks.iter_mut().filter(|blocks| blocks.list.is_none());
@@ -105,7 +165,7 @@ impl Plan<'_> {
         })
     }
 
-    /// What follows from what is near, of the lists of which only records are, in the order in which [`Plan::attach_blocks`] takes
+    /// What follows from what is near, of the lists of which only records are, in the order in which [`ListSources::attach_blocks`] takes
     /// it; `best` are wanted, where not all has to be looked at, and reads cost so much. Says whether more follows when that is near.
     pub fn next_jobs(
         &mut self,
@@ -120,16 +180,26 @@ impl Plan<'_> {
     }
 
     /// Wants all of all lists.
-    pub fn want_whole(&mut self) -> Result<()> {
-        self.root.for_each_leaf(&mut |leaf| {
+    pub fn want_whole(&mut self) {
+        for leaf in &mut self.lists {
             leaf.wants.fill(Want::Whole);
             leaf.near.iter_mut().for_each(|near| *near = None);
-            Ok(())
-        })
+        }
     }
 }
 
-impl Leaf<'_> {
+/// The terms of clauses, if they are nothing else.
+fn terms<'a>(leaves: &'a mut [ListSource], clauses: &[PlanNode]) -> Option<Vec<&'a mut ListSource>> {
+    let number = |node: &PlanNode| match node {
+        PlanNode::Term(leaf) => Some(*leaf),
+        _ => None,
+    };
+    let numbers = clauses.iter().map(number).collect::<Option<Vec<usize>>>()?;
+    let named = leaves.iter_mut().enumerate().filter(|(number, _)| numbers.contains(number));
+    Some(named.map(|(_, leaf)| leaf).collect())
+}
+
+impl ListSource {
     /// The list in the segment of that number as a cache knows it. None where there is nothing to read.
     fn whole(&self, number: usize, segment: &Segment) -> Result<Option<Job>> {
         let field = segment.field(self.field);

@@ -4,20 +4,17 @@
 //! much as is decoded of it, its record, where that is not resident, and two buffers of documents and of frequencies. What
 //! these hold together is bounded: lists that are few read far ahead, and many no more than a block each.
 
-use super::near::{Known, Want, reads_record};
-use super::ops::{BoolOp, Op, TermOp, WINDOW, Window};
-use super::plan::{Leaf, Node, Plan};
-use super::prune::{Bounds, CANDIDATES_BYTES, SCORED_BYTES, few, noted_bytes};
+use super::near::{Known, ListSource, ListSources, Want, reads_record};
+use super::{Bounds, CANDIDATES_BYTES, RANGE_BYTES, TERM_BYTES, is_small};
 use crate::cursor::{BUFFER_MAX, BUFFER_MIN, IN_ORDER_BYTES, NearList};
 use crate::limits::BLOCK;
+use crate::query::plan::{Leaf, PlanNode};
 use crate::rank::TermScorer;
 use crate::segment::read::{READ_AHEAD, Segment, TermInfo};
 use tierdex_io::PAGE;
 
 /// Bytes that a list takes at most, beside its record, its buffers and its bounds; operators keep less of it than that.
-const LIST: u64 = SCORED_BYTES as u64;
-
-const _: () = assert!(size_of::<TermOp<'_>>() + 2 * size_of::<Op<'_>>() + 12 * BLOCK + 4096 < SCORED_BYTES);
+const LIST: u64 = TERM_BYTES as u64;
 
 /// Documents and frequencies.
 const PARTS: u64 = 2;
@@ -26,18 +23,14 @@ const PARTS: u64 = 2;
 const POSITION: u64 = 4;
 const POSITION_DECODED: u64 = 16;
 
-/// Windows of documents for each level of a query, an operator that joins some, and how many of both an ordinary query has.
-const WINDOWS: u64 = 2 * size_of::<Window>() as u64;
-const JOINS: u64 = (size_of::<BoolOp<'_>>() + 2 * WINDOW) as u64;
-const DEPTH: u64 = 2;
+/// Windows, bits and batches of candidates for each level of a query, and how many levels an ordinary query has.
+const LEVEL: u64 = RANGE_BYTES as u64;
+const LEVELS: u64 = 2;
 
 /// What a query of so many terms takes at least while it is answered, beside records, where each has a list of blocks.
 pub fn working_memory(terms: usize) -> u64 {
     let lists = terms as u64;
-    lists * LIST
-        + (PARTS * lists + 1) * BUFFER_MIN as u64
-        + (noted_bytes(terms) + CANDIDATES_BYTES) as u64
-        + (WINDOWS + JOINS) * DEPTH
+    lists * LIST + (PARTS * lists + 1) * BUFFER_MIN as u64 + CANDIDATES_BYTES as u64 + LEVEL * LEVELS
 }
 
 /// Bytes of the text of a usual term, with what memory takes to keep it.
@@ -46,7 +39,12 @@ const TEXT: usize = 32;
 /// What a term of a planned query takes, about.
 pub fn leaf_memory(segments: usize) -> usize {
     let segment = size_of::<Option<TermInfo>>() + size_of::<Option<NearList>>() + size_of::<Want>();
-    size_of::<Node<'_>>() + size_of::<TermScorer>() + TEXT + segments * segment
+    size_of::<PlanNode>()
+        + size_of::<Leaf>()
+        + size_of::<ListSource>()
+        + size_of::<TermScorer>()
+        + TEXT
+        + segments * segment
 }
 
 /// What answering takes in a segment.
@@ -63,90 +61,77 @@ struct Need {
     by_rarest: bool,
 }
 
-impl Plan<'_> {
+impl ListSources {
     /// Bytes of memory that it takes, about.
-    pub fn memory(&mut self) -> usize {
-        let mut bytes = self.known.iter().map(|known| size_of::<Known>() + known.memory()).sum();
-        let visited = self.root.for_each_leaf(&mut |leaf| {
-            let near = leaf.near.iter().flatten().map(NearList::memory).sum::<usize>();
-            bytes += leaf_memory(leaf.infos.len()) + leaf.term.len().saturating_sub(TEXT) + near;
-            Ok(())
-        });
-        debug_assert!(visited.is_ok());
-        bytes
+    pub fn memory(&self) -> usize {
+        let known: usize = self.known.iter().map(|known| size_of::<Known>() + known.memory()).sum();
+        let leaf = |leaf: &ListSource| {
+            let cached = leaf.near.iter().flatten().map(NearList::memory).sum::<usize>();
+            leaf_memory(leaf.infos.len()) + leaf.term.len().saturating_sub(TEXT) + cached
+        };
+        known + self.lists.iter().map(leaf).sum::<usize>()
     }
 
-    /// Has its lists read ahead as far as `allowance` bytes leave room for, and says what answering takes then, on each
-    /// thread: more than `allowance` if that is too little for a block of each list.
+    /// Has its lists read ahead as far as `allowance` bytes leave capacity for, and returns what answering takes then, on
+    /// each thread: more than `allowance` if that is too little for a block of each list.
     pub fn keep_within(&mut self, segments: &[Segment], allowance: u64) -> u64 {
         let numbered = segments.iter().enumerate();
         let needs: Vec<Need> = numbered.map(|(number, segment)| self.need(number, segment)).collect();
-        let room = |need: &Need| allowance.saturating_sub(need.bytes).checked_div(need.buffers);
-        let buffer = needs.iter().filter_map(room).min().unwrap_or(0) / PAGE * PAGE;
+        let left = |need: &Need| allowance.saturating_sub(need.bytes).checked_div(need.buffers);
+        let buffer = needs.iter().filter_map(left).min().unwrap_or(0) / PAGE * PAGE;
         let buffer = buffer.clamp(BUFFER_MIN as u64, BUFFER_MAX as u64);
-        let set = self.root.for_each_leaf(&mut |leaf| {
-            leaf.buffer = buffer as usize;
-            Ok(())
-        });
-        debug_assert!(set.is_ok());
+        self.lists.iter_mut().for_each(|leaf| leaf.buffer = buffer as usize);
         needs.iter().map(|need| need.bytes + need.buffers * buffer).max().unwrap_or(0)
     }
 
     fn need(&self, number: usize, segment: &Segment) -> Need {
         let (mut need, alone) = (Need::default(), self.is_of_one_term());
-        let depth = self.root.add_to((number, segment), alone, &mut need);
+        for leaf in &self.lists {
+            leaf.add_to((number, segment), alone, &mut need);
+        }
+        let depth = self.add_node(&self.plan.root, (number, segment), &mut need);
         // A record is read through one more, unless it is resident.
         need.buffers += need.buffers.min(1);
-        need.bytes += need.aside + noted_bytes(need.lists) as u64;
-        need.bytes += depth * WINDOWS;
+        need.bytes += need.aside + depth * LEVEL;
         if !self.known.is_empty() {
             need.bytes += CANDIDATES_BYTES as u64;
         }
-        if few(need.lists, need.postings, segment.documents()) {
+        if is_small(need.lists, need.postings, segment.documents()) {
             // Documents and scores, in three batches.
             need.bytes += 3 * 8 * need.postings;
         }
-        let of_all = matches!(&self.root, Node::Bool { must, .. } if !must.is_empty());
+        let of_all = matches!(&self.plan.root, PlanNode::Group(group) if !group.must.is_empty());
         if of_all && need.by_rarest {
             // Its documents, before the lists are open.
             need.bytes = need.bytes.max(4 * u64::from(need.rarest.unwrap_or(0)) + 2 * LIST);
         }
         need
     }
-}
 
-impl Node<'_> {
-    /// Adds what it takes, and says how deep it is.
-    fn add_to(&self, segment: (usize, &Segment), alone: bool, need: &mut Need) -> u64 {
-        match self {
-            Node::Term(leaf) => {
-                leaf.add_to(segment, alone, need);
+    /// Adds what a node takes beside its lists, and returns how deep it is.
+    fn add_node(&self, node: &PlanNode, segment: (usize, &Segment), need: &mut Need) -> u64 {
+        match node {
+            PlanNode::Phrase { leaves, .. } => {
+                need.bytes +=
+                    leaves.iter().map(|(_, leaf)| self.lists[*leaf].positions(segment.0)).sum::<u64>();
                 1
             }
-            Node::Phrase(leaves, ..) => {
-                for (_, leaf) in leaves {
-                    leaf.add_to(segment, alone, need);
-                    need.bytes += leaf.positions(segment.0);
-                }
-                1
-            }
-            Node::Prefix(_, _, _, terms) => {
+            PlanNode::Prefix { terms, .. } => {
                 let lists = 2 * terms * size_of::<TermInfo>() + IN_ORDER_BYTES;
                 need.aside = need.aside.max(lists as u64 + READ_AHEAD + LIST);
                 need.bytes += u64::from(segment.1.documents()).div_ceil(8) + 8;
                 1
             }
-            Node::Bool { must, filter, should, must_not, .. } => {
-                need.bytes += JOINS;
-                let clauses = [must, filter, should, must_not].into_iter().flatten();
-                1 + clauses.map(|clause| clause.add_to(segment, alone, need)).max().unwrap_or(0)
+            PlanNode::Group(group) => {
+                let deepest = group.nodes().map(|node| self.add_node(node, segment, need)).max();
+                1 + deepest.unwrap_or(0)
             }
-            Node::All(_) | Node::Nothing => 1,
+            PlanNode::Term(_) | PlanNode::All { .. } | PlanNode::Nothing => 1,
         }
     }
 }
 
-impl Leaf<'_> {
+impl ListSource {
     fn add_to(&self, (number, segment): (usize, &Segment), alone: bool, need: &mut Need) {
         let Some(info) = &self.infos[number] else { return };
         need.lists += 1;
@@ -161,13 +146,13 @@ impl Leaf<'_> {
         }
         let blocks = u64::from(info.documents).div_ceil(BLOCK as u64);
         if self.bounds(segment) == Bounds::Impacts {
-            need.bytes += blocks * size_of::<f32>() as u64;
+            need.bytes += 2 * blocks * size_of::<f32>() as u64;
         }
         if alone {
             // The order of its blocks, and room to find it.
             need.bytes += 3 * 8 * blocks;
         }
-        need.by_rarest |= self.wants[number] == Want::Record;
+        need.by_rarest |= self.wants.get(number) == Some(&Want::Record);
         need.buffers += PARTS;
     }
 

@@ -1,0 +1,135 @@
+//! Candidates: documents that may be hits, each with an upper bound of its score.
+
+use std::ops::Range;
+use tierdex_codec::keep_at_least;
+
+/// Documents in ascending order. The score of each is an upper bound: the exact scores of the clauses evaluated so
+/// far plus the maximum scores of the others. It is exact when every clause has been evaluated, because sums of
+/// integers do not depend on the order.
+#[derive(Default)]
+pub struct Batch {
+    pub(super) documents: Vec<u32>,
+    pub(super) scores: Vec<u32>,
+}
+
+impl Batch {
+    pub(super) fn len(&self) -> usize {
+        self.documents.len()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.documents.truncate(len);
+        self.scores.truncate(len);
+    }
+
+    /// Appends documents with their scores.
+    pub(super) fn push_all(&mut self, documents: &[u32], scores: &[u32]) {
+        self.documents.extend_from_slice(documents);
+        self.scores.extend_from_slice(scores);
+    }
+
+    /// Appends documents that all have the same score.
+    pub(super) fn push_equal(&mut self, documents: &[u32], score: u32) {
+        self.documents.extend_from_slice(documents);
+        self.scores.resize(self.documents.len(), score);
+    }
+
+    /// Replaces the content by the same documents with score 0.
+    pub(super) fn copy_documents(&mut self, documents: &[u32]) {
+        self.clear();
+        self.push_equal(documents, 0);
+    }
+
+    /// Raises every score.
+    pub(super) fn raise(&mut self, by: u32) {
+        self.scores.iter_mut().for_each(|score| *score += by);
+    }
+
+    /// Lowers the scores at some positions.
+    pub(super) fn lower(&mut self, positions: Range<usize>, by: u32) {
+        if by > 0 {
+            self.scores[positions].iter_mut().for_each(|score| *score -= by);
+        }
+    }
+
+    /// Moves the documents at some positions whose scores are at least `need` to position `to`, which is not after
+    /// them; returns the position after the last of them.
+    pub(super) fn keep(&mut self, positions: Range<usize>, to: usize, need: u32) -> usize {
+        let from = positions.start - to;
+        if need == 0 {
+            if from > 0 {
+                self.documents.copy_within(positions.clone(), to);
+                self.scores.copy_within(positions.clone(), to);
+            }
+            return to + positions.len();
+        }
+        let (documents, scores) =
+            (&mut self.documents[to..positions.end], &mut self.scores[to..positions.end]);
+        to + keep_at_least(documents, scores, from, need)
+    }
+
+    /// Drops documents whose scores are below `need`.
+    pub(super) fn retain(&mut self, need: u32) {
+        if need > 0 {
+            let kept = self.keep(0..self.len(), 0, need);
+            self.truncate(kept);
+        }
+    }
+
+    /// Moves the documents at ascending offsets from position `from` to `from` and behind.
+    pub(super) fn select(&mut self, from: usize, offsets: &[u8]) {
+        for (to, offset) in (from..).zip(offsets) {
+            let at = from + usize::from(*offset);
+            self.documents[to] = self.documents[at];
+            self.scores[to] = self.scores[at];
+        }
+    }
+
+    /// Keeps the documents, at positions `from` to `end`, that are not at these ascending offsets from `from`; returns
+    /// the position after the last of them.
+    pub(super) fn exclude(&mut self, positions: Range<usize>, offsets: &[u8]) -> usize {
+        let (mut to, start) = (positions.start, positions.start);
+        let mut next = offsets.iter().map(|offset| start + usize::from(*offset));
+        let mut excluded = next.next();
+        for at in positions {
+            if excluded == Some(at) {
+                excluded = next.next();
+                continue;
+            }
+            self.documents[to] = self.documents[at];
+            self.scores[to] = self.scores[at];
+            to += 1;
+        }
+        to
+    }
+
+    /// Becomes the union of two others; a document of both has the sum of its scores.
+    pub(super) fn merge(&mut self, first: &Batch, second: &Batch) {
+        let most = first.len() + second.len();
+        self.documents.resize(most, 0);
+        self.scores.resize(most, 0);
+        let (mut i, mut j, mut merged) = (0, 0, 0);
+        while i < first.len() && j < second.len() {
+            let (a, b) = (first.documents[i], second.documents[j]);
+            let (of_a, of_b) = (first.scores[i], second.scores[j]);
+            let score = if a <= b { of_a } else { of_b };
+            self.documents[merged] = a.min(b);
+            self.scores[merged] = if a == b { of_a + of_b } else { score };
+            i += usize::from(a <= b);
+            j += usize::from(b <= a);
+            merged += 1;
+        }
+        self.truncate(merged);
+        self.push_all(&first.documents[i..], &first.scores[i..]);
+        self.push_all(&second.documents[j..], &second.scores[j..]);
+    }
+
+    /// Documents and scores, `size` at a time.
+    pub(super) fn chunks(&self, size: usize) -> impl Iterator<Item = (&[u32], &[u32])> {
+        self.documents.chunks(size).zip(self.scores.chunks(size))
+    }
+}

@@ -1,0 +1,76 @@
+//! How many documents match: by candidates of the rarest clause where they are few, else by bits.
+
+use super::conjunction::{conjunction, required};
+use super::group::Group;
+use super::node::Node;
+use super::refine::Refiners;
+use super::search::Search;
+use super::tuning::{COUNTED, DENSE};
+use super::window::range_from;
+use crate::cursor::NO_DOCUMENT;
+use crate::error::Result;
+
+/// The number of documents that match.
+pub(super) fn count(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
+    match root {
+        Node::Term(term) => Ok(term.postings()),
+        Node::Set(set) => Ok(set.cost),
+        Node::Phrase(_) => {
+            conjunction(&mut required(&mut [], std::slice::from_mut(root)), &mut Refiners::none(), search)
+        }
+        Node::Group(group) => count_group(group, search),
+    }
+}
+
+fn count_group(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
+    let dense = u64::from(search.documents) / DENSE;
+    let is_dense = |node: &Node<'_>| node.cost() > dense;
+    let requires = !(group.must.is_empty() && group.filter.is_empty());
+    if group.minimum > 1 || requires && group.minimum > 0 {
+        return by_bits(group, search);
+    }
+    if !requires {
+        if let ([one, other], []) = (&mut group.should[..], &group.must_not[..])
+            && !(is_dense(one) && is_dense(other))
+            && let (Node::Term(_), Node::Term(_)) = (&one, &other)
+        {
+            // Those of either, but for those of both, which are quicker to find.
+            let all = one.cost() + other.cost();
+            return Ok(
+                all - conjunction(&mut required(&mut [], &mut group.should), &mut Refiners::none(), search)?
+            );
+        }
+        return by_bits(group, search);
+    }
+    if let ([], [required_one], [excluded]) =
+        (&mut group.must[..], &mut group.filter[..], &group.must_not[..])
+        && let (Node::Term(_), Node::Term(_)) = (&*required_one, excluded)
+    {
+        let all = required_one.cost();
+        group.filter.append(&mut group.must_not);
+        return Ok(all - count_group(group, search)?);
+    }
+    let all_dense = group.must.iter().chain(&group.filter).chain(&group.must_not).all(is_dense);
+    if all_dense {
+        return by_bits(group, search);
+    }
+    // What is excluded is counted where the rest is known by itself.
+    let mut refiners = Refiners::new(&mut [], &mut group.must_not, &mut []);
+    let mut required = required(&mut group.must, &mut group.filter);
+    conjunction(&mut required, &mut refiners, search)
+}
+
+fn by_bits(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
+    let (mut bits, mut other) = (search.scratch.bits(), search.scratch.bits());
+    let (mut count, mut next) = (0, group.next(0));
+    while next != NO_DOCUMENT && next < search.documents {
+        let range = range_from(next, COUNTED, search.documents);
+        bits.restart(range);
+        group.mark_alone(&mut bits, &mut other, search.scratch)?;
+        count += bits.count();
+        next = if range.1 + 1 < search.documents { group.next(range.1 + 1) } else { NO_DOCUMENT };
+    }
+    search.scratch.give_bits(bits);
+    search.scratch.give_bits(other);
+    Ok(count)
+}

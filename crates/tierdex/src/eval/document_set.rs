@@ -1,0 +1,179 @@
+//! Sets of documents that are known before evaluation: all of a segment, or those of a prefix.
+
+use super::batch::Batch;
+use super::node::{Refine, Refinement};
+use super::window::{Bits, Window, within};
+use crate::cursor::NO_DOCUMENT;
+
+/// Documents of a segment.
+pub enum DocumentSet {
+    /// All below this one.
+    All(u32),
+    /// These, in ascending order.
+    Few(Vec<u32>),
+    /// Those whose bit is set: bit `i mod 8` of byte `i div 8`.
+    Many(Vec<u8>),
+}
+
+impl DocumentSet {
+    /// An empty set with capacity for those of up to `postings` postings, among `documents`: whichever form takes less
+    /// memory.
+    pub fn with_capacity(postings: u64, documents: u32) -> DocumentSet {
+        let bytes = documents.div_ceil(8) as usize;
+        if 4 * postings < bytes as u64 {
+            DocumentSet::Few(Vec::with_capacity(postings as usize))
+        } else {
+            DocumentSet::Many(vec![0; bytes])
+        }
+    }
+
+    /// Adds documents of the segment, in any order.
+    pub fn add(&mut self, documents: &[u32]) {
+        match self {
+            DocumentSet::All(_) => {}
+            DocumentSet::Few(few) => few.extend_from_slice(documents),
+            DocumentSet::Many(bits) => {
+                for document in documents {
+                    bits[(document / 8) as usize] |= 1 << (document % 8);
+                }
+            }
+        }
+    }
+
+    /// To be called when all have been added.
+    #[must_use]
+    pub fn finish(mut self) -> DocumentSet {
+        if let DocumentSet::Few(few) = &mut self {
+            few.sort_unstable();
+            few.dedup();
+        }
+        self
+    }
+
+    /// Number of documents.
+    fn len(&self) -> u64 {
+        match self {
+            DocumentSet::All(end) => u64::from(*end),
+            DocumentSet::Few(few) => few.len() as u64,
+            DocumentSet::Many(bits) => tierdex_codec::ones(bits) as u64,
+        }
+    }
+
+    /// The first document from `from` on.
+    fn next(&self, from: u32) -> Option<u32> {
+        match self {
+            DocumentSet::All(end) => Some(from).filter(|from| from < end),
+            DocumentSet::Few(few) => few.get(few.partition_point(|document| *document < from)).copied(),
+            DocumentSet::Many(bits) => {
+                let first = (from / 8) as usize;
+                let rest = bits.get(first)? & (u8::MAX << (from % 8));
+                let bytes = std::iter::once(rest).chain(bits[first + 1..].iter().copied());
+                let (number, byte) = bytes.enumerate().find(|(_, byte)| *byte != 0)?;
+                Some((first + number) as u32 * 8 + byte.trailing_zeros())
+            }
+        }
+    }
+
+    fn contains(&self, document: u32) -> bool {
+        match self {
+            DocumentSet::All(end) => document < *end,
+            DocumentSet::Few(few) => few.binary_search(&document).is_ok(),
+            DocumentSet::Many(bits) => {
+                bits.get((document / 8) as usize).is_some_and(|byte| byte >> (document % 8) & 1 == 1)
+            }
+        }
+    }
+}
+
+/// A set whose documents all score the same.
+pub struct SetNode {
+    documents: DocumentSet,
+    score: u32,
+    pub(super) cost: u64,
+}
+
+impl SetNode {
+    pub(super) fn new(documents: DocumentSet, score: u32) -> SetNode {
+        let cost = documents.len();
+        SetNode { documents, score, cost }
+    }
+
+    pub(super) fn score(&self) -> u32 {
+        self.score
+    }
+
+    /// Whether it holds all of so many documents.
+    pub(super) fn is_all(&self, documents: u32) -> bool {
+        self.cost == u64::from(documents)
+    }
+
+    pub(super) fn next(&self, from: u32) -> u32 {
+        self.documents.next(from).unwrap_or(NO_DOCUMENT)
+    }
+
+    pub(super) fn max_score(&self, (first, last): (u32, u32)) -> Option<u32> {
+        (self.next(first) <= last).then_some(self.score)
+    }
+
+    pub(super) fn mark(&self, bits: &mut Bits) {
+        match &self.documents {
+            DocumentSet::All(_) => bits.add_all(),
+            DocumentSet::Few(few) => bits.add(&few[within(few, bits.range())]),
+            DocumentSet::Many(bytes) => bits.add_bytes(0, bytes),
+        }
+    }
+
+    pub(super) fn add(&self, window: &mut Window, spare: &mut Bits) {
+        if self.score == 0 {
+            return self.mark(&mut window.unscored);
+        }
+        let (range, score) = (window.range(), self.score);
+        spare.restart(range);
+        self.mark(spare);
+        let sums = window.sums();
+        spare.documents().for_each(|document| sums[(document - range.0) as usize] += score);
+    }
+
+    pub(super) fn refine(&self, batch: &mut Batch, refinement: Refinement) {
+        let Refinement { how, assumed, need } = refinement;
+        let (mut kept, keeps_others) = (0, matches!(how, Refine::Exclude | Refine::Optional));
+        for at in 0..batch.len() {
+            let document = batch.documents[at];
+            let is_in = self.documents.contains(document);
+            let added = if is_in && how.is_scored() { self.score } else { 0 };
+            let keeps = if is_in { how != Refine::Exclude } else { keeps_others };
+            batch.documents[kept] = document;
+            batch.scores[kept] = batch.scores[at] - assumed + added;
+            kept += usize::from(keeps);
+        }
+        batch.truncate(kept);
+        batch.retain(need);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn both_forms_hold_the_same(mut documents in prop::collection::vec(0u32..1000, 0..200), from in 0u32..1100) {
+            let few = DocumentSet::Few(Vec::new());
+            let many = DocumentSet::with_capacity(u64::MAX / 4, 1000);
+            prop_assert!(matches!(many, DocumentSet::Many(_)));
+            let [few, many] = [few, many].map(|mut set| {
+                documents.chunks(7).for_each(|some| set.add(some));
+                set.finish()
+            });
+            documents.sort_unstable();
+            let expected = documents.iter().copied().find(|document| *document >= from);
+            documents.dedup();
+            prop_assert_eq!((few.len(), many.len()), (documents.len() as u64, documents.len() as u64));
+            prop_assert_eq!(few.next(from), expected);
+            prop_assert_eq!(many.next(from), expected);
+            prop_assert_eq!(few.contains(from), documents.contains(&from));
+            prop_assert_eq!(many.contains(from), documents.contains(&from));
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Clauses: required, filtering, alternative or optional, and excluding ones.
+
+use super::batch::Batch;
+use super::node::{Node, Refine, Refinement};
+use super::scratch::Scratch;
+use super::term::Term;
+use super::window::{Bits, Window};
+use crate::cursor::NO_DOCUMENT;
+use crate::error::Result;
+
+/// Documents that match all of `must` and `filter`, `minimum` of `should`, and none of `must_not`.
+pub struct Group<'a> {
+    /// Required clauses, cheapest first.
+    pub(super) must: Vec<Node<'a>>,
+    /// Required clauses that add nothing to the score, cheapest first.
+    pub(super) filter: Vec<Node<'a>>,
+    pub(super) should: Vec<Node<'a>>,
+    pub(super) must_not: Vec<Node<'a>>,
+    /// 0 only where something is required.
+    pub(super) minimum: usize,
+}
+
+impl<'a> Group<'a> {
+    pub(super) fn cost(&self) -> u64 {
+        let required = self.must.iter().chain(&self.filter).map(Node::cost).min();
+        let alternatives = || self.should.iter().map(Node::cost).sum();
+        required.unwrap_or_else(alternatives)
+    }
+
+    /// Required clauses, in both senses.
+    fn required(&mut self) -> impl Iterator<Item = (&mut Node<'a>, Refine)> {
+        let must = self.must.iter_mut().map(|node| (node, Refine::Require));
+        must.chain(self.filter.iter_mut().map(|node| (node, Refine::Filter)))
+    }
+
+    pub(super) fn next(&mut self, from: u32) -> u32 {
+        let from = self.required().fold(from, |from, (node, _)| match from {
+            NO_DOCUMENT => NO_DOCUMENT,
+            from => node.next(from),
+        });
+        if self.minimum == 0 || from == NO_DOCUMENT {
+            return from;
+        }
+        if self.minimum == 1 {
+            return self.should.iter_mut().map(|node| node.next(from)).min().unwrap_or(NO_DOCUMENT);
+        }
+        let mut next: Vec<u32> = self.should.iter_mut().map(|node| node.next(from)).collect();
+        // A match is in so many of them, so that it is not before the last but so many.
+        *next.select_nth_unstable(self.minimum - 1).1
+    }
+
+    pub(super) fn max_score(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
+        let mut sum = 0;
+        for (node, how) in self.required() {
+            match node.max_score(range)? {
+                None => return Ok(None),
+                Some(score) if how == Refine::Require => sum += score,
+                Some(_) => {}
+            }
+        }
+        let mut matching = 0;
+        for node in &mut self.should {
+            if let Some(score) = node.max_score(range)? {
+                matching += 1;
+                sum += score;
+            }
+        }
+        Ok((matching >= self.minimum).then_some(sum))
+    }
+
+    pub(super) fn is_positive(&self) -> bool {
+        let alternatives = self.minimum > 0 && self.should.iter().all(Node::is_positive);
+        alternatives || self.must.iter().any(Node::is_positive)
+    }
+
+    pub(super) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+        let plain = self.must.is_empty() && self.filter.is_empty() && self.must_not.is_empty();
+        if plain && self.minimum == 1 {
+            return self.should.iter_mut().try_for_each(|node| node.mark(bits, scratch));
+        }
+        let [mut mine, mut other] = [scratch.bits(), scratch.bits()];
+        mine.restart(bits.range());
+        let marked = self.mark_alone(&mut mine, &mut other, scratch);
+        bits.join(&mut mine);
+        scratch.give_bits(mine);
+        scratch.give_bits(other);
+        marked
+    }
+
+    /// Adds the matches to an empty set.
+    pub(super) fn mark_alone(
+        &mut self,
+        mine: &mut Bits,
+        other: &mut Bits,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let range = mine.range();
+        let mut is_first = true;
+        for (node, _) in self.required() {
+            if is_first {
+                node.mark(mine, scratch)?;
+                is_first = false;
+            } else if !mine.is_empty() {
+                other.restart(range);
+                node.mark(other, scratch)?;
+                mine.keep(other);
+            }
+        }
+        if self.minimum > 0 {
+            let to = if is_first { &mut *mine } else { &mut *other };
+            to.restart(range);
+            if self.minimum == 1 {
+                self.should.iter_mut().try_for_each(|node| node.mark(to, scratch))?;
+            } else {
+                let mut counters = super::window::Counters::default();
+                for node in &mut self.should {
+                    to.restart(range);
+                    node.mark(to, scratch)?;
+                    counters.add(to.bytes());
+                }
+                let len = to.bytes().len();
+                let enough = counters.at_least(self.minimum, len);
+                to.restart(range);
+                to.add_bytes(range.0, &enough);
+            }
+            if !is_first {
+                mine.keep(other);
+            }
+        }
+        for node in &mut self.must_not {
+            if !mine.is_empty() {
+                other.restart(range);
+                node.mark(other, scratch)?;
+                mine.drop(other);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn add(&mut self, window: &mut Window, scratch: &mut Scratch) -> Result<()> {
+        let plain = self.must.is_empty() && self.filter.is_empty() && self.must_not.is_empty();
+        if plain && self.minimum == 1 {
+            return self.should.iter_mut().try_for_each(|node| node.add(window, scratch));
+        }
+        let range = window.range();
+        let [mut mine, mut other] = [scratch.bits(), scratch.bits()];
+        mine.restart(range);
+        self.mark_alone(&mut mine, &mut other, scratch)?;
+        if !mine.is_empty() {
+            let mut sums = scratch.window();
+            sums.restart(range);
+            for node in self.must.iter_mut().chain(&mut self.should) {
+                node.add(&mut sums, scratch)?;
+            }
+            sums.keep(&mut mine);
+            sums.unscored.join(&mut mine);
+            window.join(&mut sums);
+            scratch.give_window(sums);
+        }
+        scratch.give_bits(mine);
+        scratch.give_bits(other);
+        Ok(())
+    }
+
+    pub(super) fn refine(
+        &mut self,
+        batch: &mut Batch,
+        refinement: Refinement,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Refinement { how, assumed, need } = refinement;
+        let mut own = scratch.batch();
+        own.copy_documents(&batch.documents);
+        self.match_all(&mut own, how.is_scored(), scratch)?;
+        let (mut at, mut kept) = (0, 0);
+        for place in 0..batch.len() {
+            let (document, mut score) = (batch.documents[place], batch.scores[place] - assumed);
+            let is_in = own.documents.get(at) == Some(&document);
+            if is_in {
+                score += own.scores[at];
+                at += 1;
+            }
+            let keeps = if is_in {
+                how != Refine::Exclude
+            } else {
+                matches!(how, Refine::Exclude | Refine::Optional)
+            };
+            (batch.documents[kept], batch.scores[kept]) = (document, score);
+            kept += usize::from(keeps);
+        }
+        batch.truncate(kept);
+        batch.retain(need);
+        scratch.give_batch(own);
+        Ok(())
+    }
+
+    /// Keeps the documents that match, and adds their scores if they are asked for.
+    fn match_all(&mut self, batch: &mut Batch, scored: bool, scratch: &mut Scratch) -> Result<()> {
+        for (node, how) in self.required() {
+            let how = if scored { how } else { Refine::Filter };
+            node.refine(batch, Refinement::all(how), scratch)?;
+        }
+        for node in &mut self.must_not {
+            node.refine(batch, Refinement::all(Refine::Exclude), scratch)?;
+        }
+        if self.minimum > 0 {
+            return self.match_some(batch, scored, scratch);
+        }
+        if scored {
+            for node in &mut self.should {
+                node.refine(batch, Refinement::all(Refine::Optional), scratch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the documents that enough of the alternatives match.
+    fn match_some(&mut self, batch: &mut Batch, scored: bool, scratch: &mut Scratch) -> Result<()> {
+        let mut counts = vec![0u16; batch.len()];
+        let mut one = scratch.batch();
+        for node in &mut self.should {
+            one.copy_documents(&batch.documents);
+            let how = if scored { Refine::Require } else { Refine::Filter };
+            node.refine(&mut one, Refinement::all(how), scratch)?;
+            let scores = &mut batch.scores;
+            let documents = &batch.documents;
+            let mut at = 0;
+            for (document, score) in one.documents.iter().zip(&one.scores) {
+                while documents[at] < *document {
+                    at += 1;
+                }
+                counts[at] += 1;
+                scores[at] += score;
+            }
+        }
+        let mut kept = 0;
+        for (at, count) in counts.iter().enumerate() {
+            (batch.documents[kept], batch.scores[kept]) = (batch.documents[at], batch.scores[at]);
+            kept += usize::from(usize::from(*count) >= self.minimum);
+        }
+        batch.truncate(kept);
+        scratch.give_batch(one);
+        Ok(())
+    }
+
+    /// Required clauses first, then alternatives, then those that exclude.
+    pub(super) fn nodes(&mut self) -> impl Iterator<Item = &mut Node<'a>> {
+        let required = self.must.iter_mut().chain(&mut self.filter);
+        required.chain(&mut self.should).chain(&mut self.must_not)
+    }
+
+    pub(super) fn each_term(&mut self, body: &mut dyn FnMut(&mut Term<'a>)) {
+        self.nodes().for_each(|node| node.each_term(body));
+    }
+
+    pub(super) fn close(self, scratch: &mut Scratch) {
+        let required = self.must.into_iter().chain(self.filter);
+        required.chain(self.should).chain(self.must_not).for_each(|node| node.close(scratch));
+    }
+}

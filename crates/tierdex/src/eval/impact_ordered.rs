@@ -1,0 +1,201 @@
+//! One scored term, with any filters, exclusions and optional clauses: the blocks with the highest maximum scores
+//! first, then those of the others that may still matter.
+//!
+//! 1. As many blocks as the hits are expected to fill are found by the maximum scores of superblocks, and evaluated in
+//!    document order.
+//! 2. Of the others, those whose maximum scores reach the threshold are evaluated, the best of them first: few one by
+//!    one, many in rounds of twice as many as before, each in document order.
+//!
+//! Maximum scores are contiguous arrays, so a list of a million postings costs a look at some hundred numbers and as many
+//! blocks as hold the best hits, which is mostly a handful. Candidates of a block are those that are frequent enough;
+//! only these are looked up in the lists of other clauses.
+
+use super::node::Node;
+use super::refine::Refiners;
+use super::search::Search;
+use super::term::Term;
+use super::tuning::{CANDIDATES_TOGETHER, ONE_BY_ONE};
+use crate::error::Result;
+use crate::limits::{BLOCK, SUPERBLOCK};
+use tierdex_codec::largest;
+
+/// Whether the best `k` of a term are found sooner by its blocks than by the rarest of the clauses that must match: so
+/// many candidates are expected to be looked at until `k` have passed the others.
+pub(super) fn is_worth(term: &Term<'_>, refiners: &Refiners<'_, '_>, k: usize, documents: u32) -> bool {
+    let rarest = refiners.filters().map(Node::cost).min().unwrap_or(u64::MAX).min(term.postings());
+    refiners.expected_candidates(k, documents) < rarest as f64 / 2.0 || refiners.filters().next().is_none()
+}
+
+/// Offers the documents of `term` that the other clauses let pass, but for those that cannot be hits. Returns how many
+/// were evaluated.
+pub(super) fn impact_ordered(
+    term: &mut Term<'_>,
+    refiners: &mut Refiners<'_, '_>,
+    search: &mut Search<'_>,
+) -> Result<u64> {
+    let mut keys = std::mem::take(&mut search.scratch.keys);
+    let mut selection = std::mem::take(&mut search.scratch.selection);
+    let done = run(term, refiners, search, &mut keys, &mut selection);
+    keys.clear();
+    (search.scratch.keys, search.scratch.selection) = (keys, selection);
+    done
+}
+
+fn run<'a, 'b>(
+    term: &mut Term<'a>,
+    refiners: &mut Refiners<'_, 'b>,
+    search: &mut Search<'_>,
+    keys: &mut Vec<u64>,
+    selection: &mut Vec<u64>,
+) -> Result<u64> {
+    let optional = refiners.optional_max((0, search.documents - 1))?;
+    let wanted = refiners.expected_candidates(search.top.k(), search.documents);
+    // Those that were prefetched can all hold one of the best.
+    let first = first_round(wanted as usize).max(term.blocks.named()).min(term.blocks.len());
+    // Each superblock has a block that is as good as its maximum score.
+    let least = nth_superblock_max(term, first, &mut search.scratch.bounds)?;
+    blocks_at_least(term, least.max(search.need().saturating_sub(optional)), keys)?;
+    if keys.len() > first {
+        largest(keys, first, selection);
+        keys.truncate(first);
+    }
+    let worst = keys.iter().copied().min().unwrap_or(u64::MAX);
+    let mut run = Run { term, refiners, optional, evaluated: 0 };
+    run.in_order(keys, search)?;
+    blocks_at_least(run.term, search.need().saturating_sub(optional), keys)?;
+    // The others: whatever is better has been evaluated.
+    keys.retain(|key| *key < worst);
+    let mut share = first;
+    while keys.len() > ONE_BY_ONE {
+        share = (2 * share).min(keys.len());
+        largest(keys, share, selection);
+        let mut rest = keys.split_off(share);
+        run.in_order(keys, search)?;
+        let need = search.need().saturating_sub(optional);
+        rest.retain(|key| bound_of(*key) >= need);
+        *keys = rest;
+    }
+    keys.sort_unstable_by(|a, b| b.cmp(a));
+    for at in 0..keys.len() {
+        if bound_of(keys[at]) + optional < search.need() {
+            break;
+        }
+        run.in_order(&mut keys[at..at + 1], search)?;
+    }
+    Ok(run.evaluated)
+}
+
+struct Run<'r, 'n, 'a, 'b> {
+    term: &'r mut Term<'a>,
+    refiners: &'r mut Refiners<'n, 'b>,
+    /// Upper bound of the optional clauses together.
+    optional: u32,
+    evaluated: u64,
+}
+
+impl Run<'_, '_, '_, '_> {
+    /// Evaluates blocks in document order.
+    fn in_order(&mut self, keys: &mut [u64], search: &mut Search<'_>) -> Result<()> {
+        keys.sort_unstable_by_key(|key| block_of(*key));
+        let mut batch = search.scratch.batch();
+        for key in keys {
+            let (block, bound) = (block_of(*key), bound_of(*key));
+            if bound + self.optional < search.need() {
+                self.term.blocks.refuse(block);
+                continue;
+            }
+            let range = (self.term.blocks.first(block), self.term.blocks.last(block));
+            let rest = self.refiners.optional_max(range)?;
+            let (documents, scores) = self.term.read_at_least(block, search.need().saturating_sub(rest))?;
+            if self.refiners.is_empty() {
+                self.evaluated += documents.len() as u64;
+                search.top.offer_all(search.base, documents, scores);
+                search.top.raise_threshold();
+                continue;
+            }
+            let from = batch.len();
+            batch.push_all(documents, scores);
+            batch.scores[from..].iter_mut().for_each(|score| *score += rest);
+            // The bounds of optional clauses are those of this block.
+            if rest > 0 || batch.len() >= CANDIDATES_TOGETHER {
+                self.evaluated += self.refiners.finish(&mut batch, search)?;
+                batch.clear();
+            }
+        }
+        if batch.len() > 0 {
+            self.evaluated += self.refiners.finish(&mut batch, search)?;
+        }
+        search.scratch.give_batch(batch);
+        Ok(())
+    }
+}
+
+/// As many blocks as `k` hits fill, and one.
+fn first_round(k: usize) -> usize {
+    k.div_ceil(BLOCK) + 1
+}
+
+/// The blocks that can hold one of the best `k` of the list by themselves, in document order: those whose maximum scores
+/// are no less than the `k`-th largest, or less only by what it was rounded by.
+pub fn blocks_of_best(
+    term: &mut Term<'_>,
+    k: usize,
+    scratch: &mut super::scratch::Scratch,
+) -> Result<Vec<usize>> {
+    let n = k.clamp(1, term.blocks.len());
+    let slack = 2 * term.scorer.max_score(1.0 / 65535.0);
+    let mut keys = std::mem::take(&mut scratch.keys);
+    let least = nth_superblock_max(term, n, &mut scratch.bounds)?;
+    blocks_at_least(term, least.saturating_sub(slack), &mut keys)?;
+    let least =
+        if keys.len() >= n { bound_of(*keys.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1) } else { 0 };
+    keys.retain(|key| bound_of(*key) >= least.saturating_sub(slack));
+    let mut blocks: Vec<usize> = keys.iter().copied().map(block_of).collect();
+    blocks.sort_unstable();
+    keys.clear();
+    scratch.keys = keys;
+    Ok(blocks)
+}
+
+/// A block and its maximum score, in the order of the latter; of equal ones the earlier block is the larger.
+fn key(bound: u32, block: usize) -> u64 {
+    u64::from(bound) << 32 | u64::from(!(block as u32))
+}
+
+fn bound_of(key: u64) -> u32 {
+    (key >> 32) as u32
+}
+
+fn block_of(key: u64) -> usize {
+    !(key as u32) as usize
+}
+
+/// The `n`-th largest maximum score of superblocks; 0 if there are not so many.
+fn nth_superblock_max(term: &mut Term<'_>, n: usize, bounds: &mut Vec<u32>) -> Result<u32> {
+    bounds.clear();
+    let superblocks = term.blocks.skips().map_or(0, |list| list.superblocks());
+    if superblocks <= n {
+        return Ok(0);
+    }
+    for superblock in 0..superblocks {
+        bounds.push(term.superblock_max(superblock)?);
+    }
+    Ok(*bounds.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1)
+}
+
+/// The blocks with a maximum score of at least `least`.
+fn blocks_at_least(term: &mut Term<'_>, least: u32, keys: &mut Vec<u64>) -> Result<()> {
+    keys.clear();
+    for first in (0..term.blocks.len()).step_by(SUPERBLOCK) {
+        if term.superblock_max(first / SUPERBLOCK)? < least {
+            continue;
+        }
+        for block in first..term.blocks.len().min(first + SUPERBLOCK) {
+            let bound = term.block_max(block)?;
+            if bound >= least {
+                keys.push(key(bound, block));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! The log of an evaluation: the strategy, the tree of nodes, and what became of each list.
+//!
+//! Of each list, `blocks = decoded + by_bound + by_range`. A block counts as *decoded* if its documents or frequencies
+//! were, however often; as skipped *by bound* if evaluation came to it and skipped it because its maximum score, or that
+//! of a window of documents which it overlaps, cannot reach a hit; as skipped *by range* if no document of it was ever
+//! asked for.
+
+use super::node::Node;
+use super::strategy::Strategy;
+use crate::cursor::Blockwise;
+use crate::query::plan::{Leaf, Plan, PlanNode};
+use crate::segment::read::Segment;
+
+/// How a segment answered.
+#[derive(Clone, Debug, Default)]
+pub struct Evaluation {
+    /// The strategy chosen.
+    pub strategy: Strategy,
+    /// The nodes of the plan and how deep each is, if there are more than one.
+    pub nodes: Vec<(usize, String)>,
+    /// The lists that were opened, in the order of the query.
+    pub lists: Vec<ListUse>,
+}
+
+/// What became of a list.
+#[derive(Clone, Debug)]
+pub struct ListUse {
+    /// The field's name.
+    pub field: String,
+    /// The term.
+    pub term: String,
+    /// Documents of the segment that hold it.
+    pub documents: u32,
+    /// The highest score: inverse document frequency, times `k1 + 1` and the boost.
+    pub weight: f64,
+    /// Upper bound of the scores of its documents; `None` where no score was asked for.
+    pub highest_bound: Option<f32>,
+    /// Candidates of other lists that were looked up in it.
+    pub candidates: u64,
+    /// Of these, those that were kept: because the list has them, because it does not (an exclusion), or because it need
+    /// not.
+    pub kept: u64,
+    /// What became of its blocks.
+    pub blocks: Blockwise,
+    /// Bytes of its skip record, or of the whole list if it is shorter than a block.
+    pub skips_bytes: u64,
+}
+
+impl Evaluation {
+    /// Has the lists record what becomes of their blocks.
+    pub(crate) fn begin(&mut self, node: &mut Node<'_>) {
+        node.each_term(&mut |term| term.trace());
+    }
+
+    /// Records what became of the lists.
+    pub(crate) fn end(
+        &mut self,
+        plan: &Plan,
+        (number, segment): (usize, &Segment),
+        node: &mut Node<'_>,
+        strategy: Strategy,
+    ) {
+        self.strategy = strategy;
+        let root = if strategy == Strategy::Count { &plan.counted } else { &plan.root };
+        if !matches!(root, PlanNode::Term(_)) {
+            plan.describe(root, segment, 0, &mut self.nodes);
+        }
+        let scored = !matches!(strategy, Strategy::Count | Strategy::Dictionary);
+        node.each_term(&mut |term| {
+            let mut blocks = term.traced();
+            if strategy == Strategy::ImpactOrdered {
+                // Maximum scores were all looked at, if only those of 32 blocks together.
+                blocks.by_bound += std::mem::take(&mut blocks.by_range);
+            }
+            let leaf = &plan.leaves[term.leaf()];
+            let bound =
+                if scored && leaf.is_scored && leaf.weight > 0.0 { term.list_max().ok() } else { None };
+            let bound = bound.map(|bound| plan.scale.shown(bound));
+            let mut list = list_use(leaf, number, segment, blocks, bound);
+            (list.candidates, list.kept) = term.looked_up();
+            self.lists.push(list);
+        });
+    }
+}
+
+fn list_use(
+    leaf: &Leaf,
+    number: usize,
+    segment: &Segment,
+    blocks: Blockwise,
+    highest_bound: Option<f32>,
+) -> ListUse {
+    let info = leaf.infos[number].as_ref();
+    ListUse {
+        field: segment.field(leaf.field).field().name.clone(),
+        term: leaf.term.clone(),
+        documents: info.map_or(0, |info| info.documents),
+        weight: leaf.weight,
+        highest_bound,
+        candidates: 0,
+        kept: 0,
+        blocks,
+        skips_bytes: info.map_or(0, |info| info.skips.end - info.skips.start),
+    }
+}
+
+impl Plan {
+    /// Adds a line for each node.
+    fn describe(&self, node: &PlanNode, segment: &Segment, depth: usize, lines: &mut Vec<(usize, String)>) {
+        let field = |number: usize| &segment.field(number).field().name;
+        match node {
+            PlanNode::Term(leaf) => {
+                let leaf = &self.leaves[*leaf];
+                lines.push((depth, format!("term {}:{}", field(leaf.field), leaf.term)));
+            }
+            PlanNode::Phrase { field: number, leaves, slop, .. } => {
+                let words: Vec<&str> = leaves.iter().map(|(_, leaf)| &*self.leaves[*leaf].term).collect();
+                let kind = if *slop > 0 { "phrase with slop" } else { "phrase" };
+                lines.push((depth, format!("{kind} {}:\"{}\"", field(*number), words.join(" "))));
+            }
+            PlanNode::Prefix { field: number, prefix, .. } => {
+                lines.push((depth, format!("prefix {}:{prefix}*", field(*number))));
+            }
+            PlanNode::All { .. } => lines.push((depth, "all documents".to_string())),
+            PlanNode::Nothing => lines.push((depth, "nothing".to_string())),
+            PlanNode::Group(group) => {
+                lines.push((depth, "group".to_string()));
+                let any = format!("should, at least {}", group.minimum);
+                let clauses = [
+                    ("must", &group.must),
+                    ("filter", &group.filter),
+                    (&*any, &group.should),
+                    ("must not", &group.must_not),
+                ];
+                for (name, clauses) in clauses.into_iter().filter(|(_, clauses)| !clauses.is_empty()) {
+                    lines.push((depth + 1, name.to_string()));
+                    clauses.iter().for_each(|clause| self.describe(clause, segment, depth + 2, lines));
+                }
+            }
+        }
+    }
+}

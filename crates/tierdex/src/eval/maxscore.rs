@@ -1,0 +1,259 @@
+//! Documents that match any of several clauses: `MaxScore` (Turtle and Flood, "Query evaluation: strategies and
+//! optimizations", 1995) over windows of documents, with filters and exclusions.
+//!
+//! 1. The maximum scores of a window's blocks say what each clause adds at most there. If all together cannot reach a
+//!    hit, the window is skipped, and no block of it is decoded.
+//! 2. Clauses whose maximum scores together cannot reach a hit are not essential: a hit matches one of the others. If
+//!    one clause is essential, a window is a block of it; if there are more, their scores are summed in a window of 4,096.
+//! 3. Candidates are looked up in filters, exclusions, and the other clauses, the one that may add most first. If they are
+//!    many, summing all clauses over the window is less work; then so it is in the next few windows too.
+
+use super::batch::Batch;
+use super::node::{Node, Refine, Refinement};
+use super::refine::Refiners;
+use super::search::Search;
+use super::tuning::{EXHAUSTIVE_WINDOWS, LOOK_UP_POSTINGS, WINDOW};
+use super::window::{Window, range_from, within};
+use crate::cursor::NO_DOCUMENT;
+use crate::error::Result;
+use crate::limits::BLOCK;
+
+/// Offers the documents that match any of `nodes`, each of which scores more than 0 wherever it matches, and that the
+/// refiners let pass; but for those that cannot be hits. Returns how many match if they are counted, else how many were
+/// evaluated.
+pub(super) fn maxscore(
+    nodes: &mut [Node<'_>],
+    refiners: &mut Refiners<'_, '_>,
+    search: &mut Search<'_>,
+) -> Result<u64> {
+    let mut run = Run {
+        refiners,
+        evaluated: 0,
+        exhaustive: 0,
+        bounds: std::mem::take(&mut search.scratch.bounds),
+        order: std::mem::take(&mut search.scratch.order),
+        prefix_sums: std::mem::take(&mut search.scratch.prefix_sums),
+        window: search.scratch.window(),
+        batch: search.scratch.batch(),
+    };
+    let done = run.windows(nodes, search);
+    let Run { evaluated, bounds, order, prefix_sums, window, batch, .. } = run;
+    search.scratch.give_window(window);
+    search.scratch.give_batch(batch);
+    (search.scratch.bounds, search.scratch.order, search.scratch.prefix_sums) = (bounds, order, prefix_sums);
+    done.map(|()| evaluated)
+}
+
+struct Run<'r, 'n, 'a> {
+    refiners: &'r mut Refiners<'n, 'a>,
+    evaluated: u64,
+    /// Windows to come over which all clauses are summed.
+    exhaustive: usize,
+    /// Maximum score of each clause in the window.
+    bounds: Vec<u32>,
+    /// Clauses, the one that adds least first.
+    order: Vec<usize>,
+    /// The sum of the maximum scores of the clauses before each position of the order.
+    prefix_sums: Vec<u32>,
+    window: Window,
+    batch: Batch,
+}
+
+impl Run<'_, '_, '_> {
+    fn windows(&mut self, nodes: &mut [Node<'_>], search: &mut Search<'_>) -> Result<()> {
+        let mut first = 0;
+        while first < search.documents {
+            let next = nodes.iter_mut().map(|node| node.next(first)).min().unwrap_or(NO_DOCUMENT);
+            if next >= search.documents {
+                break;
+            }
+            let range = range_from(next, WINDOW, search.documents);
+            first = self.window(nodes, range, search)?.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Evaluates a window, and returns its last document.
+    fn window(&mut self, nodes: &mut [Node<'_>], range: (u32, u32), search: &mut Search<'_>) -> Result<u32> {
+        let last = range.1;
+        if search.count || search.exhaustive || self.exhaustive > 0 {
+            self.exhaustive = self.exhaustive.saturating_sub(1);
+            self.sum_all(nodes, range, search)?;
+            return Ok(last);
+        }
+        let Some(others) = self.split(nodes, range, search)? else { return Ok(last) };
+        if others == 0 {
+            self.sum_all(nodes, range, search)?;
+            return Ok(last);
+        }
+        let last = self.essential(nodes, range, others, search)?;
+        if last == range.1 && self.has_many_candidates(nodes, range) {
+            self.exhaustive = EXHAUSTIVE_WINDOWS;
+            self.sum_all(nodes, range, search)?;
+        } else {
+            self.evaluated += self.batch.len() as u64;
+            self.complete(nodes, others, search)?;
+        }
+        Ok(last)
+    }
+
+    /// Puts the clauses in order, and returns how many of them are not essential; `None` if all together cannot reach a
+    /// hit.
+    fn split(
+        &mut self,
+        nodes: &mut [Node<'_>],
+        range: (u32, u32),
+        search: &Search<'_>,
+    ) -> Result<Option<usize>> {
+        self.bounds.clear();
+        for node in nodes.iter_mut() {
+            self.bounds.push(node.max_score(range)?.unwrap_or(0));
+        }
+        let bounds = &self.bounds;
+        self.order.clear();
+        self.order.extend(0..bounds.len());
+        self.order.sort_unstable_by_key(|node| bounds[*node]);
+        let sum = self.sum_up();
+        if sum == 0 || !search.may_enter(sum, range.0) {
+            nodes.iter_mut().for_each(|node| node.skip_range(range.0, range.1));
+            return Ok(None);
+        }
+        let need = search.need();
+        Ok(Some(self.prefix_sums[1..].partition_point(|sum| *sum < need)))
+    }
+
+    /// Sums the maximum scores up in their order, and returns their sum.
+    fn sum_up(&mut self) -> u32 {
+        self.prefix_sums.clear();
+        let mut sum = 0;
+        for node in &self.order {
+            self.prefix_sums.push(sum);
+            sum += self.bounds[*node];
+        }
+        sum
+    }
+
+    /// Fills the batch with the candidates of the clauses from position `others` of the order on: their scores contain the
+    /// maximum scores of the others. Returns the last document of the window, which may be larger than asked.
+    fn essential(
+        &mut self,
+        nodes: &mut [Node<'_>],
+        range: (u32, u32),
+        others: usize,
+        search: &mut Search<'_>,
+    ) -> Result<u32> {
+        self.batch.clear();
+        if let [essential] = self.order[others..]
+            && let Node::Term(_) = nodes[essential]
+        {
+            let range = (range.0, self.widen(nodes, range, essential, search)?);
+            let rest = self.prefix_sums[others];
+            let need = search.need().saturating_sub(rest);
+            let Node::Term(term) = &mut nodes[essential] else { return Ok(range.1) };
+            term.seek(range.0);
+            for block in term.block..term.blocks.len() {
+                if term.blocks.first(block) > range.1 {
+                    break;
+                }
+                let (documents, scores) = term.read_at_least(block, need)?;
+                let within = within(documents, range);
+                self.batch.push_all(&documents[within.clone()], &scores[within]);
+            }
+            self.batch.raise(rest);
+            self.batch.retain(search.need());
+            return Ok(range.1);
+        }
+        self.window.restart(range);
+        for (number, node) in nodes.iter_mut().enumerate() {
+            if self.order[others..].contains(&number) {
+                node.add(&mut self.window, search.scratch)?;
+            }
+        }
+        let rest = self.prefix_sums[others];
+        let swept = self.window.take(search.need().saturating_sub(rest));
+        self.batch.push_all(swept.values(), swept.sums());
+        self.batch.raise(rest);
+        Ok(range.1)
+    }
+
+    /// Makes the window the block of its one essential clause, if the maximum scores of the others are not too much there;
+    /// returns its last document, which precedes a multiple of eight.
+    fn widen(
+        &mut self,
+        nodes: &mut [Node<'_>],
+        (first, last): (u32, u32),
+        essential: usize,
+        search: &Search<'_>,
+    ) -> Result<u32> {
+        let Node::Term(term) = &mut nodes[essential] else { return Ok(last) };
+        term.seek(first);
+        let whole = match term.blocks.last(term.block).min(search.documents - 1) {
+            whole if whole == search.documents - 1 => whole,
+            whole => (whole.saturating_add(1) & !7).saturating_sub(1),
+        };
+        if whole <= last {
+            return Ok(last);
+        }
+        let (own, count) = (self.bounds[essential], nodes.len());
+        for (number, node) in nodes.iter_mut().enumerate() {
+            let bound = if number == essential { 0 } else { node.max_score((first, whole))?.unwrap_or(0) };
+            self.bounds.push(bound);
+        }
+        let others: u32 = self.bounds[count..].iter().sum();
+        if others >= search.need() {
+            self.bounds.truncate(count);
+            return Ok(last);
+        }
+        self.bounds[count + essential] = own;
+        self.bounds.drain(..count);
+        self.sum_up();
+        Ok(whole)
+    }
+
+    /// Whether looking the candidates up takes longer than summing all clauses over the window.
+    fn has_many_candidates(&self, nodes: &mut [Node<'_>], range: (u32, u32)) -> bool {
+        let postings = nodes.iter_mut().map(|node| match node {
+            Node::Term(term) => {
+                term.seek(range.0);
+                (term.blocks.find(term.block, range.1) - term.block) * BLOCK + BLOCK / 2
+            }
+            _ => WINDOW,
+        });
+        self.batch.len() * LOOK_UP_POSTINGS > postings.sum()
+    }
+
+    /// Looks the candidates up, drops those that cannot be hits, and offers the others.
+    fn complete(&mut self, nodes: &mut [Node<'_>], others: usize, search: &mut Search<'_>) -> Result<()> {
+        self.refiners.select(&mut self.batch, search)?;
+        let need = search.need();
+        for number in self.order[..others].iter().rev() {
+            let assumed = self.bounds[*number];
+            if assumed > 0 {
+                let refinement = Refinement { how: Refine::Optional, assumed, need };
+                nodes[*number].refine(&mut self.batch, refinement, search.scratch)?;
+            }
+        }
+        search.offer(&self.batch);
+        Ok(())
+    }
+
+    /// Sums all clauses over the window, and offers the documents that pass.
+    fn sum_all(&mut self, nodes: &mut [Node<'_>], range: (u32, u32), search: &mut Search<'_>) -> Result<()> {
+        self.window.restart(range);
+        for node in nodes {
+            node.add(&mut self.window, search.scratch)?;
+        }
+        if self.refiners.selects() && search.count {
+            self.refiners.select_window(&mut self.window, search)?;
+        }
+        let swept = self.window.take(search.need());
+        self.evaluated += swept.positive() as u64;
+        self.batch.clear();
+        self.batch.push_all(swept.values(), swept.sums());
+        if self.refiners.selects() && !search.count {
+            self.refiners.select(&mut self.batch, search)?;
+        }
+        search.offer(&self.batch);
+        Ok(())
+    }
+}

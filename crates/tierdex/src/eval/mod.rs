@@ -1,0 +1,57 @@
+//! Evaluation: from the plan of a query and the lists of a segment to its hits.
+//!
+//! 1. [`open()`] makes a tree of nodes of the plan: clauses that cannot match in the segment are left out.
+//! 2. A strategy is chosen by the shape of the query and the length of its lists.
+//! 3. One clause or several propose candidates; the others refine them, in batches. The score of a candidate is an upper
+//!    bound until all clauses have been looked up.
+//!
+//! | query | strategy | file |
+//! |---|---|---|
+//! | one scored clause, a term; any filters, exclusions, optional clauses | blocks with the highest maximum scores first | `impact_ordered` |
+//! | several required clauses | blocks of the rarest, looked up in the others | `conjunction` |
+//! | alternatives, with any filters and exclusions | `MaxScore` over windows of documents | `maxscore` |
+//! | alternatives of few documents | their lists are merged | `small_merge` |
+//! | a minimum of alternatives, and what else is left | windows of documents | `windows` |
+//! | how many documents match | candidates of the rarest clause, or bits | `count` |
+//!
+//! Scores are integers (see [`crate::rank::Scale`]): the same whatever is pruned, and in whatever order.
+
+mod batch;
+mod bounds;
+mod candidates;
+mod conjunction;
+mod count;
+mod document_set;
+mod group;
+mod impact_ordered;
+mod log;
+mod maxscore;
+mod memory;
+mod near;
+mod node;
+mod open;
+mod phrase;
+mod refine;
+mod scratch;
+mod search;
+mod slop;
+mod small_merge;
+mod strategy;
+mod term;
+mod tuning;
+mod window;
+mod windows;
+
+pub use bounds::Bounds;
+pub use candidates::{CANDIDATES_BYTES, CANDIDATES_MAX, Candidates};
+pub use impact_ordered::blocks_of_best;
+pub use log::{Evaluation, ListUse};
+pub use memory::{leaf_memory, working_memory};
+pub use near::ListSources;
+pub use node::Node;
+pub use open::{open, open_leaf};
+pub use scratch::{RANGE_BYTES, Scratch};
+pub use search::Search;
+pub use small_merge::is_small;
+pub use strategy::{Strategy, evaluate};
+pub use term::TERM_BYTES;

@@ -1,0 +1,179 @@
+//! The nodes of a query in one segment: what each offers to the strategies.
+//!
+//! - its cost: about how many documents match
+//! - the next document that may match, and an upper bound of the scores in a range of documents
+//! - the matches of a range, as bits or with their scores
+//! - refinement: what becomes of a batch of candidates
+
+use super::batch::Batch;
+use super::document_set::SetNode;
+use super::group::Group;
+use super::phrase::Phrase;
+use super::scratch::Scratch;
+use super::term::Term;
+use super::window::{Bits, Window};
+use crate::error::Result;
+
+/// What a clause does to the candidates of other clauses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refine {
+    /// Keeps those that match, and adds their scores.
+    Require,
+    /// Keeps those that match.
+    Filter,
+    /// Drops those that match.
+    Exclude,
+    /// Adds the scores of those that match.
+    Optional,
+}
+
+impl Refine {
+    pub(super) fn is_scored(self) -> bool {
+        matches!(self, Refine::Require | Refine::Optional)
+    }
+}
+
+/// How candidates are refined.
+#[derive(Clone, Copy, Debug)]
+pub struct Refinement {
+    pub(super) how: Refine,
+    /// The upper bound of this clause that the candidates' scores contain: it is replaced by the score.
+    pub(super) assumed: u32,
+    /// Candidates whose scores fall below this are dropped.
+    pub(super) need: u32,
+}
+
+impl Refinement {
+    /// Of candidates whose scores contain nothing of this clause, and all of which are wanted.
+    pub(super) fn all(how: Refine) -> Refinement {
+        Refinement { how, assumed: 0, need: 0 }
+    }
+}
+
+/// A node. Documents are those of the segment.
+pub enum Node<'a> {
+    Term(Box<Term<'a>>),
+    Phrase(Box<Phrase<'a>>),
+    Set(SetNode),
+    Group(Box<Group<'a>>),
+}
+
+impl<'a> Node<'a> {
+    /// About how many documents match, at most.
+    pub(super) fn cost(&self) -> u64 {
+        match self {
+            Node::Term(term) => term.postings(),
+            Node::Phrase(phrase) => phrase.cost(),
+            Node::Set(set) => set.cost,
+            Node::Group(group) => group.cost(),
+        }
+    }
+
+    /// A document that is at least `from` and not greater than the first match that is; [`NO_DOCUMENT`] if there is
+    /// none.
+    ///
+    /// [`NO_DOCUMENT`]: crate::cursor::NO_DOCUMENT
+    pub(super) fn next(&mut self, from: u32) -> u32 {
+        match self {
+            Node::Term(term) => term.next(from),
+            Node::Phrase(phrase) => phrase.next(from),
+            Node::Set(set) => set.next(from),
+            Node::Group(group) => group.next(from),
+        }
+    }
+
+    /// Upper bound of the scores in a range, from its first to its last document; `None` if nothing matches there.
+    pub(super) fn max_score(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
+        match self {
+            Node::Term(term) => term.max_score(range),
+            Node::Phrase(phrase) => phrase.max_score(range),
+            Node::Set(set) => Ok(set.max_score(range)),
+            Node::Group(group) => group.max_score(range),
+        }
+    }
+
+    /// Whether every match scores more than 0.
+    pub(super) fn is_positive(&self) -> bool {
+        match self {
+            Node::Term(_) | Node::Phrase(_) => true,
+            Node::Set(set) => set.score() > 0,
+            Node::Group(group) => group.is_positive(),
+        }
+    }
+
+    /// Adds the matches in the range of `bits`.
+    pub(super) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+        match self {
+            Node::Term(term) => term.mark(bits),
+            Node::Phrase(phrase) => phrase.mark(bits, scratch),
+            Node::Set(set) => {
+                set.mark(bits);
+                Ok(())
+            }
+            Node::Group(group) => group.mark(bits, scratch),
+        }
+    }
+
+    /// Adds the matches in the range of `window` with their scores.
+    pub(super) fn add(&mut self, window: &mut Window, scratch: &mut Scratch) -> Result<()> {
+        match self {
+            Node::Term(term) => term.add(window),
+            Node::Phrase(phrase) => phrase.add(window, scratch),
+            Node::Set(set) => {
+                let mut spare = scratch.bits();
+                set.add(window, &mut spare);
+                scratch.give_bits(spare);
+                Ok(())
+            }
+            Node::Group(group) => group.add(window, scratch),
+        }
+    }
+
+    /// Looks candidates up.
+    pub(super) fn refine(
+        &mut self,
+        batch: &mut Batch,
+        refinement: Refinement,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if batch.len() == 0 {
+            return Ok(());
+        }
+        match self {
+            Node::Term(term) => term.refine(batch, refinement),
+            Node::Phrase(phrase) => phrase.refine(batch, refinement, scratch),
+            Node::Set(set) => {
+                set.refine(batch, refinement);
+                Ok(())
+            }
+            Node::Group(group) => group.refine(batch, refinement, scratch),
+        }
+    }
+
+    /// Records that the blocks which overlap a range were skipped because of upper bounds.
+    pub(super) fn skip_range(&mut self, first: u32, last: u32) {
+        if let Node::Term(term) = self {
+            term.skip_range(first, last);
+        }
+    }
+
+    /// Calls `body` with each list, in the order in which they were opened.
+    pub(crate) fn each_term(&mut self, body: &mut dyn FnMut(&mut Term<'a>)) {
+        match self {
+            Node::Term(term) => body(term),
+            Node::Phrase(phrase) => phrase.each_term(body),
+            Node::Set(_) => {}
+            Node::Group(group) => group.each_term(body),
+        }
+    }
+
+    /// Gives buffers back.
+    pub(crate) fn close(self, scratch: &mut Scratch) {
+        match self {
+            Node::Term(term) => term.close(scratch),
+            Node::Phrase(phrase) => phrase.close(scratch),
+            Node::Set(_) => {}
+            Node::Group(group) => group.close(scratch),
+        }
+    }
+}

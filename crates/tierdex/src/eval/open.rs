@@ -1,0 +1,177 @@
+//! The nodes of a plan in one segment.
+
+use super::bounds::Bounds;
+use super::document_set::{DocumentSet, SetNode};
+use super::group::Group;
+use super::near::{ListSource, ListSources};
+use super::node::Node;
+use super::phrase::Phrase;
+use super::scratch::Scratch;
+use super::slop::Alignments;
+use super::term::Term;
+use crate::cursor::{ListsAhead, PostingsCursor};
+use crate::error::Result;
+use crate::query::plan::{Leaf, PlanGroup, PlanNode};
+use crate::query::starting_with;
+use crate::rank::TermScorer;
+use crate::segment::read::Segment;
+
+/// Opens the lists of a plan's node in the segment of that number; `None` if nothing can match there.
+pub fn open<'a>(
+    sources: &'a ListSources,
+    node: &'a PlanNode,
+    of: (usize, &'a Segment),
+    scratch: &mut Scratch,
+) -> Result<Option<Node<'a>>> {
+    Opener { sources, number: of.0, segment: of.1, scratch }.node(node)
+}
+
+/// Opens the list of a term in the segment of that number; `None` if it does not hold the term.
+pub fn open_leaf<'a>(
+    leaf: &'a ListSource,
+    (number, segment): (usize, &'a Segment),
+    scratch: &mut Scratch,
+) -> Result<Option<Box<Term<'a>>>> {
+    term((leaf, &leaf.scorer), (number, segment), scratch)
+}
+
+fn term<'a>(
+    (leaf, scorer): (&'a ListSource, &'a TermScorer),
+    (number, segment): (usize, &'a Segment),
+    scratch: &mut Scratch,
+) -> Result<Option<Box<Term<'a>>>> {
+    let Some(info) = &leaf.infos[number] else { return Ok(None) };
+    let (field, reading) = (segment.field(leaf.field), leaf.reading(number));
+    let bounds = leaf.bounds(segment);
+    Term::open(field, (leaf.number, info), (scorer, reading), bounds, scratch)
+        .map(|term| Some(Box::new(term)))
+}
+
+struct Opener<'a, 's> {
+    sources: &'a ListSources,
+    number: usize,
+    segment: &'a Segment,
+    scratch: &'s mut Scratch,
+}
+
+impl<'a> Opener<'a, '_> {
+    fn node(&mut self, node: &'a PlanNode) -> Result<Option<Node<'a>>> {
+        match node {
+            PlanNode::Term(leaf) => {
+                let leaf = &self.sources.lists[*leaf];
+                Ok(self.term(leaf, &leaf.scorer)?.map(Node::Term))
+            }
+            PlanNode::Phrase { field, leaves, scorer, slop } => {
+                let all = || leaves.iter().map(|(_, leaf)| &self.sources.lists[*leaf]);
+                if all().any(|leaf| leaf.infos[self.number].is_none()) {
+                    return Ok(None);
+                }
+                let mut terms = Vec::with_capacity(leaves.len());
+                for (distance, leaf) in leaves {
+                    let term = self.term(&self.sources.lists[*leaf], scorer)?;
+                    terms.extend(term.map(|term| (*distance, term)));
+                }
+                let names =
+                    || leaves.iter().map(|(distance, leaf)| (*distance, &self.sources.lists[*leaf].term));
+                let sloppy = (*slop > 0).then(|| Alignments::new(&names().collect::<Vec<_>>(), *slop));
+                let phrase = Phrase::new(terms, self.segment.field(*field), scorer, sloppy)?;
+                Ok(Some(Node::Phrase(Box::new(phrase))))
+            }
+            PlanNode::Prefix { field, prefix, score, .. } => {
+                let documents = documents_with_prefix(self.segment, *field, prefix)?;
+                let set = SetNode::new(documents, *score);
+                Ok((set.cost > 0).then_some(Node::Set(set)))
+            }
+            PlanNode::All { score } => Ok(Some(self.all(*score))),
+            PlanNode::Group(group) => self.group(group),
+            PlanNode::Nothing => Ok(None),
+        }
+    }
+
+    fn all(&self, score: u32) -> Node<'a> {
+        Node::Set(SetNode::new(DocumentSet::All(self.segment.documents()), score))
+    }
+
+    fn term(&mut self, leaf: &'a ListSource, scorer: &'a TermScorer) -> Result<Option<Box<Term<'a>>>> {
+        term((leaf, scorer), (self.number, self.segment), self.scratch)
+    }
+
+    fn group(&mut self, group: &'a PlanGroup) -> Result<Option<Node<'a>>> {
+        let documents = self.segment.documents();
+        let holds_all = |node: &Node<'_>| match node {
+            Node::Term(term) => term.documents == documents,
+            Node::Set(set) => set.is_all(documents),
+            _ => false,
+        };
+        let (mut must, mut filter) = (Vec::new(), Vec::new());
+        for (from, to) in [(&group.must, &mut must), (&group.filter, &mut filter)] {
+            for node in from {
+                let Some(node) = self.node(node)? else { return Ok(None) };
+                to.push(node);
+            }
+        }
+        // Filters that let everything pass; but one, if nothing else is required.
+        let mut required = must.len() + filter.len();
+        filter.retain(|node| {
+            let keeps = required == 1 || !holds_all(node);
+            required -= usize::from(!keeps);
+            keeps
+        });
+        let mut should = Vec::with_capacity(group.should.len());
+        for node in &group.should {
+            should.extend(self.node(node)?);
+        }
+        let mut must_not = Vec::with_capacity(group.must_not.len());
+        for node in &group.must_not {
+            must_not.extend(self.node(node)?);
+        }
+        if should.len() < group.minimum || must_not.iter().any(holds_all) {
+            return Ok(None);
+        }
+        must.sort_by_key(Node::cost);
+        filter.sort_by_key(Node::cost);
+        if must_not.is_empty() {
+            match (must.len(), filter.len(), should.len(), group.minimum) {
+                (1, 0, 0, 0) => return Ok(must.pop()),
+                (0, 0, 1, 1) => return Ok(should.pop()),
+                _ => {}
+            }
+        }
+        let minimum = group.minimum;
+        Ok(Some(Node::Group(Box::new(Group { must, filter, should, must_not, minimum }))))
+    }
+}
+
+impl Leaf {
+    /// Where upper bounds of its scores in a segment come from.
+    pub fn bounds(&self, segment: &Segment) -> Bounds {
+        match self.default_average {
+            Some(average) => Bounds::for_average(segment.average_length(self.field), average),
+            None => Bounds::Impacts,
+        }
+    }
+}
+
+/// The documents of a segment that hold a term which begins with `prefix`.
+fn documents_with_prefix(segment: &Segment, field: usize, prefix: &str) -> Result<DocumentSet> {
+    let field = segment.field(field);
+    let infos = starting_with(field, prefix)?;
+    let postings = infos.iter().map(|info| u64::from(info.documents)).sum();
+    let mut documents = DocumentSet::with_capacity(postings, segment.documents());
+    let mut ahead = ListsAhead::default();
+    for info in infos {
+        let record = ahead.record(field, &info)?;
+        let mut cursor = PostingsCursor::with_record(field, info, record)?;
+        cursor.advance(0)?;
+        loop {
+            let (block, _) = cursor.rest_of_block()?;
+            let count = block.len();
+            if count == 0 {
+                break;
+            }
+            documents.add(block);
+            cursor.skip(count)?;
+        }
+    }
+    Ok(documents.finish())
+}

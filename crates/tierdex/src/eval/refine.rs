@@ -1,0 +1,131 @@
+//! What becomes of candidates: filters, exclusions and optional clauses are looked up, cheapest first.
+
+use super::batch::Batch;
+use super::node::{Node, Refine, Refinement};
+use super::search::Search;
+use super::window::{Bits, Window};
+use crate::error::Result;
+use crate::limits::BLOCK;
+
+/// The clauses of a group that propose no candidates.
+pub(super) struct Refiners<'n, 'a> {
+    filter: &'n mut [Node<'a>],
+    must_not: &'n mut [Node<'a>],
+    optional: &'n mut [Node<'a>],
+    /// Upper bound of each optional clause in the range for which they were asked last.
+    assumed: Vec<u32>,
+}
+
+impl<'n, 'a> Refiners<'n, 'a> {
+    pub(super) fn new(
+        filter: &'n mut [Node<'a>],
+        must_not: &'n mut [Node<'a>],
+        optional: &'n mut [Node<'a>],
+    ) -> Refiners<'n, 'a> {
+        Refiners { filter, must_not, optional, assumed: Vec::new() }
+    }
+
+    pub(super) fn none() -> Refiners<'n, 'a> {
+        Refiners::new(&mut [], &mut [], &mut [])
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.filter.is_empty() && self.must_not.is_empty() && self.optional.is_empty()
+    }
+
+    /// Whether there are clauses that drop candidates.
+    pub(super) fn selects(&self) -> bool {
+        !(self.filter.is_empty() && self.must_not.is_empty())
+    }
+
+    pub(super) fn filters(&self) -> impl Iterator<Item = &Node<'a>> {
+        self.filter.iter()
+    }
+
+    /// How many candidates are expected to be looked at until `k` pass, if clauses match independently of each other.
+    pub(super) fn expected_candidates(&self, k: usize, documents: u32) -> f64 {
+        let part = |node: &Node<'_>| node.cost() as f64 / f64::from(documents);
+        let pass = self.filter.iter().map(part).product::<f64>();
+        let pass = pass * self.must_not.iter().map(|node| 1.0 - part(node).min(0.99)).product::<f64>();
+        k as f64 / pass.clamp(1e-9, 1.0)
+    }
+
+    /// Upper bound of the optional clauses together in a range.
+    pub(super) fn optional_max(&mut self, range: (u32, u32)) -> Result<u32> {
+        self.assumed.clear();
+        for node in self.optional.iter_mut() {
+            self.assumed.push(node.max_score(range)?.unwrap_or(0));
+        }
+        Ok(self.assumed.iter().sum())
+    }
+
+    /// Drops the candidates that filters and exclusions do not let pass.
+    pub(super) fn select(&mut self, batch: &mut Batch, search: &mut Search<'_>) -> Result<()> {
+        for node in self.filter.iter_mut() {
+            node.refine(batch, Refinement::all(Refine::Filter), search.scratch)?;
+        }
+        for node in self.must_not.iter_mut() {
+            node.refine(batch, Refinement::all(Refine::Exclude), search.scratch)?;
+        }
+        Ok(())
+    }
+
+    /// Offers the candidates that pass, whose scores contain what [`Refiners::optional_max`] returned last. Returns how many
+    /// passed filters and exclusions.
+    pub(super) fn finish(&mut self, batch: &mut Batch, search: &mut Search<'_>) -> Result<u64> {
+        self.select(batch, search)?;
+        let passed = batch.len() as u64;
+        self.add_optional(batch, search)?;
+        search.offer(batch);
+        Ok(passed)
+    }
+
+    pub(super) fn add_optional(&mut self, batch: &mut Batch, search: &mut Search<'_>) -> Result<()> {
+        let need = search.need();
+        for (node, assumed) in self.optional.iter_mut().zip(&self.assumed) {
+            let refinement = Refinement { how: Refine::Optional, assumed: *assumed, need };
+            node.refine(batch, refinement, search.scratch)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the documents of a range that filters and exclusions let pass; `bits` has them all.
+    pub(super) fn select_bits(&mut self, bits: &mut Bits, search: &mut Search<'_>) -> Result<()> {
+        let mut other = search.scratch.bits();
+        for node in self.filter.iter_mut() {
+            other.restart(bits.range());
+            node.mark(&mut other, search.scratch)?;
+            bits.keep(&mut other);
+        }
+        for node in self.must_not.iter_mut() {
+            other.restart(bits.range());
+            node.mark(&mut other, search.scratch)?;
+            bits.drop(&mut other);
+        }
+        search.scratch.give_bits(other);
+        Ok(())
+    }
+
+    /// Keeps the documents of a window that filters and exclusions let pass.
+    pub(super) fn select_window(&mut self, window: &mut Window, search: &mut Search<'_>) -> Result<()> {
+        let mut bits = search.scratch.bits();
+        bits.restart(window.range());
+        bits.add_all();
+        self.select_bits(&mut bits, search)?;
+        window.keep(&mut bits);
+        search.scratch.give_bits(bits);
+        Ok(())
+    }
+}
+
+impl Search<'_> {
+    /// Offers candidates with exact scores.
+    pub(super) fn offer(&mut self, batch: &Batch) {
+        if batch.len() > 0 {
+            batch
+                .chunks(BLOCK)
+                .for_each(|(documents, scores)| self.top.offer_all(self.base, documents, scores));
+            self.top.raise_threshold();
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Memory that one query after the other uses, so that none asks the system for it.
+
+use super::batch::Batch;
+use super::term::Buffers;
+use super::tuning::{COUNTED, WINDOW};
+use super::window::{Bits, Window};
+use crate::cursor::AtHand;
+use crate::limits::BLOCK;
+
+/// Buffers of lists that are kept for the next query.
+const LISTS_KEPT: usize = 32;
+
+/// The same, for the thread that plans queries.
+const LISTS_KEPT_BY_PLANNER: usize = 4;
+
+/// Buffers for lists, windows, sets and batches.
+#[derive(Default)]
+pub struct Scratch {
+    #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
+    pub(super) at_hand: Vec<Box<AtHand>>,
+    #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
+    pub(super) buffers: Vec<Box<Buffers>>,
+    /// Blocks with their bounds, and memory to select among them.
+    pub(super) keys: Vec<u64>,
+    pub(super) selection: Vec<u64>,
+    pub(super) bounds: Vec<u32>,
+    pub(super) prefix_sums: Vec<u32>,
+    pub(super) order: Vec<usize>,
+    windows: Vec<Window>,
+    bits: Vec<Bits>,
+    batches: Vec<Batch>,
+}
+
+/// Bytes of the windows, sets and batches that a level of a query takes at most.
+pub const RANGE_BYTES: usize = 2 * (4 * WINDOW + WINDOW + WINDOW / 8) // windows
+    + 2 * (COUNTED + COUNTED / 8) // sets
+    + 2 * 8 * (WINDOW + BLOCK); // batches
+
+impl Scratch {
+    pub(super) fn window(&mut self) -> Window {
+        self.windows.pop().unwrap_or_default()
+    }
+
+    pub(super) fn give_window(&mut self, window: Window) {
+        self.windows.push(window);
+    }
+
+    pub(super) fn bits(&mut self) -> Bits {
+        self.bits.pop().unwrap_or_default()
+    }
+
+    pub(super) fn give_bits(&mut self, bits: Bits) {
+        self.bits.push(bits);
+    }
+
+    /// An empty batch.
+    pub(super) fn batch(&mut self) -> Batch {
+        let mut batch = self.batches.pop().unwrap_or_default();
+        batch.clear();
+        batch
+    }
+
+    pub(super) fn give_batch(&mut self, batch: Batch) {
+        self.batches.push(batch);
+    }
+
+    pub(super) fn give(&mut self, at_hand: Box<AtHand>, buffers: Box<Buffers>) {
+        if self.buffers.len() < LISTS_KEPT {
+            self.at_hand.push(at_hand);
+            self.buffers.push(buffers);
+        }
+    }
+
+    /// Gives back all but a little.
+    pub fn shrink(&mut self) {
+        self.at_hand.truncate(LISTS_KEPT_BY_PLANNER);
+        self.buffers.truncate(LISTS_KEPT_BY_PLANNER);
+        self.windows.truncate(1);
+        self.bits.truncate(1);
+        self.batches.clear();
+    }
+}

@@ -1,0 +1,52 @@
+//! One evaluation: what it looks for in a segment, and where the hits go.
+
+use super::scratch::Scratch;
+use crate::rank::TopK;
+
+/// The evaluation of a query in a segment.
+pub struct Search<'s> {
+    /// Number in the index of the segment's first document.
+    pub(super) base: u32,
+    /// Documents in the segment.
+    pub(super) documents: u32,
+    /// Nothing is pruned: every match is scored.
+    pub exhaustive: bool,
+    /// Every match is counted.
+    pub count: bool,
+    pub(super) scratch: &'s mut Scratch,
+    pub(super) top: &'s mut TopK,
+}
+
+impl<'s> Search<'s> {
+    /// Offers the best documents of a segment that begins at `base` to `top`.
+    pub fn new(base: u32, documents: u32, (scratch, top): (&'s mut Scratch, &'s mut TopK)) -> Search<'s> {
+        Search { base, documents, exhaustive: false, count: false, scratch, top }
+    }
+
+    /// The hits so far.
+    pub fn top(&self) -> &TopK {
+        self.top
+    }
+
+    /// Memory for lists and candidates.
+    pub fn scratch(&mut self) -> &mut Scratch {
+        self.scratch
+    }
+
+    /// Whether nothing but some of the best `k` is asked for.
+    pub fn is_within(&self, k: usize) -> bool {
+        !self.count && !self.exhaustive && self.top.k() <= k
+    }
+
+    /// Candidates with a lower score cannot be hits.
+    #[inline]
+    pub(super) fn need(&self) -> u32 {
+        if self.exhaustive { 0 } else { self.top.threshold() }
+    }
+
+    /// Whether documents from `first` on that score at most `score` may be hits.
+    #[inline]
+    pub(super) fn may_enter(&self, score: u32, first: u32) -> bool {
+        self.exhaustive || self.top.may_enter(score, self.base + first)
+    }
+}

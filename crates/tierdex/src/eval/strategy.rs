@@ -1,0 +1,105 @@
+//! The choice of a strategy.
+
+use super::conjunction::{conjunction, required};
+use super::count::count;
+use super::group::Group;
+use super::impact_ordered::{impact_ordered, is_worth};
+use super::maxscore::maxscore;
+use super::node::Node;
+use super::refine::Refiners;
+use super::search::Search;
+use super::small_merge::{is_small, small_merge};
+use super::windows::{fill, windows};
+use crate::error::Result;
+
+/// How the documents of a segment are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    /// Nothing can match.
+    #[default]
+    Nothing,
+    /// The dictionary knows how many documents match, and no hit is asked for.
+    Dictionary,
+    /// Blocks of one term, the highest maximum scores first.
+    ImpactOrdered,
+    /// Candidates of the rarest clause are looked up in the others.
+    Conjunction,
+    /// `MaxScore` over windows.
+    MaxScore,
+    /// Lists are merged.
+    SmallMerge,
+    /// Every window that may hold a hit is evaluated.
+    Windows,
+    /// Candidates that other lists have proposed are looked up.
+    Candidates,
+    /// Matches are counted.
+    Count,
+}
+
+/// Offers the hits of a segment, but for those that cannot be among the best. Returns how many documents match if they
+/// are counted, else how many were evaluated, and the strategy.
+pub fn evaluate(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {
+    if search.top.k() == 0 {
+        let strategy = if let Node::Term(_) = root { Strategy::Dictionary } else { Strategy::Count };
+        search.count = true;
+        return Ok((count(root, search)?, strategy));
+    }
+    match root {
+        Node::Term(term) if !search.exhaustive => {
+            let postings = term.postings();
+            impact_ordered(term, &mut Refiners::none(), search)?;
+            Ok((postings, Strategy::ImpactOrdered))
+        }
+        Node::Term(_) | Node::Phrase(_) => {
+            let mut required = required(std::slice::from_mut(root), &mut []);
+            let found = conjunction(&mut required, &mut Refiners::none(), search)?;
+            Ok((found, Strategy::Conjunction))
+        }
+        Node::Group(group) if group.minimum == 0 => with_required(root, search),
+        Node::Group(group) if group.minimum == 1 && group.must.is_empty() && group.filter.is_empty() => {
+            alternatives(root, search)
+        }
+        _ => Ok((windows(root, search)?, Strategy::Windows)),
+    }
+}
+
+/// Something is required, and alternatives are optional.
+fn with_required(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {
+    let Node::Group(group) = root else { return Ok((0, Strategy::Nothing)) };
+    let Group { must, filter, should, must_not, .. } = &mut **group;
+    if let ([Node::Term(term)], false, false) = (&mut must[..], search.count, search.exhaustive) {
+        let mut refiners = Refiners::new(filter, must_not, should);
+        if is_worth(term, &refiners, search.top.k(), search.documents) {
+            return Ok((impact_ordered(term, &mut refiners, search)?, Strategy::ImpactOrdered));
+        }
+    }
+    let filtered = filter.iter().map(Node::cost).min().unwrap_or(u64::MAX);
+    let alternatives: u64 = should.iter().map(Node::cost).sum();
+    let scored = !should.is_empty() && should.iter().all(Node::is_positive);
+    if must.is_empty() && scored && !search.count && !search.exhaustive && filtered > alternatives / 4 {
+        let found = maxscore(should, &mut Refiners::new(filter, must_not, &mut []), search)?;
+        if search.may_enter(0, 0) {
+            fill(root, search)?;
+        }
+        return Ok((found, Strategy::MaxScore));
+    }
+    let mut required = required(must, filter);
+    let found = conjunction(&mut required, &mut Refiners::new(&mut [], must_not, should), search)?;
+    Ok((found, Strategy::Conjunction))
+}
+
+/// At least one of some clauses must match, and nothing else.
+fn alternatives(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {
+    let Node::Group(group) = root else { return Ok((0, Strategy::Nothing)) };
+    let Group { should, must_not, .. } = &mut **group;
+    if !should.iter().all(Node::is_positive) {
+        return Ok((windows(root, search)?, Strategy::Windows));
+    }
+    let terms = should.iter().all(|node| matches!(node, Node::Term(_)));
+    let postings = should.iter().map(Node::cost).sum();
+    let mut refiners = Refiners::new(&mut [], must_not, &mut []);
+    if terms && is_small(should.len(), postings, search.documents) {
+        return Ok((small_merge(should, &mut refiners, search)?, Strategy::SmallMerge));
+    }
+    Ok((maxscore(should, &mut refiners, search)?, Strategy::MaxScore))
+}

@@ -1,0 +1,294 @@
+//! Ranges of documents as bits and as sums of scores.
+
+use super::batch::Batch;
+use super::tuning::WINDOW;
+use tierdex_codec::{BitmapView, Swept, collect_bits, keep_marked, mark_positive, ones, sweep};
+
+/// The first document of a range is a multiple of this, as that of a bitmap is: bytes of both line up.
+const ALIGNED: u32 = 8;
+
+/// The range of at most `size` documents that `first` begins, below `documents`: its first and its last document.
+pub(super) fn range_from(first: u32, size: usize, documents: u32) -> (u32, u32) {
+    let start = first & !(ALIGNED - 1);
+    (start, start.saturating_add(size as u32 - 1).min(documents - 1))
+}
+
+/// Positions of the documents, in ascending order, that are from `first` to `last`.
+pub(super) fn within(documents: &[u32], (first, last): (u32, u32)) -> std::ops::Range<usize> {
+    let before = |most: u32| documents.partition_point(|document| *document < most);
+    let from = if documents.first().is_none_or(|document| *document >= first) { 0 } else { before(first) };
+    let past_all = documents.last().is_none_or(|end| *end <= last);
+    from..if past_all { documents.len() } else { before(last + 1) }
+}
+
+/// A set of documents of a range.
+#[derive(Default)]
+pub struct Bits {
+    range: (u32, u32),
+    /// Bit `i mod 8` of byte `i div 8` is that of document `first + i`.
+    bits: Vec<u8>,
+    /// A byte, 0 or 1, for each document that was added by its number: no store waits for the one before.
+    marks: Vec<u8>,
+    marked: bool,
+}
+
+impl Bits {
+    /// Becomes the empty set of a range, the first of which is a multiple of eight.
+    pub(super) fn restart(&mut self, range: (u32, u32)) {
+        if std::mem::take(&mut self.marked) {
+            self.marks.fill(0);
+        }
+        self.range = range;
+        let len = self.len();
+        self.bits.clear();
+        self.bits.resize(len, 0);
+        if self.marks.len() < 8 * len {
+            self.marks.resize(8 * len, 0);
+        }
+    }
+
+    pub(super) fn range(&self) -> (u32, u32) {
+        self.range
+    }
+
+    fn len(&self) -> usize {
+        ((self.range.1 - self.range.0) / 8 + 1) as usize
+    }
+
+    /// Adds documents of the range.
+    pub(super) fn add(&mut self, documents: &[u32]) {
+        let first = self.range.0;
+        for document in documents {
+            self.marks[(document - first) as usize] = 1;
+        }
+        self.marked |= !documents.is_empty();
+    }
+
+    /// Adds the documents of a bitmap that are in the range.
+    pub(super) fn add_bitmap(&mut self, bitmap: &BitmapView<'_>) {
+        self.add_bytes(bitmap.first(), bitmap.bits());
+    }
+
+    /// Adds the documents whose bits are set, of the range; `first`, the document of the first, is a multiple of eight.
+    pub(super) fn add_bytes(&mut self, first: u32, bytes: &[u8]) {
+        let (before, from) = match first.checked_sub(self.range.0) {
+            Some(after) => (0, after as usize / 8),
+            None => ((self.range.0 - first) as usize / 8, 0),
+        };
+        let (Some(bytes), len) = (bytes.get(before..), self.len()) else { return };
+        if let Some(bits) = self.bits[..len].get_mut(from..) {
+            bits.iter_mut().zip(bytes).for_each(|(bits, bytes)| *bits |= bytes);
+            // A bitmap may go on behind the last document of the range within its byte.
+            let unused = 7 - (self.range.1 - self.range.0) % 8;
+            self.bits[len - 1] &= u8::MAX >> unused;
+        }
+    }
+
+    /// Adds all documents of the range.
+    pub(super) fn add_all(&mut self) {
+        let (first, len) = (self.range.0, self.len());
+        self.add_bytes(first, &vec![u8::MAX; len]);
+    }
+
+    /// Adds the documents whose sums are greater than 0.
+    fn add_positive(&mut self, sums: &[u32]) {
+        mark_positive(sums, &mut self.bits[..sums.len().div_ceil(8)]);
+    }
+
+    /// The bits, once every added document is among them.
+    pub(super) fn bytes(&mut self) -> &[u8] {
+        if std::mem::take(&mut self.marked) {
+            let len = self.len();
+            collect_bits(&mut self.marks[..8 * len], &mut self.bits);
+        }
+        &self.bits
+    }
+
+    fn combine(&mut self, other: &mut Bits, operation: impl Fn(u8, u8) -> u8) {
+        self.bytes();
+        let others = other.bytes();
+        self.bits.iter_mut().zip(others).for_each(|(bits, other)| *bits = operation(*bits, *other));
+    }
+
+    /// Keeps the documents of `other`, which has the same range.
+    pub(super) fn keep(&mut self, other: &mut Bits) {
+        self.combine(other, |a, b| a & b);
+    }
+
+    /// Drops the documents of `other`, which has the same range.
+    pub(super) fn drop(&mut self, other: &mut Bits) {
+        self.combine(other, |a, b| a & !b);
+    }
+
+    /// Adds the documents of `other`, which has the same range.
+    pub(super) fn join(&mut self, other: &mut Bits) {
+        self.combine(other, |a, b| a | b);
+    }
+
+    /// Number of documents.
+    pub(super) fn count(&mut self) -> u64 {
+        ones(self.bytes()) as u64
+    }
+
+    pub(super) fn is_empty(&mut self) -> bool {
+        self.bytes().iter().all(|byte| *byte == 0)
+    }
+
+    /// The documents, ascending.
+    pub(super) fn documents(&mut self) -> impl Iterator<Item = u32> {
+        let first = self.range.0;
+        let bytes = self.bytes().iter().enumerate();
+        bytes.filter(|(_, byte)| **byte != 0).flat_map(move |(at, byte)| {
+            let start = first + 8 * at as u32;
+            (0..8).filter(move |bit| byte >> bit & 1 == 1).map(move |bit| start + bit)
+        })
+    }
+}
+
+/// Keeps the documents that are in at least `minimum` of some sets of one range.
+///
+/// A counter for each document, as one set for each binary digit: a set is added to 2^n counters at a time.
+#[derive(Default)]
+pub struct Counters {
+    digits: Vec<Vec<u8>>,
+}
+
+impl Counters {
+    pub(super) fn add(&mut self, set: &[u8]) {
+        let mut carry = set.to_vec();
+        for digit in &mut self.digits {
+            for (digit, carry) in digit.iter_mut().zip(&mut carry) {
+                (*digit, *carry) = (*digit ^ *carry, *digit & *carry);
+            }
+        }
+        if carry.iter().any(|byte| *byte != 0) {
+            self.digits.push(carry);
+        }
+    }
+
+    /// The documents whose counters are at least `minimum`.
+    pub(super) fn at_least(&self, minimum: usize, len: usize) -> Vec<u8> {
+        // Compares from the highest digit on: `above` is decided, `equal` is not yet.
+        let (mut above, mut equal) = (vec![0; len], vec![u8::MAX; len]);
+        let highest = (usize::BITS - minimum.leading_zeros()) as usize;
+        for place in (0..self.digits.len().max(highest)).rev() {
+            let wanted = if minimum >> place & 1 == 1 { u8::MAX } else { 0 };
+            for at in 0..len {
+                let digit = self.digits.get(place).map_or(0, |digit| digit[at]);
+                above[at] |= equal[at] & digit & !wanted;
+                equal[at] &= !(digit ^ wanted);
+            }
+        }
+        above.iter_mut().zip(&equal).for_each(|(above, equal)| *above |= equal);
+        above
+    }
+}
+
+/// Documents of a range of at most [`WINDOW`] with the sums of their scores.
+pub struct Window {
+    range: (u32, u32),
+    sums: Box<[u32; WINDOW]>,
+    /// Whether a sum may be greater than 0.
+    summed: bool,
+    /// Documents that match with score 0; others may be among them.
+    pub(super) unscored: Bits,
+    swept: Swept,
+}
+
+impl Default for Window {
+    fn default() -> Window {
+        Window {
+            range: (0, 0),
+            sums: Box::new([0; _]),
+            summed: false,
+            unscored: Bits::default(),
+            swept: Swept::default(),
+        }
+    }
+}
+
+impl Window {
+    /// Moves to a range, with no documents.
+    pub(super) fn restart(&mut self, range: (u32, u32)) {
+        if std::mem::take(&mut self.summed) {
+            self.sums.fill(0);
+        }
+        self.range = range;
+        self.unscored.restart(range);
+    }
+
+    pub(super) fn range(&self) -> (u32, u32) {
+        self.range
+    }
+
+    /// The sums, the first of which is that of the first document of the range.
+    pub(super) fn sums(&mut self) -> &mut [u32] {
+        self.summed = true;
+        let len = (self.range.1 - self.range.0 + 1) as usize;
+        &mut self.sums[..len]
+    }
+
+    /// Adds scores, greater than 0, of documents of the range.
+    #[inline]
+    pub(super) fn add(&mut self, documents: &[u32], scores: &[u32]) {
+        self.summed = true;
+        for (document, score) in documents.iter().zip(scores) {
+            self.sums[(document - self.range.0) as usize % WINDOW] += score;
+        }
+    }
+
+    /// Adds the sums of `other`, which has the same range, and its documents.
+    pub(super) fn join(&mut self, other: &mut Window) {
+        self.unscored.join(&mut other.unscored);
+        if other.summed {
+            let others = other.sums[..].iter();
+            self.summed = true;
+            self.sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
+        }
+    }
+
+    /// All documents that match, in [`Window::unscored`].
+    pub(super) fn settle(&mut self) -> &mut Bits {
+        if self.summed {
+            let len = (self.range.1 - self.range.0 + 1) as usize;
+            self.unscored.add_positive(&self.sums[..len]);
+        }
+        &mut self.unscored
+    }
+
+    /// All documents that match, after [`Window::settle`], and the sums.
+    pub(super) fn parts(&mut self) -> (&mut Bits, &[u32]) {
+        (&mut self.unscored, &self.sums[..])
+    }
+
+    /// Drops the documents that are not in `bits`, which has the same range.
+    pub(super) fn keep(&mut self, bits: &mut Bits) {
+        if self.summed {
+            let len = (self.range.1 - self.range.0 + 1) as usize;
+            keep_marked(&mut self.sums[..len], bits.bytes());
+        }
+        self.unscored.keep(bits);
+    }
+
+    /// Takes the documents whose sums are at least `need` and greater than 0, and counts those that are greater than 0.
+    /// No sum is left.
+    pub(super) fn take(&mut self, need: u32) -> &Swept {
+        let len = (self.range.1 - self.range.0 + 1) as usize;
+        sweep(&mut self.sums[..len], self.range.0, need.max(1), &mut self.swept);
+        self.summed = false;
+        &self.swept
+    }
+
+    /// Moves all documents to `batch`. None are left.
+    pub(super) fn take_all(&mut self, batch: &mut Batch) {
+        batch.clear();
+        self.settle();
+        let first = self.range.0;
+        let (unscored, sums) = (&mut self.unscored, &self.sums);
+        batch.documents.extend(unscored.documents());
+        batch
+            .scores
+            .extend(batch.documents.iter().map(|document| sums[(document - first) as usize % WINDOW]));
+        self.restart(self.range);
+    }
+}

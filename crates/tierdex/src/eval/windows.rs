@@ -1,0 +1,85 @@
+//! Any query, window by window: what no other strategy is for.
+
+use super::node::Node;
+use super::search::Search;
+use super::tuning::WINDOW;
+use super::window::{Window, range_from};
+use crate::cursor::NO_DOCUMENT;
+use crate::error::Result;
+use crate::limits::BLOCK;
+
+/// Offers the documents that match, but for those that cannot be hits. Returns how many match if they are counted, else
+/// how many were evaluated.
+pub(super) fn windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
+    let (mut window, mut evaluated) = (search.scratch.window(), 0);
+    for_each_range(root, search, |root, range, search| {
+        let bound = root.max_score(range)?;
+        if !bound.is_some_and(|bound| search.count || search.may_enter(bound, range.0)) {
+            root.skip_range(range.0, range.1);
+            return Ok(true);
+        }
+        window.restart(range);
+        root.add(&mut window, search.scratch)?;
+        let matches = if root.is_positive() { None } else { Some(offer_unscored(&mut window, search)) };
+        let swept = window.take(search.need());
+        evaluated += matches.unwrap_or(swept.positive() as u64);
+        for (documents, sums) in swept.values().chunks(BLOCK).zip(swept.sums().chunks(BLOCK)) {
+            search.top.offer_all(search.base, documents, sums);
+        }
+        search.top.raise_threshold();
+        Ok(true)
+    })?;
+    search.scratch.give_window(window);
+    Ok(evaluated)
+}
+
+/// Offers the documents that match with score 0, as long as one may be a hit.
+pub(super) fn fill(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<()> {
+    let mut window = search.scratch.window();
+    for_each_range(root, search, |root, range, search| {
+        if !search.may_enter(0, range.0) {
+            return Ok(false);
+        }
+        window.restart(range);
+        root.add(&mut window, search.scratch)?;
+        offer_unscored(&mut window, search);
+        window.take(u32::MAX);
+        Ok(true)
+    })?;
+    search.scratch.give_window(window);
+    Ok(())
+}
+
+/// Calls `body` with ranges that hold all matches, until it returns false.
+fn for_each_range<'a>(
+    root: &mut Node<'a>,
+    search: &mut Search<'_>,
+    mut body: impl FnMut(&mut Node<'a>, (u32, u32), &mut Search<'_>) -> Result<bool>,
+) -> Result<()> {
+    let mut next = root.next(0);
+    while next != NO_DOCUMENT && next < search.documents {
+        let range = range_from(next, WINDOW, search.documents);
+        if !body(root, range, search)? {
+            break;
+        }
+        next = if range.1 + 1 < search.documents { root.next(range.1 + 1) } else { NO_DOCUMENT };
+    }
+    Ok(())
+}
+
+/// Offers the documents of the window that score 0, and returns how many documents it has.
+fn offer_unscored(window: &mut Window, search: &mut Search<'_>) -> u64 {
+    let first = window.range().0;
+    let mut zeros = Vec::new();
+    let matches = window.settle().count();
+    if search.may_enter(0, first) {
+        let (bits, sums) = window.parts();
+        zeros.extend(bits.documents().filter(|document| sums[(document - first) as usize] == 0));
+        let scores = vec![0; zeros.len()];
+        for (documents, scores) in zeros.chunks(BLOCK).zip(scores.chunks(BLOCK)) {
+            search.top.offer_all(search.base, documents, scores);
+        }
+        search.top.raise_threshold();
+    }
+    matches
+}

@@ -1,0 +1,184 @@
+//! The simplest plan that matches the same documents with the same scores.
+//!
+//! | plan | becomes |
+//! |---|---|
+//! | a required clause that cannot match | nothing |
+//! | an alternative or an exclusion that cannot match | is left out |
+//! | a filter that all documents pass, beside others | is left out |
+//! | no more alternatives than must match | requirements |
+//! | nothing but exclusions | all documents but those |
+//! | requirements of requirements | one list |
+//! | exclusions of alternatives | one list |
+//! | a group of one clause | the clause |
+//! | clauses that score 0 | filters; optional ones are left out |
+//!
+//! Where no scores are asked for, requirements are filters, and optional clauses are left out.
+
+use super::plan::{Leaf, PlanGroup, PlanNode};
+use std::collections::HashSet;
+
+impl PlanNode {
+    /// The same, simplified. `leaves` are those that the plan names.
+    pub(super) fn simplified(self, scored: bool, leaves: &[Leaf]) -> PlanNode {
+        match self {
+            PlanNode::Phrase { leaves: of, .. }
+                if of.iter().any(|(_, leaf)| leaves[*leaf].infos.iter().all(Option::is_none)) =>
+            {
+                PlanNode::Nothing
+            }
+            PlanNode::Group(group) => group.simplified(scored, leaves),
+            other => other,
+        }
+    }
+
+    /// The same, as a filter if it is a clause that scores 0.
+    pub(super) fn unscored(self, leaves: &[Leaf]) -> PlanNode {
+        match self {
+            PlanNode::Term(_) | PlanNode::Phrase { .. } if self.scores_nothing(leaves) => {
+                PlanNode::Group(Box::new(PlanGroup { filter: vec![self], ..PlanGroup::default() }))
+            }
+            other => other,
+        }
+    }
+
+    /// Whether every match scores 0.
+    fn scores_nothing(&self, leaves: &[Leaf]) -> bool {
+        match self {
+            PlanNode::Term(leaf) => leaves[*leaf].weight == 0.0,
+            PlanNode::Phrase { leaves: of, .. } => of.iter().all(|(_, leaf)| leaves[*leaf].weight == 0.0),
+            PlanNode::Prefix { score, .. } | PlanNode::All { score } => *score == 0,
+            PlanNode::Group(group) => {
+                group.must.iter().chain(&group.should).all(|node| node.scores_nothing(leaves))
+            }
+            PlanNode::Nothing => true,
+        }
+    }
+
+    fn is_nothing(&self) -> bool {
+        matches!(self, PlanNode::Nothing)
+    }
+
+    fn is_all(&self) -> bool {
+        matches!(self, PlanNode::All { .. })
+    }
+}
+
+impl PlanGroup {
+    fn simplified(self, scored: bool, leaves: &[Leaf]) -> PlanNode {
+        let all = |nodes: Vec<PlanNode>, scored| -> Vec<PlanNode> {
+            nodes.into_iter().map(|node| node.simplified(scored, leaves)).collect()
+        };
+        let PlanGroup { must, filter, should, must_not, minimum } = self;
+        let no_clause = should.is_empty() && must.is_empty() && filter.is_empty();
+        let mut group = PlanGroup {
+            must: all(must, scored),
+            filter: all(filter, false),
+            should: all(should, scored),
+            must_not: all(must_not, false),
+            minimum,
+        };
+        group.should.retain(|node| !node.is_nothing());
+        group.must_not.retain(|node| !node.is_nothing());
+        if group.must.iter().chain(&group.filter).any(PlanNode::is_nothing)
+            || group.must_not.iter().any(PlanNode::is_all)
+        {
+            return PlanNode::Nothing;
+        }
+        if no_clause {
+            group.filter.push(PlanNode::All { score: 0 });
+        }
+        if group.must.is_empty() && group.filter.is_empty() {
+            group.minimum = group.minimum.max(1);
+        }
+        if group.minimum > group.should.len() {
+            return PlanNode::Nothing;
+        }
+        if group.minimum == group.should.len() && !group.should.is_empty() {
+            group.must.append(&mut group.should);
+            group.minimum = 0;
+        }
+        group.flatten();
+        group.unscore(scored, leaves);
+        group.drop_equal_filters(leaves);
+        group.collapse(scored)
+    }
+
+    /// Takes the clauses of groups into its own lists, where that is the same.
+    fn flatten(&mut self) {
+        for node in std::mem::take(&mut self.must) {
+            match node {
+                PlanNode::Group(inner)
+                    if inner.minimum == 0 && (self.minimum == 0 || inner.should.is_empty()) =>
+                {
+                    self.must.extend(inner.must);
+                    self.filter.extend(inner.filter);
+                    self.should.extend(inner.should);
+                    self.must_not.extend(inner.must_not);
+                }
+                other => self.must.push(other),
+            }
+        }
+        for node in std::mem::take(&mut self.filter) {
+            match node {
+                PlanNode::Group(inner) if inner.minimum == 0 && inner.should.is_empty() => {
+                    self.filter.extend(inner.must);
+                    self.filter.extend(inner.filter);
+                    self.must_not.extend(inner.must_not);
+                }
+                other => self.filter.push(other),
+            }
+        }
+        for node in std::mem::take(&mut self.must_not) {
+            match node {
+                PlanNode::Group(inner)
+                    if inner.minimum == 1
+                        && inner.must.is_empty()
+                        && inner.filter.is_empty()
+                        && inner.must_not.is_empty() =>
+                {
+                    self.must_not.extend(inner.should);
+                }
+                other => self.must_not.push(other),
+            }
+        }
+    }
+
+    /// Makes filters of what adds no score.
+    fn unscore(&mut self, scored: bool, leaves: &[Leaf]) {
+        let unscored = |node: &mut PlanNode| !scored || node.scores_nothing(leaves);
+        self.filter.extend(self.must.extract_if(.., unscored));
+        if self.minimum == 0 {
+            self.should.retain_mut(|node| !unscored(node));
+        } else if scored {
+            for node in &mut self.should {
+                *node = std::mem::replace(node, PlanNode::Nothing).unscored(leaves);
+            }
+        }
+    }
+
+    /// Keeps one of several equal filters, and none that all documents pass, as long as something is required.
+    fn drop_equal_filters(&mut self, leaves: &[Leaf]) {
+        let term = |node: &PlanNode| match node {
+            PlanNode::Term(leaf) => Some((leaves[*leaf].field, &*leaves[*leaf].term)),
+            _ => None,
+        };
+        let mut seen: HashSet<(usize, &str)> = self.must.iter().filter_map(term).collect();
+        self.filter.retain(|node| term(node).is_none_or(|term| seen.insert(term)));
+        if self.filter.iter().chain(&self.must).any(|node| !node.is_all()) {
+            self.filter.retain(|node| !node.is_all());
+        } else if self.must.is_empty() {
+            self.filter.truncate(1);
+        }
+    }
+
+    /// The only clause, if there is no other.
+    fn collapse(mut self, scored: bool) -> PlanNode {
+        let len = |nodes: &Vec<PlanNode>| nodes.len();
+        match (len(&self.must), len(&self.filter), len(&self.should), len(&self.must_not)) {
+            (1, 0, 0, 0) => self.must.remove(0),
+            (0, 1, 0, 0) if !scored => self.filter.remove(0),
+            (0, 0, 1, 0) => self.should.remove(0),
+            _ => PlanNode::Group(Box::new(self)),
+        }
+    }
+}
