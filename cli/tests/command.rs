@@ -47,6 +47,7 @@ fn documents_are_found_with_titles_and_marked_snippets() {
     assert!(place.ok("info i").contains("a posting  auto"));
     let info: serde_json::Value = serde_json::from_str(&place.ok("info i --format json")).unwrap();
     assert_eq!((info["documents"].as_u64(), info["fields"][0]["tokens"].as_u64()), (Some(3), Some(18)));
+    assert_eq!(info["fields"][0]["documents"], 3);
 }
 
 #[test]

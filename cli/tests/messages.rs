@@ -188,7 +188,7 @@ fn one_is_no_plural() {
         ("explain i cat", "1 hit of 1"),
         ("explain i cat", "; 1 document, 1 matching"),
         ("info i", "1 document in 1 segment, "),
-        ("info i", "1 term, 1 posting, 1 token, "),
+        ("info i", "1 term, 1 posting, 1 token in 1 document, "),
         ("check i", "1 document, 1 term, 1 posting"),
         ("batch i --queries q --run r", "1 query, 1 hit, "),
         ("batch i --queries q --run r --count", "1 query, 1 match, "),

@@ -35,6 +35,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
 fn stats(manifest: &Manifest, field: usize) -> FieldStats {
     let of = manifest.segments.iter().map(|segment| segment.fields[field]);
     of.fold(FieldStats::default(), |sum, next| FieldStats {
+        documents: sum.documents + next.documents,
         terms: sum.terms + next.terms,
         postings: sum.postings + next.postings,
         tokens: sum.tokens + next.tokens,
@@ -96,7 +97,7 @@ fn as_table(index: &Index) -> std::io::Result<()> {
     )?;
     for (number, field) in manifest.schema.fields.iter().enumerate() {
         let stats = stats(manifest, number);
-        let average = stats.tokens as f64 / manifest.documents().max(1) as f64;
+        let average = stats.tokens as f64 / f64::from(stats.documents.max(1));
         let source = match field.source {
             Source::Title => "title",
             Source::Text => "text",
@@ -105,10 +106,11 @@ fn as_table(index: &Index) -> std::io::Result<()> {
         writeln!(out, "\nfield {} (of {source}; {})", field.name, analysis(field))?;
         writeln!(
             out,
-            "  {}, {}, {}, {average:.3} a document",
+            "  {}, {}, {} in {}, {average:.3} each",
             size::count(stats.terms, "term", "terms"),
             size::count(stats.postings, "posting", "postings"),
-            size::count(stats.tokens, "token", "tokens")
+            size::count(stats.tokens, "token", "tokens"),
+            size::count(u64::from(stats.documents), "document", "documents")
         )?;
         for (kind, codec) in kinds(field) {
             let bytes = bytes(manifest, number, kind);
@@ -147,6 +149,7 @@ fn as_json(manifest: &Manifest) -> Value {
             "norms": match field.norms { NormKind::Byte => "byte", NormKind::Exact => "exact" },
             "doc_codec": field.doc_codec.name(),
             "freq_codec": field.freq_codec.name(),
+            "documents": stats.documents,
             "terms": stats.terms,
             "postings": stats.postings,
             "tokens": stats.tokens,

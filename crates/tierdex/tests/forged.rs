@@ -263,6 +263,62 @@ fn a_forged_file_gives_an_error_or_an_answer() {
     }
 }
 
+/// The manifest with another number of documents that have a field.
+fn with_documents(disk: &MemDisk, (segment, field): (usize, usize), documents: u32) -> MemDisk {
+    let forged = disk.snapshot();
+    let manifest = Manifest::read_newest(disk).unwrap().unwrap();
+    let name = Manifest::file_name(manifest.generation);
+    let (identity, mut bytes) = payload(disk, &name);
+    let mut meta = manifest.segments[segment].clone();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    meta.write(&mut before);
+    meta.fields[field].documents = documents;
+    meta.write(&mut after);
+    let at = bytes.windows(before.len()).position(|of| of == before).unwrap();
+    drop(bytes.splice(at..at + before.len(), after));
+    forge(&forged, &name, identity, &bytes);
+    forged
+}
+
+/// Scores depend on how many documents have a field: a number that cannot be is rejected, a wrong one found by
+/// a check.
+#[test]
+fn a_wrong_number_of_documents_with_a_field_is_found() {
+    let disk = sample(330, 4);
+    let segments = Manifest::read_newest(&disk).unwrap().unwrap().segments;
+    let (mut rejected, mut found) = (0, 0);
+    for (number, segment) in segments.iter().enumerate() {
+        for (field, stats) in segment.fields.iter().enumerate() {
+            let right = stats.documents;
+            let others = [0, 1, right - 1, right + 1, segment.documents, segment.documents + 1, u32::MAX];
+            for documents in others.into_iter().filter(|other| *other != right) {
+                let forged = with_documents(&disk, (number, field), documents);
+                let problems = check(&forged).unwrap().problems;
+                let impossible =
+                    documents == 0 || documents > segment.documents || u64::from(documents) > stats.tokens;
+                let (file, words) = if impossible {
+                    assert!(Index::open(Arc::new(forged.clone())).err().unwrap().is_corrupt());
+                    rejected += 1;
+                    ("manifest-".to_string(), "impossible numbers".to_string())
+                } else {
+                    found += 1;
+                    let words = format!("{right} documents have tokens; the manifest says {documents}");
+                    (file_name(segment.id, field, FileKind::Norms), words)
+                };
+                let [problem] = problems.as_slice() else { panic!("{problems:?}") };
+                let problem = problem.to_string();
+                assert!(problem.contains(&file) && problem.contains(&words), "{problem}");
+                assert!(problem.contains("at byte "), "{problem}");
+                for seed in 0..8 {
+                    assert!(use_index(&forged.snapshot(), &mut Random::new(seed)).is_err());
+                }
+            }
+            assert!(check(&with_documents(&disk, (number, field), right)).unwrap().problems.is_empty());
+        }
+    }
+    assert!(rejected >= 12 && found >= 8, "{rejected} {found}");
+}
+
 /// Canary: the harness notices a payload that is sealed with right checksums, and that nothing else reports.
 #[test]
 fn a_forgery_has_right_checksums() {

@@ -255,6 +255,16 @@ fn what_is_no_list_is_refused() {
     assert!(twice.to_string().contains("rising documents"));
 }
 
+/// Readers take no term that stands in more documents than have the field.
+#[test]
+fn a_list_of_documents_without_tokens_is_refused() {
+    let error = refused(schema(NormKind::Byte), &[3, 0], |builder| {
+        builder.term("a", |list| list.extend(&[0, 1], &[1, 2]))
+    });
+    let why = "term `a` stands in 2 documents; 1 have a length that is not 0";
+    assert!(matches!(&error, Error::Usage(message) if message.contains(why)), "{error}");
+}
+
 /// Every query of the term would fail, long after the commit.
 #[test]
 fn a_frequency_that_no_document_can_have_is_refused() {

@@ -38,7 +38,7 @@ pub const PAGE: u64 = 4096;
 pub const HEADER_LEN: u64 = 64;
 
 /// The version of the envelope that this program writes and reads.
-pub const FORMAT_VERSION: u16 = 2;
+pub const FORMAT_VERSION: u16 = 3;
 
 /// What a file is. It stands in the header and the footer and salts each checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -463,6 +463,26 @@ mod tests {
     }
 
     #[test]
+    fn files_of_other_versions_are_refused() {
+        for version in [1, FORMAT_VERSION - 1, FORMAT_VERSION + 1] {
+            let disk = MemDisk::new();
+            let seal = SealedWriter::create(&disk, "b", IDENTITY).unwrap().finish().unwrap();
+            disk.corrupt("b", |bytes| {
+                let footer = bytes.len() - FOOTER_LEN as usize;
+                bytes[footer + 8..][..2].copy_from_slice(&version.to_le_bytes());
+                let crc = crc32c::crc32c(&bytes[footer..bytes.len() - 4]);
+                let end = bytes.len() - 4;
+                bytes[end..].copy_from_slice(&crc.to_le_bytes());
+            });
+            let error = SealedFile::open(&disk, "b", IDENTITY, seal).err().unwrap();
+            let words =
+                format!("it has format version {version}, and this program reads version {FORMAT_VERSION}");
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            assert!(error.to_string().contains(&words), "{error}");
+        }
+    }
+
+    #[test]
     fn a_foreign_header_under_right_checksums_is_found() {
         crafted(&header(IDENTITY), IDENTITY).verify().unwrap();
         let foreign = crafted(&header(Identity { segment: 78, ..IDENTITY }), IDENTITY);

@@ -79,7 +79,8 @@ impl<'a> ListsBuilder<'_, 'a> {
     ///
     /// # Errors
     /// [`Error::Usage`] for a term that is too long, empty or not greater than the one before, and for a list
-    /// that is empty; [`Error::Interrupted`] when the writer's stop signal is raised; what writing gives.
+    /// that is empty or has more documents than there are with a length; [`Error::Interrupted`] when the
+    /// writer's stop signal is raised; what writing gives.
     pub fn term(
         &mut self,
         term: &str,
@@ -93,12 +94,19 @@ impl<'a> ListsBuilder<'_, 'a> {
         }
         self.last.clear();
         self.last.extend_from_slice(term.as_bytes());
+        let with_tokens = self.field.documents();
         self.field.term(term.as_bytes(), |postings| {
             let (documents, stop) = (self.documents, self.stop);
             let mut list = ListBuilder { term, postings, documents, next: 0, tokens: 0, stop };
             body(&mut list)?;
             if list.next == 0 {
                 return Err(Error::Usage(format!("term `{term}` has no postings")));
+            }
+            let postings = list.postings.documents();
+            if postings > with_tokens {
+                return Err(Error::Usage(format!(
+                    "term `{term}` stands in {postings} documents; {with_tokens} have a length that is not 0"
+                )));
             }
             self.tokens += list.tokens;
             Ok(())

@@ -2,7 +2,7 @@
 
 use crate::bytes::{View, push_varint};
 use crate::error::{Error, Result};
-use crate::limits::{DOCUMENTS_MAX, FIELD_TOKENS_MAX, MANIFEST_BYTES_MAX, SEGMENTS_MAX};
+use crate::limits::{DOCUMENTS_MAX, MANIFEST_BYTES_MAX, SEGMENTS_MAX};
 use crate::schema::Schema;
 use crate::segment::layout::parse_file_name;
 use crate::segment::{FileKind, SegmentMeta};
@@ -114,7 +114,6 @@ impl Manifest {
 
     /// What no writer would have written, if there is anything.
     fn impossible(&self) -> Option<&'static str> {
-        let tokens_max = |documents: u32| u64::from(documents) * u64::from(FIELD_TOKENS_MAX);
         let mut numbers: Vec<u64> = self.segments.iter().map(|segment| segment.id).collect();
         numbers.sort_unstable();
         if self.documents() > DOCUMENTS_MAX {
@@ -122,7 +121,7 @@ impl Manifest {
         } else if self
             .segments
             .iter()
-            .any(|s| s.documents == 0 || s.fields.iter().any(|f| f.tokens > tokens_max(s.documents)))
+            .any(|s| s.documents == 0 || s.fields.iter().any(|field| !field.fits(s.documents)))
         {
             Some("a segment with impossible numbers")
         } else if numbers.windows(2).any(|pair| pair[0] == pair[1])

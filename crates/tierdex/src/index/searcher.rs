@@ -391,8 +391,9 @@ fn lengths(collections: &[Collection], bm25: Bm25) -> Vec<Arc<Lengths>> {
 }
 
 fn collection(index: &Index, field: usize) -> Collection {
-    let documents = index.documents();
-    let tokens: u64 = index.segments().iter().map(|segment| segment.meta().fields[field].tokens).sum();
-    let average_length = if tokens == 0 { 1.0 } else { tokens as f64 / documents as f64 };
+    let stats = || index.segments().iter().map(|segment| segment.meta().fields[field]);
+    let documents: u64 = stats().map(|stats| u64::from(stats.documents)).sum();
+    let tokens: u64 = stats().map(|stats| stats.tokens).sum();
+    let average_length = if documents == 0 { 1.0 } else { tokens as f64 / documents as f64 };
     Collection { documents, average_length }
 }

@@ -41,9 +41,9 @@ impl Bm25 {
 /// What ranking must know of all segments together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Collection {
-    /// Documents in the index.
+    /// Documents that have the field.
     pub documents: u64,
-    /// Average length of the field in tokens.
+    /// Average length of the field in them, in tokens.
     pub average_length: f64,
 }
 

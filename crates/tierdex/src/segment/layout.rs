@@ -103,12 +103,30 @@ pub struct FileMeta {
 /// Statistics of one field of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FieldStats {
+    /// Documents that have the field: at least one token of it.
+    pub documents: u32,
     /// Distinct terms.
     pub terms: u64,
     /// Postings: pairs of term and document.
     pub postings: u64,
     /// Indexed tokens: the sum of all documents' lengths.
     pub tokens: u64,
+}
+
+impl FieldStats {
+    /// Average length in tokens of the documents that have the field; 1 if none has, so that nothing divides
+    /// by zero.
+    pub fn average_length(&self) -> f64 {
+        if self.documents == 0 { 1.0 } else { self.tokens as f64 / f64::from(self.documents) }
+    }
+
+    /// Whether a segment of so many documents can have them: each document that has the field has a token of
+    /// it, and at most [`limits::FIELD_TOKENS_MAX`].
+    pub fn fits(&self, documents: u32) -> bool {
+        let with_field = u64::from(self.documents);
+        let tokens = with_field..=with_field * u64::from(limits::FIELD_TOKENS_MAX);
+        self.documents <= documents && tokens.contains(&self.tokens)
+    }
 }
 
 /// A segment as the manifest knows it.
@@ -140,7 +158,7 @@ impl SegmentMeta {
         push_varint(out, self.id);
         push_varint(out, u64::from(self.documents));
         for field in &self.fields {
-            for number in [field.terms, field.postings, field.tokens] {
+            for number in [u64::from(field.documents), field.terms, field.postings, field.tokens] {
                 push_varint(out, number);
             }
         }
@@ -169,7 +187,12 @@ impl SegmentMeta {
 }
 
 fn read_stats(view: &mut View<'_>) -> Result<FieldStats> {
-    Ok(FieldStats { terms: view.varint()?, postings: view.varint()?, tokens: view.varint()? })
+    Ok(FieldStats {
+        documents: view.varint32()?,
+        terms: view.varint()?,
+        postings: view.varint()?,
+        tokens: view.varint()?,
+    })
 }
 
 fn read_file(view: &mut View<'_>, fields: usize) -> Result<FileMeta> {

@@ -226,13 +226,18 @@ impl FieldModel {
     }
 
     fn idf_of(&self, containing: usize) -> f64 {
-        let (all, with) = (self.lengths.len() as f64, containing as f64);
+        let (all, with) = (self.documents() as f64, containing as f64);
         (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
+    }
+
+    /// Documents that have the field.
+    fn documents(&self) -> usize {
+        self.lengths.iter().filter(|length| **length > 0).count()
     }
 
     fn average_length(&self) -> f64 {
         let tokens: u64 = self.lengths.iter().map(|&length| u64::from(length)).sum();
-        if tokens == 0 { 1.0 } else { tokens as f64 / self.lengths.len() as f64 }
+        if tokens == 0 { 1.0 } else { tokens as f64 / self.documents() as f64 }
     }
 
     /// `weight * (f / (f + k))` in `f32`, with `k = k1 * (1 - b + b * length / average)`, as an integer.

@@ -6,7 +6,7 @@ use crate::limits::SUPERBLOCK;
 use crate::segment::FieldStats;
 use crate::segment::layout::bound_units;
 use crate::segment::read::{BlockList, FieldReader, Norms, Part, Record, TermInfo};
-use crate::segment::write::{average_length, default_share};
+use crate::segment::write::default_share;
 use crate::transform::impact::{
     self, BLOCK_FRONT_BYTES_MAX, FrontBuilder, Impact, SUPERBLOCK_FRONT_BYTES_MAX,
 };
@@ -15,6 +15,8 @@ use tierdex_io::SealedFile;
 
 /// Checks one field of a segment against what the manifest says of it.
 pub(super) fn check(field: &FieldReader, stats: &FieldStats) -> Result<()> {
+    // First, because bounds depend on it.
+    documents(field, stats)?;
     let mut checker = Checker::new(field, stats)?;
     let mut stream = field.terms().stream();
     let mut previous = Vec::new();
@@ -37,6 +39,17 @@ pub(super) fn check(field: &FieldReader, stats: &FieldStats) -> Result<()> {
         return Err(Error::corrupt(field.terms().name(), 0, what));
     }
     checker.finish()
+}
+
+/// Compares the number of documents that have the field with the norms.
+fn documents(field: &FieldReader, stats: &FieldStats) -> Result<()> {
+    let norms = field.norms()?;
+    let found = (0..field.documents()).filter(|&document| norms.length(document) > 0.0).count();
+    if found != stats.documents as usize {
+        let what = format!("{found} documents have tokens; the manifest says {}", stats.documents);
+        return Err(Error::corrupt(field.norms_name(), 0, what));
+    }
+    Ok(())
 }
 
 struct Checker<'a> {
@@ -65,7 +78,7 @@ impl<'a> Checker<'a> {
             stats,
             norms: field.norms()?,
             ahead: ListsAhead::default(),
-            average: average_length(stats.tokens, field.documents() as usize),
+            average: stats.average_length(),
             skips: start(field.skips()),
             parts: [start(field.docs()), start(field.freqs()), field.positions().map_or(0, start)],
             postings: 0,

@@ -24,7 +24,6 @@ pub use walk::{Automaton, Walk};
 use super::layout::{FileKind, SegmentMeta, file_name, identity};
 use crate::error::{Error, Result};
 use crate::schema::{Field, Schema};
-use crate::segment::write::average_length;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -109,9 +108,9 @@ impl Segment {
         &self.fields[number]
     }
 
-    /// Average length of a field's documents in tokens, as the bounds in its skip data take it.
+    /// Average length in tokens of the documents that have a field, as the bounds in its skip data take it.
     pub fn average_length(&self, field: usize) -> f64 {
-        average_length(self.meta.fields[field].tokens, self.meta.documents as usize)
+        self.meta.fields[field].average_length()
     }
 
     /// Keeps all that queries need in memory: everything but ids and stored texts.
@@ -173,11 +172,12 @@ impl Segment {
 impl FieldReader {
     fn open(disk: &dyn Disk, meta: &SegmentMeta, number: usize, field: &Field) -> Result<FieldReader> {
         let file = |kind| open(disk, meta, number, kind);
+        let stats = meta.fields[number];
         Ok(FieldReader {
             field: field.clone(),
             number,
             documents: meta.documents,
-            terms: TermsReader::open(file(FileKind::Terms)?, meta.documents, meta.fields[number].terms)?,
+            terms: TermsReader::open(file(FileKind::Terms)?, stats.documents, stats.terms)?,
             skips: Arc::new(file(FileKind::Skips)?),
             docs: Arc::new(file(FileKind::Docs)?),
             freqs: Arc::new(file(FileKind::Freqs)?),

@@ -13,6 +13,7 @@ use tierdex_io::{Arena, PAGE, SealedFile};
 /// Finds terms. The last term of each page is resident; a look-up reads one page.
 pub struct TermsReader {
     file: SealedFile,
+    /// Those that have the field: no term stands in more.
     documents: u32,
     pages: u64,
     terms: u64,

@@ -79,14 +79,21 @@ impl<'a> FieldWriter<'a> {
         (norms, tokens): (&[u8], u64),
         body: impl FnOnce(&mut FieldWriter<'_>) -> Result<()>,
     ) -> Result<(FieldStats, Vec<FileMeta>)> {
-        let average = average_length(tokens, norms.len());
+        // Codes of short lengths are exact: 0 stands for no tokens alone.
+        let documents = norms.iter().filter(|&&code| code != 0).count() as u32;
+        let stats = FieldStats { documents, tokens, ..FieldStats::default() };
+        let average = stats.average_length();
         let share = |impact| default_share(field.norms, impact, average);
         let lists = ListsWriter::new(disk, segment, number, field, norms, &share)?;
         let terms = TermsWriter::new(create(disk, segment, number, FileKind::Terms)?, lists.skips_end())?;
-        let stats = FieldStats { tokens, ..FieldStats::default() };
         let mut writer = FieldWriter { number, terms, lists, stats };
         body(&mut writer)?;
         writer.finish()
+    }
+
+    /// Documents that have the field.
+    pub fn documents(&self) -> u32 {
+        self.stats.documents
     }
 
     /// An encoder of superblocks of this field, which may work in another thread.
@@ -150,11 +157,6 @@ pub fn write_norms(disk: &dyn Disk, segment: u64, number: usize, norms: &[u8]) -
     let mut file = create(disk, segment, number, FileKind::Norms)?;
     file.write(norms)?;
     seal(file, number, FileKind::Norms)
-}
-
-/// Average length of documents; 1 when all are empty, so that nothing divides by zero.
-pub(crate) fn average_length(tokens: u64, documents: usize) -> f64 {
-    if tokens == 0 { 1.0 } else { tokens as f64 / documents as f64 }
 }
 
 /// Share of `k1 + 1` that a posting earns with the default parameters.

@@ -7,8 +7,8 @@ mod stored;
 mod superblock;
 mod terms;
 
+pub(crate) use field::default_share;
 pub use field::{FieldWriter, Lengths, Postings, write_lengths, write_norms};
-pub(crate) use field::{average_length, default_share};
 pub use ids::IdsWriter;
 pub use stored::{StoredBlocks, StoredWriter};
 pub use superblock::{Superblock, SuperblockEncoder};

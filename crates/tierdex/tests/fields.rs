@@ -1,0 +1,173 @@
+//! The statistics of a field are those of the documents that have it: that hold at least one token of it.
+
+mod support;
+
+use std::sync::Arc;
+use support::corpus::{Doc, Shape};
+use support::{Answer, Growth, Look, ask, build};
+use tierdex::index::{Index, Merge, check};
+use tierdex::io::MemDisk;
+use tierdex::schema::{NormKind, Schema};
+use tierdex::segment::FieldStats;
+
+const TEXT: usize = 0;
+const TITLE: usize = 1;
+
+/// Titles without any token: empty, of separators, and of stop words.
+const NO_TITLES: [&str; 4] = ["", " ", "-- !", "The of, the"];
+
+fn schema(norms: NormKind) -> Schema {
+    Shape { norms, stop_words: true, ..Shape::default() }.schema()
+}
+
+fn doc(number: usize, title: &str, text: &str) -> Doc {
+    Doc { id: number.to_string(), title: title.to_string(), text: text.to_string() }
+}
+
+/// Documents of which every tenth has a title.
+fn with_few_titles() -> Vec<Doc> {
+    let title = |number: usize| match (number % 10, number / 10) {
+        (3, which) => {
+            let rare = if which % 4 == 0 { "rare ".repeat(1 + which % 3) } else { String::new() };
+            format!("{}{rare}{}", "common ".repeat(1 + which % 2), "filler ".repeat(which % 7))
+        }
+        (rest, _) => NO_TITLES[rest % 4].to_string(),
+    };
+    (0..1000).map(|number| doc(number, &title(number), "all have a text")).collect()
+}
+
+fn index(docs: &[Doc], schema: &Schema, cuts: &[usize], last: Merge) -> (MemDisk, Index) {
+    let disk = MemDisk::new();
+    build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, Growth::Commits, last);
+    let report = check(&disk).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    let index = Index::open(Arc::new(disk.clone())).unwrap();
+    (disk, index)
+}
+
+fn every(index: &Index, text: &str) -> Answer {
+    ask(index, text, Look { shown: 0, ..Look::default() }).unwrap()
+}
+
+/// Statistics of a field in each segment.
+fn stats(index: &Index, field: usize) -> Vec<FieldStats> {
+    index.segments().iter().map(|segment| segment.meta().fields[field]).collect()
+}
+
+/// Documents whose title holds a word, best first, with their scores: BM25 over `all` documents, whose lengths
+/// have this average.
+fn ranked(docs: &[Doc], word: &str, (all, average): (f64, f64)) -> Vec<(u32, f64)> {
+    let words = |doc: &Doc| doc.title.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    let count = |doc: &Doc| words(doc).iter().filter(|of| *of == word).count() as f64;
+    let with = docs.iter().filter(|doc| count(doc) > 0.0).count() as f64;
+    let idf = (1.0 + (all - with + 0.5) / (with + 0.5)).ln();
+    let mut ranked = Vec::new();
+    for (number, doc) in (0..).zip(docs) {
+        let (f, length) = (count(doc), words(doc).len() as f64);
+        if f > 0.0 {
+            ranked.push((number, idf * f * 2.2 / (f + 1.2 * (0.25 + 0.75 * length / average))));
+        }
+    }
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    ranked
+}
+
+#[test]
+fn a_field_of_few_documents_ranks_by_these_alone() {
+    let docs = with_few_titles();
+    let titles = docs.iter().skip(3).step_by(10);
+    let tokens: usize = titles.map(|doc| doc.title.split_whitespace().count()).sum();
+    let statistics = (100.0, tokens as f64 / 100.0);
+    let parts: [(&[usize], Merge); 4] =
+        [(&[], Merge::Keep), (&[500], Merge::Keep), (&[3, 4, 13], Merge::Keep), (&[3, 800], Merge::One)];
+    for norms in [NormKind::Byte, NormKind::Exact] {
+        let schema = schema(norms);
+        for word in ["rare", "common"] {
+            let query = format!("title:{word}");
+            let expected = ranked(&docs, word, statistics);
+            let others = ranked(&docs, word, (1000.0, tokens as f64 / 1000.0));
+            let mut first = None;
+            for (cuts, last) in parts {
+                let (_, index) = index(&docs, &schema, cuts, last);
+                assert_eq!(index.segments().len(), if last == Merge::One { 1 } else { cuts.len() + 1 });
+                let of_title = stats(&index, TITLE);
+                assert_eq!(of_title.iter().map(|stats| stats.documents).sum::<u32>(), 100);
+                assert_eq!(of_title.iter().map(|stats| stats.tokens).sum::<u64>(), tokens as u64);
+                assert_eq!(stats(&index, TEXT).iter().map(|stats| stats.documents).sum::<u32>(), 1000);
+                let found = every(&index, &query);
+                assert_eq!(found.hits.len(), expected.len());
+                for (row, expected) in found.hits.iter().zip(&expected) {
+                    let score = f64::from(f32::from_bits(row.score_bits));
+                    assert_eq!(row.document, expected.0, "{query} {cuts:?}");
+                    assert!(
+                        (score / expected.1 - 1.0).abs() < 1e-5,
+                        "{query} {cuts:?}: {score} {expected:?}"
+                    );
+                    // Not the score by the statistics of all documents.
+                    let (_, other) = others.iter().find(|other| other.0 == row.document).unwrap();
+                    assert!((score / other - 1.0).abs() > 0.01, "{query}: {score} and {other}");
+                }
+                assert_eq!(first.get_or_insert_with(|| found.clone()), &found, "{query} {cuts:?}");
+            }
+        }
+    }
+}
+
+/// Documents without the field add nothing to its scores, wherever they stand.
+#[test]
+fn documents_without_the_field_change_no_score() {
+    let text = |number: usize| format!("{} {}", "word ".repeat(1 + number % 3), "more ".repeat(number % 40));
+    let docs: Vec<Doc> = (0..2000).map(|number| doc(number, "title", &text(number))).collect();
+    let mut behind = docs.clone();
+    behind.extend((2000..3000).map(|number| doc(number, "title", "")));
+    let mut between = Vec::new();
+    for doc in &docs {
+        between.extend([doc.clone(), Doc { text: "of the".to_string(), ..doc.clone() }]);
+    }
+    for norms in [NormKind::Byte, NormKind::Exact] {
+        let schema = schema(norms);
+        let (_, plain) = index(&docs, &schema, &[], Merge::Keep);
+        for (docs, apart) in [(&behind, 1), (&between, 2)] {
+            for (cuts, last) in [(&[][..], Merge::Keep), (&[700, 2000], Merge::Keep), (&[700], Merge::One)] {
+                let (_, index) = index(docs, &schema, cuts, last);
+                assert!(index.documents() > plain.documents());
+                for (query, k) in [("word", 10), ("word", 5000), ("+word more", 10), ("wor~1 absent", 20)] {
+                    for exhaustive in [false, true] {
+                        let look = Look { k, exhaustive, shown: 0, ..Look::default() };
+                        let mut expected = ask(&plain, query, look).unwrap();
+                        expected.hits.iter_mut().for_each(|row| row.document *= apart);
+                        assert_eq!(ask(&index, query, look).unwrap(), expected, "{query} {k} {cuts:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The average length is 1 where no document has the field, in a segment as in the whole index.
+#[test]
+fn a_field_that_no_document_has_is_no_trouble() {
+    let bare: Vec<Doc> =
+        (0..300).map(|number| doc(number, NO_TITLES[number % 4], "all have a text")).collect();
+    let mut titled = bare.clone();
+    titled.extend((300..320).map(|number| doc(number, "a title", "all")));
+    for norms in [NormKind::Byte, NormKind::Exact] {
+        let schema = schema(norms);
+        for (docs, hits) in [(&bare, 0), (&titled, 20)] {
+            for last in [Merge::Keep, Merge::One] {
+                let (_, index) = index(docs, &schema, &[100, 300.min(docs.len() - 1)], last);
+                if last == Merge::Keep {
+                    let none = FieldStats::default();
+                    assert_eq!((stats(&index, TITLE)[0], stats(&index, TITLE)[1]), (none, none));
+                    assert_eq!(index.segments()[0].average_length(TITLE), 1.0);
+                }
+                let found = every(&index, "title:title");
+                assert_eq!(found.total, hits);
+                let scores = found.hits.iter().map(|row| f32::from_bits(row.score_bits));
+                assert!(scores.clone().all(|score| score.is_finite() && score > 0.0));
+                assert_eq!(every(&index, "title:titel~2 title:t*").total, hits);
+                assert_eq!(every(&index, "title:title all").total, docs.len() as u64);
+            }
+        }
+    }
+}
