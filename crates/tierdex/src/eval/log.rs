@@ -61,9 +61,8 @@ impl Evaluation {
         strategy: Strategy,
     ) {
         self.strategy = strategy;
-        let root = if strategy == Strategy::Count { &plan.counted } else { &plan.root };
-        if !matches!(root, PlanNode::Term(_)) {
-            plan.describe(root, segment, 0, &mut self.nodes);
+        if !matches!(plan.root, PlanNode::Term(_)) {
+            plan.describe(&plan.root, segment, 0, &mut self.nodes);
         }
         let scored = !matches!(strategy, Strategy::Count | Strategy::Dictionary);
         node.each_term(&mut |term| {

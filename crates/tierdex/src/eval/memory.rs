@@ -100,7 +100,7 @@ impl ListSources {
             // Documents and scores, in three batches.
             need.bytes += 3 * 8 * need.postings;
         }
-        let of_all = matches!(&self.plan.root, PlanNode::Group(group) if !group.must.is_empty());
+        let of_all = matches!(&self.plan.root, PlanNode::Group(group) if group.minimum == 0);
         if of_all && need.by_rarest {
             // Its documents, before the lists are open.
             need.bytes = need.bytes.max(4 * u64::from(need.rarest.unwrap_or(0)) + 2 * LIST);

@@ -23,11 +23,6 @@ impl<'s> Search<'s> {
         Search { base, documents, exhaustive: false, count: false, scratch, top }
     }
 
-    /// The hits so far.
-    pub fn top(&self) -> &TopK {
-        self.top
-    }
-
     /// Memory for lists and candidates.
     pub fn scratch(&mut self) -> &mut Scratch {
         self.scratch

@@ -121,7 +121,9 @@ impl<'a> Searcher<'a> {
         let other = (!default).then(|| lengths(&self.collections, options.bm25));
         let ranking = (self.collections.as_slice(), other.as_ref().unwrap_or(&self.lengths).as_slice());
         let segments = self.index.segments();
-        let plan = Plan::new(query, self.index.schema(), segments, ranking, options.bm25)?;
+        let (ranks, counts) = (options.k > 0, options.count || options.k == 0);
+        let of = (options.bm25, ranks, counts);
+        let plan = Plan::new(query, self.index.schema(), segments, ranking, of)?;
         Ok(ListSources::files(plan, segments))
     }
 
@@ -248,8 +250,9 @@ impl<'a> Searcher<'a> {
         if let Some(matches) = plan.offer_candidates(number, segment, &mut search, log.as_deref_mut())? {
             return Ok(matches);
         }
-        let root = if search.top().k() == 0 { &plan.plan.counted } else { &plan.plan.root };
-        let Some(mut node) = open(plan, root, (number, segment), search.scratch())? else { return Ok(0) };
+        let Some(mut node) = open(plan, &plan.plan.root, (number, segment), search.scratch())? else {
+            return Ok(0);
+        };
         if let Some(log) = log.as_deref_mut() {
             log.begin(&mut node);
         }

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 /// A query ready to run over each segment. It never changes.
 pub struct Plan {
-    /// What finds and scores the best documents.
+    /// What finds and scores the best documents; if no hit is asked for, what counts them.
     pub(crate) root: PlanNode,
-    /// What matches the same documents, without scores, and is the least work to count.
+    /// What matches the same documents, without scores, and is the least work to count; nothing if they are not counted.
     pub(crate) counted: PlanNode,
     /// The terms that either of them names.
     pub(crate) leaves: Vec<Arc<Leaf>>,
@@ -123,13 +123,13 @@ enum Weighed {
 
 impl Plan {
     /// Plans `query` over `segments`; `collections` holds the statistics of each field, and `lengths` what follows from
-    /// them for `bm25`.
+    /// them for `bm25`. Hits are asked for if `ranks`, and the number of matches if `counts`.
     pub fn new(
         query: &Query,
         schema: &Schema,
         segments: &[Segment],
         (collections, lengths): (&[Collection], &[Arc<Lengths>]),
-        bm25: Bm25,
+        (bm25, ranks, counts): (Bm25, bool, bool),
     ) -> Result<Plan> {
         let mut planner = Planner {
             schema,
@@ -148,8 +148,13 @@ impl Plan {
             leaf.scorer = TermScorer::new(lengths[leaf.field].clone(), weight, scale);
         }
         let scaled = planner.scaled(weighed, scale);
-        let counted = scaled.clone().simplified(false, &planner.leaves);
-        let root = scaled.simplified(true, &planner.leaves).unscored(&planner.leaves);
+        let counted =
+            if counts { scaled.clone().simplified(false, &planner.leaves) } else { PlanNode::Nothing };
+        let root = if ranks {
+            scaled.simplified(true, &planner.leaves).unscored(&planner.leaves)
+        } else {
+            counted.clone()
+        };
         let leaves = planner.leaves.into_iter().map(Arc::new).collect();
         Ok(Plan { root, counted, leaves, scale })
     }

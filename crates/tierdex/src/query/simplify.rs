@@ -162,8 +162,10 @@ impl PlanGroup {
             PlanNode::Term(leaf) => Some((leaves[*leaf].field, &*leaves[*leaf].term)),
             _ => None,
         };
-        let mut seen: HashSet<(usize, &str)> = self.must.iter().filter_map(term).collect();
-        self.filter.retain(|node| term(node).is_none_or(|term| seen.insert(term)));
+        if self.filter.len() + self.must.len() > 1 && !self.filter.is_empty() {
+            let mut seen: HashSet<(usize, &str)> = self.must.iter().filter_map(term).collect();
+            self.filter.retain(|node| term(node).is_none_or(|term| seen.insert(term)));
+        }
         if self.filter.iter().chain(&self.must).any(|node| !node.is_all()) {
             self.filter.retain(|node| !node.is_all());
         } else if self.must.is_empty() {

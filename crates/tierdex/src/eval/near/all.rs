@@ -89,10 +89,12 @@ impl ListSources {
     fn conjunction(&mut self) -> Option<Vec<&mut ListSource>> {
         let PlanNode::Group(group) = &self.plan.root else { return None };
         let PlanGroup { must, filter, should, must_not, .. } = &**group;
-        if must.len() < 2 || !(filter.is_empty() && should.is_empty() && must_not.is_empty()) {
+        // Where they are only counted, all are filters.
+        let (clauses, others) = if must.is_empty() { (filter, must) } else { (must, filter) };
+        if clauses.len() < 2 || !(others.is_empty() && should.is_empty() && must_not.is_empty()) {
             return None;
         }
-        super::terms(&mut self.lists, must)
+        super::terms(&mut self.lists, clauses)
     }
 }
 
