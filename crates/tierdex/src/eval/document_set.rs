@@ -127,11 +127,11 @@ impl SetNode {
         if self.score == 0 {
             return self.mark(&mut window.unscored);
         }
-        let (range, score) = (window.range(), self.score);
+        let (range, first, score) = (window.range(), window.origin(), self.score);
         spare.restart(range);
         self.mark(spare);
         let sums = window.sums();
-        spare.documents().for_each(|document| sums[(document - range.0) as usize] += score);
+        spare.documents().for_each(|document| sums[(document - first) as usize] += score);
     }
 
     pub(super) fn refine(&self, batch: &mut Batch, refinement: Refinement) {

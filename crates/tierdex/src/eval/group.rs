@@ -121,7 +121,7 @@ impl<'a> Group<'a> {
                 let len = to.bytes().len();
                 let enough = counters.at_least(self.minimum, len);
                 to.restart(range);
-                to.add_bytes(range.0, &enough);
+                to.add_bytes(super::window::origin(range.0), &enough);
             }
             if !is_first {
                 mine.keep(other);

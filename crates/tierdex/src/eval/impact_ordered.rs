@@ -14,7 +14,7 @@ use super::node::Node;
 use super::refine::Refiners;
 use super::search::Search;
 use super::term::Term;
-use super::tuning::{CANDIDATES_TOGETHER, ONE_BY_ONE};
+use super::tuning::{CANDIDATES_TOGETHER, IMPACT_ORDER_RATIO, ONE_BY_ONE};
 use crate::error::Result;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use tierdex_codec::largest;
@@ -22,8 +22,9 @@ use tierdex_codec::largest;
 /// Whether the best `k` of a term are found sooner by its blocks than by the rarest of the clauses that must match: so
 /// many candidates are expected to be looked at until `k` have passed the others.
 pub(super) fn is_worth(term: &Term<'_>, refiners: &Refiners<'_, '_>, k: usize, documents: u32) -> bool {
-    let rarest = refiners.filters().map(Node::cost).min().unwrap_or(u64::MAX).min(term.postings());
-    refiners.expected_candidates(k, documents) < rarest as f64 / 2.0 || refiners.filters().next().is_none()
+    let Some(rarest) = refiners.filters().map(Node::cost).min() else { return true };
+    let rarest = rarest.min(term.postings()) as f64;
+    refiners.expected_candidates(k, documents) * IMPACT_ORDER_RATIO < rarest
 }
 
 /// Offers the documents of `term` that the other clauses let pass, but for those that cannot be hits. Returns how many

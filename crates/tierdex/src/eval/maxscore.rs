@@ -177,7 +177,7 @@ impl Run<'_, '_, '_> {
     }
 
     /// Makes the window the block of its one essential clause, if the maximum scores of the others are not too much there;
-    /// returns its last document, which precedes a multiple of eight.
+    /// returns its last document.
     fn widen(
         &mut self,
         nodes: &mut [Node<'_>],
@@ -187,10 +187,7 @@ impl Run<'_, '_, '_> {
     ) -> Result<u32> {
         let Node::Term(term) = &mut nodes[essential] else { return Ok(last) };
         term.seek(first);
-        let whole = match term.blocks.last(term.block).min(search.documents - 1) {
-            whole if whole == search.documents - 1 => whole,
-            whole => (whole.saturating_add(1) & !7).saturating_sub(1),
-        };
+        let whole = term.blocks.last(term.block).min(search.documents - 1);
         if whole <= last {
             return Ok(last);
         }

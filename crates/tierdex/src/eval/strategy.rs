@@ -67,8 +67,10 @@ pub fn evaluate(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, St
 fn with_required(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {
     let Node::Group(group) = root else { return Ok((0, Strategy::Nothing)) };
     let Group { must, filter, should, must_not, .. } = &mut **group;
-    if let ([Node::Term(term)], false, false) = (&mut must[..], search.count, search.exhaustive) {
-        let mut refiners = Refiners::new(filter, must_not, should);
+    if let ([Node::Term(term)], [], false, false) =
+        (&mut must[..], &should[..], search.count, search.exhaustive)
+    {
+        let mut refiners = Refiners::new(filter, must_not, &mut []);
         if is_worth(term, &refiners, search.top.k(), search.documents) {
             return Ok((impact_ordered(term, &mut refiners, search)?, Strategy::ImpactOrdered));
         }

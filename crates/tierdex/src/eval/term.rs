@@ -308,7 +308,7 @@ impl<'a> Term<'a> {
             if self.blocks.first(block) > last {
                 break;
             }
-            if !self.add_bitmap(block, (first, last), window)? {
+            if !self.add_bitmap(block, last, window)? {
                 let (documents, scores) = self.read(block)?;
                 let within = within(documents, (first, last));
                 window.add(&documents[within.clone()], &scores[within]);
@@ -318,19 +318,19 @@ impl<'a> Term<'a> {
     }
 
     /// Adds the scores of a block that is a bitmap, without decoding it; returns whether it is one.
-    fn add_bitmap(&mut self, block: usize, (first, last): (u32, u32), window: &mut Window) -> Result<bool> {
+    fn add_bitmap(&mut self, block: usize, last: u32, window: &mut Window) -> Result<bool> {
         let Norms::Byte(codes) = self.norms else { return Ok(false) };
         let Some((bitmap, frequencies)) = self.blocks.bitmap_and_frequencies(block)? else {
             return Ok(false);
         };
         // Both are multiples of eight.
-        let (start, end) = (bitmap.first().max(first), bitmap.last().min(last));
+        let (start, end) = (bitmap.first().max(window.origin()), bitmap.last().min(last));
         if start > end {
             return Ok(true);
         }
         let (before, bits) = bitmap.bits().split_at(((start - bitmap.first()) / 8) as usize);
         let bits = &bits[..((end - start) / 8 + 1) as usize];
-        let from = (start - first) as usize;
+        let from = (start - window.origin()) as usize;
         let sums = &mut window.sums()[from..from + (end - start + 1) as usize];
         self.scorer.saturation(codes).add_bits(bits, start, &frequencies[ones(before)..], sums);
         Ok(true)
@@ -353,7 +353,7 @@ impl<'a> Term<'a> {
             }
             let last = self.blocks.last(block);
             let some = &batch.documents[at..batch.len().min(at + BLOCK)];
-            let end = at + some.iter().take_while(|document| **document <= last).count();
+            let end = at + up_to(some, last);
             let bound = if how.is_scored() { self.block_max(block)?.min(assumed) } else { 0 };
             batch.lower(at..end, assumed - bound);
             let start = kept;
@@ -459,10 +459,7 @@ impl<'a> Term<'a> {
                 break;
             }
             let last = self.blocks.last(block);
-            let end = match &batch.documents[at..] {
-                rest if rest[rest.len() - 1] <= last => batch.len(),
-                rest => at + rest.partition_point(|document| *document <= last),
-            };
+            let end = at + up_to(&batch.documents[at..], last);
             let start = kept;
             if assumed > 0 {
                 let bound = self.block_max(block)?.min(assumed);
@@ -549,6 +546,14 @@ impl<'a> Term<'a> {
         batch.scores.iter_mut().zip(scores).for_each(|(score, added)| *score += *added);
         batch.retain(need);
         Ok(())
+    }
+}
+
+/// How many of the ascending documents are not after `last`.
+fn up_to(documents: &[u32], last: u32) -> usize {
+    match documents.last() {
+        Some(end) if *end > last => documents.partition_point(|document| *document <= last),
+        _ => documents.len(),
     }
 }
 

@@ -33,3 +33,7 @@ pub(super) const DENSE: u64 = 8;
 
 /// Candidates that are tested in a bitmap one by one; more are found by vectors.
 pub(super) const TESTED_ONE_BY_ONE: usize = 16;
+
+/// With a filter, blocks of the scored term are taken in impact order if the rarest list is so many times longer than the
+/// candidates that are expected to be looked up: a conjunction looks candidates up in document order, which is cheaper.
+pub(super) const IMPACT_ORDER_RATIO: f64 = 32.0;

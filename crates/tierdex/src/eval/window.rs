@@ -4,13 +4,14 @@ use super::batch::Batch;
 use super::tuning::WINDOW;
 use tierdex_codec::{BitmapView, Swept, collect_bits, keep_marked, mark_positive, ones, sweep};
 
-/// The first document of a range is a multiple of this, as that of a bitmap is: bytes of both line up.
-const ALIGNED: u32 = 8;
+/// The document of the first bit or sum of a range: a multiple of eight, as that of a bitmap is, so that bytes line up.
+pub(super) fn origin(first: u32) -> u32 {
+    first & !7
+}
 
 /// The range of at most `size` documents that `first` begins, below `documents`: its first and its last document.
 pub(super) fn range_from(first: u32, size: usize, documents: u32) -> (u32, u32) {
-    let start = first & !(ALIGNED - 1);
-    (start, start.saturating_add(size as u32 - 1).min(documents - 1))
+    (first, origin(first).saturating_add(size as u32 - 1).min(documents - 1))
 }
 
 /// Positions of the documents, in ascending order, that are from `first` to `last`.
@@ -25,7 +26,7 @@ pub(super) fn within(documents: &[u32], (first, last): (u32, u32)) -> std::ops::
 #[derive(Default)]
 pub struct Bits {
     range: (u32, u32),
-    /// Bit `i mod 8` of byte `i div 8` is that of document `first + i`.
+    /// Bit `i mod 8` of byte `i div 8` is that of document `origin + i`.
     bits: Vec<u8>,
     /// A byte, 0 or 1, for each document that was added by its number: no store waits for the one before.
     marks: Vec<u8>,
@@ -33,7 +34,7 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// Becomes the empty set of a range, the first of which is a multiple of eight.
+    /// Becomes the empty set of a range.
     pub(super) fn restart(&mut self, range: (u32, u32)) {
         if std::mem::take(&mut self.marked) {
             self.marks.fill(0);
@@ -52,12 +53,16 @@ impl Bits {
     }
 
     fn len(&self) -> usize {
-        ((self.range.1 - self.range.0) / 8 + 1) as usize
+        ((self.range.1 - self.origin()) / 8 + 1) as usize
+    }
+
+    fn origin(&self) -> u32 {
+        origin(self.range.0)
     }
 
     /// Adds documents of the range.
     pub(super) fn add(&mut self, documents: &[u32]) {
-        let first = self.range.0;
+        let first = self.origin();
         for document in documents {
             self.marks[(document - first) as usize] = 1;
         }
@@ -71,22 +76,22 @@ impl Bits {
 
     /// Adds the documents whose bits are set, of the range; `first`, the document of the first, is a multiple of eight.
     pub(super) fn add_bytes(&mut self, first: u32, bytes: &[u8]) {
-        let (before, from) = match first.checked_sub(self.range.0) {
+        let (before, from) = match first.checked_sub(self.origin()) {
             Some(after) => (0, after as usize / 8),
-            None => ((self.range.0 - first) as usize / 8, 0),
+            None => ((self.origin() - first) as usize / 8, 0),
         };
         let (Some(bytes), len) = (bytes.get(before..), self.len()) else { return };
         if let Some(bits) = self.bits[..len].get_mut(from..) {
             bits.iter_mut().zip(bytes).for_each(|(bits, bytes)| *bits |= bytes);
             // A bitmap may go on behind the last document of the range within its byte.
-            let unused = 7 - (self.range.1 - self.range.0) % 8;
+            let unused = 7 - (self.range.1 - self.origin()) % 8;
             self.bits[len - 1] &= u8::MAX >> unused;
         }
     }
 
     /// Adds all documents of the range.
     pub(super) fn add_all(&mut self) {
-        let (first, len) = (self.range.0, self.len());
+        let (first, len) = (self.origin(), self.len());
         self.add_bytes(first, &vec![u8::MAX; len]);
     }
 
@@ -101,6 +106,8 @@ impl Bits {
             let len = self.len();
             collect_bits(&mut self.marks[..8 * len], &mut self.bits);
         }
+        // Documents before the first of the range, in its byte.
+        self.bits[0] &= u8::MAX << (self.range.0 - self.origin());
         &self.bits
     }
 
@@ -136,7 +143,7 @@ impl Bits {
 
     /// The documents, ascending.
     pub(super) fn documents(&mut self) -> impl Iterator<Item = u32> {
-        let first = self.range.0;
+        let first = self.origin();
         let bytes = self.bytes().iter().enumerate();
         bytes.filter(|(_, byte)| **byte != 0).flat_map(move |(at, byte)| {
             let start = first + 8 * at as u32;
@@ -221,10 +228,26 @@ impl Window {
         self.range
     }
 
-    /// The sums, the first of which is that of the first document of the range.
+    /// The sums, the first of which is that of [`origin`] of the range. Those of documents before its first are not looked
+    /// at.
     pub(super) fn sums(&mut self) -> &mut [u32] {
         self.summed = true;
-        let len = (self.range.1 - self.range.0 + 1) as usize;
+        let len = self.len();
+        &mut self.sums[..len]
+    }
+
+    fn len(&self) -> usize {
+        (self.range.1 - self.origin() + 1) as usize
+    }
+
+    pub(super) fn origin(&self) -> u32 {
+        origin(self.range.0)
+    }
+
+    /// The sums of the documents of the range, and 0 for others.
+    fn of_range(&mut self) -> &mut [u32] {
+        let (before, len) = ((self.range.0 - self.origin()) as usize, self.len());
+        self.sums[..before].fill(0);
         &mut self.sums[..len]
     }
 
@@ -232,8 +255,9 @@ impl Window {
     #[inline]
     pub(super) fn add(&mut self, documents: &[u32], scores: &[u32]) {
         self.summed = true;
+        let first = self.origin();
         for (document, score) in documents.iter().zip(scores) {
-            self.sums[(document - self.range.0) as usize % WINDOW] += score;
+            self.sums[(document - first) as usize % WINDOW] += score;
         }
     }
 
@@ -250,7 +274,8 @@ impl Window {
     /// All documents that match, in [`Window::unscored`].
     pub(super) fn settle(&mut self) -> &mut Bits {
         if self.summed {
-            let len = (self.range.1 - self.range.0 + 1) as usize;
+            self.of_range();
+            let len = self.len();
             self.unscored.add_positive(&self.sums[..len]);
         }
         &mut self.unscored
@@ -264,8 +289,7 @@ impl Window {
     /// Drops the documents that are not in `bits`, which has the same range.
     pub(super) fn keep(&mut self, bits: &mut Bits) {
         if self.summed {
-            let len = (self.range.1 - self.range.0 + 1) as usize;
-            keep_marked(&mut self.sums[..len], bits.bytes());
+            keep_marked(self.of_range(), bits.bytes());
         }
         self.unscored.keep(bits);
     }
@@ -273,8 +297,9 @@ impl Window {
     /// Takes the documents whose sums are at least `need` and greater than 0, and counts those that are greater than 0.
     /// No sum is left.
     pub(super) fn take(&mut self, need: u32) -> &Swept {
-        let len = (self.range.1 - self.range.0 + 1) as usize;
-        sweep(&mut self.sums[..len], self.range.0, need.max(1), &mut self.swept);
+        let (first, len) = (self.origin(), self.len());
+        self.of_range();
+        sweep(&mut self.sums[..len], first, need.max(1), &mut self.swept);
         self.summed = false;
         &self.swept
     }
@@ -283,7 +308,7 @@ impl Window {
     pub(super) fn take_all(&mut self, batch: &mut Batch) {
         batch.clear();
         self.settle();
-        let first = self.range.0;
+        let first = self.origin();
         let (unscored, sums) = (&mut self.unscored, &self.sums);
         batch.documents.extend(unscored.documents());
         batch

@@ -69,10 +69,10 @@ fn for_each_range<'a>(
 
 /// Offers the documents of the window that score 0, and returns how many documents it has.
 fn offer_unscored(window: &mut Window, search: &mut Search<'_>) -> u64 {
-    let first = window.range().0;
+    let first = window.origin();
     let mut zeros = Vec::new();
     let matches = window.settle().count();
-    if search.may_enter(0, first) {
+    if search.may_enter(0, window.range().0) {
         let (bits, sums) = window.parts();
         zeros.extend(bits.documents().filter(|document| sums[(document - first) as usize] == 0));
         let scores = vec![0; zeros.len()];
