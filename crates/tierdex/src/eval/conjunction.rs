@@ -141,9 +141,15 @@ impl<'a> Run<'_, '_, 'a, '_> {
                 continue;
             }
             self.batch.clear();
-            self.batch.push_equal(phrase.rarest().blocks.documents(block)?, bound + rest);
             let need = if search.count { 0 } else { search.need() };
             let how = if wanted { how } else { Refine::Filter };
+            // A phrase occurs no more often than its rarest term.
+            let documents = if how.is_scored() && need > 0 {
+                phrase.rarest().read_at_least(block, need.saturating_sub(rest))?.0
+            } else {
+                phrase.rarest().blocks.documents(block)?
+            };
+            self.batch.push_equal(documents, bound + rest);
             let assumed = if how.is_scored() { bound } else { 0 };
             phrase.refine(&mut self.batch, Refinement { how, assumed, need }, search.scratch)?;
             self.refine(None, wanted, search)?;

@@ -1,4 +1,4 @@
-//! One scored term, with any filters, exclusions and optional clauses: the blocks with the highest maximum scores
+//! One scored term, with any filters and exclusions: the blocks with the highest maximum scores
 //! first, then those of the others that may still matter.
 //!
 //! 1. As many blocks as the hits are expected to fill are found by the maximum scores of superblocks, and evaluated in
@@ -49,21 +49,20 @@ fn run<'a, 'b>(
     keys: &mut Vec<u64>,
     selection: &mut Vec<u64>,
 ) -> Result<u64> {
-    let optional = refiners.optional_max((0, search.documents - 1))?;
     let wanted = refiners.expected_candidates(search.top.k(), search.documents);
     // Those that were prefetched can all hold one of the best.
     let first = first_round(wanted as usize).max(term.blocks.named()).min(term.blocks.len());
     // Each superblock has a block that is as good as its maximum score.
     let least = nth_superblock_max(term, first, &mut search.scratch.bounds)?;
-    blocks_at_least(term, least.max(search.need().saturating_sub(optional)), keys)?;
+    blocks_at_least(term, least.max(search.need()), keys)?;
     if keys.len() > first {
         largest(keys, first, selection);
         keys.truncate(first);
     }
     let worst = keys.iter().copied().min().unwrap_or(u64::MAX);
-    let mut run = Run { term, refiners, optional, evaluated: 0 };
+    let mut run = Run { term, refiners, evaluated: 0 };
     run.in_order(keys, search)?;
-    blocks_at_least(run.term, search.need().saturating_sub(optional), keys)?;
+    blocks_at_least(run.term, search.need(), keys)?;
     // The others: whatever is better has been evaluated.
     keys.retain(|key| *key < worst);
     let mut share = first;
@@ -72,13 +71,13 @@ fn run<'a, 'b>(
         largest(keys, share, selection);
         let mut rest = keys.split_off(share);
         run.in_order(keys, search)?;
-        let need = search.need().saturating_sub(optional);
+        let need = search.need();
         rest.retain(|key| bound_of(*key) >= need);
         *keys = rest;
     }
     keys.sort_unstable_by(|a, b| b.cmp(a));
     for at in 0..keys.len() {
-        if bound_of(keys[at]) + optional < search.need() {
+        if bound_of(keys[at]) < search.need() {
             break;
         }
         run.in_order(&mut keys[at..at + 1], search)?;
@@ -89,8 +88,6 @@ fn run<'a, 'b>(
 struct Run<'r, 'n, 'a, 'b> {
     term: &'r mut Term<'a>,
     refiners: &'r mut Refiners<'n, 'b>,
-    /// Upper bound of the optional clauses together.
-    optional: u32,
     evaluated: u64,
 }
 
@@ -101,24 +98,19 @@ impl Run<'_, '_, '_, '_> {
         let mut batch = search.scratch.batch();
         for key in keys {
             let (block, bound) = (block_of(*key), bound_of(*key));
-            if bound + self.optional < search.need() {
+            if bound < search.need() {
                 self.term.blocks.refuse(block);
                 continue;
             }
-            let range = (self.term.blocks.first(block), self.term.blocks.last(block));
-            let rest = self.refiners.optional_max(range)?;
-            let (documents, scores) = self.term.read_at_least(block, search.need().saturating_sub(rest))?;
+            let (documents, scores) = self.term.read_at_least(block, search.need())?;
             if self.refiners.is_empty() {
                 self.evaluated += documents.len() as u64;
                 search.top.offer_all(search.base, documents, scores);
                 search.top.raise_threshold();
                 continue;
             }
-            let from = batch.len();
             batch.push_all(documents, scores);
-            batch.scores[from..].iter_mut().for_each(|score| *score += rest);
-            // The bounds of optional clauses are those of this block, also where they are 0.
-            if self.optional > 0 || batch.len() >= CANDIDATES_TOGETHER {
+            if batch.len() >= CANDIDATES_TOGETHER {
                 self.evaluated += self.refiners.finish(&mut batch, search)?;
                 batch.clear();
             }

@@ -25,7 +25,7 @@ pub struct Phrase<'a> {
     /// If the terms may be out of place: counts how often the phrase occurs.
     sloppy: Option<Alignments>,
     /// Positions less the term's distance: where a phrase would begin.
-    starts: Vec<u64>,
+    starts: Vec<u32>,
     frequencies: Vec<u32>,
     scores: Vec<u32>,
 }
@@ -233,18 +233,13 @@ impl<'a> Phrase<'a> {
             if self.sloppy.is_some() {
                 continue;
             }
-            // One more than any distance, so that starts do not become negative.
-            let start = |position: u32| u64::from(position) + (1 << 32) - u64::from(of.distance);
             if number == 0 {
                 self.starts.clear();
-                self.starts.extend(of.of_document.iter().map(|position| start(*position)));
-                continue;
+                let starts = of_document.iter().filter_map(|position| position.checked_sub(of.distance));
+                self.starts.extend(starts);
+            } else {
+                keep_common(&mut self.starts, of_document, of.distance);
             }
-            let mut rest = of.of_document.iter().map(|position| start(*position)).peekable();
-            self.starts.retain(|wanted| {
-                while rest.next_if(|found| found < wanted).is_some() {}
-                rest.peek() == Some(wanted)
-            });
             if self.starts.is_empty() {
                 return Ok(0.0);
             }
@@ -267,4 +262,22 @@ impl<'a> Phrase<'a> {
     pub(super) fn close(self, scratch: &mut Scratch) {
         self.terms.into_iter().for_each(|term| term.term.close(scratch));
     }
+}
+
+/// Keeps the starts at which a term follows in that distance.
+fn keep_common(starts: &mut Vec<u32>, positions: &[u32], distance: u32) {
+    let (mut kept, mut at) = (0, 0);
+    for number in 0..starts.len() {
+        let start = starts[number];
+        let wanted = u64::from(start) + u64::from(distance);
+        while at < positions.len() && u64::from(positions[at]) < wanted {
+            at += 1;
+        }
+        if at == positions.len() {
+            break;
+        }
+        starts[kept] = start;
+        kept += usize::from(u64::from(positions[at]) == wanted);
+    }
+    starts.truncate(kept);
 }
