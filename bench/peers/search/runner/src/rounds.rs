@@ -22,7 +22,7 @@ const SLOWEST: u64 = 10;
 struct Case<'a> {
     threads: u32,
     set: &'a Set,
-    command: &'a str,
+    command: String,
     file: PathBuf,
     times: u64,
     /// An engine each, a round each; none from an engine that does not answer.
@@ -34,11 +34,11 @@ struct Case<'a> {
 /// # Errors
 /// If an engine fails or a batch cannot be written.
 pub fn run(flags: &Flags, sets: &[Set], servers: &mut [Server]) -> Result<Vec<Row>> {
-    let (mut rows, commands) = (Vec::new(), flags.commands());
+    let mut rows = Vec::new();
     for &threads in &flags.threads {
         let mut cases = Vec::new();
         for set in sets {
-            for command in &commands {
+            for command in flags.commands_of(set.group) {
                 cases.push(Case::new(flags, threads, set, command, servers)?);
             }
         }
@@ -61,7 +61,7 @@ impl<'a> Case<'a> {
         flags: &Flags,
         threads: u32,
         set: &'a Set,
-        command: &'a str,
+        command: String,
         servers: &mut [Server],
     ) -> Result<Case<'a>> {
         let file = sets::folder(flags).join(format!("{}-{command}.batch", set.name));
@@ -107,6 +107,7 @@ impl<'a> Case<'a> {
                 |of: &dyn Fn(&Batch) -> u64| median(batches.iter().map(|batch| of(batch) as f64).collect());
             Some(Cell {
                 kind: server.kind,
+                name: server.name.clone(),
                 rounds: batches.iter().map(|batch| batch.n as f64 / (batch.wall_ns as f64 / 1e9)).collect(),
                 p50_ns: middle(&|batch| batch.p50_ns),
                 p99_ns: middle(&|batch| batch.p99_ns),
@@ -116,7 +117,7 @@ impl<'a> Case<'a> {
         Row {
             threads: self.threads,
             set: self.set.name.clone(),
-            command: self.command.to_string(),
+            command: self.command.clone(),
             times: self.times,
             cells: servers.iter().zip(&self.batches).filter_map(cell).collect(),
         }
