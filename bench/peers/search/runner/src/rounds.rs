@@ -2,9 +2,11 @@
 //!
 //! 1. the first round asks each query once and says how often the queries of a set must be repeated, the same number
 //!    for all engines, so that a batch takes long enough to be timed;
-//! 2. some rounds are thrown away: memory is touched, and what compiles itself as it runs has done so;
+//! 2. some rounds are thrown away: memory is touched, and what compiles itself as it runs has done so, for which Lucene
+//!    gets at least three;
 //! 3. the rounds that count; each begins with another engine.
 
+use crate::engine::Kind;
 use crate::flags::Flags;
 use crate::results::{Cell, Row, median};
 use crate::server::{Batch, Server};
@@ -15,6 +17,8 @@ use tierdex_bench::Result;
 
 /// Passes over a set in one batch, at most.
 const TIMES_MAX: u64 = 1000;
+/// Rounds before those that count, of an engine that compiles itself as it runs.
+const WARM_COMPILED: usize = 3;
 /// How many times as long as wanted a batch of the slowest engine may take.
 const SLOWEST: u64 = 10;
 
@@ -44,6 +48,11 @@ pub fn run(flags: &Flags, sets: &[Set], servers: &mut [Server]) -> Result<Vec<Ro
         }
         let (warm, rounds) = (flags.warm() - 1, flags.rounds());
         for round in 0..warm + rounds {
+            if round == warm {
+                for case in &mut cases {
+                    case.compile(WARM_COMPILED.saturating_sub(warm), servers)?;
+                }
+            }
             let what = if round < warm { "warming up" } else { "measuring" };
             say(&format!("{what}, {threads} threads, round {} of {}", round + 1, warm + rounds));
             for case in &mut cases {
@@ -86,6 +95,18 @@ impl<'a> Case<'a> {
         let lines: String =
             self.set.queries.iter().map(|query| format!("{}\t{query}\n", self.command)).collect();
         tools::write(&self.file, &lines.repeat(self.times as usize))
+    }
+
+    /// So many further rounds of an engine that compiles itself.
+    fn compile(&mut self, rounds: usize, servers: &mut [Server]) -> Result<()> {
+        for (server, batches) in servers.iter_mut().zip(&self.batches) {
+            if server.kind == Kind::Lucene && batches.is_some() {
+                for _ in 0..rounds {
+                    server.batch(&self.file, self.threads)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Asks each engine that answers; another one begins each time.
