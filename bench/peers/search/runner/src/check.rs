@@ -1,8 +1,10 @@
-//! Whether engines answer alike: numbers of matches, which must be equal, and the best ten hits, which overlap as far
-//! as scores agree. Engines keep lengths in codes of their own and break ties in ways of their own.
+//! Whether engines answer alike: numbers of matches, which must be equal, and the best ten hits, which
+//! overlap as far as scores agree. Engines keep lengths in codes of their own and break ties in ways of their
+//! own.
 //!
-//! Scores are compared place by place: the best with the best, and so on. Engines may multiply all scores by a constant:
-//! it is the median of the quotients, and what is told is how far 95% of the quotients are from it.
+//! Scores are compared place by place: the best with the best, and so on. Engines may multiply all scores by
+//! a constant: it is the median of the quotients, and what is told is how far 95% of the quotients are from
+//! it.
 
 use crate::results::median;
 use crate::server::Server;

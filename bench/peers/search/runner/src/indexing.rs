@@ -28,10 +28,10 @@ pub struct Row {
     pub index_bytes: u64,
 }
 
-/// Indexes the corpus by each engine in each variant, as often as the flags say, or if an index is missing or too old.
+/// Indexes the corpus by each engine in each variant, as often as the flags say, or if an index is missing or
+/// too old.
 ///
-/// # Errors
-/// If an engine fails.
+/// # Errors If an engine fails.
 pub fn run(flags: &Flags, corpus: &Corpus, contenders: &[Contender]) -> Result<Vec<Row>> {
     tools::make_folder(&flags.place().join("indexes"))?;
     let mut wanted: Vec<&Contender> = Vec::new();

@@ -1,8 +1,10 @@
 //! Measuring: engines take turns on each set and command, round after round.
 //!
-//! 1. the first round asks each query once and says how often the queries of a set must be repeated, the same number
+//! 1. the first round asks each query once and says how often the queries of a set must be repeated, the same
+//!    number
 //!    for all engines, so that a batch takes long enough to be timed;
-//! 2. some rounds are thrown away: memory is touched, and what compiles itself as it runs has done so, for which Lucene
+//! 2. some rounds are thrown away: memory is touched, and what compiles itself as it runs has done so, for
+//!    which Lucene
 //!    gets at least three;
 //! 3. the rounds that count; each begins with another engine.
 

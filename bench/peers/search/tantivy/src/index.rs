@@ -1,4 +1,5 @@
-//! Indexing: tokens as they stand, ids and frequencies, and positions if they are wanted; one thread, one segment.
+//! Indexing: tokens as they stand, ids and frequencies, and positions if they are wanted; one thread, one
+//! segment.
 //!
 //! 1. each line is a document: its tokens, and its ordinal as a column, so that hits can be named by it;
 //! 2. one thread indexes; what it flushed is merged to one segment at the end;

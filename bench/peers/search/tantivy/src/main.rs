@@ -1,12 +1,12 @@
 //! Tantivy behind the line protocol of `tierdex bench serve`.
 //!
-//! You have a file of tokens, one document a line, blanks between tokens; `index` gives a directory with an index of
-//! one segment, and `serve` answers `COMMAND<TAB>QUERY` from it.
+//! You have a file of tokens, one document a line, blanks between tokens; `index` gives a directory with an
+//! index of one segment, and `serve` answers `COMMAND<TAB>QUERY` from it.
 //!
-//! How the peer is used: the newest release from the registry; ids and frequencies, and positions only if they are asked
-//! for; lengths in one byte, as it always keeps them; one indexing thread; all files copied into memory before `READY`,
-//! or mapped if `--advice` says so; for each command the fastest way that its public interface has (see [`serve`]).
-//! The constants of its BM25 are fixed.
+//! How the peer is used: the newest release from the registry; ids and frequencies, and positions only if
+//! they are asked for; lengths in one byte, as it always keeps them; one indexing thread; all files copied
+//! into memory before `READY`, or mapped if `--advice` says so; for each command the fastest way that its
+//! public interface has (see [`serve`]). The constants of its BM25 are fixed.
 
 #![forbid(unsafe_code)]
 

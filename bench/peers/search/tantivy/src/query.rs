@@ -1,7 +1,8 @@
-//! Queries as the protocol writes them: words and phrases side by side, each with `+`, `-`, `#` or nothing before it.
+//! Queries as the protocol writes them: words and phrases side by side, each with `+`, `-`, `#` or nothing
+//! before it.
 //!
-//! There is no clause that filters: it is a required one of a constant score of 0. What does not score asks for no
-//! frequencies.
+//! There is no clause that filters: it is a required one of a constant score of 0. What does not score asks
+//! for no frequencies.
 
 use tantivy::Term;
 use tantivy::query::{BooleanQuery, ConstScoreQuery, EmptyQuery, Occur, PhraseQuery, Query, TermQuery};

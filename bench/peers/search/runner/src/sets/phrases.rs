@@ -1,7 +1,8 @@
 //! Phrases: words that stand in a row somewhere in the text.
 //!
 //! 1. a byte of the file of tokens is chosen at random;
-//! 2. the words behind the next blank or the next end of a line are the phrase, if they are words of one document;
+//! 2. the words behind the next blank or the next end of a line are the phrase, if they are words of one
+//!    document;
 //! 3. if they are not, or were taken before, another byte is chosen.
 //!
 //! So a phrase that stands often is taken with a higher probability. A word may stand in it twice.
@@ -37,8 +38,8 @@ pub fn queries(corpus: &Corpus, words: usize, count: usize, random: &mut Random)
     Ok(queries)
 }
 
-/// The first words that stand whole in a piece of text, behind a blank or the end of a line; none if a line ends between
-/// them.
+/// The first words that stand whole in a piece of text, behind a blank or the end of a line; none if a line
+/// ends between them.
 fn phrase(text: &[u8], words: usize) -> Option<&str> {
     let start = text.iter().position(|byte| byte.is_ascii_whitespace())? + 1;
     let text = &text[start..];

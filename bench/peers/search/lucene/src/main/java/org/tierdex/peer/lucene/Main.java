@@ -11,8 +11,9 @@ import org.apache.lucene.search.similarities.BM25Similarity;
 import org.apache.lucene.util.Version;
 
 /**
- * Lucene behind the line protocol of {@code tierdex bench serve}: {@code version}, {@code index TOKENS DIR [--memory BYTES]
- * [--positions] [--commit-every DOCUMENTS]}, {@code serve DIR [--advice normal|random] [--k1 K1] [--b B]}.
+ * Lucene behind the line protocol of {@code tierdex bench serve}: {@code version}, {@code index TOKENS DIR
+ * [--memory BYTES] [--positions] [--commit-every DOCUMENTS]}, {@code serve DIR [--advice normal|random] [--k1
+ * K1] [--b B]}.
  */
 public final class Main {
   private static final String USAGE =

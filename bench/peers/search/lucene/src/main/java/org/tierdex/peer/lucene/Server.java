@@ -105,8 +105,8 @@ final class Server implements AutoCloseable {
   }
 
   /**
-   * Words and phrases side by side, each with {@code +}, {@code -}, {@code #} or nothing before it; null for phrases of an index
-   * without positions.
+   * Words and phrases side by side, each with {@code +}, {@code -}, {@code #} or nothing before it; null for
+   * phrases of an index without positions.
    */
   private Query query(String text) {
     BooleanQuery.Builder clauses = new BooleanQuery.Builder();
