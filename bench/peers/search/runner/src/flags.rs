@@ -33,8 +33,8 @@ pub struct Flags {
     /// Engines [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub engines: Vec<Kind>,
-    /// Query sets by name or by group: all, or those that are compared among flat, mixed, phrases [default: these three,
-    /// without phrases under a limit]
+    /// Query sets by name or by group: all, or those that are compared among flat, mixed, phrases [default:
+    /// these three, without phrases under a limit]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub sets: Vec<String>,
     /// Commands of the protocol [default: TOP_10,TOP_1024,TOP_1024_COUNT,COUNT; without TOP_1024 for phrases;
@@ -51,7 +51,8 @@ pub struct Flags {
     /// BM25: how much a document's length matters [default: 0.75]
     #[arg(long, conflicts_with = "limit")]
     pub b: Option<f64>,
-    /// Measure tierdex also with eight segments, and with k1 0.9 and b 0.4; with 1 and the defaults if flags say otherwise
+    /// Measure tierdex also with eight segments, and with k1 0.9 and b 0.4; with 1 and the defaults if flags
+    /// say otherwise
     #[arg(long, conflicts_with = "limit")]
     pub own_variants: bool,
     /// Numbers of threads that ask
@@ -197,10 +198,10 @@ impl Flags {
         Ok(recipes)
     }
 
-    /// Whether an engine is wanted. PISA keeps its index in memory, and knows no limit.
+    /// Whether an engine is wanted. PISA and SeekStorm keep their indexes in memory, and know no limit.
     pub fn wants(&self, kind: Kind) -> bool {
         let named = self.engines.is_empty() || self.engines.contains(&kind);
-        named && (self.limit.is_none() || kind != Kind::Pisa)
+        named && (self.limit.is_none() || !matches!(kind, Kind::Pisa | Kind::Seekstorm))
     }
 
     /// Directory for tokens, sets and indexes of so many copies.

@@ -1,23 +1,26 @@
 //! Query evaluation of tierdex beside other engines: same tokens, same queries, same run.
 //!
-//! You have documents as JSON lines; you get a table of queries a second, by query set and command, of tierdex,
-//! Tantivy, Lucene and PISA, and the ratio of tierdex to the best of the others.
+//! You have documents as JSON lines; you get a table of queries a second, by query set and command, of
+//! tierdex, Tantivy, Lucene, PISA and SeekStorm, and the ratio of tierdex to the best of the others.
 //!
 //! ```text
 //! cd bench/peers/search
 //! cargo run --release -- --input docs.jsonl.zst --work WORK --out OUT
 //! ```
 //!
-//! sets up everything below WORK: it builds tierdex and the peers, cuts the text into tokens, indexes them, makes the
-//! queries and measures. What is there already is used again. Rust is all that is needed for tierdex and Tantivy;
-//! Lucene wants Maven and a JDK of version 25, PISA wants CPython 3.8 to 3.12 on x86-64. An engine whose tools are
-//! missing is left out with one line that says what was missing. `--quick` takes few queries and rounds, `--queries
-//! DIR` adds sets of real queries, `--threads 1,2` measures also on more threads, `--limit 50M` in so much memory.
+//! sets up everything below WORK: it builds tierdex and the peers, cuts the text into tokens, indexes them,
+//! makes the queries and measures. What is there already is used again. Rust is all that is needed for
+//! tierdex, Tantivy and SeekStorm; Lucene wants Maven and a JDK of version 25, PISA wants CPython 3.8 to 3.12
+//! on x86-64. An engine whose tools are missing is left out with one line that says what was missing.
+//! `--quick` takes few queries and rounds, `--queries DIR` adds sets of real queries, `--threads 1,2`
+//! measures also on more threads, `--limit 50M` in so much memory.
 //!
 //! 1. [`tokens`]: the text as tokens, one document a line, which every engine splits at blanks;
 //!    [`copies`] multiplies them;
-//! 2. [`engine`]: for each engine how it is built, how it indexes, how it serves; [`usage`] sees what indexing takes;
-//! 3. [`sets`]: query sets, drawn by document frequency, cut from the text, or real; phrases are asked of indexes with
+//! 2. [`engine`]: for each engine how it is built, how it indexes, how it serves; [`usage`] sees what
+//!    indexing takes;
+//! 3. [`sets`]: query sets, drawn by document frequency, cut from the text, or real; phrases are asked of
+//!    indexes with
 //!    positions, the others of indexes without;
 //! 4. [`server`]: an engine as a child process behind the line protocol of `tierdex bench serve`;
 //! 5. [`check`]: whether numbers of matches agree, and how many of the best ten hits;

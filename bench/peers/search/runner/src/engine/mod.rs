@@ -1,6 +1,6 @@
-//! The engines: how each is built, how it indexes, how it serves. Each peer is one program with three commands,
-//! `version`, `index TOKENS DIR --memory BYTES` and `serve DIR`; only tierdex has words of its own. A [`Variant`] is a
-//! way to index and to ask, which not all of them have.
+//! The engines: how each is built, how it indexes, how it serves. Each peer is one program with three
+//! commands, `version`, `index TOKENS DIR --memory BYTES` and `serve DIR`; only tierdex has words of its own.
+//! A [`Variant`] is a way to index and to ask, which not all of them have.
 
 mod build;
 mod variant;
@@ -29,6 +29,8 @@ pub enum Kind {
     Lucene,
     /// PISA by its Python binding
     Pisa,
+    /// The crate seekstorm
+    Seekstorm,
 }
 
 /// An engine that is ready to run.
@@ -54,6 +56,7 @@ impl Kind {
             Kind::Tantivy => "tantivy",
             Kind::Lucene => "lucene",
             Kind::Pisa => "pisa",
+            Kind::Seekstorm => "seekstorm",
         }
     }
 }
@@ -71,7 +74,9 @@ impl Engine {
     /// What its index in a variant is called.
     pub fn index_name(&self, flags: &Flags, variant: &Variant) -> String {
         let exact = if self.kind == Kind::Tierdex && flags.norms == Norms::Exact { "-exact" } else { "" };
-        format!("{}{exact}{}", self.kind.name(), variant.index_tail())
+        // It always keeps positions.
+        let tail = if self.kind == Kind::Seekstorm { String::new() } else { variant.index_tail() };
+        format!("{}{exact}{tail}", self.kind.name())
     }
 
     /// Directory of its index in a variant.
@@ -202,6 +207,7 @@ pub fn prepare(flags: &Flags) -> Result<(Vec<Engine>, Vec<String>)> {
             Kind::Tantivy => build::tantivy(),
             Kind::Lucene => build::lucene(),
             Kind::Pisa => build::pisa(&flags.work),
+            Kind::Seekstorm => build::seekstorm(),
         };
         match built {
             Ok(engine) => engines.push(engine),

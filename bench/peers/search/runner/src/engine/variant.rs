@@ -64,13 +64,16 @@ impl Kind {
             Kind::Tantivy if variant.bm25.is_some() => Some("the constants of its BM25 are fixed"),
             Kind::Pisa if variant.positions => Some("it has no positions"),
             Kind::Pisa if several => Some("its index has no segments"),
+            Kind::Seekstorm if variant.bm25.is_some() => Some("the constants of its BM25 are fixed"),
+            Kind::Seekstorm if several => Some("its segments are not sets of documents"),
             _ => None,
         }
     }
 }
 
 impl Contender {
-    /// All that take part, for sets that need positions or for the others; and a line for each engine that does not.
+    /// All that take part, for sets that need positions or for the others; and a line for each engine that
+    /// does not.
     pub fn all(flags: &Flags, engines: &[Engine], positions: bool) -> (Vec<Contender>, Vec<String>) {
         let variant = Variant::of(flags, positions);
         let (mut contenders, mut left_out) = (Vec::new(), Vec::new());

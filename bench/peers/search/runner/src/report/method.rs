@@ -56,7 +56,7 @@ fn in_memory(flags: &Flags) -> String {
     format!(
         "Each engine is a process that has its index in memory and answers the same file of queries in one batch; the \
          clock is its own, from the first query to the last, its reading of the query's text included. Engines take \
-         turns, another one first in each round; {} rounds are thrown away, {} count, and a \
+         turns, another one first in each round; {} rounds are thrown away, for Lucene three at least, {} count, and a \
          figure is the median of those. A set has up to {} queries; they are repeated, equally for all engines, until a batch of the fastest \
          takes some {} ms. Queries hold no term twice, but for phrases.\n\n",
         flags.warm(),
@@ -106,6 +106,11 @@ fn about(kind: Kind, flags: &Flags) -> &'static str {
              `ranked_and`; `maxscore` from six words on; else `block_max_maxscore`, or for k up to 100 `wand` and for one \
              word `block_max_wand`. It does not count. Lengths exact. Words in more than half of the documents weigh next \
              to nothing in its BM25. It takes documents from Python: its time of indexing says nothing."
+        }
+        Kind::Seekstorm => {
+            "One shard, `AccessType::Ram`, tokenizer `Whitespace`, no stop words, no n-grams, `Bm25f`; positions are \
+             always kept. It has no filters, and where a word is required all are. Its scores are of a BM25 of its own: \
+             only numbers of matches and of hits are compared, and the overlap says how far its order is that of the others."
         }
     }
 }
