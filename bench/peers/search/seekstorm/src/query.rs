@@ -19,20 +19,18 @@ pub fn is_known(text: &str) -> bool {
     known && required != others && !text.contains('"')
 }
 
-/// Whether a query is one word and others that are excluded.
-pub fn excludes_from_one(text: &str) -> bool {
-    let excluded = |word: &&str| word.starts_with('-');
-    let words = text.split_ascii_whitespace().count();
-    words > 1 && text.split_ascii_whitespace().filter(excluded).count() == words - 1
+/// Whether a query excludes words.
+pub fn excludes(text: &str) -> bool {
+    text.split_ascii_whitespace().any(|word| word.starts_with('-'))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{excludes_from_one, is_known};
+    use super::{excludes, is_known};
 
     #[test]
-    fn one_word_without_others_is_told_apart() {
-        assert_eq!(["+a -b", "a -b -c", "a b -c", "a"].map(excludes_from_one), [true, true, false, false]);
+    fn exclusions_are_told_apart() {
+        assert_eq!(["+a -b", "a b -c", "a", "\"a b\""].map(excludes), [true, true, false, false]);
     }
 
     #[test]

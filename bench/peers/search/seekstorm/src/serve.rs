@@ -6,8 +6,8 @@
 //! | `TOP_k`, `DOCS_k` | `ResultType::Topk` |
 //! | `TOP_k_COUNT` | `ResultType::TopkCount` |
 //!
-//! Release 4.0.1 stops with an index out of bounds when it is to count, and only that, the documents with one
-//! word and without others. These are counted by `TopkCount` of one hit.
+//! Release 4.0.1 stops with an index out of bounds when it is to count, and only that, and words are excluded.
+//! Such documents are counted by `TopkCount` of one hit.
 
 use crate::{Result, batch, query};
 use nix::unistd::dup2_stdout;
@@ -89,7 +89,7 @@ impl Server {
         }
         match command {
             Command::Count => {
-                let (k, wanted) = match query::excludes_from_one(text) {
+                let (k, wanted) = match query::excludes(text) {
                     true => (1, ResultType::TopkCount),
                     false => (0, ResultType::Count),
                 };
