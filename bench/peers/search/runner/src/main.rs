@@ -119,8 +119,16 @@ impl Party {
     fn run(&self, flags: &Flags, checks: &mut Vec<Check>, rows: &mut Vec<Row>) -> Result<()> {
         let start = |contender| Server::start(flags, contender);
         let mut servers = self.contenders.iter().map(start).collect::<Result<Vec<_>>>()?;
-        checks.extend(check::run(&self.sets, &mut servers)?);
-        rows.extend(rounds::run(flags, &self.sets, &mut servers)?);
+        let found = check::run(&self.sets, &mut servers)?;
+        let mut measured = rounds::run(flags, &self.sets, &mut servers)?;
+        for row in &mut measured {
+            for cell in &mut row.cells {
+                let of_cell = |check: &&Check| check.set == row.set && check.name == cell.name;
+                cell.differs = found.iter().find(of_cell).is_some_and(|check| check.differ > 0);
+            }
+        }
+        checks.extend(found);
+        rows.extend(measured);
         Ok(())
     }
 }

@@ -53,6 +53,8 @@ pub struct Cell {
     pub p99_ns: f64,
     /// All answers of one pass over the set.
     pub sum: u64,
+    /// Whether it counts otherwise than the first engine on the sample of the set.
+    pub differs: bool,
 }
 
 impl Cell {
@@ -101,9 +103,9 @@ impl Row {
         self.cells.iter().find(|cell| cell.kind == kind)
     }
 
-    /// The fastest peer.
+    /// The fastest peer of those that count alike.
     pub fn best_peer(&self) -> Option<&Cell> {
-        let peers = self.cells.iter().filter(|cell| cell.kind != Kind::Tierdex);
+        let peers = self.cells.iter().filter(|cell| cell.kind != Kind::Tierdex && !cell.differs);
         peers.max_by(|a, b| a.qps().total_cmp(&b.qps()))
     }
 
@@ -160,11 +162,14 @@ mod tests {
             p50_ns: 0.0,
             p99_ns: 0.0,
             sum: 1,
+            differs: qps > 90.0,
         };
         let cells = vec![cell(Kind::Tierdex, 30.0), cell(Kind::Tantivy, 10.0), cell(Kind::Lucene, 20.0)];
-        let row = Row { threads: 1, set: "s".into(), command: "COUNT".into(), times: 1, cells };
+        let mut row = Row { threads: 1, set: "s".into(), command: "COUNT".into(), times: 1, cells };
         assert!((row.ratio().unwrap() - 1.5).abs() < 1e-9);
         assert!((row.ratio_to(Kind::Tantivy).unwrap() - 3.0).abs() < 1e-9);
         assert!(row.agrees() && row.ratio_to(Kind::Pisa).is_none());
+        row.cells.push(cell(Kind::Seekstorm, 99.0));
+        assert!(row.best_peer().is_some_and(|peer| peer.kind == Kind::Lucene));
     }
 }

@@ -135,6 +135,7 @@ impl<'a> Case<'a> {
                 p50_ns: middle(&|batch| batch.p50_ns),
                 p99_ns: middle(&|batch| batch.p99_ns),
                 sum: batches.first().map_or(0, |batch| batch.sum) / self.times,
+                differs: false,
             })
         };
         Row {

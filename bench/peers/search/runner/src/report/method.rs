@@ -109,8 +109,8 @@ fn about(kind: Kind, flags: &Flags) -> &'static str {
         }
         Kind::Seekstorm => {
             "One shard, `AccessType::Ram`, tokenizer `Whitespace`, no stop words, no n-grams, `Bm25f`; positions are \
-             always kept. It has no filters, and where a word is required all are. Its scores are of a BM25 of its own: \
-             only numbers of matches and of hits are compared, and the overlap says how far its order is that of the others."
+             always kept. It has no filters, and where a word is required all are. Phrases it scores otherwise, and it counts \
+             some of them otherwise, such as those with a word twice."
         }
     }
 }

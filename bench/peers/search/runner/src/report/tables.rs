@@ -78,7 +78,11 @@ fn speeds(results: &Results, rows: &[&Row], threads: u32) -> Section {
         table.row(cells);
     }
     let title = format!("Queries a second, {}", threads_of(threads));
-    section(&title, "The ratio is that of tierdex to the best peer.", table)
+    section(
+        &title,
+        "The ratio is that of tierdex to the best peer, of those whose numbers of matches are equal.",
+        table,
+    )
 }
 
 /// Geometric means of ratios over sets of a group, by command and over all.
