@@ -21,8 +21,9 @@ use clap::Args;
 use std::io::{BufRead, Read, Write};
 use std::path::PathBuf;
 use tierdex::index::{Executor, ExecutorOptions, Found, Index, SearchOptions, Searcher};
-use tierdex::limits::QUERY_BYTES_MAX;
+use tierdex::limits::{DEFAULT_B, DEFAULT_K1, QUERY_BYTES_MAX};
 use tierdex::query::Query;
+use tierdex::rank::Bm25;
 
 /// What to serve.
 #[derive(Args, Clone, Debug)]
@@ -32,6 +33,12 @@ pub struct Flags {
     /// Score every matching document, also those that cannot be among the best
     #[arg(long)]
     pub exhaustive: bool,
+    /// BM25: how slowly further occurrences lose weight
+    #[arg(long, default_value_t = DEFAULT_K1, allow_negative_numbers = true)]
+    pub k1: f64,
+    /// BM25: how much a document's length matters
+    #[arg(long, default_value_t = DEFAULT_B, allow_negative_numbers = true)]
+    pub b: f64,
 }
 
 /// Answers the lines of `input` from `index` until it ends: from memory, or by an executor with the options `near`.
@@ -45,6 +52,7 @@ pub fn run(
     input: &mut dyn BufRead,
     output: &mut dyn Write,
 ) -> Result<()> {
+    let bm25 = Bm25::new(flags.k1, flags.b)?;
     let source = match near {
         Some(options) => Source::Executor(Box::new(Executor::new(index, options)?)),
         None => {
@@ -52,7 +60,7 @@ pub fn run(
             Source::Memory(index.searcher())
         }
     };
-    let server = Server { index, source, exhaustive: flags.exhaustive };
+    let server = Server { index, source, exhaustive: flags.exhaustive, bm25 };
     say(output, "READY")?;
     let mut line = Vec::new();
     while next_line(input, &mut line)
@@ -89,6 +97,7 @@ struct Server<'a> {
     index: &'a Index,
     source: Source<'a>,
     exhaustive: bool,
+    bm25: Bm25,
 }
 
 /// Where postings are.
@@ -207,7 +216,7 @@ impl Server<'_> {
             Command::Top(k) | Command::Docs(k) => (k, false),
             Command::TopCount(k) => (k, true),
         };
-        SearchOptions { k, count, exhaustive: self.exhaustive, ..SearchOptions::default() }
+        SearchOptions { k, count, exhaustive: self.exhaustive, bm25: self.bm25, ..SearchOptions::default() }
     }
 }
 

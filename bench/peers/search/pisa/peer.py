@@ -2,12 +2,12 @@
 
     peer.py version
     peer.py index TOKENS DIR --memory BYTES
-    peer.py serve DIR
+    peer.py serve DIR [--k1 K1] [--b B]
 
 The binding answers a list of queries in one call. A batch is such calls, as few as the arrays of hits allow; the time
 of making and emptying those arrays is not counted, that of filling them is, a Python string a hit included. Queries
 are drawn one by one, so that the time from one to the next is a latency. The binding counts no matches: COUNT and
-TOP_k_COUNT are UNSUPPORTED, and so are queries that mix required and other words.
+TOP_k_COUNT are UNSUPPORTED, and so are queries that mix required and other words, filters and phrases.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main():
         elif arguments.command == "index":
             index(arguments.tokens, arguments.dir)
         else:
-            serve(arguments.dir)
+            serve(arguments.dir, arguments.k1, arguments.b)
     except (OSError, ValueError, RuntimeError) as error:
         sys.exit(f"{type(error).__name__}: {error}")
 
@@ -58,6 +58,8 @@ def parse_arguments():
     indexing.add_argument("--memory", type=int, help="is not heeded")
     serving = commands.add_parser("serve")
     serving.add_argument("dir", type=Path)
+    serving.add_argument("--k1", type=float, default=K1)
+    serving.add_argument("--b", type=float, default=B)
     return parser.parse_args()
 
 
@@ -71,7 +73,7 @@ def index(tokens, folder):
     with open(tokens, encoding="utf-8", newline="\n") as lines:
         made.toks_indexer("tokens", scale=1.0).index(documents(lines))
     # Compresses the lists and computes the bounds of blocks, and keeps both beside the index.
-    context(folder)
+    context(folder, K1, B)
     print(f"{made.num_docs()} documents")
 
 
@@ -96,19 +98,20 @@ def quiet():
     warnings.simplefilter("ignore")
 
 
-def context(folder):
-    """What queries are answered from: the index, mapped, with the bounds of its blocks."""
+def context(folder, k1, b):
+    """What queries are answered from: the index, mapped, with the bounds of its blocks, which are made for other constants
+    the first time that these are asked for."""
     from pyterrier_pisa import _pisathon
 
     made = _pisathon.RetrievalContext()
-    _pisathon.prepare_index(made, str(folder), ENCODING, "bm25", "", bm25_k1=K1, bm25_b=B)
+    _pisathon.prepare_index(made, str(folder), ENCODING, "bm25", "", bm25_k1=k1, bm25_b=b)
     return made
 
 
-def serve(folder):
+def serve(folder, k1, b):
     quiet()
     with contextlib.redirect_stdout(sys.stderr):
-        server = Server(folder)
+        server = Server(folder, k1, b)
     say("READY")
     for line in sys.stdin:
         try:
@@ -125,10 +128,10 @@ def say(line):
 class Server:
     """Answers lines."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, k1, b):
         for path in sorted(folder.iterdir()):
             path.read_bytes()
-        self.context = context(folder)
+        self.context = context(folder, k1, b)
         self.hits = Hits()
 
     def reply(self, line):
@@ -271,7 +274,7 @@ def parse(line):
     name, _, digits = command.partition("_")
     words = query.split()
     required = [word for word in words if word.startswith("+")]
-    plain = not any(word.startswith("-") or '"' in word for word in words)
+    plain = not any(word[0] in "-#" or '"' in word for word in words)
     if name not in ("TOP", "DOCS") or not digits.isdigit() or int(digits) == 0 or not plain:
         return None
     if required and len(required) < len(words):

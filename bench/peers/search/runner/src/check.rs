@@ -1,6 +1,12 @@
-//! Whether engines answer alike: numbers of matches, which must be equal, and the best ten hits, which overlap as far
-//! as scores agree. Engines keep lengths in codes of their own and break ties in ways of their own.
+//! Whether engines answer alike: numbers of matches, which must be equal, and the best ten hits, which
+//! overlap as far as scores agree. Engines keep lengths in codes of their own and break ties in ways of their
+//! own.
+//!
+//! Scores are compared place by place: the best with the best, and so on. Engines may multiply all scores by
+//! a constant: it is the median of the quotients, and what is told is how far 95% of the quotients are from
+//! it.
 
+use crate::results::median;
 use crate::server::Server;
 use crate::sets::Set;
 use crate::tools::say;
@@ -25,6 +31,8 @@ pub struct Check {
     pub first: Option<String>,
     /// Hits of both among the best ten, by the larger number of hits, mean over queries; none if it names no documents.
     pub overlap: Option<f64>,
+    /// How much scores of equal places differ, as a share, in 95% of the places; none if it names none.
+    pub scores: Option<f64>,
 }
 
 /// Compares every engine with the first on a sample of each set.
@@ -79,7 +87,7 @@ fn first(set: &Set) -> &[String] {
 /// The number of matches and the best ten, of one query; nothing where the engine does not answer.
 struct Answers {
     count: Option<u64>,
-    documents: Option<Vec<u64>>,
+    hits: Option<Vec<(u64, f64)>>,
 }
 
 fn answers(server: &mut Server, query: &str) -> Result<Answers> {
@@ -89,15 +97,20 @@ fn answers(server: &mut Server, query: &str) -> Result<Answers> {
         "UNSUPPORTED" => None,
         line => Some(line.parse().map_err(|_| wrong(line))?),
     };
-    let documents = match server.ask(&format!("DOCS_10\t{query}"))?.as_str() {
+    let hits = match server.ask(&format!("DOCS_10\t{query}"))?.as_str() {
         "UNSUPPORTED" => None,
-        line => Some(ordinals(line).ok_or_else(|| wrong(line))?),
+        line => Some(hits_of(line).ok_or_else(|| wrong(line))?),
     };
-    Ok(Answers { count, documents })
+    Ok(Answers { count, hits })
 }
 
-fn ordinals(line: &str) -> Option<Vec<u64>> {
-    line.split_ascii_whitespace().map(|hit| hit.split_once(':')?.0.parse().ok()).collect()
+/// Ordinals and scores.
+fn hits_of(line: &str) -> Option<Vec<(u64, f64)>> {
+    let hit = |hit: &str| {
+        let (document, score) = hit.split_once(':')?;
+        Some((document.parse().ok()?, score.parse().ok()?))
+    };
+    line.split_ascii_whitespace().map(hit).collect()
 }
 
 fn compare(
@@ -115,8 +128,9 @@ fn compare(
         differ: 0,
         first: None,
         overlap: None,
+        scores: None,
     };
-    let mut overlaps = Vec::new();
+    let (mut overlaps, mut quotients) = (Vec::new(), Vec::new());
     for (query, (one, other)) in sample.iter().zip(expected.iter().zip(found)) {
         if let (Some(one), Some(other)) = (one.count, other.count) {
             check.counted += 1;
@@ -125,20 +139,32 @@ fn compare(
                 check.first.get_or_insert_with(|| format!("`{query}` {other}, not {one}"));
             }
         }
-        if let (Some(one), Some(other)) = (&one.documents, &other.documents) {
+        if let (Some(one), Some(other)) = (&one.hits, &other.hits) {
             overlaps.push(overlap(one, other));
+            let pairs = one.iter().zip(other).filter(|((_, one), _)| *one > 0.0);
+            quotients.extend(pairs.map(|((_, one), (_, other))| other / one));
         }
     }
     if !overlaps.is_empty() {
         check.overlap = Some(overlaps.iter().sum::<f64>() / overlaps.len() as f64);
     }
+    check.scores = spread(&quotients);
     check
 }
 
+/// How far 95% of the values are from their median, as a share of it; none of nothing.
+fn spread(values: &[f64]) -> Option<f64> {
+    let middle = median(values.to_vec());
+    let mut off: Vec<f64> = values.iter().map(|value| (value / middle - 1.0).abs()).collect();
+    off.sort_by(f64::total_cmp);
+    off.get((off.len() * 95 / 100).min(off.len().saturating_sub(1))).copied()
+}
+
 /// The share of common members, 1 if both have none.
-fn overlap(one: &[u64], other: &[u64]) -> f64 {
+fn overlap(one: &[(u64, f64)], other: &[(u64, f64)]) -> f64 {
     let most = one.len().max(other.len());
-    let both = one.iter().filter(|document| other.contains(document)).count();
+    let stands = |document: u64| other.iter().any(|(known, _)| *known == document);
+    let both = one.iter().filter(|(document, _)| stands(*document)).count();
     if most == 0 { 1.0 } else { both as f64 / most as f64 }
 }
 
@@ -148,10 +174,18 @@ mod tests {
 
     #[test]
     fn overlaps_are_shares_of_the_longer_list() {
-        assert!((overlap(&[1, 2, 3, 4], &[4, 5]) - 0.25).abs() < 1e-9);
+        let hits = |documents: &[u64]| documents.iter().map(|one| (*one, 1.0)).collect::<Vec<_>>();
+        assert!((overlap(&hits(&[1, 2, 3, 4]), &hits(&[4, 5])) - 0.25).abs() < 1e-9);
         assert!((overlap(&[], &[]) - 1.0).abs() < 1e-9);
-        assert_eq!(ordinals("7:1.5 3:0.5"), Some(vec![7, 3]));
-        assert_eq!(ordinals(""), Some(Vec::new()));
-        assert_eq!(ordinals("x"), None);
+        assert_eq!(hits_of("7:1.5 3:0.5"), Some(vec![(7, 1.5), (3, 0.5)]));
+        assert_eq!(hits_of(""), Some(Vec::new()));
+        assert_eq!(hits_of("x"), None);
+    }
+
+    #[test]
+    fn a_constant_factor_of_scores_is_no_difference() {
+        assert!(spread(&[2.2, 2.2, 2.2]).unwrap() < 1e-9);
+        assert!((spread(&[2.0, 2.0, 2.0, 2.5]).unwrap() - 0.25).abs() < 1e-9);
+        assert_eq!(spread(&[]), None);
     }
 }

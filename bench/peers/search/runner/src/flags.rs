@@ -1,7 +1,7 @@
 //! What to measure, and where things are put.
 
 use crate::engine::Kind;
-use crate::sets::{JUDGED, LIMITED, Recipe};
+use crate::sets::{Group, LIMITED, Recipe};
 use clap::{Parser, ValueEnum};
 use std::path::{Path, PathBuf};
 use tierdex_bench::{Error, Result};
@@ -33,12 +33,28 @@ pub struct Flags {
     /// Engines [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub engines: Vec<Kind>,
-    /// Query sets, `all` for all [default: those that are compared, see the report]
+    /// Query sets by name or by group: all, or those that are compared among flat, mixed, phrases [default:
+    /// these three, without phrases under a limit]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub sets: Vec<String>,
-    /// Commands of the protocol [default: TOP_10,TOP_1024,TOP_1024_COUNT,COUNT; TOP_10,TOP_1024_COUNT under a limit]
+    /// Commands of the protocol [default: TOP_10,TOP_1024,TOP_1024_COUNT,COUNT; without TOP_1024 for phrases;
+    /// TOP_10,TOP_1024_COUNT under a limit]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub commands: Vec<String>,
+    /// Segments of each index, of equally many documents
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "limit",
+          value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub segments: u32,
+    /// BM25: how slowly further occurrences lose weight [default: 1.2]
+    #[arg(long, conflicts_with = "limit")]
+    pub k1: Option<f64>,
+    /// BM25: how much a document's length matters [default: 0.75]
+    #[arg(long, conflicts_with = "limit")]
+    pub b: Option<f64>,
+    /// Measure tierdex also with eight segments, and with k1 0.9 and b 0.4; with 1 and the defaults if flags
+    /// say otherwise
+    #[arg(long, conflicts_with = "limit")]
+    pub own_variants: bool,
     /// Numbers of threads that ask
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "1",
           value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -115,7 +131,26 @@ impl Flags {
         if self.limit.is_some() && self.threads != [1] {
             return Err(Error::Usage("under a limit one thread asks; leave --threads out".to_string()));
         }
-        self.recipes().map(drop)
+        let recipes = self.recipes()?;
+        if self.limit.is_some() && recipes.iter().any(|recipe| recipe.group() == Group::Phrases) {
+            return Err(Error::Usage("phrases are not measured under a limit".to_string()));
+        }
+        Ok(())
+    }
+
+    /// k1 and b of BM25 if the flags name one.
+    pub fn bm25(&self) -> Option<(f64, f64)> {
+        let named = self.k1.is_some() || self.b.is_some();
+        named.then(|| (self.k1.unwrap_or(1.2), self.b.unwrap_or(0.75)))
+    }
+
+    /// The commands that are wanted of a set.
+    pub fn commands_of(&self, group: Group) -> Vec<String> {
+        let mut commands = self.commands();
+        if self.commands.is_empty() && group == Group::Phrases {
+            commands.retain(|command| command != "TOP_1024");
+        }
+        commands
     }
 
     /// The commands that are wanted.
@@ -133,26 +168,40 @@ impl Flags {
     /// # Errors
     /// If one has no such name.
     pub fn recipes(&self) -> Result<Vec<Recipe>> {
-        let names: Vec<String> = match self.sets.as_slice() {
-            [] if self.limit.is_some() => LIMITED.iter().map(ToString::to_string).collect(),
-            [] => JUDGED.iter().map(ToString::to_string).collect(),
-            [all] if all == "all" => Recipe::all().iter().map(Recipe::name).collect(),
-            names => names.to_vec(),
-        };
-        let recipe = |name: &String| {
-            let known = Recipe::all();
-            known.iter().find(|recipe| recipe.name() == *name).copied().ok_or_else(|| {
+        let known = Recipe::all();
+        if self.sets.is_empty() {
+            let wanted = |recipe: &Recipe| match self.limit {
+                Some(_) => LIMITED.contains(&recipe.name().as_str()),
+                None => recipe.is_judged(),
+            };
+            return Ok(known.into_iter().filter(wanted).collect());
+        }
+        let mut recipes = Vec::new();
+        for name in &self.sets {
+            let group = Group::ALL.into_iter().find(|group| group.name() == name);
+            let phrases = |recipe: &Recipe| recipe.group() == Group::Phrases;
+            let named = |recipe: &&Recipe| match (name.as_str(), group) {
+                ("all", _) => self.limit.is_none() || !phrases(recipe),
+                (_, Some(group)) => recipe.group() == group && recipe.is_judged(),
+                (name, None) => recipe.name() == name,
+            };
+            let found: Vec<Recipe> = known.iter().filter(named).copied().collect();
+            if found.is_empty() {
                 let names: Vec<String> = known.iter().map(Recipe::name).collect();
-                Error::Usage(format!("no query set is called `{name}`; there are {}", names.join(", ")))
-            })
-        };
-        names.iter().map(recipe).collect()
+                return Err(Error::Usage(format!(
+                    "no query set is called `{name}`; there are all, flat, mixed, phrases, {}",
+                    names.join(", ")
+                )));
+            }
+            recipes.extend(found.into_iter().filter(|one| !recipes.contains(one)).collect::<Vec<_>>());
+        }
+        Ok(recipes)
     }
 
-    /// Whether an engine is wanted. PISA keeps its index in memory, and knows no limit.
+    /// Whether an engine is wanted. PISA and SeekStorm keep their indexes in memory, and know no limit.
     pub fn wants(&self, kind: Kind) -> bool {
         let named = self.engines.is_empty() || self.engines.contains(&kind);
-        named && (self.limit.is_none() || kind != Kind::Pisa)
+        named && (self.limit.is_none() || !matches!(kind, Kind::Pisa | Kind::Seekstorm))
     }
 
     /// Directory for tokens, sets and indexes of so many copies.
@@ -203,6 +252,10 @@ impl Flags {
             list("engines", engines),
             list("sets", self.sets.clone()),
             list("commands", self.commands.clone()),
+            number("segments", (self.segments > 1).then(|| self.segments.to_string())),
+            number("k1", self.k1.map(|value| value.to_string())),
+            number("b", self.b.map(|value| value.to_string())),
+            self.own_variants.then(|| "--own-variants".to_string()),
             list("threads", numbers(&self.threads)),
             number("rounds", self.rounds.map(|n| n.to_string())),
             number("warm", self.warm.map(|n| n.to_string())),
@@ -273,9 +326,33 @@ mod tests {
     }
 
     #[test]
+    fn sets_are_named_one_by_one_or_by_group() {
+        let names = |words: &[&str]| -> Vec<String> {
+            flags(words).recipes().unwrap().iter().map(Recipe::name).collect()
+        };
+        assert_eq!(
+            names(&["--sets", "phrases,phrase-2,or-hh"]),
+            ["phrase-2", "phrase-3", "phrase-4", "or-hh"]
+        );
+        assert_eq!(names(&["--sets", "mixed"]).len(), 8);
+        assert_eq!(names(&[]), names(&["--sets", "flat,mixed,phrases"]));
+        assert_eq!(names(&["--limit", "50M"]), LIMITED);
+        assert!(!names(&["--limit", "50M", "--sets", "all"]).contains(&"phrase-2".to_string()));
+        assert_eq!(flags(&[]).commands_of(Group::Phrases), ["TOP_10", "TOP_1024_COUNT", "COUNT"]);
+        assert_eq!(flags(&["--commands", "TOP_1024"]).commands_of(Group::Phrases), ["TOP_1024"]);
+    }
+
+    #[test]
+    fn constants_have_their_defaults() {
+        assert_eq!(flags(&[]).bm25(), None);
+        assert_eq!(flags(&["--b", "0.4"]).bm25(), Some((1.2, 0.4)));
+    }
+
+    #[test]
     fn what_is_not_there_is_wrong_usage() {
         assert!(flags(&[]).check().is_ok());
         assert!(flags(&["--sets", "all"]).check().is_ok());
+        assert!(flags(&["--limit", "50M", "--sets", "phrase-2"]).check().is_err());
         for wrong in [["--sets", "and-xx"], ["--commands", "TOP_0"], ["--commands", "TOP_1,DOCS_3"]] {
             assert!(matches!(flags(&wrong).check(), Err(Error::Usage(_))), "{wrong:?}");
         }

@@ -1,9 +1,9 @@
 //! Indexing: engines take turns, one thread each, and what they take is kept beside their indexes.
 
-use crate::engine::{Engine, Kind};
+use crate::engine::{Contender, Kind};
 use crate::flags::Flags;
 use crate::results::median;
-use crate::tokens::Corpus;
+use crate::tokens::{Corpus, Parts};
 use crate::tools::{self, say};
 use crate::usage::Usage;
 use std::fs;
@@ -14,6 +14,10 @@ use tierdex_bench::Result;
 pub struct Row {
     /// Which engine.
     pub kind: Kind,
+    /// What its index is called.
+    pub name: String,
+    /// The part of that name that is the same for all engines.
+    pub tail: String,
     /// Its release.
     pub version: String,
     /// Medians over the rounds.
@@ -24,27 +28,49 @@ pub struct Row {
     pub index_bytes: u64,
 }
 
-/// Indexes the corpus by each engine, as often as the flags say, or if its index is missing or too old.
+/// Indexes the corpus by each engine in each variant, as often as the flags say, or if an index is missing or
+/// too old.
 ///
-/// # Errors
-/// If an engine fails.
-pub fn run(flags: &Flags, corpus: &Corpus, engines: &[Engine]) -> Result<Vec<Row>> {
+/// # Errors If an engine fails.
+pub fn run(flags: &Flags, corpus: &Corpus, contenders: &[Contender]) -> Result<Vec<Row>> {
     tools::make_folder(&flags.place().join("indexes"))?;
-    let plan: Vec<usize> = engines.iter().map(|engine| rounds(flags, engine)).collect();
-    let mut usages: Vec<Vec<Usage>> = engines.iter().map(|_| Vec::new()).collect();
+    let mut wanted: Vec<&Contender> = Vec::new();
+    for contender in contenders {
+        let dir = contender.dir(flags);
+        if wanted.iter().all(|other| other.dir(flags) != dir) {
+            wanted.push(contender);
+        }
+    }
+    let plan: Vec<usize> = wanted.iter().map(|contender| rounds(flags, contender)).collect();
+    let mut usages: Vec<Vec<Usage>> = wanted.iter().map(|_| Vec::new()).collect();
     for round in 0..plan.iter().copied().max().unwrap_or_default() {
-        for (place, engine) in engines.iter().enumerate().filter(|&(place, _)| round < plan[place]) {
-            say(&format!("indexing by {}, round {} of {}", engine.kind.name(), round + 1, plan[place]));
-            let dir = engine.index_dir(flags);
+        for (place, contender) in wanted.iter().enumerate().filter(|&(place, _)| round < plan[place]) {
+            let name = contender.engine.index_name(flags, &contender.variant);
+            say(&format!("indexing, {name}, round {} of {}", round + 1, plan[place]));
+            let dir = contender.dir(flags);
             let _ = fs::remove_file(mark(&dir));
             tools::remove_folder(&dir)?;
-            usages[place].push(Usage::of(&engine.index_words(flags, &corpus.path, &dir))?);
+            usages[place].push(index(flags, corpus, contender)?);
             if round + 1 == plan[place] {
                 tools::write(&mark(&dir), &lines(&usages[place]))?;
             }
         }
     }
-    engines.iter().map(|engine| row(flags, engine)).collect()
+    wanted.iter().map(|contender| row(flags, contender)).collect()
+}
+
+/// Indexes once.
+fn index(flags: &Flags, corpus: &Corpus, contender: &Contender) -> Result<Usage> {
+    let (engine, variant, dir) = (&contender.engine, &contender.variant, contender.dir(flags));
+    let parts = match engine.kind {
+        Kind::Tierdex => Parts::of(corpus, variant.segments, &flags.place())?,
+        _ => Parts::unwritten(corpus, variant.segments),
+    };
+    let mut usage = Usage::default();
+    for words in engine.index_words(flags, variant, &parts, &dir) {
+        usage = usage + Usage::of(&words)?;
+    }
+    Ok(usage)
 }
 
 /// The file that says that an index is whole, and what it took.
@@ -52,10 +78,9 @@ fn mark(dir: &Path) -> PathBuf {
     dir.with_extension("usage")
 }
 
-fn rounds(flags: &Flags, engine: &Engine) -> usize {
-    let mark = mark(&engine.index_dir(flags));
-    let fresh = fs::metadata(mark).and_then(|data| data.modified());
-    let needed = fresh.map_or(true, |time| engine.built_after(time));
+fn rounds(flags: &Flags, contender: &Contender) -> usize {
+    let fresh = fs::metadata(mark(&contender.dir(flags))).and_then(|data| data.modified());
+    let needed = fresh.map_or(true, |time| contender.engine.built_after(time));
     flags.index_rounds.unwrap_or_default().max(usize::from(needed))
 }
 
@@ -63,12 +88,14 @@ fn lines(usages: &[Usage]) -> String {
     usages.iter().map(|one| format!("{} {} {}\n", one.cpu_s, one.wall_s, one.peak_bytes)).collect()
 }
 
-fn row(flags: &Flags, engine: &Engine) -> Result<Row> {
-    let dir = engine.index_dir(flags);
+fn row(flags: &Flags, contender: &Contender) -> Result<Row> {
+    let (engine, dir) = (&contender.engine, contender.dir(flags));
     let usages: Vec<Usage> = tools::read(&mark(&dir))?.lines().filter_map(crate::usage::parse).collect();
     let middle = |of: &dyn Fn(&Usage) -> f64| median(usages.iter().map(of).collect());
     Ok(Row {
         kind: engine.kind,
+        name: engine.index_name(flags, &contender.variant),
+        tail: contender.variant.index_tail(),
         version: engine.version.clone(),
         usage: Usage {
             cpu_s: middle(&|one| one.cpu_s),

@@ -1,23 +1,27 @@
 //! Query evaluation of tierdex beside other engines: same tokens, same queries, same run.
 //!
-//! You have documents as JSON lines; you get a table of queries a second, by query set and command, of tierdex,
-//! Tantivy, Lucene and PISA, and the ratio of tierdex to the best of the others.
+//! You have documents as JSON lines; you get a table of queries a second, by query set and command, of
+//! tierdex, Tantivy, Lucene, PISA and SeekStorm, and the ratio of tierdex to the best of the others.
 //!
 //! ```text
 //! cd bench/peers/search
 //! cargo run --release -- --input docs.jsonl.zst --work WORK --out OUT
 //! ```
 //!
-//! sets up everything below WORK: it builds tierdex and the peers, cuts the text into tokens, indexes them, makes the
-//! queries and measures. What is there already is used again. Rust is all that is needed for tierdex and Tantivy;
-//! Lucene wants Maven and a JDK of version 25, PISA wants CPython 3.8 to 3.12 on x86-64. An engine whose tools are
-//! missing is left out with one line that says what was missing. `--quick` takes few queries and rounds, `--queries
-//! DIR` adds sets of real queries, `--threads 1,2` measures also on more threads, `--limit 50M` in so much memory.
+//! sets up everything below WORK: it builds tierdex and the peers, cuts the text into tokens, indexes them,
+//! makes the queries and measures. What is there already is used again. Rust is all that is needed for
+//! tierdex, Tantivy and SeekStorm; Lucene wants Maven and a JDK of version 25, PISA wants CPython 3.8 to 3.12
+//! on x86-64. An engine whose tools are missing is left out with one line that says what was missing.
+//! `--quick` takes few queries and rounds, `--queries DIR` adds sets of real queries, `--threads 1,2`
+//! measures also on more threads, `--limit 50M` in so much memory.
 //!
 //! 1. [`tokens`]: the text as tokens, one document a line, which every engine splits at blanks;
 //!    [`copies`] multiplies them;
-//! 2. [`engine`]: for each engine how it is built, how it indexes, how it serves; [`usage`] sees what indexing takes;
-//! 3. [`sets`]: query sets, drawn by document frequency, or real;
+//! 2. [`engine`]: for each engine how it is built, how it indexes, how it serves; [`usage`] sees what
+//!    indexing takes;
+//! 3. [`sets`]: query sets, drawn by document frequency, cut from the text, or real; phrases are asked of
+//!    indexes with
+//!    positions, the others of indexes without;
 //! 4. [`server`]: an engine as a child process behind the line protocol of `tierdex bench serve`;
 //! 5. [`check`]: whether numbers of matches agree, and how many of the best ten hits;
 //! 6. [`rounds`]: engines take turns on each set and command, round after round;
@@ -45,12 +49,11 @@ mod usage;
 
 use check::Check;
 use clap::Parser;
-use engine::Engine;
+use engine::Contender;
 use flags::Flags;
-use limit::Limited;
 use results::{Results, Row};
 use server::Server;
-use sets::Set;
+use sets::{Group, Set};
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 use tierdex_bench::{Error, Result};
@@ -75,14 +78,29 @@ fn run(flags: &Flags) -> Result<()> {
     if let Some(dir) = &flags.out {
         tools::make_folder(dir)?;
     }
-    let (engines, left_out) = engine::prepare(flags)?;
+    let (engines, mut left_out) = engine::prepare(flags)?;
     let corpus = tokens::prepare(flags)?;
-    let indexing = indexing::run(flags, &corpus, &engines)?;
     let sets = sets::make(flags, &corpus)?;
-    let (checks, rows, limited) = match flags.limit {
-        None => in_memory(flags, &engines, &sets)?,
-        Some(limit) => (Vec::new(), Vec::new(), Some(limit::run(flags, limit, &engines, &sets)?)),
-    };
+    let (phrases, plain): (Vec<Set>, Vec<Set>) =
+        sets.into_iter().partition(|set| set.group == Group::Phrases);
+    let mut parties = Vec::new();
+    for (positions, sets) in [(false, plain), (true, phrases)] {
+        if !sets.is_empty() {
+            let (contenders, lines) = Contender::all(flags, &engines, positions);
+            left_out.extend(lines);
+            parties.push(Party { contenders, sets });
+        }
+    }
+    let contenders: Vec<Contender> = parties.iter().flat_map(|party| &party.contenders).cloned().collect();
+    let indexing = indexing::run(flags, &corpus, &contenders)?;
+    let (mut checks, mut rows, mut limited) = (Vec::new(), Vec::new(), None);
+    for party in &parties {
+        match flags.limit {
+            None => party.run(flags, &mut checks, &mut rows)?,
+            Some(limit) => limited = Some(limit::run(flags, limit, &engines, &party.sets)?),
+        }
+    }
+    let sets = parties.into_iter().flat_map(|party| party.sets).collect();
     let results = Results { left_out, corpus, indexing, sets, checks, rows, limited };
     report::save(flags, &results)?;
     let text = report::text(flags, &results);
@@ -90,14 +108,27 @@ fn run(flags: &Flags) -> Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output)
 }
 
-/// Agreement and speeds of engines that have their indexes in memory side by side.
-fn in_memory(
-    flags: &Flags,
-    engines: &[Engine],
-    sets: &[Set],
-) -> Result<(Vec<Check>, Vec<Row>, Option<Limited>)> {
-    let mut servers =
-        engines.iter().map(|engine| Server::start(flags, engine)).collect::<Result<Vec<_>>>()?;
-    let checks = check::run(sets, &mut servers)?;
-    Ok((checks, rounds::run(flags, sets, &mut servers)?, None))
+/// Sets, and who is asked for them.
+struct Party {
+    contenders: Vec<Contender>,
+    sets: Vec<Set>,
+}
+
+impl Party {
+    /// Agreement and speeds of engines that have their indexes in memory side by side.
+    fn run(&self, flags: &Flags, checks: &mut Vec<Check>, rows: &mut Vec<Row>) -> Result<()> {
+        let start = |contender| Server::start(flags, contender);
+        let mut servers = self.contenders.iter().map(start).collect::<Result<Vec<_>>>()?;
+        let found = check::run(&self.sets, &mut servers)?;
+        let mut measured = rounds::run(flags, &self.sets, &mut servers)?;
+        for row in &mut measured {
+            for cell in &mut row.cells {
+                let of_cell = |check: &&Check| check.set == row.set && check.name == cell.name;
+                cell.differs = found.iter().find(of_cell).is_some_and(|check| check.differ > 0);
+            }
+        }
+        checks.extend(found);
+        rows.extend(measured);
+        Ok(())
+    }
 }

@@ -4,7 +4,7 @@ use crate::check::Check;
 use crate::engine::Kind;
 use crate::indexing;
 use crate::limit::Limited;
-use crate::sets::Set;
+use crate::sets::{Group, Set};
 use crate::tokens::Corpus;
 
 /// Everything that was found.
@@ -43,6 +43,8 @@ pub struct Row {
 pub struct Cell {
     /// Which engine.
     pub kind: Kind,
+    /// Its name, with that of its variant if it is one of several.
+    pub name: String,
     /// Queries a second, a round each.
     pub rounds: Vec<f64>,
     /// Median over rounds of the latency in the middle.
@@ -51,6 +53,8 @@ pub struct Cell {
     pub p99_ns: f64,
     /// All answers of one pass over the set.
     pub sum: u64,
+    /// Whether it counts otherwise than the first engine on the sample of the set.
+    pub differs: bool,
 }
 
 impl Cell {
@@ -60,15 +64,48 @@ impl Cell {
     }
 }
 
+impl Results {
+    /// The group of a set.
+    pub fn group(&self, name: &str) -> Option<Group> {
+        self.sets.iter().find(|set| set.name == name).map(|set| set.group)
+    }
+
+    /// The engines that could be built.
+    pub fn kinds(&self) -> Vec<Kind> {
+        let mut kinds = Vec::new();
+        for row in &self.indexing {
+            if !kinds.contains(&row.kind) {
+                kinds.push(row.kind);
+            }
+        }
+        kinds
+    }
+
+    /// A line for each engine that has no answer to some sets.
+    pub fn unanswered(&self) -> Vec<String> {
+        let answers =
+            |kind, set: &Set| self.rows.iter().any(|row| row.set == set.name && row.cell(kind).is_some());
+        let line = |kind: Kind| {
+            let sets = self.sets.iter().filter(|set| !answers(kind, set));
+            let names: Vec<&str> = sets.map(|set| set.name.as_str()).collect();
+            let measured = !self.rows.is_empty() && !names.is_empty();
+            measured.then(|| {
+                format!("{} is left out of {}: it does not have such queries", kind.name(), names.join(", "))
+            })
+        };
+        self.kinds().into_iter().filter_map(line).collect()
+    }
+}
+
 impl Row {
-    /// The cell of an engine.
+    /// The cell of an engine, of several variants the first, which is that of all engines.
     pub fn cell(&self, kind: Kind) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.kind == kind)
     }
 
-    /// The fastest peer.
+    /// The fastest peer of those that count alike.
     pub fn best_peer(&self) -> Option<&Cell> {
-        let peers = self.cells.iter().filter(|cell| cell.kind != Kind::Tierdex);
+        let peers = self.cells.iter().filter(|cell| cell.kind != Kind::Tierdex && !cell.differs);
         peers.max_by(|a, b| a.qps().total_cmp(&b.qps()))
     }
 
@@ -118,11 +155,21 @@ mod tests {
 
     #[test]
     fn a_ratio_is_against_the_best_peer() {
-        let cell = |kind, qps| Cell { kind, rounds: vec![qps], p50_ns: 0.0, p99_ns: 0.0, sum: 1 };
+        let cell = |kind, qps| Cell {
+            kind,
+            name: String::new(),
+            rounds: vec![qps],
+            p50_ns: 0.0,
+            p99_ns: 0.0,
+            sum: 1,
+            differs: qps > 90.0,
+        };
         let cells = vec![cell(Kind::Tierdex, 30.0), cell(Kind::Tantivy, 10.0), cell(Kind::Lucene, 20.0)];
-        let row = Row { threads: 1, set: "s".into(), command: "COUNT".into(), times: 1, cells };
+        let mut row = Row { threads: 1, set: "s".into(), command: "COUNT".into(), times: 1, cells };
         assert!((row.ratio().unwrap() - 1.5).abs() < 1e-9);
         assert!((row.ratio_to(Kind::Tantivy).unwrap() - 3.0).abs() < 1e-9);
         assert!(row.agrees() && row.ratio_to(Kind::Pisa).is_none());
+        row.cells.push(cell(Kind::Seekstorm, 99.0));
+        assert!(row.best_peer().is_some_and(|peer| peer.kind == Kind::Lucene));
     }
 }

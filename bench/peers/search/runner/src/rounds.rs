@@ -1,10 +1,14 @@
 //! Measuring: engines take turns on each set and command, round after round.
 //!
-//! 1. the first round asks each query once and says how often the queries of a set must be repeated, the same number
+//! 1. the first round asks each query once and says how often the queries of a set must be repeated, the same
+//!    number
 //!    for all engines, so that a batch takes long enough to be timed;
-//! 2. some rounds are thrown away: memory is touched, and what compiles itself as it runs has done so;
+//! 2. some rounds are thrown away: memory is touched, and what compiles itself as it runs has done so, for
+//!    which Lucene
+//!    gets at least three;
 //! 3. the rounds that count; each begins with another engine.
 
+use crate::engine::Kind;
 use crate::flags::Flags;
 use crate::results::{Cell, Row, median};
 use crate::server::{Batch, Server};
@@ -15,6 +19,8 @@ use tierdex_bench::Result;
 
 /// Passes over a set in one batch, at most.
 const TIMES_MAX: u64 = 1000;
+/// Rounds before those that count, of an engine that compiles itself as it runs.
+const WARM_COMPILED: usize = 3;
 /// How many times as long as wanted a batch of the slowest engine may take.
 const SLOWEST: u64 = 10;
 
@@ -22,7 +28,7 @@ const SLOWEST: u64 = 10;
 struct Case<'a> {
     threads: u32,
     set: &'a Set,
-    command: &'a str,
+    command: String,
     file: PathBuf,
     times: u64,
     /// An engine each, a round each; none from an engine that does not answer.
@@ -34,16 +40,21 @@ struct Case<'a> {
 /// # Errors
 /// If an engine fails or a batch cannot be written.
 pub fn run(flags: &Flags, sets: &[Set], servers: &mut [Server]) -> Result<Vec<Row>> {
-    let (mut rows, commands) = (Vec::new(), flags.commands());
+    let mut rows = Vec::new();
     for &threads in &flags.threads {
         let mut cases = Vec::new();
         for set in sets {
-            for command in &commands {
+            for command in flags.commands_of(set.group) {
                 cases.push(Case::new(flags, threads, set, command, servers)?);
             }
         }
         let (warm, rounds) = (flags.warm() - 1, flags.rounds());
         for round in 0..warm + rounds {
+            if round == warm {
+                for case in &mut cases {
+                    case.compile(WARM_COMPILED.saturating_sub(warm), servers)?;
+                }
+            }
             let what = if round < warm { "warming up" } else { "measuring" };
             say(&format!("{what}, {threads} threads, round {} of {}", round + 1, warm + rounds));
             for case in &mut cases {
@@ -61,7 +72,7 @@ impl<'a> Case<'a> {
         flags: &Flags,
         threads: u32,
         set: &'a Set,
-        command: &'a str,
+        command: String,
         servers: &mut [Server],
     ) -> Result<Case<'a>> {
         let file = sets::folder(flags).join(format!("{}-{command}.batch", set.name));
@@ -88,6 +99,18 @@ impl<'a> Case<'a> {
         tools::write(&self.file, &lines.repeat(self.times as usize))
     }
 
+    /// So many further rounds of an engine that compiles itself.
+    fn compile(&mut self, rounds: usize, servers: &mut [Server]) -> Result<()> {
+        for (server, batches) in servers.iter_mut().zip(&self.batches) {
+            if server.kind == Kind::Lucene && batches.is_some() {
+                for _ in 0..rounds {
+                    server.batch(&self.file, self.threads)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Asks each engine that answers; another one begins each time.
     fn turn(&mut self, round: usize, counts: bool, servers: &mut [Server]) -> Result<()> {
         for step in 0..servers.len() {
@@ -107,16 +130,18 @@ impl<'a> Case<'a> {
                 |of: &dyn Fn(&Batch) -> u64| median(batches.iter().map(|batch| of(batch) as f64).collect());
             Some(Cell {
                 kind: server.kind,
+                name: server.name.clone(),
                 rounds: batches.iter().map(|batch| batch.n as f64 / (batch.wall_ns as f64 / 1e9)).collect(),
                 p50_ns: middle(&|batch| batch.p50_ns),
                 p99_ns: middle(&|batch| batch.p99_ns),
                 sum: batches.first().map_or(0, |batch| batch.sum) / self.times,
+                differs: false,
             })
         };
         Row {
             threads: self.threads,
             set: self.set.name.clone(),
-            command: self.command.to_string(),
+            command: self.command.clone(),
             times: self.times,
             cells: servers.iter().zip(&self.batches).filter_map(cell).collect(),
         }

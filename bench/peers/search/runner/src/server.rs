@@ -1,6 +1,6 @@
 //! An engine as a child process behind the line protocol.
 
-use crate::engine::{Engine, Kind};
+use crate::engine::{Contender, Kind};
 use crate::flags::Flags;
 use crate::tools;
 use std::ffi::OsString;
@@ -44,10 +44,10 @@ impl Server {
     ///
     /// # Errors
     /// If it cannot be started or says anything but `READY`.
-    pub fn start(flags: &Flags, engine: &Engine) -> Result<Server> {
-        let name = engine.kind.name();
-        tools::say(&format!("starting {name}"));
-        Server::spawn(flags, engine.kind, name, &engine.serve_words(&engine.index_dir(flags)))
+    pub fn start(flags: &Flags, contender: &Contender) -> Result<Server> {
+        tools::say(&format!("starting {}", contender.name));
+        let words = contender.engine.serve_words(&contender.variant, &contender.dir(flags));
+        Server::spawn(flags, contender.engine.kind, &contender.name, &words)
     }
 
     /// Starts an engine by other words and under another name.

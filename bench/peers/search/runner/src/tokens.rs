@@ -29,6 +29,67 @@ pub struct Corpus {
     pub terms: Vec<(String, u32)>,
 }
 
+/// The tokens in parts of equally many documents; the last may have fewer.
+pub struct Parts {
+    /// The file of all.
+    pub whole: PathBuf,
+    /// Files of the parts, that of all if it is the only one.
+    pub paths: Vec<PathBuf>,
+    /// Documents of a part.
+    pub documents: u64,
+    /// Directory that goes with this.
+    folder: Option<PathBuf>,
+}
+
+impl Parts {
+    /// How large so many parts of a corpus are, without a file for each.
+    pub fn unwritten(corpus: &Corpus, count: u32) -> Parts {
+        let documents = corpus.documents.div_ceil(u64::from(count)).max(1);
+        Parts { whole: corpus.path.clone(), paths: vec![corpus.path.clone()], documents, folder: None }
+    }
+
+    /// Parts of a corpus; those of several are files that stand below `place` as long as this lives.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn of(corpus: &Corpus, count: u32, place: &Path) -> Result<Parts> {
+        let mut parts = Parts::unwritten(corpus, count);
+        if count == 1 {
+            return Ok(parts);
+        }
+        let documents = parts.documents;
+        parts.paths.clear();
+        let folder = place.join("parts");
+        tools::make_folder(&folder)?;
+        parts.folder = Some(folder.clone());
+        let file = File::open(&corpus.path).map_err(|error| unreadable(&corpus.path, &error))?;
+        let mut lines = BufReader::with_capacity(1 << 20, file);
+        let mut line = Vec::new();
+        for part in 0..corpus.documents.div_ceil(documents) {
+            let path = folder.join(format!("{part}.txt"));
+            let unwritable = |error| Error::Failed(format!("cannot write {}: {error}", path.display()));
+            let mut out = BufWriter::with_capacity(1 << 20, File::create(&path).map_err(unwritable)?);
+            for _ in 0..documents {
+                line.clear();
+                let read = lines.read_until(b'\n', &mut line);
+                read.map_err(|error| unreadable(&corpus.path, &error))?;
+                out.write_all(&line).map_err(unwritable)?;
+            }
+            out.flush().map_err(unwritable)?;
+            parts.paths.push(path);
+        }
+        Ok(parts)
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.folder {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
 /// Cuts the input into tokens, or takes those that are there.
 ///
 /// # Errors
@@ -210,6 +271,22 @@ mod tests {
         add_tokens(&format!("{} b", "a".repeat(TOKEN_BYTES_MAX + 1)), &mut tokens);
         assert_eq!(tokens, "b");
         assert!(add_document(b"{}", &mut tokens).is_err());
+    }
+
+    #[test]
+    fn parts_hold_all_documents_in_order() {
+        let place = std::env::temp_dir().join(format!("tierdex-parts-{}", std::process::id()));
+        fs::create_dir_all(&place).unwrap();
+        let path = place.join("tokens");
+        fs::write(&path, "a\nb\nc\nd\ne\n").unwrap();
+        let corpus = Corpus { path: path.clone(), bytes: 10, documents: 5, terms: Vec::new() };
+        let parts = Parts::of(&corpus, 2, &place).unwrap();
+        let texts: Vec<String> = parts.paths.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+        assert_eq!((texts, parts.documents), (vec!["a\nb\nc\n".to_string(), "d\ne\n".to_string()], 3));
+        drop(parts);
+        assert!(!place.join("parts").exists());
+        assert_eq!(Parts::of(&corpus, 1, &place).unwrap().paths, [path]);
+        fs::remove_dir_all(&place).unwrap();
     }
 
     #[test]

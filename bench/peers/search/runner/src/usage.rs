@@ -15,7 +15,7 @@ use tierdex_bench::{Error, Result};
 const MEASURE: &str = "measure-child";
 
 /// What a program took.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// Seconds of CPU, user and system, all threads.
     pub cpu_s: f64,
@@ -36,6 +36,19 @@ impl Usage {
         let said = tools::output(Command::new(here).arg(MEASURE).args(words)).map_err(Error::Failed)?;
         let line = said.lines().last().unwrap_or_default();
         parse(line).ok_or_else(|| Error::Failed(format!("`{line}` is not what a program took")))
+    }
+}
+
+impl std::ops::Add for Usage {
+    type Output = Usage;
+
+    /// What two programs take one after the other.
+    fn add(self, other: Usage) -> Usage {
+        Usage {
+            cpu_s: self.cpu_s + other.cpu_s,
+            wall_s: self.wall_s + other.wall_s,
+            peak_bytes: self.peak_bytes.max(other.peak_bytes),
+        }
     }
 }
 

@@ -1,11 +1,15 @@
-//! Indexing: tokens as they stand, ids and frequencies, one thread, one segment.
+//! Indexing: tokens as they stand, ids and frequencies, and positions if they are wanted; one thread, one
+//! segment.
 //!
 //! 1. each line is a document: its tokens, and its ordinal as a column, so that hits can be named by it;
-//! 2. one thread indexes; what it flushed is merged to one segment at the end.
+//! 2. one thread indexes; what it flushed is merged to one segment at the end;
+//! 3. or there is a commit after every so many documents, each of which makes a segment that stays as it is.
 
 use crate::Result;
+use clap::Args;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::num::NonZeroU64;
 use std::path::Path;
 use tantivy::indexer::NoMergePolicy;
 use tantivy::schema::{FAST, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
@@ -18,12 +22,30 @@ pub const TOKENS: &str = "tokens";
 pub const ORDINAL: &str = "ordinal";
 const TOKENIZER: &str = "blanks";
 
-/// Indexes `tokens` into the new directory `dir`, with `memory` bytes for what waits to be written.
-pub fn run(tokens: &Path, dir: &Path, memory: usize) -> Result<()> {
+/// What an index is to be.
+#[derive(Args)]
+pub struct Options {
+    /// Bytes that may wait to be written
+    #[arg(long, default_value_t = 256 << 20)]
+    memory: usize,
+    /// Keep positions
+    #[arg(long)]
+    positions: bool,
+    /// Make a segment of every so many documents, instead of one of all
+    #[arg(long, value_name = "DOCUMENTS")]
+    commit_every: Option<NonZeroU64>,
+}
+
+/// Indexes `tokens` into the new directory `dir`.
+pub fn run(tokens: &Path, dir: &Path, options: &Options) -> Result<()> {
     let file = File::open(tokens).map_err(|error| format!("cannot read {}: {error}", tokens.display()))?;
     fs::create_dir_all(dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?;
-    let documents = write(BufReader::with_capacity(1 << 20, file), dir, memory)
+    let (documents, segments) = write(BufReader::with_capacity(1 << 20, file), dir, options)
         .map_err(|error| format!("cannot index {} into {}: {error}", tokens.display(), dir.display()))?;
+    let wanted = options.commit_every.map_or(1, |every| documents.div_ceil(every.get()));
+    if segments != wanted {
+        return Err(format!("there are {segments} segments instead of {wanted}; give more --memory"));
+    }
     println!("{documents} documents");
     Ok(())
 }
@@ -33,23 +55,24 @@ pub fn register(index: &Index) {
     index.tokenizers().register(TOKENIZER, WhitespaceTokenizer::default());
 }
 
-fn schema() -> Schema {
+fn schema(positions: bool) -> Schema {
     let mut schema = Schema::builder();
-    let indexing = TextFieldIndexing::default()
-        .set_tokenizer(TOKENIZER)
-        .set_index_option(IndexRecordOption::WithFreqs)
-        .set_fieldnorms(true);
+    let record =
+        if positions { IndexRecordOption::WithFreqsAndPositions } else { IndexRecordOption::WithFreqs };
+    let indexing =
+        TextFieldIndexing::default().set_tokenizer(TOKENIZER).set_index_option(record).set_fieldnorms(true);
     schema.add_text_field(TOKENS, TextOptions::default().set_indexing_options(indexing));
     schema.add_u64_field(ORDINAL, FAST);
     schema.build()
 }
 
-fn write(mut lines: impl BufRead, dir: &Path, memory: usize) -> tantivy::Result<u64> {
-    let schema = schema();
+/// Gives the numbers of documents and of segments.
+fn write(mut lines: impl BufRead, dir: &Path, options: &Options) -> tantivy::Result<(u64, u64)> {
+    let schema = schema(options.positions);
     let (tokens, ordinal) = (schema.get_field(TOKENS)?, schema.get_field(ORDINAL)?);
     let index = Index::create_in_dir(dir, schema)?;
     register(&index);
-    let mut writer = index.writer_with_num_threads::<TantivyDocument>(1, memory)?;
+    let mut writer = index.writer_with_num_threads::<TantivyDocument>(1, options.memory)?;
     writer.set_merge_policy(Box::new(NoMergePolicy));
     let mut documents = 0;
     let mut line = String::new();
@@ -60,13 +83,16 @@ fn write(mut lines: impl BufRead, dir: &Path, memory: usize) -> tantivy::Result<
         writer.add_document(document)?;
         documents += 1;
         line.clear();
+        if options.commit_every.is_some_and(|every| documents % every == 0) {
+            writer.commit()?;
+        }
     }
     writer.commit()?;
     let segments = index.searchable_segment_ids()?;
-    if segments.len() > 1 {
+    if segments.len() > 1 && options.commit_every.is_none() {
         writer.merge(&segments).wait()?;
     }
     writer.garbage_collect_files().wait()?;
     writer.wait_merging_threads()?;
-    Ok(documents)
+    Ok((documents, index.searchable_segment_ids()?.len() as u64))
 }

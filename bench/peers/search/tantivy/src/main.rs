@@ -1,11 +1,12 @@
 //! Tantivy behind the line protocol of `tierdex bench serve`.
 //!
-//! You have a file of tokens, one document a line, blanks between tokens; `index` gives a directory with an index of
-//! one segment, and `serve` answers `COMMAND<TAB>QUERY` from it.
+//! You have a file of tokens, one document a line, blanks between tokens; `index` gives a directory with an
+//! index of one segment, and `serve` answers `COMMAND<TAB>QUERY` from it.
 //!
-//! How the peer is used: the newest release from the registry; ids and frequencies only, lengths in one byte, as it
-//! always keeps them; one indexing thread; all files copied into memory before `READY`, or mapped if `--advice` says so; for each command the fastest
-//! way that its public interface has (see [`serve`]).
+//! How the peer is used: the newest release from the registry; ids and frequencies, and positions only if
+//! they are asked for; lengths in one byte, as it always keeps them; one indexing thread; all files copied
+//! into memory before `READY`, or mapped if `--advice` says so; for each command the fastest way that its
+//! public interface has (see [`serve`]). The constants of its BM25 are fixed.
 
 #![forbid(unsafe_code)]
 
@@ -35,9 +36,8 @@ enum Command {
         tokens: PathBuf,
         /// Directory of the index; it must not be there
         dir: PathBuf,
-        /// Bytes that may wait to be written
-        #[arg(long, default_value_t = 256 << 20)]
-        memory: usize,
+        #[command(flatten)]
+        options: index::Options,
     },
     /// Print which release of the engine this is
     Version,
@@ -65,7 +65,7 @@ type Result<T> = std::result::Result<T, String>;
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
-        Command::Index { tokens, dir, memory } => index::run(&tokens, &dir, memory),
+        Command::Index { tokens, dir, options } => index::run(&tokens, &dir, &options),
         Command::Version => {
             println!("{}", tantivy::version_string());
             Ok(())

@@ -15,14 +15,17 @@ use std::path::Path;
 use tantivy::collector::{Count, TopDocs};
 use tantivy::columnar::Column;
 use tantivy::directory::{self, Directory, MmapDirectory, RamDirectory};
-use tantivy::schema::Field;
-use tantivy::{Index, ReloadPolicy, Searcher};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocAddress, Index, ReloadPolicy, Searcher};
 
 /// What lines are answered from.
 pub struct Server {
     searcher: Searcher,
     field: Field,
-    ordinals: Column<u64>,
+    /// Whether there are phrases.
+    positions: bool,
+    /// A segment each.
+    ordinals: Vec<Column<u64>>,
 }
 
 /// An answer to a line.
@@ -77,12 +80,12 @@ impl Server {
         register(&index);
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(failed)?;
         let searcher = reader.searcher();
-        let [segment] = searcher.segment_readers() else {
-            return Err(format!("{} has not one segment; index anew", dir.display()));
-        };
-        let ordinals = segment.fast_fields().u64(ORDINAL).map_err(failed)?;
+        let columns = searcher.segment_readers().iter().map(|segment| segment.fast_fields().u64(ORDINAL));
+        let ordinals = columns.collect::<tantivy::Result<_>>().map_err(failed)?;
         let field = index.schema().get_field(TOKENS).map_err(failed)?;
-        Ok(Server { searcher, field, ordinals })
+        let record = index.schema().get_field_entry(field).field_type().get_index_record_option();
+        let positions = record.is_some_and(IndexRecordOption::has_positions);
+        Ok(Server { searcher, field, positions, ordinals })
     }
 
     fn reply(&self, line: &str) -> String {
@@ -97,7 +100,9 @@ impl Server {
     pub fn answer(&self, line: &str) -> Result<Answer> {
         let Some((command, text)) = line.split_once('\t') else { return Ok(Answer::Unsupported) };
         let Some(command) = Command::parse(command) else { return Ok(Answer::Unsupported) };
-        let Some(query) = query::parse(text, self.field) else { return Ok(Answer::Unsupported) };
+        let Some(query) = query::parse(text, self.field, self.positions) else {
+            return Ok(Answer::Unsupported);
+        };
         let top = |k| TopDocs::with_limit(k).order_by_score();
         let answer = match command {
             Command::Count => query.count(&self.searcher).map(|count| Answer::Number(count as u64)),
@@ -108,8 +113,10 @@ impl Server {
                 self.searcher.search(&*query, &(top(k), Count)).map(|(_, count)| Answer::Number(count as u64))
             }
             Command::Docs(k) => self.searcher.search(&*query, &top(k)).map(|hits| {
-                let name = |doc| self.ordinals.first(doc).unwrap_or(u64::MAX);
-                Answer::Documents(hits.into_iter().map(|(score, hit)| (name(hit.doc_id), score)).collect())
+                let name = |hit: DocAddress| {
+                    self.ordinals[hit.segment_ord as usize].first(hit.doc_id).unwrap_or(u64::MAX)
+                };
+                Answer::Documents(hits.into_iter().map(|(score, hit)| (name(hit), score)).collect())
             }),
         };
         answer.map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! Building the engines: cargo for tierdex and Tantivy, Maven for Lucene, pip for PISA.
+//! Building the engines: cargo for tierdex, Tantivy and SeekStorm, Maven for Lucene, pip for PISA.
 
 use super::{Engine, Kind};
 use crate::tools;
@@ -24,6 +24,12 @@ pub fn tierdex() -> Built {
 pub fn tantivy() -> Built {
     let program = cargo(&workspace(), "tierdex-peer-tantivy")?;
     Engine::new(Kind::Tantivy, vec![program.clone().into()], &[program])
+}
+
+/// SeekStorm, from this workspace.
+pub fn seekstorm() -> Built {
+    let program = cargo(&workspace(), "tierdex-peer-seekstorm")?;
+    Engine::new(Kind::Seekstorm, vec![program.clone().into()], &[program])
 }
 
 /// Lucene: Maven packs the server and gathers the jars that it needs.

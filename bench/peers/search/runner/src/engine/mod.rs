@@ -1,11 +1,15 @@
-//! The engines: how each is built, how it indexes, how it serves. Each peer is one program with three commands,
-//! `version`, `index TOKENS DIR --memory BYTES` and `serve DIR`; only tierdex has words of its own.
+//! The engines: how each is built, how it indexes, how it serves. Each peer is one program with three
+//! commands, `version`, `index TOKENS DIR --memory BYTES` and `serve DIR`; only tierdex has words of its own.
+//! A [`Variant`] is a way to index and to ask, which not all of them have.
 
 mod build;
+mod variant;
 
 pub use build::JAVA_SMALL;
+pub use variant::{Contender, Variant};
 
 use crate::flags::{Flags, Norms};
+use crate::tokens::Parts;
 use crate::tools::{self, say};
 use clap::ValueEnum;
 use std::ffi::OsString;
@@ -25,6 +29,8 @@ pub enum Kind {
     Lucene,
     /// PISA by its Python binding
     Pisa,
+    /// The crate seekstorm
+    Seekstorm,
 }
 
 /// An engine that is ready to run.
@@ -50,6 +56,7 @@ impl Kind {
             Kind::Tantivy => "tantivy",
             Kind::Lucene => "lucene",
             Kind::Pisa => "pisa",
+            Kind::Seekstorm => "seekstorm",
         }
     }
 }
@@ -64,10 +71,17 @@ impl Engine {
         Ok(Engine { kind, version, program, small: None, built: times.max() })
     }
 
-    /// Directory of its index.
-    pub fn index_dir(&self, flags: &Flags) -> PathBuf {
+    /// What its index in a variant is called.
+    pub fn index_name(&self, flags: &Flags, variant: &Variant) -> String {
         let exact = if self.kind == Kind::Tierdex && flags.norms == Norms::Exact { "-exact" } else { "" };
-        flags.place().join("indexes").join(format!("{}{exact}", self.kind.name()))
+        // It always keeps positions.
+        let tail = if self.kind == Kind::Seekstorm { String::new() } else { variant.index_tail() };
+        format!("{}{exact}{tail}", self.kind.name())
+    }
+
+    /// Directory of its index in a variant.
+    pub fn index_dir(&self, flags: &Flags, variant: &Variant) -> PathBuf {
+        flags.place().join("indexes").join(self.index_name(flags, variant))
     }
 
     /// Whether it was built after a time.
@@ -75,38 +89,76 @@ impl Engine {
         self.built.is_some_and(|built| built > time)
     }
 
-    /// The words that index `tokens` into `dir`.
-    pub fn index_words(&self, flags: &Flags, tokens: &Path, dir: &Path) -> Vec<OsString> {
-        let mut words = self.program.clone();
-        if self.kind != Kind::Tierdex {
-            let bytes = (flags.memory << 20).to_string();
-            words.extend(["index".into(), tokens.into(), dir.into(), "--memory".into(), bytes.into()]);
-            return words;
+    /// The words that index `parts` of so many documents each into `dir`: a call a part.
+    pub fn index_words(
+        &self,
+        flags: &Flags,
+        variant: &Variant,
+        parts: &Parts,
+        dir: &Path,
+    ) -> Vec<Vec<OsString>> {
+        if self.kind == Kind::Tierdex {
+            let parts = parts.paths.iter().enumerate();
+            return parts.map(|(place, part)| self.part_words(flags, variant, place, part, dir)).collect();
         }
-        words.extend(["index".into(), tokens.into(), "--out".into(), dir.into()]);
+        let mut words = self.program.clone();
+        let bytes = (flags.memory << 20).to_string();
+        words.extend([
+            "index".into(),
+            parts.whole.clone().into(),
+            dir.into(),
+            "--memory".into(),
+            bytes.into(),
+        ]);
+        words.extend(variant.positions.then(|| "--positions".into()));
+        if variant.segments > 1 {
+            words.extend(["--commit-every".into(), parts.documents.to_string().into()]);
+        }
+        vec![words]
+    }
+
+    /// tierdex: the words that index a part; those behind the first are added to the index that is there.
+    fn part_words(
+        &self,
+        flags: &Flags,
+        variant: &Variant,
+        place: usize,
+        part: &Path,
+        dir: &Path,
+    ) -> Vec<OsString> {
+        let mut words = self.program.clone();
+        words.extend(["index".into(), part.into(), "--out".into(), dir.into()]);
         let norms = if flags.norms == Norms::Exact { "exact" } else { "byte" };
         let memory = format!("{}M", flags.memory);
-        let more = [
+        let merge = if variant.segments > 1 { "none" } else { "one" };
+        let always = [
             ["--format", "tsv"],
             ["--columns", "text"],
-            ["--tokenizer", "whitespace"],
-            ["--store", "none"],
-            ["--norms", norms],
             ["--threads", "1"],
-            ["--merge", "one"],
+            ["--merge", merge],
             ["--memory", &memory],
         ];
-        words.extend(more.into_iter().flatten().map(OsString::from));
+        words.extend(always.into_iter().flatten().map(OsString::from));
+        if place > 0 {
+            words.push("--append".into());
+            return words;
+        }
+        let first = [["--tokenizer", "whitespace"], ["--store", "none"], ["--norms", norms]];
+        words.extend(first.into_iter().flatten().map(OsString::from));
+        words.extend(variant.positions.then(|| "--positions".into()));
         words
     }
 
     /// The words that serve the index in `dir`.
-    pub fn serve_words(&self, dir: &Path) -> Vec<OsString> {
+    pub fn serve_words(&self, variant: &Variant, dir: &Path) -> Vec<OsString> {
         let mut words = self.program.clone();
         if self.kind == Kind::Tierdex {
             words.push("bench".into());
         }
         words.extend(["serve".into(), dir.into()]);
+        if let Some((k1, b)) = variant.bm25 {
+            words.extend(["--k1".into(), k1.to_string().into(), "--b".into(), b.to_string().into()]);
+        }
         words
     }
 
@@ -155,6 +207,7 @@ pub fn prepare(flags: &Flags) -> Result<(Vec<Engine>, Vec<String>)> {
             Kind::Tantivy => build::tantivy(),
             Kind::Lucene => build::lucene(),
             Kind::Pisa => build::pisa(&flags.work),
+            Kind::Seekstorm => build::seekstorm(),
         };
         match built {
             Ok(engine) => engines.push(engine),

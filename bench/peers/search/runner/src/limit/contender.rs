@@ -1,6 +1,6 @@
 //! Who is measured under a limit, by which words, and what its limit is.
 
-use crate::engine::{Advice, Engine, Kind};
+use crate::engine::{Advice, Engine, Kind, Variant};
 use crate::flags::Flags;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl Contender {
 
     /// Directory of its index.
     pub fn dir(&self, flags: &Flags) -> PathBuf {
-        self.engine.index_dir(flags)
+        self.engine.index_dir(flags, &Variant::of(flags, false))
     }
 
     /// The words that serve for a command, with `limit` bytes for all of it or for the index.
@@ -65,7 +65,7 @@ impl Contender {
 
     /// tierdex: it scores all matches where the peers do.
     fn near_words(&self, flags: &Flags, limit: u64, command: &str, dir: &Path) -> Vec<OsString> {
-        let mut words = self.engine.serve_words(dir);
+        let mut words = self.engine.serve_words(&Variant::of(flags, false), dir);
         words.extend(near(flags, limit).split_whitespace().map(OsString::from));
         words.extend(command.ends_with("_COUNT").then(|| "--exhaustive".into()));
         words

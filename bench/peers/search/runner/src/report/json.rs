@@ -33,7 +33,7 @@ fn sets(results: &Results) -> Vec<Value> {
 fn indexing(results: &Results) -> Vec<Value> {
     let row = |row: &crate::indexing::Row| {
         json!({
-            "engine": row.kind.name(), "version": row.version, "rounds": row.rounds, "cpu_s": row.usage.cpu_s,
+            "engine": row.kind.name(), "index": row.name, "version": row.version, "rounds": row.rounds, "cpu_s": row.usage.cpu_s,
             "wall_s": row.usage.wall_s, "peak_bytes": row.usage.peak_bytes, "index_bytes": row.index_bytes,
         })
     };
@@ -44,7 +44,7 @@ fn checks(results: &Results) -> Vec<Value> {
     let row = |check: &crate::check::Check| {
         json!({
             "set": check.set, "engine": check.name, "beside": check.base, "counted": check.counted,
-            "differ": check.differ, "overlap": check.overlap,
+            "differ": check.differ, "overlap": check.overlap, "scores": check.scores,
         })
     };
     let limited = results.limited.iter().flat_map(|limited| &limited.checks);
@@ -55,7 +55,7 @@ fn checks(results: &Results) -> Vec<Value> {
 fn speeds(row: &Row) -> Vec<Value> {
     let cell = |cell: &crate::results::Cell| {
         json!({
-            "threads": row.threads, "set": row.set, "command": row.command, "engine": cell.kind.name(),
+            "threads": row.threads, "set": row.set, "command": row.command, "engine": cell.name,
             "qps": cell.qps(), "rounds": cell.rounds, "p50_ns": cell.p50_ns, "p99_ns": cell.p99_ns,
             "sum": cell.sum, "times": row.times,
         })

@@ -8,14 +8,17 @@ use crate::results::Results;
 /// The method, in sentences.
 pub fn text(flags: &Flags, results: &Results) -> String {
     let corpus = &results.corpus;
+    let (k1, b) = flags.bm25().unwrap_or((1.2, 0.75));
     let mut text = format!(
         "{} documents, {:.1} MB of tokens, {} different ones. Every engine reads the same file, one document a line, and \
          splits it at blanks: tokens are the runs of letters and digits of title and text, in lower case. Ids and \
-         frequencies are indexed, neither positions nor text; one segment; BM25. Indexing: one thread, {} MB for \
-         postings that wait; CPU time is that of all threads of the process, user and system.\n\n",
+         frequencies are indexed, no text, and positions only in an index of its own for phrases; {}; BM25 with k1 {k1} \
+         and b {b}. Indexing: one thread, {} MB for postings that wait; CPU time is that of all threads of the process, \
+         user and system.\n\n",
         corpus.documents,
         corpus.bytes as f64 / 1e6,
         corpus.terms.len(),
+        segments(flags),
         flags.memory,
     );
     if flags.copies > 1 {
@@ -28,20 +31,34 @@ pub fn text(flags: &Flags, results: &Results) -> String {
     text += &flags.limit.map_or_else(|| in_memory(flags), |limit| limit::method(flags, limit));
     text += COMMANDS;
     text += SETS;
+    let mut known = Vec::new();
     for row in &results.indexing {
+        if known.contains(&row.kind) {
+            continue;
+        }
+        known.push(row.kind);
         text += &format!("- {}: {}. {}\n", row.kind.name(), row.version, about(row.kind, flags));
     }
-    results.left_out.iter().for_each(|line| text += &format!("- {line}\n"));
+    for line in results.left_out.iter().chain(&results.unanswered()) {
+        text += &format!("- {line}\n");
+    }
     text
+}
+
+fn segments(flags: &Flags) -> String {
+    match flags.segments {
+        1 => "one segment".to_string(),
+        count => format!("{count} segments of equally many documents, a commit each, never merged"),
+    }
 }
 
 fn in_memory(flags: &Flags) -> String {
     format!(
         "Each engine is a process that has its index in memory and answers the same file of queries in one batch; the \
          clock is its own, from the first query to the last, its reading of the query's text included. Engines take \
-         turns, another one first in each round; {} rounds are thrown away, {} count, and a figure is the median of \
-         those. A set has up to {} queries; they are repeated, equally for all engines, until a batch of the fastest \
-         takes some {} ms. Queries hold no term twice.\n\n",
+         turns, another one first in each round; {} rounds are thrown away, for Lucene three at least, {} count, and a \
+         figure is the median of those. A set has up to {} queries; they are repeated, equally for all engines, until a batch of the fastest \
+         takes some {} ms. Queries hold no term twice, but for phrases.\n\n",
         flags.warm(),
         flags.rounds(),
         flags.count(),
@@ -58,7 +75,10 @@ const SETS: &str = "Sets. By document frequency: H more than 1% of the documents
     next is popped; with the probability of repeats (`-rp25`: 25%) a random one of the last hundred is asked instead. \
     `game`: the conjunctions and unions of the search-benchmark-game; `questions`: questions of MS MARCO passage, dev; \
     `terabyte`: TREC Terabyte 2005, efficiency; a seeded choice of each. Of alternatives, terms that no document holds are \
-    left out; conjunctions with such a term are left out, and so is what has fewer than two terms.\n\nEngines:\n\n";
+    left out; conjunctions with such a term are left out, and so is what has fewer than two terms. Mixed queries are named \
+    by their clauses: `must-m-filter-h` is a required term of class M and a filter of class H, which is required and does not \
+    score; `not`: excluded; `should`: adds to the score, as alternatives where nothing is required. M are there only terms of \
+    at least 200 documents. `phrase-2`, `phrase-3`, `phrase-4`: words in a row from random places of the text.\n\nEngines:\n\n";
 
 fn about(kind: Kind, flags: &Flags) -> &'static str {
     match kind {
@@ -72,18 +92,25 @@ fn about(kind: Kind, flags: &Flags) -> &'static str {
         Kind::Tantivy => {
             "Lengths in one byte, exact below 40 tokens; a column of ordinals names the hits; RamDirectory, or MmapDirectory under a limit; compiled for \
              this CPU. `COUNT` by `Query::count`, `TOP_k` by `TopDocs` (block-max WAND), `TOP_k_COUNT` by `TopDocs` and \
-             `Count` together. Queries are built from the words, not by its parser."
+             `Count` together. Queries are built from the words, not by its parser. A filter is a required `ConstScoreQuery` of \
+             score 0; filters and excluded terms ask for no frequencies."
         }
         Kind::Lucene => {
             "Lengths in one byte, exact below 40 tokens; MMapDirectory, without a limit all files are read before; the vector module is on; no query cache. \
              `COUNT` by `IndexSearcher.count`, `TOP_k` with a threshold of k hits, `TOP_k_COUNT` with no limit to \
-             counting. Queries are built from the words, not by its parser."
+             counting. Queries are built from the words, not by its parser: a `BooleanQuery` of `MUST`, `SHOULD`, `FILTER` and \
+             `MUST_NOT`, and `PhraseQuery`."
         }
         Kind::Pisa => {
             "By its Python binding, in few calls a batch; making the hits' names as Python objects is part of the time. \
              `ranked_and`; `maxscore` from six words on; else `block_max_maxscore`, or for k up to 100 `wand` and for one \
              word `block_max_wand`. It does not count. Lengths exact. Words in more than half of the documents weigh next \
              to nothing in its BM25. It takes documents from Python: its time of indexing says nothing."
+        }
+        Kind::Seekstorm => {
+            "One shard, `AccessType::Ram`, tokenizer `Whitespace`, no stop words, no n-grams, `Bm25f`; positions are \
+             always kept. It has no filters, and where a word is required all are. Phrases it scores otherwise, and it counts \
+             some of them otherwise, such as those with a word twice."
         }
     }
 }

@@ -16,7 +16,7 @@ pub fn text(flags: &Flags, results: &Results) -> String {
     for section in tables::all(flags, results) {
         text += &format!("{}\n{}\n", section.title, section.table.to_text());
     }
-    for line in results.left_out.iter().chain(&tables::warnings(results)) {
+    for line in results.left_out.iter().chain(&results.unanswered()).chain(&tables::warnings(results)) {
         text += &format!("{line}\n");
     }
     text

@@ -5,7 +5,7 @@ use crate::check::Check;
 use crate::engine::Kind;
 use crate::flags::Flags;
 use crate::results::{Results, Row, geometric_mean};
-use crate::sets::JUDGED;
+use crate::sets::{Group, JUDGED};
 use tierdex_bench::Table;
 
 /// A table with its title and what is to be said of it.
@@ -24,7 +24,10 @@ pub fn all(flags: &Flags, results: &Results) -> Vec<Section> {
     for &threads in &flags.threads {
         let rows: Vec<&Row> = results.rows.iter().filter(|row| row.threads == threads).collect();
         sections.push(speeds(results, &rows, threads));
-        sections.push(means(flags, results, &rows, threads));
+        for group in Group::ALL {
+            sections.push(means(flags, results, &rows, threads, group));
+        }
+        sections.push(own(&rows, threads));
     }
     sections.extend([scaling(flags, results), checks(&results.checks)]);
     if let Some(limited) = &results.limited {
@@ -40,19 +43,16 @@ pub(super) fn section(title: &str, about: &str, table: Table) -> Section {
     Section { title: title.to_string(), about: about.to_string(), table }
 }
 
-fn kinds(results: &Results) -> Vec<Kind> {
-    results.indexing.iter().map(|row| row.kind).collect()
-}
-
 fn indexing(results: &Results) -> Section {
     let heading =
-        ["engine", "CPU s", "MB/s of CPU", "clock s", "peak memory MB", "index MB", "speed of tierdex by it"];
+        ["index", "CPU s", "MB/s of CPU", "clock s", "peak memory MB", "index MB", "speed of tierdex by it"];
     let mut table = Table::new(1, &heading);
     let cpu = |row: &crate::indexing::Row| row.usage.cpu_s.max(1e-9);
-    let ours = results.indexing.iter().find(|row| row.kind == Kind::Tierdex).map(cpu);
     for row in &results.indexing {
+        let ours = results.indexing.iter().find(|one| one.kind == Kind::Tierdex && one.tail == row.tail);
+        let ours = ours.map(cpu);
         table.row(vec![
-            row.kind.name().to_string(),
+            row.name.clone(),
             format!("{:.2}", row.usage.cpu_s),
             format!("{:.1}", results.corpus.bytes as f64 / 1e6 / cpu(row)),
             format!("{:.2}", row.usage.wall_s),
@@ -65,7 +65,7 @@ fn indexing(results: &Results) -> Section {
 }
 
 fn speeds(results: &Results, rows: &[&Row], threads: u32) -> Section {
-    let kinds = kinds(results);
+    let kinds = results.kinds();
     let names = kinds.iter().map(|kind| kind.name());
     let heading: Vec<&str> =
         ["set", "command"].into_iter().chain(names).chain(["best peer", "ratio"]).collect();
@@ -78,17 +78,23 @@ fn speeds(results: &Results, rows: &[&Row], threads: u32) -> Section {
         table.row(cells);
     }
     let title = format!("Queries a second, {}", threads_of(threads));
-    section(&title, "The ratio is that of tierdex to the best peer.", table)
+    section(
+        &title,
+        "The ratio is that of tierdex to the best peer, of those whose numbers of matches are equal.",
+        table,
+    )
 }
 
-/// Geometric means of ratios over sets, by command and over all.
-fn means(flags: &Flags, results: &Results, rows: &[&Row], threads: u32) -> Section {
-    let peers: Vec<Kind> = kinds(results).into_iter().filter(|&kind| kind != Kind::Tierdex).collect();
+/// Geometric means of ratios over sets of a group, by command and over all.
+fn means(flags: &Flags, results: &Results, rows: &[&Row], threads: u32, group: Group) -> Section {
+    let peers: Vec<Kind> = results.kinds().into_iter().filter(|&kind| kind != Kind::Tierdex).collect();
     let names = peers.iter().map(|kind| kind.name());
     let heading: Vec<&str> = ["command", "best peer", "least", "where"].into_iter().chain(names).collect();
     let mut table = Table::new(1, &heading);
-    let compared: Vec<&Row> = rows.iter().copied().filter(|row| is_compared(&row.set)).collect();
-    let rows = if compared.is_empty() { rows } else { &compared[..] };
+    let rows: Vec<&Row> = rows.iter().copied().filter(|row| results.group(&row.set) == Some(group)).collect();
+    let is_compared = |row: &&Row| group != Group::Flat || JUDGED.contains(&row.set.as_str());
+    let compared: Vec<&Row> = rows.iter().copied().filter(is_compared).collect();
+    let rows = if compared.is_empty() { rows } else { compared };
     for command in flags.commands().iter().map(Some).chain([None]) {
         let of_command = |row: &&&Row| command.is_none_or(|command| row.command == *command);
         let rows: Vec<&Row> = rows.iter().filter(of_command).copied().collect();
@@ -103,7 +109,7 @@ fn means(flags: &Flags, results: &Results, rows: &[&Row], threads: u32) -> Secti
         cells.extend(peers.iter().map(|&peer| mean(&|row: &Row| row.ratio_to(peer))));
         table.row(cells);
     }
-    let title = format!("Ratios, geometric means, {}", threads_of(threads));
+    let title = format!("Ratios, geometric means, {}, {}", group.name(), threads_of(threads));
     section(
         &title,
         "Over the sets above that are compared by default; to each peer over what it answers.",
@@ -111,13 +117,40 @@ fn means(flags: &Flags, results: &Results, rows: &[&Row], threads: u32) -> Secti
     )
 }
 
-fn is_compared(set: &str) -> bool {
-    JUDGED.contains(&set)
+/// tierdex in other variants by tierdex in that of all engines, where they were measured.
+fn own(rows: &[&Row], threads: u32) -> Section {
+    let ours = |row: &Row| -> Vec<(String, f64)> {
+        let cells = row.cells.iter().filter(|cell| cell.kind == Kind::Tierdex);
+        cells.map(|cell| (cell.name.clone(), cell.qps())).collect()
+    };
+    let title = format!("tierdex beside itself, {}", threads_of(threads));
+    let names: Vec<String> =
+        rows.first().map(|row| ours(row)).unwrap_or_default().into_iter().map(|one| one.0).collect();
+    let heading: Vec<&str> = ["set", "command"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    let mut table = Table::new(2, &heading);
+    if names.len() < 2 {
+        return section(&title, "", table);
+    }
+    let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); names.len() - 1];
+    for row in rows {
+        let found = ours(row);
+        let mut cells = vec![row.set.clone(), row.command.clone(), qps(found.first().map(|one| one.1))];
+        for (place, (_, speed)) in found.iter().enumerate().skip(1) {
+            let value = speed / found[0].1;
+            ratios[place - 1].push(value);
+            cells.push(ratio(Some(value)));
+        }
+        table.row(cells);
+    }
+    let mut cells = vec!["geometric mean".to_string(), String::new(), String::new()];
+    cells.extend(ratios.iter().map(|values| ratio(geometric_mean(values))));
+    table.row(cells);
+    section(&title, "Queries a second, and the speed of the variants as a ratio to that.", table)
 }
 
 /// Queries a second by threads, geometric means over sets.
 fn scaling(flags: &Flags, results: &Results) -> Section {
-    let kinds = kinds(results);
+    let kinds = results.kinds();
     let names = kinds.iter().map(|kind| kind.name());
     let heading: Vec<&str> = ["command", "threads"].into_iter().chain(names).collect();
     let mut table = Table::new(1, &heading);
@@ -141,9 +174,11 @@ fn scaling(flags: &Flags, results: &Results) -> Section {
 }
 
 fn checks(checks: &[Check]) -> Section {
-    let mut table =
-        Table::new(2, &["set", "engine", "queries", "numbers of matches that differ", "overlap of ten"]);
-    for check in checks {
+    let mut table = Table::new(
+        2,
+        &["set", "engine", "queries", "numbers of matches that differ", "overlap of ten", "scores"],
+    );
+    for check in checks.iter().filter(|check| check.counted > 0 || check.overlap.is_some()) {
         let differ = if check.counted == 0 { "-".to_string() } else { check.differ.to_string() };
         table.row(vec![
             check.set.clone(),
@@ -151,12 +186,14 @@ fn checks(checks: &[Check]) -> Section {
             check.counted.to_string(),
             differ,
             ratio(check.overlap),
+            check.scores.map_or("-".to_string(), |share| format!("{:.1}%", share * 100.0)),
         ]);
     }
     let base = checks.first().map_or("the first engine", |check| &check.base);
     let about = format!(
         "Each beside {base}, on the first queries of each set: numbers of matches must be equal; the overlap is the \
-         share of hits that both have among their best ten, mean over queries."
+         share of hits that both have among their best ten, mean over queries; and scores at the same place among these \
+         differ by no more than this in 95% of the places, beside a constant factor."
     );
     section("Agreement", &about, table)
 }
@@ -171,8 +208,7 @@ pub fn warnings(results: &Results) -> Vec<String> {
         Some(format!("{set}: {name} counts otherwise than {base}, first at {first}"))
     });
     let sums = results.rows.iter().filter(|row| !row.agrees()).map(|row| {
-        let sums: Vec<String> =
-            row.cells.iter().map(|cell| format!("{} {}", cell.kind.name(), cell.sum)).collect();
+        let sums: Vec<String> = row.cells.iter().map(|cell| format!("{} {}", cell.name, cell.sum)).collect();
         format!("{} {}: sums of answers differ: {}", row.set, row.command, sums.join(", "))
     });
     let under_limit = limited.iter().flat_map(|limited| limit::warnings(limited));

@@ -14,18 +14,22 @@ use tierdex_bench::Random;
 const REPEATS_MAX: usize = 100;
 /// Draws after which a query has no further term to be found.
 const DRAWS_MAX: usize = 1000;
+/// Documents that hold a term of the class [`Class::M200`], at least.
+const M200_MIN: u32 = 200;
 
 /// Terms by class.
 pub struct Classes<'a> {
-    terms: [Vec<&'a str>; 3],
+    terms: [Vec<&'a str>; 4],
 }
 
 impl<'a> Classes<'a> {
     /// The terms of a corpus; those of one document have no class.
     pub fn of(corpus: &'a Corpus) -> Classes<'a> {
-        let mut classes = Classes { terms: [Vec::new(), Vec::new(), Vec::new()] };
+        let mut classes = Classes { terms: [const { Vec::new() }; 4] };
         for (term, count) in &corpus.terms {
-            if let Some(class) = class(u64::from(*count), corpus.documents) {
+            let class = class(u64::from(*count), corpus.documents);
+            let common = (class == Some(Class::M) && *count >= M200_MIN).then_some(Class::M200);
+            for class in [class, common].into_iter().flatten() {
                 classes.terms[class as usize].push(term);
             }
         }
@@ -45,7 +49,7 @@ fn class(count: u64, documents: u64) -> Option<Class> {
 
 /// The queues from which queries are drawn.
 pub struct Queues<'a> {
-    classes: [Queue<'a>; 3],
+    classes: [Queue<'a>; 4],
     percent: u32,
     random: Random,
 }
@@ -60,9 +64,8 @@ struct Queue<'a> {
 impl<'a> Queues<'a> {
     /// Full queues; `percent` is the probability of repeats.
     pub fn new(classes: &'a Classes<'a>, percent: u32, random: Random) -> Queues<'a> {
-        let queue = |terms| Queue { terms, waiting: Vec::new(), repeats: VecDeque::new() };
-        let [h, m, l] = &classes.terms;
-        Queues { classes: [queue(h), queue(m), queue(l)], percent, random }
+        let queue = |terms: &'a Vec<_>| Queue { terms, waiting: Vec::new(), repeats: VecDeque::new() };
+        Queues { classes: classes.terms.each_ref().map(queue), percent, random }
     }
 
     /// The next query; none if there are not enough terms.
@@ -85,7 +88,16 @@ impl<'a> Queues<'a> {
                 }
                 Some(join.query(&terms))
             }
-            Recipe::Real(..) => None,
+            Recipe::Mixed(clauses) => {
+                for (_, class) in clauses {
+                    self.add(*class, &mut terms)?;
+                }
+                let signs = clauses.iter().map(|(occur, _)| occur.sign());
+                let words: Vec<String> =
+                    signs.zip(&terms).map(|(sign, term)| format!("{sign}{term}")).collect();
+                Some(words.join(" "))
+            }
+            Recipe::Phrase(_) | Recipe::Real(..) => None,
         }
     }
 
@@ -129,7 +141,7 @@ pub fn shuffle<T>(values: &mut [T], random: &mut Random) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Join;
+    use super::super::{Join, Occur};
     use super::*;
 
     fn corpus() -> Corpus {
@@ -167,6 +179,22 @@ mod tests {
         queries.sort();
         queries.dedup();
         assert!((110..190).contains(&queries.len()), "{}", queries.len());
+    }
+
+    #[test]
+    fn clauses_have_their_signs_and_classes() {
+        let mut corpus = corpus();
+        corpus.terms.extend((0..50).map(|i| (format!("n{i}"), M200_MIN)));
+        let classes = Classes::of(&corpus);
+        let mut queues = Queues::new(&classes, 0, Random::new(1));
+        let recipe =
+            Recipe::Mixed(&[(Occur::Must, Class::M200), (Occur::Not, Class::H), (Occur::Should, Class::H)]);
+        let query = queues.query(recipe).unwrap();
+        let words: Vec<&str> = query.split(' ').collect();
+        assert!(
+            words[0].starts_with("+n") && words[1].starts_with("-h") && words[2].starts_with('h'),
+            "{query}"
+        );
     }
 
     #[test]

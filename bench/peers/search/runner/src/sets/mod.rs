@@ -1,11 +1,17 @@
-//! Query sets: drawn from the terms of the corpus by document frequency, or real.
+//! Query sets: drawn from the terms of the corpus by document frequency, cut from its text, or real.
 //!
-//! Classes of terms: H stand in more than 1% of the documents, M in 0.001% to 1%, L in less and at least two. A set's
-//! name says what its queries are: `single-h` one term of class H, `and-mm` two different terms of class M that must
-//! both stand, `or-3-5` three to five different terms as alternatives, the class of each H or M with equal odds
-//! (`or-3-5-h`: all H). [`draw`] makes them, [`real`] reads those that people asked.
+//! Classes of terms: H stand in more than 1% of the documents, M in 0.001% to 1%, L in less and at least two.
+//! A set's name says what its queries are: `single-h` one term of class H, `and-mm` two different terms of
+//! class M that must both stand, `or-3-5` three to five different terms as alternatives, the class of each H
+//! or M with equal odds (`or-3-5-h`: all H). Mixed queries have clauses of different kinds: `must-m-filter-h`
+//! is `+m #h`, a required term of class M and a filter of class H, and `should-hh-not-h` is `h h -h`; M are
+//! there only terms of at least two hundred documents. `phrase-3` are three words that stand in a row
+//! somewhere.
+//!
+//! [`draw`] makes them, [`phrases`] cuts phrases, [`real`] reads those that people asked.
 
 mod draw;
+mod phrases;
 mod real;
 
 use crate::flags::Flags;
@@ -33,6 +39,21 @@ pub const JUDGED: &[&str] = &[
 /// The sets on which they are compared under a limit of memory.
 pub const LIMITED: &[&str] = &["single-h", "and-hh"];
 
+/// Clauses of mixed queries.
+const MIXED: [&[(Occur, Class)]; 8] = [
+    &[(Occur::Must, Class::M200), (Occur::Filter, Class::H)],
+    &[(Occur::Must, Class::H), (Occur::Filter, Class::H)],
+    &[(Occur::Must, Class::M200), (Occur::Not, Class::H)],
+    &[(Occur::Must, Class::H), (Occur::Not, Class::H)],
+    &[(Occur::Must, Class::M200), (Occur::Should, Class::H)],
+    &[(Occur::Must, Class::H), (Occur::Should, Class::H)],
+    &[(Occur::Should, Class::H), (Occur::Should, Class::H), (Occur::Filter, Class::H)],
+    &[(Occur::Should, Class::H), (Occur::Should, Class::H), (Occur::Not, Class::H)],
+];
+
+/// Words of phrases.
+const PHRASES: [usize; 3] = [2, 3, 4];
+
 /// What the queries of a set are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recipe {
@@ -42,8 +63,36 @@ pub enum Recipe {
     Pair(Join, Class),
     /// Three to five terms, of one class or of H and M mixed.
     Several(Join, Option<Class>),
+    /// Clauses of different kinds, a term each.
+    Mixed(&'static [(Occur, Class)]),
+    /// So many words in a row.
+    Phrase(usize),
     /// What people asked.
     Real(Source, Join),
+}
+
+/// Which sets belong together in a table of means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Terms, all required or all alternatives.
+    Flat,
+    /// Clauses of different kinds.
+    Mixed,
+    /// Phrases.
+    Phrases,
+}
+
+/// What a clause is to a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occur {
+    /// Required.
+    Must,
+    /// Adds to the score.
+    Should,
+    /// Required, and adds nothing to the score.
+    Filter,
+    /// Excluded.
+    Not,
 }
 
 /// Whether all terms must stand or any.
@@ -64,6 +113,8 @@ pub enum Class {
     M,
     /// Fewer, and at least two.
     L,
+    /// Those of M with at least two hundred.
+    M200,
 }
 
 /// Where real queries come from.
@@ -81,6 +132,8 @@ pub enum Source {
 pub struct Set {
     /// Its name, with the probability of repeats if there is one.
     pub name: String,
+    /// Where it belongs.
+    pub group: Group,
     /// Its queries.
     pub queries: Vec<String>,
 }
@@ -97,7 +150,23 @@ impl Recipe {
         for source in [Source::Game, Source::Questions, Source::Terabyte] {
             all.extend([Join::And, Join::Or].map(|join| Recipe::Real(source, join)));
         }
+        all.extend(MIXED.map(Recipe::Mixed));
+        all.extend(PHRASES.map(Recipe::Phrase));
         all
+    }
+
+    /// Where its sets belong.
+    pub fn group(&self) -> Group {
+        match self {
+            Recipe::Mixed(_) => Group::Mixed,
+            Recipe::Phrase(_) => Group::Phrases,
+            _ => Group::Flat,
+        }
+    }
+
+    /// Whether it is compared unless flags say otherwise.
+    pub fn is_judged(&self) -> bool {
+        self.group() != Group::Flat || JUDGED.contains(&self.name().as_str())
     }
 
     /// The name that users type.
@@ -107,6 +176,8 @@ impl Recipe {
             Recipe::Pair(join, class) => format!("{}-{1}{1}", join.word(), class.letter()),
             Recipe::Several(join, None) => format!("{}-3-5", join.word()),
             Recipe::Several(join, Some(class)) => format!("{}-3-5-{}", join.word(), class.letter()),
+            Recipe::Mixed(clauses) => mixed_name(clauses),
+            Recipe::Phrase(words) => format!("phrase-{words}"),
             Recipe::Real(source, join) => format!("{}-{}", source.word(), join.word()),
         }
     }
@@ -116,8 +187,52 @@ impl Class {
     fn letter(self) -> char {
         match self {
             Class::H => 'h',
-            Class::M => 'm',
+            Class::M | Class::M200 => 'm',
             Class::L => 'l',
+        }
+    }
+}
+
+/// `must-m-filter-h`: classes behind what their clauses are.
+fn mixed_name(clauses: &[(Occur, Class)]) -> String {
+    let kinds = clauses.chunk_by(|one, other| one.0 == other.0).map(|kind| {
+        let letters: String = kind.iter().map(|(_, class)| class.letter()).collect();
+        format!("{}-{letters}", kind[0].0.word())
+    });
+    kinds.collect::<Vec<_>>().join("-")
+}
+
+impl Group {
+    /// All, in the order of tables.
+    pub const ALL: [Group; 3] = [Group::Flat, Group::Mixed, Group::Phrases];
+
+    /// The name that users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Flat => "flat",
+            Group::Mixed => "mixed",
+            Group::Phrases => "phrases",
+        }
+    }
+}
+
+impl Occur {
+    fn word(self) -> &'static str {
+        match self {
+            Occur::Must => "must",
+            Occur::Should => "should",
+            Occur::Filter => "filter",
+            Occur::Not => "not",
+        }
+    }
+
+    /// What the protocol writes before a term.
+    fn sign(self) -> &'static str {
+        match self {
+            Occur::Must => "+",
+            Occur::Should => "",
+            Occur::Filter => "#",
+            Occur::Not => "-",
         }
     }
 }
@@ -157,16 +272,22 @@ pub fn make(flags: &Flags, corpus: &Corpus) -> Result<Vec<Set>> {
     let classes = Classes::of(corpus);
     let mut sets = Vec::new();
     for recipe in recipes {
+        let group = recipe.group();
         if let Recipe::Real(source, join) = recipe {
             let queries = real::queries(flags, corpus, source, join)?;
-            sets.push(Set { name: recipe.name(), queries });
+            sets.push(Set { name: recipe.name(), group, queries });
+            continue;
+        }
+        if let Recipe::Phrase(words) = recipe {
+            let queries = phrases::queries(corpus, words, flags.count(), &mut Random::new(flags.seed))?;
+            sets.push(Set { name: recipe.name(), group, queries });
             continue;
         }
         for &percent in &flags.repeat {
             let tail = if percent == 0 { String::new() } else { format!("-rp{percent}") };
             let mut queues = Queues::new(&classes, percent, Random::new(flags.seed));
             let queries = (0..flags.count()).map_while(|_| queues.query(recipe)).collect();
-            sets.push(Set { name: recipe.name() + &tail, queries });
+            sets.push(Set { name: recipe.name() + &tail, group, queries });
         }
     }
     let folder = folder(flags);
@@ -190,6 +311,12 @@ pub fn folder(flags: &Flags) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mixed_queries_are_named_by_their_clauses() {
+        let names = MIXED.map(mixed_name);
+        assert_eq!((names[0].as_str(), names[7].as_str()), ("must-m-filter-h", "should-hh-not-h"));
+    }
 
     #[test]
     fn names_are_different_and_hold_the_judged() {

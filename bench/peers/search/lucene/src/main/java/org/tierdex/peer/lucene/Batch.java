@@ -80,7 +80,7 @@ final class Batch {
     IndexSearcher searcher = server.searcher();
     for (int line = next.getAndIncrement(); line < lines.size(); line = next.getAndIncrement()) {
       long start = System.nanoTime();
-      Server.Answer answer = Server.answer(searcher, lines.get(line));
+      Server.Answer answer = server.answer(searcher, lines.get(line));
       nanoseconds[line] = System.nanoTime() - start;
       values[line] = answer == null ? -1 : answer.number();
     }

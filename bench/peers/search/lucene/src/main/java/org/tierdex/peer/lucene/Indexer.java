@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import org.apache.lucene.document.Document;
 import org.apache.lucene.document.Field;
 import org.apache.lucene.document.FieldType;
+import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexWriter;
 import org.apache.lucene.index.IndexWriterConfig;
@@ -17,24 +18,45 @@ import org.apache.lucene.store.Directory;
 import org.apache.lucene.store.FSDirectory;
 
 /**
- * Indexing: ids and frequencies with lengths, one thread. What was flushed is merged once, to one segment, in the order of the
- * documents, so that document numbers are ordinals.
+ * Indexing: ids and frequencies with lengths, and positions if they are wanted; one thread. What was flushed
+ * is merged once, to one segment, in the order of the documents, so that document numbers are ordinals. Or
+ * there is a commit after every so many documents, each of which makes a segment that stays as it is; the
+ * order is the same.
  */
 final class Indexer {
   static final String TOKENS = "tokens";
 
-  private Indexer() {}
+  private final long memory;
+  private final boolean positions;
+  /** Documents between commits; 0 for one segment. */
+  private final int every;
+
+  Indexer(long memory, boolean positions, int every) {
+    this.memory = memory;
+    this.positions = positions;
+    this.every = every;
+  }
 
   /** Indexes the lines of a file into a directory; gives their number. */
-  static int run(Path tokens, Path dir, long memory) throws IOException {
+  int run(Path tokens, Path dir) throws IOException {
     try (Directory directory = FSDirectory.open(dir)) {
-      int documents = write(tokens, directory, memory);
-      merge(directory);
+      int documents = write(tokens, directory);
+      if (every == 0) {
+        merge(directory);
+      }
+      int wanted = every == 0 ? 1 : (documents + every - 1) / every;
+      try (DirectoryReader reader = DirectoryReader.open(directory)) {
+        int segments = reader.leaves().size();
+        if (segments != wanted) {
+          throw new IOException(
+              "there are " + segments + " segments instead of " + wanted + "; give more --memory");
+        }
+      }
       return documents;
     }
   }
 
-  private static int write(Path tokens, Directory directory, long memory) throws IOException {
+  private int write(Path tokens, Directory directory) throws IOException {
     IndexWriterConfig config = new IndexWriterConfig(null);
     config.setOpenMode(IndexWriterConfig.OpenMode.CREATE);
     config.setRAMBufferSizeMB(memory / 1048576.0);
@@ -52,6 +74,9 @@ final class Indexer {
         stream.of(line);
         writer.addDocument(document);
         documents++;
+        if (every > 0 && documents % every == 0) {
+          writer.commit();
+        }
       }
       writer.commit();
       return documents;
@@ -73,9 +98,10 @@ final class Indexer {
     }
   }
 
-  private static FieldType type() {
+  private FieldType type() {
     FieldType type = new FieldType();
-    type.setIndexOptions(IndexOptions.DOCS_AND_FREQS);
+    type.setIndexOptions(
+        positions ? IndexOptions.DOCS_AND_FREQS_AND_POSITIONS : IndexOptions.DOCS_AND_FREQS);
     type.setTokenized(true);
     type.freeze();
     return type;

@@ -6,12 +6,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.FieldInfo;
+import org.apache.lucene.index.FieldInfos;
+import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.search.BooleanClause;
 import org.apache.lucene.search.BooleanQuery;
 import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.MatchNoDocsQuery;
+import org.apache.lucene.search.PhraseQuery;
 import org.apache.lucene.search.Query;
 import org.apache.lucene.search.ScoreDoc;
 import org.apache.lucene.search.TermQuery;
@@ -26,19 +30,22 @@ final class Server implements AutoCloseable {
   private static final String UNSUPPORTED = "UNSUPPORTED";
 
   private final IndexReader reader;
+  private final BM25Similarity similarity;
+  /** Whether there are phrases. */
+  private final boolean positions;
 
-  Server(Path dir, Advice advice) throws IOException {
+  Server(Path dir, Advice advice, BM25Similarity similarity) throws IOException {
     reader = DirectoryReader.open(mapped(dir, advice));
-    if (reader.leaves().size() != 1) {
-      throw new IOException(dir + " has not one segment; index anew");
-    }
+    this.similarity = similarity;
+    FieldInfo field = FieldInfos.getMergedFieldInfos(reader).fieldInfo(Indexer.TOKENS);
+    positions = field.getIndexOptions() == IndexOptions.DOCS_AND_FREQS_AND_POSITIONS;
   }
 
   /** A searcher for one thread: no cache of queries, one slice. */
   IndexSearcher searcher() {
     IndexSearcher searcher = new IndexSearcher(reader);
     searcher.setQueryCache(null);
-    searcher.setSimilarity(new BM25Similarity());
+    searcher.setSimilarity(similarity);
     return searcher;
   }
 
@@ -75,7 +82,7 @@ final class Server implements AutoCloseable {
   }
 
   /** The answer to a line; null if it is not supported. */
-  static Answer answer(IndexSearcher searcher, String line) throws IOException {
+  Answer answer(IndexSearcher searcher, String line) throws IOException {
     int tab = line.indexOf('\t');
     Command command = tab < 0 ? null : Command.parse(line.substring(0, tab));
     Query query = command == null ? null : query(line.substring(tab + 1));
@@ -97,34 +104,44 @@ final class Server implements AutoCloseable {
     return searcher.search(query, new TopScoreDocCollectorManager(k, null, threshold));
   }
 
-  /** Words side by side, each with {@code +}, {@code -} or nothing before it; null for phrases. */
-  private static Query query(String text) {
-    if (text.indexOf('"') >= 0) {
-      return null;
-    }
+  /**
+   * Words and phrases side by side, each with {@code +}, {@code -}, {@code #} or nothing before it; null for
+   * phrases of an index without positions.
+   */
+  private Query query(String text) {
     BooleanQuery.Builder clauses = new BooleanQuery.Builder();
     int count = 0;
     Query last = new MatchNoDocsQuery();
     BooleanClause.Occur occur = BooleanClause.Occur.SHOULD;
     for (int at = 0; at < text.length(); ) {
-      int blank = text.indexOf(' ', at);
-      int end = blank < 0 ? text.length() : blank;
-      if (end > at) {
-        occur = occur(text.charAt(at));
-        String word = text.substring(occur == BooleanClause.Occur.SHOULD ? at : at + 1, end);
-        last = new TermQuery(new Term(Indexer.TOKENS, word));
-        clauses.add(last, occur);
-        count++;
+      if (text.charAt(at) == ' ') {
+        at++;
+        continue;
       }
+      occur = occur(text.charAt(at));
+      int start = occur == BooleanClause.Occur.SHOULD ? at : at + 1;
+      boolean quoted = start < text.length() && text.charAt(start) == '"';
+      int end = text.indexOf(quoted ? '"' : ' ', start + 1);
+      if (quoted && (end < 0 || !positions)) {
+        return null;
+      }
+      end = end < 0 ? text.length() : end;
+      last = quoted
+          ? new PhraseQuery(Indexer.TOKENS, text.substring(start + 1, end).split(" "))
+          : new TermQuery(new Term(Indexer.TOKENS, text.substring(start, end)));
+      clauses.add(last, occur);
+      count++;
       at = end + 1;
     }
-    return count == 0 || count == 1 && occur != BooleanClause.Occur.MUST_NOT ? last : clauses.build();
+    boolean alone = occur == BooleanClause.Occur.SHOULD || occur == BooleanClause.Occur.MUST;
+    return count == 0 || count == 1 && alone ? last : clauses.build();
   }
 
   private static BooleanClause.Occur occur(char first) {
     return switch (first) {
       case '+' -> BooleanClause.Occur.MUST;
       case '-' -> BooleanClause.Occur.MUST_NOT;
+      case '#' -> BooleanClause.Occur.FILTER;
       default -> BooleanClause.Occur.SHOULD;
     };
   }

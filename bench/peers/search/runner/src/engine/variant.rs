@@ -1,0 +1,129 @@
+//! Ways to index the same documents and to ask for them, and who has them.
+
+use super::{Engine, Kind};
+use crate::flags::Flags;
+use std::path::PathBuf;
+
+/// Segments and constants of BM25 by which tierdex is compared with itself.
+const OWN: (u32, (f64, f64)) = (8, (0.9, 0.4));
+
+/// A way to index and to ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Variant {
+    /// Whether the index has positions.
+    pub positions: bool,
+    /// Segments of the index.
+    pub segments: u32,
+    /// k1 and b of BM25 if they are not 1.2 and 0.75.
+    pub bm25: Option<(f64, f64)>,
+}
+
+/// An engine in a variant.
+#[derive(Clone)]
+pub struct Contender {
+    /// The engine.
+    pub engine: Engine,
+    /// The variant.
+    pub variant: Variant,
+    /// What tables call it: the engine's name, and what differs from the variant of all.
+    pub name: String,
+}
+
+impl Variant {
+    /// That of all engines.
+    pub fn of(flags: &Flags, positions: bool) -> Variant {
+        let bm25 = flags.bm25();
+        Variant { positions, segments: flags.segments, bm25 }
+    }
+
+    /// What follows the engine's name in that of its index.
+    pub fn index_tail(&self) -> String {
+        let positions = if self.positions { "-positions" } else { "" };
+        let segments = if self.segments > 1 { format!("-{}", self.segments) } else { String::new() };
+        format!("{positions}{segments}")
+    }
+
+    /// Variants for comparing tierdex with itself, each with the name of what differs.
+    fn own(&self) -> [(String, Variant); 2] {
+        let segments = if self.segments == 1 { OWN.0 } else { 1 };
+        let bm25 = if self.bm25.is_none() { Some(OWN.1) } else { None };
+        let (k1, b) = bm25.unwrap_or((1.2, 0.75));
+        let plural = if segments == 1 { "" } else { "s" };
+        [
+            (format!("{segments} segment{plural}"), Variant { segments, ..*self }),
+            (format!("k1 {k1} b {b}"), Variant { bm25, ..*self }),
+        ]
+    }
+}
+
+impl Kind {
+    /// Why an engine does not have a variant, if so.
+    fn lacks(self, variant: &Variant) -> Option<&'static str> {
+        let several = variant.segments > 1;
+        match self {
+            Kind::Tantivy if variant.bm25.is_some() => Some("the constants of its BM25 are fixed"),
+            Kind::Pisa if variant.positions => Some("it has no positions"),
+            Kind::Pisa if several => Some("its index has no segments"),
+            Kind::Seekstorm if variant.bm25.is_some() => Some("the constants of its BM25 are fixed"),
+            Kind::Seekstorm if several => Some("its segments are not sets of documents"),
+            _ => None,
+        }
+    }
+}
+
+impl Contender {
+    /// All that take part, for sets that need positions or for the others; and a line for each engine that
+    /// does not.
+    pub fn all(flags: &Flags, engines: &[Engine], positions: bool) -> (Vec<Contender>, Vec<String>) {
+        let variant = Variant::of(flags, positions);
+        let (mut contenders, mut left_out) = (Vec::new(), Vec::new());
+        for engine in engines {
+            let name = engine.kind.name();
+            if let Some(why) = engine.kind.lacks(&variant) {
+                let sets = if positions { "phrases are" } else { "these variants are" };
+                left_out.push(format!("{name} is left out where {sets} measured: {why}"));
+                continue;
+            }
+            contenders.push(Contender { engine: engine.clone(), variant, name: name.to_string() });
+            if engine.kind == Kind::Tierdex && flags.own_variants {
+                let own = variant.own().map(|(tail, variant)| Contender {
+                    engine: engine.clone(),
+                    variant,
+                    name: format!("{name} {tail}"),
+                });
+                contenders.extend(own);
+            }
+        }
+        (contenders, left_out)
+    }
+
+    /// Directory of its index.
+    pub fn dir(&self, flags: &Flags) -> PathBuf {
+        self.engine.index_dir(flags, &self.variant)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_of_its_own_differs_in_one_thing() {
+        let one = Variant { positions: true, segments: 1, bm25: None };
+        let [segments, bm25] = one.own();
+        assert_eq!(segments, ("8 segments".to_string(), Variant { segments: 8, ..one }));
+        assert_eq!(bm25, ("k1 0.9 b 0.4".to_string(), Variant { bm25: Some((0.9, 0.4)), ..one }));
+        let [segments, bm25] = Variant { segments: 4, bm25: Some((2.0, 0.5)), ..one }.own();
+        assert_eq!((segments.0.as_str(), bm25.0.as_str()), ("1 segment", "k1 1.2 b 0.75"));
+        assert_eq!((one.index_tail(), segments.1.index_tail()), ("-positions".into(), "-positions".into()));
+    }
+
+    #[test]
+    fn not_all_have_all() {
+        let phrases = Variant { positions: true, segments: 1, bm25: None };
+        let tuned = Variant { positions: false, bm25: Some((0.9, 0.4)), ..phrases };
+        assert!(Kind::Pisa.lacks(&phrases).is_some() && Kind::Pisa.lacks(&tuned).is_none());
+        assert!(Kind::Tantivy.lacks(&tuned).is_some() && Kind::Tantivy.lacks(&phrases).is_none());
+        assert!([phrases, tuned].iter().all(|variant| Kind::Lucene.lacks(variant).is_none()));
+    }
+}

@@ -1,0 +1,77 @@
+//! Phrases: words that stand in a row somewhere in the text.
+//!
+//! 1. a byte of the file of tokens is chosen at random;
+//! 2. the words behind the next blank or the next end of a line are the phrase, if they are words of one
+//!    document;
+//! 3. if they are not, or were taken before, another byte is chosen.
+//!
+//! So a phrase that stands often is taken with a higher probability. A word may stand in it twice.
+
+use crate::tokens::{Corpus, unreadable};
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use tierdex_bench::{Random, Result};
+
+/// Bytes that are read at a place: those of six of the longest words.
+const WINDOW: usize = 1206;
+/// Places that are tried for a phrase, at most.
+const TRIES_MAX: usize = 1000;
+
+/// So many different phrases of so many words, as the protocol writes them; fewer if the text has no more.
+///
+/// # Errors
+/// If the text cannot be read.
+pub fn queries(corpus: &Corpus, words: usize, count: usize, random: &mut Random) -> Result<Vec<String>> {
+    let file = File::open(&corpus.path).map_err(|error| unreadable(&corpus.path, &error))?;
+    let (mut queries, mut known) = (Vec::new(), HashSet::new());
+    let mut window = [0; WINDOW];
+    for _ in 0..count * TRIES_MAX {
+        if queries.len() == count {
+            break;
+        }
+        let place = random.bits() % corpus.bytes.max(1);
+        let len = file.read_at(&mut window, place).map_err(|error| unreadable(&corpus.path, &error))?;
+        let phrase = phrase(&window[..len], words).map(|phrase| format!("\"{phrase}\""));
+        queries.extend(phrase.filter(|phrase| known.insert(phrase.clone())));
+    }
+    Ok(queries)
+}
+
+/// The first words that stand whole in a piece of text, behind a blank or the end of a line; none if a line
+/// ends between them.
+fn phrase(text: &[u8], words: usize) -> Option<&str> {
+    let start = text.iter().position(|byte| byte.is_ascii_whitespace())? + 1;
+    let text = &text[start..];
+    let mut ends = text.iter().enumerate().filter(|(_, byte)| byte.is_ascii_whitespace());
+    let before = ends.by_ref().take(words - 1).filter(|(_, byte)| **byte == b' ').count();
+    let (end, _) = ends.next()?;
+    (before == words - 1).then(|| str::from_utf8(&text[..end]).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phrase_is_of_one_document() {
+        assert_eq!(phrase(b"x ab c\nd", 2), Some("ab c"));
+        assert_eq!(phrase(b"\nab c d", 2), Some("ab c"));
+        for text in [&b"x ab\nc d "[..], b"x ab c", b"xyz"] {
+            assert_eq!(phrase(text, 2), None);
+        }
+    }
+
+    #[test]
+    fn phrases_differ_and_follow_from_the_seed() {
+        let path = std::env::temp_dir().join(format!("tierdex-phrases-{}", std::process::id()));
+        std::fs::write(&path, "a b c\nd e\n").unwrap();
+        let corpus = Corpus { path: path.clone(), bytes: 10, documents: 2, terms: Vec::new() };
+        let draw = |seed| queries(&corpus, 2, 3, &mut Random::new(seed)).unwrap();
+        assert_eq!(draw(1), draw(1));
+        let mut found = draw(2);
+        found.sort();
+        assert_eq!(found, ["\"b c\"", "\"d e\""]);
+        std::fs::remove_file(&path).unwrap();
+    }
+}

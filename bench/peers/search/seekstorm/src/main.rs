@@ -1,0 +1,73 @@
+//! SeekStorm behind the line protocol of `tierdex bench serve`.
+//!
+//! You have a file of tokens, one document a line, blanks between tokens; `index` gives a directory with an
+//! index of one shard, and `serve` answers `COMMAND<TAB>QUERY` from it.
+//!
+//! How the peer is used: the newest release from the registry; one shard, the index in memory, the tokenizer
+//! that cuts at whitespace; neither stop words, frequent words nor n-grams of them; BM25F of one field, whose
+//! constants are fixed. Positions are always kept. A query of one shard runs on the thread that asks.
+
+#![forbid(unsafe_code)]
+
+mod batch;
+mod index;
+mod query;
+mod serve;
+
+use clap::{Parser, Subcommand};
+use std::io::stdin;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// SeekStorm behind the line protocol of `tierdex bench serve`.
+#[derive(Parser)]
+#[command(max_term_width = 110)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Index a file of tokens, one document a line
+    Index {
+        /// The file
+        tokens: PathBuf,
+        /// Directory of the index; it must not be there
+        dir: PathBuf,
+        /// Is not heeded: the library commits every 65,536 documents
+        #[arg(long)]
+        memory: Option<usize>,
+        /// Is not heeded: positions are always kept
+        #[arg(long)]
+        positions: bool,
+    },
+    /// Print which release of the engine this is
+    Version,
+    /// Answer lines of COMMAND<TAB>QUERY on standard input
+    Serve {
+        /// Directory of the index
+        dir: PathBuf,
+    },
+}
+
+/// What can go wrong, as one line.
+type Result<T> = std::result::Result<T, String>;
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Index { tokens, dir, .. } => index::run(&tokens, &dir),
+        Command::Version => {
+            println!("SeekStorm {}", seekstorm::index::version());
+            Ok(())
+        }
+        Command::Serve { dir } => serve::run(&dir, &mut stdin().lock()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Which queries of the protocol the library has, in the words of its own parser, which are the same.
+
+/// Whether the library answers a query as the others do: words that are all required or all alternatives,
+/// others that are excluded, and phrases that stand alone. It has no filters, and where a word is required
+/// all are.
+pub fn is_known(text: &str) -> bool {
+    if let Some(rest) = text.strip_prefix('"') {
+        return rest.strip_suffix('"').is_some_and(|words| !words.contains('"'));
+    }
+    let (mut required, mut others, mut known) = (false, false, true);
+    for word in text.split_ascii_whitespace() {
+        match word.as_bytes()[0] {
+            b'+' => required = true,
+            b'-' => {}
+            b'#' => known = false,
+            _ => others = true,
+        }
+    }
+    known && required != others && !text.contains('"')
+}
+
+/// Whether a query excludes words.
+pub fn excludes(text: &str) -> bool {
+    text.split_ascii_whitespace().any(|word| word.starts_with('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{excludes, is_known};
+
+    #[test]
+    fn exclusions_are_told_apart() {
+        assert_eq!(["+a -b", "a b -c", "a", "\"a b\""].map(excludes), [true, true, false, false]);
+    }
+
+    #[test]
+    fn mixtures_and_filters_are_not_known() {
+        for text in ["a", "a b", "+a +b", "+a -b", "a b -c", "\"a b\""] {
+            assert!(is_known(text), "{text}");
+        }
+        for text in ["", "-a", "+a b", "+a #b", "a b #c", "+\"a b\" c", "\"a b\" c"] {
+            assert!(!is_known(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The line protocol: `COMMAND<TAB>QUERY`, a line of answer each.
+//!
+//! | command | how it is answered |
+//! |---|---|
+//! | `COUNT` | `ResultType::Count` |
+//! | `TOP_k`, `DOCS_k` | `ResultType::Topk` |
+//! | `TOP_k_COUNT` | `ResultType::TopkCount` |
+//!
+//! Release 4.0.1 stops with an index out of bounds when it is to count, and only that, and words are excluded.
+//! Such documents are counted by `TopkCount` of one hit.
+
+use crate::{Result, batch, query};
+use nix::unistd::dup2_stdout;
+use seekstorm::INDEX_RUNTIME;
+use seekstorm::index::{IndexArc, open_index};
+use seekstorm::search::{QueryRewriting, QueryType, ResultObject, ResultType, Search, SearchMode};
+use std::fs::File;
+use std::io::{BufRead, Write, stderr, stdout};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What lines are answered from.
+pub struct Server {
+    index: IndexArc,
+}
+
+/// An answer to a line.
+pub enum Answer {
+    /// A number of matches or of hits.
+    Number(u64),
+    /// Numbers of documents and scores, best first.
+    Documents(Vec<(usize, f32)>),
+    /// The command or the query is not known here.
+    Unsupported,
+}
+
+/// What a command asks for.
+enum Command {
+    Count,
+    Top(usize),
+    TopCount(usize),
+    Docs(usize),
+}
+
+/// Answers the lines of `input` until it ends.
+pub fn run(dir: &Path, input: &mut dyn BufRead) -> Result<()> {
+    let mut output = quiet().map_err(|error| format!("cannot take the output: {error}"))?;
+    let index = INDEX_RUNTIME.block_on(open_index(dir));
+    let index = index.map_err(|error| format!("cannot open {}: {error}", dir.display()))?;
+    let server = Arc::new(Server { index });
+    say(&mut output, "READY")?;
+    let mut line = String::new();
+    while input.read_line(&mut line).map_err(|error| format!("cannot read a line: {error}"))? > 0 {
+        say(&mut output, &reply(&server, line.trim_end()))?;
+        line.clear();
+    }
+    Ok(())
+}
+
+/// The output; what the library prints there goes to standard error from now on.
+fn quiet() -> std::io::Result<File> {
+    let output = stdout().as_fd().try_clone_to_owned()?;
+    dup2_stdout(stderr())?;
+    Ok(File::from(output))
+}
+
+fn say(output: &mut dyn Write, line: &str) -> Result<()> {
+    output
+        .write_all(format!("{line}\n").as_bytes())
+        .and_then(|()| output.flush())
+        .map_err(|error| format!("cannot write the output: {error}"))
+}
+
+fn reply(server: &Arc<Server>, line: &str) -> String {
+    match line.strip_prefix("!BATCH\t") {
+        Some(batch) => batch::run(server, batch).unwrap_or_else(|error| format!("ERROR {error}")),
+        None => INDEX_RUNTIME.block_on(server.answer(line)).to_string(),
+    }
+}
+
+impl Server {
+    /// The answer to `COMMAND<TAB>QUERY`.
+    pub async fn answer(&self, line: &str) -> Answer {
+        let Some((command, text)) = line.split_once('\t') else { return Answer::Unsupported };
+        let Some(command) = Command::parse(command) else { return Answer::Unsupported };
+        if !query::is_known(text) {
+            return Answer::Unsupported;
+        }
+        match command {
+            Command::Count => {
+                let (k, wanted) = match query::excludes(text) {
+                    true => (1, ResultType::TopkCount),
+                    false => (0, ResultType::Count),
+                };
+                Answer::Number(self.search(text, k, wanted).await.result_count_total as u64)
+            }
+            Command::Top(k) => {
+                Answer::Number(self.search(text, k, ResultType::Topk).await.results.len() as u64)
+            }
+            Command::TopCount(k) => {
+                Answer::Number(self.search(text, k, ResultType::TopkCount).await.result_count_total as u64)
+            }
+            Command::Docs(k) => {
+                let found = self.search(text, k, ResultType::Topk).await;
+                Answer::Documents(found.results.iter().map(|hit| (hit.doc_id, hit.score)).collect())
+            }
+        }
+    }
+
+    async fn search(&self, text: &str, k: usize, wanted: ResultType) -> ResultObject {
+        let search = self.index.search(
+            text.to_string(),
+            None,
+            QueryType::Union,
+            SearchMode::Lexical,
+            false,
+            0,
+            k,
+            wanted,
+            false,
+            Vec::new(),
+            Vec::new(),
+            Vec::new(),
+            Vec::new(),
+            QueryRewriting::SearchOnly,
+        );
+        search.await
+    }
+}
+
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Answer::Number(number) => write!(f, "{number}"),
+            Answer::Unsupported => f.write_str("UNSUPPORTED"),
+            Answer::Documents(hits) => {
+                for (place, (document, score)) in hits.iter().enumerate() {
+                    write!(f, "{}{document}:{score}", if place == 0 { "" } else { " " })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Command {
+    fn parse(word: &str) -> Option<Command> {
+        if word == "COUNT" {
+            return Some(Command::Count);
+        }
+        let number = |k: &str| k.parse().ok().filter(|&k| k > 0);
+        if let Some(k) = word.strip_prefix("DOCS_") {
+            return number(k).map(Command::Docs);
+        }
+        let k = word.strip_prefix("TOP_")?;
+        match k.strip_suffix("_COUNT") {
+            Some(k) => number(k).map(Command::TopCount),
+            None => number(k).map(Command::Top),
+        }
+    }
+}
