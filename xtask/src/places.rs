@@ -28,7 +28,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
         ],
         "threads are started in index, intersect, cache and io",
     ),
-    ("async", &[], "nothing below a server is async"),
+    ("async", &["bench/peers/"], "nothing below a server is async"),
     ("serde_json", &["bench/", "cli/", "crates/codec/tests/"], "engine types know neither serde nor JSON"),
 ];
 
