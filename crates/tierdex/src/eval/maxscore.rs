@@ -91,7 +91,6 @@ impl Run<'_, '_, '_> {
             self.exhaustive = EXHAUSTIVE_WINDOWS;
             self.sum_all(nodes, range, search)?;
         } else {
-            self.evaluated += self.batch.len() as u64;
             self.complete(nodes, others, search)?;
         }
         Ok(last)
@@ -225,6 +224,7 @@ impl Run<'_, '_, '_> {
     /// Looks the candidates up, drops those that cannot be hits, and offers the others.
     fn complete(&mut self, nodes: &mut [Node<'_>], others: usize, search: &mut Search<'_>) -> Result<()> {
         self.refiners.select(&mut self.batch, search)?;
+        self.evaluated += self.batch.len() as u64;
         let need = search.need();
         for number in self.order[..others].iter().rev() {
             let assumed = self.bounds[*number];
@@ -247,12 +247,14 @@ impl Run<'_, '_, '_> {
             self.refiners.select_window(&mut self.window, search)?;
         }
         let swept = self.window.take(search.need());
-        self.evaluated += swept.positive() as u64;
+        let mut matches = swept.positive() as u64;
         self.batch.clear();
         self.batch.push_all(swept.values(), swept.sums());
         if self.refiners.selects() && !search.count {
             self.refiners.select(&mut self.batch, search)?;
+            matches = self.batch.len() as u64;
         }
+        self.evaluated += matches;
         search.offer(&self.batch);
         Ok(())
     }
