@@ -116,8 +116,8 @@ impl Run<'_, '_, '_, '_> {
             let from = batch.len();
             batch.push_all(documents, scores);
             batch.scores[from..].iter_mut().for_each(|score| *score += rest);
-            // The bounds of optional clauses are those of this block.
-            if rest > 0 || batch.len() >= CANDIDATES_TOGETHER {
+            // The bounds of optional clauses are those of this block, also where they are 0.
+            if self.optional > 0 || batch.len() >= CANDIDATES_TOGETHER {
                 self.evaluated += self.refiners.finish(&mut batch, search)?;
                 batch.clear();
             }
