@@ -20,6 +20,8 @@ mod batch;
 mod bounds;
 mod candidates;
 mod conjunction;
+#[cfg(test)]
+mod contract;
 mod count;
 mod document_set;
 mod group;

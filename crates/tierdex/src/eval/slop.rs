@@ -5,8 +5,9 @@
 /// The *place* of a term's occurrence is its position less the term's distance from the first of the phrase: terms
 /// stand in line where their places are equal. A range of places `[low, high]` holds the phrase if each term has an
 /// occurrence whose place is in it, repeated terms each one of their own. Ranges that hold it, and no smaller range in
-/// which does, are its matches; those no wider than the slop count, each `1 / (1 + high - low)`, and are summed from the
-/// first on, in `f32`.
+/// which does, are its matches; those no wider than the slop count, each `1 / (1 + high - low)`. They are
+/// summed from the first on in `f64`, and the sum is rounded to `f32`: so it is never greater than the number of
+/// occurrences of any of the terms, which is an upper bound of it. In `f32`, ten times a tenth is more than 1.
 ///
 /// So a slop of 0 counts where all stand in line, one term moved by n places needs a slop of n, and two neighbours in the
 /// wrong order need 2: as in Lucene, whose sloppy frequency this is, but for its greedy search, which may miss matches of
@@ -49,17 +50,17 @@ impl Alignments {
 
     /// What the matches in the document count together.
     pub fn frequency(&mut self) -> f32 {
-        let mut frequency = 0.0;
+        let mut frequency = 0.0f64;
         let mut range = self.range_from(i64::MIN);
         while let Some((low, high)) = range {
             range = self.range_from(low + 1);
             // If the next one ends there too, it lies in this one.
             let smallest = range.is_none_or(|(_, next)| next > high);
             if smallest && high - low <= i64::from(self.slop) {
-                frequency += 1.0 / (1.0 + (high - low) as f32);
+                frequency += 1.0 / (1 + high - low) as f64;
             }
         }
-        frequency
+        frequency as f32
     }
 
     /// The range of the first occurrences whose places are `least` or more. `least` rises from call to call.

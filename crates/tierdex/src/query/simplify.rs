@@ -184,3 +184,6 @@ impl PlanGroup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -283,5 +283,56 @@ mod tests {
             }
             prop_assert_eq!(&found, &all[..found.len()]);
         }
+
+        #[test]
+        fn what_may_enter_is_what_is_taken(
+            offers in prop::collection::vec((0u8..30, 0u8..3), 0..900),
+            k in 0usize..300,
+            raises in 1usize..40,
+            (margin, most) in prop_oneof![3 => Just((0, 0)), 1 => (0u32..20, 1usize..300)],
+            forward: bool,
+        ) {
+            let mut top = TopK::new(k, 2000);
+            let mut few = TopK::new(k, 2000);
+            for top in [&mut top, &mut few] {
+                top.keep_more(margin, most);
+            }
+            let mut all: Vec<Hit> = Vec::new();
+            for (number, (score, step)) in offers.iter().enumerate() {
+                let document = 3 * number as u32 + u32::from(*step);
+                let document = if forward { document } else { 3000 - document };
+                let hit = Hit { score: u32::from(*score), document };
+                let may_enter = top.may_enter(hit.score, document);
+                // Better ones may enter too, and worse ones may not if this one may not.
+                prop_assert!(!may_enter || top.may_enter(hit.score + 1, document));
+                prop_assert!(!may_enter || document == 0 || top.may_enter(hit.score, document - 1));
+                prop_assert!(!may_enter || hit.score >= top.threshold());
+                prop_assert!(top.may_enter(top.threshold() + 1, u32::MAX - 1));
+                if k > 0 {
+                    let better = all.iter().filter(|other| other.order(&hit).is_lt()).count();
+                    prop_assert!(may_enter || better >= k, "{:?} is one of the best {}", hit, k);
+                    let before = top.keys.len();
+                    top.offer(document, hit.score);
+                    let was_taken = top.keys.len() != before || top.keys.contains(&hit.key());
+                    prop_assert_eq!(was_taken, may_enter, "{:?}", hit);
+                    if may_enter {
+                        // Numbered from some base on.
+                        let base = document.min(7);
+                        few.offer_all(base, &[document - base], &[hit.score]);
+                    }
+                }
+                all.push(hit);
+                if number % raises == 0 {
+                    top.raise_threshold();
+                }
+            }
+            all.sort_by(Hit::order);
+            all.truncate(k);
+            for mut top in [top, few] {
+                let mut found = top.take();
+                found.truncate(k);
+                prop_assert_eq!(&found, &all);
+            }
+        }
     }
 }

@@ -215,7 +215,7 @@ impl FieldModel {
             choices(terms, &positions, i64::from(slop), &mut Vec::new(), &mut ranges);
             let inside = |a: &(i64, i64), b: &(i64, i64)| a != b && a.0 >= b.0 && a.1 <= b.1;
             let smallest = ranges.iter().filter(|range| !ranges.iter().any(|other| inside(other, range)));
-            smallest.fold(0.0f32, |sum, (low, high)| sum + 1.0 / (1.0 + (high - low) as f32))
+            smallest.fold(0.0f64, |sum, (low, high)| sum + 1.0 / (1 + high - low) as f64) as f32
         };
         let counts = in_all.map(|document| (*document, frequency(document)));
         counts.filter(|(_, frequency)| *frequency > 0.0).collect()

@@ -41,11 +41,25 @@ pub enum Sign {
     Not,
 }
 
+/// What random queries are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Choices {
+    /// What some clauses count.
+    pub boosts: &'static [f64],
+    /// Clauses that a long group has, at most.
+    pub clauses: usize,
+}
+
 /// A query for an index with or without a field `title` and positions.
 pub fn query(random: &mut Random, schema: &Schema) -> Ast {
+    query_of(random, schema, &Choices { boosts: &BOOSTS, clauses: 12 })
+}
+
+/// The same, of other clauses.
+pub fn query_of(random: &mut Random, schema: &Schema, choices: &Choices) -> Ast {
     loop {
         let depth = random.below(4);
-        let query = node(random, schema, depth);
+        let query = node(random, (schema, choices), depth);
         // Two together are to have no more prefixes and fuzzy words than a query may.
         if query.text().matches(['*', '~']).count() <= QUERY_EXPANDED_MAX / 2 {
             return query;
@@ -53,13 +67,13 @@ pub fn query(random: &mut Random, schema: &Schema) -> Ast {
     }
 }
 
-fn node(random: &mut Random, schema: &Schema, depth: usize) -> Ast {
+fn node(random: &mut Random, of: (&Schema, &Choices), depth: usize) -> Ast {
     if depth == 0 {
-        return leaf(random, schema);
+        return leaf(random, of);
     }
-    let most = if random.one_in(10) { 12 } else { 4 };
+    let most = if random.one_in(10) { of.1.clauses } else { 4 };
     let count = 1 + random.below(most);
-    let mut clauses: Vec<Ast> = (0..count).map(|_| node(random, schema, depth - 1)).collect();
+    let mut clauses: Vec<Ast> = (0..count).map(|_| node(random, of, depth - 1)).collect();
     if random.one_in(4) {
         clauses.push(clauses[random.below(count)].clone());
     }
@@ -79,19 +93,19 @@ fn node(random: &mut Random, schema: &Schema, depth: usize) -> Ast {
         1 if clauses.len() > 1 => Ast::Any(clauses.into_iter().map(|c| (random.one_in(6), c)).collect()),
         _ => Ast::List(clauses.into_iter().map(|c| (signed(random), c)).collect()),
     };
-    boosted(random, node)
+    boosted(random, of.1, node)
 }
 
 /// Factors whose products and sums are exact.
 const BOOSTS: [f64; 6] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0];
 
-fn boosted(random: &mut Random, node: Ast) -> Ast {
-    if random.one_in(6) { Ast::Boost(Box::new(node), *random.pick(&BOOSTS)) } else { node }
+fn boosted(random: &mut Random, choices: &Choices, node: Ast) -> Ast {
+    if random.one_in(6) { Ast::Boost(Box::new(node), *random.pick(choices.boosts)) } else { node }
 }
 
-fn leaf(random: &mut Random, schema: &Schema) -> Ast {
+fn leaf(random: &mut Random, (schema, choices): (&Schema, &Choices)) -> Ast {
     let leaf = bare_leaf(random, schema);
-    boosted(random, leaf)
+    boosted(random, choices, leaf)
 }
 
 fn bare_leaf(random: &mut Random, schema: &Schema) -> Ast {

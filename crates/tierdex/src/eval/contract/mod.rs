@@ -1,0 +1,287 @@
+//! What nodes promise to strategies, for nodes of all kinds over segments of a few superblocks: each is asked
+//! in any order of ranges, and its answers are compared with a table of the scores of all documents.
+
+mod room;
+
+use super::batch::Batch;
+use super::node::{Node, Refine, Refinement};
+use super::open::open;
+use super::scratch::Scratch;
+use super::tuning::{COUNTED, WINDOW};
+use super::window::{Bits, Window};
+use crate::cursor::NO_DOCUMENT;
+use crate::query::plan::PlanNode;
+use proptest::prelude::*;
+use room::{ROOMS, Random, Room, WORDS, show};
+
+/// A node, and what is true of it.
+struct Subject<'a> {
+    node: Node<'a>,
+    scores: &'a [Option<u32>],
+    scratch: Scratch,
+    window: Window,
+    bits: Bits,
+}
+
+impl Subject<'_> {
+    fn documents(&self) -> u32 {
+        self.scores.len() as u32
+    }
+
+    fn score(&self, document: u32) -> Option<u32> {
+        self.scores[document as usize]
+    }
+
+    /// The matches of a range.
+    fn matches(&self, (first, last): (u32, u32)) -> Vec<(u32, u32)> {
+        (first..=last).filter_map(|document| Some((document, self.score(document)?))).collect()
+    }
+
+    /// A range of documents; one that begins at a multiple of `multiple` and has at most `size` documents.
+    fn range(&self, random: &mut Random, multiple: u32, size: usize) -> (u32, u32) {
+        let first = random.below(self.scores.len()) as u32 / multiple * multiple;
+        let size = match random.below(4) {
+            0 => size,
+            1 => 1 + random.below(size),
+            2 => 1 + random.below(size.min(300)),
+            _ => 1 + random.below(size.min(20)),
+        };
+        (first, (first + size as u32 - 1).min(self.documents() - 1))
+    }
+
+    fn ask(&mut self, random: &mut Random) {
+        match random.below(10) {
+            0 => self.next(random),
+            1 | 2 => self.max_score(random),
+            3 => self.mark(random),
+            4 | 5 => self.add(random),
+            _ => self.refine(random),
+        }
+    }
+
+    /// `next` begins at any document, and never passes a match.
+    fn next(&mut self, random: &mut Random) {
+        let mut from = random.below(self.scores.len()) as u32;
+        for _ in 0..20 {
+            let next = self.node.next(from);
+            assert!(next >= from, "the next from {from} is {next}");
+            let end = next.min(self.documents());
+            let passed = (from..end).find(|document| self.score(*document).is_some());
+            assert_eq!(passed, None, "the next from {from} is {next}");
+            if end == self.documents() {
+                break;
+            }
+            from = next + 1 + random.below(400).saturating_sub(200) as u32;
+            if from >= self.documents() {
+                break;
+            }
+        }
+    }
+
+    /// `next` comes to an end.
+    fn end(&mut self) {
+        let (mut from, mut met) = (0, 0);
+        while from < self.documents() {
+            let next = self.node.next(from);
+            if next == NO_DOCUMENT {
+                break;
+            }
+            met += usize::from(next < self.documents() && self.score(next).is_some());
+            from = next + 1;
+        }
+        assert_eq!(met, self.scores.iter().flatten().count(), "next meets every match");
+        assert!(self.node.cost() >= met as u64, "{met} match, and it costs {}", self.node.cost());
+        let zero = self.scores.iter().flatten().any(|score| *score == 0);
+        assert!(!(zero && self.node.is_positive()), "a match scores 0");
+    }
+
+    fn max_score(&mut self, random: &mut Random) {
+        let size = if random.one_in(3) { self.scores.len() } else { 5000 };
+        let range = self.range(random, 1, size);
+        let bound = self.node.max_score(range).unwrap();
+        let matches = self.matches(range);
+        match bound {
+            None => assert!(matches.is_empty(), "{range:?} has {:?}, and no bound", matches[0]),
+            Some(bound) => {
+                let above = matches.iter().find(|(_, score)| *score > bound);
+                assert_eq!(above, None, "the bound of {range:?} is {bound}");
+            }
+        }
+    }
+
+    fn mark(&mut self, random: &mut Random) {
+        let range = self.range(random, 8, COUNTED);
+        self.bits.restart(range);
+        // What is there already stays.
+        let before = range.0 + random.below((range.1 - range.0 + 1) as usize) as u32;
+        let has_before = random.one_in(2);
+        if has_before {
+            self.bits.add(&[before]);
+        }
+        self.node.mark(&mut self.bits, &mut self.scratch).unwrap();
+        let expected: Vec<u32> = (range.0..=range.1)
+            .filter(|document| self.score(*document).is_some() || has_before && *document == before)
+            .collect();
+        assert!(self.bits.documents().eq(expected.iter().copied()), "marks of {range:?}");
+        assert_eq!(self.bits.count(), expected.len() as u64);
+    }
+
+    fn add(&mut self, random: &mut Random) {
+        let range = self.range(random, 8, WINDOW);
+        self.window.restart(range);
+        let times = 1 + u32::from(random.one_in(4));
+        for _ in 0..times {
+            self.node.add(&mut self.window, &mut self.scratch).unwrap();
+        }
+        let mut batch = Batch::default();
+        self.window.take_all(&mut batch);
+        let found: Vec<(u32, u32)> =
+            batch.documents.iter().copied().zip(batch.scores.iter().copied()).collect();
+        let expected: Vec<(u32, u32)> =
+            self.matches(range).iter().map(|(document, score)| (*document, score * times)).collect();
+        assert_same(&found, &expected, || format!("sums of {range:?}, {times} times"));
+    }
+
+    /// Candidates: none, all of a range, those that match or do not, or some of these.
+    fn candidates(&self, random: &mut Random) -> Vec<u32> {
+        let size = *random.pick(&[40, 300, 1500, self.scores.len()]);
+        let (first, last) = self.range(random, 1, size);
+        let (kind, part) = (random.below(5), *random.pick(&[1, 1, 2, 30]));
+        let wanted = |document: &u32| match kind {
+            0 => self.score(*document).is_some(),
+            1 => self.score(*document).is_none(),
+            _ => true,
+        };
+        let mut batch: Vec<u32> = (first..=last).filter(wanted).filter(|_| random.one_in(part)).collect();
+        batch.truncate(if kind == 4 { 0 } else { 5000 });
+        batch
+    }
+
+    fn refine(&mut self, random: &mut Random) {
+        let candidates = self.candidates(random);
+        let how = *random.pick(&[Refine::Require, Refine::Filter, Refine::Exclude, Refine::Optional]);
+        let highest = candidates.iter().filter_map(|document| self.score(*document)).max().unwrap_or(0);
+        // What is assumed of the clause is a bound of the range that the candidates are from, or nothing.
+        let assumed = match candidates.as_slice() {
+            [first, .., last] if how.is_scored() && !random.one_in(4) => {
+                self.node.max_score((*first, *last)).unwrap().unwrap_or(0) + 1000 * random.below(2) as u32
+            }
+            _ => 0,
+        };
+        let others: Vec<u32> = candidates.iter().map(|_| random.below(1 << 18) as u32).collect();
+        let exact = |document: u32, others: u32| match (self.score(document), how) {
+            (Some(score), Refine::Require | Refine::Optional) => Some(others + score),
+            (Some(_), Refine::Filter) | (None, Refine::Exclude | Refine::Optional) => Some(others),
+            (Some(_), Refine::Exclude) | (None, Refine::Require | Refine::Filter) => None,
+        };
+        let all = candidates.iter().zip(&others);
+        let all: Vec<_> =
+            all.filter_map(|(document, others)| Some((*document, exact(*document, *others)?))).collect();
+        let need = match random.below(4) {
+            // Scores that contain no bound must not be compared with anything.
+            _ if how.is_scored() && assumed < highest => 0,
+            0 => 0,
+            1 => random.below(1 << 19) as u32,
+            _ if all.is_empty() => 1,
+            // Just what one of them scores, or one more.
+            _ => all[random.below(all.len())].1 + random.below(2) as u32,
+        };
+        let mut batch = self.scratch.batch();
+        batch.documents.extend(&candidates);
+        batch.scores.extend(others.iter().map(|others| others + assumed));
+        let refinement = Refinement { how, assumed, need };
+        self.node.refine(&mut batch, refinement, &mut self.scratch).unwrap();
+        let found = batch.documents.iter().copied().zip(batch.scores.iter().copied());
+        let enough = |(_, score): &(u32, u32)| *score >= need;
+        // One that scores too little may be kept, if by its score.
+        let unknown = found.clone().find(|candidate| all.binary_search(candidate).is_err());
+        let what = || format!("{refinement:?} of {} candidates", candidates.len());
+        assert_eq!(unknown, None, "{}", what());
+        let found: Vec<_> = found.filter(enough).collect();
+        let expected: Vec<_> = all.iter().copied().filter(enough).collect();
+        assert_same(&found, &expected, what);
+        self.scratch.give_batch(batch);
+    }
+}
+
+fn assert_same(found: &[(u32, u32)], expected: &[(u32, u32)], what: impl Fn() -> String) {
+    if found != expected {
+        let place = (0..).find(|at| found.get(*at) != expected.get(*at)).unwrap_or(0);
+        panic!(
+            "{}: {} and not {}; number {place} is {:?} and not {:?}",
+            what(),
+            found.len(),
+            expected.len(),
+            found.get(place),
+            expected.get(place)
+        );
+    }
+}
+
+/// Asks a node of the room much, in any order.
+fn ask(room: &Room, plan: &PlanNode, random: &mut Random, questions: usize) {
+    ask_by(room, plan, &room.scores(plan), random, questions);
+}
+
+fn ask_by(room: &Room, plan: &PlanNode, scores: &[Option<u32>], random: &mut Random, questions: usize) {
+    let mut scratch = Scratch::default();
+    let Some(node) = open(&room.sources, plan, (0, &room.segment), &mut scratch).unwrap() else {
+        assert!(scores.iter().all(Option::is_none), "it is not opened, and matches");
+        return;
+    };
+    let (window, bits) = (Window::default(), Bits::default());
+    let mut subject = Subject { node, scores, scratch, window, bits };
+    (0..questions).for_each(|_| subject.ask(random));
+    subject.end();
+    (0..4).for_each(|_| subject.ask(random));
+    subject.node.close(&mut subject.scratch);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nodes_keep_their_promises(seed in any::<u64>(), depth in 0usize..4, room in 0usize..6) {
+        let (mut random, room) = (Random(seed), &ROOMS[room]);
+        let plan = if depth == 0 { room.node(&mut random, 0) } else { room.group(&mut random, depth - 1) };
+        let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            ask(room, &plan, &mut random, 40);
+        }));
+        prop_assert!(asked.is_ok(), "{}", show(&plan));
+    }
+}
+
+/// Each leaf by itself, for long.
+#[test]
+fn lists_keep_their_promises() {
+    for (number, room) in ROOMS.iter().enumerate() {
+        for leaf in 0..WORDS.len() {
+            ask(room, &PlanNode::Term(leaf), &mut Random((number * WORDS.len() + leaf) as u64), 100);
+        }
+    }
+}
+
+/// Canaries: a match too many, one too few, or a wrong score is noticed.
+#[test]
+fn broken_promises_are_noticed() {
+    let room = &ROOMS[5];
+    let plan = PlanNode::Term(2);
+    let sound = room.scores(&plan);
+    let noticed = |document: usize, score: Option<u32>| {
+        let mut scores = sound.clone();
+        assert_ne!(scores[document], score);
+        scores[document] = score;
+        let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            ask_by(room, &plan, &scores, &mut Random(5), 600);
+        }));
+        asked.is_err()
+    };
+    let (first, last) = (sound.iter().position(Option::is_some), sound.iter().rposition(Option::is_some));
+    let none = sound.iter().rposition(Option::is_none).unwrap();
+    for document in [first.unwrap(), last.unwrap()] {
+        let score = sound[document].unwrap();
+        assert!(noticed(document, None) && noticed(document, Some(score - 1)));
+        assert!(noticed(document, Some(score + 1)) && noticed(document, Some(u32::MAX >> 2)));
+    }
+    assert!(noticed(none, Some(1)));
+}

@@ -1,0 +1,290 @@
+//! Segments of words, plans over them, and what these score: a table of all documents, computed from their
+//! words by the scorer of the engine, whose formula is tested elsewhere.
+
+use crate::eval::near::ListSources;
+use crate::eval::slop::Alignments;
+use crate::query::plan::{Leaf, Plan, PlanGroup, PlanNode};
+use crate::rank::{Bm25, Collection, Lengths, Scale, TermScorer, idf};
+use crate::schema::{Field, NormKind, Schema, Source};
+use crate::segment::SegmentMeta;
+use crate::segment::read::Segment;
+use crate::segment::write::{FieldWriter, IdsWriter, write_lengths};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+use tierdex_codec::Codec;
+use tierdex_io::MemDisk;
+
+/// In how many of a thousand documents a word stands, in how many in bursts, and how many documents a burst
+/// is away from the next.
+pub(super) const WORDS: [(&str, usize, usize, usize); 12] = [
+    ("every", 1000, 1000, 1),
+    ("most", 970, 970, 1),
+    ("half", 500, 500, 1),
+    ("fifth", 200, 200, 1),
+    ("burst", 1, 700, 5),
+    ("bursts", 0, 900, 9),
+    ("once", 0, 400, 60),
+    ("some", 20, 20, 1),
+    ("few", 6, 6, 1),
+    ("pa", 3, 300, 8),
+    ("pb", 150, 150, 1),
+    ("pc", 4, 4, 1),
+];
+
+/// Documents of a burst.
+const BURST: usize = 700;
+
+/// Scores of all documents that match.
+pub(super) type Scores = Vec<Option<u32>>;
+
+/// A small seeded generator: SplitMix64.
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    pub(super) fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    pub(super) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+}
+
+/// A segment, its words, and lists of all of them.
+pub(super) struct Room {
+    pub(super) segment: Segment,
+    /// Where each word stands in each document that holds it.
+    words: Vec<BTreeMap<u32, Vec<u32>>>,
+    lengths: Arc<Lengths>,
+    scale: Scale,
+    pub(super) sources: ListSources,
+}
+
+/// Norms, codec, ranking, documents, and the average length that ranking knows, as a multiple of that of the
+/// segment.
+type Kind = (NormKind, Codec, Bm25, usize, f64);
+
+const OTHER: Bm25 = Bm25 { k1: 0.9, b: 0.4 };
+
+pub(super) static ROOMS: LazyLock<Vec<Room>> = LazyLock::new(|| {
+    let default = Bm25::default();
+    let kinds: [Kind; 6] = [
+        (NormKind::Byte, Codec::Auto, default, 40_003, 1.0),
+        (NormKind::Byte, Codec::Auto, default, 20_000, 1.15),
+        (NormKind::Exact, Codec::Auto, OTHER, 20_001, 3.0),
+        (NormKind::Exact, Codec::Pfor256Delta, default, 9_007, 0.5),
+        (NormKind::Byte, Codec::Bitmap, default, 9_000, 2.0),
+        (NormKind::Byte, Codec::Auto, OTHER, 3_001, 1.0),
+    ];
+    kinds.into_iter().zip(1..).map(|(kind, seed)| Room::new(kind, seed)).collect()
+});
+
+impl Room {
+    fn new((norms, codec, bm25, documents, average): Kind, seed: u64) -> Room {
+        let mut words = vec![BTreeMap::<u32, Vec<u32>>::new(); WORDS.len()];
+        let mut lengths = Vec::with_capacity(documents);
+        let mut random = Random(seed);
+        for document in 0..documents {
+            let mut text = Vec::new();
+            for (word, (_, seldom, often, every)) in WORDS.into_iter().enumerate() {
+                let is_burst = (document / BURST + word).is_multiple_of(every);
+                if random.below(1000) < if is_burst { often } else { seldom } {
+                    let times = if random.one_in(12) { 1 + random.below(9) } else { 1 };
+                    (0..times).for_each(|_| text.insert(random.below(text.len() + 1), word));
+                }
+            }
+            for (position, word) in (0u32..).zip(&text) {
+                words[*word].entry(document as u32).or_default().push(position);
+            }
+            lengths.push(text.len() as u32);
+        }
+        let segment = segment(norms, codec, &lengths, &words);
+        let stats = segment.average_length(0);
+        let collection = Collection { documents: documents as u64, average_length: stats * average };
+        let lengths = Arc::new(Lengths::new(bm25, collection));
+        let weight =
+            |word: &BTreeMap<u32, Vec<u32>>| idf(documents as u64, word.len() as u64) * (bm25.k1 + 1.0);
+        let scale = Scale::of(words.iter().map(weight).sum::<f64>() * 50.0);
+        let leaf = |(number, word): (usize, &BTreeMap<u32, Vec<u32>>)| {
+            let term = WORDS[number].0.to_string();
+            Arc::new(Leaf {
+                number,
+                field: 0,
+                infos: vec![segment.field(0).terms().get(term.as_bytes()).unwrap()],
+                term,
+                default_average: (bm25 == Bm25::default()).then_some(collection.average_length),
+                scorer: TermScorer::new(lengths.clone(), weight(word), scale),
+                weight: weight(word),
+                is_scored: true,
+            })
+        };
+        let leaves = words.iter().enumerate().map(leaf).collect();
+        let plan = Plan { root: PlanNode::Nothing, counted: PlanNode::Nothing, leaves, scale };
+        let sources = ListSources::files(plan, std::slice::from_ref(&segment));
+        Room { segment, words, lengths, scale, sources }
+    }
+
+    /// A node of a plan, at most so deep.
+    pub(super) fn node(&self, random: &mut Random, depth: usize) -> PlanNode {
+        match random.below(if depth == 0 { 9 } else { 14 }) {
+            0..4 => PlanNode::Term(random.below(WORDS.len())),
+            4..7 => {
+                let count = 2 + random.below(3);
+                let mut distance = 0;
+                let leaves = (0..count).map(|number| {
+                    distance += if number == 0 { 0 } else { 1 + random.below(2) as u32 };
+                    (distance, random.below(WORDS.len() - 3))
+                });
+                let leaves: Vec<_> = leaves.collect();
+                let weight = leaves.iter().map(|(_, leaf)| self.sources.plan.leaves[*leaf].weight).sum();
+                let scorer = Arc::new(TermScorer::new(self.lengths.clone(), weight, self.scale));
+                PlanNode::Phrase { field: 0, leaves, scorer, slop: *random.pick(&[0, 0, 1, 3, 12]) }
+            }
+            7 => {
+                let prefix = random.pick(&["p", "pa", "pc", "bur", "e"]).to_string();
+                PlanNode::Prefix { field: 0, prefix, score: *random.pick(&[0, 1, 70_000]), terms: 3 }
+            }
+            8 => PlanNode::All { score: *random.pick(&[0, 1, 90_000]) },
+            _ => self.group(random, depth - 1),
+        }
+    }
+
+    pub(super) fn group(&self, random: &mut Random, depth: usize) -> PlanNode {
+        let mut nodes = |most: usize| -> Vec<PlanNode> {
+            let count = random.below(most + 1);
+            (0..count).map(|_| self.node(random, depth)).collect()
+        };
+        let (must, filter, mut should, must_not) = (nodes(2), nodes(2), nodes(4), nodes(1));
+        let is_free = must.is_empty() && filter.is_empty();
+        if is_free && should.is_empty() {
+            should.push(self.node(random, depth));
+        }
+        let least = usize::from(is_free);
+        let minimum = match random.below(3) {
+            0 => least + random.below(should.len() + 1 - least),
+            1 => should.len().min(1),
+            _ => least,
+        };
+        PlanNode::Group(Box::new(PlanGroup { must, filter, should, must_not, minimum }))
+    }
+
+    pub(super) fn scores(&self, node: &PlanNode) -> Scores {
+        let documents = self.segment.documents();
+        let mut scores: Scores = vec![None; documents as usize];
+        match node {
+            PlanNode::Term(leaf) => {
+                let scorer = &self.sources.plan.leaves[*leaf].scorer;
+                for (document, positions) in &self.words[*leaf] {
+                    scores[*document as usize] = Some(self.score(scorer, *document, positions.len() as f32));
+                }
+            }
+            PlanNode::Phrase { leaves, scorer, slop, .. } => {
+                let mut alignments = Alignments::new(leaves, *slop);
+                for document in self.words[leaves[0].1].keys() {
+                    let of = |(_, leaf): &(u32, usize)| self.words[*leaf].get(document);
+                    let Some(positions) = leaves.iter().map(of).collect::<Option<Vec<_>>>() else { continue };
+                    (0..).zip(positions).for_each(|(slot, positions)| alignments.set(slot, positions));
+                    let frequency = alignments.frequency();
+                    if frequency > 0.0 {
+                        scores[*document as usize] = Some(self.score(scorer, *document, frequency));
+                    }
+                }
+            }
+            PlanNode::Prefix { prefix, score, .. } => {
+                let begun = (0..).zip(WORDS).filter(|(_, (word, ..))| word.starts_with(prefix.as_str()));
+                for (word, _) in begun {
+                    let word: &BTreeMap<u32, Vec<u32>> = &self.words[word as usize];
+                    word.keys().for_each(|document| scores[*document as usize] = Some(*score));
+                }
+            }
+            PlanNode::All { score } => scores.fill(Some(*score)),
+            PlanNode::Nothing => {}
+            PlanNode::Group(group) => {
+                let all = |nodes: &[PlanNode]| nodes.iter().map(|node| self.scores(node)).collect::<Vec<_>>();
+                let [must, filter] = [all(&group.must), all(&group.filter)];
+                let [should, must_not] = [all(&group.should), all(&group.must_not)];
+                for (document, score) in scores.iter_mut().enumerate() {
+                    let of = |lists: &[Scores]| -> Vec<u32> {
+                        lists.iter().filter_map(|scores| scores[document]).collect()
+                    };
+                    let (required, optional) = (of(&must), of(&should));
+                    let matches = required.len() == must.len()
+                        && of(&filter).len() == filter.len()
+                        && optional.len() >= group.minimum
+                        && of(&must_not).is_empty();
+                    *score = matches.then(|| required.iter().chain(&optional).sum());
+                }
+            }
+        }
+        scores
+    }
+
+    fn score(&self, scorer: &TermScorer, document: u32, frequency: f32) -> u32 {
+        scorer.score_of(self.segment.field(0).norms().unwrap(), document, frequency)
+    }
+}
+
+/// Writes and opens a segment of one field with positions.
+fn segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[BTreeMap<u32, Vec<u32>>]) -> Segment {
+    let disk = MemDisk::new();
+    let field = Field {
+        positions: true,
+        norms,
+        doc_codec: codec,
+        freq_codec: codec.plain(),
+        ..Field::new("text", Source::Text)
+    };
+    let written = write_lengths(&disk, 1, (0, &field), || lengths.iter().copied()).unwrap();
+    let mut ids = IdsWriter::create(&disk, 1).unwrap();
+    (0..lengths.len()).for_each(|document| ids.add(document.to_string().as_bytes()).unwrap());
+    let ids = ids.finish().unwrap();
+    let lists: BTreeMap<&str, _> = WORDS.iter().map(|(word, ..)| *word).zip(words).collect();
+    let of_lengths = (&*written.codes, written.tokens);
+    let (stats, mut files) = FieldWriter::write(&disk, 1, (0, &field), of_lengths, |writer| {
+        lists.iter().filter(|(_, list)| !list.is_empty()).try_for_each(|(word, list)| {
+            writer.term(word.as_bytes(), |postings| {
+                list.iter().try_for_each(|(document, positions)| {
+                    postings.add(*document, positions.len() as u32, positions)
+                })
+            })
+        })
+    })
+    .unwrap();
+    files.extend([written.file, ids]);
+    let meta = SegmentMeta { id: 1, documents: lengths.len() as u32, fields: vec![stats], files };
+    Segment::open(&disk, &Schema { fields: vec![field], stored: false }, meta).unwrap()
+}
+
+/// A node of a plan, for messages.
+pub(super) fn show(node: &PlanNode) -> String {
+    let all = |sign: &str, nodes: &[PlanNode]| -> Vec<String> {
+        nodes.iter().map(|node| format!("{sign}{}", show(node))).collect()
+    };
+    match node {
+        PlanNode::Term(leaf) => WORDS[*leaf].0.to_string(),
+        PlanNode::Phrase { leaves, slop, .. } => {
+            let words: Vec<_> = leaves.iter().map(|(at, leaf)| format!("{}@{at}", WORDS[*leaf].0)).collect();
+            format!("\"{}\"~{slop}", words.join(" "))
+        }
+        PlanNode::Prefix { prefix, score, .. } => format!("{prefix}*^{score}"),
+        PlanNode::All { score } => format!("*:*^{score}"),
+        PlanNode::Nothing => "nothing".to_string(),
+        PlanNode::Group(group) => {
+            let PlanGroup { must, filter, should, must_not, minimum } = &**group;
+            let clauses = [all("+", must), all("#", filter), all("", should), all("-", must_not)].concat();
+            format!("({})~{minimum}", clauses.join(" "))
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Evaluation that prunes against evaluation of everything, and against the naive engine: the same hits in
+//! the same order with the same score bits, and the same totals where they are counted; over long lists, for
+//! queries of all shapes, many terms, any k, any ranking, any cut into segments, and any number of threads.
+//!
+//! Random queries over the large index: `TIERDEX_TEST_EVALUATIONS`, [`QUERIES`] if it is not set.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+use support::corpus::{Doc, EVERYWHERE, Shape, VOCABULARY, word};
+use support::model::Model;
+use support::queries::{self, Choices};
+use support::random::Random;
+use support::{Growth, Look, build, on_two_threads};
+use tierdex::Error;
+use tierdex::index::{Found, Index, Merge, SearchOptions, Strategy};
+use tierdex::io::MemDisk;
+use tierdex::query::Query;
+use tierdex::rank::Bm25;
+use tierdex::schema::{NormKind, Schema};
+
+/// Random queries over the large index.
+const QUERIES: usize = 700;
+
+/// Documents of the large index.
+const DOCUMENTS: usize = 200_000;
+
+/// Into how many segments of equal size the same documents are cut.
+const SEGMENTS: [usize; 4] = [1, 2, 8, 64];
+
+const KS: [usize; 10] = [1, 2, 3, 10, 10, 64, 100, 300, 1000, 2000];
+
+const K_MAX: usize = 2000;
+
+const RANKINGS: [Bm25; 3] = [Bm25 { k1: 1.2, b: 0.75 }, Bm25 { k1: 0.9, b: 0.4 }, Bm25 { k1: 2.0, b: 0.0 }];
+
+/// Lengths of documents differ by part of the collection: the average lengths of segments do, and their
+/// bounds.
+const LENGTHS: [usize; 8] = [3, 1, 12, 4, 30, 1, 2, 6];
+
+const CHOICES: Choices =
+    Choices { boosts: &[0.0, 1e-40, 1e-9, 0.001, 0.5, 1.0, 1.5, 2.0, 3.0, 1e3, 1e9], clauses: 40 };
+
+/// Documents of words of all frequencies. Some words come in bursts, some are dense in parts, some stand in
+/// few documents; some documents are long, equal to an earlier one, or empty.
+fn documents(seed: u64, count: usize) -> Vec<Doc> {
+    let mut random = Random::new(seed);
+    let mut docs: Vec<Doc> = Vec::with_capacity(count);
+    let mut words = Vec::new();
+    let names: Vec<String> = (0..VOCABULARY).map(word).collect();
+    for number in 0..count {
+        let (part, burst) = (number * LENGTHS.len() / count, number * 60 / count);
+        let mut doc = Doc { id: number.to_string(), title: String::new(), text: String::new() };
+        if random.one_in(9) && number > 0 {
+            let earlier = &docs[number - 1 - random.below(number.min(3000))];
+            (doc.title, doc.text) = (earlier.title.clone(), earlier.text.clone());
+        } else if !random.one_in(50) {
+            words.clear();
+            words.push(EVERYWHERE);
+            for (rank, name) in names.iter().enumerate() {
+                let wanted = (random.next() >> 40) as f64 / (1u64 << 24) as f64;
+                if wanted < probability(rank, burst) {
+                    let times = if random.one_in(20) { 1 + random.skewed(12) } else { 1 };
+                    words.extend(std::iter::repeat_n(name.as_str(), times));
+                }
+            }
+            // Words stand in any order, or mostly in that of their ranks.
+            let swaps = if random.one_in(2) { words.len() } else { 1 };
+            for _ in 0..swaps {
+                let (a, b) = (random.below(words.len()), random.below(words.len()));
+                words.swap(a, b);
+            }
+            doc.text = words.join(" ");
+            if random.one_in(100) {
+                doc.text.push_str(&format!(" only{}", random.below(300)));
+            }
+            doc.text.push_str(&" filler".repeat(random.skewed(4 * LENGTHS[part])));
+            if random.one_in(4) {
+                doc.title = format!("{} {}", names[random.skewed(VOCABULARY)], names[random.below(3)]);
+            }
+        }
+        docs.push(doc);
+    }
+    docs
+}
+
+/// That of a word in a document of that sixtieth of the collection.
+fn probability(rank: usize, burst: usize) -> f64 {
+    let zipf = (1.0 / (rank as f64 + 1.0).powf(1.1)).min(0.97);
+    match rank {
+        // Bursts: nearly nowhere, or often.
+        _ if rank % 4 == 1 => {
+            if (burst + rank).is_multiple_of(7) {
+                (6.0 * zipf).min(0.8)
+            } else {
+                zipf / 500.0
+            }
+        }
+        // Dense in a part, absent elsewhere.
+        _ if rank % 9 == 5 => {
+            if burst / 3 == rank % 20 {
+                0.95
+            } else {
+                0.0
+            }
+        }
+        // In fewer documents than a block has.
+        _ if rank > 100 => 0.0008,
+        _ => zipf,
+    }
+}
+
+fn schema() -> Schema {
+    Shape { stored: false, ..Shape::default() }.schema()
+}
+
+fn index(docs: &[Doc], segments: usize) -> Index {
+    let disk = Arc::new(MemDisk::new());
+    let cuts: Vec<usize> = (1..segments).map(|part| part * docs.len() / segments).collect();
+    build(&(disk.clone() as _), &schema(), docs, &cuts, Growth::Commits, Merge::Keep);
+    let index = Index::open(disk).unwrap();
+    assert_eq!(index.segments().len(), segments);
+    index
+}
+
+/// The same documents in any number of segments.
+fn large() -> &'static [Index] {
+    static INDEXES: OnceLock<Vec<Index>> = OnceLock::new();
+    INDEXES.get_or_init(|| {
+        let docs = documents(1, DOCUMENTS);
+        on_two_threads(SEGMENTS.len(), |number| index(&docs, SEGMENTS[number]))
+    })
+}
+
+/// Documents and bits of scores.
+fn rows(found: &Found) -> Vec<(u32, u32)> {
+    found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
+}
+
+/// The signs of the clauses of a list.
+const SIGNS: [&[&str]; 8] =
+    [&["+", ""], &["+", "#"], &["", "-"], &["", "#"], &["+", "", "#", "-"], &["#"], &["#", "-"], &["+", "-"]];
+
+/// The text of a query: any tree, or 1 to 40 words of one sign or of several.
+fn text(random: &mut Random, schema: &Schema) -> String {
+    let (kind, long) = (random.below(5), random.one_in(3));
+    match kind {
+        0 | 1 => queries::query_of(random, schema, &CHOICES).text(),
+        2 => flat(random, &[""], if long { 40 } else { 6 }),
+        3 => flat(random, &["+"], if long { 12 } else { 4 }),
+        _ => {
+            let signs = *random.pick(&SIGNS);
+            flat(random, signs, if long { 20 } else { 5 })
+        }
+    }
+}
+
+fn flat(random: &mut Random, signs: &[&str], most: usize) -> String {
+    let most_frequent = [8, 30, VOCABULARY][random.below(3)];
+    let boosts = random.one_in(3);
+    let clauses = (0..1 + random.below(most)).map(|_| {
+        let word = match random.below(12) {
+            0 => format!("only{}", random.below(300)),
+            1 => EVERYWHERE.to_string(),
+            2 => "filler".to_string(),
+            _ => word(random.below(most_frequent)),
+        };
+        let boost = if boosts { format!("^{}", random.pick(CHOICES.boosts)) } else { String::new() };
+        format!("{}{word}{boost}", random.pick(signs))
+    });
+    clauses.collect::<Vec<_>>().join(" ")
+}
+
+/// Reads a query; `None` if its boosts are too large together.
+fn parse(text: &str, schema: &Schema) -> Option<Query> {
+    match Query::parse(text, schema) {
+        Ok(query) => Some(query),
+        Err(Error::Query { .. } | Error::Usage(_)) => None,
+        Err(error) => panic!("{text}: {error}"),
+    }
+}
+
+/// Compares an answer with the best of all matches. Where they are not counted, any number from that of the
+/// hits to theirs will do.
+fn check(found: &Found, all: &Found, options: &SearchOptions, what: impl Fn() -> String) {
+    let (found_rows, mut expected) = (rows(found), rows(all));
+    expected.truncate(options.k);
+    if found_rows != expected {
+        let place = (0..).find(|at| found_rows.get(*at) != expected.get(*at)).unwrap_or(0);
+        panic!(
+            "{} with {options:?}: hit {place} of {} is {:?}, and should be {:?} of {}",
+            what(),
+            found_rows.len(),
+            found.hits.get(place),
+            all.hits.get(place),
+            expected.len()
+        );
+    }
+    if options.count {
+        assert_eq!(found.total, all.total, "{} with {options:?}", what());
+    } else {
+        let possible = found.hits.len() as u64..=all.total;
+        assert!(
+            possible.contains(&found.total),
+            "{} with {options:?}: {} of {possible:?}",
+            what(),
+            found.total
+        );
+    }
+}
+
+fn queries_wanted() -> usize {
+    std::env::var("TIERDEX_TEST_EVALUATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(QUERIES)
+}
+
+/// Random queries, each exhaustively over the documents as one segment or as several, and then pruned,
+/// counted and not, over all cuts of them: global statistics make the answers equal, bit by bit.
+#[test]
+fn what_is_pruned_counted_cut_and_shared_out_changes_no_answer() {
+    let (indexes, schema, wanted) = (large(), schema(), queries_wanted());
+    let searchers: Vec<_> = indexes.iter().map(Index::searcher).collect();
+    // Strategies that searchers chose, and how often there was an answer.
+    let run = |number: usize| {
+        let mut random = Random::new(number as u64);
+        let mut strategies: BTreeMap<String, usize> = BTreeMap::new();
+        let (mut matching, mut unreadable) = (0, 0);
+        while matching < wanted / 2 {
+            let text = text(&mut random, &schema);
+            let Some(query) = parse(&text, &schema) else {
+                unreadable += 1;
+                continue;
+            };
+            let bm25 = *random.pick(&RANKINGS);
+            let exhaustive = SearchOptions { k: K_MAX, bm25, exhaustive: true, ..SearchOptions::default() };
+            let first = random.below(searchers.len());
+            let all = searchers[first].search(&query, &exhaustive).unwrap();
+            matching += usize::from(all.total > 0);
+            for (searcher, segments) in searchers.iter().zip(SEGMENTS) {
+                for count in [false, true] {
+                    let intra = *random.pick(&[1, 1, 2, 4]);
+                    let k = *random.pick(&KS);
+                    let options = SearchOptions { k, bm25, count, intra, ..SearchOptions::default() };
+                    let found = searcher.search(&query, &options).unwrap();
+                    check(&found, &all, &options, || format!("{text} in {segments} segments"));
+                }
+            }
+            let options = SearchOptions {
+                k: *random.pick(&[0, 1, 10, 10, 100]),
+                bm25,
+                count: random.one_in(2),
+                exhaustive: random.one_in(6),
+                intra: 1,
+            };
+            let options = SearchOptions { count: options.count || options.k == 0, ..options };
+            let number = random.below(searchers.len());
+            let explained = searchers[number].explain(&query, &options).unwrap();
+            check(&explained.found, &all, &options, || {
+                format!("{text} explained in {} segments", SEGMENTS[number])
+            });
+            for segment in &explained.segments {
+                *strategies.entry(format!("{:?}", segment.evaluation.strategy)).or_default() += 1;
+            }
+        }
+        assert!(unreadable < wanted / 10, "{unreadable} queries cannot be read");
+        strategies
+    };
+    let mut strategies: BTreeMap<String, usize> = BTreeMap::new();
+    for of in on_two_threads(2, run) {
+        of.into_iter().for_each(|(strategy, times)| *strategies.entry(strategy).or_default() += times);
+    }
+    // Candidates are proposed by lists that an executor has prefetched, which no searcher has.
+    for strategy in [
+        Strategy::Nothing,
+        Strategy::Dictionary,
+        Strategy::ImpactOrdered,
+        Strategy::Conjunction,
+        Strategy::MaxScore,
+        Strategy::SmallMerge,
+        Strategy::Windows,
+        Strategy::Count,
+    ] {
+        assert!(
+            strategies.contains_key(&format!("{strategy:?}")),
+            "{strategy:?} is not among {strategies:?}"
+        );
+    }
+}
+
+/// Queries over few documents against the naive engine: however they are counted, pruned and cut.
+#[test]
+fn answers_are_those_of_the_naive_engine() {
+    let (schema, queries) = (schema(), queries_wanted().min(1 << 14) / 5);
+    let run = |number: usize| {
+        let docs = documents(2 + number as u64, [6000, 2000][number]);
+        let model = Model::new(&schema, &docs);
+        let indexes = SEGMENTS.map(|segments| index(&docs, segments));
+        let mut random = Random::new(100 + number as u64);
+        for _ in 0..queries {
+            let text = text(&mut random, &schema);
+            let Some(query) = parse(&text, &schema) else { continue };
+            let bm25 = *random.pick(&RANKINGS);
+            let expected = model.answer(&query, Look { bm25, shown: 0, ..Look::default() });
+            for (index, segments) in indexes.iter().zip(SEGMENTS) {
+                for (count, exhaustive) in [(false, false), (true, false), (true, true)] {
+                    let k = *random.pick(&KS);
+                    let options = SearchOptions { k, bm25, count, exhaustive, intra: 1 };
+                    let found = index.searcher().search(&query, &options).unwrap();
+                    let what = || format!("{text} in {segments} segments with {options:?}");
+                    let hits: Vec<_> =
+                        expected.hits.iter().take(k).map(|row| (row.document, row.score_bits)).collect();
+                    assert_eq!(rows(&found), hits, "{}", what());
+                    let possible = if count { expected.total } else { hits.len() as u64 }..=expected.total;
+                    assert!(possible.contains(&found.total), "{}: {} of {possible:?}", what(), found.total);
+                }
+            }
+        }
+    };
+    on_two_threads(2, run);
+}
+
+/// A phrase with slop, of ten terms, matches in a document in ten ranges of places, all of which share the
+/// one occurrence of its first term: ten times a tenth, which must not be more than the once that bounds it.
+/// Another document scores just so much as that bound, and its threshold is what the former has to reach.
+#[test]
+fn a_sloppy_phrase_occurs_no_more_often_than_its_rarest_term() {
+    const TERMS: usize = 10;
+    const APART: usize = 36;
+    let name = |term: usize| if term == 0 { "once".to_string() } else { format!("t{term}") };
+    let phrase = Query::Phrase {
+        field: 0,
+        terms: (0..TERMS).map(|term| ((term * APART) as u32, name(term))).collect(),
+        slop: TERMS as u32 - 1,
+        boost: 1.0,
+    };
+    let text = |length: usize, places: &[(usize, usize)]| {
+        let mut words = vec!["filler".to_string(); length];
+        places.iter().for_each(|(term, place)| words[term * APART + place] = name(*term));
+        words.join(" ")
+    };
+    // Each term but the first stands ten places before it was expected to stand behind the first.
+    let shared =
+        |term: usize| if term == 0 { vec![(0, TERMS)] } else { vec![(term, term), (term, term + TERMS)] };
+    let shared: Vec<_> = (0..TERMS).flat_map(shared).collect();
+    let in_line = |times| -> Vec<_> {
+        (0..times)
+            .flat_map(|time| (0..TERMS).map(move |term| (term, TERMS + time * (APART * TERMS + 22))))
+            .collect()
+    };
+    // What begins the index has the phrase `times` in line, and is so many times as long: its share is that
+    // of once.
+    let none: String = (0..TERMS).rev().map(|term| name(term) + " ").collect();
+    let schema = Shape { norms: NormKind::Exact, stored: false, title: false, ..Shape::default() }.schema();
+    for (length, times) in [(397, 3), (398, 3), (400, 7), (402, 3), (408, 5), (413, 5), (480, 1)] {
+        let texts = std::iter::once(text(length * times, &in_line(times)));
+        let texts = texts.chain((0..300).map(|_| none.clone()));
+        let texts = texts.chain([text(length, &shared), "y y y".to_string()]);
+        let doc = |text| Doc { id: String::new(), title: String::new(), text };
+        let docs: Vec<Doc> = texts.map(doc).collect();
+        let disk = Arc::new(MemDisk::new());
+        build(&(disk.clone() as _), &schema, &docs, &[], Growth::Commits, Merge::Keep);
+        let index = Index::open(disk).unwrap();
+        let bm25 = Bm25 { k1: 1.2, b: 1.0 };
+        let options = SearchOptions { k: 2, bm25, exhaustive: true, ..SearchOptions::default() };
+        let all = index.searcher().search(&phrase, &options).unwrap();
+        assert_eq!(all.total, 2, "{length} words, {times} times");
+        for k in [1, 2] {
+            let options = SearchOptions { k, exhaustive: false, count: false, ..options };
+            let found = index.searcher().search(&phrase, &options).unwrap();
+            check(&found, &all, &options, || format!("{length} words, {times} times"));
+        }
+    }
+}
+
+/// A canary: if evaluation lost a hit, the comparison would notice.
+#[test]
+#[should_panic(expected = "hit 3 of 9")]
+fn a_lost_hit_is_noticed() {
+    let docs = documents(7, 300);
+    let index = index(&docs, 2);
+    let query = Query::parse("w0 w2", index.schema()).unwrap();
+    let options = SearchOptions::default();
+    let all = index.searcher().search(&query, &options).unwrap();
+    let mut found = all.clone();
+    found.hits.remove(3);
+    check(&found, &all, &options, || "one less".to_string());
+}
