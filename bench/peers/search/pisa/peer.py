@@ -11,10 +11,10 @@ TOP_k_COUNT are UNSUPPORTED, and so are queries that mix required and other word
 """
 
 import argparse
-import contextlib
 import itertools
 import json
 import logging
+import os
 import sys
 import time
 import warnings
@@ -110,8 +110,12 @@ def context(folder, k1, b):
 
 def serve(folder, k1, b):
     quiet()
-    with contextlib.redirect_stdout(sys.stderr):
-        server = Server(folder, k1, b)
+    # What is not Python prints as well, where bounds are made.
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    server = Server(folder, k1, b)
+    sys.stdout.flush()
+    os.dup2(answers, 1)
     say("READY")
     for line in sys.stdin:
         try:
