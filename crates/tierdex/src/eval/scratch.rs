@@ -31,10 +31,13 @@ pub struct Scratch {
     batches: Vec<Batch>,
 }
 
-/// Bytes of the windows, sets and batches that a level of a query takes at most.
-pub const RANGE_BYTES: usize = 2 * (4 * WINDOW + WINDOW + WINDOW / 8) // windows
-    + 2 * (COUNTED + COUNTED / 8) // sets
-    + 2 * 8 * (WINDOW + BLOCK); // batches
+/// Bytes of two windows with their sets, and of two larger sets where documents are counted.
+const WINDOWS: usize = 2 * (4 * WINDOW + 2 * (WINDOW + WINDOW / 8));
+const COUNTED_SETS: usize = 2 * (COUNTED + COUNTED / 8);
+
+/// Bytes of the windows or sets, and of two batches, that a level of a query takes at most.
+pub const RANGE_BYTES: usize =
+    (if WINDOWS > COUNTED_SETS { WINDOWS } else { COUNTED_SETS }) + 2 * 8 * (WINDOW + BLOCK);
 
 impl Scratch {
     pub(super) fn window(&mut self) -> Window {
