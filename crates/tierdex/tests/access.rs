@@ -1,5 +1,5 @@
-//! Wherever lists are, and whoever reads them, answers are the same: lists of less than a block and lists of many, in
-//! files, in memory, or brought near by an executor of any mode; for queries of all shapes.
+//! Wherever lists are, and whoever reads them, answers are the same: lists of less than a block and lists of
+//! many, in files, in memory, or brought near by an executor of any mode; for queries of all shapes.
 
 mod support;
 
@@ -128,7 +128,8 @@ fn lists_in_memory_and_in_files_give_the_same_answers() {
     }
 }
 
-/// The same documents in lists that are encoded in different ways: the answers of a codec are those of the others.
+/// The same documents in lists that are encoded in different ways: the answers of a codec are those of the
+/// others.
 #[test]
 fn codecs_give_the_same_answers() {
     let codecs = [Codec::Auto, Codec::Bitmap, Codec::Pfor256Delta, Codec::VByteDelta, Codec::Raw];

@@ -236,6 +236,12 @@ mod tests {
             let scaled = weights * Scale::of(weights).factor;
             assert!(scaled <= WEIGHT_MAX && scaled > WEIGHT_MAX / 2.0, "{weights}: {scaled}");
         }
+        // There is no larger factor.
+        for weights in [1e-300, f64::MIN_POSITIVE, 5e-324] {
+            let scaled = weights * Scale::of(weights).factor;
+            assert!(scaled <= WEIGHT_MAX && scaled > 0.0, "{weights}: {scaled}");
+            assert_eq!(Scale::of(weights).constant(weights), (scaled.round() as u32).max(1));
+        }
         let scale = Scale::of(3.0);
         assert_eq!((scale.shown(scale.constant(1.0)), scale.shown(scale.constant(2.5))), (1.0, 2.5));
         assert_eq!((scale.constant(1e-20), scale.constant(0.0), Scale::of(0.0).shown(0)), (1, 0, 0.0));
