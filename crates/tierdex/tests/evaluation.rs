@@ -8,9 +8,9 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-use support::corpus::{Doc, EVERYWHERE, Shape, VOCABULARY, word};
+use support::corpus::{Doc, Shape, documents_in_bursts};
 use support::model::Model;
-use support::queries::{self, Choices};
+use support::queries;
 use support::random::Random;
 use support::{Growth, Look, build, on_two_threads};
 use tierdex::Error;
@@ -35,82 +35,6 @@ const K_MAX: usize = 2000;
 
 const RANKINGS: [Bm25; 3] = [Bm25 { k1: 1.2, b: 0.75 }, Bm25 { k1: 0.9, b: 0.4 }, Bm25 { k1: 2.0, b: 0.0 }];
 
-/// Lengths of documents differ by part of the collection: the average lengths of segments do, and their
-/// bounds.
-const LENGTHS: [usize; 8] = [3, 1, 12, 4, 30, 1, 2, 6];
-
-const CHOICES: Choices =
-    Choices { boosts: &[0.0, 1e-40, 1e-9, 0.001, 0.5, 1.0, 1.5, 2.0, 3.0, 1e3, 1e9], clauses: 40 };
-
-/// Documents of words of all frequencies. Some words come in bursts, some are dense in parts, some stand in
-/// few documents; some documents are long, equal to an earlier one, or empty.
-fn documents(seed: u64, count: usize) -> Vec<Doc> {
-    let mut random = Random::new(seed);
-    let mut docs: Vec<Doc> = Vec::with_capacity(count);
-    let mut words = Vec::new();
-    let names: Vec<String> = (0..VOCABULARY).map(word).collect();
-    for number in 0..count {
-        let (part, burst) = (number * LENGTHS.len() / count, number * 60 / count);
-        let mut doc = Doc { id: number.to_string(), title: String::new(), text: String::new() };
-        if random.one_in(9) && number > 0 {
-            let earlier = &docs[number - 1 - random.below(number.min(3000))];
-            (doc.title, doc.text) = (earlier.title.clone(), earlier.text.clone());
-        } else if !random.one_in(50) {
-            words.clear();
-            words.push(EVERYWHERE);
-            for (rank, name) in names.iter().enumerate() {
-                let wanted = (random.next() >> 40) as f64 / (1u64 << 24) as f64;
-                if wanted < probability(rank, burst) {
-                    let times = if random.one_in(20) { 1 + random.skewed(12) } else { 1 };
-                    words.extend(std::iter::repeat_n(name.as_str(), times));
-                }
-            }
-            // Words stand in any order, or mostly in that of their ranks.
-            let swaps = if random.one_in(2) { words.len() } else { 1 };
-            for _ in 0..swaps {
-                let (a, b) = (random.below(words.len()), random.below(words.len()));
-                words.swap(a, b);
-            }
-            doc.text = words.join(" ");
-            if random.one_in(100) {
-                doc.text.push_str(&format!(" only{}", random.below(300)));
-            }
-            doc.text.push_str(&" filler".repeat(random.skewed(4 * LENGTHS[part])));
-            if random.one_in(4) {
-                doc.title = format!("{} {}", names[random.skewed(VOCABULARY)], names[random.below(3)]);
-            }
-        }
-        docs.push(doc);
-    }
-    docs
-}
-
-/// That of a word in a document of that sixtieth of the collection.
-fn probability(rank: usize, burst: usize) -> f64 {
-    let zipf = (1.0 / (rank as f64 + 1.0).powf(1.1)).min(0.97);
-    match rank {
-        // Bursts: nearly nowhere, or often.
-        _ if rank % 4 == 1 => {
-            if (burst + rank).is_multiple_of(7) {
-                (6.0 * zipf).min(0.8)
-            } else {
-                zipf / 500.0
-            }
-        }
-        // Dense in a part, absent elsewhere.
-        _ if rank % 9 == 5 => {
-            if burst / 3 == rank % 20 {
-                0.95
-            } else {
-                0.0
-            }
-        }
-        // In fewer documents than a block has.
-        _ if rank > 100 => 0.0008,
-        _ => zipf,
-    }
-}
-
 fn schema() -> Schema {
     Shape { stored: false, ..Shape::default() }.schema()
 }
@@ -128,7 +52,7 @@ fn index(docs: &[Doc], segments: usize) -> Index {
 fn large() -> &'static [Index] {
     static INDEXES: OnceLock<Vec<Index>> = OnceLock::new();
     INDEXES.get_or_init(|| {
-        let docs = documents(1, DOCUMENTS);
+        let docs = documents_in_bursts(1, DOCUMENTS);
         on_two_threads(SEGMENTS.len(), |number| index(&docs, SEGMENTS[number]))
     })
 }
@@ -136,40 +60,6 @@ fn large() -> &'static [Index] {
 /// Documents and bits of scores.
 fn rows(found: &Found) -> Vec<(u32, u32)> {
     found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
-}
-
-/// The signs of the clauses of a list.
-const SIGNS: [&[&str]; 8] =
-    [&["+", ""], &["+", "#"], &["", "-"], &["", "#"], &["+", "", "#", "-"], &["#"], &["#", "-"], &["+", "-"]];
-
-/// The text of a query: any tree, or 1 to 40 words of one sign or of several.
-fn text(random: &mut Random, schema: &Schema) -> String {
-    let (kind, long) = (random.below(5), random.one_in(3));
-    match kind {
-        0 | 1 => queries::query_of(random, schema, &CHOICES).text(),
-        2 => flat(random, &[""], if long { 40 } else { 6 }),
-        3 => flat(random, &["+"], if long { 12 } else { 4 }),
-        _ => {
-            let signs = *random.pick(&SIGNS);
-            flat(random, signs, if long { 20 } else { 5 })
-        }
-    }
-}
-
-fn flat(random: &mut Random, signs: &[&str], most: usize) -> String {
-    let most_frequent = [8, 30, VOCABULARY][random.below(3)];
-    let boosts = random.one_in(3);
-    let clauses = (0..1 + random.below(most)).map(|_| {
-        let word = match random.below(12) {
-            0 => format!("only{}", random.below(300)),
-            1 => EVERYWHERE.to_string(),
-            2 => "filler".to_string(),
-            _ => word(random.below(most_frequent)),
-        };
-        let boost = if boosts { format!("^{}", random.pick(CHOICES.boosts)) } else { String::new() };
-        format!("{}{word}{boost}", random.pick(signs))
-    });
-    clauses.collect::<Vec<_>>().join(" ")
 }
 
 /// Reads a query; `None` if its boosts are too large together.
@@ -226,7 +116,7 @@ fn what_is_pruned_counted_cut_and_shared_out_changes_no_answer() {
         let mut strategies: BTreeMap<String, usize> = BTreeMap::new();
         let (mut matching, mut unreadable) = (0, 0);
         while matching < wanted / 2 {
-            let text = text(&mut random, &schema);
+            let text = queries::any_text(&mut random, &schema);
             let Some(query) = parse(&text, &schema) else {
                 unreadable += 1;
                 continue;
@@ -292,12 +182,12 @@ fn what_is_pruned_counted_cut_and_shared_out_changes_no_answer() {
 fn answers_are_those_of_the_naive_engine() {
     let (schema, queries) = (schema(), queries_wanted().min(1 << 14) / 5);
     let run = |number: usize| {
-        let docs = documents(2 + number as u64, [6000, 2000][number]);
+        let docs = documents_in_bursts(2 + number as u64, [6000, 2000][number]);
         let model = Model::new(&schema, &docs);
         let indexes = SEGMENTS.map(|segments| index(&docs, segments));
         let mut random = Random::new(100 + number as u64);
         for _ in 0..queries {
-            let text = text(&mut random, &schema);
+            let text = queries::any_text(&mut random, &schema);
             let Some(query) = parse(&text, &schema) else { continue };
             let bm25 = *random.pick(&RANKINGS);
             let expected = model.answer(&query, Look { bm25, shown: 0, ..Look::default() });
@@ -376,7 +266,7 @@ fn a_sloppy_phrase_occurs_no_more_often_than_its_rarest_term() {
 #[test]
 #[should_panic(expected = "hit 3 of 9")]
 fn a_lost_hit_is_noticed() {
-    let docs = documents(7, 300);
+    let docs = documents_in_bursts(7, 300);
     let index = index(&docs, 2);
     let query = Query::parse("w0 w2", index.schema()).unwrap();
     let options = SearchOptions::default();

@@ -74,6 +74,9 @@ impl Lengths {
 /// A weight beyond which scores would not fit: sums of scores stay below twice as much.
 const WEIGHT_MAX: f64 = (1u32 << 30) as f64;
 
+/// The largest power of two that is a finite number.
+const EXPONENT_MAX: f64 = (f64::MAX_EXP - 1) as f64;
+
 /// Turns weights into integers: the same factor for all terms of a query.
 ///
 /// Scores are integers so that sums do not depend on the order of the terms, or on how documents are divided into segments.
@@ -91,7 +94,8 @@ impl Scale {
         if weights <= 0.0 {
             return Scale { factor: 1.0 };
         }
-        let exponent = (WEIGHT_MAX / weights).log2().floor();
+        // Weights of less than 2^-993 are raised as far as a factor can.
+        let exponent = (WEIGHT_MAX / weights).log2().floor().min(EXPONENT_MAX);
         let factor = exponent.exp2();
         // The logarithm may have been rounded up to a whole number.
         Scale { factor: if factor * weights > WEIGHT_MAX { factor / 2.0 } else { factor } }
@@ -231,6 +235,12 @@ mod tests {
         for weights in [1e-30, 1e-9, 0.3, 1.0, 1.5, 2.0, 1e9, 4e12, f64::from(1u32 << 30), 3.3e300] {
             let scaled = weights * Scale::of(weights).factor;
             assert!(scaled <= WEIGHT_MAX && scaled > WEIGHT_MAX / 2.0, "{weights}: {scaled}");
+        }
+        // There is no larger factor.
+        for weights in [1e-300, f64::MIN_POSITIVE, 5e-324] {
+            let scaled = weights * Scale::of(weights).factor;
+            assert!(scaled <= WEIGHT_MAX && scaled > 0.0, "{weights}: {scaled}");
+            assert_eq!(Scale::of(weights).constant(weights), (scaled.round() as u32).max(1));
         }
         let scale = Scale::of(3.0);
         assert_eq!((scale.shown(scale.constant(1.0)), scale.shown(scale.constant(2.5))), (1.0, 2.5));

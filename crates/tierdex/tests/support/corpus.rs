@@ -77,6 +77,79 @@ fn words(count: usize, random: &mut Random) -> String {
     text
 }
 
+/// Lengths of documents differ by part of the collection: the average lengths of segments do, and their
+/// bounds.
+const LENGTHS: [usize; 8] = [3, 1, 12, 4, 30, 1, 2, 6];
+
+/// Documents of words of all frequencies. Some words come in bursts, some are dense in parts, some stand in
+/// few documents; some documents are long, equal to an earlier one, or empty.
+pub fn documents_in_bursts(seed: u64, count: usize) -> Vec<Doc> {
+    let mut random = Random::new(seed);
+    let mut docs: Vec<Doc> = Vec::with_capacity(count);
+    let mut words = Vec::new();
+    let names: Vec<String> = (0..VOCABULARY).map(word).collect();
+    for number in 0..count {
+        let (part, burst) = (number * LENGTHS.len() / count, number * 60 / count);
+        let mut doc = Doc { id: number.to_string(), title: String::new(), text: String::new() };
+        if random.one_in(9) && number > 0 {
+            let earlier = &docs[number - 1 - random.below(number.min(3000))];
+            (doc.title, doc.text) = (earlier.title.clone(), earlier.text.clone());
+        } else if !random.one_in(50) {
+            words.clear();
+            words.push(EVERYWHERE);
+            for (rank, name) in names.iter().enumerate() {
+                let wanted = (random.next() >> 40) as f64 / (1u64 << 24) as f64;
+                if wanted < probability(rank, burst) {
+                    let times = if random.one_in(20) { 1 + random.skewed(12) } else { 1 };
+                    words.extend(std::iter::repeat_n(name.as_str(), times));
+                }
+            }
+            // Words stand in any order, or mostly in that of their ranks.
+            let swaps = if random.one_in(2) { words.len() } else { 1 };
+            for _ in 0..swaps {
+                let (a, b) = (random.below(words.len()), random.below(words.len()));
+                words.swap(a, b);
+            }
+            doc.text = words.join(" ");
+            if random.one_in(100) {
+                doc.text.push_str(&format!(" only{}", random.below(300)));
+            }
+            doc.text.push_str(&" filler".repeat(random.skewed(4 * LENGTHS[part])));
+            if random.one_in(4) {
+                doc.title = format!("{} {}", names[random.skewed(VOCABULARY)], names[random.below(3)]);
+            }
+        }
+        docs.push(doc);
+    }
+    docs
+}
+
+/// That of a word in a document of that sixtieth of the collection.
+fn probability(rank: usize, burst: usize) -> f64 {
+    let zipf = (1.0 / (rank as f64 + 1.0).powf(1.1)).min(0.97);
+    match rank {
+        // Bursts: nearly nowhere, or often.
+        _ if rank % 4 == 1 => {
+            if (burst + rank).is_multiple_of(7) {
+                (6.0 * zipf).min(0.8)
+            } else {
+                zipf / 500.0
+            }
+        }
+        // Dense in a part, absent elsewhere.
+        _ if rank % 9 == 5 => {
+            if burst / 3 == rank % 20 {
+                0.95
+            } else {
+                0.0
+            }
+        }
+        // In fewer documents than a block has.
+        _ if rank > 100 => 0.0008,
+        _ => zipf,
+    }
+}
+
 /// The choices that tests vary in a schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {

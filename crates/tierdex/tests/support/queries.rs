@@ -166,6 +166,44 @@ fn misspelt(random: &mut Random) -> String {
     letters.into_iter().collect()
 }
 
+/// Boosts so small and so large that scores are all but lost beside others, and long lists.
+const MANY: Choices =
+    Choices { boosts: &[0.0, 1e-40, 1e-9, 0.001, 0.5, 1.0, 1.5, 2.0, 3.0, 1e3, 1e9], clauses: 40 };
+
+/// The signs of the clauses of a list.
+const SIGNS: [&[&str]; 8] =
+    [&["+", ""], &["+", "#"], &["", "-"], &["", "#"], &["+", "", "#", "-"], &["#"], &["#", "-"], &["+", "-"]];
+
+/// The text of a query: any tree, or 1 to 40 words of one sign or of several.
+pub fn any_text(random: &mut Random, schema: &Schema) -> String {
+    let (kind, long) = (random.below(5), random.one_in(3));
+    match kind {
+        0 | 1 => query_of(random, schema, &MANY).text(),
+        2 => flat(random, &[""], if long { 40 } else { 6 }),
+        3 => flat(random, &["+"], if long { 12 } else { 4 }),
+        _ => {
+            let signs = *random.pick(&SIGNS);
+            flat(random, signs, if long { 20 } else { 5 })
+        }
+    }
+}
+
+fn flat(random: &mut Random, signs: &[&str], most: usize) -> String {
+    let most_frequent = [8, 30, VOCABULARY][random.below(3)];
+    let boosts = random.one_in(3);
+    let clauses = (0..1 + random.below(most)).map(|_| {
+        let term = match random.below(12) {
+            0 => format!("only{}", random.below(300)),
+            1 => EVERYWHERE.to_string(),
+            2 => "filler".to_string(),
+            _ => word(random.below(most_frequent)),
+        };
+        let boost = if boosts { format!("^{}", random.pick(MANY.boosts)) } else { String::new() };
+        format!("{}{term}{boost}", random.pick(signs))
+    });
+    clauses.collect::<Vec<_>>().join(" ")
+}
+
 impl Ast {
     /// The query's text.
     pub fn text(&self) -> String {

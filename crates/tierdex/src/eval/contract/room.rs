@@ -175,7 +175,7 @@ impl Room {
         let minimum = match random.below(3) {
             0 => least + random.below(should.len() + 1 - least),
             1 => should.len().min(1),
-            _ => least,
+            _ => should.len().min(2).max(least),
         };
         PlanNode::Group(Box::new(PlanGroup { must, filter, should, must_not, minimum }))
     }

@@ -1,0 +1,201 @@
+//! Wherever lists are, and whoever reads them, answers are the same: lists of less than a block and lists of
+//! many, in files, in memory, or brought near by an executor of any mode; for queries of all shapes.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use support::corpus::{Shape, corpus, documents_in_bursts};
+use support::queries;
+use support::random::Random;
+use support::{Growth, build, on_two_threads};
+use tierdex::cache::{Lookahead, PolicyKind};
+use tierdex::codec::Codec;
+use tierdex::index::{Executor, ExecutorOptions, Found, Index, Merge, MetaTier, Mode, SearchOptions};
+use tierdex::intersect::CostModel;
+use tierdex::io::{Disk, EngineKind, EngineOptions, MemDisk, PosixDisk, RegionKind, Size};
+use tierdex::query::Query;
+use tierdex::rank::Bm25;
+
+/// Queries to each index.
+const QUERIES: usize = 90;
+
+/// Hits, and their number if it is known.
+type Answer = (u64, Vec<(u32, u32)>);
+
+fn answer(found: &Found, count: bool) -> Answer {
+    let rows = found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect();
+    // How many are met on the way depends on the way.
+    (found.total * u64::from(count), rows)
+}
+
+/// An index, queries to it, and one way to search.
+struct Case {
+    index: Index,
+    texts: Vec<String>,
+    queries: Vec<Query>,
+    search: SearchOptions,
+    expected: Vec<Answer>,
+}
+
+impl Case {
+    fn new(disk: &Arc<dyn Disk>, seed: u64, search: SearchOptions) -> Case {
+        let index = Index::open(disk.clone()).unwrap();
+        let mut random = Random::new(seed);
+        let (mut texts, mut queries) = (Vec::new(), Vec::new());
+        while queries.len() < QUERIES {
+            let text = queries::any_text(&mut random, index.schema());
+            if let Ok(query) = Query::parse(&text, index.schema()) {
+                texts.push(text);
+                queries.push(query);
+            }
+        }
+        let searcher = index.searcher();
+        let found = queries.iter().map(|query| searcher.search(query, &search).unwrap());
+        let expected = found.map(|found| answer(&found, search.count)).collect();
+        Case { index, texts, queries, search, expected }
+    }
+
+    fn check(&self, number: usize, found: &Found, how: &str) {
+        let found = answer(found, self.search.count);
+        assert_eq!(found, self.expected[number], "{how}: {} with {:?}", self.texts[number], self.search);
+    }
+
+    /// Answers all queries by an executor.
+    fn execute(&self, options: &ExecutorOptions) {
+        let executor = Executor::new(&self.index, options).unwrap();
+        let how = format!("{:?}, {}", options.mode, options.meta);
+        let mut queries = self.queries.iter();
+        let mut answered = 0;
+        let run: Result<(), ()> = executor.run(
+            || Ok(queries.next().cloned()),
+            &self.search,
+            |number, found| {
+                self.check(number, &found.unwrap_or_else(|error| panic!("{how}: {error}")), &how);
+                answered += 1;
+                Ok(())
+            },
+        );
+        assert!(run.is_ok() && answered == self.queries.len());
+    }
+}
+
+/// Searches that prune, count, or do neither.
+fn searches() -> [SearchOptions; 4] {
+    let default = SearchOptions { k: 20, ..SearchOptions::default() };
+    [
+        SearchOptions { count: false, ..default },
+        SearchOptions { count: false, k: 400, bm25: Bm25 { k1: 0.9, b: 0.4 }, ..default },
+        SearchOptions { count: false, exhaustive: true, ..default },
+        SearchOptions { k: 3, ..default },
+    ]
+}
+
+fn written(count: usize, segments: usize, codec: Codec, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
+    // Of few documents all lists are shorter than a block.
+    let docs = if count < 250 { corpus(3, count) } else { documents_in_bursts(3, count) };
+    let cuts: Vec<usize> = (1..segments).map(|part| part * docs.len() / segments).collect();
+    let schema = Shape { stored: false, codec, ..Shape::default() }.schema();
+    build(&disk, &schema, &docs, &cuts, Growth::Commits, Merge::Keep);
+    disk
+}
+
+fn memory() -> Arc<dyn Disk> {
+    Arc::new(MemDisk::new())
+}
+
+#[test]
+fn lists_in_memory_and_in_files_give_the_same_answers() {
+    let directory = tempfile::tempdir().unwrap();
+    let real: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
+    let disks = [
+        written(200, 1, Codec::Auto, memory()),
+        written(200, 5, Codec::Auto, memory()),
+        written(20_000, 1, Codec::Auto, memory()),
+        written(20_000, 3, Codec::Pfor256Delta, memory()),
+        written(20_000, 3, Codec::Auto, real),
+    ];
+    for (disk, search) in disks.iter().flat_map(|disk| searches().map(|search| (disk, search))) {
+        let case = Case::new(disk, 11, search);
+        let kept = Index::open(disk.clone()).unwrap();
+        kept.keep_in_memory().unwrap();
+        let read = kept.bytes_read();
+        let searcher = kept.searcher();
+        for (number, query) in case.queries.iter().enumerate() {
+            case.check(number, &searcher.search(query, &search).unwrap(), "in memory");
+        }
+        assert_eq!(kept.bytes_read(), read);
+    }
+}
+
+/// The same documents in lists that are encoded in different ways: the answers of a codec are those of the
+/// others.
+#[test]
+fn codecs_give_the_same_answers() {
+    let codecs = [Codec::Auto, Codec::Bitmap, Codec::Pfor256Delta, Codec::VByteDelta, Codec::Raw];
+    let disks = codecs.map(|codec| written(9000, 2, codec, memory()));
+    for search in searches() {
+        let case = Case::new(&disks[0], 12, search);
+        for (disk, codec) in disks.iter().zip(codecs).skip(1) {
+            let index = Index::open(disk.clone()).unwrap();
+            let searcher = index.searcher();
+            for (number, query) in case.queries.iter().enumerate() {
+                case.check(number, &searcher.search(query, &search).unwrap(), codec.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn executors_of_all_modes_give_the_same_answers() {
+    let directory = tempfile::tempdir().unwrap();
+    let real: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
+    let disks = [
+        written(200, 2, Codec::Auto, memory()),
+        written(20_000, 1, Codec::Auto, memory()),
+        written(20_000, 3, Codec::Auto, real),
+    ];
+    let cases: Vec<Case> = disks
+        .iter()
+        .zip(21..)
+        .flat_map(|(disk, seed)| searches().map(|search| Case::new(disk, seed, search)))
+        .collect();
+    let metas = [MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)];
+    let run = |number: usize| {
+        let (mode, case) = (Mode::ALL[number % Mode::ALL.len()], &cases[number / Mode::ALL.len()]);
+        for (turn, meta) in metas.iter().enumerate() {
+            let turn = number + turn;
+            // Reads that cost nothing are named block by block; dear ones bring whole lists.
+            let read_seconds = [0.0, 2e-6, 1e3][turn % 3];
+            let options = ExecutorOptions {
+                mode,
+                meta: meta.clone(),
+                region: RegionKind::Dram,
+                size: Size::Bytes([4096 * 6, 4096 * 200][turn % 2]),
+                segment: 4096,
+                policy: PolicyKind::ALL[turn % PolicyKind::ALL.len()],
+                lookahead: [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(7)][turn % 3],
+                engine: EngineOptions { kind: EngineKind::Pread, depth: 4, direct: false },
+                threads: 1 + turn % 3,
+                workers: 1 + turn % 2,
+                cost: CostModel { read_seconds, ..CostModel::default() },
+                ..ExecutorOptions::default()
+            };
+            case.execute(&options);
+        }
+        mode.to_string()
+    };
+    let modes: BTreeSet<String> = on_two_threads(cases.len() * Mode::ALL.len(), run).into_iter().collect();
+    assert_eq!(modes.len(), Mode::ALL.len());
+}
+
+/// A canary: an answer of other lists would be noticed.
+#[test]
+#[should_panic(expected = "other documents")]
+fn another_answer_is_noticed() {
+    let case = Case::new(&written(200, 1, Codec::Auto, memory()), 5, searches()[3]);
+    let other = Index::open(written(190, 1, Codec::Auto, memory())).unwrap();
+    for (number, query) in case.queries.iter().enumerate() {
+        case.check(number, &other.searcher().search(query, &case.search).unwrap(), "other documents");
+    }
+}

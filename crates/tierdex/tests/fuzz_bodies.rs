@@ -1,0 +1,48 @@
+//! The body of the fuzz target for queries over inputs of a fixed generator, so that it holds without a fuzzer as well.
+
+#[path = "../../../fuzz/src/queries.rs"]
+mod body;
+mod support;
+
+use support::random::Random;
+
+/// Inputs of the test.
+const INPUTS: u64 = 3000;
+
+#[test]
+fn queries() {
+    let (mut matching, mut longest) = (0, 0);
+    for seed in 0..INPUTS {
+        let mut random = Random::new(seed);
+        let most = if random.one_in(8) { 300 } else { 24 };
+        let len = 2 + random.below(most);
+        let data: Vec<u8> = (0..len).map(|_| random.next() as u8).collect();
+        matching += u64::from(body::queries(&data));
+        longest = longest.max(len);
+    }
+    println!("{matching} of {INPUTS} matched");
+    assert!((INPUTS / 4..INPUTS).contains(&matching) && longest > 200, "{matching} of {INPUTS} matched");
+}
+
+/// What a fuzzer would have to find by itself.
+#[test]
+fn queries_of_text() {
+    for text in [
+        "a b",
+        "+a +b -k",
+        "\"a b\"~3 every",
+        "(a b k every)~2^0",
+        "k^1e-300 a",
+        "k^1e-300",
+        "+a^1e-320 k^1e-320 *:*^1e-320",
+        "\"a b\"~3^1e-310",
+        "*:* -*:*",
+        "ü*",
+        "\0",
+    ] {
+        for (k, kind) in [(0, 8), (9, 9), (255, 14), (40, 11)] {
+            let data = [&[k, kind], text.as_bytes()].concat();
+            assert_eq!(body::queries(&data), !matches!(text, "*:* -*:*" | "ü*" | "\0"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The body of the fuzz target for queries: bytes to a query over a small fixed index, and the ways to answer it.
+//!
+//! Nothing here knows the fuzzer, so that an ordinary test can run the same body.
+
+use std::sync::{Arc, OnceLock};
+use tierdex::Result;
+use tierdex::index::{Found, Index, IndexWriter, Merge, OpenMode, SearchOptions, WriterOptions};
+use tierdex::io::MemDisk;
+use tierdex::query::Query;
+use tierdex::rank::Bm25;
+use tierdex::schema::{Field, NormKind, Schema, Source};
+
+/// Documents of each segment, and how long they are about.
+const SEGMENTS: [(u32, u64); 3] = [(2600, 6), (40, 40), (700, 2)];
+
+/// What a byte may stand for, so that most scripts are queries that match.
+const PIECES: [&str; 48] = [
+    "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "z", " ", " ", " ", " ", " +", " +", " -", " #",
+    " (", ") ", ") ", "\"", "\"", "\" ", "~", "~1", "~2", "~3 ", "~12 ", "* ", "*:* ", "^0 ", "^2 ",
+    "^1e-30 ", "^1e9 ", " AND ", " OR ", " NOT ", "bc", "ab", "title:", "title:(", "text:", "a a", "a b ",
+    "every",
+];
+
+const RANKINGS: [Bm25; 4] =
+    [Bm25 { k1: 1.2, b: 0.75 }, Bm25 { k1: 0.9, b: 0.4 }, Bm25 { k1: 2.0, b: 0.0 }, Bm25 { k1: 0.0, b: 1.0 }];
+
+/// Answers the query that the bytes are, pruned and exhaustively; whether a document matches.
+///
+/// ```text
+/// [number of hits less one] [ranking in two bits, threads in one, pieces or text in one] the query
+/// ```
+///
+/// # Panics
+/// If one way gives another answer than the other.
+pub fn queries(data: &[u8]) -> bool {
+    let Some((head, rest)) = data.split_first_chunk::<2>() else { return false };
+    let [k, kind] = *head;
+    let text = match kind >> 3 & 1 {
+        0 => rest.iter().map(|byte| PIECES[usize::from(*byte) % PIECES.len()]).collect(),
+        _ => String::from_utf8_lossy(rest).into_owned(),
+    };
+    let (index, k) = (index(), usize::from(k) + 1);
+    let query = match Query::parse(&text, index.schema()) {
+        Ok(query) => query,
+        Err(_) => Query::parse_lenient(&text, index.schema()).0,
+    };
+    let bm25 = RANKINGS[usize::from(kind % 4)];
+    let exhaustive = SearchOptions { k, bm25, exhaustive: true, count: true, intra: 1 };
+    let searcher = index.searcher();
+    let all = searcher.search(&query, &exhaustive);
+    let intra = 1 + usize::from(kind >> 2 & 1);
+    for (k, count) in [(k, false), (k, true), (0, true)] {
+        let found = searcher.search(&query, &SearchOptions { k, bm25, exhaustive: false, count, intra });
+        compare(&found, &all, (k, count), &text);
+    }
+    all.is_ok_and(|all| all.total > 0)
+}
+
+fn compare(found: &Result<Found>, all: &Result<Found>, (k, count): (usize, bool), text: &str) {
+    let (found, all) = match (found, all) {
+        (Ok(found), Ok(all)) => (found, all),
+        // More terms than a query may have: however it is answered.
+        (Err(_), Err(_)) => return,
+        _ => panic!("`{text}`: only one way gives an error"),
+    };
+    let rows = |found: &Found| -> Vec<(u32, u32)> {
+        found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
+    };
+    let (found_rows, all_rows) = (rows(found), rows(all));
+    assert_eq!(found_rows, all_rows[..k.min(all_rows.len())], "`{text}`, k {k}, count {count}");
+    if count {
+        assert_eq!(found.total, all.total, "`{text}`, k {k}");
+    } else {
+        let possible = found_rows.len() as u64..=all.total;
+        assert!(possible.contains(&found.total), "`{text}`, k {k}: {} of {possible:?}", found.total);
+    }
+}
+
+/// Documents of the words `a` to `j`, each half as frequent as the one before; some have a title.
+fn index() -> &'static Index {
+    static INDEX: OnceLock<Index> = OnceLock::new();
+    INDEX.get_or_init(|| {
+        let disk = Arc::new(MemDisk::new());
+        let title = Field { norms: NormKind::Exact, ..Field::new("title", Source::Title) };
+        let text = Field { positions: true, ..Field::new("text", Source::Text) };
+        let title = Field { positions: true, ..title };
+        let schema = Schema { fields: vec![text, title], stored: false };
+        let options = WriterOptions::default();
+        let mut writer = IndexWriter::open(disk.clone(), schema, OpenMode::New, options).expect("a writer");
+        let mut state = 1u64;
+        // Linear congruential (Knuth, MMIX); the high bits are the random ones.
+        let mut random = move |bound: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % bound
+        };
+        for (documents, length) in SEGMENTS {
+            for document in 0..documents {
+                let mut words = |length: u64| {
+                    let mut text = String::new();
+                    for _ in 0..random(2 * length) {
+                        let rank = (random(1 << 10) + 1).leading_zeros() - 53;
+                        text.push(char::from(b'a' + rank as u8));
+                        text.push(' ');
+                    }
+                    text
+                };
+                let title = if document % 3 == 0 { words(2) } else { String::new() };
+                let text = words(length);
+                let text = if document % 50 == 0 { text } else { format!("{text} every") };
+                // A burst, so that blocks differ.
+                let burst = if document / 100 % 7 == 3 { "k k " } else { "" };
+                writer.add(&document.to_string(), &title, &format!("{burst}{text}")).expect("a document");
+            }
+            writer.commit(Merge::Keep).expect("a commit");
+        }
+        Index::open(disk).expect("an index")
+    })
+}
