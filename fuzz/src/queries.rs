@@ -1,4 +1,5 @@
-//! The body of the fuzz target for queries: bytes to a query over a small fixed index, and the ways to answer it.
+//! The body of the fuzz target for queries: bytes to a query over a small fixed index, and the ways to answer
+//! it.
 //!
 //! Nothing here knows the fuzzer, so that an ordinary test can run the same body.
 

@@ -54,8 +54,8 @@ fn stats(index: &Index, field: usize) -> Vec<FieldStats> {
     index.segments().iter().map(|segment| segment.meta().fields[field]).collect()
 }
 
-/// Documents whose title holds a word, best first, with their scores: BM25 over `all` documents, whose lengths
-/// have this average.
+/// Documents whose title holds a word, best first, with their scores: BM25 over `all` documents, whose
+/// lengths have this average.
 fn ranked(docs: &[Doc], word: &str, (all, average): (f64, f64)) -> Vec<(u32, f64)> {
     let words = |doc: &Doc| doc.title.split_whitespace().map(str::to_string).collect::<Vec<_>>();
     let count = |doc: &Doc| words(doc).iter().filter(|of| *of == word).count() as f64;

@@ -280,8 +280,8 @@ fn with_documents(disk: &MemDisk, (segment, field): (usize, usize), documents: u
     forged
 }
 
-/// Scores depend on how many documents have a field: a number that cannot be is rejected, a wrong one found by
-/// a check.
+/// Scores depend on how many documents have a field: a number that cannot be is rejected, a wrong one found
+/// by a check.
 #[test]
 fn a_wrong_number_of_documents_with_a_field_is_found() {
     let disk = sample(330, 4);

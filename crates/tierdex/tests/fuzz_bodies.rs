@@ -1,4 +1,5 @@
-//! The body of the fuzz target for queries over inputs of a fixed generator, so that it holds without a fuzzer as well.
+//! The body of the fuzz target for queries over inputs of a fixed generator, so that it holds without a
+//! fuzzer as well.
 
 #[path = "../../../fuzz/src/queries.rs"]
 mod body;

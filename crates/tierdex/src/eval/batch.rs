@@ -1,11 +1,12 @@
 //! Candidates: documents that may be hits, each with an upper bound of its score.
 
+use super::node::{Refine, Refinement};
 use std::ops::Range;
 use tierdex_codec::keep_at_least;
 
-/// Documents in ascending order. The score of each is an upper bound: the exact scores of the clauses evaluated so
-/// far plus the maximum scores of the others. It is exact when every clause has been evaluated, because sums of
-/// integers do not depend on the order.
+/// Documents in ascending order. The score of each is an upper bound: the exact scores of the clauses
+/// evaluated so far plus the maximum scores of the others. It is exact when every clause has been evaluated,
+/// because sums of integers do not depend on the order.
 #[derive(Default)]
 pub struct Batch {
     pub(super) documents: Vec<u32>,
@@ -56,8 +57,8 @@ impl Batch {
         }
     }
 
-    /// Moves the documents at some positions whose scores are at least `need` to position `to`, which is not after
-    /// them; returns the position after the last of them.
+    /// Moves the documents at some positions whose scores are at least `need` to position `to`, which is not
+    /// after them; returns the position after the last of them.
     pub(super) fn keep(&mut self, positions: Range<usize>, to: usize, need: u32) -> usize {
         let from = positions.start - to;
         if need == 0 {
@@ -89,8 +90,8 @@ impl Batch {
         }
     }
 
-    /// Keeps the documents, at positions `from` to `end`, that are not at these ascending offsets from `from`; returns
-    /// the position after the last of them.
+    /// Keeps the documents, at positions `from` to `end`, that are not at these ascending offsets from
+    /// `from`; returns the position after the last of them.
     pub(super) fn exclude(&mut self, positions: Range<usize>, offsets: &[u8]) -> usize {
         let (mut to, start) = (positions.start, positions.start);
         let mut next = offsets.iter().map(|offset| start + usize::from(*offset));
@@ -105,6 +106,28 @@ impl Batch {
             to += 1;
         }
         to
+    }
+
+    /// Does with those that are among `matches`, or not, what the refinement says. `score` gives the score of
+    /// a match, of its score here without what is assumed and of that in `matches`.
+    pub(super) fn join(
+        &mut self,
+        matches: &Batch,
+        Refinement { how, assumed, need }: Refinement,
+        score: impl Fn(u32, u32) -> u32,
+    ) {
+        let keeps_others = matches!(how, Refine::Exclude | Refine::Optional);
+        let (mut next, mut kept) = (0, 0);
+        for at in 0..self.len() {
+            let (document, rest) = (self.documents[at], self.scores[at] - assumed);
+            let is_in = matches.documents.get(next) == Some(&document);
+            self.documents[kept] = document;
+            self.scores[kept] = if is_in { score(rest, matches.scores[next]) } else { rest };
+            next += usize::from(is_in);
+            kept += usize::from(if is_in { how != Refine::Exclude } else { keeps_others });
+        }
+        self.truncate(kept);
+        self.retain(need);
     }
 
     /// Becomes the union of two others; a document of both has the sum of its scores.

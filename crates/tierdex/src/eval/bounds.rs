@@ -1,5 +1,5 @@
-//! Upper bounds of the shares of a list's blocks: the share of a posting is `f / (f + k)`, its score divided by the
-//! weight of the term.
+//! Upper bounds of the shares of a list's blocks: the share of a posting is `f / (f + k)`, its score divided
+//! by the weight of the term.
 
 use crate::error::Result;
 use crate::limits::SUPERBLOCK;
@@ -8,24 +8,26 @@ use crate::segment::read::BlockList;
 use crate::transform::impact::Impact;
 use std::ops::RangeInclusive;
 
-/// Above this ratio of average lengths the bound by the stored share is so loose that impacts are worth their decoding.
+/// Above this ratio of average lengths the bound by the stored share is so loose that impacts are worth their
+/// decoding.
 const FACTOR_MAX: f64 = 1.2;
 
 /// Where upper bounds come from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bounds {
-    /// The shares that are stored for the default parameters and the segment's own average length, times this factor,
-    /// at least 1.
+    /// The shares that are stored for the default parameters and the segment's own average length, times this
+    /// factor, at least 1.
     Stored(f32),
     /// The (frequency, norm) pairs that are stored: decoded when a block is first asked for.
     Impacts,
 }
 
 impl Bounds {
-    /// For default parameters, if the average length in the segment is `stored`, and `ranking` that of the collection.
+    /// For default parameters, if the average length in the segment is `stored`, and `ranking` that of the
+    /// collection.
     ///
-    /// `k(l)` falls when the average rises from `a` to `a'`, at most by the factor `a / a'`. So
-    /// `(f + k) / (f + k') <= k / k' <= a' / a`, and the stored share times `a' / a` is an upper bound. When the average
+    /// `k(l)` falls when the average rises from `a` to `a'`, at most by the factor `a / a'`. So `(f + k) / (f
+    /// + k') <= k / k' <= a' / a`, and the stored share times `a' / a` is an upper bound. When the average
     /// falls, every share falls.
     pub fn for_average(stored: f64, ranking: f64) -> Bounds {
         let factor = ranking / stored;

@@ -1,5 +1,5 @@
-//! Documents that may be hits by the lists of some terms, while those of others are still being read; and, when all are
-//! there, the best of them.
+//! Documents that may be hits by the lists of some terms, while those of others are still being read; and,
+//! when all are there, the best of them.
 
 use super::batch::Batch;
 use super::maxscore::maxscore;
@@ -13,8 +13,8 @@ use crate::rank::TopK;
 /// More candidates than these leave hardly a block of the lists to be skipped.
 pub const CANDIDATES_MAX: usize = 1 << 11;
 
-/// Bytes that it takes to find them, 8 for each: hits with capacity for as many more, which a vector may double, sorted, as
-/// candidates, and their scores once more.
+/// Bytes that it takes to find them, 8 for each: hits with capacity for as many more, which a vector may
+/// double, sorted, as candidates, and their scores once more.
 pub const CANDIDATES_BYTES: usize = 64 * CANDIDATES_MAX;
 
 /// The documents of a segment that may be among its best `k`, and what the lists so far add to them.
@@ -26,8 +26,8 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Finds them by the lists `here`, where `others` may add to them. None if they are too many to be told, or if others
-    /// that hold none of these terms may be among the best.
+    /// Finds them by the lists `here`, where `others` may add to them. None if they are too many to be told,
+    /// or if others that hold none of these terms may be among the best.
     pub fn find(
         here: &mut [Node<'_>],
         others: &mut [Node<'_>],
@@ -77,7 +77,8 @@ impl Candidates {
         self.narrow(others)
     }
 
-    /// Drops those that cannot be hits whatever `others` add: at most the bounds of the blocks in which they may be.
+    /// Drops those that cannot be hits whatever `others` add: at most the bounds of the blocks in which they
+    /// may be.
     fn narrow(&mut self, others: &mut [Node<'_>]) -> Result<()> {
         let Batch { documents, scores } = &mut self.batch;
         let mut kept = 0;

@@ -1,8 +1,8 @@
-//! Documents that match all of several clauses: the rarest proposes candidates, a block at a time, and only where the
-//! maximum scores of all together may reach a hit. The others are looked up, rarest first.
+//! Documents that match all of several clauses: the rarest proposes candidates, a block at a time, and only
+//! where the maximum scores of all together may reach a hit. The others are looked up, rarest first.
 //!
-//! Of more than two scored lists the intersection is found first, and then scored: mostly few candidates are left. Of two,
-//! the candidates of the rarer that score enough are looked up in the other.
+//! Of more than two scored lists the intersection is found first, and then scored: mostly few candidates are
+//! left. Of two, the candidates of the rarer that score enough are looked up in the other.
 
 use super::batch::Batch;
 use super::node::{Node, Refine, Refinement};
@@ -44,8 +44,9 @@ pub(super) fn required<'n, 'a>(
     required
 }
 
-/// Offers the documents that match all `required` clauses, of which there is at least one, and that the refiners let
-/// pass; but for those that cannot be hits. Returns how many match if they are counted, else how many were evaluated.
+/// Offers the documents that match all `required` clauses, of which there is at least one, and that the
+/// refiners let pass; but for those that cannot be hits. Returns how many match if they are counted, else how
+/// many were evaluated.
 pub(super) fn conjunction<'a>(
     required: &mut [Required<'_, 'a>],
     refiners: &mut Refiners<'_, 'a>,
@@ -190,8 +191,8 @@ impl<'a> Run<'_, '_, 'a, '_> {
         Ok(())
     }
 
-    /// Keeps the candidates that match the other clauses, at most [`BLOCK`], and offers them if they are `wanted`.
-    /// `generator` has found them, and has not scored them: its upper bound is in their scores.
+    /// Keeps the candidates that match the other clauses, at most [`BLOCK`], and offers them if they are
+    /// `wanted`. `generator` has found them, and has not scored them: its upper bound is in their scores.
     fn refine(
         &mut self,
         generator: Option<(&mut Term<'a>, u32)>,

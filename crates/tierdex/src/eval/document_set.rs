@@ -16,8 +16,8 @@ pub enum DocumentSet {
 }
 
 impl DocumentSet {
-    /// An empty set with capacity for those of up to `postings` postings, among `documents`: whichever form takes less
-    /// memory.
+    /// An empty set with capacity for those of up to `postings` postings, among `documents`: whichever form
+    /// takes less memory.
     pub fn with_capacity(postings: u64, documents: u32) -> DocumentSet {
         let bytes = documents.div_ceil(8) as usize;
         if 4 * postings < bytes as u64 {

@@ -168,28 +168,10 @@ impl<'a> Group<'a> {
         refinement: Refinement,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let Refinement { how, assumed, need } = refinement;
         let mut own = scratch.batch();
         own.copy_documents(&batch.documents);
-        self.match_all(&mut own, how.is_scored(), scratch)?;
-        let (mut at, mut kept) = (0, 0);
-        for place in 0..batch.len() {
-            let (document, mut score) = (batch.documents[place], batch.scores[place] - assumed);
-            let is_in = own.documents.get(at) == Some(&document);
-            if is_in {
-                score += own.scores[at];
-                at += 1;
-            }
-            let keeps = if is_in {
-                how != Refine::Exclude
-            } else {
-                matches!(how, Refine::Exclude | Refine::Optional)
-            };
-            (batch.documents[kept], batch.scores[kept]) = (document, score);
-            kept += usize::from(keeps);
-        }
-        batch.truncate(kept);
-        batch.retain(need);
+        self.match_all(&mut own, refinement.how.is_scored(), scratch)?;
+        batch.join(&own, refinement, |rest, own| rest + own);
         scratch.give_batch(own);
         Ok(())
     }

@@ -1,14 +1,14 @@
 //! One scored term, with any filters and exclusions: the blocks with the highest maximum scores
 //! first, then those of the others that may still matter.
 //!
-//! 1. As many blocks as the hits are expected to fill are found by the maximum scores of superblocks, and evaluated in
-//!    document order.
-//! 2. Of the others, those whose maximum scores reach the threshold are evaluated, the best of them first: few one by
-//!    one, many in rounds of twice as many as before, each in document order.
+//! 1. As many blocks as the hits are expected to fill are found by the maximum scores of superblocks, and
+//!    evaluated in document order.
+//! 2. Of the others, those whose maximum scores reach the threshold are evaluated, the best of them first:
+//!    few one by one, many in rounds of twice as many as before, each in document order.
 //!
-//! Maximum scores are contiguous arrays, so a list of a million postings costs a look at some hundred numbers and as many
-//! blocks as hold the best hits, which is mostly a handful. Candidates of a block are those that are frequent enough;
-//! only these are looked up in the lists of other clauses.
+//! Maximum scores are contiguous arrays, so a list of a million postings costs a look at some hundred numbers
+//! and as many blocks as hold the best hits, which is mostly a handful. Candidates of a block are those that
+//! are frequent enough; only these are looked up in the lists of other clauses.
 
 use super::node::Node;
 use super::refine::Refiners;
@@ -19,16 +19,16 @@ use crate::error::Result;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use tierdex_codec::largest;
 
-/// Whether the best `k` of a term are found sooner by its blocks than by the rarest of the clauses that must match: so
-/// many candidates are expected to be looked at until `k` have passed the others.
+/// Whether the best `k` of a term are found sooner by its blocks than by the rarest of the clauses that must
+/// match: so many candidates are expected to be looked at until `k` have passed the others.
 pub(super) fn is_worth(term: &Term<'_>, refiners: &Refiners<'_, '_>, k: usize, documents: u32) -> bool {
     let Some(rarest) = refiners.filters().map(Node::cost).min() else { return true };
     let rarest = rarest.min(term.postings()) as f64;
     refiners.expected_candidates(k, documents) * IMPACT_ORDER_RATIO < rarest
 }
 
-/// Offers the documents of `term` that the other clauses let pass, but for those that cannot be hits. Returns how many
-/// were evaluated.
+/// Offers the documents of `term` that the other clauses let pass, but for those that cannot be hits. Returns
+/// how many were evaluated.
 pub(super) fn impact_ordered(
     term: &mut Term<'_>,
     refiners: &mut Refiners<'_, '_>,
@@ -128,8 +128,8 @@ fn first_round(k: usize) -> usize {
     k.div_ceil(BLOCK) + 1
 }
 
-/// The blocks that can hold one of the best `k` of the list by themselves, in document order: those whose maximum scores
-/// are no less than the `k`-th largest, or less only by what it was rounded by.
+/// The blocks that can hold one of the best `k` of the list by themselves, in document order: those whose
+/// maximum scores are no less than the `k`-th largest, or less only by what it was rounded by.
 pub fn blocks_of_best(
     term: &mut Term<'_>,
     k: usize,

@@ -1,9 +1,9 @@
 //! The log of an evaluation: the strategy, the tree of nodes, and what became of each list.
 //!
-//! Of each list, `blocks = decoded + by_bound + by_range`. A block counts as *decoded* if its documents or frequencies
-//! were, however often; as skipped *by bound* if evaluation came to it and skipped it because its maximum score, or that
-//! of a window of documents which it overlaps, cannot reach a hit; as skipped *by range* if no document of it was ever
-//! asked for.
+//! Of each list, `blocks = decoded + by_bound + by_range`. A block counts as *decoded* if its documents or
+//! frequencies were, however often; as skipped *by bound* if evaluation came to it and skipped it because its
+//! maximum score, or that of a window of documents which it overlaps, cannot reach a hit; as skipped *by
+//! range* if no document of it was ever asked for.
 
 use super::node::Node;
 use super::strategy::Strategy;
@@ -37,8 +37,8 @@ pub struct ListUse {
     pub highest_bound: Option<f32>,
     /// Candidates of other lists that were looked up in it.
     pub candidates: u64,
-    /// Of these, those that were kept: because the list has them, because it does not (an exclusion), or because it need
-    /// not.
+    /// Of these, those that were kept: because the list has them, because it does not (an exclusion), or
+    /// because it need not.
     pub kept: u64,
     /// What became of its blocks.
     pub blocks: Blockwise,

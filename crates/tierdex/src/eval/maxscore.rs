@@ -1,12 +1,14 @@
-//! Documents that match any of several clauses: `MaxScore` (Turtle and Flood, "Query evaluation: strategies and
-//! optimizations", 1995) over windows of documents, with filters and exclusions.
+//! Documents that match any of several clauses: `MaxScore` (Turtle and Flood, "Query evaluation: strategies
+//! and optimizations", 1995) over windows of documents, with filters and exclusions.
 //!
-//! 1. The maximum scores of a window's blocks say what each clause adds at most there. If all together cannot reach a
-//!    hit, the window is skipped, and no block of it is decoded.
-//! 2. Clauses whose maximum scores together cannot reach a hit are not essential: a hit matches one of the others. If
-//!    one clause is essential, a window is a block of it; if there are more, their scores are summed in a window of 4,096.
-//! 3. Candidates are looked up in filters, exclusions, and the other clauses, the one that may add most first. If they are
-//!    many, summing all clauses over the window is less work; then so it is in the next few windows too.
+//! 1. The maximum scores of a window's blocks say what each clause adds at most there. If all together cannot
+//!    reach a hit, the window is skipped, and no block of it is decoded.
+//! 2. Clauses whose maximum scores together cannot reach a hit are not essential: a hit matches one of the
+//!    others. If one clause is essential, a window is a block of it; if there are more, their scores are
+//!    summed in a window of 4,096.
+//! 3. Candidates are looked up in filters, exclusions, and the other clauses, the one that may add most
+//!    first. If they are many, summing all clauses over the window is less work; then so it is in the next
+//!    few windows too.
 
 use super::batch::Batch;
 use super::node::{Node, Refine, Refinement};
@@ -18,9 +20,9 @@ use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 use crate::limits::BLOCK;
 
-/// Offers the documents that match any of `nodes`, each of which scores more than 0 wherever it matches, and that the
-/// refiners let pass; but for those that cannot be hits. Returns how many match if they are counted, else how many were
-/// evaluated.
+/// Offers the documents that match any of `nodes`, each of which scores more than 0 wherever it matches, and
+/// that the refiners let pass; but for those that cannot be hits. Returns how many match if they are counted,
+/// else how many were evaluated.
 pub(super) fn maxscore(
     nodes: &mut [Node<'_>],
     refiners: &mut Refiners<'_, '_>,
@@ -96,8 +98,8 @@ impl Run<'_, '_, '_> {
         Ok(last)
     }
 
-    /// Puts the clauses in order, and returns how many of them are not essential; `None` if all together cannot reach a
-    /// hit.
+    /// Puts the clauses in order, and returns how many of them are not essential; `None` if all together
+    /// cannot reach a hit.
     fn split(
         &mut self,
         nodes: &mut [Node<'_>],
@@ -132,8 +134,9 @@ impl Run<'_, '_, '_> {
         sum
     }
 
-    /// Fills the batch with the candidates of the clauses from position `others` of the order on: their scores contain the
-    /// maximum scores of the others. Returns the last document of the window, which may be larger than asked.
+    /// Fills the batch with the candidates of the clauses from position `others` of the order on: their
+    /// scores contain the maximum scores of the others. Returns the last document of the window, which may be
+    /// larger than asked.
     fn essential(
         &mut self,
         nodes: &mut [Node<'_>],
@@ -175,8 +178,8 @@ impl Run<'_, '_, '_> {
         Ok(range.1)
     }
 
-    /// Makes the window the block of its one essential clause, if the maximum scores of the others are not too much there;
-    /// returns its last document.
+    /// Makes the window the block of its one essential clause, if the maximum scores of the others are not
+    /// too much there; returns its last document.
     fn widen(
         &mut self,
         nodes: &mut [Node<'_>],

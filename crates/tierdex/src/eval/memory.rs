@@ -23,7 +23,8 @@ const PARTS: u64 = 2;
 const POSITION: u64 = 4;
 const POSITION_DECODED: u64 = 16;
 
-/// Windows, bits and batches of candidates for each level of a query, and how many levels an ordinary query has.
+/// Windows, bits and batches of candidates for each level of a query, and how many levels an ordinary query
+/// has.
 const LEVEL: u64 = RANGE_BYTES as u64;
 const LEVELS: u64 = 2;
 
@@ -72,8 +73,8 @@ impl ListSources {
         known + self.lists.iter().map(leaf).sum::<usize>()
     }
 
-    /// Has its lists read ahead as far as `allowance` bytes leave capacity for, and returns what answering takes then, on
-    /// each thread: more than `allowance` if that is too little for a block of each list.
+    /// Has its lists read ahead as far as `allowance` bytes leave capacity for, and returns what answering
+    /// takes then, on each thread: more than `allowance` if that is too little for a block of each list.
     pub fn keep_within(&mut self, segments: &[Segment], allowance: u64) -> u64 {
         let numbered = segments.iter().enumerate();
         let needs: Vec<Need> = numbered.map(|(number, segment)| self.need(number, segment)).collect();

@@ -2,8 +2,8 @@
 //!
 //! 1. [`open()`] makes a tree of nodes of the plan: clauses that cannot match in the segment are left out.
 //! 2. A strategy is chosen by the shape of the query and the length of its lists.
-//! 3. One clause or several propose candidates; the others refine them, in batches. The score of a candidate is an upper
-//!    bound until all clauses have been looked up.
+//! 3. One clause or several propose candidates; the others refine them, in batches. The score of a candidate
+//!    is an upper bound until all clauses have been looked up.
 //!
 //! | query | strategy | file |
 //! |---|---|---|

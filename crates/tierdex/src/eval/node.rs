@@ -69,8 +69,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A document that is at least `from` and not greater than the first match that is; [`NO_DOCUMENT`] if there is
-    /// none.
+    /// A document that is at least `from` and not greater than the first match that is; [`NO_DOCUMENT`] if
+    /// there is none.
     ///
     /// [`NO_DOCUMENT`]: crate::cursor::NO_DOCUMENT
     pub(super) fn next(&mut self, from: u32) -> u32 {
@@ -82,7 +82,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Upper bound of the scores in a range, from its first to its last document; `None` if nothing matches there.
+    /// Upper bound of the scores in a range, from its first to its last document; `None` if nothing matches
+    /// there.
     pub(super) fn max_score(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
         match self {
             Node::Term(term) => term.max_score(range),

@@ -1,7 +1,8 @@
 //! A phrase: terms at given distances.
 //!
 //! 1. Documents that hold all terms are found, the rarest term first.
-//! 2. A document cannot hold the phrase more often than its rarest term: the score of that frequency is an upper bound.
+//! 2. A document cannot hold the phrase more often than its rarest term: the score of that frequency is an
+//!    upper bound.
 //! 3. Positions are decoded of those documents only that may still be hits.
 
 use super::batch::Batch;
@@ -137,7 +138,6 @@ impl<'a> Phrase<'a> {
         refinement: Refinement,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let Refinement { how, assumed, need } = refinement;
         let (mut some, mut found) = (scratch.batch(), scratch.batch());
         for (documents, scores) in batch.chunks(BLOCK) {
             some.clear();
@@ -145,22 +145,7 @@ impl<'a> Phrase<'a> {
             self.find(&mut some, refinement)?;
             found.push_all(&some.documents, &some.scores);
         }
-        let (mut at, mut kept) = (0, 0);
-        for place in 0..batch.len() {
-            let document = batch.documents[place];
-            let is_in = found.documents.get(at) == Some(&document);
-            let score = if is_in { found.scores[at] } else { batch.scores[place] - assumed };
-            at += usize::from(is_in);
-            let keeps = if is_in {
-                how != Refine::Exclude
-            } else {
-                matches!(how, Refine::Exclude | Refine::Optional)
-            };
-            (batch.documents[kept], batch.scores[kept]) = (document, score);
-            kept += usize::from(keeps);
-        }
-        batch.truncate(kept);
-        batch.retain(need);
+        batch.join(&found, refinement, |_, score| score);
         scratch.give_batch(some);
         scratch.give_batch(found);
         Ok(())
@@ -198,8 +183,8 @@ impl<'a> Phrase<'a> {
         Ok(())
     }
 
-    /// Replaces the upper bound `assumed` of each candidate by the score of its rarest term's frequency, and drops those
-    /// that fall below `need`.
+    /// Replaces the upper bound `assumed` of each candidate by the score of its rarest term's frequency, and
+    /// drops those that fall below `need`.
     fn bound_by_frequency(&mut self, batch: &mut Batch, assumed: u32, need: u32) -> Result<()> {
         self.frequencies.clear();
         self.frequencies.resize(batch.len(), u32::MAX);

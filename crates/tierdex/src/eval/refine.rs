@@ -42,7 +42,8 @@ impl<'n, 'a> Refiners<'n, 'a> {
         self.filter.iter()
     }
 
-    /// How many candidates are expected to be looked at until `k` pass, if clauses match independently of each other.
+    /// How many candidates are expected to be looked at until `k` pass, if clauses match independently of
+    /// each other.
     pub(super) fn expected_candidates(&self, k: usize, documents: u32) -> f64 {
         let part = |node: &Node<'_>| node.cost() as f64 / f64::from(documents);
         let pass = self.filter.iter().map(part).product::<f64>();
@@ -70,8 +71,8 @@ impl<'n, 'a> Refiners<'n, 'a> {
         Ok(())
     }
 
-    /// Offers the candidates that pass, whose scores contain what [`Refiners::optional_max`] returned last. Returns how many
-    /// passed filters and exclusions.
+    /// Offers the candidates that pass, whose scores contain what [`Refiners::optional_max`] returned last.
+    /// Returns how many passed filters and exclusions.
     pub(super) fn finish(&mut self, batch: &mut Batch, search: &mut Search<'_>) -> Result<u64> {
         self.select(batch, search)?;
         let passed = batch.len() as u64;

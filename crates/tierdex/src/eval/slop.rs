@@ -2,12 +2,13 @@
 
 /// How often the terms of a phrase stand nearly in line in a document.
 ///
-/// The *place* of a term's occurrence is its position less the term's distance from the first of the phrase: terms
-/// stand in line where their places are equal. A range of places `[low, high]` holds the phrase if each term has an
-/// occurrence whose place is in it, repeated terms each one of their own. Ranges that hold it, and no smaller range in
-/// which does, are its matches; those no wider than the slop count, each `1 / (1 + high - low)`. They are
-/// summed from the first on in `f64`, and the sum is rounded to `f32`: so it is never greater than the number of
-/// occurrences of any of the terms, which is an upper bound of it. In `f32`, ten times a tenth is more than 1.
+/// The *place* of a term's occurrence is its position less the term's distance from the first of the phrase:
+/// terms stand in line where their places are equal. A range of places `[low, high]` holds the phrase if each
+/// term has an occurrence whose place is in it, repeated terms each one of their own. Ranges that hold it,
+/// and no smaller range in which does, are its matches; those no wider than the slop count, each `1 / (1 +
+/// high - low)`. They are summed from the first on in `f64`, and the sum is rounded to `f32`: so it is never
+/// greater than the number of occurrences of any of the terms, which is an upper bound of it. In `f32`, ten
+/// times a tenth is more than 1.
 ///
 /// So a slop of 0 counts where all stand in line, one term moved by n places needs a slop of n, and two neighbours in the
 /// wrong order need 2: as in Lucene, whose sloppy frequency this is, but for its greedy search, which may miss matches of

@@ -12,7 +12,8 @@ pub fn is_small(lists: usize, postings: u64, documents: u32) -> bool {
     lists <= MERGED_LISTS && postings <= MERGED_MIN.max(windows * MERGED_IN_WINDOW).min(MERGED_MAX)
 }
 
-/// Offers the documents that hold any of the terms and that the refiners let pass. Returns how many there are.
+/// Offers the documents that hold any of the terms and that the refiners let pass. Returns how many there
+/// are.
 pub(super) fn small_merge(
     nodes: &mut [Node<'_>],
     refiners: &mut Refiners<'_, '_>,

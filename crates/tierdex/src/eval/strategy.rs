@@ -36,8 +36,8 @@ pub enum Strategy {
     Count,
 }
 
-/// Offers the hits of a segment, but for those that cannot be among the best. Returns how many documents match if they
-/// are counted, else how many were evaluated, and the strategy.
+/// Offers the hits of a segment, but for those that cannot be among the best. Returns how many documents
+/// match if they are counted, else how many were evaluated, and the strategy.
 pub fn evaluate(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {
     if search.top.k() == 0 {
         let strategy = if let Node::Term(_) = root { Strategy::Dictionary } else { Strategy::Count };

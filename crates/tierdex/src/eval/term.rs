@@ -84,7 +84,8 @@ impl Default for Buffers {
 }
 
 impl<'a> Term<'a> {
-    /// Reads the record of `term`, that of the plan's leaf of this position. The list is read as `reading` says.
+    /// Reads the record of `term`, that of the plan's leaf of this position. The list is read as `reading`
+    /// says.
     pub fn open(
         field: &'a FieldReader,
         (leaf, term): (usize, &TermInfo),
@@ -189,8 +190,8 @@ impl<'a> Term<'a> {
         (0..superblocks).try_fold(0, |max, superblock| Ok(self.superblock_max(superblock)?.max(max)))
     }
 
-    /// Upper bound of the shares from `first` to `last`; `None` if no document of the list is there. A list without skip
-    /// data is decoded for it.
+    /// Upper bound of the shares from `first` to `last`; `None` if no document of the list is there. A list
+    /// without skip data is decoded for it.
     pub(super) fn max_share(&mut self, (first, last): (u32, u32)) -> Result<Option<f32>> {
         self.seek(first);
         let from = self.block;
@@ -235,8 +236,8 @@ impl<'a> Term<'a> {
         Ok((documents, scores))
     }
 
-    /// Documents of a block that may score `need`, and their scores: none is left out that does. The others are not
-    /// scored, and if there is none the documents are not decoded.
+    /// Documents of a block that may score `need`, and their scores: none is left out that does. The others
+    /// are not scored, and if there is none the documents are not decoded.
     pub(super) fn read_at_least(&mut self, block: usize, need: u32) -> Result<(&[u32], &[u32])> {
         let selected = self.select(block, need)?;
         self.read_selected(block, selected)
@@ -262,8 +263,8 @@ impl<'a> Term<'a> {
         Ok((&buffers.documents[..n], scores))
     }
 
-    /// Selects the postings of a block that are frequent enough to score `need`, and returns their number; [`BLOCK`] if
-    /// most are, or if it is not known.
+    /// Selects the postings of a block that are frequent enough to score `need`, and returns their number;
+    /// [`BLOCK`] if most are, or if it is not known.
     pub(super) fn select(&mut self, block: usize, need: u32) -> Result<usize> {
         let buffers = &mut *self.buffers;
         match self.blocks.skips() {
@@ -375,7 +376,8 @@ impl<'a> Term<'a> {
         Ok(())
     }
 
-    /// Keeps the candidates at some positions that the block has, or has not; returns the end of those that are kept.
+    /// Keeps the candidates at some positions that the block has, or has not; returns the end of those that
+    /// are kept.
     fn filter_block(
         &mut self,
         block: usize,
@@ -406,8 +408,8 @@ impl<'a> Term<'a> {
         Ok(positions.start + found.len())
     }
 
-    /// Scores the candidates at some positions that the block has: `bound` is replaced by the score. Returns the end
-    /// of those that are kept.
+    /// Scores the candidates at some positions that the block has: `bound` is replaced by the score. Returns
+    /// the end of those that are kept.
     fn score_block(
         &mut self,
         block: usize,
@@ -445,9 +447,9 @@ impl<'a> Term<'a> {
         Ok(positions.end)
     }
 
-    /// Keeps the candidates, at most [`BLOCK`], that the list has, and records in which block and at which offset each
-    /// is. With `tighten`, the bound of the range, `assumed`, is replaced by that of the block, and candidates below
-    /// `need` are dropped before they are looked up.
+    /// Keeps the candidates, at most [`BLOCK`], that the list has, and records in which block and at which
+    /// offset each is. With `tighten`, the bound of the range, `assumed`, is replaced by that of the block,
+    /// and candidates below `need` are dropped before they are looked up.
     pub(super) fn find_all(&mut self, batch: &mut Batch, assumed: u32, need: u32) -> Result<()> {
         let (mut at, mut kept) = (0, 0);
         self.buffers.found.len = 0;
@@ -487,7 +489,8 @@ impl<'a> Term<'a> {
         Ok(())
     }
 
-    /// Records that the candidates are at ascending offsets of a block: all of its documents, or the selected ones.
+    /// Records that the candidates are at ascending offsets of a block: all of its documents, or the selected
+    /// ones.
     pub(super) fn found_in_block(&mut self, block: usize, documents: &[u32]) {
         let found = &mut self.buffers.found;
         found.len = documents.len();
@@ -527,8 +530,8 @@ impl<'a> Term<'a> {
         Ok(&to[..at])
     }
 
-    /// Scores the candidates, all of which [`Term::find_all`] has found: the maximum score of each block, or `assumed`
-    /// where it is given, is replaced by the score.
+    /// Scores the candidates, all of which [`Term::find_all`] has found: the maximum score of each block, or
+    /// `assumed` where it is given, is replaced by the score.
     pub(super) fn score_found(&mut self, batch: &mut Batch, assumed: u32, need: u32) -> Result<()> {
         self.locate(&batch.documents);
         let n = self.frequencies_found()?.len();

@@ -3,7 +3,8 @@
 /// Documents of a window whose scores are summed: the sums stay in the first-level cache.
 pub(super) const WINDOW: usize = 4096;
 
-/// Documents of a range that is counted by bits: fewer ranges, and the bits still stay in the first-level cache.
+/// Documents of a range that is counted by bits: fewer ranges, and the bits still stay in the first-level
+/// cache.
 pub(super) const COUNTED: usize = 1 << 15;
 
 /// Blocks of one term that are evaluated one by one, the best first.
@@ -18,7 +19,8 @@ pub(super) const LOOK_UP_POSTINGS: usize = 16;
 /// Windows over which all clauses are summed after one in which too many candidates had to be looked up.
 pub(super) const EXHAUSTIVE_WINDOWS: usize = 7;
 
-/// Postings for each window of documents below which lists are merged whole: skipping windows would take as long.
+/// Postings for each window of documents below which lists are merged whole: skipping windows would take as
+/// long.
 pub(super) const MERGED_IN_WINDOW: u64 = 24;
 
 /// Postings of all terms together that are merged in any case, and at most.
@@ -34,6 +36,7 @@ pub(super) const DENSE: u64 = 8;
 /// Candidates that are tested in a bitmap one by one; more are found by vectors.
 pub(super) const TESTED_ONE_BY_ONE: usize = 16;
 
-/// With a filter, blocks of the scored term are taken in impact order if the rarest list is so many times longer than the
-/// candidates that are expected to be looked up: a conjunction looks candidates up in document order, which is cheaper.
+/// With a filter, blocks of the scored term are taken in impact order if the rarest list is so many times
+/// longer than the candidates that are expected to be looked up: a conjunction looks candidates up in
+/// document order, which is cheaper.
 pub(super) const IMPACT_ORDER_RATIO: f64 = 32.0;

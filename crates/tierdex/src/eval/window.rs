@@ -4,12 +4,14 @@ use super::batch::Batch;
 use super::tuning::WINDOW;
 use tierdex_codec::{BitmapView, Swept, collect_bits, keep_marked, mark_positive, ones, sweep};
 
-/// The document of the first bit or sum of a range: a multiple of eight, as that of a bitmap is, so that bytes line up.
+/// The document of the first bit or sum of a range: a multiple of eight, as that of a bitmap is, so that
+/// bytes line up.
 pub(super) fn origin(first: u32) -> u32 {
     first & !7
 }
 
-/// The range of at most `size` documents that `first` begins, below `documents`: its first and its last document.
+/// The range of at most `size` documents that `first` begins, below `documents`: its first and its last
+/// document.
 pub(super) fn range_from(first: u32, size: usize, documents: u32) -> (u32, u32) {
     (first, origin(first).saturating_add(size as u32 - 1).min(documents - 1))
 }
@@ -74,7 +76,8 @@ impl Bits {
         self.add_bytes(bitmap.first(), bitmap.bits());
     }
 
-    /// Adds the documents whose bits are set, of the range; `first`, the document of the first, is a multiple of eight.
+    /// Adds the documents whose bits are set, of the range; `first`, the document of the first, is a multiple
+    /// of eight.
     pub(super) fn add_bytes(&mut self, first: u32, bytes: &[u8]) {
         let (before, from) = match first.checked_sub(self.origin()) {
             Some(after) => (0, after as usize / 8),
@@ -228,8 +231,8 @@ impl Window {
         self.range
     }
 
-    /// The sums, the first of which is that of [`origin`] of the range. Those of documents before its first are not looked
-    /// at.
+    /// The sums, the first of which is that of [`origin`] of the range. Those of documents before its first
+    /// are not looked at.
     pub(super) fn sums(&mut self) -> &mut [u32] {
         self.summed = true;
         let len = self.len();
@@ -294,8 +297,8 @@ impl Window {
         self.unscored.keep(bits);
     }
 
-    /// Takes the documents whose sums are at least `need` and greater than 0, and counts those that are greater than 0.
-    /// No sum is left.
+    /// Takes the documents whose sums are at least `need` and greater than 0, and counts those that are
+    /// greater than 0. No sum is left.
     pub(super) fn take(&mut self, need: u32) -> &Swept {
         let (first, len) = (self.origin(), self.len());
         self.of_range();

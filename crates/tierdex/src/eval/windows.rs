@@ -8,8 +8,8 @@ use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 use crate::limits::BLOCK;
 
-/// Offers the documents that match, but for those that cannot be hits. Returns how many match if they are counted, else
-/// how many were evaluated.
+/// Offers the documents that match, but for those that cannot be hits. Returns how many match if they are
+/// counted, else how many were evaluated.
 pub(super) fn windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
     let (mut window, mut evaluated) = (search.scratch.window(), 0);
     for_each_range(root, search, |root, range, search| {

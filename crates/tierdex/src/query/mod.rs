@@ -6,8 +6,9 @@
 //!    weighs them by the statistics of the whole index.
 //! 4. `simplify` brings the plan into the form that is the least work to evaluate.
 //!
-//! The score of a document is the sum of the scores of the leaves of the normal form that match it and are scored: a leaf
-//! scores as [`Query`] says, by BM25 where it says nothing. Scores are integers ([`crate::rank::Scale`]).
+//! The score of a document is the sum of the scores of the leaves of the normal form that match it and are
+//! scored: a leaf scores as [`Query`] says, by BM25 where it says nothing. Scores are integers
+//! ([`crate::rank::Scale`]).
 
 mod analyse;
 mod expand;

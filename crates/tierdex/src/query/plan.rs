@@ -1,4 +1,5 @@
-//! A query bound to the segments of a commit: its terms looked up in every segment, and weighed by all segments together.
+//! A query bound to the segments of a commit: its terms looked up in every segment, and weighed by all
+//! segments together.
 
 use super::analyse::no_positions;
 use super::expand::{close_terms, count_terms_with_prefix};
@@ -15,7 +16,8 @@ use std::sync::Arc;
 pub struct Plan {
     /// What finds and scores the best documents; if no hit is asked for, what counts them.
     pub(crate) root: PlanNode,
-    /// What matches the same documents, without scores, and is the least work to count; nothing if they are not counted.
+    /// What matches the same documents, without scores, and is the least work to count; nothing if they are
+    /// not counted.
     pub(crate) counted: PlanNode,
     /// The terms that either of them names.
     pub(crate) leaves: Vec<Arc<Leaf>>,
@@ -68,8 +70,8 @@ pub struct Leaf {
     pub(crate) field: usize,
     pub(crate) term: String,
     pub(crate) infos: Vec<Option<TermInfo>>,
-    /// The average length of the field in the collection, if ranking has the default parameters: the shares that
-    /// segments store are bounds then.
+    /// The average length of the field in the collection, if ranking has the default parameters: the shares
+    /// that segments store are bounds then.
     pub(crate) default_average: Option<f64>,
     pub(crate) scorer: TermScorer,
     /// The highest score before it is scaled: inverse document frequency, times `k1 + 1` and the boost.

@@ -156,7 +156,8 @@ impl PlanGroup {
         }
     }
 
-    /// Keeps one of several equal filters, and none that all documents pass, as long as something is required.
+    /// Keeps one of several equal filters, and none that all documents pass, as long as something is
+    /// required.
     fn drop_equal_filters(&mut self, leaves: &[Leaf]) {
         let term = |node: &PlanNode| match node {
             PlanNode::Term(leaf) => Some((leaves[*leaf].field, &*leaves[*leaf].term)),

@@ -79,10 +79,10 @@ const EXPONENT_MAX: f64 = (f64::MAX_EXP - 1) as f64;
 
 /// Turns weights into integers: the same factor for all terms of a query.
 ///
-/// Scores are integers so that sums do not depend on the order of the terms, or on how documents are divided into segments.
-/// The factor is the power of two with which the sum of all weights is at most 2^30 and more than half of that. So a score
-/// is exact to 2^-30 of the highest possible score; a term that weighs less than that beside the others scores the least
-/// possible, 1.
+/// Scores are integers so that sums do not depend on the order of the terms, or on how documents are divided
+/// into segments. The factor is the power of two with which the sum of all weights is at most 2^30 and more
+/// than half of that. So a score is exact to 2^-30 of the highest possible score; a term that weighs less
+/// than that beside the others scores the least possible, 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     factor: f64,
@@ -112,15 +112,16 @@ impl Scale {
     }
 }
 
-/// Scores the postings of one term or phrase: `max(1, round(weight * (f / (f + k))))`, where the weight is scaled, and
-/// what is rounded is an `f32`, computed in this order.
+/// Scores the postings of one term or phrase: `max(1, round(weight * (f / (f + k))))`, where the weight is
+/// scaled, and what is rounded is an `f32`, computed in this order.
 pub struct TermScorer {
     weight: f32,
     lengths: Arc<Lengths>,
 }
 
 impl TermScorer {
-    /// A scorer for a term that weighs `weight`: its inverse document frequency, times `k1 + 1` and its boost.
+    /// A scorer for a term that weighs `weight`: its inverse document frequency, times `k1 + 1` and its
+    /// boost.
     pub fn new(lengths: Arc<Lengths>, weight: f64, scale: Scale) -> TermScorer {
         TermScorer { weight: (weight * scale.factor) as f32, lengths }
     }
@@ -128,8 +129,8 @@ impl TermScorer {
     /// What no posting scores more than whose share `f / (f + k)` is at most `share`.
     #[inline]
     pub fn max_score(&self, share: f32) -> u32 {
-        // Two parts in a million more than the share: each of the few roundings of a score, and of this, is less than a
-        // sixteenth of that.
+        // Two parts in a million more than the share: each of the few roundings of a score, and of this, is
+        // less than a sixteenth of that.
         (self.weight * (share * (1.0 + 2e-6))) as u32 + 1
     }
 
@@ -142,10 +143,11 @@ impl TermScorer {
         impacts.iter().map(share).fold(f32::MIN_POSITIVE, f32::max)
     }
 
-    /// The smallest frequency with which a posting that some of the competitive pairs are as good as may score `need`;
-    /// `None` if none may.
+    /// The smallest frequency with which a posting that some of the competitive pairs are as good as may
+    /// score `need`; `None` if none may.
     pub fn min_frequency(&self, impacts: &[Impact], need: u32) -> Option<u32> {
-        // A share of the weight; a few parts in a million, and a rounding of the score, less than what is needed.
+        // A share of the weight; a few parts in a million, and a rounding of the score, less than what is
+        // needed.
         let share = ((need as f32 - 1.0) / self.weight) * (1.0 - 4e-6);
         let mut before = 0;
         for impact in impacts {

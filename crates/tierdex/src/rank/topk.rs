@@ -1,6 +1,7 @@
 //! The best k documents: a buffer of candidates, cut back to the best k when it is full.
 //!
-//! A candidate is one number of 64 bits, the larger the better: its score above the complement of its document.
+//! A candidate is one number of 64 bits, the larger the better: its score above the complement of its
+//! document.
 
 use std::cmp::Ordering;
 use tierdex_codec::{BLOCK, Places, largest, values_at_least};
@@ -46,7 +47,8 @@ pub struct TopK {
     threshold: u64,
     /// The score of the threshold.
     least: u32,
-    /// Hits that score no less than the last of the best less this margin are kept beside them, so many at most.
+    /// Hits that score no less than the last of the best less this margin are kept beside them, so many at
+    /// most.
     margin: u32,
     most: usize,
     /// There were more.
@@ -89,8 +91,8 @@ impl TopK {
         (self.margin, self.most, self.overflown) = (0, 0, false);
     }
 
-    /// Keeps, beside the best, hits that score no less than the last of them less `margin`, as long as that is up to `most`
-    /// hits together.
+    /// Keeps, beside the best, hits that score no less than the last of them less `margin`, as long as that
+    /// is up to `most` hits together.
     pub fn keep_more(&mut self, margin: u32, most: usize) {
         (self.margin, self.most) = (margin, most);
     }

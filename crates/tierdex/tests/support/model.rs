@@ -179,8 +179,8 @@ impl FieldModel {
         model
     }
 
-    /// The closest fifty terms to a word with what each counts, and the inverse document frequency of all: every term of the
-    /// field is compared with the word.
+    /// The closest fifty terms to a word with what each counts, and the inverse document frequency of all:
+    /// every term of the field is compared with the word.
     fn close(&self, word: &str, most: usize) -> (Vec<(&str, f64)>, f64) {
         let length = |term: &str| term.chars().count().min(word.chars().count());
         let terms = self.postings.iter().filter(|(_, list)| !list.is_empty());

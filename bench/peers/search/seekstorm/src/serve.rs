@@ -6,8 +6,8 @@
 //! | `TOP_k`, `DOCS_k` | `ResultType::Topk` |
 //! | `TOP_k_COUNT` | `ResultType::TopkCount` |
 //!
-//! Release 4.0.1 stops with an index out of bounds when it is to count, and only that, and words are excluded.
-//! Such documents are counted by `TopkCount` of one hit.
+//! Release 4.0.1 stops with an index out of bounds when it is to count, and only that, and words are
+//! excluded. Such documents are counted by `TopkCount` of one hit.
 
 use crate::{Result, batch, query};
 use nix::unistd::dup2_stdout;

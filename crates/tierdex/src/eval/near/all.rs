@@ -55,8 +55,9 @@ impl ListSources {
         less
     }
 
-    /// The blocks that may hold documents of all terms that are near, of the lists of which only records are: in the order in
-    /// which [`ListSources::attach_blocks`] takes them. Says whether there are more, which are to be asked for when these are near.
+    /// The blocks that may hold documents of all terms that are near, of the lists of which only records are:
+    /// in the order in which [`ListSources::attach_blocks`] takes them. Says whether there are more, which
+    /// are to be asked for when these are near.
     pub(super) fn next_of_all(&mut self, segments: &[Segment]) -> Result<(Vec<Job>, bool)> {
         let (mut jobs, mut more) = (Vec::new(), false);
         let Some(mut leaves) = self.conjunction() else { return Ok((jobs, more)) };

@@ -66,8 +66,9 @@ impl ListSources {
         less
     }
 
-    /// The blocks that may hold one of the best `k`, of the next of the lists of which only records are near: in the order in
-    /// which [`ListSources::attach_blocks`] takes them. Says whether there are more, which are to be asked for when these are near.
+    /// The blocks that may hold one of the best `k`, of the next of the lists of which only records are near:
+    /// in the order in which [`ListSources::attach_blocks`] takes them. Says whether there are more, which
+    /// are to be asked for when these are near.
     pub(super) fn next_of_any(
         &mut self,
         segments: &[Segment],
@@ -187,8 +188,8 @@ fn alternatives<'a>(root: &PlanNode, leaves: &'a mut [ListSource]) -> Option<Vec
 }
 
 impl ListSources {
-    /// Offers the best of the candidates that the lists have proposed while they were prefetched, and returns how many
-    /// were evaluated; `None` if there are none, or if more is asked for.
+    /// Offers the best of the candidates that the lists have proposed while they were prefetched, and returns
+    /// how many were evaluated; `None` if there are none, or if more is asked for.
     pub(crate) fn offer_candidates(
         &self,
         number: usize,

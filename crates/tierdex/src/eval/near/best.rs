@@ -25,9 +25,10 @@ impl ListSources {
         self.lists.iter_mut().for_each(|leaf| leaf.wants.fill(Want::Record));
     }
 
-    /// The blocks of the one term that can hold the best `k`, in the order in which [`ListSources::attach_blocks`] takes them. Its
-    /// records are resident, or attached. Where its lists had better be read whole, as reads cost so much, it is all blocks; or
-    /// none if the records are resident, and the lists are wanted instead.
+    /// The blocks of the one term that can hold the best `k`, in the order in which
+    /// [`ListSources::attach_blocks`] takes them. Its records are resident, or attached. Where its lists had
+    /// better be read whole, as reads cost so much, it is all blocks; or none if the records are resident,
+    /// and the lists are wanted instead.
     pub fn block_jobs(
         &mut self,
         segments: &[Segment],

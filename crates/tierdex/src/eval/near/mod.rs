@@ -165,8 +165,9 @@ impl ListSources {
         })
     }
 
-    /// What follows from what is near, of the lists of which only records are, in the order in which [`ListSources::attach_blocks`] takes
-    /// it; `best` are wanted, where not all has to be looked at, and reads cost so much. Says whether more follows when that is near.
+    /// What follows from what is near, of the lists of which only records are, in the order in which
+    /// [`ListSources::attach_blocks`] takes it; `best` are wanted, where not all has to be looked at, and
+    /// reads cost so much. Says whether more follows when that is near.
     pub fn next_jobs(
         &mut self,
         segments: &[Segment],
