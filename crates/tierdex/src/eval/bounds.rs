@@ -26,9 +26,9 @@ impl Bounds {
     /// For default parameters, if the average length in the segment is `stored`, and `ranking` that of the
     /// collection.
     ///
-    /// `k(l)` falls when the average rises from `a` to `a'`, at most by the factor `a / a'`. So `(f + k) / (f
-    /// + k') <= k / k' <= a' / a`, and the stored share times `a' / a` is an upper bound. When the average
-    /// falls, every share falls.
+    /// `k(l)` falls when the average rises from `a` to `a'`, at most by the factor `a / a'`. So the ratio of
+    /// shares, `(f + k) / (f + k')`, is at most `k / k' <= a' / a`, and the stored share times `a' / a` is an
+    /// upper bound. When the average falls, every share falls.
     pub fn for_average(stored: f64, ranking: f64) -> Bounds {
         let factor = ranking / stored;
         match factor {

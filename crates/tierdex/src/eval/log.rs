@@ -67,7 +67,7 @@ impl Evaluation {
         let scored = !matches!(strategy, Strategy::Count | Strategy::Dictionary);
         node.each_term(&mut |term| {
             let mut blocks = term.traced();
-            if strategy == Strategy::ImpactOrdered {
+            if strategy == Strategy::ImpactOrdered && plan.leaves[term.leaf()].is_scored {
                 // Maximum scores were all looked at, if only those of 32 blocks together.
                 blocks.by_bound += std::mem::take(&mut blocks.by_range);
             }

@@ -166,10 +166,8 @@ impl Run<'_, '_, '_> {
             return Ok(range.1);
         }
         self.window.restart(range);
-        for (number, node) in nodes.iter_mut().enumerate() {
-            if self.order[others..].contains(&number) {
-                node.add(&mut self.window, search.scratch)?;
-            }
+        for number in &self.order[others..] {
+            nodes[*number].add(&mut self.window, search.scratch)?;
         }
         let rest = self.prefix_sums[others];
         let swept = self.window.take(search.need().saturating_sub(rest));

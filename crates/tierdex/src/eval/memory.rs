@@ -55,8 +55,8 @@ struct Need {
     /// For one after the other.
     aside: u64,
     buffers: u64,
-    lists: usize,
-    postings: u64,
+    /// Of the longest list.
+    blocks: u64,
     /// Of the shortest list, and whether blocks of others are looked up by it.
     rarest: Option<u32>,
     by_rarest: bool,
@@ -86,9 +86,9 @@ impl ListSources {
     }
 
     fn need(&self, number: usize, segment: &Segment) -> Need {
-        let (mut need, alone) = (Need::default(), self.is_of_one_term());
+        let mut need = Need::default();
         for leaf in &self.lists {
-            leaf.add_to((number, segment), alone, &mut need);
+            leaf.add_to((number, segment), &mut need);
         }
         let depth = self.add_node(&self.plan.root, (number, segment), &mut need);
         // A record is read through one more, unless it is resident.
@@ -97,16 +97,29 @@ impl ListSources {
         if !self.known.is_empty() {
             need.bytes += CANDIDATES_BYTES as u64;
         }
-        if is_small(need.lists, need.postings, segment.documents()) {
-            // Documents and scores, in three batches.
-            need.bytes += 3 * 8 * need.postings;
-        }
+        // Documents and scores of lists that are merged, in three batches.
+        need.bytes += 3 * 8 * self.merged(number, segment);
+        // The order of the blocks of one list, and memory to find it.
+        need.bytes += 4 * 8 * need.blocks;
         let of_all = matches!(&self.plan.root, PlanNode::Group(group) if group.minimum == 0);
         if of_all && need.by_rarest {
             // Its documents, before the lists are open.
             need.bytes = need.bytes.max(4 * u64::from(need.rarest.unwrap_or(0)) + 2 * LIST);
         }
         need
+    }
+
+    /// Postings of alternatives that are merged.
+    fn merged(&self, number: usize, segment: &Segment) -> u64 {
+        let PlanNode::Group(group) = &self.plan.root else { return 0 };
+        let leaf = |node: &PlanNode| match node {
+            PlanNode::Term(leaf) => self.lists[*leaf].infos[number].as_ref(),
+            _ => None,
+        };
+        let lists: Vec<u64> =
+            group.should.iter().filter_map(leaf).map(|info| u64::from(info.documents)).collect();
+        let postings = lists.iter().sum();
+        if group.minimum == 1 && is_small(lists.len(), postings, segment.documents()) { postings } else { 0 }
     }
 
     /// Adds what a node takes beside its lists, and returns how deep it is.
@@ -133,10 +146,8 @@ impl ListSources {
 }
 
 impl ListSource {
-    fn add_to(&self, (number, segment): (usize, &Segment), alone: bool, need: &mut Need) {
+    fn add_to(&self, (number, segment): (usize, &Segment), need: &mut Need) {
         let Some(info) = &self.infos[number] else { return };
-        need.lists += 1;
-        need.postings += u64::from(info.documents);
         need.rarest = Some(need.rarest.map_or(info.documents, |rarest| rarest.min(info.documents)));
         need.bytes += LIST;
         if reads_record(segment.field(self.field)) {
@@ -149,10 +160,7 @@ impl ListSource {
         if self.bounds(segment) == Bounds::Impacts {
             need.bytes += 2 * blocks * size_of::<f32>() as u64;
         }
-        if alone {
-            // The order of its blocks, and room to find it.
-            need.bytes += 3 * 8 * blocks;
-        }
+        need.blocks = need.blocks.max(blocks);
         need.by_rarest |= self.wants.get(number) == Some(&Want::Record);
         need.buffers += PARTS;
     }

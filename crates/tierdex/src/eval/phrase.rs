@@ -98,38 +98,38 @@ impl<'a> Phrase<'a> {
     }
 
     pub(super) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
-        let mut batch = scratch.batch();
-        self.matches_of(bits.range(), &mut batch, Refine::Filter, scratch)?;
-        bits.add(&batch.documents);
-        scratch.give_batch(batch);
-        Ok(())
+        self.matches_of(bits.range(), Refine::Filter, scratch, |batch| bits.add(&batch.documents))
     }
 
     pub(super) fn add(&mut self, window: &mut Window, scratch: &mut Scratch) -> Result<()> {
-        let mut batch = scratch.batch();
-        self.matches_of(window.range(), &mut batch, Refine::Require, scratch)?;
-        window.add(&batch.documents, &batch.scores);
-        scratch.give_batch(batch);
-        Ok(())
+        let range = window.range();
+        let add = |batch: &Batch| window.add(&batch.documents, &batch.scores);
+        self.matches_of(range, Refine::Require, scratch, add)
     }
 
+    /// Calls `body` with the matches of a range, those of a block of the rarest term at a time.
     fn matches_of(
         &mut self,
         range: (u32, u32),
-        batch: &mut Batch,
         how: Refine,
         scratch: &mut Scratch,
+        mut body: impl FnMut(&Batch),
     ) -> Result<()> {
-        let rarest = &mut self.terms[0].term;
-        rarest.seek(range.0);
-        for block in rarest.block..rarest.blocks.len() {
+        let mut batch = scratch.batch();
+        self.rarest().seek(range.0);
+        for block in self.rarest().block..self.rarest().blocks.len() {
+            let rarest = self.rarest();
             if rarest.blocks.first(block) > range.1 {
                 break;
             }
             let documents = rarest.blocks.documents(block)?;
+            batch.clear();
             batch.push_equal(&documents[super::window::within(documents, range)], 0);
+            self.refine(&mut batch, Refinement::all(how), scratch)?;
+            body(&batch);
         }
-        self.refine(batch, Refinement::all(how), scratch)
+        scratch.give_batch(batch);
+        Ok(())
     }
 
     pub(super) fn refine(
@@ -165,7 +165,7 @@ impl<'a> Phrase<'a> {
         }
         let mut kept = 0;
         for term in &mut self.terms {
-            term.term.locate(&batch.documents);
+            term.term.locate(&batch.documents)?;
         }
         for at in 0..batch.len() {
             let frequency = self.frequency(at)?;
@@ -189,7 +189,7 @@ impl<'a> Phrase<'a> {
         self.frequencies.clear();
         self.frequencies.resize(batch.len(), u32::MAX);
         for term in &mut self.terms {
-            term.term.locate(&batch.documents);
+            term.term.locate(&batch.documents)?;
             for (min, frequency) in self.frequencies.iter_mut().zip(term.term.frequencies_found()?) {
                 *min = (*min).min(*frequency);
             }

@@ -66,6 +66,18 @@ pub fn evaluate(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, St
 /// Something is required, and alternatives are optional.
 fn with_required(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {
     let Node::Group(group) = root else { return Ok((0, Strategy::Nothing)) };
+    let alone = group.must.is_empty() && matches!(&group.should[..], [Node::Term(_)]);
+    if alone && !search.count && !search.exhaustive {
+        // Documents that match it come first; those that do not match with score 0.
+        std::mem::swap(&mut group.must, &mut group.should);
+        let found = with_required(root, search)?;
+        let Node::Group(group) = root else { return Ok(found) };
+        std::mem::swap(&mut group.must, &mut group.should);
+        if search.may_enter(0, 0) {
+            fill(root, search)?;
+        }
+        return Ok(found);
+    }
     let Group { must, filter, should, must_not, .. } = &mut **group;
     if let ([Node::Term(term)], [], false, false) =
         (&mut must[..], &should[..], search.count, search.exhaustive)
@@ -93,6 +105,10 @@ fn with_required(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, S
 /// At least one of some clauses must match, and nothing else.
 fn alternatives(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {
     let Node::Group(group) = root else { return Ok((0, Strategy::Nothing)) };
+    if let [Node::Term(_)] = &group.should[..] {
+        (group.must, group.minimum) = (std::mem::take(&mut group.should), 0);
+        return with_required(root, search);
+    }
     let Group { should, must_not, .. } = &mut **group;
     if !should.iter().all(Node::is_positive) {
         return Ok((windows(root, search)?, Strategy::Windows));

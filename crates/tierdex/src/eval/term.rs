@@ -7,7 +7,7 @@ use super::scratch::Scratch;
 use super::tuning::TESTED_ONE_BY_ONE;
 use super::window::{Bits, Window, within};
 use crate::cursor::{AtHand, Blockwise, LIST_BYTES, NO_DOCUMENT, Reading, ScatteredBlocks};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockList, FieldReader, Norms, TermInfo};
@@ -448,8 +448,7 @@ impl<'a> Term<'a> {
     }
 
     /// Keeps the candidates, at most [`BLOCK`], that the list has, and records in which block and at which
-    /// offset each is. With `tighten`, the bound of the range, `assumed`, is replaced by that of the block,
-    /// and candidates below `need` are dropped before they are looked up.
+    /// offset each is. The bound of the range, `assumed`, is replaced by that of the block, and candidates below `need` are dropped before they are looked up.
     pub(super) fn find_all(&mut self, batch: &mut Batch, assumed: u32, need: u32) -> Result<()> {
         let (mut at, mut kept) = (0, 0);
         self.buffers.found.len = 0;
@@ -500,19 +499,26 @@ impl<'a> Term<'a> {
     }
 
     /// The blocks and offsets of `documents`, which [`Term::find_all`] has found, among others.
-    pub(super) fn locate(&mut self, documents: &[u32]) {
+    ///
+    /// # Errors
+    /// If blocks of the list overlap, so that the documents do not rise.
+    pub(super) fn locate(&mut self, documents: &[u32]) -> Result<()> {
         let Buffers { found, shared, .. } = &mut *self.buffers;
         if found.len == documents.len() {
-            return;
+            return Ok(());
         }
         intersect(documents, &found.documents[..found.len], shared);
-        debug_assert_eq!(shared.first().len(), documents.len());
+        if shared.first().len() != documents.len() {
+            let file = self.blocks.field().skips().name();
+            return Err(Error::corrupt(file, 0, "the last documents of the blocks of a list do not rise"));
+        }
         for (to, from) in shared.second().iter().map(|from| usize::from(*from)).enumerate() {
             found.documents[to] = found.documents[from];
             found.blocks[to] = found.blocks[from];
             found.offsets[to] = found.offsets[from];
         }
         found.len = documents.len();
+        Ok(())
     }
 
     /// Frequencies of `documents`, which [`Term::locate`] has found.
@@ -533,7 +539,7 @@ impl<'a> Term<'a> {
     /// Scores the candidates, all of which [`Term::find_all`] has found: the maximum score of each block, or
     /// `assumed` where it is given, is replaced by the score.
     pub(super) fn score_found(&mut self, batch: &mut Batch, assumed: u32, need: u32) -> Result<()> {
-        self.locate(&batch.documents);
+        self.locate(&batch.documents)?;
         let n = self.frequencies_found()?.len();
         let mut last = (u32::MAX, 0);
         for at in 0..n {

@@ -94,8 +94,10 @@ impl Bits {
 
     /// Adds all documents of the range.
     pub(super) fn add_all(&mut self) {
-        let (first, len) = (self.origin(), self.len());
-        self.add_bytes(first, &vec![u8::MAX; len]);
+        self.bits.fill(u8::MAX);
+        if let Some(last) = self.bits.last_mut() {
+            *last >>= 7 - (self.range.1 - origin(self.range.0)) % 8;
+        }
     }
 
     /// Adds the documents whose sums are greater than 0.

@@ -81,8 +81,9 @@ const EXPONENT_MAX: f64 = (f64::MAX_EXP - 1) as f64;
 ///
 /// Scores are integers so that sums do not depend on the order of the terms, or on how documents are divided
 /// into segments. The factor is the power of two with which the sum of all weights is at most 2^30 and more
-/// than half of that. So a score is exact to 2^-30 of the highest possible score; a term that weighs less
-/// than that beside the others scores the least possible, 1.
+/// than half of that. The score of a term has the 24 digits of an `f32`, and is rounded
+/// to 2^-30 of the highest possible score; a term that weighs less than that beside the others scores the
+/// least possible, 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     factor: f64,
