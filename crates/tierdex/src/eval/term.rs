@@ -448,7 +448,8 @@ impl<'a> Term<'a> {
     }
 
     /// Keeps the candidates, at most [`BLOCK`], that the list has, and records in which block and at which
-    /// offset each is. The bound of the range, `assumed`, is replaced by that of the block, and candidates below `need` are dropped before they are looked up.
+    /// offset each is. The bound of the range, `assumed`, is replaced by that of the block, and candidates
+    /// below `need` are dropped before they are looked up.
     pub(super) fn find_all(&mut self, batch: &mut Batch, assumed: u32, need: u32) -> Result<()> {
         let (mut at, mut kept) = (0, 0);
         self.buffers.found.len = 0;
