@@ -7,8 +7,8 @@
 //!
 //! | query | strategy | file |
 //! |---|---|---|
-//! | one scored term; exclusions, filters that most pass | blocks of the highest scores first | `impact_ordered` |
-//! | several required clauses, and any others | blocks of the rarest, looked up in the others | `conjunction` |
+//! | one scored term; exclusions, weak filters | blocks of the highest scores first | `impact_ordered` |
+//! | several required clauses, and others | blocks of the rarest, looked up in the others | `conjunction` |
 //! | alternatives, with any filters and exclusions | `MaxScore` over windows of documents | `maxscore` |
 //! | alternatives of few documents | their lists are merged | `small_merge` |
 //! | a minimum of alternatives, and what else is left | windows of documents | `windows` |

@@ -99,7 +99,7 @@ impl<'a> Case<'a> {
         tools::write(&self.file, &lines.repeat(self.times as usize))
     }
 
-    /// So many further rounds of an engine that compiles itself.
+    /// Number of further warm-up rounds of an engine with a just-in-time compiler.
     fn compile(&mut self, rounds: usize, servers: &mut [Server]) -> Result<()> {
         for (server, batches) in servers.iter_mut().zip(&self.batches) {
             if server.kind == Kind::Lucene && batches.is_some() {

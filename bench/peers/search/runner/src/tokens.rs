@@ -42,7 +42,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// How large so many parts of a corpus are, without a file for each.
+    /// Sizes of the parts into which a corpus is divided, without a file for each.
     pub fn unwritten(corpus: &Corpus, count: u32) -> Parts {
         let documents = corpus.documents.div_ceil(u64::from(count)).max(1);
         Parts { whole: corpus.path.clone(), paths: vec![corpus.path.clone()], documents, folder: None }

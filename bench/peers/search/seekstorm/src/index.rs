@@ -45,7 +45,8 @@ pub fn run(tokens: &Path, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Documents are indexed behind the call that takes them.
+/// Waits until all documents are searchable: they are indexed after the call that takes them has returned,
+/// and the library offers nothing to wait on but this count.
 fn wait(index: &IndexArc, documents: usize) {
     let count = || INDEX_RUNTIME.block_on(async { index.read().await.indexed_doc_count().await });
     while count() < documents {

@@ -3,7 +3,7 @@
 //!
 //! 1. each line is a document: its tokens, and its ordinal as a column, so that hits can be named by it;
 //! 2. one thread indexes; what it flushed is merged to one segment at the end;
-//! 3. or there is a commit after every so many documents, each of which makes a segment that stays as it is.
+//! 3. or with a commit after each N documents, whose segments are never merged.
 
 use crate::Result;
 use clap::Args;
@@ -31,7 +31,7 @@ pub struct Options {
     /// Keep positions
     #[arg(long)]
     positions: bool,
-    /// Make a segment of every so many documents, instead of one of all
+    /// Commit a segment after this number of documents, instead of one segment of all
     #[arg(long, value_name = "DOCUMENTS")]
     commit_every: Option<NonZeroU64>,
 }

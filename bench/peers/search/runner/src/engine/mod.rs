@@ -89,7 +89,7 @@ impl Engine {
         self.built.is_some_and(|built| built > time)
     }
 
-    /// The words that index `parts` of so many documents each into `dir`: a call a part.
+    /// The command lines that index `parts`, of a given number of documents each, into `dir`: one a part.
     pub fn index_words(
         &self,
         flags: &Flags,

@@ -1,11 +1,11 @@
 //! Query sets: drawn from the terms of the corpus by document frequency, cut from its text, or real.
 //!
-//! Classes of terms: H stand in more than 1% of the documents, M in 0.001% to 1%, L in less and at least two.
+//! Classes of terms: H occur in more than 1% of the documents, M in 0.001% to 1%, L in less and at least two.
 //! A set's name says what its queries are: `single-h` one term of class H, `and-mm` two different terms of
 //! class M that must both stand, `or-3-5` three to five different terms as alternatives, the class of each H
 //! or M with equal odds (`or-3-5-h`: all H). Mixed queries have clauses of different kinds: `must-m-filter-h`
 //! is `+m #h`, a required term of class M and a filter of class H, and `should-hh-not-h` is `h h -h`; M are
-//! there only terms of at least two hundred documents. `phrase-3` are three words that stand in a row
+//! there only terms of at least two hundred documents. `phrase-3` are three adjacent words
 //! somewhere.
 //!
 //! [`draw`] makes them, [`phrases`] cuts phrases, [`real`] reads those that people asked.
@@ -65,7 +65,7 @@ pub enum Recipe {
     Several(Join, Option<Class>),
     /// Clauses of different kinds, a term each.
     Mixed(&'static [(Occur, Class)]),
-    /// So many words in a row.
+    /// A number of adjacent words.
     Phrase(usize),
     /// What people asked.
     Real(Source, Join),

@@ -1,11 +1,11 @@
-//! Phrases: words that stand in a row somewhere in the text.
+//! Phrases: adjacent words of a document of the corpus.
 //!
 //! 1. a byte of the file of tokens is chosen at random;
 //! 2. the words behind the next blank or the next end of a line are the phrase, if they are words of one
 //!    document;
 //! 3. if they are not, or were taken before, another byte is chosen.
 //!
-//! So a phrase that stands often is taken with a higher probability. A word may stand in it twice.
+//! So a frequent phrase is taken with a higher probability. A word may occur in it twice.
 
 use crate::tokens::{Corpus, unreadable};
 use std::collections::HashSet;
@@ -18,7 +18,8 @@ const WINDOW: usize = 1206;
 /// Places that are tried for a phrase, at most.
 const TRIES_MAX: usize = 1000;
 
-/// So many different phrases of so many words, as the protocol writes them; fewer if the text has no more.
+/// The given number of distinct phrases of a given length, in the form of the protocol; fewer if the text
+/// has no more.
 ///
 /// # Errors
 /// If the text cannot be read.

@@ -20,7 +20,7 @@ import org.apache.lucene.store.FSDirectory;
 /**
  * Indexing: ids and frequencies with lengths, and positions if they are wanted; one thread. What was flushed
  * is merged once, to one segment, in the order of the documents, so that document numbers are ordinals. Or
- * there is a commit after every so many documents, each of which makes a segment that stays as it is; the
+ * there is a commit after each N documents, whose segments are never merged; the
  * order is the same.
  */
 final class Indexer {
