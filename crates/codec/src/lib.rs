@@ -37,6 +37,7 @@ mod error;
 mod kernel;
 mod pfor;
 mod raw;
+mod runs;
 mod score;
 mod search;
 mod streamvbyte;
@@ -48,6 +49,7 @@ use delta::Step;
 pub use error::DecodeError;
 use kernel::Gaps;
 pub use kernel::{Kernel, KernelError};
+pub use runs::{RUN_SLACK, Run, RunPair, copy_runs, share_runs};
 pub use score::{
     ByCode, Places, Saturation, Swept, keep_at_least, keep_marked, largest, mark_positive, sweep,
     values_at_least,
@@ -58,6 +60,11 @@ pub use search::{Shared, add_one, intersect, rises};
 pub fn ones(bytes: &[u8]) -> usize {
     let kernel = Kernel::active();
     bytes.chunks(1 << 20).map(|chunk| kernel.ones(chunk)).sum()
+}
+
+/// Asks the processor to bring bytes into its caches, for a reader that comes to them soon.
+pub fn prefetch(bytes: &[u8]) {
+    kernel::prefetch(bytes);
 }
 
 /// Sets the bits whose bytes in `marks`, each 0 or 1, are 1: bit `i mod 8` of byte `i div 8`. No mark is left.
@@ -277,6 +284,44 @@ impl Codec {
             Family::Bitmap => bitmap::decode(kernel, bytes, prev, out),
             Family::Auto => auto::decode(kernel, bytes, prev, out),
         }
+    }
+
+    /// Decodes values and adds them up: each is replaced by the sum of all up to it, with 1 added for each,
+    /// from `before` on and mod 2^32. Returns the number of bytes the values took.
+    ///
+    /// # Errors
+    /// As [`Codec::decode`].
+    ///
+    /// # Panics
+    /// As [`Codec::decode`].
+    pub fn decode_sums(self, bytes: &[u8], before: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+        self.decode_sums_with(Kernel::active(), bytes, before, out)
+    }
+
+    /// [`Codec::decode_sums`] by a kernel of your choice. The sums are the same.
+    ///
+    /// # Errors
+    /// As [`Codec::decode`].
+    ///
+    /// # Panics
+    /// As [`Codec::decode`].
+    pub fn decode_sums_with(
+        self,
+        kernel: Kernel,
+        bytes: &[u8],
+        before: u32,
+        out: &mut [u32],
+    ) -> Result<usize, DecodeError> {
+        // Gaps less one are decoded to such sums.
+        let delta = if self == Codec::Pfor256 { Codec::Pfor256Delta } else { self };
+        let used = delta.decode_with(kernel, bytes, before, out)?;
+        if delta == self {
+            out.iter_mut().fold(before, |sum, value| {
+                *value = sum.wrapping_add(*value).wrapping_add(1);
+                *value
+            });
+        }
+        Ok(used)
     }
 
     /// The length in bytes of the block of `n` values at the front of `bytes`, without decoding values.

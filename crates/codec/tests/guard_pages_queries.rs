@@ -14,8 +14,9 @@ use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
 use tierdex_codec::{
-    BLOCK, ByCode, Codec, Kernel, Places, Saturation, Shared, Swept, add_one, collect_bits, intersect,
-    keep_at_least, keep_marked, mark_positive, rises, sweep, values_at_least,
+    BLOCK, ByCode, Codec, Kernel, Places, RUN_SLACK, Run, RunPair, Saturation, Shared, Swept, add_one,
+    collect_bits, copy_runs, intersect, keep_at_least, keep_marked, mark_positive, rises, share_runs, sweep,
+    values_at_least,
 };
 
 #[global_allocator]
@@ -39,7 +40,7 @@ const TEST: &str = "every_kernel_stays_between_guard_pages";
 /// A function by its name, and what comes out of it in a case.
 type Function = (&'static str, fn(&mut Case) -> String);
 
-const FUNCTIONS: [Function; 13] = [
+const FUNCTIONS: [Function; 15] = [
     ("score", scores),
     ("values_at_least", finds_large),
     ("sweep", sweeps),
@@ -53,6 +54,8 @@ const FUNCTIONS: [Function; 13] = [
     ("rises", sees_rises),
     ("add_one", adds_one),
     ("collect_bits", collects),
+    ("copy_runs", copies),
+    ("share_runs", shares),
 ];
 
 /// Slices of a length, all flush against the same guard.
@@ -255,6 +258,47 @@ fn collects(case: &mut Case) -> String {
     let (marks, bits) = (bytes(a, side, &marked), bytes(b, side, &there));
     collect_bits(marks, bits);
     said((marks, bits))
+}
+
+/// Runs up to the end of the block; nothing but the slack is behind what is copied.
+fn copies(case: &mut Case) -> String {
+    let block = case.values(BLOCK + RUN_SLACK, 32);
+    let (mut runs, mut total) = (Vec::new(), 0);
+    while total < case.n {
+        let len = 1 + case.random.below((case.n - total).min(40) as u64) as usize;
+        let start = (BLOCK - len) as u64 - if runs.is_empty() { 0 } else { case.random.below(200) };
+        runs.push(Run { start: start as u16, len: len as u16, add: case.random.next() as u32 });
+        total += len;
+    }
+    let [a, b, ..] = case.pages;
+    let block = values(a, case.side, &block);
+    let out = b.values(case.side, total + RUN_SLACK);
+    let copied = copy_runs(block.first_chunk().expect("a block"), &runs, out);
+    said((&out[..copied], copied))
+}
+
+/// Runs up to the ends of their blocks; nothing but the slack is behind what is shared.
+fn shares(case: &mut Case) -> String {
+    let gap = 2 + case.random.below(3);
+    let (all, others) = (case.rising(BLOCK + RUN_SLACK, gap), case.rising(BLOCK + RUN_SLACK, gap));
+    let most = [5, 20, BLOCK as u64][case.random.below(3) as usize];
+    let (mut pairs, mut at) = (Vec::new(), BLOCK - case.n);
+    while at < BLOCK {
+        let first_len = (1 + case.random.below(most) as usize).min(BLOCK - at);
+        let start =
+            if pairs.is_empty() { BLOCK - first_len } else { case.random.below(BLOCK as u64) as usize };
+        let len = (1 + case.random.below(2 * most) as usize).min(BLOCK - start);
+        let add = all[at].wrapping_sub(others[start]);
+        let second = Run { start: start as u16, len: len as u16, add };
+        pairs.push(RunPair { first: at as u16, first_len: first_len as u16, second, shared: 0 });
+        at += first_len;
+    }
+    let [a, b, c, _] = case.pages;
+    let (first, second) = (values(a, case.side, &all), values(b, case.side, &others));
+    let (first, second) = (first.first_chunk().expect("a block"), second.first_chunk().expect("a block"));
+    let out = c.values(case.side, case.n + RUN_SLACK);
+    let n = share_runs(first, second, &mut pairs, out);
+    said((&out[..n], pairs))
 }
 
 /// What came out, in few letters.

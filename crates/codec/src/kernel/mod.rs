@@ -36,6 +36,7 @@ mod scalar;
 mod select;
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
+use crate::runs::{RUN_SLACK, Run, RunPair};
 use crate::score::{Places as ScorePlaces, Saturation, Swept};
 use crate::search::Shared;
 use crate::{BLOCK, DecodeError};
@@ -69,6 +70,8 @@ struct Table {
     intersect: unsafe fn(&[u32], &[u32], &mut Shared),
     rises: unsafe fn(&[u32]) -> bool,
     add_one: unsafe fn(&mut [u32]) -> u32,
+    copy_runs: unsafe fn(&RunBlock, &[Run], &mut [u32]) -> usize,
+    share_runs: unsafe fn(&RunBlock, &RunBlock, &mut [RunPair], &mut [u32]) -> usize,
     bitmap_read: unsafe fn(&[u8], u32, &mut [u32]),
     collect_bits: unsafe fn(&mut [u8], &mut [u8]),
     bitmap_find: unsafe fn(&[u8], u32, &[u32], &mut Shared),
@@ -84,6 +87,9 @@ struct Table {
 
 /// Bytes consumed.
 type Decoded = Result<usize, DecodeError>;
+
+/// A block of runs.
+type RunBlock = [u32; BLOCK + RUN_SLACK];
 
 /// Bitmap of the values of a block: bit `i mod 8` of byte `i div 8` stands for value `i`.
 pub(crate) type Bitmap = [u8; BLOCK / 8];
@@ -196,6 +202,18 @@ pub(crate) struct Sparse {
     pub(crate) mask: u32,
     /// The bytes that are not zero, and as many zeros as have been left out.
     pub(crate) bytes: Bitmap,
+}
+
+/// Asks the processor to bring bytes near, if it can be asked.
+pub(crate) fn prefetch(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in bytes.chunks(64) {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: Nothing is read or written, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
 }
 
 impl Kernel {
@@ -353,6 +371,24 @@ impl Kernel {
     pub(crate) fn add_one(self, values: &mut [u32]) -> u32 {
         // SAFETY: The CPU can.
         unsafe { (self.0.add_one)(values) }
+    }
+
+    /// Copies runs of values; see [`crate::copy_runs`].
+    pub(crate) fn copy_runs(self, values: &RunBlock, runs: &[Run], out: &mut [u32]) -> usize {
+        // SAFETY: The CPU can.
+        unsafe { (self.0.copy_runs)(values, runs, out) }
+    }
+
+    /// Finds what pairs of runs share; see [`crate::share_runs`].
+    pub(crate) fn share_runs(
+        self,
+        first: &RunBlock,
+        second: &RunBlock,
+        pairs: &mut [RunPair],
+        out: &mut [u32],
+    ) -> usize {
+        // SAFETY: The CPU can.
+        unsafe { (self.0.share_runs)(first, second, pairs, out) }
     }
 
     /// Reads the values of the set bits, counted from `prev + 1` on: as many as `out` has, if there are.

@@ -78,12 +78,36 @@ pub fn hostile(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
 #[track_caller]
 pub fn decode(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
     let expect = decode_by(Kernel::SCALAR, codec, bytes, prev, n);
+    if !codec.is_delta() {
+        sums(codec, bytes, prev, &expect, n);
+    }
     for kernel in others() {
         let decoded = decode_by(kernel, codec, bytes, prev, n);
         let name = codec.name();
         assert_eq!(decoded, expect, "{kernel:?}, {name}, {n} values after {prev} of {bytes:02x?}");
     }
     expect
+}
+
+/// All kernels add the values up, or see why there are none.
+#[track_caller]
+fn sums(codec: Codec, bytes: &[u8], before: u32, values: &Decoded, n: usize) {
+    let expect = values.clone().map(|(mut values, used)| {
+        let mut sum = before;
+        for value in &mut values {
+            sum = sum.wrapping_add(*value).wrapping_add(1);
+            *value = sum;
+        }
+        (values, used)
+    });
+    for kernel in Kernel::available() {
+        let mut out = [CANARY; BLOCK + SLACK];
+        let decoded = codec.decode_sums_with(kernel, bytes, before, &mut out[..n]);
+        let decoded = decoded.map(|used| (out[..n].to_vec(), used));
+        let name = codec.name();
+        assert_eq!(decoded, expect, "{kernel:?}, {name}, sums of {n} values after {before} of {bytes:02x?}");
+        assert!(out[n..].iter().all(|value| *value == CANARY), "{kernel:?}, {name} writes behind {n} sums");
+    }
 }
 
 /// What one kernel says about `bytes`.

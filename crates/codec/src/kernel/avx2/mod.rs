@@ -7,6 +7,7 @@ mod bitmap;
 pub(in crate::kernel) mod bits;
 mod exceptions;
 mod memory;
+pub(super) mod runs;
 mod score;
 pub(in crate::kernel) mod search;
 mod streamvbyte;
@@ -36,6 +37,8 @@ static TABLE: Table = Table {
     intersect: search::intersect,
     rises: search::rises,
     add_one: search::add_one,
+    copy_runs: runs::copy_runs,
+    share_runs: runs::share_runs,
     bitmap_read: bitmap::bitmap_read,
     collect_bits: bitmap::collect_bits,
     bitmap_find: scalar::bitmap::bitmap_find,

@@ -56,7 +56,7 @@ fn up_to_lanes(values: &[u32]) -> ([u32; LANES], usize) {
 /// Which of eight values are among eight others, which are turned from lane to lane.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn any_equal(values: __m256i, others: __m256i) -> u32 {
+pub(super) fn any_equal(values: __m256i, others: __m256i) -> u32 {
     let next = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0);
     let (mut equal, mut turned) = (_mm256_cmpeq_epi32(values, others), others);
     for _ in 1..LANES {

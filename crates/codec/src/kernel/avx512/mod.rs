@@ -8,6 +8,7 @@ mod bitmap;
 mod bits;
 mod exceptions;
 mod memory;
+mod runs;
 mod score;
 mod search;
 mod streamvbyte;
@@ -37,6 +38,8 @@ static TABLE: Table = Table {
     intersect: search::intersect,
     rises: avx2::search::rises,
     add_one: avx2::search::add_one,
+    copy_runs: avx2::runs::copy_runs,
+    share_runs: runs::share_runs,
     bitmap_read: bitmap::bitmap_read,
     collect_bits: bitmap::collect_bits,
     bitmap_find: bitmap::bitmap_find,

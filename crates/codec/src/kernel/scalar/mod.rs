@@ -3,6 +3,7 @@
 pub(super) mod bitmap;
 pub(super) mod bits;
 pub(super) mod exceptions;
+pub(super) mod runs;
 pub(super) mod score;
 pub(super) mod search;
 pub(super) mod streamvbyte;
@@ -32,6 +33,8 @@ pub(super) static TABLE: Table = Table {
     intersect: search::intersect,
     rises: search::rises,
     add_one: search::add_one,
+    copy_runs: runs::copy_runs,
+    share_runs: runs::share_runs,
     bitmap_read: bitmap::bitmap_read,
     collect_bits: bitmap::collect_bits,
     bitmap_find: bitmap::bitmap_find,

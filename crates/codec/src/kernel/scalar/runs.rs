@@ -1,0 +1,64 @@
+//! Runs of values.
+
+use crate::BLOCK;
+use crate::kernel::RunBlock;
+use crate::runs::{RUN_SLACK, Run, RunPair};
+
+/// [`crate::Kernel::copy_runs`]: mostly short runs, each by one vector.
+#[inline(always)]
+pub(in crate::kernel) fn copy_runs(values: &RunBlock, runs: &[Run], out: &mut [u32]) -> usize {
+    let mut end = 0;
+    for run in runs {
+        let (from, len) = (usize::from(run.start), usize::from(run.len));
+        assert!(from + len <= BLOCK);
+        for k in (0..len).step_by(RUN_SLACK) {
+            let from: &[u32; RUN_SLACK] =
+                values[from + k..].first_chunk().expect("a vector behind the block");
+            let to: &mut [u32; RUN_SLACK] = out[end + k..].first_chunk_mut().expect("a vector fits");
+            for (to, value) in to.iter_mut().zip(from) {
+                *to = value.wrapping_add(run.add);
+            }
+        }
+        end += len;
+    }
+    end
+}
+
+/// [`crate::Kernel::share_runs`]. No branch depends on the values but the ends of the runs.
+pub(in crate::kernel) fn share_runs(
+    first: &RunBlock,
+    second: &RunBlock,
+    pairs: &mut [RunPair],
+    out: &mut [u32],
+) -> usize {
+    let capacity = out.len() - RUN_SLACK;
+    let mut n = 0;
+    for pair in pairs {
+        let (firsts, seconds) = runs(first, second, pair);
+        let (mut i, mut j, start) = (0, 0, n);
+        while let (Some(a), Some(b)) = (firsts.get(i), seconds.get(j)) {
+            let b = b.wrapping_add(pair.second.add);
+            // If values do not rise, some may be found more than once: `out` bounds their number.
+            out[n.min(capacity)] = *a;
+            n += usize::from(*a == b);
+            i += usize::from(*a <= b);
+            j += usize::from(b <= *a);
+        }
+        n = n.min(capacity);
+        pair.shared = (n - start) as u16;
+    }
+    n
+}
+
+/// The runs of a pair.
+#[inline(always)]
+pub(in crate::kernel) fn runs<'a>(
+    first: &'a RunBlock,
+    second: &'a RunBlock,
+    pair: &RunPair,
+) -> (&'a [u32], &'a [u32]) {
+    let (from, len) = (usize::from(pair.first), usize::from(pair.first_len));
+    let (start, others) = (usize::from(pair.second.start), usize::from(pair.second.len));
+    assert!(len > 0 && others > 0);
+    (&first[..BLOCK][from..from + len], &second[..BLOCK][start..start + others])
+}
