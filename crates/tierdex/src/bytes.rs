@@ -110,17 +110,30 @@ impl<'a> View<'a> {
     /// A variable-length integer of up to 64 bits.
     #[inline]
     pub fn varint(&mut self) -> Result<u64> {
-        // Most have one byte.
-        match self.bytes.get(self.at) {
-            Some(&byte) if byte < 0x80 => {
+        // Most have one byte, and most others two.
+        match self.bytes[self.at..] {
+            [byte, ..] if byte < 0x80 => {
                 self.at += 1;
                 Ok(u64::from(byte))
+            }
+            [low, high, ..] if high < 0x80 => {
+                self.at += 2;
+                Ok(u64::from(low & 0x7f) | u64::from(high) << 7)
             }
             _ => self.long_varint(),
         }
     }
 
     fn long_varint(&mut self) -> Result<u64> {
+        if let Some(word) = self.bytes[self.at..].first_chunk() {
+            let word = u64::from_le_bytes(*word);
+            let ends = !word & 0x8080_8080_8080_8080;
+            if ends != 0 {
+                // Those up to the first byte without its high bit.
+                self.at += ends.trailing_zeros() as usize / 8 + 1;
+                return Ok(join_sevens(word & (ends ^ (ends - 1))));
+            }
+        }
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;
@@ -165,6 +178,13 @@ impl<'a> View<'a> {
     }
 }
 
+/// The low seven bits of eight bytes, one behind the other.
+fn join_sevens(word: u64) -> u64 {
+    let pairs = (word & 0x007f_007f_007f_007f) | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+    let fours = (pairs & 0x3fff_0000_3fff) | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+    (fours & 0x0fff_ffff) | (fours & 0x0fff_ffff_0000_0000) >> 4
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,6 +199,18 @@ mod tests {
             view.finish().unwrap();
             for cut in 0..out.len() {
                 assert!(View::new("f", 0, &out[..cut]).varint().is_err());
+            }
+        }
+        // With other bytes behind, several bytes are read at once.
+        for shift in 0..64 {
+            for value in [1u64 << shift, (1 << shift) - 1, u64::MAX >> shift, 0x5a5a_5a5a_5a5a_5a5a >> shift]
+            {
+                let mut out = Vec::new();
+                push_varint(&mut out, value);
+                let end = 10 + out.len() as u64;
+                out.extend([0xff; 9]);
+                let mut view = View::new("f", 10, &out);
+                assert_eq!((view.varint().unwrap(), view.offset()), (value, end));
             }
         }
         let too_long = [0xff; 11];

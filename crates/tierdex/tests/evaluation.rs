@@ -8,7 +8,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-use support::corpus::{Doc, Shape, documents_in_bursts};
+use support::corpus::{Doc, Shape, documents_in_bursts, word};
 use support::model::Model;
 use support::queries;
 use support::random::Random;
@@ -33,7 +33,12 @@ const KS: [usize; 10] = [1, 2, 3, 10, 10, 64, 100, 300, 1000, 2000];
 
 const K_MAX: usize = 2000;
 
-const RANKINGS: [Bm25; 3] = [Bm25 { k1: 1.2, b: 0.75 }, Bm25 { k1: 0.9, b: 0.4 }, Bm25 { k1: 2.0, b: 0.0 }];
+const RANKINGS: [Bm25; 4] = [
+    Bm25 { k1: 1.2, b: 0.75 },
+    Bm25 { k1: 0.9, b: 0.4 },
+    Bm25 { k1: 2.0, b: 0.0 },
+    Bm25 { k1: 1000.0, b: 0.75 },
+];
 
 fn schema() -> Schema {
     Shape { stored: false, ..Shape::default() }.schema()
@@ -45,6 +50,10 @@ fn index(docs: &[Doc], segments: usize) -> Index {
     build(&(disk.clone() as _), &schema(), docs, &cuts, Growth::Commits, Merge::Keep);
     let index = Index::open(disk).unwrap();
     assert_eq!(index.segments().len(), segments);
+    // Where skip data is resident, it says before any segment is searched what hits score at least.
+    if [1, 64].contains(&segments) {
+        index.keep_in_memory().unwrap();
+    }
     index
 }
 
@@ -177,6 +186,50 @@ fn what_is_pruned_counted_cut_and_shared_out_changes_no_answer() {
     }
 }
 
+/// Where a clause that matches nothing has nearly all of the weight, those that match score next to nothing: no
+/// threshold may leave them out.
+#[test]
+fn terms_of_hardly_any_weight_have_hits() {
+    let (indexes, schema) = (large(), schema());
+    for (index, segments) in indexes.iter().zip(SEGMENTS) {
+        let searcher = index.searcher();
+        for (bm25, weight) in RANKINGS.iter().flat_map(|bm25| [1e-3, 1e-5, 1e-7, 1e-9].map(|w| (*bm25, w))) {
+            for rank in [0, 3, 12] {
+                let text = format!("{}^{weight:.9} nowhere", word(rank));
+                let query = Query::parse(&text, &schema).unwrap();
+                let exhaustive = SearchOptions { k: 100, bm25, exhaustive: true, ..SearchOptions::default() };
+                let all = searcher.search(&query, &exhaustive).unwrap();
+                assert!(all.total > 0, "{text}");
+                for k in [1, 10, 100] {
+                    let options = SearchOptions { k, bm25, ..SearchOptions::default() };
+                    let found = searcher.search(&query, &options).unwrap();
+                    check(&found, &all, &options, || format!("{text} in {segments} segments"));
+                }
+            }
+        }
+    }
+}
+
+/// In an index in memory the threshold of frequent terms is known before any segment is searched, and no hit
+/// scores less.
+#[test]
+fn an_initial_threshold_is_no_more_than_the_last_hit() {
+    let (index, schema) = (&large()[0], schema());
+    let mut known = 0;
+    for (rank, bm25) in (0..40).flat_map(|rank| RANKINGS.map(|bm25| (rank, bm25))) {
+        for text in [word(rank), format!("{} {}", word(rank), word(rank + 1))] {
+            let query = Query::parse(&text, &schema).unwrap();
+            let options = SearchOptions { k: 10, bm25, ..SearchOptions::default() };
+            let explained = index.searcher().explain(&query, &options).unwrap();
+            let last = explained.found.hits.last().filter(|_| explained.found.hits.len() == 10);
+            let Some(initial) = explained.segments[0].least_before else { continue };
+            known += 1;
+            assert!(last.is_some_and(|last| initial <= last.score), "{text} {bm25:?}: {initial} {last:?}");
+        }
+    }
+    assert!(known > 40, "{known} of 320");
+}
+
 /// Queries over few documents against the naive engine: however they are counted, pruned and cut.
 #[test]
 fn answers_are_those_of_the_naive_engine() {
@@ -258,6 +311,41 @@ fn a_sloppy_phrase_occurs_no_more_often_than_its_rarest_term() {
             let options = SearchOptions { k, exhaustive: false, count: false, ..options };
             let found = index.searcher().search(&phrase, &options).unwrap();
             check(&found, &all, &options, || format!("{length} words, {times} times"));
+        }
+    }
+}
+
+/// Hits of equal scores are those of the smallest documents, whichever segment they stand in, and however many
+/// of them reach what is known before any segment is searched.
+#[test]
+fn of_equal_scores_the_first_documents_are_hits() {
+    // Every 50th document scores more than the others; in the second round the others are longer in each segment
+    // that follows, so that the averages differ.
+    for growth in [0, 3] {
+        let text = |number: usize| {
+            let times = if number.is_multiple_of(50) { 2 } else { 1 };
+            "same ".repeat(times) + &"filler ".repeat(4 - times + growth * number / 1000)
+        };
+        let doc = |number| Doc { id: String::new(), title: String::new(), text: text(number) };
+        let docs: Vec<Doc> = (0..16_000).map(doc).collect();
+        for segments in SEGMENTS {
+            let index = index(&docs, segments);
+            for (query, bm25) in ["same", "same filler", "+same +filler", "+same -none"]
+                .iter()
+                .flat_map(|query| RANKINGS.map(|bm25| (query, bm25)))
+            {
+                let query = Query::parse(query, index.schema()).unwrap();
+                let exhaustive =
+                    SearchOptions { k: 1000, bm25, exhaustive: true, ..SearchOptions::default() };
+                let all = index.searcher().search(&query, &exhaustive).unwrap();
+                for (k, intra) in [(1, 1), (3, 2), (10, 1), (40, 1), (60, 3), (400, 1)] {
+                    let options = SearchOptions { k, bm25, count: false, intra, ..SearchOptions::default() };
+                    let found = index.searcher().search(&query, &options).unwrap();
+                    check(&found, &all, &options, || format!("{query:?} in {segments} segments"));
+                    let explained = index.searcher().explain(&query, &options).unwrap();
+                    check(&explained.found, &all, &options, || format!("{query:?} explained"));
+                }
+            }
         }
     }
 }

@@ -31,12 +31,13 @@ static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 /// Bytes that all that is tried on one forged index may take at a time. The sound ones take some 5 MB.
 const MEMORY_MAX: usize = 64 << 20;
 
-const QUERIES: [&str; 11] = [
+const QUERIES: [&str; 12] = [
     "all",
     "w0 w3 prefix2",
     "w0 AND prefix2",
     "all AND w0 AND w3",
     "\"w0 w0\"",
+    "\"all w0 w3\"",
     "\"all über1\"~2",
     "title:w0 +w3 -w4 #all",
     "NOT all",

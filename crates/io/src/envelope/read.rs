@@ -157,6 +157,16 @@ impl SealedFile {
         self.kept()?.get(from..from.checked_add(len)?)
     }
 
+    /// Begins to load `len` bytes from `offset` on into the caches of the processor, if the payload is kept in
+    /// memory and has them.
+    #[inline]
+    pub fn load_lines(&self, offset: u64, len: usize) {
+        let from = offset.checked_sub(self.payload().start).and_then(|from| usize::try_from(from).ok());
+        if let (Some(kept), Some(from)) = (self.kept(), from) {
+            kept.load_lines(from..from.saturating_add(len));
+        }
+    }
+
     /// The file itself, for an engine. What is read from it is unchecked until [`SealedFile::check`] has seen it, and not
     /// counted in [`SealedFile::bytes_read`].
     pub fn file(&self) -> &Arc<dyn ReadFile> {

@@ -1,19 +1,18 @@
 //! Where the bytes of a list come from, whichever way it is stored: one block in its record, or blocks in files.
 
 use super::near::{BUFFER_MIN, NearPart, Reading};
-use super::pieces::Pieces;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::segment::read::{BlockList, FieldReader, InlineList, Part, Record};
 use std::ops::Range;
-use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, rises};
+use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, prefetch, rises};
 use tierdex_io::{PAGE, SealedFile};
 
 /// Blocks that are read together, at most, so that a long list is never in memory whole.
 const CHUNK: usize = 128;
 
-/// Bytes of an encoded block of documents or of frequencies, at most.
-const BLOCK_BYTES_MAX: usize = 5 * BLOCK + 8;
+/// Bytes of an encoded block of documents or of frequencies, or of a piece of positions, at most.
+pub(super) const BLOCK_BYTES_MAX: usize = 5 * BLOCK + 8;
 
 const _: () = assert!(BLOCK_BYTES_MAX <= BUFFER_MIN / 2);
 
@@ -75,6 +74,13 @@ impl<'a> Chunk<'a> {
         };
         self.last = Some((block, range.clone()));
         Ok(range)
+    }
+
+    /// Asks for the bytes of a block that is asked for soon, if they are in memory.
+    fn prefetch(&mut self, list: &BlockList, file: &SealedFile, block: usize) -> Result<()> {
+        let range = self.range(list, block)?;
+        prefetch(file.kept_range(range.start, range_len(&range)).unwrap_or(&[]));
+        Ok(())
     }
 
     /// Bytes of a block and their offset in the file; reads it and those behind it if it is not here.
@@ -199,7 +205,8 @@ impl<'a> Blocks<'a> {
             Blocks::Listed { list, docs, .. } => {
                 let (bytes, at) = docs.block(list, field.docs(), block)?;
                 let len = list.block_len(block);
-                decode_whole(field.docs().name(), at, codec, bytes, list.before(block), &mut out[..len])?;
+                let used = codec.decode(bytes, list.before(block), &mut out[..len]);
+                whole(field.docs().name(), at, codec, bytes, used)?;
                 (len, Some(list.last(block)))
             }
         };
@@ -253,24 +260,58 @@ impl<'a> Blocks<'a> {
     /// Decodes the frequencies of a block of `len` postings.
     pub(super) fn frequencies(&mut self, field: &FieldReader, block: usize, out: &mut [u32]) -> Result<()> {
         let codec = field.field().freq_codec;
-        match self {
-            Blocks::Inline(list) => {
-                let name = field.skips().name();
-                let skipped = field.field().doc_codec.encoded_len(&list.postings, out.len());
-                let skipped =
-                    skipped.map_err(|e| decode_error(name, list.offset, field.field().doc_codec, e))?;
-                let bytes = &list.postings[skipped..];
-                decode_whole(name, list.offset + skipped as u64, codec, bytes, 0, out)?;
-            }
-            Blocks::Listed { list, freqs, .. } => {
-                let (bytes, at) = freqs.block(list, field.freqs(), block)?;
-                decode_whole(field.freqs().name(), at, codec, bytes, 0, out)?;
-            }
-        }
+        let (file, at, bytes) = self.encoded_frequencies(field, block, out.len())?;
+        whole(file, at, codec, bytes, codec.decode(bytes, 0, out))?;
         if add_one(out) >= FIELD_TOKENS_MAX {
             return Err(self.corrupt(field, Part::Freqs, block, "an impossible frequency"));
         }
         Ok(())
+    }
+
+    /// The same, added up: how often the term occurs up to each posting of the block.
+    pub(super) fn frequency_sums(
+        &mut self,
+        field: &FieldReader,
+        block: usize,
+        out: &mut [u32],
+    ) -> Result<()> {
+        let codec = field.field().freq_codec;
+        let (file, at, bytes) = self.encoded_frequencies(field, block, out.len())?;
+        whole(file, at, codec, bytes, codec.decode_sums(bytes, 0, out))?;
+        if out[0] == 0 || !rises(out) {
+            return Err(self.corrupt(field, Part::Freqs, block, "frequencies of 2^32 and more together"));
+        }
+        Ok(())
+    }
+
+    /// Asks for the frequencies of a block that are asked for soon.
+    pub(super) fn prefetch_frequencies(&mut self, field: &FieldReader, block: usize) -> Result<()> {
+        match self {
+            Blocks::Inline(_) => Ok(()),
+            Blocks::Listed { list, freqs, .. } => freqs.prefetch(list, field.freqs(), block),
+        }
+    }
+
+    /// The encoded frequencies of a block of `len` postings, with the name of their file and their place
+    /// there.
+    fn encoded_frequencies<'b>(
+        &'b mut self,
+        field: &'b FieldReader,
+        block: usize,
+        len: usize,
+    ) -> Result<(&'b str, u64, &'b [u8])> {
+        match self {
+            Blocks::Inline(list) => {
+                let (name, codec) = (field.skips().name(), field.field().doc_codec);
+                let skipped = codec.encoded_len(&list.postings, len);
+                let skipped = skipped.map_err(|error| decode_error(name, list.offset, codec, error))?;
+                Ok((name, list.offset + skipped as u64, &list.postings[skipped..]))
+            }
+            Blocks::Listed { list, freqs, .. } => {
+                let (bytes, at) = freqs.block(list, field.freqs(), block)?;
+                Ok((field.freqs().name(), at, bytes))
+            }
+        }
     }
 
     /// Where the positions of a block are, of a field that keeps them.
@@ -279,16 +320,6 @@ impl<'a> Blocks<'a> {
             Blocks::Inline(list) => Ok(list.positions.clone().expect("the field keeps positions")),
             Blocks::Listed { list, .. } => list.range(Part::Positions, block),
         }
-    }
-
-    /// Reads the encoded positions of a block.
-    pub(super) fn positions(&self, field: &FieldReader, block: usize) -> Result<Pieces> {
-        let Some(file) = field.positions() else {
-            return Err(Error::Usage(format!("field `{}` keeps no positions", field.field().name)));
-        };
-        let range = self.positions_range(block)?;
-        let bytes = file.read(range.start, range_len(&range))?;
-        Ok(Pieces::new(bytes, range.start))
     }
 
     fn corrupt(&self, field: &FieldReader, part: Part, block: usize, what: &str) -> Error {
@@ -303,12 +334,19 @@ impl<'a> Blocks<'a> {
     }
 }
 
-fn decode_whole(file: &str, at: u64, codec: Codec, bytes: &[u8], before: u32, out: &mut [u32]) -> Result<()> {
-    let consumed = codec.decode(bytes, before, out).map_err(|error| decode_error(file, at, codec, error))?;
-    if consumed == bytes.len() {
+/// Checks that a block was decoded, of all its bytes.
+fn whole(
+    file: &str,
+    at: u64,
+    codec: Codec,
+    bytes: &[u8],
+    used: std::result::Result<usize, DecodeError>,
+) -> Result<()> {
+    let used = used.map_err(|error| decode_error(file, at, codec, error))?;
+    if used == bytes.len() {
         Ok(())
     } else {
-        Err(Error::corrupt(file, at + consumed as u64, "bytes follow a block"))
+        Err(Error::corrupt(file, at + used as u64, "bytes follow a block"))
     }
 }
 

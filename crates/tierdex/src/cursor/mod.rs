@@ -6,7 +6,6 @@
 mod ahead;
 mod blocks;
 mod near;
-mod pieces;
 mod positions;
 mod postings;
 mod scattered;
@@ -15,7 +14,7 @@ mod trace;
 pub use ahead::ListsAhead;
 pub use blocks::{IN_ORDER_BYTES, LIST_BYTES};
 pub use near::{BUFFER_MAX, BUFFER_MIN, NearBlocks, NearList, Reading, record};
-pub use positions::PositionsReader;
+pub use positions::{POSITIONS_BUFFER, POSITIONS_BYTES, PositionsReader};
 pub use postings::{NO_DOCUMENT, PostingsCursor};
-pub use scattered::{AtHand, ScatteredBlocks};
+pub use scattered::{DecodedBlock, ScatteredBlocks};
 pub use trace::Blockwise;

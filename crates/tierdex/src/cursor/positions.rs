@@ -1,136 +1,232 @@
-//! Positions of single documents of a block: only the pieces of 256 numbers that hold them are decoded.
+//! Positions of the documents of a block, in any order: only the pieces of 256 numbers that hold them are
+//! decoded, one after the other, so that memory does not depend on how frequent a term is.
+//!
+//! Numbers are decoded to running sums. A position is the sum up to its number less the sum before the first
+//! one of its document, less one.
 
-use super::blocks::{Blocks, decode_error};
+use super::blocks::{BLOCK_BYTES_MAX, Blocks, decode_error};
 use crate::error::{Error, Result};
-use crate::limits::BLOCK;
+use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
 use crate::segment::read::FieldReader;
 use std::borrow::Cow;
-use tierdex_codec::Codec;
-use tierdex_io::SealedFile;
+use std::ops::Range;
+use tierdex_codec::{Codec, DecodeError, RUN_SLACK, prefetch, rises};
+use tierdex_io::{PAGE, SealedFile};
 
-/// Reads the positions of one list, a block at a time, documents of it in any order.
+/// Bytes that are read together of a block that is not in memory.
+const READ: u64 = 8 << 10;
+
+/// Bytes that a reader's arrays take at most.
+pub const POSITIONS_BYTES: usize = size_of::<Sums>() + size_of::<Starts>();
+
+/// Bytes of a reader's buffer, if positions are not in memory. Reading rounds to pages.
+pub const POSITIONS_BUFFER: usize = (READ + 2 * PAGE) as usize;
+
+/// Bytes of a block that the processor is asked for at once.
+const PREFETCHED: usize = 2048;
+
+/// The sum before a piece, then that up to each of its numbers, and behind it what a vector may read.
+pub type Sums = [u32; 1 + BLOCK + RUN_SLACK];
+
+/// Numbers of a block before each of its documents, and all.
+pub type Starts = [u32; BLOCK + 1];
+
+/// Reads the positions of one list, a block at a time.
 pub struct PositionsReader<'a> {
-    field: &'a FieldReader,
     codec: Codec,
-    /// The block whose encoded positions are here.
+    encoded: Encoded<'a>,
     block: usize,
-    bytes: Cow<'a, [u8]>,
-    /// Offset of the bytes in their file.
-    offset: u64,
-    /// Numbers of the block before each of its documents, and all.
-    starts: Box<[u64; BLOCK + 1]>,
+    /// The block that is moved to next, and where it stands.
+    ahead: (usize, Range<u64>),
+    starts: Box<Starts>,
     len: usize,
-    /// Offset in `bytes` of each piece, as far as they are known.
-    pieces: Vec<usize>,
+    /// A piece, and where it begins in the file.
+    next: (u32, u64),
     /// The piece that is decoded.
-    piece: usize,
-    numbers: Vec<u32>,
+    piece: u32,
+    sums: Box<Sums>,
+}
+
+/// An encoded block, and bytes of the file among which are some of its own.
+struct Encoded<'a> {
+    field: &'a FieldReader,
+    range: Range<u64>,
+    bytes: Cow<'a, [u8]>,
+    /// Where the bytes begin in the file.
+    start: u64,
 }
 
 const NONE: usize = usize::MAX;
+const NO_PIECE: u32 = u32::MAX;
 
 impl<'a> PositionsReader<'a> {
-    /// For the list of a field that keeps positions.
+    /// For a list of the field.
     pub fn new(field: &'a FieldReader) -> PositionsReader<'a> {
+        PositionsReader::with_bytes(field, Vec::new(), 0)
+    }
+
+    /// The same, for a caller that has read these bytes, which begin in the file at `start`.
+    pub(super) fn with_bytes(field: &'a FieldReader, bytes: Vec<u8>, start: u64) -> PositionsReader<'a> {
         PositionsReader {
-            field,
             codec: field.field().freq_codec,
+            encoded: Encoded { field, range: 0..0, bytes: Cow::Owned(bytes), start },
             block: NONE,
-            bytes: Cow::Borrowed(&[]),
-            offset: 0,
-            starts: Box::new([0; BLOCK + 1]),
+            ahead: (NONE, 0..0),
+            starts: Box::new([0; _]),
             len: 0,
-            pieces: Vec::new(),
-            piece: NONE,
-            numbers: Vec::new(),
+            next: (0, 0),
+            piece: NO_PIECE,
+            sums: Box::new([0; _]),
         }
     }
 
-    /// Moves to a block, whose documents have these frequencies.
-    pub(super) fn move_to(&mut self, blocks: &Blocks<'_>, block: usize, frequencies: &[u32]) -> Result<()> {
+    /// The block whose positions can be read.
+    pub fn block(&self) -> usize {
+        self.block
+    }
+
+    /// Moves to a block of the list.
+    pub(super) fn move_to(&mut self, blocks: &mut Blocks<'_>, block: usize) -> Result<()> {
         if self.block == block {
             return Ok(());
         }
-        self.block = NONE;
-        let Some(file) = self.field.positions() else {
-            return Err(Error::Usage(format!("field `{}` keeps no positions", self.field.field().name)));
-        };
+        (self.block, self.piece) = (NONE, NO_PIECE);
+        self.len = blocks.block_len(block);
+        blocks.frequency_sums(self.encoded.field, block, &mut self.starts[1..=self.len])?;
+        let range =
+            if self.ahead.0 == block { self.ahead.1.clone() } else { blocks.positions_range(block)? };
+        self.encoded.move_to(range)?;
+        self.next = (0, self.encoded.range.start);
+        self.block = block;
+        Ok(())
+    }
+
+    /// Asks for a block that is moved to next, if it is in memory.
+    pub(super) fn prefetch(&mut self, blocks: &mut Blocks<'_>, block: usize) -> Result<()> {
+        blocks.prefetch_frequencies(self.encoded.field, block)?;
         let range = blocks.positions_range(block)?;
-        let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-        self.bytes = match file.kept_range(range.start, len) {
-            Some(bytes) => Cow::Borrowed(bytes),
-            None => Cow::Owned(file.read(range.start, len)?),
-        };
-        self.offset = range.start;
-        let mut sum = 0;
-        for (start, frequency) in self.starts.iter_mut().zip(frequencies) {
-            *start = sum;
-            sum += u64::from(*frequency);
-        }
-        self.len = frequencies.len();
-        self.starts[self.len] = sum;
-        self.pieces.clear();
-        self.pieces.push(0);
-        (self.piece, self.block) = (NONE, block);
+        let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let file = self.encoded.field.positions();
+        let bytes = file.and_then(|file| file.kept_range(range.start, len)).unwrap_or(&[]);
+        prefetch(&bytes[..bytes.len().min(PREFETCHED)]);
+        self.ahead = (block, range);
         Ok(())
     }
 
-    /// The positions of a document of the block, ascending.
-    pub(super) fn read(&mut self, document: usize, out: &mut Vec<u32>) -> Result<()> {
+    /// The numbers of the block before each of its documents, and all.
+    pub fn starts(&self) -> &Starts {
+        &self.starts
+    }
+
+    /// The sum before the piece that was decoded last, then those of its numbers, then some that mean
+    /// nothing.
+    pub fn sums(&self) -> &Sums {
+        &self.sums
+    }
+
+    /// Reads the positions of the document at this offset, ascending.
+    pub fn read(&mut self, document: u8, out: &mut Vec<u32>) -> Result<()> {
         out.clear();
-        let (start, end) = (self.starts[document], self.starts[document + 1]);
-        let (mut at, mut next) = (start, 0u64);
-        while at < end {
-            self.decode((at / BLOCK as u64) as usize)?;
-            let from = (at % BLOCK as u64) as usize;
-            let gaps = &self.numbers[from..self.numbers.len().min(from + (end - at) as usize)];
-            for gap in gaps {
-                let position = next + u64::from(*gap);
-                out.push(position as u32);
-                next = position + 1;
-            }
-            if next > 1 << 32 {
-                return Err(self.corrupt(0, "positions do not rise"));
-            }
-            at += gaps.len() as u64;
+        let (start, end) = (self.starts[usize::from(document)], self.starts[usize::from(document) + 1]);
+        if end - start >= FIELD_TOKENS_MAX {
+            return Err(self.encoded.corrupt(self.encoded.range.start, "an impossible frequency"));
         }
-        Ok(())
+        let (mut at, mut before) = (start, 0);
+        while at < end {
+            let piece = at / BLOCK as u32;
+            self.decode(piece)?;
+            let from = at as usize % BLOCK;
+            let len = (BLOCK - from).min((end - at) as usize);
+            if at == start {
+                before = self.sums[from].wrapping_add(1);
+            }
+            out.extend(self.sums[from + 1..][..len].iter().map(|sum| sum.wrapping_sub(before)));
+            at += len as u32;
+        }
+        if rises(out) {
+            Ok(())
+        } else {
+            Err(self.encoded.corrupt(self.encoded.range.start, "positions do not rise"))
+        }
     }
 
-    /// Decodes a piece, unless it is there.
-    fn decode(&mut self, piece: usize) -> Result<()> {
+    /// Decodes a piece, unless it is there. Its sums go on from those of the piece before if that was decoded
+    /// last, and begin anywhere if not.
+    pub fn decode(&mut self, piece: u32) -> Result<()> {
         if self.piece == piece {
             return Ok(());
         }
-        self.piece = NONE;
-        while self.pieces.len() <= piece {
-            let at = *self.pieces.last().expect("the first is known");
-            let len =
-                self.codec.encoded_len(&self.bytes[at..], BLOCK).map_err(|error| self.failed(error, at))?;
-            self.pieces.push(at + len);
+        let goes_on = self.piece != NO_PIECE && self.piece + 1 == piece;
+        let before = if goes_on { self.sums[self.piece_len(self.piece)] } else { 0 };
+        self.piece = NO_PIECE;
+        if self.next.0 > piece {
+            self.next = (0, self.encoded.range.start);
         }
-        let (at, total) = (self.pieces[piece], self.starts[self.len]);
-        let before = (piece * BLOCK) as u64;
-        let len = (total - before).min(BLOCK as u64) as usize;
-        self.numbers.resize(len, 0);
-        let used = self.codec.decode(&self.bytes[at..], 0, &mut self.numbers);
-        let used = used.map_err(|error| self.failed(error, at))?;
-        if before + len as u64 == total && at + used != self.bytes.len() {
-            return Err(self.corrupt(at + used, "bytes follow the positions of a block"));
+        while self.next.0 < piece {
+            let at = self.next.1;
+            let used = self.codec.encoded_len(self.encoded.bytes(at)?, BLOCK);
+            self.next = (self.next.0 + 1, self.encoded.end(at, used, self.codec)?);
         }
-        self.piece = piece;
+        let (at, len) = (self.next.1, self.piece_len(piece));
+        self.sums[0] = before;
+        let used = self.codec.decode_sums(self.encoded.bytes(at)?, before, &mut self.sums[1..=len]);
+        let end = self.encoded.end(at, used, self.codec)?;
+        let is_last = self.starts[self.len] as usize == piece as usize * BLOCK + len;
+        if is_last && end != self.encoded.range.end {
+            return Err(self.encoded.corrupt(end, "bytes follow the positions of a block"));
+        }
+        (self.piece, self.next) = (piece, (piece + 1, end));
         Ok(())
     }
 
-    fn failed(&self, error: tierdex_codec::DecodeError, at: usize) -> Error {
-        decode_error(self.file(), self.offset + at as u64, self.codec, error)
+    fn piece_len(&self, piece: u32) -> usize {
+        (self.starts[self.len] as usize).saturating_sub(piece as usize * BLOCK).min(BLOCK)
+    }
+}
+
+impl<'a> Encoded<'a> {
+    /// Moves to a block.
+    fn move_to(&mut self, range: Range<u64>) -> Result<()> {
+        let Some(file) = self.field.positions() else {
+            return Err(Error::Usage(format!("field `{}` keeps no positions", self.field.field().name)));
+        };
+        self.range = range;
+        let len = usize::try_from(self.range.end - self.range.start).unwrap_or(usize::MAX);
+        if let Some(bytes) = file.kept_range(self.range.start, len) {
+            (self.bytes, self.start) = (Cow::Borrowed(bytes), self.range.start);
+        }
+        Ok(())
+    }
+
+    /// Bytes of the block from an offset in the file on: at least a piece, or up to the end of the block.
+    fn bytes(&mut self, at: u64) -> Result<&[u8]> {
+        let wanted = self.range.end.min(at + BLOCK_BYTES_MAX as u64);
+        if at < self.start || wanted > self.start + self.bytes.len() as u64 {
+            let Some(file) = self.field.positions() else { return Ok(&[]) };
+            if let Cow::Borrowed(_) = self.bytes {
+                self.bytes = Cow::Owned(Vec::new());
+            }
+            let len = (self.range.end - at).min(READ) as usize;
+            file.read_into(at, len, self.bytes.to_mut())?;
+            self.start = at;
+        }
+        let to = self.bytes.len().min((self.range.end - self.start) as usize);
+        Ok(&self.bytes[(at - self.start) as usize..to])
+    }
+
+    /// Offset of the end of a piece that begins at `at` and takes `used` bytes.
+    fn end(&self, at: u64, used: std::result::Result<usize, DecodeError>, codec: Codec) -> Result<u64> {
+        match used {
+            Ok(used) => Ok(at + used as u64),
+            Err(error) => Err(decode_error(self.file(), at, codec, error)),
+        }
     }
 
     fn file(&self) -> &str {
         self.field.positions().map_or("", SealedFile::name)
     }
 
-    fn corrupt(&self, at: usize, what: &str) -> Error {
-        Error::corrupt(self.file(), self.offset + at as u64, what)
+    fn corrupt(&self, at: u64, what: &str) -> Error {
+        Error::corrupt(self.file(), at, what)
     }
 }

@@ -2,12 +2,11 @@
 
 use super::blocks::Blocks;
 use super::near::{Reading, record};
-use super::pieces::Pieces;
+use super::positions::PositionsReader;
 use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::segment::read::{BlockList, FieldReader, Record, TermInfo};
-use tierdex_io::SealedFile;
 
 /// Stands for "behind the last document".
 pub const NO_DOCUMENT: u32 = u32::MAX;
@@ -24,11 +23,8 @@ pub struct PostingsCursor<'a> {
     documents: Box<[u32; BLOCK]>,
     frequencies: Box<[u32; BLOCK]>,
     frequencies_of: usize,
-    /// Encoded positions of a block, and which.
-    pieces: Option<Pieces>,
-    pieces_of: usize,
-    /// A place in the block, and how many positions stand before those of its document.
-    positions_at: (usize, u64),
+    /// Once positions are asked for.
+    reader: Option<PositionsReader<'a>>,
     positions: Vec<u32>,
     trace: Trace,
 }
@@ -62,7 +58,7 @@ impl<'a> PostingsCursor<'a> {
 
     /// The same cursor over a list below a block, for a caller that has read its positions.
     pub(super) fn with_positions(self, bytes: Vec<u8>, offset: u64) -> PostingsCursor<'a> {
-        PostingsCursor { pieces: Some(Pieces::new(bytes, offset)), pieces_of: 0, ..self }
+        PostingsCursor { reader: Some(PositionsReader::with_bytes(self.field, bytes, offset)), ..self }
     }
 
     fn new(field: &'a FieldReader, term: TermInfo, blocks: Blocks<'a>) -> Result<PostingsCursor<'a>> {
@@ -76,9 +72,7 @@ impl<'a> PostingsCursor<'a> {
             documents: Box::new([0; BLOCK]),
             frequencies: Box::new([0; BLOCK]),
             frequencies_of: NONE,
-            pieces: None,
-            pieces_of: NONE,
-            positions_at: (0, 0),
+            reader: None,
             positions: Vec::new(),
             trace: Trace::default(),
         })
@@ -165,21 +159,9 @@ impl<'a> PostingsCursor<'a> {
 
     /// Positions of the term in the present document.
     pub fn positions(&mut self) -> Result<&[u32]> {
-        self.need_frequencies()?;
-        let frequencies = &self.frequencies[..self.len];
-        if self.pieces_of != self.block {
-            self.pieces = Some(self.blocks.positions(self.field, self.block)?);
-            self.pieces_of = self.block;
-            self.positions_at = (0, 0);
-        }
-        let sum = |range: &[u32]| range.iter().map(|&frequency| u64::from(frequency)).sum::<u64>();
-        let (from, start) = self.positions_at;
-        let start = start + sum(&frequencies[from..self.at]);
-        self.positions_at = (self.at, start);
-        let numbers = (start, frequencies[self.at] as usize, start + sum(&frequencies[self.at..]));
-        let file = self.field.positions().map_or("", SealedFile::name);
-        let pieces = self.pieces.as_mut().expect("read above");
-        pieces.read((file, self.field.field().freq_codec), numbers, &mut self.positions)?;
+        let reader = self.reader.get_or_insert_with(|| PositionsReader::new(self.field));
+        reader.move_to(&mut self.blocks, self.block)?;
+        reader.read(self.at as u8, &mut self.positions)?;
         Ok(&self.positions)
     }
 

@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::near::{NearList, Reading, record};
 use super::positions::PositionsReader;
-use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, REFUSED, Trace};
+use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, PRUNED, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::segment::read::{BlockList, FieldReader, TermInfo};
@@ -14,12 +14,12 @@ pub struct ScatteredBlocks<'a> {
     field: &'a FieldReader,
     blocks: Blocks<'a>,
     named: usize,
-    at_hand: Box<AtHand>,
+    decoded: Box<DecodedBlock>,
     trace: Trace,
 }
 
-/// Room for a decoded block, for one list after the other.
-pub struct AtHand {
+/// Buffers for a decoded block, for one list after the other.
+pub struct DecodedBlock {
     documents: Part,
     frequencies: Part,
 }
@@ -39,9 +39,9 @@ impl Part {
     }
 }
 
-impl Default for AtHand {
-    fn default() -> AtHand {
-        AtHand { documents: Part::NONE, frequencies: Part::NONE }
+impl Default for DecodedBlock {
+    fn default() -> DecodedBlock {
+        DecodedBlock { documents: Part::NONE, frequencies: Part::NONE }
     }
 }
 
@@ -51,17 +51,17 @@ impl<'a> ScatteredBlocks<'a> {
         field: &'a FieldReader,
         term: &TermInfo,
         reading: Reading<'a>,
-        mut room: Box<AtHand>,
+        mut decoded: Box<DecodedBlock>,
     ) -> Result<ScatteredBlocks<'a>> {
         let blocks = Blocks::in_any_order(record(field, term, reading)?, reading);
-        (room.documents.block, room.frequencies.block) = (usize::MAX, usize::MAX);
+        (decoded.documents.block, decoded.frequencies.block) = (usize::MAX, usize::MAX);
         let named = reading.near.and_then(NearList::named).filter(|named| *named < blocks.len()).unwrap_or(0);
-        Ok(ScatteredBlocks { field, blocks, named, at_hand: room, trace: Trace::default() })
+        Ok(ScatteredBlocks { field, blocks, named, decoded, trace: Trace::default() })
     }
 
-    /// The room, for another list.
-    pub fn close(self) -> Box<AtHand> {
-        self.at_hand
+    /// The buffers, for another list.
+    pub fn close(self) -> Box<DecodedBlock> {
+        self.decoded
     }
 
     /// The list's field.
@@ -81,8 +81,8 @@ impl<'a> ScatteredBlocks<'a> {
 
     /// Notes that a block cannot matter because of a bound.
     #[inline]
-    pub fn refuse(&mut self, block: usize) {
-        self.trace.mark(block, REFUSED);
+    pub fn mark_pruned(&mut self, block: usize) {
+        self.trace.mark(block, PRUNED);
     }
 
     /// What became of the blocks since [`ScatteredBlocks::trace`].
@@ -128,25 +128,25 @@ impl<'a> ScatteredBlocks<'a> {
     /// Documents of a block.
     pub fn documents(&mut self, block: usize) -> Result<&[u32]> {
         self.decode_documents(block)?;
-        Ok(self.at_hand.documents.values())
+        Ok(self.decoded.documents.values())
     }
 
     /// Frequencies of a block.
     pub fn frequencies(&mut self, block: usize) -> Result<&[u32]> {
         self.decode_frequencies(block)?;
-        Ok(self.at_hand.frequencies.values())
+        Ok(self.decoded.frequencies.values())
     }
 
     /// Documents of a block, and their frequencies.
     pub fn read(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
         self.decode_documents(block)?;
         self.decode_frequencies(block)?;
-        Ok((self.at_hand.documents.values(), self.at_hand.frequencies.values()))
+        Ok((self.decoded.documents.values(), self.decoded.frequencies.values()))
     }
 
     /// The bits of a block of documents, if it is a bitmap and has not been decoded.
     pub fn bitmap(&mut self, block: usize) -> Result<Option<BitmapView<'_>>> {
-        if self.at_hand.documents.block == block {
+        if self.decoded.documents.block == block {
             return Ok(None);
         }
         let bitmap = self.blocks.bitmap(self.field, block)?;
@@ -158,7 +158,7 @@ impl<'a> ScatteredBlocks<'a> {
 
     /// The bits of a block of documents and their frequencies, if it is a bitmap and has not been decoded.
     pub fn bitmap_and_frequencies(&mut self, block: usize) -> Result<Option<(BitmapView<'_>, &[u32])>> {
-        if self.at_hand.documents.block == block {
+        if self.decoded.documents.block == block {
             return Ok(None);
         }
         self.decode_frequencies(block)?;
@@ -166,7 +166,7 @@ impl<'a> ScatteredBlocks<'a> {
         if bitmap.is_some() {
             self.trace.mark(block, DOCUMENTS);
         }
-        Ok(bitmap.map(|bitmap| (bitmap, self.at_hand.frequencies.values())))
+        Ok(bitmap.map(|bitmap| (bitmap, self.decoded.frequencies.values())))
     }
 
     /// Finds which of at most 256 rising `documents` a block has.
@@ -178,21 +178,26 @@ impl<'a> ScatteredBlocks<'a> {
         Ok(())
     }
 
-    /// Reads the positions of the document at an offset of a block, in ascending order.
+    /// Moves a reader of the list's positions to a block; `next` tells which one it is moved to then.
     pub fn positions(
         &mut self,
         block: usize,
-        offset: usize,
         reader: &mut PositionsReader<'_>,
-        out: &mut Vec<u32>,
+        next: impl FnOnce() -> Option<u32>,
     ) -> Result<()> {
-        self.decode_frequencies(block)?;
-        reader.move_to(&self.blocks, block, self.at_hand.frequencies.values())?;
-        reader.read(offset, out)
+        if reader.block() == block {
+            return Ok(());
+        }
+        reader.move_to(&mut self.blocks, block)?;
+        self.trace.mark(block, FREQUENCIES);
+        match next() {
+            Some(next) => reader.prefetch(&mut self.blocks, next as usize),
+            None => Ok(()),
+        }
     }
 
     fn decode_documents(&mut self, block: usize) -> Result<()> {
-        let part = &mut self.at_hand.documents;
+        let part = &mut self.decoded.documents;
         if part.block != block {
             part.block = usize::MAX;
             part.len = self.blocks.documents(self.field, block, &mut part.values)?;
@@ -203,7 +208,7 @@ impl<'a> ScatteredBlocks<'a> {
     }
 
     fn decode_frequencies(&mut self, block: usize) -> Result<()> {
-        let part = &mut self.at_hand.frequencies;
+        let part = &mut self.decoded.frequencies;
         if part.block != block {
             part.block = usize::MAX;
             part.len = self.blocks.block_len(block);

@@ -10,7 +10,7 @@ pub(super) const DOCUMENTS: u8 = 1;
 pub(super) const FREQUENCIES: u8 = 2;
 
 /// Its bound told that it cannot matter.
-pub(super) const REFUSED: u8 = 4;
+pub(super) const PRUNED: u8 = 4;
 
 /// A mark for each block; none if nobody asks.
 #[derive(Default)]
@@ -77,7 +77,7 @@ impl Trace {
             sum.freqs_decoded += has(FREQUENCIES) * len(Part::Freqs);
             match mark {
                 0 => sum.by_range += 1,
-                REFUSED => sum.by_bound += 1,
+                PRUNED => sum.by_bound += 1,
                 _ => sum.decoded += 1,
             }
         }

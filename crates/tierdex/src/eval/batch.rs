@@ -57,11 +57,11 @@ impl Batch {
         }
     }
 
-    /// Moves the documents at some positions whose scores are at least `need` to position `to`, which is not
-    /// after them; returns the position after the last of them.
-    pub(super) fn keep(&mut self, positions: Range<usize>, to: usize, need: u32) -> usize {
+    /// Moves the documents at some positions whose scores are at least `min_score` to position `to`, which is
+    /// not after them; returns the position after the last of them.
+    pub(super) fn keep(&mut self, positions: Range<usize>, to: usize, min_score: u32) -> usize {
         let from = positions.start - to;
-        if need == 0 {
+        if min_score == 0 {
             if from > 0 {
                 self.documents.copy_within(positions.clone(), to);
                 self.scores.copy_within(positions.clone(), to);
@@ -70,13 +70,13 @@ impl Batch {
         }
         let (documents, scores) =
             (&mut self.documents[to..positions.end], &mut self.scores[to..positions.end]);
-        to + keep_at_least(documents, scores, from, need)
+        to + keep_at_least(documents, scores, from, min_score)
     }
 
-    /// Drops documents whose scores are below `need`.
-    pub(super) fn retain(&mut self, need: u32) {
-        if need > 0 {
-            let kept = self.keep(0..self.len(), 0, need);
+    /// Drops documents whose scores are below `min_score`.
+    pub(super) fn retain(&mut self, min_score: u32) {
+        if min_score > 0 {
+            let kept = self.keep(0..self.len(), 0, min_score);
             self.truncate(kept);
         }
     }
@@ -109,17 +109,17 @@ impl Batch {
     }
 
     /// Does with those that are among `matches`, or not, what the refinement says. `score` gives the score of
-    /// a match, of its score here without what is assumed and of that in `matches`.
+    /// a match, of its score here without the included bound and of that in `matches`.
     pub(super) fn join(
         &mut self,
         matches: &Batch,
-        Refinement { how, assumed, need }: Refinement,
+        Refinement { how, included_bound, min_score }: Refinement,
         score: impl Fn(u32, u32) -> u32,
     ) {
         let keeps_others = matches!(how, Refine::Exclude | Refine::Optional);
         let (mut next, mut kept) = (0, 0);
         for at in 0..self.len() {
-            let (document, rest) = (self.documents[at], self.scores[at] - assumed);
+            let (document, rest) = (self.documents[at], self.scores[at] - included_bound);
             let is_in = matches.documents.get(next) == Some(&document);
             self.documents[kept] = document;
             self.scores[kept] = if is_in { score(rest, matches.scores[next]) } else { rest };
@@ -127,7 +127,7 @@ impl Batch {
             kept += usize::from(if is_in { how != Refine::Exclude } else { keeps_others });
         }
         self.truncate(kept);
-        self.retain(need);
+        self.retain(min_score);
     }
 
     /// Becomes the union of two others; a document of both has the sum of its scores.

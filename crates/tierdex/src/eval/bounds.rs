@@ -1,102 +1,200 @@
 //! Upper bounds of the shares of a list's blocks: the share of a posting is `f / (f + k)`, its score divided
 //! by the weight of the term.
+//!
+//! A segment stores the largest share of each block for the default parameters and its own average length. It
+//! bounds the shares for any other parameters and average too.
 
-use crate::error::Result;
-use crate::limits::SUPERBLOCK;
-use crate::rank::TermScorer;
-use crate::segment::read::BlockList;
-use crate::transform::impact::Impact;
-use std::ops::RangeInclusive;
+use crate::limits::{DEFAULT_B, DEFAULT_K1};
+use crate::rank::Lengths;
 
-/// Above this ratio of average lengths the bound by the stored share is so loose that impacts are worth their
-/// decoding.
-const FACTOR_MAX: f64 = 1.2;
+/// Stored shares are multiples of 1/65535, rounded up.
+const UNITS: f32 = 65535.0;
 
-/// Where upper bounds come from.
+/// What products are reduced by, so that no rounding makes a bound too small.
+const MARGIN: f64 = 1e-6;
+
+/// If the constant parts of `k`, stored and in ranking, differ by more than this, bounds are so loose that
+/// impacts are worth their decoding.
+const LOOSE: f64 = 0.05;
+
+/// Turns the largest share that is stored for a block into an upper bound of its shares in ranking.
+///
+/// `k` is linear in the length: `c + d * l` for the stored shares, and `c' + d' * l` in ranking, which is
+/// `slope * k + (c' - slope * c)` with `slope = d' / d`. Let `r` be `(1 - s) / s` for a stored share `s`, so
+/// that no posting of the block has a `k` less than `f * r`. Then `k' / f` is at least the larger of
+///
+/// - `slope * r + (c' - slope * c) / f`, which is least for the greatest `f` if the difference is positive,
+///   and for `f = 1` if not;
+/// - `c' / f`.
+///
+/// If the difference is negative, the first rises with `f` and the second falls. They meet at `f = c / r`,
+/// where both are `c' / c * r`, if that is an `f` of at least 1; and if not, the first at `f = 1` is the
+/// least.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Bounds {
-    /// The shares that are stored for the default parameters and the segment's own average length, times this
-    /// factor, at least 1.
-    Stored(f32),
-    /// The (frequency, norm) pairs that are stored: decoded when a block is first asked for.
-    Impacts,
+pub struct Bounds {
+    /// The smaller of `slope` and `c' / c`.
+    min_slope: f32,
+    slope: f32,
+    /// `c' - slope * c` if that is negative.
+    offset: f32,
+    /// The same if it is positive.
+    positive_offset: f32,
+    /// Whether it hardly matters which postings the stored shares are of.
+    pub is_tight: bool,
 }
 
 impl Bounds {
-    /// For default parameters, if the average length in the segment is `stored`, and `ranking` that of the
-    /// collection.
-    ///
-    /// `k(l)` falls when the average rises from `a` to `a'`, at most by the factor `a / a'`. So the ratio of
-    /// shares, `(f + k) / (f + k')`, is at most `k / k' <= a' / a`, and the stored share times `a' / a` is an
-    /// upper bound. When the average falls, every share falls.
-    pub fn for_average(stored: f64, ranking: f64) -> Bounds {
-        let factor = ranking / stored;
-        match factor {
-            _ if factor <= 1.0 => Bounds::Stored(1.0),
-            _ if factor <= FACTOR_MAX => Bounds::Stored((factor * (1.0 + 1e-6)) as f32),
-            _ => Bounds::Impacts,
+    /// For a segment of that average length, and the ranking that `lengths` is for.
+    pub fn new(average: f64, lengths: &Lengths) -> Bounds {
+        let (constant, factor) = lengths.constant_and_factor();
+        let stored = DEFAULT_K1 * (1.0 - DEFAULT_B);
+        let slope = factor / (DEFAULT_K1 * DEFAULT_B / average);
+        let min_slope = slope.min(constant / stored);
+        let offset = constant - slope * stored;
+        Bounds {
+            min_slope: (min_slope * (1.0 - MARGIN)) as f32,
+            slope: (slope * (1.0 - MARGIN)) as f32,
+            offset: offset.min(0.0) as f32,
+            positive_offset: offset.max(0.0) as f32,
+            is_tight: offset.abs() < LOOSE,
         }
+    }
+
+    /// Upper bound of the shares of a block whose largest share is stored as `units`.
+    #[inline]
+    pub fn share(&self, units: u16) -> f32 {
+        let units = f32::from(units.max(1));
+        let r = (UNITS - units) / units;
+        1.0 / (1.0 + (self.min_slope * r).max(self.slope * r + self.offset))
+    }
+
+    /// A lower bound of the largest share of a block that is stored as `units`, if norms are bytes: `k' / f`
+    /// is at most `slope * r`, plus the difference if it is positive.
+    pub fn guaranteed_share(&self, units: u16) -> f32 {
+        // The largest was rounded up, to 1 from any share that is smaller.
+        if units <= 1 {
+            return 0.0;
+        }
+        let units = f32::from(units - 1);
+        (1.0 - 1e-5) / (1.0 + self.slope * ((UNITS - units) / units) + self.positive_offset)
+    }
+
+    /// A number of units with less than which no share is as much as `share`.
+    pub fn min_units(&self, share: f32) -> u16 {
+        // Any share is: of no threshold, or of one that every match reaches.
+        if share <= 0.0 {
+            return 0;
+        }
+        // One and a rounding less than where the bound is just as much.
+        let most = 1.0 / share - 1.0;
+        let r = (most / self.min_slope).min((most - self.offset) / self.slope);
+        (UNITS / (1.0 + r) * (1.0 - 1e-5) - 1.0) as u16
     }
 }
 
-/// Upper bounds by impacts, of the blocks and superblocks that were asked for.
-#[derive(Default)]
-pub struct ImpactShares {
-    /// 0 where none was asked for: a share is greater.
-    blocks: Vec<f32>,
-    superblocks: Vec<f32>,
-    impacts: Vec<Impact>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rank::{Bm25, Collection, Scale, TermScorer};
+    use crate::schema::NormKind;
+    use crate::segment::layout::bound_units;
+    use crate::segment::read::Norms;
+    use crate::segment::write::default_share;
+    use crate::transform::{impact::Impact, norm};
+    use proptest::prelude::*;
+    use std::sync::Arc;
 
-impl ImpactShares {
-    pub(super) fn restart(&mut self, list: Option<&BlockList<'_>>) {
-        for (shares, len) in [
-            (&mut self.blocks, list.map_or(0, BlockList::blocks)),
-            (&mut self.superblocks, list.map_or(0, BlockList::superblocks)),
-        ] {
-            shares.clear();
-            shares.resize(len, 0.0);
-        }
+    /// The parameters, the average length in the collection, and the weight.
+    fn any_ranking() -> impl Strategy<Value = (Bm25, f64, f64)> {
+        let k1 = prop_oneof![Just(0.0), Just(1.2), Just(100.0), Just(1000.0), 0.0..3.0];
+        let b = prop_oneof![Just(0.0), Just(0.75), Just(1.0), 0.0..1.0];
+        let average = prop_oneof![1.0..3.0, 10.0..1e3, 1.0..1e8];
+        let weight = prop_oneof![Just(1.0), 1e-12..1e12];
+        (k1, b, average, weight).prop_map(|(k1, b, average, weight)| (Bm25 { k1, b }, average, weight))
     }
 
-    pub(super) fn block(&mut self, list: &BlockList<'_>, scorer: &TermScorer, block: usize) -> Result<f32> {
-        if self.blocks[block] == 0.0 {
-            list.impacts(block, &mut self.impacts)?;
-            self.blocks[block] = scorer.max_share(&self.impacts);
-        }
-        Ok(self.blocks[block])
+    fn any_posting() -> impl Strategy<Value = (u32, u32)> {
+        let frequency = prop_oneof![4 => 1u32..5, 1 => 1u32..300, 1 => 1u32..1 << 24];
+        let length = prop_oneof![0u32..40, 0u32..1000, 0u32..1 << 25];
+        (frequency, length).prop_map(|(frequency, length)| (frequency, length.max(frequency)))
     }
 
-    pub(super) fn superblock(
-        &mut self,
-        list: &BlockList<'_>,
-        scorer: &TermScorer,
-        superblock: usize,
-    ) -> Result<f32> {
-        if self.superblocks[superblock] == 0.0 {
-            list.super_impacts(superblock, &mut self.impacts)?;
-            self.superblocks[superblock] = scorer.max_share(&self.impacts);
-        }
-        Ok(self.superblocks[superblock])
-    }
-
-    /// The largest of some blocks; whole superblocks by their own impacts.
-    pub(super) fn range(
-        &mut self,
-        list: &BlockList<'_>,
-        scorer: &TermScorer,
-        blocks: RangeInclusive<usize>,
-    ) -> Result<f32> {
-        let (mut block, end, mut max) = (*blocks.start(), *blocks.end(), 0.0f32);
-        while block <= end {
-            if block.is_multiple_of(SUPERBLOCK) && block + SUPERBLOCK - 1 <= end {
-                max = max.max(self.superblock(list, scorer, block / SUPERBLOCK)?);
-                block += SUPERBLOCK;
-            } else {
-                max = max.max(self.block(list, scorer, block)?);
-                block += 1;
+    proptest! {
+        /// Where a posting scores more than the bound of its block, or a block that holds it is not among
+        /// those that are asked for, hits are lost.
+        #[test]
+        fn no_posting_of_a_block_scores_more_than_its_bound(
+            postings in prop::collection::vec(any_posting(), 1..20),
+            (bm25, average, weight) in any_ranking(),
+            factor in prop_oneof![Just(1.0f64), 0.9..1.1, 1e-6..1e6],
+        ) {
+            let average_of_segment = (average * factor).max(1.0);
+            let lengths = Arc::new(Lengths::new(bm25, Collection { documents: 9, average_length: average }));
+            let bounds = Bounds::new(average_of_segment, &lengths);
+            let scorer = TermScorer::new(lengths, weight, Scale::of(3.0 * weight));
+            for kind in [NormKind::Byte, NormKind::Exact] {
+                let share = |(frequency, length)| {
+                    default_share(kind, Impact { frequency, norm: norm::encode(length) }, average_of_segment)
+                };
+                let units = bound_units(postings.iter().copied().map(share).fold(0.0, f64::max));
+                let bound = scorer.max_score(bounds.share(units));
+                let mut best = 0;
+                for (frequency, length) in &postings {
+                    let norms = match kind {
+                        NormKind::Byte => Norms::Byte(vec![norm::encode(*length)].into()),
+                        NormKind::Exact => Norms::Exact(vec![*length]),
+                    };
+                    let score = scorer.score_of(&norms, 0, *frequency as f32);
+                    prop_assert!(score <= bound, "{} of {} {:?}", score, bound, (frequency, length, kind));
+                    prop_assert!(units >= bounds.min_units(scorer.min_share(score)));
+                    best = best.max(score);
+                    let impact = Impact { frequency: *frequency, norm: norm::encode(*length) };
+                    prop_assert!(score <= scorer.max_score_of(impact));
+                }
+                if kind == NormKind::Byte {
+                    let guaranteed_share = scorer.min_score(bounds.guaranteed_share(units));
+                    prop_assert!(guaranteed_share <= best, "{} is more than {}", guaranteed_share, best);
+                }
             }
         }
-        Ok(max)
+
+        #[test]
+        fn blocks_that_may_score_enough_have_enough_units(
+            (bm25, average, weight) in any_ranking(), factor in 1e-6f64..1e6, units: u16, less: u32,
+            others in prop_oneof![Just(3.0f64), 1.0..1e12],
+        ) {
+            let lengths = Arc::new(Lengths::new(bm25, Collection { documents: 9, average_length: average }));
+            let bounds = Bounds::new((average * factor).max(1.0), &lengths);
+            let scorer = TermScorer::new(lengths, weight, Scale::of(others * weight));
+            let bound = scorer.max_score(bounds.share(units));
+            for least in [0, 1, bound, bound - 1, bound.saturating_sub(less % 1000), less.min(bound)] {
+                prop_assert!(units.max(1) >= bounds.min_units(scorer.min_share(least)));
+            }
+            prop_assert!(bounds.share(units) <= bounds.share(units.saturating_add(1)));
+            prop_assert!((0.0..=1.0).contains(&bounds.share(units)));
+        }
+    }
+
+    #[test]
+    fn a_share_that_is_stored_as_1_guarantees_nothing() {
+        let lengths = Lengths::new(Bm25::default(), Collection { documents: 9, average_length: 1.0 });
+        let bounds = Bounds::new(1.0, &lengths);
+        assert_eq!(bounds.guaranteed_share(0), 0.0);
+        assert_eq!(bounds.guaranteed_share(1), 0.0);
+        assert!(bounds.guaranteed_share(2) > 0.0);
+    }
+
+    #[test]
+    fn stored_shares_are_bounds_for_the_ranking_that_they_are_stored_for() {
+        for average in [1.0, 17.5, 3e6] {
+            let lengths = Lengths::new(Bm25::default(), Collection { documents: 9, average_length: average });
+            let bounds = Bounds::new(average, &lengths);
+            assert!(bounds.is_tight);
+            for units in [1, 2, 700, 32_000, 65_534, 65_535] {
+                let stored = f32::from(units) / UNITS;
+                assert!((bounds.share(units) / stored - 1.0).abs() < 2e-6);
+                assert!((units.saturating_sub(3)..=units).contains(&bounds.min_units(stored)));
+            }
+        }
     }
 }

@@ -37,7 +37,7 @@ impl Candidates {
     ) -> Result<Option<Candidates>> {
         let mut most = 0;
         for_each_list(others, |term| {
-            most += term.list_max()?;
+            most += term.list_max();
             Ok(())
         })?;
         let mut top = TopK::default();
@@ -86,7 +86,7 @@ impl Candidates {
             let mut most = scores[at];
             for_each_list(others, |term| {
                 term.seek(documents[at]);
-                most += if term.block < term.blocks.len() { term.block_max(term.block)? } else { 0 };
+                most += if term.block < term.blocks.len() { term.block_max(term.block) } else { 0 };
                 Ok(())
             })?;
             (documents[kept], scores[kept]) = (documents[at], scores[at]);

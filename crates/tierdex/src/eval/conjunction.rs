@@ -1,8 +1,9 @@
 //! Documents that match all of several clauses: the rarest proposes candidates, a block at a time, and only
 //! where the maximum scores of all together may reach a hit. The others are looked up, rarest first.
 //!
-//! Of more than two scored lists the intersection is found first, and then scored: mostly few candidates are
-//! left. Of two, the candidates of the rarer that score enough are looked up in the other.
+//! Of more than two scored lists, and where matches are counted, the intersection is found first, and then
+//! scored: mostly few candidates are left. Of two, the candidates of the rarer that score enough are looked
+//! up in the other.
 
 use super::batch::Batch;
 use super::node::{Node, Refine, Refinement};
@@ -20,7 +21,7 @@ pub(super) struct Required<'n, 'a> {
     node: &'n mut Node<'a>,
     is_scored: bool,
     /// Upper bound of its scores in the range at hand; 0 if it is not scored.
-    assumed: u32,
+    included_bound: u32,
     /// Its candidates are found, and are not scored yet.
     pending: bool,
 }
@@ -38,7 +39,7 @@ pub(super) fn required<'n, 'a>(
 ) -> Vec<Required<'n, 'a>> {
     let must = must.iter_mut().map(|node| (node, true));
     let all = must.chain(filter.iter_mut().map(|node| (node, false)));
-    let new = |(node, is_scored)| Required { node, is_scored, assumed: 0, pending: false };
+    let new = |(node, is_scored)| Required { node, is_scored, included_bound: 0, pending: false };
     let mut required: Vec<_> = all.map(new).collect();
     required.sort_by_key(|required| required.node.cost());
     required
@@ -52,14 +53,20 @@ pub(super) fn conjunction<'a>(
     refiners: &mut Refiners<'_, 'a>,
     search: &mut Search<'_>,
 ) -> Result<u64> {
-    let (generator, others) = required.split_first_mut().expect("a clause is required");
-    let late = others.iter().filter(|other| other.is_scored).count() + usize::from(generator.is_scored) > 2;
-    let mut run =
-        Run { others, refiners, late: late || search.count, batch: search.scratch.batch(), matches: 0 };
-    let is_scored = generator.is_scored;
-    let done = match &mut generator.node {
+    let (lead, others) = required.split_first_mut().expect("a clause is required");
+    let intersect_first =
+        others.iter().filter(|other| other.is_scored).count() + usize::from(lead.is_scored) > 2;
+    let mut run = Run {
+        others,
+        refiners,
+        intersect_first: intersect_first || search.count,
+        batch: search.scratch.batch(),
+        matches: 0,
+    };
+    let is_scored = lead.is_scored;
+    let done = match &mut lead.node {
         Node::Term(term) => run.by_blocks(term, is_scored, search),
-        Node::Phrase(_) => run.by_phrase(generator, search),
+        Node::Phrase(_) => run.by_phrase(lead, search),
         node => run.by_windows(node, is_scored, search),
     };
     let matches = run.matches;
@@ -71,62 +78,78 @@ struct Run<'r, 'n, 'a, 'f> {
     others: &'r mut [Required<'n, 'a>],
     refiners: &'r mut Refiners<'f, 'a>,
     /// Candidates are found in all lists before they are scored.
-    late: bool,
+    intersect_first: bool,
     batch: Batch,
     matches: u64,
 }
 
 impl<'a> Run<'_, '_, 'a, '_> {
     /// Upper bound of what the other clauses add in a range; `None` if nothing matches there.
-    fn rest(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
-        let mut rest = 0;
+    fn others_max(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
+        let mut others_max = 0;
         for other in self.others.iter_mut() {
             match other.node.max_score(range)? {
                 None => return Ok(None),
-                Some(score) => other.assumed = if other.is_scored { score } else { 0 },
+                Some(score) => other.included_bound = if other.is_scored { score } else { 0 },
             }
-            rest += other.assumed;
+            others_max += other.included_bound;
         }
-        Ok(Some(rest + self.refiners.optional_max(range)?))
+        Ok(Some(others_max + self.refiners.optional_max(range)?))
     }
 
     fn by_blocks(&mut self, term: &mut Term<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
         for block in 0..term.blocks.len() {
             let range = (term.blocks.first(block), term.blocks.last(block).min(search.documents - 1));
             let top = search.top.k() > 0;
-            let bound = if is_scored && top { term.block_max(block)? } else { 0 };
-            let rest = if top { self.rest(range)? } else { Some(0) };
-            let wanted =
-                rest.is_some_and(|rest| search.top.k() > 0 && search.may_enter(bound + rest, range.0));
-            let Some(rest) = rest.filter(|_| wanted || search.count) else {
-                term.blocks.refuse(block);
+            let bound = if is_scored && top { term.block_max(block) } else { 0 };
+            let others_max = if top { self.others_max(range)? } else { Some(0) };
+            let may_have_hits = others_max.is_some_and(|others_max| {
+                search.top.k() > 0 && search.may_enter(bound + others_max, range.0)
+            });
+            let Some(others_max) = others_max.filter(|_| may_have_hits || search.count) else {
+                term.blocks.mark_pruned(block);
                 continue;
             };
-            self.batch.clear();
-            let prunes = is_scored && wanted && !search.count;
-            let selected =
-                if prunes { term.select(block, search.need().saturating_sub(rest))? } else { BLOCK };
-            let pending = is_scored && wanted && self.late && selected == BLOCK;
-            if pending || !is_scored || !wanted {
-                self.batch.push_equal(term.blocks.documents(block)?, bound + rest);
+            let prunes = is_scored && may_have_hits && !search.count;
+            let selected = if prunes {
+                term.select(block, search.min_score().saturating_sub(others_max))?
             } else {
+                BLOCK
+            };
+            let pending = is_scored && may_have_hits && self.intersect_first && selected == BLOCK;
+            let mut looked_up = 0;
+            self.batch.clear();
+            if is_scored && may_have_hits && !pending {
                 let (documents, scores) = term.read_selected(block, selected)?;
                 self.batch.push_all(documents, scores);
-                self.batch.raise(rest);
+                self.batch.raise(others_max);
+            } else if let Some(Required { node: Node::Term(other), is_scored, included_bound, pending }) =
+                self.others.first_mut()
+            {
+                *pending = may_have_hits && *is_scored;
+                let included_bound = if *pending { *included_bound } else { 0 };
+                let min_score = if search.count { 0 } else { search.min_score() };
+                let (documents, found) = (term.blocks.documents(block)?, &mut term.buffers.found);
+                other.intersect_block(
+                    (block, documents),
+                    (bound + others_max, included_bound, min_score),
+                    found,
+                    &mut self.batch,
+                )?;
+                looked_up = 1;
+            } else {
+                self.batch.push_equal(term.find_in_block(block, 0)?, bound + others_max);
             }
-            if pending {
-                term.found_in_block(block, &self.batch.documents);
-            }
-            let generator = pending.then_some((&mut *term, bound));
-            self.refine(generator, wanted, search)?;
+            let lead = pending.then_some((&mut *term, bound));
+            self.refine(lead, looked_up, may_have_hits, search)?;
         }
         Ok(())
     }
 
     /// The rarest term of the phrase proposes candidates, of which the phrase keeps some.
-    fn by_phrase(&mut self, generator: &mut Required<'_, 'a>, search: &mut Search<'_>) -> Result<()> {
-        let how = generator.how();
-        let Node::Phrase(phrase) = &mut *generator.node else { return Ok(()) };
+    fn by_phrase(&mut self, lead: &mut Required<'_, 'a>, search: &mut Search<'_>) -> Result<()> {
+        let how = lead.how();
+        let Node::Phrase(phrase) = &mut *lead.node else { return Ok(()) };
         for block in 0..phrase.rarest().blocks.len() {
             let rarest = phrase.rarest();
             let range = (rarest.blocks.first(block), rarest.blocks.last(block).min(search.documents - 1));
@@ -135,25 +158,21 @@ impl<'a> Run<'_, '_, 'a, '_> {
                 Some(bound) if how.is_scored() => bound,
                 Some(_) => 0,
             };
-            let Some(rest) = self.rest(range)? else { continue };
-            let wanted = search.top.k() > 0 && search.may_enter(bound + rest, range.0);
-            if !wanted && !search.count {
-                phrase.rarest().blocks.refuse(block);
+            let Some(others_max) = self.others_max(range)? else { continue };
+            let may_have_hits = search.top.k() > 0 && search.may_enter(bound + others_max, range.0);
+            if !may_have_hits && !search.count {
+                phrase.rarest().blocks.mark_pruned(block);
                 continue;
             }
             self.batch.clear();
-            let need = if search.count { 0 } else { search.need() };
-            let how = if wanted { how } else { Refine::Filter };
+            let min_score = if search.count { 0 } else { search.min_score() };
+            let how = if may_have_hits { how } else { Refine::Filter };
             // A phrase occurs no more often than its rarest term.
-            let documents = if how.is_scored() && need > 0 {
-                phrase.rarest().read_at_least(block, need.saturating_sub(rest))?.0
-            } else {
-                phrase.rarest().blocks.documents(block)?
-            };
-            self.batch.push_equal(documents, bound + rest);
-            let assumed = if how.is_scored() { bound } else { 0 };
-            phrase.refine(&mut self.batch, Refinement { how, assumed, need }, search.scratch)?;
-            self.refine(None, wanted, search)?;
+            let least = if how.is_scored() { min_score.saturating_sub(others_max) } else { 0 };
+            self.batch.push_equal(phrase.rarest().find_in_block(block, least)?, bound + others_max);
+            let included_bound = if how.is_scored() { bound } else { 0 };
+            phrase.refine_found(&mut self.batch, Refinement { how, included_bound, min_score })?;
+            self.refine(None, 0, may_have_hits, search)?;
         }
         Ok(())
     }
@@ -165,22 +184,22 @@ impl<'a> Run<'_, '_, 'a, '_> {
         while next != NO_DOCUMENT && next < search.documents {
             let range = range_from(next, WINDOW, search.documents);
             let bound = node.max_score(range)?.map(|bound| if is_scored { bound } else { 0 });
-            let rest = self.rest(range)?;
-            if let (Some(bound), Some(rest)) = (bound, rest) {
-                let wanted = search.top.k() > 0 && search.may_enter(bound + rest, range.0);
-                if wanted || search.count {
+            let others_max = self.others_max(range)?;
+            if let (Some(bound), Some(others_max)) = (bound, others_max) {
+                let may_have_hits = search.top.k() > 0 && search.may_enter(bound + others_max, range.0);
+                if may_have_hits || search.count {
                     window.restart(range);
-                    if is_scored && wanted {
+                    if is_scored && may_have_hits {
                         node.add(&mut window, search.scratch)?;
                     } else {
                         node.mark(&mut window.unscored, search.scratch)?;
                     }
-                    window.take_all(&mut all);
+                    window.drain(&mut all);
                     for (documents, scores) in all.chunks(BLOCK) {
                         self.batch.clear();
                         self.batch.push_all(documents, scores);
-                        self.batch.raise(rest);
-                        self.refine(None, wanted, search)?;
+                        self.batch.raise(others_max);
+                        self.refine(None, 0, may_have_hits, search)?;
                     }
                 }
             }
@@ -192,45 +211,47 @@ impl<'a> Run<'_, '_, 'a, '_> {
     }
 
     /// Keeps the candidates that match the other clauses, at most [`BLOCK`], and offers them if they are
-    /// `wanted`. `generator` has found them, and has not scored them: its upper bound is in their scores.
+    /// `may_have_hits`. The first `looked_up` of the others have been looked up. `lead` is the term that
+    /// proposed the candidates, if they are not scored yet: their scores contain its upper bound.
     fn refine(
         &mut self,
-        generator: Option<(&mut Term<'a>, u32)>,
-        wanted: bool,
+        lead: Option<(&mut Term<'a>, u32)>,
+        looked_up: usize,
+        may_have_hits: bool,
         search: &mut Search<'_>,
     ) -> Result<()> {
         let Run { others, refiners, batch, .. } = self;
-        let need = if search.count { 0 } else { search.need() };
-        for other in others.iter_mut() {
+        let min_score = if search.count { 0 } else { search.min_score() };
+        for other in &mut others[looked_up..] {
             if batch.len() == 0 {
                 return Ok(());
             }
             other.pending = false;
             match &mut *other.node {
-                Node::Term(term) if self.late && wanted && other.is_scored => {
-                    term.find_all(batch, other.assumed, need)?;
+                Node::Term(term) if self.intersect_first && may_have_hits && other.is_scored => {
+                    term.find_all(batch, other.included_bound, min_score)?;
                     other.pending = true;
                 }
                 node => {
-                    let how = if wanted && other.is_scored { Refine::Require } else { Refine::Filter };
-                    let assumed = if how.is_scored() { other.assumed } else { 0 };
-                    node.refine(batch, Refinement { how, assumed, need }, search.scratch)?;
+                    let how = if may_have_hits && other.is_scored { Refine::Require } else { Refine::Filter };
+                    let included_bound = if how.is_scored() { other.included_bound } else { 0 };
+                    node.refine(batch, Refinement { how, included_bound, min_score }, search.scratch)?;
                 }
             }
         }
         refiners.select(batch, search)?;
         self.matches += batch.len() as u64;
-        if !wanted || batch.len() == 0 {
+        if !may_have_hits || batch.len() == 0 {
             return Ok(());
         }
-        let need = search.need();
-        batch.retain(need);
-        if let Some((term, bound)) = generator {
-            term.score_found(batch, bound, need)?;
+        let min_score = search.min_score();
+        batch.retain(min_score);
+        if let Some((term, bound)) = lead {
+            term.score_found(batch, bound, min_score)?;
         }
         for other in others.iter_mut().filter(|other| other.pending) {
             if let Node::Term(term) = &mut *other.node {
-                term.score_found(batch, other.assumed, need)?;
+                term.score_found(batch, other.included_bound, min_score)?;
             }
         }
         refiners.add_optional(batch, search)?;

@@ -10,9 +10,9 @@ pub enum DocumentSet {
     /// All below this one.
     All(u32),
     /// These, in ascending order.
-    Few(Vec<u32>),
+    Sorted(Vec<u32>),
     /// Those whose bit is set: bit `i mod 8` of byte `i div 8`.
-    Many(Vec<u8>),
+    Bitset(Vec<u8>),
 }
 
 impl DocumentSet {
@@ -21,9 +21,9 @@ impl DocumentSet {
     pub fn with_capacity(postings: u64, documents: u32) -> DocumentSet {
         let bytes = documents.div_ceil(8) as usize;
         if 4 * postings < bytes as u64 {
-            DocumentSet::Few(Vec::with_capacity(postings as usize))
+            DocumentSet::Sorted(Vec::with_capacity(postings as usize))
         } else {
-            DocumentSet::Many(vec![0; bytes])
+            DocumentSet::Bitset(vec![0; bytes])
         }
     }
 
@@ -31,8 +31,8 @@ impl DocumentSet {
     pub fn add(&mut self, documents: &[u32]) {
         match self {
             DocumentSet::All(_) => {}
-            DocumentSet::Few(few) => few.extend_from_slice(documents),
-            DocumentSet::Many(bits) => {
+            DocumentSet::Sorted(sorted) => sorted.extend_from_slice(documents),
+            DocumentSet::Bitset(bits) => {
                 for document in documents {
                     bits[(document / 8) as usize] |= 1 << (document % 8);
                 }
@@ -43,9 +43,9 @@ impl DocumentSet {
     /// To be called when all have been added.
     #[must_use]
     pub fn finish(mut self) -> DocumentSet {
-        if let DocumentSet::Few(few) = &mut self {
-            few.sort_unstable();
-            few.dedup();
+        if let DocumentSet::Sorted(sorted) = &mut self {
+            sorted.sort_unstable();
+            sorted.dedup();
         }
         self
     }
@@ -54,8 +54,8 @@ impl DocumentSet {
     fn len(&self) -> u64 {
         match self {
             DocumentSet::All(end) => u64::from(*end),
-            DocumentSet::Few(few) => few.len() as u64,
-            DocumentSet::Many(bits) => tierdex_codec::ones(bits) as u64,
+            DocumentSet::Sorted(sorted) => sorted.len() as u64,
+            DocumentSet::Bitset(bits) => tierdex_codec::ones(bits) as u64,
         }
     }
 
@@ -63,8 +63,10 @@ impl DocumentSet {
     fn next(&self, from: u32) -> Option<u32> {
         match self {
             DocumentSet::All(end) => Some(from).filter(|from| from < end),
-            DocumentSet::Few(few) => few.get(few.partition_point(|document| *document < from)).copied(),
-            DocumentSet::Many(bits) => {
+            DocumentSet::Sorted(sorted) => {
+                sorted.get(sorted.partition_point(|document| *document < from)).copied()
+            }
+            DocumentSet::Bitset(bits) => {
                 let first = (from / 8) as usize;
                 let rest = bits.get(first)? & (u8::MAX << (from % 8));
                 let bytes = std::iter::once(rest).chain(bits[first + 1..].iter().copied());
@@ -77,8 +79,8 @@ impl DocumentSet {
     fn contains(&self, document: u32) -> bool {
         match self {
             DocumentSet::All(end) => document < *end,
-            DocumentSet::Few(few) => few.binary_search(&document).is_ok(),
-            DocumentSet::Many(bits) => {
+            DocumentSet::Sorted(sorted) => sorted.binary_search(&document).is_ok(),
+            DocumentSet::Bitset(bits) => {
                 bits.get((document / 8) as usize).is_some_and(|byte| byte >> (document % 8) & 1 == 1)
             }
         }
@@ -102,7 +104,7 @@ impl SetNode {
         self.score
     }
 
-    /// Whether it holds all of so many documents.
+    /// Whether it holds all of that many documents.
     pub(super) fn is_all(&self, documents: u32) -> bool {
         self.cost == u64::from(documents)
     }
@@ -118,8 +120,8 @@ impl SetNode {
     pub(super) fn mark(&self, bits: &mut Bits) {
         match &self.documents {
             DocumentSet::All(_) => bits.add_all(),
-            DocumentSet::Few(few) => bits.add(&few[within(few, bits.range())]),
-            DocumentSet::Many(bytes) => bits.add_bytes(0, bytes),
+            DocumentSet::Sorted(sorted) => bits.add(&sorted[within(sorted, bits.range())]),
+            DocumentSet::Bitset(bytes) => bits.add_bytes(0, bytes),
         }
     }
 
@@ -135,7 +137,7 @@ impl SetNode {
     }
 
     pub(super) fn refine(&self, batch: &mut Batch, refinement: Refinement) {
-        let Refinement { how, assumed, need } = refinement;
+        let Refinement { how, included_bound, min_score } = refinement;
         let (mut kept, keeps_others) = (0, matches!(how, Refine::Exclude | Refine::Optional));
         for at in 0..batch.len() {
             let document = batch.documents[at];
@@ -143,11 +145,11 @@ impl SetNode {
             let added = if is_in && how.is_scored() { self.score } else { 0 };
             let keeps = if is_in { how != Refine::Exclude } else { keeps_others };
             batch.documents[kept] = document;
-            batch.scores[kept] = batch.scores[at] - assumed + added;
+            batch.scores[kept] = batch.scores[at] - included_bound + added;
             kept += usize::from(keeps);
         }
         batch.truncate(kept);
-        batch.retain(need);
+        batch.retain(min_score);
     }
 }
 
@@ -159,21 +161,21 @@ mod tests {
     proptest! {
         #[test]
         fn both_forms_hold_the_same(mut documents in prop::collection::vec(0u32..1000, 0..200), from in 0u32..1100) {
-            let few = DocumentSet::Few(Vec::new());
-            let many = DocumentSet::with_capacity(u64::MAX / 4, 1000);
-            prop_assert!(matches!(many, DocumentSet::Many(_)));
-            let [few, many] = [few, many].map(|mut set| {
+            let sorted = DocumentSet::Sorted(Vec::new());
+            let bitset = DocumentSet::with_capacity(u64::MAX / 4, 1000);
+            prop_assert!(matches!(bitset, DocumentSet::Bitset(_)));
+            let [sorted, bitset] = [sorted, bitset].map(|mut set| {
                 documents.chunks(7).for_each(|some| set.add(some));
                 set.finish()
             });
             documents.sort_unstable();
             let expected = documents.iter().copied().find(|document| *document >= from);
             documents.dedup();
-            prop_assert_eq!((few.len(), many.len()), (documents.len() as u64, documents.len() as u64));
-            prop_assert_eq!(few.next(from), expected);
-            prop_assert_eq!(many.next(from), expected);
-            prop_assert_eq!(few.contains(from), documents.contains(&from));
-            prop_assert_eq!(many.contains(from), documents.contains(&from));
+            prop_assert_eq!((sorted.len(), bitset.len()), (documents.len() as u64, documents.len() as u64));
+            prop_assert_eq!(sorted.next(from), expected);
+            prop_assert_eq!(bitset.next(from), expected);
+            prop_assert_eq!(sorted.contains(from), documents.contains(&from));
+            prop_assert_eq!(bitset.contains(from), documents.contains(&from));
         }
     }
 }

@@ -68,9 +68,9 @@ impl<'a> Group<'a> {
         Ok((matching >= self.minimum).then_some(sum))
     }
 
-    pub(super) fn is_positive(&self) -> bool {
-        let alternatives = self.minimum > 0 && self.should.iter().all(Node::is_positive);
-        alternatives || self.must.iter().any(Node::is_positive)
+    pub(super) fn always_scores(&self) -> bool {
+        let alternatives = self.minimum > 0 && self.should.iter().all(Node::always_scores);
+        alternatives || self.must.iter().any(Node::always_scores)
     }
 
     pub(super) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {

@@ -10,13 +10,18 @@
 //! and as many blocks as hold the best hits, which is mostly a handful. Candidates of a block are those that
 //! are frequent enough; only these are looked up in the lists of other clauses.
 
+use super::candidates::CANDIDATES_MAX;
+use super::near::{ListSource, ListSources, reads_record};
 use super::node::Node;
 use super::refine::Refiners;
 use super::search::Search;
 use super::term::Term;
-use super::tuning::{CANDIDATES_TOGETHER, IMPACT_ORDER_RATIO, ONE_BY_ONE};
+use super::tuning::{IMPACT_ORDER_RATIO, ONE_BY_ONE};
 use crate::error::Result;
 use crate::limits::{BLOCK, SUPERBLOCK};
+use crate::query::plan::PlanNode;
+use crate::schema::NormKind;
+use crate::segment::read::{Record, Segment};
 use tierdex_codec::largest;
 
 /// Whether the best `k` of a term are found sooner by its blocks than by the rarest of the clauses that must
@@ -52,32 +57,45 @@ fn run<'a, 'b>(
     let wanted = refiners.expected_candidates(search.top.k(), search.documents);
     // Those that were prefetched can all hold one of the best.
     let first = first_round(wanted as usize).max(term.blocks.named()).min(term.blocks.len());
+    // What is prefetched was chosen by impacts.
+    let by_impacts = term.has_loose_bounds() && term.blocks.named() > 0;
     // Each superblock has a block that is as good as its maximum score.
-    let least = nth_superblock_max(term, first, &mut search.scratch.bounds)?;
-    blocks_at_least(term, least.max(search.need()), keys)?;
+    let least =
+        nth_superblock_max((term, by_impacts), first, &mut search.scratch.bounds)?.max(search.min_score());
+    blocks_at_least((term, by_impacts), least, keys)?;
+    let first = first.min(keys.len());
     if keys.len() > first {
         largest(keys, first, selection);
-        keys.truncate(first);
     }
-    let worst = keys.iter().copied().min().unwrap_or(u64::MAX);
+    let worst = keys[..first].iter().copied().min().unwrap_or(u64::MAX);
     let mut run = Run { term, refiners, evaluated: 0 };
-    run.in_order(keys, search)?;
-    blocks_at_least(run.term, search.need(), keys)?;
+    run.in_order(&mut keys[..first], search)?;
+    let min_score = search.min_score();
+    if min_score < least {
+        blocks_at_least((run.term, by_impacts), min_score, keys)?;
+    }
     // The others: whatever is better has been evaluated.
-    keys.retain(|key| *key < worst);
-    let mut share = first;
+    keys.retain(|key| *key < worst && bound_of(*key) >= min_score);
+    if run.term.has_loose_bounds() && !by_impacts {
+        for at in keys.iter_mut() {
+            let block = block_of(*at);
+            *at = (*at).min(key(run.term.max_by_impacts(block)?, block));
+        }
+        keys.retain(|key| bound_of(*key) >= min_score);
+    }
+    let mut share = first.max(1);
     while keys.len() > ONE_BY_ONE {
         share = (2 * share).min(keys.len());
         largest(keys, share, selection);
         let mut rest = keys.split_off(share);
         run.in_order(keys, search)?;
-        let need = search.need();
-        rest.retain(|key| bound_of(*key) >= need);
+        let min_score = search.min_score();
+        rest.retain(|key| bound_of(*key) >= min_score);
         *keys = rest;
     }
     keys.sort_unstable_by(|a, b| b.cmp(a));
     for at in 0..keys.len() {
-        if bound_of(keys[at]) < search.need() {
+        if bound_of(keys[at]) < search.min_score() {
             break;
         }
         run.in_order(&mut keys[at..at + 1], search)?;
@@ -98,24 +116,19 @@ impl Run<'_, '_, '_, '_> {
         let mut batch = search.scratch.batch();
         for key in keys {
             let (block, bound) = (block_of(*key), bound_of(*key));
-            if bound < search.need() {
-                self.term.blocks.refuse(block);
+            if bound < search.min_score() {
+                self.term.blocks.mark_pruned(block);
                 continue;
             }
-            let (documents, scores) = self.term.read_at_least(block, search.need())?;
+            let (documents, scores) = self.term.read_at_least(block, search.min_score())?;
             if self.refiners.is_empty() {
                 self.evaluated += documents.len() as u64;
                 search.top.offer_all(search.base, documents, scores);
                 search.top.raise_threshold();
                 continue;
             }
+            batch.clear();
             batch.push_all(documents, scores);
-            if batch.len() >= CANDIDATES_TOGETHER {
-                self.evaluated += self.refiners.finish(&mut batch, search)?;
-                batch.clear();
-            }
-        }
-        if batch.len() > 0 {
             self.evaluated += self.refiners.finish(&mut batch, search)?;
         }
         search.scratch.give_batch(batch);
@@ -128,18 +141,78 @@ fn first_round(k: usize) -> usize {
     k.div_ceil(BLOCK) + 1
 }
 
+/// A lower bound of the `k`-th best score of all segments, by the maximum scores of blocks alone: each block
+/// has a document that reaches its own. Only for queries that every document of some scored term matches; 0
+/// for others, and where skip data would have to be read.
+pub fn initial_threshold(sources: &ListSources, segments: &[Segment], k: usize) -> Result<u32> {
+    let nodes = match &sources.plan.root {
+        PlanNode::Group(group) if group.filter.is_empty() && group.must_not.is_empty() => {
+            match (&group.must[..], group.minimum) {
+                ([], 0 | 1) => &group.should[..],
+                (must @ [_], 0) => must,
+                _ => &[],
+            }
+        }
+        node => std::slice::from_ref(node),
+    };
+    nodes.iter().try_fold(0, |least, node| match node {
+        PlanNode::Term(leaf) => Ok(threshold_of_term(&sources.lists[*leaf], segments, k)?.max(least)),
+        _ => Ok(least),
+    })
+}
+
+fn threshold_of_term(leaf: &ListSource, segments: &[Segment], k: usize) -> Result<u32> {
+    let postings: usize = leaf.infos.iter().flatten().map(|info| info.documents as usize).sum();
+    if k == 0 || k > CANDIDATES_MAX || postings / BLOCK < k {
+        return Ok(0);
+    }
+    // No more than is counted for windows, of which none is in use yet.
+    let mut scores = Vec::with_capacity(2 * k + SUPERBLOCK);
+    let mut least = 0;
+    for (info, segment) in leaf.infos.iter().zip(segments) {
+        let field = segment.field(leaf.field);
+        if reads_record(field) || field.field().norms != NormKind::Byte {
+            return Ok(0);
+        }
+        let Some(info) = info.as_ref().filter(|info| info.blocks.is_some()) else { continue };
+        let Record::Blocks(list) = field.record(info)? else { continue };
+        let bounds = leaf.bounds(segment);
+        if !bounds.is_tight {
+            return Ok(0);
+        }
+        let score = |units| leaf.scorer.min_score(bounds.guaranteed_share(units));
+        for superblock in 0..list.superblocks() {
+            if score(list.super_bound(superblock)) > least {
+                let reached = list.bounds(superblock).map(|(_, units)| score(units));
+                scores.extend(reached.filter(|score| *score > least));
+                if scores.len() >= 2 * k {
+                    least = nth(&mut scores, k);
+                    scores.truncate(k);
+                }
+            }
+        }
+    }
+    Ok(if scores.len() < k { 0 } else { nth(&mut scores, k) })
+}
+
+/// The `n`-th largest, which stands behind those that are larger then.
+fn nth(scores: &mut [u32], n: usize) -> u32 {
+    *scores.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1
+}
+
 /// The blocks that can hold one of the best `k` of the list by themselves, in document order: those whose
 /// maximum scores are no less than the `k`-th largest, or less only by what it was rounded by.
 pub fn blocks_of_best(
-    term: &mut Term<'_>,
+    term: &Term<'_>,
     k: usize,
     scratch: &mut super::scratch::Scratch,
 ) -> Result<Vec<usize>> {
     let n = k.clamp(1, term.blocks.len());
     let slack = 2 * term.scorer.max_score(1.0 / 65535.0);
     let mut keys = std::mem::take(&mut scratch.keys);
-    let least = nth_superblock_max(term, n, &mut scratch.bounds)?;
-    blocks_at_least(term, least.saturating_sub(slack), &mut keys)?;
+    let of = (term, term.has_loose_bounds());
+    let least = nth_superblock_max(of, n, &mut scratch.bounds)?;
+    blocks_at_least(of, least.saturating_sub(slack), &mut keys)?;
     let least =
         if keys.len() >= n { bound_of(*keys.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1) } else { 0 };
     keys.retain(|key| bound_of(*key) >= least.saturating_sub(slack));
@@ -164,31 +237,20 @@ fn block_of(key: u64) -> usize {
 }
 
 /// The `n`-th largest maximum score of superblocks; 0 if there are not so many.
-fn nth_superblock_max(term: &mut Term<'_>, n: usize, bounds: &mut Vec<u32>) -> Result<u32> {
+fn nth_superblock_max((term, by_impacts): (&Term<'_>, bool), n: usize, bounds: &mut Vec<u32>) -> Result<u32> {
     bounds.clear();
     let superblocks = term.blocks.skips().map_or(0, |list| list.superblocks());
     if superblocks <= n {
         return Ok(0);
     }
     for superblock in 0..superblocks {
-        bounds.push(term.superblock_max(superblock)?);
+        bounds.push(term.superblock_max(superblock, by_impacts)?);
     }
-    Ok(*bounds.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1)
+    Ok(nth(bounds, n))
 }
 
-/// The blocks with a maximum score of at least `least`.
-fn blocks_at_least(term: &mut Term<'_>, least: u32, keys: &mut Vec<u64>) -> Result<()> {
+/// The blocks with a maximum score of at least `least`, by impacts or not.
+fn blocks_at_least((term, by_impacts): (&Term<'_>, bool), least: u32, keys: &mut Vec<u64>) -> Result<()> {
     keys.clear();
-    for first in (0..term.blocks.len()).step_by(SUPERBLOCK) {
-        if term.superblock_max(first / SUPERBLOCK)? < least {
-            continue;
-        }
-        for block in first..term.blocks.len().min(first + SUPERBLOCK) {
-            let bound = term.block_max(block)?;
-            if bound >= least {
-                keys.push(key(bound, block));
-            }
-        }
-    }
-    Ok(())
+    term.each_block_at_least(least, by_impacts, |block, bound| keys.push(key(bound, block)))
 }

@@ -73,7 +73,7 @@ impl Evaluation {
             }
             let leaf = &plan.leaves[term.leaf()];
             let bound =
-                if scored && leaf.is_scored && leaf.weight > 0.0 { term.list_max().ok() } else { None };
+                if scored && leaf.is_scored && leaf.weight > 0.0 { Some(term.list_max()) } else { None };
             let bound = bound.map(|bound| plan.scale.shown(bound));
             let mut list = list_use(leaf, number, segment, blocks, bound);
             (list.candidates, list.kept) = term.looked_up();

@@ -119,8 +119,8 @@ impl Run<'_, '_, '_> {
             nodes.iter_mut().for_each(|node| node.skip_range(range.0, range.1));
             return Ok(None);
         }
-        let need = search.need();
-        Ok(Some(self.prefix_sums[1..].partition_point(|sum| *sum < need)))
+        let min_score = search.min_score();
+        Ok(Some(self.prefix_sums[1..].partition_point(|sum| *sum < min_score)))
     }
 
     /// Sums the maximum scores up in their order, and returns their sum.
@@ -149,30 +149,30 @@ impl Run<'_, '_, '_> {
             && let Node::Term(_) = nodes[essential]
         {
             let range = (range.0, self.widen(nodes, range, essential, search)?);
-            let rest = self.prefix_sums[others];
-            let need = search.need().saturating_sub(rest);
+            let others_max = self.prefix_sums[others];
+            let min_score = search.min_score().saturating_sub(others_max);
             let Node::Term(term) = &mut nodes[essential] else { return Ok(range.1) };
             term.seek(range.0);
             for block in term.block..term.blocks.len() {
                 if term.blocks.first(block) > range.1 {
                     break;
                 }
-                let (documents, scores) = term.read_at_least(block, need)?;
+                let (documents, scores) = term.read_at_least(block, min_score)?;
                 let within = within(documents, range);
                 self.batch.push_all(&documents[within.clone()], &scores[within]);
             }
-            self.batch.raise(rest);
-            self.batch.retain(search.need());
+            self.batch.raise(others_max);
+            self.batch.retain(search.min_score());
             return Ok(range.1);
         }
         self.window.restart(range);
         for number in &self.order[others..] {
             nodes[*number].add(&mut self.window, search.scratch)?;
         }
-        let rest = self.prefix_sums[others];
-        let swept = self.window.take(search.need().saturating_sub(rest));
+        let others_max = self.prefix_sums[others];
+        let swept = self.window.drain_at_least(search.min_score().saturating_sub(others_max));
         self.batch.push_all(swept.values(), swept.sums());
-        self.batch.raise(rest);
+        self.batch.raise(others_max);
         Ok(range.1)
     }
 
@@ -197,7 +197,7 @@ impl Run<'_, '_, '_> {
             self.bounds.push(bound);
         }
         let others: u32 = self.bounds[count..].iter().sum();
-        if others >= search.need() {
+        if others >= search.min_score() {
             self.bounds.truncate(count);
             return Ok(last);
         }
@@ -223,11 +223,11 @@ impl Run<'_, '_, '_> {
     fn complete(&mut self, nodes: &mut [Node<'_>], others: usize, search: &mut Search<'_>) -> Result<()> {
         self.refiners.select(&mut self.batch, search)?;
         self.evaluated += self.batch.len() as u64;
-        let need = search.need();
+        let min_score = search.min_score();
         for number in self.order[..others].iter().rev() {
-            let assumed = self.bounds[*number];
-            if assumed > 0 {
-                let refinement = Refinement { how: Refine::Optional, assumed, need };
+            let included_bound = self.bounds[*number];
+            if included_bound > 0 {
+                let refinement = Refinement { how: Refine::Optional, included_bound, min_score };
                 nodes[*number].refine(&mut self.batch, refinement, search.scratch)?;
             }
         }
@@ -244,7 +244,7 @@ impl Run<'_, '_, '_> {
         if self.refiners.selects() && search.count {
             self.refiners.select_window(&mut self.window, search)?;
         }
-        let swept = self.window.take(search.need());
+        let swept = self.window.drain_at_least(search.min_score());
         let mut matches = swept.positive() as u64;
         self.batch.clear();
         self.batch.push_all(swept.values(), swept.sums());

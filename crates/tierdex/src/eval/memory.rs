@@ -1,37 +1,42 @@
 //! What a query takes of memory while it waits and while it is answered: known when it is planned.
 //!
-//! While it is answered, in one segment after the other on each thread, all its lists in the segment are open. Each takes as
-//! much as is decoded of it, its record, where that is not resident, and two buffers of documents and of frequencies. What
-//! these hold together is bounded: lists that are few read far ahead, and many no more than a block each.
+//! While it is answered, in one segment after the other on each thread, all its lists in the segment are
+//! open. Each takes as much as is decoded of it, its record, where that is not resident, and two buffers of
+//! documents and of frequencies. What these hold together is bounded: lists that are few read far ahead, and
+//! many no more than a block each.
 
 use super::near::{Known, ListSource, ListSources, Want, reads_record};
-use super::{Bounds, CANDIDATES_BYTES, RANGE_BYTES, TERM_BYTES, is_small};
-use crate::cursor::{BUFFER_MAX, BUFFER_MIN, IN_ORDER_BYTES, NearList};
-use crate::limits::BLOCK;
+use super::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
+use super::{CANDIDATES_BYTES, RANGE_BYTES, TERM_BYTES, is_small};
+use crate::cursor::{BUFFER_MAX, BUFFER_MIN, IN_ORDER_BYTES, NearList, POSITIONS_BUFFER};
+use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
 use crate::query::plan::{Leaf, PlanNode};
 use crate::rank::TermScorer;
 use crate::segment::read::{READ_AHEAD, Segment, TermInfo};
 use tierdex_io::PAGE;
 
-/// Bytes that a list takes at most, beside its record, its buffers and its bounds; operators keep less of it than that.
+/// Bytes that a list takes at most, beside its record, its buffers and its bounds; operators keep less of it
+/// than that.
 const LIST: u64 = TERM_BYTES as u64;
 
 /// Documents and frequencies.
 const PARTS: u64 = 2;
 
-/// Bytes of an encoded position, about, and of one that is decoded, in two places.
-const POSITION: u64 = 4;
-const POSITION_DECODED: u64 = 16;
+/// Bytes of a position of a document in a phrase with slop: memory for them is doubled when it is full.
+const POSITION: u64 = 12;
 
 /// Windows, bits and batches of candidates for each level of a query, and how many levels an ordinary query
 /// has.
 const LEVEL: u64 = RANGE_BYTES as u64;
 const LEVELS: u64 = 2;
 
-/// What a query of so many terms takes at least while it is answered, beside records, where each has a list of blocks.
-pub fn working_memory(terms: usize) -> u64 {
+/// What a query of so many terms takes at least while it is answered, beside records, where each has a list
+/// of blocks. If a field has `positions`, they may be those of a phrase.
+pub fn working_memory(terms: usize, positions: bool) -> u64 {
     let lists = terms as u64;
-    lists * LIST + (PARTS * lists + 1) * BUFFER_MIN as u64 + CANDIDATES_BYTES as u64 + LEVEL * LEVELS
+    let phrase = PHRASE_BYTES + terms * (PHRASE_TERM_BYTES + POSITIONS_BUFFER);
+    let phrase = if positions { phrase as u64 } else { 0 };
+    phrase + lists * LIST + (PARTS * lists + 1) * BUFFER_MIN as u64 + CANDIDATES_BYTES as u64 + LEVEL * LEVELS
 }
 
 /// Bytes of the text of a usual term, with what memory takes to keep it.
@@ -125,9 +130,15 @@ impl ListSources {
     /// Adds what a node takes beside its lists, and returns how deep it is.
     fn add_node(&self, node: &PlanNode, segment: (usize, &Segment), need: &mut Need) -> u64 {
         match node {
-            PlanNode::Phrase { leaves, .. } => {
-                need.bytes +=
-                    leaves.iter().map(|(_, leaf)| self.lists[*leaf].positions(segment.0)).sum::<u64>();
+            PlanNode::Phrase { field, leaves, slop, .. } => {
+                let is_in_memory =
+                    segment.1.field(*field).positions().is_none_or(|file| file.kept().is_some());
+                let buffer = if is_in_memory { 0 } else { POSITIONS_BUFFER };
+                let lists = || leaves.iter().map(|(_, leaf)| &self.lists[*leaf]);
+                need.bytes += (PHRASE_BYTES + leaves.len() * (PHRASE_TERM_BYTES + buffer)) as u64;
+                if *slop > 0 {
+                    need.bytes += lists().map(|list| list.positions(segment)).sum::<u64>();
+                }
                 1
             }
             PlanNode::Prefix { terms, .. } => {
@@ -157,19 +168,17 @@ impl ListSource {
             return;
         }
         let blocks = u64::from(info.documents).div_ceil(BLOCK as u64);
-        if self.bounds(segment) == Bounds::Impacts {
-            need.bytes += 2 * blocks * size_of::<f32>() as u64;
-        }
         need.blocks = need.blocks.max(blocks);
         need.by_rarest |= self.wants.get(number) == Some(&Want::Record);
         need.buffers += PARTS;
     }
 
-    /// Bytes for the positions of a block and for those of a document, about: as many as it has on average.
-    fn positions(&self, number: usize) -> u64 {
-        self.infos[number].as_ref().map_or(0, |info| {
-            let each = info.occurrences.div_ceil(u64::from(info.documents));
-            each * (u64::from(info.documents).min(BLOCK as u64) * POSITION + POSITION_DECODED)
-        })
+    /// Bytes for the positions of a document: no more than its tokens, nor than occurrences that the others
+    /// leave.
+    fn positions(&self, (number, segment): (usize, &Segment)) -> u64 {
+        let Some(info) = &self.infos[number] else { return 0 };
+        let most = (info.occurrences + 1).saturating_sub(u64::from(info.documents));
+        let longest = segment.field(self.field).longest_document().unwrap_or(FIELD_TOKENS_MAX);
+        POSITION * most.min(u64::from(longest))
     }
 }

@@ -14,6 +14,9 @@
 //! | a minimum of alternatives, and what else is left | windows of documents | `windows` |
 //! | how many documents match | candidates of the rarest clause, or bits | `count` |
 //!
+//! Segments are searched one after the other, and what the best of those before score is the threshold of the
+//! next. Where skip data is resident, [`initial_threshold`] computes one before any segment is searched.
+//!
 //! Scores are integers (see [`crate::rank::Scale`]): the same whatever is pruned, and in whatever order.
 
 mod batch;
@@ -31,6 +34,7 @@ mod maxscore;
 mod memory;
 mod near;
 mod node;
+mod occurrences;
 mod open;
 mod phrase;
 mod refine;
@@ -44,9 +48,8 @@ mod tuning;
 mod window;
 mod windows;
 
-pub use bounds::Bounds;
 pub use candidates::{CANDIDATES_BYTES, CANDIDATES_MAX, Candidates};
-pub use impact_ordered::blocks_of_best;
+pub use impact_ordered::{blocks_of_best, initial_threshold};
 pub use log::{Evaluation, ListUse};
 pub use memory::{leaf_memory, working_memory};
 pub use near::ListSources;

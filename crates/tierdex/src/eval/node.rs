@@ -38,15 +38,15 @@ impl Refine {
 pub struct Refinement {
     pub(super) how: Refine,
     /// The upper bound of this clause that the candidates' scores contain: it is replaced by the score.
-    pub(super) assumed: u32,
+    pub(super) included_bound: u32,
     /// Candidates whose scores fall below this are dropped.
-    pub(super) need: u32,
+    pub(super) min_score: u32,
 }
 
 impl Refinement {
     /// Of candidates whose scores contain nothing of this clause, and all of which are wanted.
     pub(super) fn all(how: Refine) -> Refinement {
-        Refinement { how, assumed: 0, need: 0 }
+        Refinement { how, included_bound: 0, min_score: 0 }
     }
 }
 
@@ -94,11 +94,11 @@ impl<'a> Node<'a> {
     }
 
     /// Whether every match scores more than 0.
-    pub(super) fn is_positive(&self) -> bool {
+    pub(super) fn always_scores(&self) -> bool {
         match self {
             Node::Term(_) | Node::Phrase(_) => true,
             Node::Set(set) => set.score() > 0,
-            Node::Group(group) => group.is_positive(),
+            Node::Group(group) => group.always_scores(),
         }
     }
 

@@ -61,7 +61,8 @@ impl<'a> Opener<'a, '_> {
                 let leaf = &self.sources.lists[*leaf];
                 Ok(self.term(leaf, &leaf.scorer)?.map(Node::Term))
             }
-            PlanNode::Phrase { field, leaves, scorer, slop } => {
+            PlanNode::Phrase { field, leaves, phrase, slop } => {
+                let scorer = &self.sources.plan.phrases[*phrase];
                 let all = || leaves.iter().map(|(_, leaf)| &self.sources.lists[*leaf]);
                 if all().any(|leaf| leaf.infos[self.number].is_none()) {
                     return Ok(None);
@@ -73,23 +74,23 @@ impl<'a> Opener<'a, '_> {
                 }
                 let names =
                     || leaves.iter().map(|(distance, leaf)| (*distance, &self.sources.lists[*leaf].term));
-                let sloppy = (*slop > 0).then(|| Alignments::new(&names().collect::<Vec<_>>(), *slop));
-                let phrase = Phrase::new(terms, self.segment.field(*field), scorer, sloppy)?;
+                let alignments = Alignments::new(&names().collect::<Vec<_>>(), *slop);
+                let phrase = Phrase::new(terms, self.segment.field(*field), scorer, alignments)?;
                 Ok(Some(Node::Phrase(Box::new(phrase))))
             }
-            PlanNode::Prefix { field, prefix, score, .. } => {
+            PlanNode::Prefix { field, prefix, weight, .. } => {
                 let documents = documents_with_prefix(self.segment, *field, prefix)?;
-                let set = SetNode::new(documents, *score);
+                let set = SetNode::new(documents, self.sources.plan.scale.constant(*weight));
                 Ok((set.cost > 0).then_some(Node::Set(set)))
             }
-            PlanNode::All { score } => Ok(Some(self.all(*score))),
+            PlanNode::All { weight } => {
+                let all = DocumentSet::All(self.segment.documents());
+                let score = self.sources.plan.scale.constant(*weight);
+                Ok(Some(Node::Set(SetNode::new(all, score))))
+            }
             PlanNode::Group(group) => self.group(group),
             PlanNode::Nothing => Ok(None),
         }
-    }
-
-    fn all(&self, score: u32) -> Node<'a> {
-        Node::Set(SetNode::new(DocumentSet::All(self.segment.documents()), score))
     }
 
     fn term(&mut self, leaf: &'a ListSource, scorer: &'a TermScorer) -> Result<Option<Box<Term<'a>>>> {
@@ -143,12 +144,9 @@ impl<'a> Opener<'a, '_> {
 }
 
 impl Leaf {
-    /// Where upper bounds of its scores in a segment come from.
+    /// What turns the shares that a segment stores into upper bounds for this ranking.
     pub fn bounds(&self, segment: &Segment) -> Bounds {
-        match self.default_average {
-            Some(average) => Bounds::for_average(segment.average_length(self.field), average),
-            None => Bounds::Impacts,
-        }
+        Bounds::new(segment.average_length(self.field), self.scorer.lengths())
     }
 }
 

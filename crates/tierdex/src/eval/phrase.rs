@@ -1,69 +1,89 @@
 //! A phrase: terms at given distances.
 //!
-//! 1. Documents that hold all terms are found, the rarest term first.
-//! 2. A document cannot hold the phrase more often than its rarest term: the score of that frequency is an
-//!    upper bound.
-//! 3. Positions are decoded of those documents only that may still be hits.
+//! 1. Documents that hold the two rarest terms are found, the rarest term first.
+//! 2. A document cannot hold the phrase more often than these: the score of the smaller frequency is an upper
+//!    bound.
+//! 3. Positions are compared in those documents that may still be hits, all at once ([`Occurrences`]). Where
+//!    two terms are in line the next one is looked up, and so on.
+//!
+//! A phrase with slop is looked for in one document after the other, where all terms have been found.
 
 use super::batch::Batch;
 use super::node::{Refine, Refinement};
+use super::occurrences::{OCCURRENCES_BYTES, Occurrences, ReadPosition};
 use super::scratch::Scratch;
 use super::slop::Alignments;
 use super::term::Term;
 use super::window::{Bits, Window};
-use crate::cursor::{NO_DOCUMENT, PositionsReader};
+use crate::cursor::{NO_DOCUMENT, POSITIONS_BYTES, PositionsReader};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::rank::TermScorer;
 use crate::segment::read::{FieldReader, Norms};
 
+/// Terms in which candidates are found before positions are read, if there is no slop: of documents that hold
+/// two terms mostly few hold them in line, and only those are looked up in the lists of others.
+const FOUND_FIRST: usize = 2;
+
+/// Bytes that a phrase takes at most beside its terms.
+pub(super) const PHRASE_BYTES: usize =
+    size_of::<Phrase<'_>>() + OCCURRENCES_BYTES + 4 * BLOCK * size_of::<u32>();
+
+/// Bytes that each term of a phrase takes at most beside its list, but for a buffer where positions are not
+/// in memory, and for the positions of a document if there is slop.
+pub(super) const PHRASE_TERM_BYTES: usize = size_of::<PhraseTerm<'_>>() + POSITIONS_BYTES;
+
 /// A phrase in a segment that has all of its terms.
 pub struct Phrase<'a> {
     /// By ascending number of documents.
     terms: Vec<PhraseTerm<'a>>,
+    /// How many of them candidates are looked up in before positions are read.
+    looked_up_first: usize,
     norms: &'a Norms,
     scorer: &'a TermScorer,
-    /// If the terms may be out of place: counts how often the phrase occurs.
-    sloppy: Option<Alignments>,
-    /// Positions less the term's distance: where a phrase would begin.
-    starts: Vec<u32>,
+    /// Counts sloppy matches of a document; not used if the slop is 0.
+    alignments: Alignments,
+    occurrences: Box<Occurrences>,
     frequencies: Vec<u32>,
     scores: Vec<u32>,
 }
 
-struct PhraseTerm<'a> {
+pub(super) struct PhraseTerm<'a> {
     /// Its number in the phrase.
     number: usize,
-    /// Distance from the first term.
-    distance: u32,
-    term: Box<Term<'a>>,
-    positions: PositionsReader<'a>,
-    of_document: Vec<u32>,
+    /// Distance to the last term.
+    pub(super) distance: u32,
+    pub(super) term: Box<Term<'a>>,
+    pub(super) positions: PositionsReader<'a>,
+    pub(super) read_position: ReadPosition,
 }
 
 impl<'a> Phrase<'a> {
-    /// Of terms with their distances from the first.
+    /// CandidatePlaces terms with their distances from the first.
     pub(super) fn new(
         terms: Vec<(u32, Box<Term<'a>>)>,
         field: &'a FieldReader,
         scorer: &'a TermScorer,
-        sloppy: Option<Alignments>,
+        alignments: Alignments,
     ) -> Result<Phrase<'a>> {
+        let last = terms.iter().map(|(distance, _)| *distance).max().unwrap_or(0);
         let terms = terms.into_iter().enumerate().map(|(number, (distance, term))| PhraseTerm {
             number,
-            distance,
+            distance: last - distance,
             term,
             positions: PositionsReader::new(field),
-            of_document: Vec::new(),
+            read_position: ReadPosition::default(),
         });
         let mut terms: Vec<PhraseTerm<'a>> = terms.collect();
         terms.sort_by_key(|term| term.term.documents);
+        let looked_up_first = if alignments.slop() == 0 { terms.len().min(FOUND_FIRST) } else { terms.len() };
         Ok(Phrase {
             terms,
+            looked_up_first,
             norms: field.norms()?,
             scorer,
-            sloppy,
-            starts: Vec::new(),
+            alignments,
+            occurrences: Box::default(),
             frequencies: Vec::new(),
             scores: Vec::new(),
         })
@@ -122,10 +142,10 @@ impl<'a> Phrase<'a> {
             if rarest.blocks.first(block) > range.1 {
                 break;
             }
-            let documents = rarest.blocks.documents(block)?;
+            let documents = rarest.find_in_block(block, 0)?;
             batch.clear();
             batch.push_equal(&documents[super::window::within(documents, range)], 0);
-            self.refine(&mut batch, Refinement::all(how), scratch)?;
+            self.refine_found(&mut batch, Refinement::all(how))?;
             body(&batch);
         }
         scratch.give_batch(batch);
@@ -142,7 +162,8 @@ impl<'a> Phrase<'a> {
         for (documents, scores) in batch.chunks(BLOCK) {
             some.clear();
             some.push_all(documents, scores);
-            self.find(&mut some, refinement)?;
+            self.terms[0].term.find_all(&mut some, 0, 0)?;
+            self.refine_found(&mut some, refinement)?;
             found.push_all(&some.documents, &some.scores);
         }
         batch.join(&found, refinement, |_, score| score);
@@ -151,22 +172,34 @@ impl<'a> Phrase<'a> {
         Ok(())
     }
 
-    /// Keeps the candidates that hold the phrase, and may reach what is needed.
-    fn find(&mut self, batch: &mut Batch, refinement: Refinement) -> Result<()> {
-        let Refinement { how, assumed, need } = refinement;
-        for term in &mut self.terms {
+    /// Keeps the candidates that hold the phrase, and may reach what is needed. They are at most [`BLOCK`],
+    /// and the rarest term has found them.
+    pub(super) fn refine_found(&mut self, batch: &mut Batch, refinement: Refinement) -> Result<()> {
+        let Refinement { how, included_bound, min_score } = refinement;
+        for term in &mut self.terms[1..self.looked_up_first] {
             term.term.find_all(batch, 0, 0)?;
         }
         if batch.len() == 0 {
             return Ok(());
         }
-        if how.is_scored() {
-            self.bound_by_frequency(batch, assumed, need)?;
+        if min_score > 0 && how.is_scored() {
+            self.bound_by_frequency(batch, included_bound, min_score)?;
+        } else {
+            self.scores.clear();
+            self.scores.resize(batch.len(), if how.is_scored() { included_bound } else { 0 });
         }
-        let mut kept = 0;
-        for term in &mut self.terms {
+        for term in &mut self.terms[..self.looked_up_first] {
             term.term.locate(&batch.documents)?;
         }
+        if self.alignments.slop() == 0 {
+            self.frequencies.clear();
+            self.frequencies.resize(batch.len(), 0);
+            let frequencies = &mut self.frequencies;
+            self.occurrences.count(&mut self.terms, self.looked_up_first, &batch.documents, frequencies)?;
+            self.keep_counted(batch, how);
+            return Ok(());
+        }
+        let mut kept = 0;
         for at in 0..batch.len() {
             let frequency = self.frequency(at)?;
             if frequency == 0.0 {
@@ -183,12 +216,30 @@ impl<'a> Phrase<'a> {
         Ok(())
     }
 
-    /// Replaces the upper bound `assumed` of each candidate by the score of its rarest term's frequency, and
-    /// drops those that fall below `need`.
-    fn bound_by_frequency(&mut self, batch: &mut Batch, assumed: u32, need: u32) -> Result<()> {
+    /// Keeps the candidates that were counted, and scores them.
+    fn keep_counted(&mut self, batch: &mut Batch, how: Refine) {
+        let mut kept = 0;
+        for at in 0..batch.len() {
+            (batch.documents[kept], batch.scores[kept]) = (batch.documents[at], batch.scores[at]);
+            let frequency = self.frequencies[at];
+            self.frequencies[kept] = frequency;
+            batch.scores[kept] -= self.scores[at];
+            kept += usize::from(frequency > 0);
+        }
+        batch.truncate(kept);
+        if how.is_scored() {
+            let scores = &mut self.scores[..kept];
+            self.scorer.score_all(self.norms, &batch.documents, &self.frequencies[..kept], scores);
+            batch.scores.iter_mut().zip(scores).for_each(|(score, added)| *score += *added);
+        }
+    }
+
+    /// Replaces the upper bound `included_bound` of each candidate by the score of the smallest frequency of
+    /// the terms that have been looked up, and drops those that fall below `min_score`.
+    fn bound_by_frequency(&mut self, batch: &mut Batch, included_bound: u32, min_score: u32) -> Result<()> {
         self.frequencies.clear();
         self.frequencies.resize(batch.len(), u32::MAX);
-        for term in &mut self.terms {
+        for term in &mut self.terms[..self.looked_up_first] {
             term.term.locate(&batch.documents)?;
             for (min, frequency) in self.frequencies.iter_mut().zip(term.term.frequencies_found()?) {
                 *min = (*min).min(*frequency);
@@ -200,9 +251,9 @@ impl<'a> Phrase<'a> {
         let mut kept = 0;
         for at in 0..batch.len() {
             let (bound, document) = (self.scores[at], batch.documents[at]);
-            let score = batch.scores[at] - assumed + bound;
+            let score = batch.scores[at] - included_bound + bound;
             (batch.documents[kept], batch.scores[kept], self.scores[kept]) = (document, score, bound);
-            kept += usize::from(score >= need);
+            kept += usize::from(score >= min_score);
         }
         batch.truncate(kept);
         Ok(())
@@ -210,34 +261,13 @@ impl<'a> Phrase<'a> {
 
     /// How often the phrase occurs in the candidate of that number.
     fn frequency(&mut self, candidate: usize) -> Result<f32> {
-        for (number, of) in self.terms.iter_mut().enumerate() {
-            let PhraseTerm { term, positions, of_document, .. } = of;
-            let found = &term.buffers.found;
+        for of in &mut self.terms {
+            let found = &of.term.buffers.found;
             let (block, offset) = (found.blocks[candidate], found.offsets[candidate]);
-            term.blocks.positions(block as usize, usize::from(offset), positions, of_document)?;
-            if self.sloppy.is_some() {
-                continue;
-            }
-            if number == 0 {
-                self.starts.clear();
-                let starts = of_document.iter().filter_map(|position| position.checked_sub(of.distance));
-                self.starts.extend(starts);
-            } else {
-                keep_common(&mut self.starts, of_document, of.distance);
-            }
-            if self.starts.is_empty() {
-                return Ok(0.0);
-            }
+            of.term.blocks.positions(block as usize, &mut of.positions, || None)?;
+            of.positions.read(offset, self.alignments.positions(of.number))?;
         }
-        match &mut self.sloppy {
-            None => Ok(self.starts.len() as f32),
-            Some(alignments) => {
-                for of in &self.terms {
-                    alignments.set(of.number, &of.of_document);
-                }
-                Ok(alignments.frequency())
-            }
-        }
+        Ok(self.alignments.frequency())
     }
 
     pub(super) fn each_term(&mut self, body: &mut dyn FnMut(&mut Term<'a>)) {
@@ -247,22 +277,4 @@ impl<'a> Phrase<'a> {
     pub(super) fn close(self, scratch: &mut Scratch) {
         self.terms.into_iter().for_each(|term| term.term.close(scratch));
     }
-}
-
-/// Keeps the starts at which a term follows in that distance.
-fn keep_common(starts: &mut Vec<u32>, positions: &[u32], distance: u32) {
-    let (mut kept, mut at) = (0, 0);
-    for number in 0..starts.len() {
-        let start = starts[number];
-        let wanted = u64::from(start) + u64::from(distance);
-        while at < positions.len() && u64::from(positions[at]) < wanted {
-            at += 1;
-        }
-        if at == positions.len() {
-            break;
-        }
-        starts[kept] = start;
-        kept += usize::from(u64::from(positions[at]) == wanted);
-    }
-    starts.truncate(kept);
 }

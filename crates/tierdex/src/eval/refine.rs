@@ -13,7 +13,7 @@ pub(super) struct Refiners<'n, 'a> {
     must_not: &'n mut [Node<'a>],
     optional: &'n mut [Node<'a>],
     /// Upper bound of each optional clause in the range for which they were asked last.
-    assumed: Vec<u32>,
+    included_bound: Vec<u32>,
 }
 
 impl<'n, 'a> Refiners<'n, 'a> {
@@ -22,7 +22,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
         must_not: &'n mut [Node<'a>],
         optional: &'n mut [Node<'a>],
     ) -> Refiners<'n, 'a> {
-        Refiners { filter, must_not, optional, assumed: Vec::new() }
+        Refiners { filter, must_not, optional, included_bound: Vec::new() }
     }
 
     pub(super) fn none() -> Refiners<'n, 'a> {
@@ -53,11 +53,11 @@ impl<'n, 'a> Refiners<'n, 'a> {
 
     /// Upper bound of the optional clauses together in a range.
     pub(super) fn optional_max(&mut self, range: (u32, u32)) -> Result<u32> {
-        self.assumed.clear();
+        self.included_bound.clear();
         for node in self.optional.iter_mut() {
-            self.assumed.push(node.max_score(range)?.unwrap_or(0));
+            self.included_bound.push(node.max_score(range)?.unwrap_or(0));
         }
-        Ok(self.assumed.iter().sum())
+        Ok(self.included_bound.iter().sum())
     }
 
     /// Drops the candidates that filters and exclusions do not let pass.
@@ -82,9 +82,9 @@ impl<'n, 'a> Refiners<'n, 'a> {
     }
 
     pub(super) fn add_optional(&mut self, batch: &mut Batch, search: &mut Search<'_>) -> Result<()> {
-        let need = search.need();
-        for (node, assumed) in self.optional.iter_mut().zip(&self.assumed) {
-            let refinement = Refinement { how: Refine::Optional, assumed: *assumed, need };
+        let min_score = search.min_score();
+        for (node, included_bound) in self.optional.iter_mut().zip(&self.included_bound) {
+            let refinement = Refinement { how: Refine::Optional, included_bound: *included_bound, min_score };
             node.refine(batch, refinement, search.scratch)?;
         }
         Ok(())

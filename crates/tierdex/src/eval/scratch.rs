@@ -4,7 +4,7 @@ use super::batch::Batch;
 use super::term::Buffers;
 use super::tuning::{COUNTED, WINDOW};
 use super::window::{Bits, Window};
-use crate::cursor::AtHand;
+use crate::cursor::DecodedBlock;
 use crate::limits::BLOCK;
 
 /// Buffers of lists that are kept for the next query.
@@ -17,7 +17,7 @@ const LISTS_KEPT_BY_PLANNER: usize = 4;
 #[derive(Default)]
 pub struct Scratch {
     #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
-    pub(super) at_hand: Vec<Box<AtHand>>,
+    pub(super) decoded: Vec<Box<DecodedBlock>>,
     #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
     pub(super) buffers: Vec<Box<Buffers>>,
     /// Blocks with their bounds, and memory to select among them.
@@ -67,16 +67,16 @@ impl Scratch {
         self.batches.push(batch);
     }
 
-    pub(super) fn give(&mut self, at_hand: Box<AtHand>, buffers: Box<Buffers>) {
+    pub(super) fn give(&mut self, decoded: Box<DecodedBlock>, buffers: Box<Buffers>) {
         if self.buffers.len() < LISTS_KEPT {
-            self.at_hand.push(at_hand);
+            self.decoded.push(decoded);
             self.buffers.push(buffers);
         }
     }
 
     /// Gives back all but a little.
     pub fn shrink(&mut self) {
-        self.at_hand.truncate(LISTS_KEPT_BY_PLANNER);
+        self.decoded.truncate(LISTS_KEPT_BY_PLANNER);
         self.buffers.truncate(LISTS_KEPT_BY_PLANNER);
         self.windows.truncate(1);
         self.bits.truncate(1);

@@ -35,7 +35,7 @@ impl<'s> Search<'s> {
 
     /// Candidates with a lower score cannot be hits.
     #[inline]
-    pub(super) fn need(&self) -> u32 {
+    pub(super) fn min_score(&self) -> u32 {
         if self.exhaustive { 0 } else { self.top.threshold() }
     }
 

@@ -10,9 +10,9 @@
 /// greater than the number of occurrences of any of the terms, which is an upper bound of it. In `f32`, ten
 /// times a tenth is more than 1.
 ///
-/// So a slop of 0 counts where all stand in line, one term moved by n places needs a slop of n, and two neighbours in the
-/// wrong order need 2: as in Lucene, whose sloppy frequency this is, but for its greedy search, which may miss matches of
-/// repeated terms.
+/// So a slop of 0 counts where all stand in line, one term moved by n places needs a slop of n, and two
+/// neighbours in the wrong order need 2: as in Lucene, whose sloppy frequency this is, but for its greedy
+/// search, which may miss matches of repeated terms.
 #[derive(Clone)]
 pub struct Alignments {
     slots: Vec<Slot>,
@@ -41,16 +41,19 @@ impl Alignments {
         Alignments { slots: slots.collect(), slop }
     }
 
-    /// Sets where the term of that number stands in the document.
-    pub fn set(&mut self, slot: usize, positions: &[u32]) {
-        let slot = &mut self.slots[slot];
-        slot.positions.clear();
-        slot.positions.extend_from_slice(positions);
-        slot.at = 0;
+    /// By how many positions in all the terms may be out of place.
+    pub fn slop(&self) -> u32 {
+        self.slop
+    }
+
+    /// Where the term of that number stands in the document: to be written.
+    pub fn positions(&mut self, slot: usize) -> &mut Vec<u32> {
+        &mut self.slots[slot].positions
     }
 
     /// What the matches in the document count together.
     pub fn frequency(&mut self) -> f32 {
+        self.slots.iter_mut().for_each(|slot| slot.at = 0);
         let mut frequency = 0.0f64;
         let mut range = self.range_from(i64::MIN);
         while let Some((low, high)) = range {
@@ -94,7 +97,7 @@ mod tests {
         let mut alignments = Alignments::new(&terms, slop);
         for (slot, (_, term)) in terms.iter().enumerate() {
             let positions = (0..).zip(text.split(' ')).filter(|(_, word)| word == term);
-            alignments.set(slot, &positions.map(|(position, _)| position).collect::<Vec<u32>>());
+            *alignments.positions(slot) = positions.map(|(position, _)| position).collect();
         }
         assert_eq!(alignments.frequency(), expected, "\"{phrase}\"~{slop} in {text}");
     }
@@ -126,7 +129,7 @@ mod tests {
             let mut alignments = Alignments::new(&terms, 0);
             for (slot, (_, term)) in terms.iter().enumerate() {
                 let positions = (0..).zip(&text).filter(|(_, word)| *word == term);
-                alignments.set(slot, &positions.map(|(position, _)| position).collect::<Vec<u32>>());
+                *alignments.positions(slot) = positions.map(|(position, _)| position).collect();
             }
             let lines = text.windows(phrase.len()).filter(|words| *words == phrase).count();
             prop_assert_eq!(alignments.frequency(), lines as f32);

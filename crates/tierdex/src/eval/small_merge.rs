@@ -3,13 +3,13 @@
 use super::node::Node;
 use super::refine::Refiners;
 use super::search::Search;
-use super::tuning::{MERGED_IN_WINDOW, MERGED_LISTS, MERGED_MAX, MERGED_MIN, WINDOW};
+use super::tuning::{MERGED_IN_WINDOW, MERGED_LISTS, MERGED_MAX, WINDOW};
 use crate::error::Result;
 
 /// Whether so many lists with so many postings together are worth merging whole.
 pub fn is_small(lists: usize, postings: u64, documents: u32) -> bool {
-    let windows = u64::from(documents) / WINDOW as u64;
-    lists <= MERGED_LISTS && postings <= MERGED_MIN.max(windows * MERGED_IN_WINDOW).min(MERGED_MAX)
+    let windows = u64::from(documents).div_ceil(WINDOW as u64);
+    lists <= MERGED_LISTS && postings <= (windows * MERGED_IN_WINDOW).min(MERGED_MAX)
 }
 
 /// Offers the documents that hold any of the terms and that the refiners let pass. Returns how many there
@@ -35,7 +35,7 @@ pub(super) fn small_merge(
         }
     }
     if !search.count {
-        so_far.retain(search.need());
+        so_far.retain(search.min_score());
     }
     refiners.select(&mut so_far, search)?;
     search.offer(&so_far);

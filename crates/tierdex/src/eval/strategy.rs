@@ -9,7 +9,7 @@ use super::node::Node;
 use super::refine::Refiners;
 use super::search::Search;
 use super::small_merge::{is_small, small_merge};
-use super::windows::{fill, windows};
+use super::windows::{offer_zero_scores, windows};
 use crate::error::Result;
 
 /// How the documents of a segment are found.
@@ -74,7 +74,7 @@ fn with_required(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, S
         let Node::Group(group) = root else { return Ok(found) };
         std::mem::swap(&mut group.must, &mut group.should);
         if search.may_enter(0, 0) {
-            fill(root, search)?;
+            offer_zero_scores(root, search)?;
         }
         return Ok(found);
     }
@@ -89,11 +89,11 @@ fn with_required(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, S
     }
     let filtered = filter.iter().map(Node::cost).min().unwrap_or(u64::MAX);
     let alternatives: u64 = should.iter().map(Node::cost).sum();
-    let scored = !should.is_empty() && should.iter().all(Node::is_positive);
+    let scored = !should.is_empty() && should.iter().all(Node::always_scores);
     if must.is_empty() && scored && !search.count && !search.exhaustive && filtered > alternatives / 4 {
         let found = maxscore(should, &mut Refiners::new(filter, must_not, &mut []), search)?;
         if search.may_enter(0, 0) {
-            fill(root, search)?;
+            offer_zero_scores(root, search)?;
         }
         return Ok((found, Strategy::MaxScore));
     }
@@ -110,7 +110,7 @@ fn alternatives(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, St
         return with_required(root, search);
     }
     let Group { should, must_not, .. } = &mut **group;
-    if !should.iter().all(Node::is_positive) {
+    if !should.iter().all(Node::always_scores) {
         return Ok((windows(root, search)?, Strategy::Windows));
     }
     let terms = should.iter().all(|node| matches!(node, Node::Term(_)));

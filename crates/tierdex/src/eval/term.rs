@@ -1,19 +1,18 @@
-//! The list of one term: bounds of its blocks, windows, and look-up of candidates.
+//! The list of one term: maximum scores of its blocks, and windows; `look_up` looks candidates up.
 
-use super::batch::Batch;
-use super::bounds::{Bounds, ImpactShares};
-use super::node::{Refine, Refinement};
+mod look_up;
+
+use super::bounds::Bounds;
 use super::scratch::Scratch;
-use super::tuning::TESTED_ONE_BY_ONE;
 use super::window::{Bits, Window, within};
-use crate::cursor::{AtHand, Blockwise, LIST_BYTES, NO_DOCUMENT, Reading, ScatteredBlocks};
-use crate::error::{Error, Result};
+use crate::bytes::View;
+use crate::cursor::{Blockwise, DecodedBlock, LIST_BYTES, NO_DOCUMENT, Reading, ScatteredBlocks};
+use crate::error::Result;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockList, FieldReader, Norms, TermInfo};
-use crate::transform::impact::{BLOCK_FRONT_BYTES_MAX, Impact};
-use std::ops::Range;
-use tierdex_codec::{BitmapView, Places, Shared, intersect, ones, values_at_least};
+use crate::transform::impact::{self, BLOCK_FRONT_BYTES_MAX, Impact};
+use tierdex_codec::{Places, Shared, ones, values_at_least};
 
 /// Bytes of the longest bitmap of a block.
 const BITMAP_BYTES_MAX: usize = 4 * BLOCK;
@@ -21,7 +20,7 @@ const BITMAP_BYTES_MAX: usize = 4 * BLOCK;
 /// Bytes that a list takes at most beside its record, its buffers and its bounds.
 pub const TERM_BYTES: usize = size_of::<Term<'_>>()
     + size_of::<Buffers>()
-    + size_of::<AtHand>()
+    + size_of::<DecodedBlock>()
     + LIST_BYTES
     + BLOCK_FRONT_BYTES_MAX.div_ceil(2) * size_of::<Impact>();
 
@@ -47,7 +46,6 @@ pub struct Buffers {
     /// The block of which `scores` are.
     scored: usize,
     scores: [u32; BLOCK],
-    shares: ImpactShares,
     impacts: Vec<Impact>,
     /// Postings of a block that were selected by frequency.
     selected: Places,
@@ -58,7 +56,7 @@ pub struct Buffers {
     pub(super) found: Found,
 }
 
-/// The candidates that the list has, as [`Term::find_all`] found them.
+/// The candidates that the list has, and where each is in it.
 pub(super) struct Found {
     pub(super) documents: [u32; BLOCK],
     pub(super) blocks: [u32; BLOCK],
@@ -71,7 +69,6 @@ impl Default for Buffers {
         Buffers {
             scored: usize::MAX,
             scores: [0; BLOCK],
-            shares: ImpactShares::default(),
             impacts: Vec::new(),
             selected: Places::new(),
             documents: [0; BLOCK],
@@ -93,12 +90,9 @@ impl<'a> Term<'a> {
         bounds: Bounds,
         scratch: &mut Scratch,
     ) -> Result<Term<'a>> {
-        let blocks = ScatteredBlocks::open(field, term, reading, scratch.at_hand.pop().unwrap_or_default())?;
+        let blocks = ScatteredBlocks::open(field, term, reading, scratch.decoded.pop().unwrap_or_default())?;
         let mut buffers = scratch.buffers.pop().unwrap_or_default();
         buffers.scored = usize::MAX;
-        if bounds == Bounds::Impacts {
-            buffers.shares.restart(blocks.skips());
-        }
         let (norms, documents) = (field.norms()?, term.documents);
         Ok(Term { leaf, blocks, norms, scorer, bounds, documents, block: 0, looked_up: (0, 0), buffers })
     }
@@ -151,43 +145,81 @@ impl<'a> Term<'a> {
         if self.block < self.blocks.len() { from.max(self.blocks.first(self.block)) } else { NO_DOCUMENT }
     }
 
-    fn share(&mut self, block: usize) -> Result<f32> {
-        let Some(list) = self.blocks.skips() else { return Ok(1.0) };
-        match self.bounds {
-            Bounds::Stored(factor) => Ok(stored_share(list.bound(block), factor)),
-            Bounds::Impacts => self.buffers.shares.block(list, self.scorer, block),
-        }
-    }
-
-    /// The largest share of some blocks.
-    fn share_of(&mut self, blocks: std::ops::RangeInclusive<usize>) -> Result<f32> {
-        let Some(list) = self.blocks.skips() else { return Ok(1.0) };
-        match self.bounds {
-            Bounds::Stored(factor) => Ok(stored_share(list.largest_bound(blocks), factor)),
-            Bounds::Impacts => self.buffers.shares.range(list, self.scorer, blocks),
-        }
-    }
-
     /// Upper bound of the scores in a block.
     #[inline]
-    pub(super) fn block_max(&mut self, block: usize) -> Result<u32> {
-        Ok(self.scorer.max_score(self.share(block)?))
+    pub(super) fn block_max(&self, block: usize) -> u32 {
+        self.max_of(|list| list.bound(block))
     }
 
-    /// Upper bound of the scores in a superblock.
-    pub(super) fn superblock_max(&mut self, superblock: usize) -> Result<u32> {
-        let Some(list) = self.blocks.skips() else { return Ok(self.scorer.max_score(1.0)) };
-        let share = match self.bounds {
-            Bounds::Stored(factor) => stored_share(list.super_bound(superblock), factor),
-            Bounds::Impacts => self.buffers.shares.superblock(list, self.scorer, superblock)?,
+    #[inline]
+    fn max_of(&self, units: impl FnOnce(&BlockList<'a>) -> u16) -> u32 {
+        let share = self.blocks.skips().map_or(1.0, |list| self.bounds.share(units(list)));
+        self.scorer.max_score(share)
+    }
+
+    /// Whether bounds by impacts are mostly less than others.
+    pub(super) fn has_loose_bounds(&self) -> bool {
+        !self.bounds.is_tight && self.blocks.skips().is_some()
+    }
+
+    /// Upper bound of the scores in a block by its impacts.
+    pub(super) fn max_by_impacts(&self, block: usize) -> Result<u32> {
+        self.blocks.skips().map_or(Ok(self.block_max(block)), |list| self.max_by(list.front(block)?))
+    }
+
+    fn max_by(&self, impacts: View<'_>) -> Result<u32> {
+        let mut best: Option<Impact> = None;
+        impact::each(impacts, |impact| {
+            best = Some(best.map_or(impact, |best| self.scorer.better(best, impact)));
+        })?;
+        Ok(best.map_or(0, |best| self.scorer.max_score_of(best)))
+    }
+
+    /// Upper bound of the scores in a superblock, by its impacts or not.
+    pub(super) fn superblock_max(&self, superblock: usize, by_impacts: bool) -> Result<u32> {
+        match self.blocks.skips() {
+            Some(list) if by_impacts => self.max_by(list.super_front(superblock)?),
+            _ => Ok(self.max_of(|list| list.super_bound(superblock))),
+        }
+    }
+
+    /// Calls `body` with each block that may hold a posting which scores `least`, and its maximum score, in
+    /// document order; by impacts or not.
+    pub(super) fn each_block_at_least(
+        &self,
+        least: u32,
+        by_impacts: bool,
+        mut body: impl FnMut(usize, u32),
+    ) -> Result<()> {
+        let Some(list) = self.blocks.skips() else {
+            body(0, self.block_max(0));
+            return Ok(());
         };
-        Ok(self.scorer.max_score(share))
+        let units = self.bounds.min_units(self.scorer.min_share(least));
+        for superblock in 0..list.superblocks() {
+            if list.super_bound(superblock) < units
+                || by_impacts && least > 1 && self.superblock_max(superblock, true)? < least
+            {
+                continue;
+            }
+            for (block, stored) in list.bounds(superblock).filter(|(_, stored)| *stored >= units) {
+                let mut bound = self.scorer.max_score(self.bounds.share(stored));
+                if by_impacts && bound >= least {
+                    bound = bound.min(self.max_by(list.front(block)?)?);
+                }
+                if bound >= least {
+                    body(block, bound);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Upper bound of all scores.
-    pub fn list_max(&mut self) -> Result<u32> {
-        let superblocks = self.blocks.len().div_ceil(SUPERBLOCK);
-        (0..superblocks).try_fold(0, |max, superblock| Ok(self.superblock_max(superblock)?.max(max)))
+    pub fn list_max(&self) -> u32 {
+        let superblocks = 0..self.blocks.len().div_ceil(SUPERBLOCK);
+        let bounds = superblocks.map(|superblock| self.max_of(|list| list.super_bound(superblock)));
+        bounds.max().unwrap_or(0)
     }
 
     /// Upper bound of the shares from `first` to `last`; `None` if no document of the list is there. A list
@@ -207,7 +239,8 @@ impl<'a> Term<'a> {
             return Ok(None);
         }
         let to = self.blocks.find(from, last).min(self.blocks.len() - 1);
-        self.share_of(from..=to).map(Some)
+        let list = self.blocks.skips();
+        Ok(list.map(|list| self.bounds.share(list.largest_bound(from..=to))))
     }
 
     /// Upper bound of the scores from `first` to `last`; `None` if no document of the list is there.
@@ -220,7 +253,7 @@ impl<'a> Term<'a> {
         if self.blocks.is_traced() {
             let (from, len) = (self.blocks.find(0, first), self.blocks.len());
             let overlap = (from..len).take_while(|block| self.blocks.first(*block) <= last).count();
-            (from..from + overlap).for_each(|block| self.blocks.refuse(block));
+            (from..from + overlap).for_each(|block| self.blocks.mark_pruned(block));
         }
     }
 
@@ -236,10 +269,10 @@ impl<'a> Term<'a> {
         Ok((documents, scores))
     }
 
-    /// Documents of a block that may score `need`, and their scores: none is left out that does. The others
-    /// are not scored, and if there is none the documents are not decoded.
-    pub(super) fn read_at_least(&mut self, block: usize, need: u32) -> Result<(&[u32], &[u32])> {
-        let selected = self.select(block, need)?;
+    /// Documents of a block that may score `min_score`, and their scores: none is left out that does. The
+    /// others are not scored, and if there is none the documents are not decoded.
+    pub(super) fn read_at_least(&mut self, block: usize, min_score: u32) -> Result<(&[u32], &[u32])> {
+        let selected = self.select(block, min_score)?;
         self.read_selected(block, selected)
     }
 
@@ -263,16 +296,18 @@ impl<'a> Term<'a> {
         Ok((&buffers.documents[..n], scores))
     }
 
-    /// Selects the postings of a block that are frequent enough to score `need`, and returns their number;
-    /// [`BLOCK`] if most are, or if it is not known.
-    pub(super) fn select(&mut self, block: usize, need: u32) -> Result<usize> {
+    /// Selects the postings of a block that are frequent enough to score `min_score`, and returns their
+    /// number; [`BLOCK`] if most are, or if it is not known.
+    pub(super) fn select(&mut self, block: usize, min_score: u32) -> Result<usize> {
         let buffers = &mut *self.buffers;
         match self.blocks.skips() {
-            Some(list) if need > 1 && buffers.scored != block => list.impacts(block, &mut buffers.impacts)?,
+            Some(list) if min_score > 1 && buffers.scored != block => {
+                list.impacts(block, &mut buffers.impacts)?
+            }
             _ => return Ok(BLOCK),
         }
-        let Some(frequency) = self.scorer.min_frequency(&buffers.impacts, need) else {
-            self.blocks.refuse(block);
+        let Some(frequency) = self.scorer.min_frequency(&buffers.impacts, min_score) else {
+            self.blocks.mark_pruned(block);
             return Ok(0);
         };
         if frequency <= 1 {
@@ -336,252 +371,6 @@ impl<'a> Term<'a> {
         self.scorer.saturation(codes).add_bits(bits, start, &frequencies[ones(before)..], sums);
         Ok(true)
     }
-
-    /// Looks the candidates up and does with those that are found, or not, what `refinement` says.
-    pub(super) fn refine(&mut self, batch: &mut Batch, refinement: Refinement) -> Result<()> {
-        let Refinement { how, assumed, need } = refinement;
-        let (mut at, mut kept) = (0, 0);
-        self.looked_up.0 += batch.len() as u64;
-        while at < batch.len() {
-            self.seek(batch.documents[at]);
-            let block = self.block;
-            if block >= self.blocks.len() {
-                if matches!(how, Refine::Optional | Refine::Exclude) {
-                    batch.lower(at..batch.len(), assumed);
-                    kept = batch.keep(at..batch.len(), kept, need);
-                }
-                break;
-            }
-            let last = self.blocks.last(block);
-            let some = &batch.documents[at..batch.len().min(at + BLOCK)];
-            let end = at + up_to(some, last);
-            let bound = if how.is_scored() { self.block_max(block)?.min(assumed) } else { 0 };
-            batch.lower(at..end, assumed - bound);
-            let start = kept;
-            kept = batch.keep(at..end, start, need);
-            at = end;
-            if kept == start {
-                self.blocks.refuse(block);
-                continue;
-            }
-            kept = if how.is_scored() {
-                self.score_block(block, batch, start..kept, (how, bound))?
-            } else {
-                self.filter_block(block, batch, start..kept, how)?
-            };
-        }
-        batch.truncate(kept);
-        batch.retain(need);
-        self.looked_up.1 += batch.len() as u64;
-        Ok(())
-    }
-
-    /// Keeps the candidates at some positions that the block has, or has not; returns the end of those that
-    /// are kept.
-    fn filter_block(
-        &mut self,
-        block: usize,
-        batch: &mut Batch,
-        positions: Range<usize>,
-        how: Refine,
-    ) -> Result<usize> {
-        let documents = &batch.documents[positions.clone()];
-        let buffers = &mut *self.buffers;
-        let found = match self.blocks.bitmap(block)? {
-            Some(bitmap) if documents.len() > TESTED_ONE_BY_ONE => {
-                bitmap.find(documents, &mut buffers.shared);
-                buffers.shared.first()
-            }
-            Some(bitmap) => {
-                let n = test_bits(&bitmap, documents, &mut buffers.found.offsets);
-                &buffers.found.offsets[..n]
-            }
-            None => {
-                intersect(documents, self.blocks.documents(block)?, &mut buffers.shared);
-                buffers.shared.first()
-            }
-        };
-        if how == Refine::Exclude {
-            return Ok(batch.exclude(positions, found));
-        }
-        batch.select(positions.start, found);
-        Ok(positions.start + found.len())
-    }
-
-    /// Scores the candidates at some positions that the block has: `bound` is replaced by the score. Returns
-    /// the end of those that are kept.
-    fn score_block(
-        &mut self,
-        block: usize,
-        batch: &mut Batch,
-        positions: Range<usize>,
-        (how, bound): (Refine, u32),
-    ) -> Result<usize> {
-        let documents = &batch.documents[positions.clone()];
-        self.blocks.find_in(block, documents, &mut self.buffers.shared)?;
-        let n = self.buffers.shared.first().len();
-        if n > 0 {
-            let frequencies = self.blocks.frequencies(block)?;
-            let buffers = &mut *self.buffers;
-            for (k, (first, second)) in buffers.shared.first().iter().zip(buffers.shared.second()).enumerate()
-            {
-                buffers.documents[k] = documents[usize::from(*first)];
-                buffers.frequencies[k] = frequencies[usize::from(*second)];
-            }
-            let scores = &mut buffers.some_scores[..n];
-            self.scorer.score_all(self.norms, &buffers.documents[..n], &buffers.frequencies[..n], scores);
-        }
-        batch.lower(positions.clone(), bound);
-        let found = self.buffers.shared.first();
-        let scores = &self.buffers.some_scores[..n];
-        if how == Refine::Require {
-            batch.select(positions.start, found);
-            for (score, added) in batch.scores[positions.start..].iter_mut().zip(scores) {
-                *score += added;
-            }
-            return Ok(positions.start + n);
-        }
-        for (offset, added) in found.iter().zip(scores) {
-            batch.scores[positions.start + usize::from(*offset)] += added;
-        }
-        Ok(positions.end)
-    }
-
-    /// Keeps the candidates, at most [`BLOCK`], that the list has, and records in which block and at which
-    /// offset each is. The bound of the range, `assumed`, is replaced by that of the block, and candidates
-    /// below `need` are dropped before they are looked up.
-    pub(super) fn find_all(&mut self, batch: &mut Batch, assumed: u32, need: u32) -> Result<()> {
-        let (mut at, mut kept) = (0, 0);
-        self.buffers.found.len = 0;
-        self.looked_up.0 += batch.len() as u64;
-        while at < batch.len() {
-            self.seek(batch.documents[at]);
-            let block = self.block;
-            if block >= self.blocks.len() {
-                break;
-            }
-            let last = self.blocks.last(block);
-            let end = at + up_to(&batch.documents[at..], last);
-            let start = kept;
-            if assumed > 0 {
-                let bound = self.block_max(block)?.min(assumed);
-                batch.lower(at..end, assumed - bound);
-            }
-            kept = batch.keep(at..end, start, need);
-            at = end;
-            if kept == start {
-                self.blocks.refuse(block);
-                continue;
-            }
-            let buffers = &mut *self.buffers;
-            self.blocks.find_in(block, &batch.documents[start..kept], &mut buffers.shared)?;
-            let (found, shared) = (&mut buffers.found, &buffers.shared);
-            batch.select(start, shared.first());
-            kept = start + shared.first().len();
-            let to = found.len..found.len + shared.first().len();
-            found.documents[to.clone()].copy_from_slice(&batch.documents[start..kept]);
-            found.blocks[to.clone()].fill(block as u32);
-            found.offsets[to.clone()].copy_from_slice(shared.second());
-            found.len = to.end;
-        }
-        batch.truncate(kept);
-        self.looked_up.1 += kept as u64;
-        Ok(())
-    }
-
-    /// Records that the candidates are at ascending offsets of a block: all of its documents, or the selected
-    /// ones.
-    pub(super) fn found_in_block(&mut self, block: usize, documents: &[u32]) {
-        let found = &mut self.buffers.found;
-        found.len = documents.len();
-        found.documents[..found.len].copy_from_slice(documents);
-        found.blocks[..found.len].fill(block as u32);
-        (0..).zip(&mut found.offsets[..documents.len()]).for_each(|(at, offset)| *offset = at as u8);
-    }
-
-    /// The blocks and offsets of `documents`, which [`Term::find_all`] has found, among others.
-    ///
-    /// # Errors
-    /// If blocks of the list overlap, so that the documents do not rise.
-    pub(super) fn locate(&mut self, documents: &[u32]) -> Result<()> {
-        let Buffers { found, shared, .. } = &mut *self.buffers;
-        if found.len == documents.len() {
-            return Ok(());
-        }
-        intersect(documents, &found.documents[..found.len], shared);
-        if shared.first().len() != documents.len() {
-            let file = self.blocks.field().skips().name();
-            return Err(Error::corrupt(file, 0, "the last documents of the blocks of a list do not rise"));
-        }
-        for (to, from) in shared.second().iter().map(|from| usize::from(*from)).enumerate() {
-            found.documents[to] = found.documents[from];
-            found.blocks[to] = found.blocks[from];
-            found.offsets[to] = found.offsets[from];
-        }
-        found.len = documents.len();
-        Ok(())
-    }
-
-    /// Frequencies of `documents`, which [`Term::locate`] has found.
-    pub(super) fn frequencies_found(&mut self) -> Result<&[u32]> {
-        let Buffers { found, frequencies: to, .. } = &mut *self.buffers;
-        let mut at = 0;
-        while at < found.len {
-            let block = found.blocks[at];
-            let frequencies = self.blocks.frequencies(block as usize)?;
-            while at < found.len && found.blocks[at] == block {
-                to[at] = frequencies[usize::from(found.offsets[at])];
-                at += 1;
-            }
-        }
-        Ok(&to[..at])
-    }
-
-    /// Scores the candidates, all of which [`Term::find_all`] has found: the maximum score of each block, or
-    /// `assumed` where it is given, is replaced by the score.
-    pub(super) fn score_found(&mut self, batch: &mut Batch, assumed: u32, need: u32) -> Result<()> {
-        self.locate(&batch.documents)?;
-        let n = self.frequencies_found()?.len();
-        let mut last = (u32::MAX, 0);
-        for at in 0..n {
-            let block = self.buffers.found.blocks[at];
-            if last.0 != block {
-                last = (block, self.block_max(block as usize)?.min(assumed));
-            }
-            batch.scores[at] -= last.1;
-        }
-        let buffers = &mut *self.buffers;
-        let scores = &mut buffers.some_scores[..n];
-        self.scorer.score_all(self.norms, &batch.documents, &buffers.frequencies[..n], scores);
-        batch.scores.iter_mut().zip(scores).for_each(|(score, added)| *score += *added);
-        batch.retain(need);
-        Ok(())
-    }
-}
-
-/// How many of the ascending documents are not after `last`.
-fn up_to(documents: &[u32], last: u32) -> usize {
-    match documents.last() {
-        Some(end) if *end > last => documents.partition_point(|document| *document <= last),
-        _ => documents.len(),
-    }
-}
-
-/// The offsets of the documents whose bits are set; returns how many there are.
-fn test_bits(bitmap: &BitmapView<'_>, documents: &[u32], offsets: &mut [u8; BLOCK]) -> usize {
-    let (first, bits, mut found) = (bitmap.first(), bitmap.bits(), 0);
-    for (offset, document) in documents.iter().enumerate() {
-        let place = document.wrapping_sub(first) as usize;
-        let byte = bits.get(place / 8).copied().unwrap_or(0);
-        offsets[found % BLOCK] = offset as u8;
-        found += usize::from(byte >> (place % 8) & 1);
-    }
-    found
-}
-
-/// The share that is stored as `units` of 65535, rounded up, times a factor.
-fn stored_share(units: u16, factor: f32) -> f32 {
-    (f32::from(units) * (factor / 65535.0)).min(1.0)
 }
 
 const _: () = assert!(BITMAP_BYTES_MAX < 1 << 16);

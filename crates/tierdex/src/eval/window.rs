@@ -65,8 +65,10 @@ impl Bits {
     /// Adds documents of the range.
     pub(super) fn add(&mut self, documents: &[u32]) {
         let first = self.origin();
+        // A slice: the compiler would read where the vector is anew after each store.
+        let marks = self.marks.as_mut_slice();
         for document in documents {
-            self.marks[(document - first) as usize] = 1;
+            marks[(document - first) as usize] = 1;
         }
         self.marked |= !documents.is_empty();
     }
@@ -261,8 +263,9 @@ impl Window {
     pub(super) fn add(&mut self, documents: &[u32], scores: &[u32]) {
         self.summed = true;
         let first = self.origin();
+        let sums = &mut *self.sums;
         for (document, score) in documents.iter().zip(scores) {
-            self.sums[(document - first) as usize % WINDOW] += score;
+            sums[(document - first) as usize % WINDOW] += score;
         }
     }
 
@@ -277,7 +280,7 @@ impl Window {
     }
 
     /// All documents that match, in [`Window::unscored`].
-    pub(super) fn settle(&mut self) -> &mut Bits {
+    pub(super) fn collect_matches(&mut self) -> &mut Bits {
         if self.summed {
             self.of_range();
             let len = self.len();
@@ -286,8 +289,8 @@ impl Window {
         &mut self.unscored
     }
 
-    /// All documents that match, after [`Window::settle`], and the sums.
-    pub(super) fn parts(&mut self) -> (&mut Bits, &[u32]) {
+    /// All documents that match, after [`Window::collect_matches`], and the sums.
+    pub(super) fn matches_and_sums(&mut self) -> (&mut Bits, &[u32]) {
         (&mut self.unscored, &self.sums[..])
     }
 
@@ -299,20 +302,20 @@ impl Window {
         self.unscored.keep(bits);
     }
 
-    /// Takes the documents whose sums are at least `need` and greater than 0, and counts those that are
+    /// Takes the documents whose sums are at least `min_score` and greater than 0, and counts those that are
     /// greater than 0. No sum is left.
-    pub(super) fn take(&mut self, need: u32) -> &Swept {
+    pub(super) fn drain_at_least(&mut self, min_score: u32) -> &Swept {
         let (first, len) = (self.origin(), self.len());
         self.of_range();
-        sweep(&mut self.sums[..len], first, need.max(1), &mut self.swept);
+        sweep(&mut self.sums[..len], first, min_score.max(1), &mut self.swept);
         self.summed = false;
         &self.swept
     }
 
     /// Moves all documents to `batch`. None are left.
-    pub(super) fn take_all(&mut self, batch: &mut Batch) {
+    pub(super) fn drain(&mut self, batch: &mut Batch) {
         batch.clear();
-        self.settle();
+        self.collect_matches();
         let first = self.origin();
         let (unscored, sums) = (&mut self.unscored, &self.sums);
         batch.documents.extend(unscored.documents());

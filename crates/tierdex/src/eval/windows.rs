@@ -20,8 +20,8 @@ pub(super) fn windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u6
         }
         window.restart(range);
         root.add(&mut window, search.scratch)?;
-        let matches = if root.is_positive() { None } else { Some(offer_unscored(&mut window, search)) };
-        let swept = window.take(search.need());
+        let matches = if root.always_scores() { None } else { Some(offer_unscored(&mut window, search)) };
+        let swept = window.drain_at_least(search.min_score());
         evaluated += matches.unwrap_or(swept.positive() as u64);
         for (documents, sums) in swept.values().chunks(BLOCK).zip(swept.sums().chunks(BLOCK)) {
             search.top.offer_all(search.base, documents, sums);
@@ -34,7 +34,7 @@ pub(super) fn windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u6
 }
 
 /// Offers the documents that match with score 0, as long as one may be a hit.
-pub(super) fn fill(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<()> {
+pub(super) fn offer_zero_scores(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<()> {
     let mut window = search.scratch.window();
     for_each_range(root, search, |root, range, search| {
         if !search.may_enter(0, range.0) {
@@ -43,7 +43,7 @@ pub(super) fn fill(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<()> {
         window.restart(range);
         root.add(&mut window, search.scratch)?;
         offer_unscored(&mut window, search);
-        window.take(u32::MAX);
+        window.drain_at_least(u32::MAX);
         Ok(true)
     })?;
     search.scratch.give_window(window);
@@ -71,9 +71,9 @@ fn for_each_range<'a>(
 fn offer_unscored(window: &mut Window, search: &mut Search<'_>) -> u64 {
     let first = window.origin();
     let mut zeros = Vec::new();
-    let matches = window.settle().count();
+    let matches = window.collect_matches().count();
     if search.may_enter(0, window.range().0) {
-        let (bits, sums) = window.parts();
+        let (bits, sums) = window.matches_and_sums();
         zeros.extend(bits.documents().filter(|document| sums[(document - first) as usize] == 0));
         let scores = vec![0; zeros.len()];
         for (documents, scores) in zeros.chunks(BLOCK).zip(scores.chunks(BLOCK)) {

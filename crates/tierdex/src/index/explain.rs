@@ -2,8 +2,7 @@
 
 use super::searcher::{Found, SearchOptions, Searcher, found};
 use crate::error::Result;
-use crate::eval::Evaluation;
-use crate::eval::Scratch;
+use crate::eval::{Evaluation, ListSources, Scratch};
 use crate::query::Query;
 use crate::rank::{Scale, TopK};
 use crate::segment::read::Segment;
@@ -58,13 +57,31 @@ pub(super) fn explain(
     let index = searcher.index();
     let before: Vec<Vec<FileUse>> = index.segments().iter().map(read_so_far).collect();
     let plan = searcher.plan(query, options)?;
-    let (mut scratch, mut top) = (Scratch::default(), TopK::new(options.k, index.documents()));
+    let mut scratch = Scratch::default();
+    let least = searcher.initial_threshold(&plan, options)?;
+    let explained = explain_from(searcher, &plan, (options, least), before.clone(), &mut scratch)?;
+    if least > 0 && explained.found.hits.len() < options.k {
+        return explain_from(searcher, &plan, (options, 0), before, &mut scratch);
+    }
+    Ok(explained)
+}
+
+fn explain_from(
+    searcher: &Searcher<'_>,
+    plan: &ListSources,
+    (options, expected): (&SearchOptions, u32),
+    before: Vec<Vec<FileUse>>,
+    scratch: &mut Scratch,
+) -> Result<Explanation> {
+    let index = searcher.index();
+    let mut top = TopK::new(options.k, index.documents());
+    top.set_initial_threshold(expected);
     let mut segments = Vec::with_capacity(before.len());
     for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
         let least_before = least(&top, plan.plan.scale);
         let mut evaluation = Evaluation::default();
-        let rooms = (&mut scratch, &mut top);
-        let matches = searcher.segment(&plan, number, options, rooms, Some(&mut evaluation))?;
+        let rooms = (&mut *scratch, &mut top);
+        let matches = searcher.segment(plan, number, options, rooms, Some(&mut evaluation))?;
         segments.push(SegmentExplanation {
             id: segment.meta().id,
             documents: segment.documents(),

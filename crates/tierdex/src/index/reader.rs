@@ -8,7 +8,7 @@ use crate::schema::Schema;
 use crate::segment::read::Segment;
 use std::sync::Arc;
 use tierdex_codec::Kernel;
-use tierdex_io::{Disk, ErrorKind};
+use tierdex_io::{Arena, Disk, ErrorKind, Region, RegionKind};
 
 /// An open commit of an index. Many threads may search it at once; writers do not disturb it.
 pub struct Index {
@@ -62,9 +62,12 @@ impl Index {
     }
 
     /// Reads all that queries need into memory, and verifies it, so that they read nothing more. It takes as much
-    /// memory as the index has bytes but for ids and stored texts.
+    /// memory as the index has bytes but for ids and stored texts, in one piece: many small segments stand on
+    /// huge pages together.
     pub fn keep_in_memory(&self) -> Result<()> {
-        self.segments.iter().try_for_each(Segment::keep_in_memory)
+        let bytes: u64 = self.segments.iter().map(Segment::bytes_in_memory).sum();
+        let mut arena = Arena::new(Region::new(&RegionKind::Dram, bytes.max(1))?);
+        self.segments.iter().try_for_each(|segment| segment.keep_in_memory(&mut arena))
     }
 
     /// Bytes of all documents and frequencies in blocks.

@@ -3,7 +3,7 @@
 use super::explain::{Explanation, explain};
 use super::reader::Index;
 use crate::error::{Error, Result};
-use crate::eval::{Evaluation, ListSources, Scratch, Search, Strategy, evaluate, open};
+use crate::eval::{Evaluation, ListSources, Scratch, Search, Strategy, evaluate, initial_threshold, open};
 use crate::query::{Marks, Plan, Query};
 use crate::rank::{Bm25, Collection, Hit, Lengths, Scale, TopK};
 use crate::segment::read::{Segment, Stored};
@@ -59,8 +59,8 @@ pub struct Searcher<'a> {
     /// Number of the first document of each segment.
     bases: Vec<u32>,
     collections: Vec<Collection>,
-    /// What follows from them for the default parameters.
-    lengths: Vec<Arc<Lengths>>,
+    /// What follows from them for the parameters that were asked for last.
+    lengths: Mutex<(Bm25, Arc<[Arc<Lengths>]>)>,
     /// Memory of queries that have been answered.
     rooms: Mutex<Rooms>,
 }
@@ -89,7 +89,7 @@ impl<'a> Searcher<'a> {
         }
         let fields = 0..index.schema().fields.len();
         let collections: Vec<_> = fields.map(|field| collection(index, field)).collect();
-        let lengths = lengths(&collections, Bm25::default());
+        let lengths = Mutex::new((Bm25::default(), lengths(&collections, Bm25::default())));
         Searcher { index, bases, collections, lengths, rooms: Mutex::default() }
     }
 
@@ -117,14 +117,21 @@ impl<'a> Searcher<'a> {
 
     /// Looks the terms of `query` up, and weighs them.
     pub(super) fn plan(&self, query: &Query, options: &SearchOptions) -> Result<ListSources> {
-        let default = options.bm25 == Bm25::default();
-        let other = (!default).then(|| lengths(&self.collections, options.bm25));
-        let ranking = (self.collections.as_slice(), other.as_ref().unwrap_or(&self.lengths).as_slice());
+        let lengths = self.lengths(options.bm25);
+        let ranking = (self.collections.as_slice(), &lengths[..]);
         let segments = self.index.segments();
         let (ranks, counts) = (options.k > 0, options.count || options.k == 0);
         let of = (options.bm25, ranks, counts);
         let plan = Plan::new(query, self.index.schema(), segments, ranking, of)?;
         Ok(ListSources::files(plan, segments))
+    }
+
+    fn lengths(&self, bm25: Bm25) -> Arc<[Arc<Lengths>]> {
+        let mut last = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.0 != bm25 {
+            *last = (bm25, lengths(&self.collections, bm25));
+        }
+        last.1.clone()
     }
 
     /// The index.
@@ -136,11 +143,33 @@ impl<'a> Searcher<'a> {
         if options.intra == 0 {
             return Err(Error::Usage("no thread to search on".to_string()));
         }
+        let least = self.initial_threshold(plan, options)?;
+        let found = self.answer_from(plan, (options, least), room)?;
+        if least > 0 && found.hits.len() < options.k {
+            // Skip data promises more than there is.
+            return self.answer_from(plan, (options, 0), room);
+        }
+        Ok(found)
+    }
+
+    /// What each of the best documents scores at least, if that is known before any segment is searched; else 0.
+    pub(super) fn initial_threshold(&self, plan: &ListSources, options: &SearchOptions) -> Result<u32> {
+        if options.exhaustive { Ok(0) } else { initial_threshold(plan, self.index.segments(), options.k) }
+    }
+
+    /// The best documents, none of which scores less than `least`.
+    fn answer_from(
+        &self,
+        plan: &ListSources,
+        (options, least): (&SearchOptions, u32),
+        room: &mut Room,
+    ) -> Result<Found> {
         if options.intra > 1 && self.bases.len() > 1 {
-            return self.search_on_threads(plan, options, room);
+            return self.search_on_threads(plan, (options, least), room);
         }
         let Room { scratch, top } = room;
         top.restart(options.k, self.index.documents());
+        top.set_initial_threshold(least);
         let mut total = 0;
         for number in 0..self.bases.len() {
             total += self.segment(plan, number, options, (&mut *scratch, &mut *top), None)?;
@@ -152,14 +181,14 @@ impl<'a> Searcher<'a> {
     fn search_on_threads(
         &self,
         plan: &ListSources,
-        options: &SearchOptions,
+        (options, least): (&SearchOptions, u32),
         room: &mut Room,
     ) -> Result<Found> {
         let documents: Vec<u32> = self.index.segments().iter().map(Segment::documents).collect();
         let shares = shares(&documents, options.intra);
         let run = |share: &[usize]| {
             let mut room = self.rooms().pop().unwrap_or_default();
-            let done = self.some_segments(plan, share, options, &mut room);
+            let done = self.some_segments(plan, share, (options, least), &mut room);
             (done, room)
         };
         let (first, others) = shares.split_first().expect("there are segments");
@@ -171,7 +200,7 @@ impl<'a> Searcher<'a> {
                 builder.spawn_scoped(scope, move || run(share)).map_err(|_| share)
             };
             let started: Vec<_> = others.iter().map(Vec::as_slice).map(start).collect();
-            let mine = self.some_segments(plan, first, options, room);
+            let mine = self.some_segments(plan, first, (options, least), room);
             for thread in started {
                 done.push(match thread {
                     Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
@@ -214,11 +243,12 @@ impl<'a> Searcher<'a> {
         &self,
         plan: &ListSources,
         share: &[usize],
-        options: &SearchOptions,
+        (options, least): (&SearchOptions, u32),
         room: &mut Room,
     ) -> Done {
         let Room { scratch, top } = room;
         top.restart(options.k, self.index.documents());
+        top.set_initial_threshold(least);
         let mut total = 0;
         for &number in share {
             let matches = self.segment(plan, number, options, (&mut *scratch, &mut *top), None);
@@ -389,7 +419,7 @@ pub(super) fn found(total: u64, options: &SearchOptions, scale: Scale, top: &mut
     Found { total, hits: hits.collect() }
 }
 
-fn lengths(collections: &[Collection], bm25: Bm25) -> Vec<Arc<Lengths>> {
+fn lengths(collections: &[Collection], bm25: Bm25) -> Arc<[Arc<Lengths>]> {
     collections.iter().map(|collection| Arc::new(Lengths::new(bm25, *collection))).collect()
 }
 

@@ -9,18 +9,19 @@ use crate::limits::BOOST_MAX;
 use crate::rank::{Bm25, Collection, Lengths, Scale, TermScorer, idf};
 use crate::schema::Schema;
 use crate::segment::read::{Segment, TermInfo};
-use std::cell::Cell;
 use std::sync::Arc;
 
 /// A query ready to run over each segment. It never changes.
 pub struct Plan {
     /// What finds and scores the best documents; if no hit is asked for, what counts them.
     pub(crate) root: PlanNode,
-    /// What matches the same documents, without scores, and is the least work to count; nothing if they are
-    /// not counted.
-    pub(crate) counted: PlanNode,
+    /// What matches the same documents without scores, and is the least work to count, if hits and the number
+    /// of matches are both asked for.
+    pub(crate) counted: Option<PlanNode>,
     /// The terms that either of them names.
     pub(crate) leaves: Vec<Arc<Leaf>>,
+    /// The scorers of the phrases that it names.
+    pub(crate) phrases: Vec<TermScorer>,
     /// How scores are shown.
     pub(crate) scale: Scale,
 }
@@ -33,19 +34,20 @@ pub enum PlanNode {
         field: usize,
         /// Distances from the first term, and terms.
         leaves: Vec<(u32, usize)>,
-        scorer: Arc<TermScorer>,
+        /// Position of its scorer in [`Plan::phrases`].
+        phrase: usize,
         /// By how many positions in all the terms may be out of place.
         slop: u32,
     },
     Prefix {
         field: usize,
         prefix: String,
-        score: u32,
+        weight: f64,
         /// How many terms begin so.
         terms: usize,
     },
     All {
-        score: u32,
+        weight: f64,
     },
     Group(Box<PlanGroup>),
     Nothing,
@@ -70,9 +72,6 @@ pub struct Leaf {
     pub(crate) field: usize,
     pub(crate) term: String,
     pub(crate) infos: Vec<Option<TermInfo>>,
-    /// The average length of the field in the collection, if ranking has the default parameters: the shares
-    /// that segments store are bounds then.
-    pub(crate) default_average: Option<f64>,
     pub(crate) scorer: TermScorer,
     /// The highest score before it is scaled: inverse document frequency, times `k1 + 1` and the boost.
     pub(crate) weight: f64,
@@ -86,41 +85,17 @@ struct Planner<'a> {
     segments: &'a [Segment],
     collections: &'a [Collection],
     bm25: Bm25,
+    /// Whether hits are asked for.
+    ranks: bool,
     /// What lengths do to scores, in each field.
     lengths: &'a [Arc<Lengths>],
     /// Terms that the prefixes so far stand for.
-    prefixed: Cell<usize>,
+    prefixed: usize,
     /// Sum of the weights of all clauses, which the scale follows from.
     weights: f64,
     leaves: Vec<Leaf>,
-}
-
-/// A query whose terms are looked up, and whose weights are not scaled yet.
-enum Weighed {
-    Term(usize),
-    Phrase {
-        field: usize,
-        leaves: Vec<(u32, usize)>,
-        weight: f64,
-        slop: u32,
-    },
-    Prefix {
-        field: usize,
-        prefix: String,
-        weight: f64,
-        terms: usize,
-    },
-    All {
-        weight: f64,
-    },
-    Group {
-        must: Vec<Weighed>,
-        filter: Vec<Weighed>,
-        should: Vec<Weighed>,
-        must_not: Vec<Weighed>,
-        minimum: usize,
-    },
-    Nothing,
+    /// Field and weight of each phrase.
+    phrases: Vec<(usize, f64)>,
 }
 
 impl Plan {
@@ -138,32 +113,33 @@ impl Plan {
             segments,
             collections,
             bm25,
+            ranks,
             lengths,
-            prefixed: Cell::new(0),
+            prefixed: 0,
             weights: 0.0,
             leaves: Vec::new(),
+            phrases: Vec::new(),
         };
-        let weighed = planner.node(query, true)?;
+        let root = planner.node(query, true)?;
         let scale = Scale::of(planner.weights);
         for leaf in &mut planner.leaves {
-            let weight = if leaf.is_scored { leaf.weight } else { 0.0 };
-            leaf.scorer = TermScorer::new(lengths[leaf.field].clone(), weight, scale);
+            leaf.scorer.rescale(if leaf.is_scored { leaf.weight } else { 0.0 }, scale);
         }
-        let scaled = planner.scaled(weighed, scale);
-        let counted =
-            if counts { scaled.clone().simplified(false, &planner.leaves) } else { PlanNode::Nothing };
-        let root = if ranks {
-            scaled.simplified(true, &planner.leaves).unscored(&planner.leaves)
-        } else {
-            counted.clone()
+        let leaves = &planner.leaves;
+        let (root, counted) = match (ranks, counts) {
+            (true, true) => (root.clone().ranked(leaves), Some(root.simplified(false, leaves))),
+            (true, false) => (root.ranked(leaves), None),
+            (false, _) => (root.simplified(false, leaves), None),
         };
+        let scorer = |(field, weight): (usize, f64)| TermScorer::new(lengths[field].clone(), weight, scale);
+        let phrases = planner.phrases.into_iter().map(scorer).collect();
         let leaves = planner.leaves.into_iter().map(Arc::new).collect();
-        Ok(Plan { root, counted, leaves, scale })
+        Ok(Plan { root, counted, leaves, phrases, scale })
     }
 
     /// How many documents of a segment match, if the dictionary knows.
     pub fn known_count(&self, number: usize, segment: &Segment) -> Option<u64> {
-        match &self.counted {
+        match self.counted.as_ref().unwrap_or(&self.root) {
             PlanNode::Term(leaf) => {
                 Some(self.leaves[*leaf].infos[number].as_ref().map_or(0, |info| u64::from(info.documents)))
             }
@@ -176,7 +152,7 @@ impl Plan {
 
 impl Planner<'_> {
     /// `scored`: whether the node adds to scores.
-    fn node(&mut self, query: &Query, scored: bool) -> Result<Weighed> {
+    fn node(&mut self, query: &Query, scored: bool) -> Result<PlanNode> {
         check_boost(query)?;
         Ok(match query {
             Query::Term { field, term, boost } => self.term(*field, term, *boost, scored)?,
@@ -184,12 +160,14 @@ impl Planner<'_> {
                 self.phrase(*field, terms, *slop, *boost, scored)?
             }
             Query::Prefix { field, prefix, boost } => {
-                let mut count = self.prefixed.get();
-                count_terms_with_prefix(self.segments, *field, prefix, &mut count)?;
-                let terms = count - self.prefixed.replace(count);
+                let before = self.prefixed;
+                count_terms_with_prefix(self.segments, *field, prefix, &mut self.prefixed)?;
                 let weight = if scored { *boost } else { 0.0 };
                 self.weights += weight;
-                Weighed::Prefix { field: *field, prefix: prefix.clone(), weight, terms }
+                match self.prefixed - before {
+                    0 => PlanNode::Nothing,
+                    terms => PlanNode::Prefix { field: *field, prefix: prefix.clone(), weight, terms },
+                }
             }
             Query::Fuzzy { field, word, distance, boost } => {
                 self.fuzzy(*field, word, *distance, *boost, scored)?
@@ -197,49 +175,73 @@ impl Planner<'_> {
             Query::All { boost } => {
                 let weight = if scored { *boost } else { 0.0 };
                 self.weights += weight;
-                Weighed::All { weight }
+                PlanNode::All { weight }
             }
-            Query::Bool { must, filter, should, must_not, minimum } => Weighed::Group {
-                must: self.nodes(must, scored)?,
-                filter: self.nodes(filter, false)?,
-                should: self.nodes(should, scored)?,
-                must_not: self.nodes(must_not, false)?,
-                minimum: *minimum as usize,
-            },
-            Query::Nothing => Weighed::Nothing,
+            Query::Bool { must, filter, should, must_not, minimum } => {
+                should.iter().try_for_each(check_boost)?;
+                // Where nothing is ranked, optional terms are not looked up.
+                let optional = *minimum == 0 && !(must.is_empty() && filter.is_empty());
+                let looks_up = self.ranks || !optional;
+                let kept = |query: &&Query| looks_up || !matches!(query, Query::Term { .. });
+                PlanNode::Group(Box::new(PlanGroup {
+                    must: self.nodes(must, scored)?,
+                    filter: self.nodes(filter, false)?,
+                    should: self.nodes(should.iter().filter(kept), scored)?,
+                    must_not: self.nodes(must_not, false)?,
+                    minimum: *minimum as usize,
+                }))
+            }
+            Query::Nothing => PlanNode::Nothing,
         })
     }
 
-    fn nodes(&mut self, queries: &[Query], scored: bool) -> Result<Vec<Weighed>> {
-        queries.iter().map(|query| self.node(query, scored)).collect()
+    fn nodes<'q>(
+        &mut self,
+        queries: impl IntoIterator<Item = &'q Query>,
+        scored: bool,
+    ) -> Result<Vec<PlanNode>> {
+        queries.into_iter().map(|query| self.node(query, scored)).collect()
     }
 
     /// The terms close to a word, each as if it stood in as many documents as the most frequent of them.
-    fn fuzzy(&mut self, field: usize, word: &str, distance: u8, boost: f64, scored: bool) -> Result<Weighed> {
+    fn fuzzy(
+        &mut self,
+        field: usize,
+        word: &str,
+        distance: u8,
+        boost: f64,
+        scored: bool,
+    ) -> Result<PlanNode> {
         let close = close_terms(self.segments, field, word, distance)?;
         let containing = close.iter().map(|term| term.documents).max().unwrap_or(0);
         let mut should = Vec::with_capacity(close.len());
         for close in close {
             let weight = self.weight(self.idf(field, containing), boost * close.similarity);
             let leaf = self.leaf(field, close.term, close.infos, weight, scored);
-            should.push(Weighed::Term(leaf));
+            should.push(PlanNode::Term(leaf));
         }
         if should.is_empty() {
-            return Ok(Weighed::Nothing);
+            return Ok(PlanNode::Nothing);
         }
-        Ok(Weighed::Group { must: vec![], filter: vec![], should, must_not: vec![], minimum: 0 })
+        Ok(PlanNode::Group(Box::new(PlanGroup { should, ..PlanGroup::default() })))
     }
 
-    fn term(&mut self, field: usize, term: &str, boost: f64, scored: bool) -> Result<Weighed> {
+    fn term(&mut self, field: usize, term: &str, boost: f64, scored: bool) -> Result<PlanNode> {
         let (infos, containing) = self.look_up(field, term)?;
         let weight = self.weight(self.idf(field, containing), boost);
-        Ok(Weighed::Term(self.leaf(field, term.to_string(), infos, weight, scored)))
+        let leaf = self.leaf(field, term.to_string(), infos, weight, scored);
+        Ok(if containing == 0 { PlanNode::Nothing } else { PlanNode::Term(leaf) })
     }
 
     /// The term's entry in each segment, and how many documents hold it.
     fn look_up(&self, field: usize, term: &str) -> Result<(Vec<Option<TermInfo>>, u64)> {
-        let infos = self.segments.iter().map(|segment| segment.field(field).terms().get(term.as_bytes()));
-        let infos = infos.collect::<Result<Vec<_>>>()?;
+        let look_up = |segment: &Segment| {
+            let field = segment.field(field);
+            let info = field.terms().get(term.as_bytes())?;
+            info.iter().for_each(|info| field.load_lines(info));
+            Ok(info)
+        };
+        let infos = self.segments.iter().map(look_up).collect::<Result<Vec<_>>>()?;
         let containing = infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
         Ok((infos, containing))
     }
@@ -261,14 +263,11 @@ impl Planner<'_> {
         scored: bool,
     ) -> usize {
         self.weights += if scored { weight } else { 0.0 };
-        let default = self.bm25 == Bm25::default();
-        let unscaled = TermScorer::new(self.lengths[field].clone(), 0.0, Scale::of(0.0));
         self.leaves.push(Leaf {
             number: self.leaves.len(),
             field,
             term,
-            default_average: default.then_some(self.collections[field].average_length),
-            scorer: unscaled,
+            scorer: TermScorer::new(self.lengths[field].clone(), 0.0, Scale::of(0.0)),
             weight,
             is_scored: scored,
             infos,
@@ -284,7 +283,7 @@ impl Planner<'_> {
         slop: u32,
         boost: f64,
         scored: bool,
-    ) -> Result<Weighed> {
+    ) -> Result<PlanNode> {
         if !self.schema.fields[field].positions {
             return Err(no_positions(self.schema, field));
         }
@@ -298,33 +297,8 @@ impl Planner<'_> {
         }
         let weight = if scored { self.weight(idf, boost) } else { 0.0 };
         self.weights += weight;
-        Ok(Weighed::Phrase { field, leaves, weight, slop })
-    }
-
-    fn scaled(&self, node: Weighed, scale: Scale) -> PlanNode {
-        let all = |nodes: Vec<Weighed>| nodes.into_iter().map(|node| self.scaled(node, scale)).collect();
-        match node {
-            Weighed::Term(leaf) if self.leaves[leaf].infos.iter().all(Option::is_none) => PlanNode::Nothing,
-            Weighed::Term(leaf) => PlanNode::Term(leaf),
-            Weighed::Phrase { field, leaves, weight, slop } => {
-                let scorer = Arc::new(TermScorer::new(self.lengths[field].clone(), weight, scale));
-                PlanNode::Phrase { field, leaves, scorer, slop }
-            }
-            Weighed::Prefix { terms: 0, .. } | Weighed::Nothing => PlanNode::Nothing,
-            Weighed::Prefix { field, prefix, weight, terms } => {
-                PlanNode::Prefix { field, prefix, score: scale.constant(weight), terms }
-            }
-            Weighed::All { weight } => PlanNode::All { score: scale.constant(weight) },
-            Weighed::Group { must, filter, should, must_not, minimum } => {
-                PlanNode::Group(Box::new(PlanGroup {
-                    must: all(must),
-                    filter: all(filter),
-                    should: all(should),
-                    must_not: all(must_not),
-                    minimum,
-                }))
-            }
-        }
+        self.phrases.push((field, weight));
+        Ok(PlanNode::Phrase { field, leaves, phrase: self.phrases.len() - 1, slop })
     }
 }
 

@@ -17,6 +17,9 @@
 use super::plan::{Leaf, PlanGroup, PlanNode};
 use std::collections::HashSet;
 
+/// Clauses that are compared with one another rather than looked up in a table.
+const FEW_CLAUSES: usize = 12;
+
 impl PlanNode {
     /// The same, simplified. `leaves` are those that the plan names.
     pub(super) fn simplified(self, scored: bool, leaves: &[Leaf]) -> PlanNode {
@@ -31,8 +34,13 @@ impl PlanNode {
         }
     }
 
+    /// The same, simplified, for finding and scoring the best matches.
+    pub(super) fn ranked(self, leaves: &[Leaf]) -> PlanNode {
+        self.simplified(true, leaves).unscored(leaves)
+    }
+
     /// The same, as a filter if it is a clause that scores 0.
-    pub(super) fn unscored(self, leaves: &[Leaf]) -> PlanNode {
+    fn unscored(self, leaves: &[Leaf]) -> PlanNode {
         match self {
             PlanNode::Term(_) | PlanNode::Phrase { .. } if self.scores_nothing(leaves) => {
                 PlanNode::Group(Box::new(PlanGroup { filter: vec![self], ..PlanGroup::default() }))
@@ -46,7 +54,7 @@ impl PlanNode {
         match self {
             PlanNode::Term(leaf) => leaves[*leaf].weight == 0.0,
             PlanNode::Phrase { leaves: of, .. } => of.iter().all(|(_, leaf)| leaves[*leaf].weight == 0.0),
-            PlanNode::Prefix { score, .. } | PlanNode::All { score } => *score == 0,
+            PlanNode::Prefix { weight, .. } | PlanNode::All { weight } => *weight == 0.0,
             PlanNode::Group(group) => {
                 group.must.iter().chain(&group.should).all(|node| node.scores_nothing(leaves))
             }
@@ -85,7 +93,7 @@ impl PlanGroup {
             return PlanNode::Nothing;
         }
         if no_clause {
-            group.filter.push(PlanNode::All { score: 0 });
+            group.filter.push(PlanNode::All { weight: 0.0 });
         }
         if group.must.is_empty() && group.filter.is_empty() {
             group.minimum = group.minimum.max(1);
@@ -163,9 +171,18 @@ impl PlanGroup {
             PlanNode::Term(leaf) => Some((leaves[*leaf].field, &*leaves[*leaf].term)),
             _ => None,
         };
-        if self.filter.len() + self.must.len() > 1 && !self.filter.is_empty() {
+        if self.filter.len() + self.must.len() > FEW_CLAUSES {
             let mut seen: HashSet<(usize, &str)> = self.must.iter().filter_map(term).collect();
             self.filter.retain(|node| term(node).is_none_or(|term| seen.insert(term)));
+        } else {
+            for at in (0..self.filter.len()).rev() {
+                let before = self.must.iter().chain(&self.filter[..at]);
+                if let Some(own) = term(&self.filter[at])
+                    && before.filter_map(term).any(|other| other == own)
+                {
+                    self.filter.remove(at);
+                }
+            }
         }
         if self.filter.iter().chain(&self.must).any(|node| !node.is_all()) {
             self.filter.retain(|node| !node.is_all());

@@ -59,6 +59,8 @@ pub struct Lengths {
     by_code: ByCode,
     /// For exact lengths: the constant, and the factor of the length.
     by_length: (f32, f32),
+    /// The same, before they are rounded.
+    constant_and_factor: (f64, f64),
 }
 
 impl Lengths {
@@ -67,7 +69,16 @@ impl Lengths {
         let (constant, factor) = (bm25.k1 * (1.0 - bm25.b), bm25.k1 * bm25.b / collection.average_length);
         let by_code =
             std::array::from_fn(|code| (constant + factor * f64::from(norm::length(code as u8))) as f32);
-        Lengths { by_code: ByCode::new(by_code), by_length: (constant as f32, factor as f32) }
+        Lengths {
+            by_code: ByCode::new(by_code),
+            by_length: (constant as f32, factor as f32),
+            constant_and_factor: (constant, factor),
+        }
+    }
+
+    /// `k` is the first, and the second for each token.
+    pub fn constant_and_factor(&self) -> (f64, f64) {
+        self.constant_and_factor
     }
 }
 
@@ -127,6 +138,11 @@ impl TermScorer {
         TermScorer { weight: (weight * scale.factor) as f32, lengths }
     }
 
+    /// Gives it another weight.
+    pub fn rescale(&mut self, weight: f64, scale: Scale) {
+        self.weight = (weight * scale.factor) as f32;
+    }
+
     /// What no posting scores more than whose share `f / (f + k)` is at most `share`.
     #[inline]
     pub fn max_score(&self, share: f32) -> u32 {
@@ -135,26 +151,45 @@ impl TermScorer {
         (self.weight * (share * (1.0 + 2e-6))) as u32 + 1
     }
 
-    /// The largest share of postings that some of the competitive pairs are as good as; greater than 0.
-    pub fn max_share(&self, impacts: &[Impact]) -> f32 {
-        let share = |impact: &Impact| {
-            let f = impact.frequency as f32;
-            f / (f + self.min_k(impact.norm))
-        };
-        impacts.iter().map(share).fold(f32::MIN_POSITIVE, f32::max)
+    /// What every posting scores at least whose share is at least `share`.
+    pub fn min_score(&self, share: f32) -> u32 {
+        ((self.weight * (share * (1.0 - 2e-6))) as u32).saturating_sub(1)
+    }
+
+    /// The pair with the larger share.
+    #[inline]
+    pub fn better(&self, best: Impact, other: Impact) -> Impact {
+        let k_of_other = self.min_k(other.norm) * best.frequency as f32;
+        if k_of_other < self.min_k(best.norm) * other.frequency as f32 { other } else { best }
+    }
+
+    /// Upper bound of the scores of postings that the pair is as good as.
+    pub fn max_score_of(&self, impact: Impact) -> u32 {
+        let f = impact.frequency as f32;
+        self.max_score(f / (f + self.min_k(impact.norm)))
+    }
+
+    /// A share that every posting has which scores `score`, and every share of which that is
+    /// [`TermScorer::max_score`].
+    pub fn min_share(&self, score: u32) -> f32 {
+        // A few parts in a million, and a rounding of the score, less than what is needed.
+        (score as f32 - 1.0) / self.weight * (1.0 - 4e-6)
+    }
+
+    /// What lengths do to its scores.
+    pub fn lengths(&self) -> &Lengths {
+        &self.lengths
     }
 
     /// The smallest frequency with which a posting that some of the competitive pairs are as good as may
     /// score `need`; `None` if none may.
     pub fn min_frequency(&self, impacts: &[Impact], need: u32) -> Option<u32> {
-        // A share of the weight; a few parts in a million, and a rounding of the score, less than what is
-        // needed.
-        let share = ((need as f32 - 1.0) / self.weight) * (1.0 - 4e-6);
+        let share = self.min_share(need);
         let mut before = 0;
         for impact in impacts {
             let k = self.min_k(impact.norm);
             let f = impact.frequency as f32;
-            if f / (f + k) >= share {
+            if f >= share * (f + k) {
                 // Postings up to this frequency, and more frequent than the pair before, have a `k` of at least this.
                 let needed = (k * share / (1.0 - share) * (1.0 - 1e-4)).floor();
                 return Some((needed as u32).clamp(before + 1, impact.frequency));

@@ -45,6 +45,8 @@ pub struct TopK {
     keys: Vec<u64>,
     /// Candidates that are not better cannot enter any more; 0 is worse than all.
     threshold: u64,
+    /// Whether the threshold is that of hits, and not only the initial one.
+    has_been_full: bool,
     /// The score of the threshold.
     least: u32,
     /// Hits that score no less than the last of the best less this margin are kept beside them, so many at
@@ -64,6 +66,7 @@ impl Default for TopK {
             full: 1,
             keys: Vec::new(),
             threshold: 0,
+            has_been_full: false,
             least: 0,
             margin: 0,
             most: 0,
@@ -87,8 +90,14 @@ impl TopK {
         self.k = k.min(usize::try_from(documents).unwrap_or(usize::MAX));
         self.full = self.k.saturating_mul(2).max(self.k.saturating_add(BLOCK));
         self.keys.clear();
-        (self.threshold, self.least) = (0, 0);
+        (self.threshold, self.least, self.has_been_full) = (0, 0, false);
         (self.margin, self.most, self.overflown) = (0, 0, false);
+    }
+
+    /// Takes no hits that score less than `score`: as many as are wanted are known to score that.
+    pub fn set_initial_threshold(&mut self, score: u32) {
+        self.least = score;
+        self.threshold = (u64::from(score) << 32).saturating_sub(1);
     }
 
     /// Keeps, beside the best, hits that score no less than the last of them less `margin`, as long as that
@@ -148,8 +157,8 @@ impl TopK {
         // Not for every hit more if they are many: cutting takes as long as looking at them all.
         let more = if self.k > FEW { self.k / 2 } else { 0 };
         let enough = match self.most {
-            0 => self.k + if self.threshold == 0 { 0 } else { more + 1 },
-            _ if self.threshold == 0 => self.k,
+            0 => self.k + if self.has_been_full { more + 1 } else { 0 },
+            _ if !self.has_been_full => self.k,
             _ => self.full,
         };
         if self.keys.len() >= enough && self.k > 0 {
@@ -189,6 +198,7 @@ impl TopK {
 
     #[cold]
     fn cut(&mut self) {
+        self.has_been_full = true;
         if self.most > 0 {
             return self.cut_to_margin();
         }
@@ -258,6 +268,33 @@ mod tests {
             all.sort_by(Hit::order);
             all.truncate(k);
             prop_assert_eq!(top.take(), all);
+        }
+
+        #[test]
+        fn expects_no_more_than_there_is(
+            scores in prop::collection::vec(0u8..20, 1..900), k in 1usize..400, less in 0u32..3, forward: bool,
+        ) {
+            let document = |number| if forward { number } else { 3000 - number };
+            let mut all: Vec<Hit> = (0..)
+                .zip(&scores)
+                .map(|(number, &score)| Hit { score: u32::from(score), document: document(number) })
+                .collect();
+            let mut top = TopK::new(k, 3000);
+            let mut best = all.clone();
+            best.sort_by(Hit::order);
+            best.truncate(k);
+            if best.len() == k {
+                top.set_initial_threshold(best[k - 1].score.saturating_sub(less));
+            }
+            for hits in all.chunks_mut(100) {
+                hits.sort_by_key(|hit| hit.document);
+                prop_assert!(hits.iter().all(|hit| !best.contains(hit) || top.may_enter(hit.score, hit.document)));
+                let (documents, scores): (Vec<u32>, Vec<u32>) =
+                    hits.iter().map(|hit| (hit.document, hit.score)).unzip();
+                top.offer_all(0, &documents, &scores);
+                top.raise_threshold();
+            }
+            prop_assert_eq!(top.take(), best);
         }
 
         #[test]

@@ -132,19 +132,24 @@ pub fn write(front: &[Impact], out: &mut Vec<u8>) {
 }
 
 /// Reads a front that fills `view`, and checks that it rises.
-pub fn read(mut view: View<'_>, front: &mut Vec<Impact>) -> Result<()> {
+pub fn read(view: View<'_>, front: &mut Vec<Impact>) -> Result<()> {
     front.clear();
+    each(view, |impact| front.push(impact))
+}
+
+/// The same, pair by pair.
+#[inline]
+pub fn each(mut view: View<'_>, mut body: impl FnMut(Impact)) -> Result<()> {
+    // The least norm that the next pair may have.
+    let (mut frequency, mut least) = (0u32, 0);
     while view.remaining() > 0 {
-        let gap = view.varint32()?;
-        let norm = view.u8()?;
-        let last = front.last().copied();
-        let frequency = last.map_or(0, |last| last.frequency).checked_add(gap);
-        match frequency {
-            Some(frequency) if gap > 0 && last.is_none_or(|last| last.norm < norm) => {
-                front.push(Impact { frequency, norm });
-            }
+        let (gap, norm) = (view.varint32()?, view.u8()?);
+        frequency = match frequency.checked_add(gap) {
+            Some(frequency) if gap > 0 && u16::from(norm) >= least => frequency,
             _ => return Err(view.corrupt("impacts do not rise")),
-        }
+        };
+        least = u16::from(norm) + 1;
+        body(Impact { frequency, norm });
     }
     Ok(())
 }

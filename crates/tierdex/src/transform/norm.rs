@@ -59,6 +59,11 @@ pub fn floor(code: u8) -> u32 {
     FLOORS[usize::from(code).min(CODES - 1)]
 }
 
+/// Largest length of `code`.
+pub fn ceiling(code: u8) -> u32 {
+    FLOORS.get(usize::from(code) + 1).map_or(u32::MAX, |next| next - 1)
+}
+
 /// Length that ranking uses for `code`: the middle of those it stands for; of the last code, its floor.
 pub fn length(code: u8) -> f32 {
     let code = usize::from(code).min(CODES - 1);

@@ -1,7 +1,7 @@
 //! What nodes promise to strategies, for nodes of all kinds over segments of a few superblocks: each is asked
 //! in any order of ranges, and its answers are compared with a table of the scores of all documents.
 
-mod room;
+mod fixture;
 
 use super::batch::Batch;
 use super::node::{Node, Refine, Refinement};
@@ -11,8 +11,8 @@ use super::tuning::{COUNTED, WINDOW};
 use super::window::{Bits, Window};
 use crate::cursor::NO_DOCUMENT;
 use crate::query::plan::PlanNode;
+use fixture::{FIXTURES, Fixture, Random, WORDS, show};
 use proptest::prelude::*;
-use room::{ROOMS, Random, Room, WORDS, show};
 
 /// A node, and what is true of it.
 struct Subject<'a> {
@@ -92,7 +92,7 @@ impl Subject<'_> {
         assert_eq!(met, self.scores.iter().flatten().count(), "next meets every match");
         assert!(self.node.cost() >= met as u64, "{met} match, and it costs {}", self.node.cost());
         let zero = self.scores.iter().flatten().any(|score| *score == 0);
-        assert!(!(zero && self.node.is_positive()), "a match scores 0");
+        assert!(!(zero && self.node.always_scores()), "a match scores 0");
     }
 
     fn max_score(&mut self, random: &mut Random) {
@@ -134,7 +134,7 @@ impl Subject<'_> {
             self.node.add(&mut self.window, &mut self.scratch).unwrap();
         }
         let mut batch = Batch::default();
-        self.window.take_all(&mut batch);
+        self.window.drain(&mut batch);
         let found: Vec<(u32, u32)> =
             batch.documents.iter().copied().zip(batch.scores.iter().copied()).collect();
         let expected: Vec<(u32, u32)> =
@@ -162,7 +162,7 @@ impl Subject<'_> {
         let how = *random.pick(&[Refine::Require, Refine::Filter, Refine::Exclude, Refine::Optional]);
         let highest = candidates.iter().filter_map(|document| self.score(*document)).max().unwrap_or(0);
         // What is assumed of the clause is a bound of the range that the candidates are from, or nothing.
-        let assumed = match candidates.as_slice() {
+        let included_bound = match candidates.as_slice() {
             [first, .., last] if how.is_scored() && !random.one_in(4) => {
                 self.node.max_score((*first, *last)).unwrap().unwrap_or(0) + 1000 * random.below(2) as u32
             }
@@ -177,9 +177,9 @@ impl Subject<'_> {
         let all = candidates.iter().zip(&others);
         let all: Vec<_> =
             all.filter_map(|(document, others)| Some((*document, exact(*document, *others)?))).collect();
-        let need = match random.below(4) {
+        let min_score = match random.below(4) {
             // Scores that contain no bound must not be compared with anything.
-            _ if how.is_scored() && assumed < highest => 0,
+            _ if how.is_scored() && included_bound < highest => 0,
             0 => 0,
             1 => random.below(1 << 19) as u32,
             _ if all.is_empty() => 1,
@@ -188,11 +188,11 @@ impl Subject<'_> {
         };
         let mut batch = self.scratch.batch();
         batch.documents.extend(&candidates);
-        batch.scores.extend(others.iter().map(|others| others + assumed));
-        let refinement = Refinement { how, assumed, need };
+        batch.scores.extend(others.iter().map(|others| others + included_bound));
+        let refinement = Refinement { how, included_bound, min_score };
         self.node.refine(&mut batch, refinement, &mut self.scratch).unwrap();
         let found = batch.documents.iter().copied().zip(batch.scores.iter().copied());
-        let enough = |(_, score): &(u32, u32)| *score >= need;
+        let enough = |(_, score): &(u32, u32)| *score >= min_score;
         // One that scores too little may be kept, if by its score.
         let unknown = found.clone().find(|candidate| all.binary_search(candidate).is_err());
         let what = || format!("{refinement:?} of {} candidates", candidates.len());
@@ -218,14 +218,14 @@ fn assert_same(found: &[(u32, u32)], expected: &[(u32, u32)], what: impl Fn() ->
     }
 }
 
-/// Asks a node of the room much, in any order.
-fn ask(room: &Room, plan: &PlanNode, random: &mut Random, questions: usize) {
-    ask_by(room, plan, &room.scores(plan), random, questions);
+/// Asks a node of the fixture random questions of its interface.
+fn ask(fixture: &Fixture, plan: &PlanNode, random: &mut Random, questions: usize) {
+    ask_by(fixture, plan, &fixture.scores(plan), random, questions);
 }
 
-fn ask_by(room: &Room, plan: &PlanNode, scores: &[Option<u32>], random: &mut Random, questions: usize) {
+fn ask_by(fixture: &Fixture, plan: &PlanNode, scores: &[Option<u32>], random: &mut Random, questions: usize) {
     let mut scratch = Scratch::default();
-    let Some(node) = open(&room.sources, plan, (0, &room.segment), &mut scratch).unwrap() else {
+    let Some(node) = open(&fixture.sources, plan, (0, &fixture.segment), &mut scratch).unwrap() else {
         assert!(scores.iter().all(Option::is_none), "it is not opened, and matches");
         return;
     };
@@ -241,11 +241,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nodes_keep_their_promises(seed in any::<u64>(), depth in 0usize..3, room in 0usize..6) {
-        let (mut random, room) = (Random(seed), &ROOMS[room]);
-        let plan = room.group(&mut random, depth);
+    fn nodes_keep_their_promises(seed in any::<u64>(), depth in 0usize..3, fixture in 0usize..7) {
+        let (mut random, fixture) = (Random(seed), &FIXTURES[fixture]);
+        let plan = fixture.group(&mut random, depth);
         let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            ask(room, &plan, &mut random, 40);
+            ask(fixture, &plan, &mut random, 40);
         }));
         prop_assert!(asked.is_ok(), "{}", show(&plan));
     }
@@ -254,14 +254,14 @@ proptest! {
 /// Each list by itself, for long, and phrases and sets.
 #[test]
 fn leaves_keep_their_promises() {
-    for (number, room) in ROOMS.iter().enumerate() {
+    for (number, fixture) in FIXTURES.iter().enumerate() {
         let mut random = Random(number as u64);
         for leaf in 0..WORDS.len() {
-            ask(room, &PlanNode::Term(leaf), &mut random, 100);
+            ask(fixture, &PlanNode::Term(leaf), &mut random, 100);
         }
         for _ in 0..20 {
-            let plan = room.node(&mut random, 0);
-            ask(room, &plan, &mut random, 40);
+            let plan = fixture.node(&mut random, 0);
+            ask(fixture, &plan, &mut random, 40);
         }
     }
 }
@@ -269,15 +269,15 @@ fn leaves_keep_their_promises() {
 /// Canaries: a match too many, one too few, or a wrong score is noticed.
 #[test]
 fn broken_promises_are_noticed() {
-    let room = &ROOMS[5];
+    let fixture = &FIXTURES[5];
     let plan = PlanNode::Term(2);
-    let sound = room.scores(&plan);
+    let sound = fixture.scores(&plan);
     let noticed = |document: usize, score: Option<u32>| {
         let mut scores = sound.clone();
         assert_ne!(scores[document], score);
         scores[document] = score;
         let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            ask_by(room, &plan, &scores, &mut Random(5), 600);
+            ask_by(fixture, &plan, &scores, &mut Random(5), 600);
         }));
         asked.is_err()
     };

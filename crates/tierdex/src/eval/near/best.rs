@@ -81,8 +81,8 @@ impl ListSource {
         let Some(whole) = &info.blocks else { return Ok(0) };
         let whole_bytes = whole.iter().map(|range| range.end - range.start + 2 * PAGE).sum();
         let named = {
-            let Some(mut list) = open_leaf(self, (number, segment), scratch)? else { return Ok(0) };
-            let blocks = blocks_of_best(&mut list, k, scratch)?;
+            let Some(list) = open_leaf(self, (number, segment), scratch)? else { return Ok(0) };
+            let blocks = blocks_of_best(&list, k, scratch)?;
             let ranges = blocks.into_iter().map(|block| block..block + 1);
             let named = match list.skips() {
                 Some(skips) => self.name((number, segment), (skips, BLOCK), ranges, jobs),

@@ -222,7 +222,7 @@ impl<'a> Checker<'a> {
         }
         self.front.take(&mut self.expected);
         impact::coarsen(&mut self.expected, SUPERBLOCK_FRONT_BYTES_MAX);
-        list.super_impacts(superblock, &mut self.found)?;
+        impact::read(list.super_front(superblock)?, &mut self.found)?;
         if self.found != self.expected || list.super_bound(superblock) != bound {
             return Err(
                 list.corrupt(format!("impacts of superblock {superblock} are not those of its blocks"))

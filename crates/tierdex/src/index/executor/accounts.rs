@@ -159,10 +159,11 @@ impl Shares {
             (RECORDS * documents).min(RECORDS_MAX).max(documents / 2)
         };
         let planned = (TERMS * (leaf_memory(segments.len()) + LIST * segments.len())) as u64;
+        let positions = index.schema().fields.iter().any(|field| field.positions);
         let each = options.intra.clamp(1, segments.len().max(1));
         Shares {
             threads: (options.threads * each).max(1) as u64,
-            lists_min: planned + working_memory(TERMS) + records,
+            lists_min: planned + working_memory(TERMS, positions) + records,
             // Half of it waits when it is planned.
             waiting_min: WAITING_MIN.max(2 * planned),
         }

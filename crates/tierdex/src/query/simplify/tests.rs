@@ -42,7 +42,6 @@ fn leaves() -> Vec<Leaf> {
             skips: 0..0,
             blocks: None,
         })],
-        default_average: None,
         scorer: TermScorer::new(lengths.clone(), weight, Scale::of(1.0)),
         weight,
         is_scored: true,
@@ -51,13 +50,8 @@ fn leaves() -> Vec<Leaf> {
 }
 
 fn phrase(terms: &[usize]) -> PlanNode {
-    let scorer = TermScorer::new(
-        Arc::new(Lengths::new(Bm25::default(), Collection { documents: 8, average_length: 1.0 })),
-        1.0,
-        Scale::of(1.0),
-    );
     let leaves = (0..).zip(terms.iter().copied()).collect();
-    PlanNode::Phrase { field: 0, leaves, scorer: Arc::new(scorer), slop: 0 }
+    PlanNode::Phrase { field: 0, leaves, phrase: 0, slop: 0 }
 }
 
 fn group(must: &[PlanNode], filter: &[PlanNode], should: &[PlanNode], must_not: &[PlanNode]) -> PlanNode {
@@ -79,7 +73,7 @@ fn term(leaf: usize) -> PlanNode {
     PlanNode::Term(leaf)
 }
 
-const ALL: PlanNode = PlanNode::All { score: 0 };
+const ALL: PlanNode = PlanNode::All { weight: 0.0 };
 
 /// Terms by their names and numbers, with the signs of the query language.
 fn show(node: &PlanNode) -> String {
@@ -92,8 +86,8 @@ fn show(node: &PlanNode) -> String {
             let words: Vec<_> = leaves.iter().map(|(_, leaf)| show(&PlanNode::Term(*leaf))).collect();
             format!("\"{}\"", words.join(" "))
         }
-        PlanNode::Prefix { prefix, score, .. } => format!("{prefix}*^{score}"),
-        PlanNode::All { score } => format!("*:*^{score}"),
+        PlanNode::Prefix { prefix, weight, .. } => format!("{prefix}*^{weight}"),
+        PlanNode::All { weight } => format!("*:*^{weight}"),
         PlanNode::Nothing => "nothing".to_string(),
         PlanNode::Group(group) => {
             let PlanGroup { must, filter, should, must_not, minimum } = &**group;
@@ -193,7 +187,7 @@ fn exclusions_of_alternatives_are_one_list() {
 #[test]
 fn a_group_of_one_clause_is_the_clause() {
     check(&group(&[group(&[], &[], &[term(A)], &[])], &[], &[], &[]), "a0", "a0");
-    check(&group(&[PlanNode::All { score: 3 }], &[], &[], &[]), "*:*^3", "*:*^3");
+    check(&group(&[PlanNode::All { weight: 3.0 }], &[], &[], &[]), "*:*^3", "*:*^3");
     // But for a filter, whose score does not count.
     check(&group(&[], &[term(A)], &[], &[]), "(#a0)", "a0");
 }
@@ -221,8 +215,8 @@ fn score(node: &PlanNode, document: u8) -> Option<u32> {
             let weights = leaves.iter().map(|(_, leaf)| TERMS[*leaf].1 as u32);
             leaves.iter().all(|(_, leaf)| holds(*leaf)).then(|| weights.sum())
         }
-        PlanNode::Prefix { score, .. } => (document % 3 == 1).then_some(*score),
-        PlanNode::All { score } => Some(*score),
+        PlanNode::Prefix { weight, .. } => (document % 3 == 1).then_some(*weight as u32),
+        PlanNode::All { weight } => Some(*weight as u32),
         PlanNode::Nothing => None,
         PlanNode::Group(group) => {
             let of = |nodes: &[PlanNode]| -> Vec<u32> {
@@ -263,8 +257,8 @@ fn plans() -> impl Strategy<Value = PlanNode> {
     let leaf = prop_oneof![
         8 => (0..TERMS.len()).prop_map(PlanNode::Term),
         2 => prop::collection::vec(0..TERMS.len(), 2..4).prop_map(|terms| phrase(&terms)),
-        1 => (0u32..2).prop_map(|score| PlanNode::All { score: 17 * score }),
-        1 => (0u32..2).prop_map(|score| PlanNode::Prefix { field: 0, prefix: "x".into(), score: 19 * score, terms: 1 }),
+        1 => (0u32..2).prop_map(|weight| PlanNode::All { weight: f64::from(17 * weight) }),
+        1 => (0u32..2).prop_map(|weight| PlanNode::Prefix { field: 0, prefix: "x".into(), weight: f64::from(19 * weight), terms: 1 }),
         1 => Just(PlanNode::Nothing),
     ];
     leaf.prop_recursive(3, 40, 4, |inner| {

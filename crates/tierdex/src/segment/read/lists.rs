@@ -203,6 +203,14 @@ impl<'a> BlockList<'a> {
         bounds[blocks].iter().map(|bound| u16::from_le_bytes(*bound)).max().unwrap_or(0)
     }
 
+    /// The blocks of a superblock, and the [`BlockList::bound`] of each.
+    pub fn bounds(&self, superblock: usize) -> impl Iterator<Item = (usize, u16)> {
+        let first = superblock * SUPERBLOCK;
+        let (bounds, _) = self.bytes[self.arrays.bounds.clone()].as_chunks();
+        let bounds = &bounds[first..self.blocks.min(first + SUPERBLOCK)];
+        (first..).zip(bounds.iter().map(|bound| u16::from_le_bytes(*bound)))
+    }
+
     /// The same for a superblock.
     pub fn super_bound(&self, superblock: usize) -> u16 {
         u16_at(&self.bytes[self.arrays.super_bounds.clone()], superblock).expect("superblock is in the list")
@@ -241,24 +249,29 @@ impl<'a> BlockList<'a> {
 
     /// Reads the impacts of a block.
     pub fn impacts(&self, block: usize, front: &mut Vec<Impact>) -> Result<()> {
-        let lens = &self.bytes[self.arrays.front_lens.clone()];
-        let superblock = block / SUPERBLOCK;
-        let head = self.super_front(superblock)?;
-        let skipped: usize = lens[superblock * SUPERBLOCK..block].iter().map(|&len| usize::from(len)).sum();
-        let start = head.end + skipped;
-        self.front(start..start + usize::from(lens[block]), front)
+        impact::read(self.front(block)?, front)
     }
 
-    /// Reads the impacts of a superblock.
-    pub fn super_impacts(&self, superblock: usize, front: &mut Vec<Impact>) -> Result<()> {
-        self.front(self.super_front(superblock)?, front)
+    /// The impacts of a block, as they are written.
+    pub fn front(&self, block: usize) -> Result<View<'_>> {
+        let lens = &self.bytes[self.arrays.front_lens.clone()];
+        let superblock = block / SUPERBLOCK;
+        let head = self.super_range(superblock)?;
+        let skipped: usize = lens[superblock * SUPERBLOCK..block].iter().map(|&len| usize::from(len)).sum();
+        let start = head.end + skipped;
+        self.view(start..start + usize::from(lens[block]))
+    }
+
+    /// The impacts of a superblock, as they are written.
+    pub fn super_front(&self, superblock: usize) -> Result<View<'_>> {
+        self.view(self.super_range(superblock)?)
     }
 
     /// Bytes of all impacts, and how many of them the fronts of blocks and superblocks account for.
     pub(crate) fn impact_bytes(&self) -> Result<(usize, usize)> {
         let blocks: usize =
             self.bytes[self.arrays.front_lens.clone()].iter().map(|&len| usize::from(len)).sum();
-        let supers = (0..self.superblocks()).map(|s| Ok(self.super_front(s)?.len()));
+        let supers = (0..self.superblocks()).map(|s| Ok(self.super_range(s)?.len()));
         Ok((self.arrays.impacts.len(), blocks + supers.sum::<Result<usize>>()?))
     }
 
@@ -293,7 +306,7 @@ impl<'a> BlockList<'a> {
         Error::corrupt(self.file, self.offset, what)
     }
 
-    fn super_front(&self, superblock: usize) -> Result<Range<usize>> {
+    fn super_range(&self, superblock: usize) -> Result<Range<usize>> {
         let at = u32_at(&self.bytes[self.arrays.super_impacts_at.clone()], superblock);
         let len = u16_at(&self.bytes[self.arrays.super_front_lens.clone()], superblock);
         let (at, len) = (at.expect("superblock is in the list"), len.expect("superblock is in the list"));
@@ -305,9 +318,9 @@ impl<'a> BlockList<'a> {
         Ok(range)
     }
 
-    fn front(&self, range: Range<usize>, front: &mut Vec<Impact>) -> Result<()> {
+    fn view(&self, range: Range<usize>) -> Result<View<'_>> {
         let bytes = self.bytes.get(range.clone());
         let bytes = bytes.ok_or_else(|| self.corrupt("impacts lie outside the record"))?;
-        impact::read(View::new(self.file, self.offset + range.start as u64, bytes), front)
+        Ok(View::new(self.file, self.offset + range.start as u64, bytes))
     }
 }

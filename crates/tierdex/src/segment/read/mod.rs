@@ -49,7 +49,12 @@ pub struct FieldReader {
     positions: Option<SealedFile>,
     norms_file: SealedFile,
     norms: OnceLock<Norms>,
+    longest: OnceLock<u32>,
 }
+
+/// Bytes of a record and of a block that are loaded into the caches of the processor before they are used.
+const RECORD_LOADED: usize = 512;
+const BLOCK_LOADED: usize = 320;
 
 /// Bytes of a file that were read together, for callers that go through it in order.
 #[derive(Default)]
@@ -113,13 +118,19 @@ impl Segment {
         self.meta.fields[field].average_length()
     }
 
-    /// Keeps all that queries need in memory: everything but ids and stored texts.
-    pub fn keep_in_memory(&self) -> Result<()> {
+    /// Keeps all that queries need in memory, in `arena`: everything but ids and stored texts.
+    pub fn keep_in_memory(&self, arena: &mut Arena) -> Result<()> {
         for field in &self.fields {
-            field.files().try_for_each(SealedFile::keep)?;
+            field.files().try_for_each(|file| file.keep_in(Some(&mut *arena)))?;
             field.terms.keep(None)?;
         }
         Ok(())
+    }
+
+    /// How many bytes of an arena that takes, beside what is there already.
+    pub fn bytes_in_memory(&self) -> u64 {
+        let files = self.fields.iter().flat_map(FieldReader::files).filter(|file| file.kept().is_none());
+        files.map(SealedFile::payload).map(|payload| Arena::piece(payload.end - payload.start)).sum()
     }
 
     /// Keeps terms in memory, in `arena` if there is one.
@@ -184,6 +195,7 @@ impl FieldReader {
             positions: field.positions.then(|| file(FileKind::Positions)).transpose()?,
             norms_file: file(FileKind::Norms)?,
             norms: OnceLock::new(),
+            longest: OnceLock::new(),
         })
     }
 
@@ -220,6 +232,16 @@ impl FieldReader {
             }
         };
         Record::parse(self.skips.name(), term, bytes, self.positions.is_some())
+    }
+
+    /// Begins to load the skip record of a term and its first block into the caches of the processor, as far as
+    /// they are kept in memory.
+    pub fn load_lines(&self, term: &TermInfo) {
+        let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
+        self.skips.load_lines(term.skips.start, len.min(RECORD_LOADED));
+        if let Some([docs, _]) = &term.blocks {
+            self.docs.load_lines(docs.start, BLOCK_LOADED);
+        }
     }
 
     /// The skip record of a term, for callers that have read it.
@@ -270,6 +292,12 @@ impl FieldReader {
     /// Document lengths, read on first use.
     pub fn norms(&self) -> Result<&Norms> {
         self.norms_in(None)
+    }
+
+    /// As many tokens as the longest document has, or more.
+    pub fn longest_document(&self) -> Result<u32> {
+        let norms = self.norms()?;
+        Ok(*self.longest.get_or_init(|| norms.longest()))
     }
 
     fn norms_in(&self, arena: Option<&mut Arena>) -> Result<&Norms> {

@@ -50,6 +50,14 @@ impl Norms {
         }
     }
 
+    /// As many tokens as the longest document has, or more.
+    pub fn longest(&self) -> u32 {
+        match self {
+            Norms::Byte(codes) => codes.iter().max().map_or(0, |code| norm::ceiling(*code)),
+            Norms::Exact(lengths) => lengths.iter().copied().max().unwrap_or(0),
+        }
+    }
+
     /// Code of a document's length.
     pub fn code(&self, document: u32) -> u8 {
         match self {

@@ -10,6 +10,9 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use tierdex_io::{Arena, PAGE, SealedFile};
 
+/// Bytes of restarts at the end of a page that are loaded before they are known to be needed.
+const RESTARTS_LOADED: usize = 128;
+
 /// Finds terms. The last term of each page is resident; a look-up reads one page.
 pub struct TermsReader {
     file: SealedFile,
@@ -91,6 +94,10 @@ impl TermsReader {
     /// Finds a term.
     pub fn get(&self, term: &[u8]) -> Result<Option<TermInfo>> {
         let Some(page) = self.page_of(term) else { return Ok(None) };
+        // A search begins with its header and the restarts at its end.
+        let start = self.page_offset(page);
+        self.file.load_lines(start, PAGE_HEAD);
+        self.file.load_lines(start + (TERM_PAGE - RESTARTS_LOADED) as u64, RESTARTS_LOADED);
         let mut buffer = Vec::new();
         let bytes = match self.file.kept_range(PAGE + page * PAGE, TERM_PAGE) {
             Some(bytes) => bytes,
@@ -259,6 +266,8 @@ struct Entries {
     skips: u64,
     /// Bytes of the term before.
     len: usize,
+    /// What the dictionary says of the term before.
+    info: TermInfo,
 }
 
 /// A term as it is written: bytes that it shares with the one before, and its own.
@@ -288,7 +297,7 @@ impl<'a> Page<'a> {
             return self.restart_before(0, term);
         }
         let head = head(term);
-        let before = heads.iter().filter(|other| **other < head).count();
+        let before = heads.partition_point(|other| *other < head);
         let same = heads[before..].iter().take_while(|other| **other == head).count();
         let mut restart = before.saturating_sub(1);
         for next in before..before + same {
@@ -323,7 +332,7 @@ impl<'a> Page<'a> {
         let mut entries = self.entries(self.restart_of(term, heads)?)?;
         // Bytes that `term` has in common with the entry before, which is less.
         let mut common = 0;
-        while let Some((entry, info)) = self.entry(&mut entries)? {
+        while let Some(entry) = self.entry(&mut entries)? {
             if entry.shared > common {
                 // As the one before, up to the byte that made it less.
                 continue;
@@ -334,7 +343,7 @@ impl<'a> Page<'a> {
             let own = entry.suffix.iter().zip(&term[common..]).take_while(|(a, b)| a == b).count();
             common += own;
             match (entry.suffix.get(own), term.get(common)) {
-                (None, None) => return Ok(Some(info)),
+                (None, None) => return Ok(Some(entries.info)),
                 (None, Some(_)) => {}
                 (Some(entry), Some(term)) if entry < term => {}
                 _ => break,
@@ -352,7 +361,8 @@ impl<'a> Page<'a> {
         if at < PAGE_HEAD || at > self.entries_end() {
             return Err(self.corrupt(at, "restart lies outside the page"));
         }
-        Ok(Entries { at, number: restart * crate::limits::TERM_RESTART, skips, len: 0 })
+        let info = TermInfo { documents: 0, occurrences: 0, skips: 0..0, blocks: None };
+        Ok(Entries { at, number: restart * crate::limits::TERM_RESTART, skips, len: 0, info })
     }
 
     fn first_term(&self, restart: usize) -> Result<&'a [u8]> {
@@ -367,16 +377,15 @@ impl<'a> Page<'a> {
 
     /// Reads the entry at the place and moves on; `term` holds the entry before, and then this one.
     fn next(&self, entries: &mut Entries, term: &mut Vec<u8>) -> Result<Option<TermInfo>> {
-        Ok(self.entry(entries)?.map(|(entry, info)| {
-            term.truncate(entry.shared);
-            term.extend_from_slice(entry.suffix);
-            info
-        }))
+        let Some(entry) = self.entry(entries)? else { return Ok(None) };
+        term.truncate(entry.shared);
+        term.extend_from_slice(entry.suffix);
+        Ok(Some(entries.info.clone()))
     }
 
     /// Reads the entry at the place and moves on.
-    #[inline]
-    fn entry(&self, entries: &mut Entries) -> Result<Option<(Entry<'a>, TermInfo)>> {
+    #[inline(always)]
+    fn entry(&self, entries: &mut Entries) -> Result<Option<Entry<'a>>> {
         if entries.number == self.terms {
             return Ok(None);
         }
@@ -402,14 +411,15 @@ impl<'a> Page<'a> {
         if documents == 0 || documents > self.documents || skips_len == 0 {
             return Err(self.corrupt(entries.at, "impossible numbers of a term"));
         }
-        let skips = entries.skips..end;
-        let blocks = match is_inline(documents) {
+        let info = &mut entries.info;
+        (info.documents, info.occurrences, info.skips) = (documents, occurrences, entries.skips..end);
+        info.blocks = match is_inline(documents) {
             true => None,
             false => Some([self.range(&mut view)?, self.range(&mut view)?]),
         };
-        let at = (view.offset() - self.at) as usize;
-        *entries = Entries { at, number: entries.number + 1, skips: end, len: shared + own };
-        Ok(Some((Entry { shared, suffix }, TermInfo { documents, occurrences, skips, blocks })))
+        (entries.number, entries.skips, entries.len) = (entries.number + 1, end, shared + own);
+        entries.at = (view.offset() - self.at) as usize;
+        Ok(Some(Entry { shared, suffix }))
     }
 
     /// The place of a list in a file of blocks.

@@ -211,6 +211,7 @@ impl<'a> ListsWriter<'a> {
         let block = self.pending.block();
         self.bytes.clear();
         if let Some(positions) = &mut self.positions {
+            check_positions(block.positions)?;
             push_varint(&mut self.bytes, positions.position());
             let mut encoded = Vec::new();
             self.encoder.blocks.positions(block, &mut encoded);
@@ -233,6 +234,7 @@ impl<'a> ListsWriter<'a> {
 
     fn write_block(&mut self, block: Block<'_>) -> Result<()> {
         if let Some(positions) = &mut self.positions {
+            check_positions(block.positions)?;
             let record = &mut self.record;
             if record.blocks + self.superblock.blocks == 0 {
                 record.starts[2] = positions.position();
@@ -331,6 +333,14 @@ impl Record {
 /// A length that the record keeps in four bytes.
 fn length(len: usize) -> Result<u32> {
     u32::try_from(len).map_err(|_| Error::Limit(format!("{len} bytes in one block of a list are too many")))
+}
+
+/// Readers count the positions of a block in 32 bits.
+fn check_positions(positions: &[u32]) -> Result<()> {
+    match u32::try_from(positions.len()) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::Limit("2^32 positions and more in one block of a list are too many".into())),
+    }
 }
 
 fn push_distance(out: &mut Vec<u8>, from: u64, to: u64) {

@@ -31,8 +31,14 @@ pub(super) const WORDS: [(&str, usize, usize, usize); 12] = [
     ("pc", 4, 4, 1),
 ];
 
+/// Documents of a segment of which every second one has many positions.
+const LONG: usize = 900;
+
 /// Documents of a burst.
 const BURST: usize = 700;
+
+/// Weights of phrases, before they are scaled.
+const PHRASE_WEIGHTS: [f64; 4] = [0.01, 0.8, 3.0, 11.0];
 
 /// Scores of all documents that match.
 pub(super) type Scores = Vec<Option<u32>>;
@@ -63,12 +69,10 @@ impl Random {
 }
 
 /// A segment, its words, and lists of all of them.
-pub(super) struct Room {
+pub(super) struct Fixture {
     pub(super) segment: Segment,
     /// Where each word stands in each document that holds it.
     words: Vec<BTreeMap<u32, Vec<u32>>>,
-    lengths: Arc<Lengths>,
-    scale: Scale,
     pub(super) sources: ListSources,
 }
 
@@ -78,24 +82,25 @@ type Kind = (NormKind, Codec, Bm25, usize, f64);
 
 const OTHER: Bm25 = Bm25 { k1: 0.9, b: 0.4 };
 
-pub(super) static ROOMS: LazyLock<Vec<Room>> = LazyLock::new(|| {
+pub(super) static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
     let default = Bm25::default();
-    let kinds: [Kind; 6] = [
+    let kinds: [Kind; 7] = [
         (NormKind::Byte, Codec::Auto, default, 40_003, 1.0),
         (NormKind::Byte, Codec::Auto, default, 20_000, 1.15),
         (NormKind::Exact, Codec::Auto, OTHER, 20_001, 3.0),
         (NormKind::Exact, Codec::Pfor256Delta, default, 9_007, 0.5),
         (NormKind::Byte, Codec::Bitmap, default, 9_000, 2.0),
         (NormKind::Byte, Codec::Auto, OTHER, 3_001, 1.0),
+        (NormKind::Byte, Codec::Auto, default, LONG, 1.0),
     ];
-    kinds.into_iter().zip(1..).map(|(kind, seed)| Room::new(kind, seed)).collect()
+    kinds.into_iter().zip(1..).map(|(kind, seed)| Fixture::new(kind, seed)).collect()
 });
 
-impl Room {
-    fn new((norms, codec, bm25, documents, average): Kind, seed: u64) -> Room {
+impl Fixture {
+    fn new((norms, codec, bm25, documents, average): Kind, seed: u64) -> Fixture {
         let mut words = vec![BTreeMap::<u32, Vec<u32>>::new(); WORDS.len()];
         let mut lengths = Vec::with_capacity(documents);
-        let mut random = Random(seed);
+        let (mut random, mut extremes) = (Random(seed), Random(!seed));
         for document in 0..documents {
             let mut text = Vec::new();
             for (word, (_, seldom, often, every)) in WORDS.into_iter().enumerate() {
@@ -105,7 +110,13 @@ impl Room {
                     (0..times).for_each(|_| text.insert(random.below(text.len() + 1), word));
                 }
             }
-            for (position, word) in (0u32..).zip(&text) {
+            // Positions of several pieces, and beyond 24 bits.
+            if extremes.one_in(if documents == LONG { 2 } else { 400 }) {
+                let words = [0, 1, 2 + extremes.below(10)];
+                text.extend((0..extremes.below(3000)).map(|_| *extremes.pick(&words)));
+            }
+            let first = if extremes.one_in(30) { 1u32 << 25 } else { 0 };
+            for (position, word) in (first..).zip(&text) {
                 words[*word].entry(document as u32).or_default().push(position);
             }
             lengths.push(text.len() as u32);
@@ -124,16 +135,16 @@ impl Room {
                 field: 0,
                 infos: vec![segment.field(0).terms().get(term.as_bytes()).unwrap()],
                 term,
-                default_average: (bm25 == Bm25::default()).then_some(collection.average_length),
                 scorer: TermScorer::new(lengths.clone(), weight(word), scale),
                 weight: weight(word),
                 is_scored: true,
             })
         };
         let leaves = words.iter().enumerate().map(leaf).collect();
-        let plan = Plan { root: PlanNode::Nothing, counted: PlanNode::Nothing, leaves, scale };
+        let phrases = PHRASE_WEIGHTS.map(|weight| TermScorer::new(lengths.clone(), weight, scale)).into();
+        let plan = Plan { root: PlanNode::Nothing, counted: None, leaves, phrases, scale };
         let sources = ListSources::files(plan, std::slice::from_ref(&segment));
-        Room { segment, words, lengths, scale, sources }
+        Fixture { segment, words, sources }
     }
 
     /// A node of a plan, at most so deep.
@@ -147,16 +158,15 @@ impl Room {
                     distance += if number == 0 { 0 } else { 1 + random.below(2) as u32 };
                     (distance, random.below(WORDS.len() - 3))
                 });
-                let leaves: Vec<_> = leaves.collect();
-                let weight = leaves.iter().map(|(_, leaf)| self.sources.plan.leaves[*leaf].weight).sum();
-                let scorer = Arc::new(TermScorer::new(self.lengths.clone(), weight, self.scale));
-                PlanNode::Phrase { field: 0, leaves, scorer, slop: *random.pick(&[0, 0, 1, 3, 12]) }
+                let leaves = leaves.collect();
+                let phrase = random.below(PHRASE_WEIGHTS.len());
+                PlanNode::Phrase { field: 0, leaves, phrase, slop: *random.pick(&[0, 0, 1, 3, 12]) }
             }
             7 => {
                 let prefix = random.pick(&["p", "pa", "pc", "bur", "e"]).to_string();
-                PlanNode::Prefix { field: 0, prefix, score: *random.pick(&[0, 1, 70_000]), terms: 3 }
+                PlanNode::Prefix { field: 0, prefix, weight: *random.pick(&[0.0, 1e-5, 0.7]), terms: 3 }
             }
-            8 => PlanNode::All { score: *random.pick(&[0, 1, 90_000]) },
+            8 => PlanNode::All { weight: *random.pick(&[0.0, 1e-5, 0.9]) },
             _ => self.group(random, depth - 1),
         }
     }
@@ -190,26 +200,28 @@ impl Room {
                     scores[*document as usize] = Some(self.score(scorer, *document, positions.len() as f32));
                 }
             }
-            PlanNode::Phrase { leaves, scorer, slop, .. } => {
+            PlanNode::Phrase { leaves, phrase, slop, .. } => {
+                let scorer = &self.sources.plan.phrases[*phrase];
                 let mut alignments = Alignments::new(leaves, *slop);
                 for document in self.words[leaves[0].1].keys() {
                     let of = |(_, leaf): &(u32, usize)| self.words[*leaf].get(document);
                     let Some(positions) = leaves.iter().map(of).collect::<Option<Vec<_>>>() else { continue };
-                    (0..).zip(positions).for_each(|(slot, positions)| alignments.set(slot, positions));
+                    (0..).zip(positions).for_each(|(slot, of)| alignments.positions(slot).clone_from(of));
                     let frequency = alignments.frequency();
                     if frequency > 0.0 {
                         scores[*document as usize] = Some(self.score(scorer, *document, frequency));
                     }
                 }
             }
-            PlanNode::Prefix { prefix, score, .. } => {
+            PlanNode::Prefix { prefix, weight, .. } => {
+                let score = Some(self.sources.plan.scale.constant(*weight));
                 let begun = (0..).zip(WORDS).filter(|(_, (word, ..))| word.starts_with(prefix.as_str()));
                 for (word, _) in begun {
                     let word: &BTreeMap<u32, Vec<u32>> = &self.words[word as usize];
-                    word.keys().for_each(|document| scores[*document as usize] = Some(*score));
+                    word.keys().for_each(|document| scores[*document as usize] = score);
                 }
             }
-            PlanNode::All { score } => scores.fill(Some(*score)),
+            PlanNode::All { weight } => scores.fill(Some(self.sources.plan.scale.constant(*weight))),
             PlanNode::Nothing => {}
             PlanNode::Group(group) => {
                 let all = |nodes: &[PlanNode]| nodes.iter().map(|node| self.scores(node)).collect::<Vec<_>>();
@@ -278,8 +290,8 @@ pub(super) fn show(node: &PlanNode) -> String {
             let words: Vec<_> = leaves.iter().map(|(at, leaf)| format!("{}@{at}", WORDS[*leaf].0)).collect();
             format!("\"{}\"~{slop}", words.join(" "))
         }
-        PlanNode::Prefix { prefix, score, .. } => format!("{prefix}*^{score}"),
-        PlanNode::All { score } => format!("*:*^{score}"),
+        PlanNode::Prefix { prefix, weight, .. } => format!("{prefix}*^{weight}"),
+        PlanNode::All { weight } => format!("*:*^{weight}"),
         PlanNode::Nothing => "nothing".to_string(),
         PlanNode::Group(group) => {
             let PlanGroup { must, filter, should, must_not, minimum } = &**group;

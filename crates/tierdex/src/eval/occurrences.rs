@@ -1,0 +1,262 @@
+//! Where a phrase occurs in many candidates: all at once, by vectors.
+//!
+//! The place of a term's occurrence is its position and the distance of the term to the last one: terms are
+//! in line where their places are equal.
+//!
+//! 1. Places of the rarest term are collected, at most 256 at a time, whichever candidates they belong to.
+//! 2. For each other term the pieces of positions of those candidates are decoded to running sums: the sums
+//!    of a candidate differ from its places by a constant.
+//! 3. Places that the sums share are kept, and with them their candidates.
+//!
+//! Memory does not depend on how often a term occurs: a candidate with more places is read on in the next
+//! round, where it was left.
+
+use super::batch::Batch;
+use super::phrase::PhraseTerm;
+use super::term::Found;
+use crate::error::Result;
+use crate::limits::BLOCK;
+use std::mem::swap;
+use tierdex_codec::{RUN_SLACK, Run, RunPair, copy_runs, share_runs};
+
+/// Arrays that phrases use one after the other.
+pub struct Occurrences {
+    /// Places in which all terms so far are in line, candidate by candidate.
+    places: Box<Places>,
+    of: Box<[CandidatePlaces; BLOCK + 1]>,
+    count: usize,
+    /// What of them another term keeps.
+    kept: Box<Places>,
+    kept_candidates: Box<[CandidatePlaces; BLOCK + 1]>,
+    runs: Box<[Run; BLOCK]>,
+    pairs: Box<[RunPair; BLOCK]>,
+    batch: Batch,
+}
+
+/// Bytes that it takes with its arrays.
+pub(super) const OCCURRENCES_BYTES: usize = size_of::<Occurrences>()
+    + 2 * size_of::<Places>()
+    + 2 * size_of::<[CandidatePlaces; BLOCK + 1]>()
+    + size_of::<[Run; BLOCK]>()
+    + size_of::<[RunPair; BLOCK]>()
+    + 4 * BLOCK * size_of::<u32>();
+
+/// Places, and behind them what vectors may write over.
+type Places = [u32; BLOCK + RUN_SLACK];
+
+/// The places of a candidate, by its number.
+#[derive(Clone, Copy, Default)]
+struct CandidatePlaces {
+    candidate: u8,
+    start: u16,
+    len: u16,
+}
+
+/// Where reading a term's positions goes on: in a candidate, of which some positions have been read. Its
+/// positions are the sums from there on, less `base`.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ReadPosition {
+    candidate: usize,
+    taken: u32,
+    base: u32,
+}
+
+impl Default for Occurrences {
+    fn default() -> Occurrences {
+        Occurrences {
+            places: Box::new([0; _]),
+            of: Box::new([CandidatePlaces::default(); _]),
+            count: 0,
+            kept: Box::new([0; _]),
+            kept_candidates: Box::new([CandidatePlaces::default(); _]),
+            runs: Box::new([Run::default(); _]),
+            pairs: Box::new([RunPair::default(); _]),
+            batch: Batch::default(),
+        }
+    }
+}
+
+impl Occurrences {
+    /// Adds to the frequency of each candidate how often the phrase occurs in it. The first terms,
+    /// `looked_up_first` of them, have found them; the others look up only candidates that are still left.
+    pub(super) fn count(
+        &mut self,
+        terms: &mut [PhraseTerm<'_>],
+        looked_up_first: usize,
+        documents: &[u32],
+        frequencies: &mut [u32],
+    ) -> Result<()> {
+        terms.iter_mut().for_each(|term| term.read_position = ReadPosition::default());
+        let Some((rarest, others)) = terms.split_first_mut() else { return Ok(()) };
+        while rarest.read_position.candidate < frequencies.len() {
+            self.collect(rarest, frequencies.len())?;
+            for (number, other) in (1..).zip(&mut *others) {
+                if number >= looked_up_first {
+                    self.find(other, documents)?;
+                }
+                self.keep_shared(other)?;
+            }
+            for CandidatePlaces { candidate, len, .. } in &self.of[..self.count] {
+                frequencies[usize::from(*candidate)] += u32::from(*len);
+            }
+        }
+        Ok(())
+    }
+
+    /// Collects places of a term in the next candidates.
+    fn collect(&mut self, of: &mut PhraseTerm<'_>, candidates: usize) -> Result<()> {
+        let PhraseTerm { term, positions, distance, read_position, .. } = of;
+        let Found { blocks, offsets, .. } = &term.buffers.found;
+        let (mut next, mut n, mut len) = (read_position.candidate, 0, 0);
+        while next < candidates && len < BLOCK {
+            let block = blocks[next];
+            let following = || {
+                let later = &blocks[next..candidates];
+                later.get(later.partition_point(|later| *later <= block)).copied()
+            };
+            term.blocks.positions(block as usize, positions, following)?;
+            let piece = (positions.starts()[usize::from(offsets[next])] + read_position.taken) / BLOCK as u32;
+            positions.decode(piece)?;
+            let (starts, sums) = (positions.starts(), positions.sums());
+            let (piece_start, filled) = (piece * BLOCK as u32, len);
+            let mut runs = 0;
+            while next < candidates && blocks[next] == block {
+                let offset = usize::from(offsets[next]);
+                let (start, end) = (starts[offset] + read_position.taken, starts[offset + 1]);
+                let from = (start - piece_start) as usize;
+                let to = ((end - piece_start) as usize).min(BLOCK).min(from + BLOCK - len);
+                if to <= from {
+                    break;
+                }
+                let count = (to - from) as u16;
+                if read_position.taken == 0 {
+                    read_position.base = sums[from].wrapping_add(1);
+                    self.of[n] = CandidatePlaces { candidate: next as u8, start: len as u16, len: count };
+                    n += 1;
+                } else if n > 0 {
+                    self.of[n - 1].len += count;
+                } else {
+                    self.of[0] = CandidatePlaces { candidate: next as u8, start: 0, len: count };
+                    n = 1;
+                }
+                self.runs[runs] =
+                    Run { start: from as u16, len: count, add: distance.wrapping_sub(read_position.base) };
+                (runs, len) = (runs + 1, len + to - from);
+                if piece_start + (to as u32) < end {
+                    read_position.taken += u32::from(count);
+                    break;
+                }
+                (next, read_position.taken) = (next + 1, 0);
+            }
+            copy_runs(values(sums), &self.runs[..runs], &mut self.places[filled..]);
+        }
+        (read_position.candidate, self.count) = (next, n);
+        Ok(())
+    }
+
+    /// Keeps the places of candidates that a term has.
+    fn find(&mut self, of: &mut PhraseTerm<'_>, documents: &[u32]) -> Result<()> {
+        self.batch.clear();
+        let of_candidate = |of: &CandidatePlaces| documents[usize::from(of.candidate)];
+        self.batch.documents.extend(self.of[..self.count].iter().map(of_candidate));
+        self.batch.scores.resize(self.count, 0);
+        of.term.find_all(&mut self.batch, 0, 0)?;
+        let mut kept = 0;
+        for at in 0..self.count {
+            let of = self.of[at];
+            self.of[kept] = of;
+            kept += usize::from(self.batch.documents.get(kept) == Some(&of_candidate(&of)));
+        }
+        self.count = kept;
+        // To where those are that were found before.
+        let places = &mut of.term.buffers.found;
+        for (from, of) in self.of[..kept].iter().enumerate().rev() {
+            let to = usize::from(of.candidate);
+            (places.blocks[to], places.offsets[to]) = (places.blocks[from], places.offsets[from]);
+        }
+        Ok(())
+    }
+
+    /// Keeps the places that a term has too.
+    fn keep_shared(&mut self, of: &mut PhraseTerm<'_>) -> Result<()> {
+        let PhraseTerm { term, positions, distance, read_position, .. } = of;
+        let Found { blocks, offsets, .. } = &term.buffers.found;
+        let all = &self.of[..self.count];
+        let Some(first) = all.first() else { return Ok(()) };
+        // Places of a candidate may have been asked for before, all of which are less.
+        let mut resumed = if usize::from(first.candidate) == read_position.candidate {
+            *read_position
+        } else {
+            ReadPosition::default()
+        };
+        let (mut next, mut kept, mut len) = (0, 0, 0);
+        while let Some(first) = all.get(next) {
+            let (pairs_of, goes_on) = (next, resumed.taken > 0);
+            let (block, offset) =
+                (blocks[usize::from(first.candidate)], offsets[usize::from(first.candidate)]);
+            let following = || {
+                let later = &all[next..];
+                let at = later.partition_point(|of| blocks[usize::from(of.candidate)] <= block);
+                later.get(at).map(|of| blocks[usize::from(of.candidate)])
+            };
+            term.blocks.positions(block as usize, positions, following)?;
+            let piece = (positions.starts()[usize::from(offset)] + resumed.taken) / BLOCK as u32;
+            positions.decode(piece)?;
+            let (starts, sums) = (positions.starts(), positions.sums());
+            let piece_start = piece * BLOCK as u32;
+            let mut pairs = 0;
+            while let Some(of) = all.get(next)
+                && blocks[usize::from(of.candidate)] == block
+            {
+                let offset = usize::from(offsets[usize::from(of.candidate)]);
+                let (start, end) = (starts[offset] + resumed.taken, starts[offset + 1]);
+                let from = (start - piece_start) as usize;
+                let to = ((end - piece_start) as usize).min(BLOCK);
+                if to <= from {
+                    break;
+                }
+                if resumed.taken == 0 {
+                    resumed.base = sums[from].wrapping_add(1);
+                }
+                let add = distance.wrapping_sub(resumed.base);
+                let second = Run { start: from as u16, len: (to - from) as u16, add };
+                self.pairs[pairs] = RunPair { first: of.start, first_len: of.len, second, shared: 0 };
+                pairs += 1;
+                let ends = piece_start + to as u32 == end;
+                if !ends && sums[to].wrapping_add(add) < self.places[usize::from(of.start + of.len) - 1] {
+                    resumed.taken += (to - from) as u32;
+                    break;
+                }
+                next += 1;
+                *read_position = ReadPosition { candidate: usize::from(of.candidate), ..resumed };
+                resumed.taken = 0;
+            }
+            debug_assert!(pairs > 0, "a candidate has positions in the piece that it goes on in");
+            let pairs = &mut self.pairs[..pairs];
+            share_runs(&self.places, values(sums), pairs, &mut self.kept[len..]);
+            for (number, (pair, of)) in pairs.iter().zip(&all[pairs_of..]).enumerate() {
+                if number == 0
+                    && goes_on
+                    && kept > 0
+                    && self.kept_candidates[kept - 1].candidate == of.candidate
+                {
+                    self.kept_candidates[kept - 1].len += pair.shared;
+                } else {
+                    self.kept_candidates[kept] =
+                        CandidatePlaces { candidate: of.candidate, start: len as u16, len: pair.shared };
+                    kept += usize::from(pair.shared > 0);
+                }
+                len += usize::from(pair.shared);
+            }
+        }
+        swap(&mut self.places, &mut self.kept);
+        swap(&mut self.of, &mut self.kept_candidates);
+        self.count = kept;
+        Ok(())
+    }
+}
+
+/// The sums of a piece without that before it.
+fn values(sums: &[u32; 1 + BLOCK + RUN_SLACK]) -> &[u32; BLOCK + RUN_SLACK] {
+    sums[1..].first_chunk().expect("one more")
+}

@@ -1,0 +1,348 @@
+//! Looking up in a list the candidates that other clauses have proposed.
+//!
+//! Input: a batch of documents in ascending order, with upper bounds of their scores. Output: the batch
+//! without the candidates that the list leaves out, or that its maximum scores leave below the threshold.
+//! Where scores are added later, the block and the offset of each candidate are recorded.
+
+use super::{Buffers, Found, Term};
+use crate::error::{Error, Result};
+use crate::eval::batch::Batch;
+use crate::eval::node::{Refine, Refinement};
+use crate::limits::BLOCK;
+use std::ops::Range;
+use tierdex_codec::{BitmapView, intersect};
+
+impl Found {
+    /// Adds some offsets of a block, counted from `start`.
+    fn add(&mut self, block: usize, start: usize, offsets: &[u8]) {
+        let to = self.len..self.len + offsets.len();
+        self.len = to.end;
+        self.blocks[to.clone()].fill(block as u32);
+        for (to, offset) in self.offsets[to].iter_mut().zip(offsets) {
+            *to = start as u8 + offset;
+        }
+    }
+
+    /// Takes the documents at the offsets that were added from position `from` on.
+    fn take_documents(&mut self, from: usize, documents: &[u32]) {
+        let added = from..self.len;
+        for (to, offset) in self.documents[added.clone()].iter_mut().zip(&self.offsets[added]) {
+            *to = documents[usize::from(*offset)];
+        }
+    }
+}
+
+impl Term<'_> {
+    /// Looks the candidates up and does with those that are found, or not, what `refinement` says.
+    pub(in crate::eval) fn refine(&mut self, batch: &mut Batch, refinement: Refinement) -> Result<()> {
+        let Refinement { how, included_bound, min_score } = refinement;
+        let (mut at, mut kept) = (0, 0);
+        self.looked_up.0 += batch.len() as u64;
+        while at < batch.len() {
+            self.seek(batch.documents[at]);
+            let block = self.block;
+            if block >= self.blocks.len() {
+                if matches!(how, Refine::Optional | Refine::Exclude) {
+                    batch.lower(at..batch.len(), included_bound);
+                    kept = batch.keep(at..batch.len(), kept, min_score);
+                }
+                break;
+            }
+            let last = self.blocks.last(block);
+            let some = &batch.documents[at..batch.len().min(at + BLOCK)];
+            let end = at + up_to(some, last);
+            let bound = if how.is_scored() { self.block_max(block).min(included_bound) } else { 0 };
+            batch.lower(at..end, included_bound - bound);
+            let start = kept;
+            kept = batch.keep(at..end, start, min_score);
+            at = end;
+            if kept == start {
+                self.blocks.mark_pruned(block);
+                continue;
+            }
+            kept = if how.is_scored() {
+                self.score_block(block, batch, start..kept, (how, bound))?
+            } else {
+                self.filter_block(block, batch, start..kept, how)?
+            };
+        }
+        batch.truncate(kept);
+        batch.retain(min_score);
+        self.looked_up.1 += batch.len() as u64;
+        Ok(())
+    }
+
+    /// The offsets of the candidates that a block has, among at most [`BLOCK`].
+    fn offsets_of(&mut self, block: usize, documents: &[u32]) -> Result<&[u8]> {
+        let Buffers { shared, found, .. } = &mut *self.buffers;
+        match self.blocks.bitmap(block)? {
+            Some(bitmap) => {
+                let n = test_bits(&bitmap, documents, &mut found.offsets);
+                Ok(&found.offsets[..n])
+            }
+            None => {
+                intersect(documents, self.blocks.documents(block)?, shared);
+                Ok(shared.first())
+            }
+        }
+    }
+
+    /// Keeps the candidates at some positions that the block has, or has not; returns the end of those that
+    /// are kept.
+    fn filter_block(
+        &mut self,
+        block: usize,
+        batch: &mut Batch,
+        positions: Range<usize>,
+        how: Refine,
+    ) -> Result<usize> {
+        let found = self.offsets_of(block, &batch.documents[positions.clone()])?;
+        if how == Refine::Exclude {
+            return Ok(batch.exclude(positions, found));
+        }
+        batch.select(positions.start, found);
+        Ok(positions.start + found.len())
+    }
+
+    /// Scores the candidates at some positions that the block has: `bound` is replaced by the score. Returns
+    /// the end of those that are kept.
+    fn score_block(
+        &mut self,
+        block: usize,
+        batch: &mut Batch,
+        positions: Range<usize>,
+        (how, bound): (Refine, u32),
+    ) -> Result<usize> {
+        let documents = &batch.documents[positions.clone()];
+        self.blocks.find_in(block, documents, &mut self.buffers.shared)?;
+        let n = self.buffers.shared.first().len();
+        if n > 0 {
+            let frequencies = self.blocks.frequencies(block)?;
+            let buffers = &mut *self.buffers;
+            for (k, (first, second)) in buffers.shared.first().iter().zip(buffers.shared.second()).enumerate()
+            {
+                buffers.documents[k] = documents[usize::from(*first)];
+                buffers.frequencies[k] = frequencies[usize::from(*second)];
+            }
+            let scores = &mut buffers.some_scores[..n];
+            self.scorer.score_all(self.norms, &buffers.documents[..n], &buffers.frequencies[..n], scores);
+        }
+        batch.lower(positions.clone(), bound);
+        let found = self.buffers.shared.first();
+        let scores = &self.buffers.some_scores[..n];
+        if how == Refine::Require {
+            batch.select(positions.start, found);
+            for (score, added) in batch.scores[positions.start..].iter_mut().zip(scores) {
+                *score += added;
+            }
+            return Ok(positions.start + n);
+        }
+        for (offset, added) in found.iter().zip(scores) {
+            batch.scores[positions.start + usize::from(*offset)] += added;
+        }
+        Ok(positions.end)
+    }
+
+    /// Finds which documents of a block of another list this one has, and makes them the candidates. Records
+    /// in which block and at which offset each is, in both lists: `lead` is of the other. The score of each
+    /// is `bound`, in which the bound of this list, `included_bound`, is replaced by that of the block; what
+    /// is below `min_score` then is not looked up.
+    pub(in crate::eval) fn intersect_block(
+        &mut self,
+        (block, documents): (usize, &[u32]),
+        (bound, included_bound, min_score): (u32, u32, u32),
+        lead: &mut Found,
+        batch: &mut Batch,
+    ) -> Result<()> {
+        let mut at = 0;
+        (self.buffers.found.len, lead.len) = (0, 0);
+        batch.clear();
+        self.looked_up.0 += documents.len() as u64;
+        while at < documents.len() {
+            self.seek(documents[at]);
+            let (own, start) = (self.block, at);
+            if own >= self.blocks.len() {
+                break;
+            }
+            at += up_to(&documents[at..], self.blocks.last(own));
+            let score = match included_bound {
+                0 => bound,
+                _ => bound - (included_bound - self.block_max(own).min(included_bound)),
+            };
+            if score < min_score {
+                self.blocks.mark_pruned(own);
+                continue;
+            }
+            let before = lead.len;
+            if included_bound == 0 {
+                lead.add(block, start, self.offsets_of(own, &documents[start..at])?);
+            } else {
+                let Buffers { found, shared, .. } = &mut *self.buffers;
+                self.blocks.find_in(own, &documents[start..at], shared)?;
+                lead.add(block, start, shared.first());
+                found.add(own, 0, shared.second());
+            }
+            lead.take_documents(before, documents);
+            batch.scores.resize(lead.len, score);
+        }
+        batch.documents.extend_from_slice(&lead.documents[..lead.len]);
+        self.buffers.found.documents[..lead.len].copy_from_slice(&batch.documents);
+        self.looked_up.1 += batch.len() as u64;
+        Ok(())
+    }
+
+    /// Keeps the candidates, at most [`BLOCK`], that the list has, and records in which block and at which
+    /// offset each is. The bound of the range, `included_bound`, is replaced by that of the block, and
+    /// candidates below `min_score` are dropped before they are looked up.
+    pub(in crate::eval) fn find_all(
+        &mut self,
+        batch: &mut Batch,
+        included_bound: u32,
+        min_score: u32,
+    ) -> Result<()> {
+        let (mut at, mut kept) = (0, 0);
+        self.buffers.found.len = 0;
+        self.looked_up.0 += batch.len() as u64;
+        while at < batch.len() {
+            self.seek(batch.documents[at]);
+            let block = self.block;
+            if block >= self.blocks.len() {
+                break;
+            }
+            let last = self.blocks.last(block);
+            let end = at + up_to(&batch.documents[at..], last);
+            let start = kept;
+            if included_bound > 0 {
+                let bound = self.block_max(block).min(included_bound);
+                batch.lower(at..end, included_bound - bound);
+            }
+            kept = batch.keep(at..end, start, min_score);
+            at = end;
+            if kept == start {
+                self.blocks.mark_pruned(block);
+                continue;
+            }
+            let buffers = &mut *self.buffers;
+            self.blocks.find_in(block, &batch.documents[start..kept], &mut buffers.shared)?;
+            let (found, shared) = (&mut buffers.found, &buffers.shared);
+            batch.select(start, shared.first());
+            kept = start + shared.first().len();
+            let to = found.len..found.len + shared.first().len();
+            found.documents[to.clone()].copy_from_slice(&batch.documents[start..kept]);
+            found.blocks[to.clone()].fill(block as u32);
+            found.offsets[to.clone()].copy_from_slice(shared.second());
+            found.len = to.end;
+        }
+        batch.truncate(kept);
+        self.looked_up.1 += kept as u64;
+        Ok(())
+    }
+
+    /// Finds the documents of a block that are frequent enough to score `min_score`, and returns them.
+    pub(in crate::eval) fn find_in_block(&mut self, block: usize, min_score: u32) -> Result<&[u32]> {
+        let n = self.select(block, min_score)?;
+        self.buffers.found.len = 0;
+        if n > 0 {
+            let documents = self.blocks.documents(block)?;
+            let Buffers { found, selected, .. } = &mut *self.buffers;
+            if n == BLOCK {
+                found.len = documents.len();
+                found.documents[..found.len].copy_from_slice(documents);
+                (0..).zip(&mut found.offsets[..found.len]).for_each(|(at, offset)| *offset = at as u8);
+            } else {
+                found.len = n;
+                found.offsets[..n].copy_from_slice(selected.get());
+                for (found, offset) in found.documents.iter_mut().zip(selected.get()) {
+                    *found = documents[usize::from(*offset)];
+                }
+            }
+            found.blocks[..found.len].fill(block as u32);
+        }
+        let found = &self.buffers.found;
+        Ok(&found.documents[..found.len])
+    }
+
+    /// The blocks and offsets of `documents`, which the list has found, among others.
+    ///
+    /// # Errors
+    /// If blocks of the list overlap, so that the documents do not rise.
+    pub(in crate::eval) fn locate(&mut self, documents: &[u32]) -> Result<()> {
+        let Buffers { found, shared, .. } = &mut *self.buffers;
+        if found.len == documents.len() {
+            return Ok(());
+        }
+        intersect(documents, &found.documents[..found.len], shared);
+        if shared.first().len() != documents.len() {
+            let file = self.blocks.field().skips().name();
+            return Err(Error::corrupt(file, 0, "the last documents of the blocks of a list do not rise"));
+        }
+        for (to, from) in shared.second().iter().map(|from| usize::from(*from)).enumerate() {
+            found.documents[to] = found.documents[from];
+            found.blocks[to] = found.blocks[from];
+            found.offsets[to] = found.offsets[from];
+        }
+        found.len = documents.len();
+        Ok(())
+    }
+
+    /// Frequencies of `documents`, which [`Term::locate`] has found.
+    pub(in crate::eval) fn frequencies_found(&mut self) -> Result<&[u32]> {
+        let Buffers { found, frequencies: to, .. } = &mut *self.buffers;
+        let mut at = 0;
+        while at < found.len {
+            let block = found.blocks[at];
+            let frequencies = self.blocks.frequencies(block as usize)?;
+            while at < found.len && found.blocks[at] == block {
+                to[at] = frequencies[usize::from(found.offsets[at])];
+                at += 1;
+            }
+        }
+        Ok(&to[..at])
+    }
+
+    /// Scores the candidates, all of which [`Term::find_all`] has found: the maximum score of each block, or
+    /// `included_bound` where it is given, is replaced by the score.
+    pub(in crate::eval) fn score_found(
+        &mut self,
+        batch: &mut Batch,
+        included_bound: u32,
+        min_score: u32,
+    ) -> Result<()> {
+        self.locate(&batch.documents)?;
+        let n = self.frequencies_found()?.len();
+        let mut last = (u32::MAX, 0);
+        for at in 0..n {
+            let block = self.buffers.found.blocks[at];
+            if last.0 != block {
+                last = (block, self.block_max(block as usize).min(included_bound));
+            }
+            batch.scores[at] -= last.1;
+        }
+        let buffers = &mut *self.buffers;
+        let scores = &mut buffers.some_scores[..n];
+        self.scorer.score_all(self.norms, &batch.documents, &buffers.frequencies[..n], scores);
+        batch.scores.iter_mut().zip(scores).for_each(|(score, added)| *score += *added);
+        batch.retain(min_score);
+        Ok(())
+    }
+}
+
+/// How many of the ascending documents are not after `last`.
+fn up_to(documents: &[u32], last: u32) -> usize {
+    match documents.last() {
+        Some(end) if *end > last => documents.partition_point(|document| *document <= last),
+        _ => documents.len(),
+    }
+}
+
+/// The offsets of the documents whose bits are set; returns how many there are.
+fn test_bits(bitmap: &BitmapView<'_>, documents: &[u32], offsets: &mut [u8; BLOCK]) -> usize {
+    let (first, bits, mut found) = (bitmap.first(), bitmap.bits(), 0);
+    for (offset, document) in documents.iter().enumerate() {
+        let place = document.wrapping_sub(first) as usize;
+        let byte = bits.get(place / 8).copied().unwrap_or(0);
+        offsets[found % BLOCK] = offset as u8;
+        found += usize::from(byte >> (place % 8) & 1);
+    }
+    found
+}
