@@ -130,25 +130,25 @@ impl Batch {
         self.retain(min_score);
     }
 
-    /// Becomes the union of two others; a document of both has the sum of its scores.
-    pub(super) fn merge(&mut self, first: &Batch, second: &Batch) {
-        let most = first.len() + second.len();
-        self.documents.resize(most, 0);
-        self.scores.resize(most, 0);
-        let (mut i, mut j, mut merged) = (0, 0, 0);
-        while i < first.len() && j < second.len() {
-            let (a, b) = (first.documents[i], second.documents[j]);
-            let (of_a, of_b) = (first.scores[i], second.scores[j]);
+    /// Appends the union of two ranges of `from`, each ascending; a document of both has the sum of its scores.
+    pub(super) fn push_union(&mut self, from: &Batch, first: Range<usize>, second: Range<usize>) {
+        let mut to = self.len();
+        let (mut i, mut j) = (first.start, second.start);
+        self.documents.resize(to + first.len() + second.len(), 0);
+        self.scores.resize(to + first.len() + second.len(), 0);
+        while i < first.end && j < second.end {
+            let (a, b) = (from.documents[i], from.documents[j]);
+            let (of_a, of_b) = (from.scores[i], from.scores[j]);
             let score = if a <= b { of_a } else { of_b };
-            self.documents[merged] = a.min(b);
-            self.scores[merged] = if a == b { of_a + of_b } else { score };
+            self.documents[to] = a.min(b);
+            self.scores[to] = if a == b { of_a + of_b } else { score };
             i += usize::from(a <= b);
             j += usize::from(b <= a);
-            merged += 1;
+            to += 1;
         }
-        self.truncate(merged);
-        self.push_all(&first.documents[i..], &first.scores[i..]);
-        self.push_all(&second.documents[j..], &second.scores[j..]);
+        self.truncate(to);
+        self.push_all(&from.documents[i..first.end], &from.scores[i..first.end]);
+        self.push_all(&from.documents[j..second.end], &from.scores[j..second.end]);
     }
 
     /// Documents and scores, `size` at a time.

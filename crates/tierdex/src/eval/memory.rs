@@ -102,8 +102,8 @@ impl ListSources {
         if !self.known.is_empty() {
             need.bytes += CANDIDATES_BYTES as u64;
         }
-        // Documents and scores of lists that are merged, in three batches.
-        need.bytes += 3 * 8 * self.merged(number, segment);
+        // Documents and scores of lists that are merged, in two batches.
+        need.bytes += 2 * 8 * self.merged(number, segment);
         // The order of the blocks of one list, and memory to find it.
         need.bytes += 4 * 8 * need.blocks;
         let of_all = matches!(&self.plan.root, PlanNode::Group(group) if group.minimum == 0);
@@ -121,10 +121,8 @@ impl ListSources {
             PlanNode::Term(leaf) => self.lists[*leaf].infos[number].as_ref(),
             _ => None,
         };
-        let lists: Vec<u64> =
-            group.should.iter().filter_map(leaf).map(|info| u64::from(info.documents)).collect();
-        let postings = lists.iter().sum();
-        if group.minimum == 1 && is_small(lists.len(), postings, segment.documents()) { postings } else { 0 }
+        let postings = group.should.iter().filter_map(leaf).map(|info| u64::from(info.documents)).sum();
+        if group.minimum == 1 && is_small(postings, segment.documents()) { postings } else { 0 }
     }
 
     /// Adds what a node takes beside its lists, and returns how deep it is.

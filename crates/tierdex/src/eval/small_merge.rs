@@ -3,13 +3,13 @@
 use super::node::Node;
 use super::refine::Refiners;
 use super::search::Search;
-use super::tuning::{MERGED_IN_WINDOW, MERGED_LISTS, MERGED_MAX, WINDOW};
+use super::tuning::{MERGED_IN_WINDOW, MERGED_MAX, WINDOW};
 use crate::error::Result;
 
-/// Whether so many lists with so many postings together are worth merging whole.
-pub fn is_small(lists: usize, postings: u64, documents: u32) -> bool {
+/// Whether lists with that many postings together are worth merging whole.
+pub fn is_small(postings: u64, documents: u32) -> bool {
     let windows = u64::from(documents).div_ceil(WINDOW as u64);
-    lists <= MERGED_LISTS && postings <= (windows * MERGED_IN_WINDOW).min(MERGED_MAX)
+    postings <= (windows * MERGED_IN_WINDOW).min(MERGED_MAX)
 }
 
 /// Offers the documents that hold any of the terms and that the refiners let pass. Returns how many there
@@ -19,27 +19,38 @@ pub(super) fn small_merge(
     refiners: &mut Refiners<'_, '_>,
     search: &mut Search<'_>,
 ) -> Result<u64> {
-    let [mut so_far, mut next, mut merged] = [(); 3].map(|()| search.scratch.batch());
+    let [mut lists, mut merged] = [(); 2].map(|()| search.scratch.batch());
+    let mut ends = std::mem::take(&mut search.scratch.order);
+    ends.clear();
     for node in nodes {
         let Node::Term(term) = node else { continue };
-        next.clear();
         for block in 0..term.blocks.len() {
             let (documents, scores) = term.read(block)?;
-            next.push_all(documents, scores);
+            lists.push_all(documents, scores);
         }
-        if so_far.len() == 0 {
-            std::mem::swap(&mut so_far, &mut next);
-        } else {
-            merged.merge(&so_far, &next);
-            std::mem::swap(&mut so_far, &mut merged);
-        }
+        ends.push(lists.len());
     }
+    // Neighbours are merged until one list is left.
+    while ends.len() > 1 {
+        merged.clear();
+        let mut start = 0;
+        for pair in 0..ends.len().div_ceil(2) {
+            let middle = ends[2 * pair];
+            let end = ends.get(2 * pair + 1).copied().unwrap_or(middle);
+            merged.push_union(&lists, start..middle, middle..end);
+            ends[pair] = merged.len();
+            start = end;
+        }
+        ends.truncate(ends.len().div_ceil(2));
+        std::mem::swap(&mut lists, &mut merged);
+    }
+    search.scratch.order = ends;
     if !search.count {
-        so_far.retain(search.min_score());
+        lists.retain(search.min_score());
     }
-    refiners.select(&mut so_far, search)?;
-    search.offer(&so_far);
-    let found = so_far.len() as u64;
-    [so_far, next, merged].into_iter().for_each(|batch| search.scratch.give_batch(batch));
+    refiners.select(&mut lists, search)?;
+    search.offer(&lists);
+    let found = lists.len() as u64;
+    [lists, merged].into_iter().for_each(|batch| search.scratch.give_batch(batch));
     Ok(found)
 }

@@ -116,7 +116,7 @@ fn alternatives(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, St
     let terms = should.iter().all(|node| matches!(node, Node::Term(_)));
     let postings = should.iter().map(Node::cost).sum();
     let mut refiners = Refiners::new(&mut [], must_not, &mut []);
-    if terms && is_small(should.len(), postings, search.documents) {
+    if terms && is_small(postings, search.documents) {
         return Ok((small_merge(should, &mut refiners, search)?, Strategy::SmallMerge));
     }
     Ok((maxscore(should, &mut refiners, search)?, Strategy::MaxScore))
