@@ -95,15 +95,15 @@ fn say(output: &mut dyn Write, line: &str) -> Result<()> {
 /// What lines are answered from.
 struct Server<'a> {
     index: &'a Index,
-    source: Source<'a>,
+    source: Source,
     exhaustive: bool,
     bm25: Bm25,
 }
 
 /// Where postings are.
-enum Source<'a> {
-    Memory(Searcher<'a>),
-    Executor(Box<Executor<'a>>),
+enum Source {
+    Memory(Searcher),
+    Executor(Box<Executor>),
 }
 
 /// An answer to a line.

@@ -110,7 +110,7 @@ impl Near {
     }
 
     /// Sets it up. Says when files are not read in the way that was hoped for, if that was asked for or is to be told.
-    pub fn executor<'a>(&self, index: &'a Index, options: &ExecutorOptions) -> Outcome<Executor<'a>> {
+    pub fn executor(&self, index: &Index, options: &ExecutorOptions) -> Outcome<Executor> {
         let accounts = Executor::accounts(index, options);
         if accounts.check().is_err() {
             // Why it is refused.
@@ -138,7 +138,7 @@ pub fn chosen(options: &ExecutorOptions) -> String {
 }
 
 /// What was chosen, which memory it takes, and what was found, read and waited for so far.
-pub fn report(executor: &Executor<'_>, options: &ExecutorOptions) -> String {
+pub fn report(executor: &Executor, options: &ExecutorOptions) -> String {
     let group = crate::size::group;
     let out = format!("{}\n{}", chosen(options), executor.memory());
     let read = crate::size::show(executor.bytes_read());

@@ -16,6 +16,7 @@ use tierdex::cursor::{NO_DOCUMENT, PostingsCursor};
 use tierdex::index::Index;
 use tierdex::intersect::{Algorithm, PagedList};
 use tierdex::io::PosixDisk;
+use tierdex::segment::read::FILES;
 use tierdex::text::Analyzer;
 
 /// The field whose lists are taken: the index's first.
@@ -107,7 +108,7 @@ fn list(index: &Index, term: &str) -> Result<Vec<u32>> {
     let (mut list, mut base) = (Vec::new(), 0);
     for segment in index.segments() {
         let field = segment.field(FIELD);
-        if let Some(info) = field.terms().get(term.as_bytes())? {
+        if let Some(info) = field.terms().get(term.as_bytes(), &FILES)? {
             let mut cursor = PostingsCursor::open(field, info)?;
             while cursor.advance(0)? != NO_DOCUMENT {
                 let (documents, _) = cursor.rest_of_block()?;

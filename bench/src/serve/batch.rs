@@ -63,7 +63,7 @@ fn from_memory(server: &Server<'_>, lines: &[&str], threads: usize) -> Result<Ve
 }
 
 /// The time of a line is that from the answer before it to its own.
-fn by_queue(server: &Server<'_>, executor: &Executor<'_>, lines: &[&str]) -> Result<Vec<Done>> {
+fn by_queue(server: &Server<'_>, executor: &Executor, lines: &[&str]) -> Result<Vec<Done>> {
     let command = lines.first().and_then(|line| Command::parse(line.split_once('\t')?.0));
     let Some(command) = command else {
         return Ok((0..lines.len()).map(|line| Done { line, nanoseconds: 0, value: None }).collect());

@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tierdex::Error;
 use tierdex::cache::Sample;
-use tierdex::index::{ExecutorOptions, Found, Index, SearchOptions};
+use tierdex::index::{ExecutorOptions, Found, Index, SearchOptions, THREADS_CHOSEN};
 use tierdex::query::Query;
 
 /// Characters of a query that is shown as an example.
@@ -117,7 +117,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let queries = Queries::open(&arguments.queries)?;
     let index = open::index(&arguments.dir)?;
     let defaults = ExecutorOptions {
-        threads: arguments.threads.threads,
+        threads: arguments.threads.threads.unwrap_or(THREADS_CHOSEN),
         intra: options.intra,
         hits: options.k,
         samples: if arguments.lookahead_log.is_some() { LOOKAHEAD_SAMPLES } else { 0 },

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome, output};
 use crate::near::Near;
 use clap::{Args, Subcommand};
 use std::io::{stdin, stdout};
-use tierdex::index::ExecutorOptions;
+use tierdex::index::{ExecutorOptions, THREADS_CHOSEN};
 use tierdex_bench::{Error, cache as caches, codecs, generate as generator, intersect, serve};
 
 #[derive(Args)]
@@ -52,7 +52,14 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Experiment::Serve(Serve { flags, near }) => {
             let index = crate::open::index(&flags.dir)?;
             let silent = near.is_silent();
-            let options = (!silent).then(|| near.options(&index, ExecutorOptions::default())).transpose()?;
+            let options = (!silent)
+                .then(|| {
+                    near.options(
+                        &index,
+                        ExecutorOptions { threads: THREADS_CHOSEN, ..ExecutorOptions::default() },
+                    )
+                })
+                .transpose()?;
             Ok(serve::run(&index, options.as_ref(), flags, &mut stdin().lock(), &mut stdout().lock())?)
         }
     }

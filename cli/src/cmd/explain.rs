@@ -59,7 +59,6 @@ fn name(strategy: Strategy) -> &'static str {
         Strategy::MaxScore => "MaxScore over windows",
         Strategy::SmallMerge => "small lists merged",
         Strategy::Windows => "every window",
-        Strategy::Candidates => "candidates of the lists so far",
         Strategy::Count => "counted",
     }
 }

@@ -88,7 +88,7 @@ pub struct Table {
 impl Table {
     /// With columns as wide as the ids of these hits need; where there are titles, ids get half of the width
     /// at most.
-    pub fn new(searcher: &Searcher<'_>, found: &Found) -> Outcome<Table> {
+    pub fn new(searcher: &Searcher, found: &Found) -> Outcome<Table> {
         let width = columns().saturating_sub(RANK_AND_SCORE_COLUMNS);
         let mut has_titles = false;
         for hit in found.hits.iter().take(TITLES_PROBED) {

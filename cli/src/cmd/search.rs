@@ -65,9 +65,9 @@ pub struct Threads {
 /// Threads of many queries.
 #[derive(Args, Clone, Copy)]
 pub struct QueryThreads {
-    /// Threads that answer queries, one each; the run is the same
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = threads)]
-    pub threads: usize,
+    /// Threads that answer queries; the run is the same [default: one a core in mode direct, else 1]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub threads: Option<usize>,
 }
 
 /// Most threads that a query may use.
@@ -184,7 +184,7 @@ pub fn answer(index: &Index, query: &Query, options: &SearchOptions, format: For
 /// Writes what was found on standard output, hit by hit: memory does not grow with what is shown of them.
 fn write(
     index: &Index,
-    (searcher, query): (&Searcher<'_>, &Query),
+    (searcher, query): (&Searcher, &Query),
     (found, options, took): (&Found, &SearchOptions, Duration),
     format: Format,
 ) -> Outcome {

@@ -1,12 +1,13 @@
 //! `tierdex stats`: which memory answering from an index would take, before any is taken.
 
+use super::search::QueryThreads;
 use crate::failure::{Outcome, output};
 use crate::near::{self, Near};
 use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
-use tierdex::index::{Executor, ExecutorOptions};
+use tierdex::index::{Executor, ExecutorOptions, THREADS_CHOSEN};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -14,14 +15,14 @@ pub struct Arguments {
     pub dir: PathBuf,
     #[command(flatten)]
     near: Near,
-    /// Threads that would answer queries, one each
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = super::search::threads)]
-    threads: usize,
+    #[command(flatten)]
+    threads: QueryThreads,
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
     let index = open::index(&arguments.dir)?;
-    let defaults = ExecutorOptions { threads: arguments.threads, ..ExecutorOptions::default() };
+    let threads = arguments.threads.threads.unwrap_or(THREADS_CHOSEN);
+    let defaults = ExecutorOptions { threads, ..ExecutorOptions::default() };
     let options = arguments.near.options(&index, defaults)?;
     let accounts = Executor::accounts(&index, &options);
     write!(

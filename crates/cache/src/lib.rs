@@ -15,6 +15,7 @@
 //! | a list behind the queries | [`Prefetcher::request`], [`Cache::lookup`] |
 //! | its bytes | [`List`], [`Pinned`], [`Stream`], [`Reader`] |
 //! | no cache, but pages read ahead into the system's | [`PagePrefetcher`], [`PageQuery`] |
+//! | single pages instead of lists, read by each thread for itself | [`Frames`], [`PageReader`], [`Pin`] |
 //! | what it did | [`Stats`], [`Sample`] |
 //! | which policy would have done better | [`trace`] |
 //!
@@ -25,12 +26,14 @@
 
 mod cache;
 mod chains;
+mod frames;
 mod job;
 mod list;
 mod lookahead;
 mod page_cache;
 mod policy;
 mod queue;
+mod reader;
 mod segments;
 mod state;
 mod stats;
@@ -41,10 +44,12 @@ mod worker;
 
 pub use cache::Cache;
 pub use chains::Key;
+pub use frames::{Frames, Pin};
 pub use job::{Job, PARTS_MAX, Part};
 pub use list::{Begun, List, Pinned, Reader, Stream};
 pub use lookahead::{Lookahead, Sample};
 pub use page_cache::{PagePrefetcher, PageQuery};
 pub use policy::{Lru, Policy, PolicyKind, S3Fifo, Sieve, Window};
+pub use reader::{PageReader, READ_PAGES_MAX};
 pub use stats::Stats;
 pub use worker::{Prefetcher, Query, READ_BYTES_MAX};

@@ -12,7 +12,6 @@ use support::{Growth, build, on_two_threads};
 use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::codec::Codec;
 use tierdex::index::{Executor, ExecutorOptions, Found, Index, Merge, MetaTier, Mode, SearchOptions};
-use tierdex::intersect::CostModel;
 use tierdex::io::{Disk, EngineKind, EngineOptions, MemDisk, PosixDisk, RegionKind, Size};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
@@ -165,8 +164,6 @@ fn executors_of_all_modes_give_the_same_answers() {
         let (mode, case) = (Mode::ALL[number % Mode::ALL.len()], &cases[number / Mode::ALL.len()]);
         for (turn, meta) in metas.iter().enumerate() {
             let turn = number + turn;
-            // Reads that cost nothing are named block by block; dear ones bring whole lists.
-            let read_seconds = [0.0, 2e-6, 1e3][turn % 3];
             let options = ExecutorOptions {
                 mode,
                 meta: meta.clone(),
@@ -178,7 +175,6 @@ fn executors_of_all_modes_give_the_same_answers() {
                 engine: EngineOptions { kind: EngineKind::Pread, depth: 4, direct: false },
                 threads: 1 + turn % 3,
                 workers: 1 + turn % 2,
-                cost: CostModel { read_seconds, ..CostModel::default() },
                 ..ExecutorOptions::default()
             };
             case.execute(&options);

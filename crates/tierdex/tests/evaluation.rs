@@ -168,7 +168,6 @@ fn what_is_pruned_counted_cut_and_shared_out_changes_no_answer() {
     for of in on_two_threads(2, run) {
         of.into_iter().for_each(|(strategy, times)| *strategies.entry(strategy).or_default() += times);
     }
-    // Candidates are proposed by lists that an executor has prefetched, which no searcher has.
     for strategy in [
         Strategy::Nothing,
         Strategy::Dictionary,

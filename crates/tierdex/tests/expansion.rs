@@ -17,7 +17,7 @@ use tierdex::limits::{
 use tierdex::query::Query;
 use tierdex::query::fuzzy::Levenshtein;
 use tierdex::schema::{Analysis, Language, Schema, Tokenizer};
-use tierdex::segment::read::Automaton;
+use tierdex::segment::read::{Automaton, FILES};
 
 fn schema() -> Schema {
     let shape = Shape { title: false, stored: false, tokenizer: Tokenizer::Whitespace, ..Shape::default() };
@@ -76,9 +76,9 @@ proptest! {
                 for most in [1, 2] {
                     let mut found = Vec::new();
                     let automaton = Levenshtein::new(word, most);
-                    let mut walk = terms.walk(&automaton);
+                    let mut walk = terms.walk(&automaton, &FILES);
                     while let Some((info, state)) = walk.advance().unwrap() {
-                        prop_assert_eq!(Some(info), terms.get(walk.term()).unwrap());
+                        prop_assert_eq!(Some(info), terms.get(walk.term(), &FILES).unwrap());
                         let term = String::from_utf8(walk.term().to_vec()).unwrap();
                         found.push((term, automaton.distance(state).unwrap()));
                     }

@@ -308,7 +308,7 @@ fn every_read_of_a_count_fails() {
     let counts = ["all w0 w5", "+all +w0", "w0 w5", "w5 über1 prefix2"];
     let counts = counts.map(|text| Query::parse(text, index.schema()).unwrap());
     let options = SearchOptions { k: 0, ..SearchOptions::default() };
-    let count = |searcher: &Searcher<'_>, query| Ok(searcher.search(query, &options)?.total);
+    let count = |searcher: &Searcher, query| Ok(searcher.search(query, &options)?.total);
     let expected = counts.each_ref().map(|query| count(&index.searcher(), query).unwrap());
     let mut injected = 0;
     for query in &counts {

@@ -5,6 +5,7 @@ mod answers;
 mod begun;
 mod edges;
 mod faults;
+mod frames;
 mod packed;
 mod pages;
 mod world;

@@ -34,6 +34,13 @@ pub fn write(disk: &dyn Disk, name: &str, pages: usize) -> Written {
 }
 
 impl Written {
+    /// What is stored in a page, without the header of the file.
+    pub fn page(&self, page: u64) -> &[u8] {
+        let start = (page * PAGE).max(64) as usize - 64;
+        let end = ((page + 1) * PAGE) as usize - 64;
+        &self.bytes[start..end.min(self.bytes.len())]
+    }
+
     /// The bytes of a part.
     pub fn bytes(&self, part: &Part) -> &[u8] {
         let range = part.range();

@@ -18,11 +18,15 @@ const PAGE_LEN: usize = PAGE as usize;
 /// How many pages [`SealedFile::verify`] reads at once: 256 KiB.
 const VERIFY_PAGES: u64 = 64;
 
+/// Files opened so far by this process.
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
 /// A sealed file, open for reading by any number of threads. No byte leaves it unchecked.
 ///
 /// Memory: the top table (1 MiB for each TiB), 24 bytes for each group of 4 MiB, and the groups that were needed so
 /// far, 4 KiB each. Nothing is allocated before its size has been checked against the file's real length.
 pub struct SealedFile {
+    number: u64,
     file: Arc<dyn ReadFile>,
     name: String,
     identity: Identity,
@@ -63,6 +67,11 @@ impl SealedFile {
     /// As [`SealedFile::open`].
     pub fn open_unsealed(disk: &dyn Disk, name: &str, identity: Identity) -> Result<Self> {
         SealedFile::start(disk.open(name)?, name, identity)
+    }
+
+    /// A number that no other file has which this process has opened: the same file, opened again, has another.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// The seal of this file.
@@ -235,6 +244,7 @@ impl SealedFile {
     fn start(file: Box<dyn ReadFile>, name: &str, identity: Identity) -> Result<SealedFile> {
         let nothing = Layout::of(HEADER_LEN).expect("an empty payload fits");
         let mut opened = SealedFile {
+            number: OPENED.fetch_add(1, Ordering::Relaxed),
             file: Arc::from(file),
             name: name.to_owned(),
             identity,

@@ -1,10 +1,10 @@
 //! Where the bytes of a list come from, whichever way it is stored: one block in its record, or blocks in files.
 
-use super::near::{BUFFER_MIN, NearPart, Reading};
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
-use crate::segment::read::{BlockList, FieldReader, InlineList, Part, Record};
+use crate::segment::read::{BUFFER_MIN, BlockList, BlockSource, FieldReader, InlineList, Part, Record};
 use std::ops::Range;
+use std::sync::Arc;
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, prefetch, rises};
 use tierdex_io::{PAGE, SealedFile};
 
@@ -17,7 +17,7 @@ pub(super) const BLOCK_BYTES_MAX: usize = 5 * BLOCK + 8;
 const _: () = assert!(BLOCK_BYTES_MAX <= BUFFER_MIN / 2);
 
 /// Bytes that an open list takes at most beside its record, its buffers and what of it is decoded.
-pub const LIST_BYTES: usize = size_of::<BlockList<'_>>() + 2 * (size_of::<NearPart<'_>>() + BLOCK_BYTES_MAX);
+pub const LIST_BYTES: usize = size_of::<BlockList<'_>>() + 2 * BLOCK_BYTES_MAX;
 
 /// Bytes that are buffered of a list that is read in order, at most.
 pub const IN_ORDER_BYTES: usize = 2 * CHUNK * BLOCK_BYTES_MAX;
@@ -31,36 +31,21 @@ pub(super) enum Blocks<'a> {
 /// Bytes of adjacent blocks of one part of a list.
 pub(super) struct Chunk<'a> {
     part: Part,
-    near: Option<Box<NearPart<'a>>>,
+    source: &'a dyn BlockSource,
     /// Blocks to read together: twice as many each time that the block behind the last ones is asked for.
     ahead: usize,
     /// As many are read together at a place that was jumped to.
     least: usize,
-    /// Bytes to read together, at most: whole pages, and more than a block.
-    most: u64,
     blocks: Range<usize>,
     start: u64,
     /// The block that was asked for last, and where it stands in its file.
     last: Option<(usize, Range<u64>)>,
-    /// These, or a block that does not stand together in a cache.
     bytes: Vec<u8>,
 }
 
 impl<'a> Chunk<'a> {
-    fn new(list: &BlockList, part: Part, ahead: usize, reading: Reading<'a>) -> Chunk<'a> {
-        let Reading { near, buffer } = reading;
-        let near = near.map(|near| Box::new(NearPart::new((near, buffer), part, list.start(part))));
-        Chunk {
-            part,
-            near,
-            ahead,
-            least: ahead,
-            most: buffer as u64,
-            blocks: 0..0,
-            start: 0,
-            last: None,
-            bytes: Vec::new(),
-        }
+    fn new(part: Part, ahead: usize, source: &'a dyn BlockSource) -> Chunk<'a> {
+        Chunk { part, source, ahead, least: ahead, blocks: 0..0, start: 0, last: None, bytes: Vec::new() }
     }
 
     /// Where a block stands in the file: behind the one before it in its superblock, if that was asked for last.
@@ -87,7 +72,7 @@ impl<'a> Chunk<'a> {
     fn block<'b>(
         &'b mut self,
         list: &BlockList,
-        file: &'b SealedFile,
+        file: &'b Arc<SealedFile>,
         block: usize,
     ) -> Result<(&'b [u8], u64)> {
         let range = self.range(list, block)?;
@@ -95,56 +80,81 @@ impl<'a> Chunk<'a> {
             let bytes = piece(payload, file.payload().start, &range);
             return Ok((bytes.ok_or_else(|| list.corrupt("a block lies outside its file"))?, range.start));
         }
-        if let Some(near) = self.near.as_deref_mut()
-            && near.turn_to(block, &mut self.bytes)
-        {
-            self.blocks = 0..0;
-            return Ok((near.block(&range, file.name(), &mut self.bytes)?, range.start));
-        }
         if !self.blocks.contains(&block) {
+            self.fill(list, file, block, range.clone())?;
+        }
+        let bytes = piece(&self.bytes, self.start, &range);
+        Ok((bytes.ok_or_else(|| list.corrupt("blocks do not follow one another"))?, range.start))
+    }
+
+    /// Reads a block, and blocks behind it if that pays for the source.
+    fn fill(
+        &mut self,
+        list: &BlockList,
+        file: &Arc<SealedFile>,
+        block: usize,
+        mut range: Range<u64>,
+    ) -> Result<()> {
+        let mut end = block + 1;
+        let (start, read_ahead) = (range.start, self.source.read_ahead() as u64);
+        if read_ahead > 0 {
             let goes_on = block == self.blocks.end && block > 0;
             self.ahead = if goes_on { (2 * self.ahead).min(CHUNK) } else { self.ahead.min(self.least) };
-            self.blocks = 0..0;
-            let mut end = (block + self.ahead).min(list.blocks());
-            let mut range = range.start..list.range(self.part, end - 1)?.end;
-            let most = range.start / PAGE * PAGE + self.most;
+            end = (block + self.ahead).min(list.blocks());
+            range.end = list.range(self.part, end - 1)?.end;
+            let most = start / PAGE * PAGE + read_ahead;
             while range.end > most && end > block + 1 {
                 end = block + (end - block) / 2;
                 range.end = list.range(self.part, end - 1)?.end;
             }
-            // What stands in the same page is read with them.
-            let page_end = range.end.next_multiple_of(PAGE);
-            while end < list.blocks() && range.end + list.len(self.part, end) <= page_end {
-                range.end += list.len(self.part, end);
-                end += 1;
-            }
-            file.read_into(range.start, range_len(&range), &mut self.bytes)?;
-            (self.blocks, self.start) = (block..end, range.start);
         }
-        let bytes = piece(&self.bytes, self.start, &range);
-        Ok((bytes.ok_or_else(|| list.corrupt("blocks do not follow one another"))?, range.start))
+        // What is stored in the same page is read with them.
+        let page_end = range.end.next_multiple_of(PAGE);
+        while end < list.blocks() && range.end + list.len(self.part, end) <= page_end {
+            range.end += list.len(self.part, end);
+            end += 1;
+        }
+        self.blocks = 0..0;
+        self.source.read(file, range, &mut self.bytes)?;
+        (self.blocks, self.start) = (block..end, start);
+        Ok(())
+    }
+
+    /// Says that a block will be read. False if it is too early to say more.
+    fn expect(&mut self, list: &BlockList, file: &Arc<SealedFile>, block: usize) -> Result<bool> {
+        let is_here = file.kept().is_some() || self.blocks.contains(&block);
+        Ok(is_here || self.source.expect(file, self.range(list, block)?))
     }
 }
 
 impl<'a> Blocks<'a> {
     /// For reading one after the other.
-    pub(super) fn in_order(record: Record<'a>, reading: Reading<'a>) -> Blocks<'a> {
-        Blocks::new(record, CHUNK, reading)
+    pub(super) fn in_order(record: Record<'a>, source: &'a dyn BlockSource) -> Blocks<'a> {
+        Blocks::new(record, CHUNK, source)
     }
 
     /// For reading here and there.
-    pub(super) fn in_any_order(record: Record<'a>, reading: Reading<'a>) -> Blocks<'a> {
-        Blocks::new(record, 1, reading)
+    pub(super) fn in_any_order(record: Record<'a>, source: &'a dyn BlockSource) -> Blocks<'a> {
+        Blocks::new(record, 1, source)
     }
 
-    fn new(record: Record<'a>, ahead: usize, reading: Reading<'a>) -> Blocks<'a> {
+    fn new(record: Record<'a>, ahead: usize, source: &'a dyn BlockSource) -> Blocks<'a> {
         match record {
             Record::Inline(list) => Blocks::Inline(list),
             Record::Blocks(list) => {
-                let docs = Chunk::new(&list, Part::Docs, ahead, reading);
-                let freqs = Chunk::new(&list, Part::Freqs, ahead, reading);
+                let docs = Chunk::new(Part::Docs, ahead, source);
+                let freqs = Chunk::new(Part::Freqs, ahead, source);
                 Blocks::Listed { list, docs, freqs }
             }
+        }
+    }
+
+    /// Says that a block of documents, or of frequencies, will be read. False if it is too early to say more.
+    pub(super) fn expect(&mut self, field: &FieldReader, part: Part, block: usize) -> Result<bool> {
+        match self {
+            Blocks::Listed { list, docs, .. } if part == Part::Docs => docs.expect(list, field.docs(), block),
+            Blocks::Listed { list, freqs, .. } => freqs.expect(list, field.freqs(), block),
+            Blocks::Inline(_) => Ok(true),
         }
     }
 

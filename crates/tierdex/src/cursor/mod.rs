@@ -5,7 +5,6 @@
 
 mod ahead;
 mod blocks;
-mod near;
 mod positions;
 mod postings;
 mod scattered;
@@ -13,7 +12,6 @@ mod trace;
 
 pub use ahead::ListsAhead;
 pub use blocks::{IN_ORDER_BYTES, LIST_BYTES};
-pub use near::{BUFFER_MAX, BUFFER_MIN, NearBlocks, NearList, Reading, record};
 pub use positions::{POSITIONS_BUFFER, POSITIONS_BYTES, PositionsReader};
 pub use postings::{NO_DOCUMENT, PostingsCursor};
 pub use scattered::{DecodedBlock, ScatteredBlocks};

@@ -7,11 +7,11 @@
 use super::blocks::{BLOCK_BYTES_MAX, Blocks, decode_error};
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
-use crate::segment::read::FieldReader;
+use crate::segment::read::{BlockSource, FieldReader};
 use std::borrow::Cow;
 use std::ops::Range;
 use tierdex_codec::{Codec, DecodeError, RUN_SLACK, prefetch, rises};
-use tierdex_io::{PAGE, SealedFile};
+use tierdex_io::PAGE;
 
 /// Bytes that are read together of a block that is not in memory.
 const READ: u64 = 8 << 10;
@@ -50,6 +50,7 @@ pub struct PositionsReader<'a> {
 /// An encoded block, and bytes of the file among which are some of its own.
 struct Encoded<'a> {
     field: &'a FieldReader,
+    source: &'a dyn BlockSource,
     range: Range<u64>,
     bytes: Cow<'a, [u8]>,
     /// Where the bytes begin in the file.
@@ -60,16 +61,20 @@ const NONE: usize = usize::MAX;
 const NO_PIECE: u32 = u32::MAX;
 
 impl<'a> PositionsReader<'a> {
-    /// For a list of the field.
-    pub fn new(field: &'a FieldReader) -> PositionsReader<'a> {
-        PositionsReader::with_bytes(field, Vec::new(), 0)
+    /// For a list of the field, from memory or from `source`.
+    pub fn new(field: &'a FieldReader, source: &'a dyn BlockSource) -> PositionsReader<'a> {
+        PositionsReader::with_bytes(field, source, (Vec::new(), 0))
     }
 
     /// The same, for a caller that has read these bytes, which begin in the file at `start`.
-    pub(super) fn with_bytes(field: &'a FieldReader, bytes: Vec<u8>, start: u64) -> PositionsReader<'a> {
+    pub(super) fn with_bytes(
+        field: &'a FieldReader,
+        source: &'a dyn BlockSource,
+        (bytes, start): (Vec<u8>, u64),
+    ) -> PositionsReader<'a> {
         PositionsReader {
             codec: field.field().freq_codec,
-            encoded: Encoded { field, range: 0..0, bytes: Cow::Owned(bytes), start },
+            encoded: Encoded { field, source, range: 0..0, bytes: Cow::Owned(bytes), start },
             block: NONE,
             ahead: (NONE, 0..0),
             starts: Box::new([0; _]),
@@ -78,6 +83,13 @@ impl<'a> PositionsReader<'a> {
             piece: NO_PIECE,
             sums: Box::new([0; _]),
         }
+    }
+
+    /// Says that positions of a block that is stored there will be read.
+    pub(super) fn expect(&self, range: Range<u64>) -> bool {
+        let Some(file) = self.encoded.field.positions() else { return true };
+        let beginning = range.start..range.end.min(range.start + READ);
+        file.kept().is_some() || self.encoded.source.expect(file, beginning)
     }
 
     /// The block whose positions can be read.
@@ -206,9 +218,9 @@ impl<'a> Encoded<'a> {
             if let Cow::Borrowed(_) = self.bytes {
                 self.bytes = Cow::Owned(Vec::new());
             }
-            let len = (self.range.end - at).min(READ) as usize;
-            file.read_into(at, len, self.bytes.to_mut())?;
+            // After an error there are no bytes.
             self.start = at;
+            self.source.read(file, at..self.range.end.min(at + READ), self.bytes.to_mut())?;
         }
         let to = self.bytes.len().min((self.range.end - self.start) as usize);
         Ok(&self.bytes[(at - self.start) as usize..to])
@@ -223,7 +235,7 @@ impl<'a> Encoded<'a> {
     }
 
     fn file(&self) -> &str {
-        self.field.positions().map_or("", SealedFile::name)
+        self.field.positions().map_or("", |file| file.name())
     }
 
     fn corrupt(&self, at: u64, what: &str) -> Error {

@@ -1,12 +1,11 @@
 //! The cursor over one list.
 
 use super::blocks::Blocks;
-use super::near::{Reading, record};
 use super::positions::PositionsReader;
 use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
-use crate::segment::read::{BlockList, FieldReader, Record, TermInfo};
+use crate::segment::read::{BlockList, BlockSource, FILES, FieldReader, Record, TermInfo};
 
 /// Stands for "behind the last document".
 pub const NO_DOCUMENT: u32 = u32::MAX;
@@ -14,6 +13,7 @@ pub const NO_DOCUMENT: u32 = u32::MAX;
 /// Moves forward over the documents of a term.
 pub struct PostingsCursor<'a> {
     field: &'a FieldReader,
+    source: &'a dyn BlockSource,
     term: TermInfo,
     blocks: Blocks<'a>,
     /// The decoded block; `usize::MAX` before the first.
@@ -34,37 +34,21 @@ const NONE: usize = usize::MAX;
 impl<'a> PostingsCursor<'a> {
     /// Reads the list of `term`. The cursor stands before the first document.
     pub fn open(field: &'a FieldReader, term: TermInfo) -> Result<PostingsCursor<'a>> {
-        PostingsCursor::open_near(field, term, Reading::default())
+        let record = field.record(&term, &FILES)?;
+        PostingsCursor::with_record(field, term, record, &FILES)
     }
 
-    /// The same; the list is read as `reading` says.
-    pub fn open_near(
-        field: &'a FieldReader,
-        term: TermInfo,
-        reading: Reading<'a>,
-    ) -> Result<PostingsCursor<'a>> {
-        let record = record(field, &term, reading)?;
-        PostingsCursor::new(field, term, Blocks::in_order(record, reading))
-    }
-
-    /// The same, for a caller that has read the record of `term`.
+    /// The same, for a caller that has read the record of `term`; all else is read from `source`.
     pub fn with_record(
         field: &'a FieldReader,
         term: TermInfo,
         record: Record<'a>,
+        source: &'a dyn BlockSource,
     ) -> Result<PostingsCursor<'a>> {
-        PostingsCursor::new(field, term, Blocks::in_order(record, Reading::default()))
-    }
-
-    /// The same cursor over a list below a block, for a caller that has read its positions.
-    pub(super) fn with_positions(self, bytes: Vec<u8>, offset: u64) -> PostingsCursor<'a> {
-        PostingsCursor { reader: Some(PositionsReader::with_bytes(self.field, bytes, offset)), ..self }
-    }
-
-    fn new(field: &'a FieldReader, term: TermInfo, blocks: Blocks<'a>) -> Result<PostingsCursor<'a>> {
         Ok(PostingsCursor {
             field,
-            blocks,
+            source,
+            blocks: Blocks::in_order(record, source),
             term,
             block: NONE,
             len: 0,
@@ -76,6 +60,14 @@ impl<'a> PostingsCursor<'a> {
             positions: Vec::new(),
             trace: Trace::default(),
         })
+    }
+
+    /// The same cursor over a list below a block, for a caller that has read its positions.
+    pub(super) fn with_positions(self, bytes: Vec<u8>, offset: u64) -> PostingsCursor<'a> {
+        PostingsCursor {
+            reader: Some(PositionsReader::with_bytes(self.field, self.source, (bytes, offset))),
+            ..self
+        }
     }
 
     /// Notes from now on what becomes of each block.
@@ -159,7 +151,7 @@ impl<'a> PostingsCursor<'a> {
 
     /// Positions of the term in the present document.
     pub fn positions(&mut self) -> Result<&[u32]> {
-        let reader = self.reader.get_or_insert_with(|| PositionsReader::new(self.field));
+        let reader = self.reader.get_or_insert_with(|| PositionsReader::new(self.field, self.source));
         reader.move_to(&mut self.blocks, self.block)?;
         reader.read(self.at as u8, &mut self.positions)?;
         Ok(&self.positions)

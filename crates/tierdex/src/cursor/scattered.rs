@@ -1,19 +1,18 @@
 //! Blocks of one list in any order.
 
 use super::blocks::Blocks;
-use super::near::{NearList, Reading, record};
 use super::positions::PositionsReader;
 use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, PRUNED, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
-use crate::segment::read::{BlockList, FieldReader, TermInfo};
+use crate::segment::read::{BlockList, BlockSource, FieldReader, Part as ListPart, TermInfo};
 use tierdex_codec::{BitmapView, Shared, intersect};
 
 /// Decodes blocks of a list, whichever are asked for; one at a time is at hand.
 pub struct ScatteredBlocks<'a> {
     field: &'a FieldReader,
     blocks: Blocks<'a>,
-    named: usize,
+    prefetches: bool,
     decoded: Box<DecodedBlock>,
     trace: Trace,
 }
@@ -46,17 +45,17 @@ impl Default for DecodedBlock {
 }
 
 impl<'a> ScatteredBlocks<'a> {
-    /// Reads the record of `term`, and the list itself, as `reading` says.
+    /// Reads the record of `term`, and the list itself, from memory or from `source`.
     pub fn open(
         field: &'a FieldReader,
         term: &TermInfo,
-        reading: Reading<'a>,
+        source: &'a dyn BlockSource,
         mut decoded: Box<DecodedBlock>,
     ) -> Result<ScatteredBlocks<'a>> {
-        let blocks = Blocks::in_any_order(record(field, term, reading)?, reading);
+        let blocks = Blocks::in_any_order(field.record(term, source)?, source);
         (decoded.documents.block, decoded.frequencies.block) = (usize::MAX, usize::MAX);
-        let named = reading.near.and_then(NearList::named).filter(|named| *named < blocks.len()).unwrap_or(0);
-        Ok(ScatteredBlocks { field, blocks, named, decoded, trace: Trace::default() })
+        let prefetches = source.prefetches() && blocks.skips().is_some() && field.docs().kept().is_none();
+        Ok(ScatteredBlocks { field, blocks, prefetches, decoded, trace: Trace::default() })
     }
 
     /// The buffers, for another list.
@@ -90,9 +89,35 @@ impl<'a> ScatteredBlocks<'a> {
         self.trace.sum(&self.blocks)
     }
 
-    /// How many blocks were named and brought near by themselves.
-    pub fn named(&self) -> usize {
-        self.named
+    /// Whether it pays to say early which blocks will be read.
+    #[inline]
+    pub fn prefetches(&self) -> bool {
+        self.prefetches
+    }
+
+    /// Says that the documents of a block will be read, and its frequencies or not. False if it is too early to say more.
+    pub fn expect(&mut self, block: usize, frequencies: bool) -> Result<bool> {
+        if self.prefetches && self.decoded.documents.block != block {
+            return Ok(self.blocks.expect(self.field, ListPart::Docs, block)?
+                && (!frequencies || self.blocks.expect(self.field, ListPart::Freqs, block)?));
+        }
+        Ok(true)
+    }
+
+    /// Says that the frequencies of a block will be read.
+    pub fn expect_frequencies(&mut self, block: usize) -> Result<bool> {
+        match self.prefetches && self.decoded.frequencies.block != block {
+            true => self.blocks.expect(self.field, ListPart::Freqs, block),
+            false => Ok(true),
+        }
+    }
+
+    /// Says that the positions of a block will be read by `reader`.
+    pub fn expect_positions(&mut self, block: usize, reader: &PositionsReader<'_>) -> Result<bool> {
+        if self.prefetches && reader.block() != block {
+            return Ok(reader.expect(self.blocks.positions_range(block)?));
+        }
+        Ok(true)
     }
 
     /// Number of blocks.

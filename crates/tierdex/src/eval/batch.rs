@@ -45,6 +45,11 @@ impl Batch {
         self.push_equal(documents, 0);
     }
 
+    /// The highest score of the documents at some positions.
+    pub(super) fn max(&self, positions: Range<usize>) -> u32 {
+        self.scores[positions].iter().copied().max().unwrap_or(0)
+    }
+
     /// Raises every score.
     pub(super) fn raise(&mut self, by: u32) {
         self.scores.iter_mut().for_each(|score| *score += by);

@@ -97,8 +97,42 @@ impl<'a> Run<'_, '_, 'a, '_> {
         Ok(Some(others_max + self.refiners.optional_max(range)?))
     }
 
+    /// Names the next blocks of the lead that may have hits, and those of other lists which candidates are most likely in; returns
+    /// the first block of the lead behind them.
+    fn expect_blocks(
+        &mut self,
+        term: &mut Term<'a>,
+        from: usize,
+        is_scored: bool,
+        search: &Search<'_>,
+    ) -> Result<usize> {
+        let top = search.top.k() > 0;
+        for block in from..term.blocks.len() {
+            let range = (term.blocks.first(block), term.blocks.last(block).min(search.documents - 1));
+            let bound = if is_scored && top { term.block_max(block) } else { 0 };
+            let others_max = if top { self.others_max(range)? } else { Some(0) };
+            let may_have_hits =
+                others_max.is_some_and(|others_max| top && search.may_enter(bound + others_max, range.0));
+            if !(may_have_hits || search.count && others_max.is_some()) {
+                continue;
+            }
+            let mut named = term.blocks.expect(block, is_scored && may_have_hits)?;
+            for other in self.others.iter_mut() {
+                named = named && other.node.expect_candidates(range, other.is_scored && may_have_hits)?;
+            }
+            if !(named && self.refiners.expect_candidates(range, may_have_hits)?) {
+                return Ok(block.max(from + 1));
+            }
+        }
+        Ok(term.blocks.len())
+    }
+
     fn by_blocks(&mut self, term: &mut Term<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
+        let mut expected = if term.blocks.prefetches() { 0 } else { usize::MAX };
         for block in 0..term.blocks.len() {
+            if block >= expected {
+                expected = self.expect_blocks(term, block, is_scored, search)?;
+            }
             let range = (term.blocks.first(block), term.blocks.last(block).min(search.documents - 1));
             let top = search.top.k() > 0;
             let bound = if is_scored && top { term.block_max(block) } else { 0 };
@@ -150,8 +184,16 @@ impl<'a> Run<'_, '_, 'a, '_> {
     fn by_phrase(&mut self, lead: &mut Required<'_, 'a>, search: &mut Search<'_>) -> Result<()> {
         let how = lead.how();
         let Node::Phrase(phrase) = &mut *lead.node else { return Ok(()) };
+        let mut expected = if phrase.rarest().blocks.prefetches() { 0 } else { usize::MAX };
         for block in 0..phrase.rarest().blocks.len() {
             let rarest = phrase.rarest();
+            if block >= expected {
+                expected = block;
+                while expected < rarest.blocks.len() && rarest.blocks.expect(expected, false)? {
+                    expected += 1;
+                }
+                expected = expected.max(block + 1);
+            }
             let range = (rarest.blocks.first(block), rarest.blocks.last(block).min(search.documents - 1));
             let bound = match phrase.max_score(range)? {
                 None => continue,

@@ -73,6 +73,11 @@ impl<'a> Group<'a> {
         alternatives || self.must.iter().any(Node::always_scores)
     }
 
+    /// See [`Node::expect`].
+    pub(super) fn expect(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
+        self.nodes().try_fold(true, |all, node| Ok(all && node.expect(range, scored)?))
+    }
+
     pub(super) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
         let plain = self.must.is_empty() && self.filter.is_empty() && self.must_not.is_empty();
         if plain && self.minimum == 1 {

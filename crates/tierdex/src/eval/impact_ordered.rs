@@ -10,18 +10,21 @@
 //! and as many blocks as hold the best hits, which is mostly a handful. Candidates of a block are those that
 //! are frequent enough; only these are looked up in the lists of other clauses.
 
-use super::candidates::CANDIDATES_MAX;
-use super::near::{ListSource, ListSources, reads_record};
 use super::node::Node;
 use super::refine::Refiners;
+use super::scratch::Scratch;
 use super::search::Search;
 use super::term::Term;
-use super::tuning::{IMPACT_ORDER_RATIO, ONE_BY_ONE};
-use crate::error::Result;
+use super::tuning::{
+    FIRST_PREFETCHED, FIRST_SCORED_MAX, FIRST_SCORED_RATIO, IMPACT_ORDER_RATIO, INITIAL_THRESHOLD_HITS,
+    ONE_BY_ONE,
+};
+use crate::error::{Error, Result};
 use crate::limits::{BLOCK, SUPERBLOCK};
-use crate::query::plan::PlanNode;
+use crate::query::plan::{Leaf, Plan, PlanNode};
 use crate::schema::NormKind;
-use crate::segment::read::{Record, Segment};
+use crate::segment::read::{BlockSource, FILES, Record, Segment};
+use std::sync::Arc;
 use tierdex_codec::largest;
 
 /// Whether the best `k` of a term are found sooner by its blocks than by the rarest of the clauses that must
@@ -55,10 +58,11 @@ fn run<'a, 'b>(
     selection: &mut Vec<u64>,
 ) -> Result<u64> {
     let wanted = refiners.expected_candidates(search.top.k(), search.documents);
-    // Those that were prefetched can all hold one of the best.
-    let first = first_round(wanted as usize).max(term.blocks.named()).min(term.blocks.len());
-    // What is prefetched was chosen by impacts.
-    let by_impacts = term.has_loose_bounds() && term.blocks.named() > 0;
+    let prefetches = term.blocks.prefetches();
+    let first = first_round(wanted as usize).max(if prefetches { FIRST_PREFETCHED } else { 0 });
+    let first = first.min(term.blocks.len());
+    // A block that is read takes longer than the impacts of many.
+    let by_impacts = term.has_loose_bounds() && prefetches;
     // Each superblock has a block that is as good as its maximum score.
     let least =
         nth_superblock_max((term, by_impacts), first, &mut search.scratch.bounds)?.max(search.min_score());
@@ -84,7 +88,7 @@ fn run<'a, 'b>(
         keys.retain(|key| bound_of(*key) >= min_score);
     }
     let mut share = first.max(1);
-    while keys.len() > ONE_BY_ONE {
+    while keys.len() > if prefetches { 0 } else { ONE_BY_ONE } {
         share = (2 * share).min(keys.len());
         largest(keys, share, selection);
         let mut rest = keys.split_off(share);
@@ -110,11 +114,25 @@ struct Run<'r, 'n, 'a, 'b> {
 }
 
 impl Run<'_, '_, '_, '_> {
+    /// Says that a block will be evaluated. False if it is too early to say more.
+    fn expect(&mut self, block: usize) -> Result<bool> {
+        let blocks = &mut self.term.blocks;
+        let range = (blocks.first(block), blocks.last(block));
+        Ok(blocks.expect(block, true)? && self.refiners.expect_candidates(range, true)?)
+    }
+
     /// Evaluates blocks in document order.
     fn in_order(&mut self, keys: &mut [u64], search: &mut Search<'_>) -> Result<()> {
         keys.sort_unstable_by_key(|key| block_of(*key));
         let mut batch = search.scratch.batch();
-        for key in keys {
+        let mut named = if self.term.blocks.prefetches() { 0 } else { keys.len() };
+        for (at, key) in keys.iter().enumerate() {
+            if at == named {
+                named += 1;
+                while self.expect(block_of(keys[named - 1]))? && named < keys.len() {
+                    named += 1;
+                }
+            }
             let (block, bound) = (block_of(*key), bound_of(*key));
             if bound < search.min_score() {
                 self.term.blocks.mark_pruned(block);
@@ -144,8 +162,13 @@ fn first_round(k: usize) -> usize {
 /// A lower bound of the `k`-th best score of all segments, by the maximum scores of blocks alone: each block
 /// has a document that reaches its own. Only for queries that every document of some scored term matches; 0
 /// for others, and where skip data would have to be read.
-pub fn initial_threshold(sources: &ListSources, segments: &[Segment], k: usize) -> Result<u32> {
-    let nodes = match &sources.plan.root {
+pub fn initial_threshold(
+    (plan, source): (&Plan, &dyn BlockSource),
+    segments: &[Segment],
+    k: usize,
+    scratch: &mut Scratch,
+) -> Result<u32> {
+    let nodes = match &plan.root {
         PlanNode::Group(group) if group.filter.is_empty() && group.must_not.is_empty() => {
             match (&group.must[..], group.minimum) {
                 ([], 0 | 1) => &group.should[..],
@@ -155,15 +178,55 @@ pub fn initial_threshold(sources: &ListSources, segments: &[Segment], k: usize) 
         }
         node => std::slice::from_ref(node),
     };
-    nodes.iter().try_fold(0, |least, node| match node {
-        PlanNode::Term(leaf) => Ok(threshold_of_term(&sources.lists[*leaf], segments, k)?.max(least)),
+    let leaves = nodes.iter().filter_map(|node| match node {
+        PlanNode::Term(leaf) => Some(&plan.leaves[*leaf]),
+        _ => None,
+    });
+    let least = leaves
+        .clone()
+        .try_fold(0, |least, leaf| Ok::<u32, Error>(threshold_of_term(leaf, segments, k)?.max(least)))?;
+    let postings =
+        |leaf: &&Arc<Leaf>| leaf.infos.iter().flatten().map(|info| u64::from(info.documents)).sum::<u64>();
+    let all: u64 = plan.leaves.iter().map(|leaf| postings(&leaf)).sum();
+    let rarest = leaves.filter(|leaf| postings(leaf) >= k as u64).min_by_key(postings);
+    match rarest {
+        Some(leaf)
+            if k > 0 && postings(&leaf) <= FIRST_SCORED_MAX && postings(&leaf) * FIRST_SCORED_RATIO < all =>
+        {
+            Ok(threshold_by_scores((leaf, source), segments, k, scratch)?.max(least))
+        }
         _ => Ok(least),
-    })
+    }
 }
 
-fn threshold_of_term(leaf: &ListSource, segments: &[Segment], k: usize) -> Result<u32> {
+/// The `k`-th best score of a term, of which all postings are scored.
+fn threshold_by_scores(
+    (leaf, source): (&Leaf, &dyn BlockSource),
+    segments: &[Segment],
+    k: usize,
+    scratch: &mut Scratch,
+) -> Result<u32> {
+    let mut batch = scratch.batch();
+    for (info, segment) in leaf.infos.iter().zip(segments) {
+        let Some(info) = info else { continue };
+        let of = (&leaf.scorer, source);
+        let mut term =
+            Term::open(segment.field(leaf.field), (leaf.number, info), of, leaf.bounds(segment), scratch)?;
+        term.expect((0, u32::MAX), true)?;
+        for block in 0..term.blocks.len() {
+            let (documents, scores) = term.read(block)?;
+            batch.push_all(documents, scores);
+        }
+        term.close(scratch);
+    }
+    let least = if batch.len() < k { 0 } else { nth(&mut batch.scores, k) };
+    scratch.give_batch(batch);
+    Ok(least)
+}
+
+fn threshold_of_term(leaf: &Leaf, segments: &[Segment], k: usize) -> Result<u32> {
     let postings: usize = leaf.infos.iter().flatten().map(|info| info.documents as usize).sum();
-    if k == 0 || k > CANDIDATES_MAX || postings / BLOCK < k {
+    if k == 0 || k > INITIAL_THRESHOLD_HITS || postings / BLOCK < k {
         return Ok(0);
     }
     // No more than is counted for windows, of which none is in use yet.
@@ -171,11 +234,11 @@ fn threshold_of_term(leaf: &ListSource, segments: &[Segment], k: usize) -> Resul
     let mut least = 0;
     for (info, segment) in leaf.infos.iter().zip(segments) {
         let field = segment.field(leaf.field);
-        if reads_record(field) || field.field().norms != NormKind::Byte {
+        if field.skips().kept().is_none() || field.field().norms != NormKind::Byte {
             return Ok(0);
         }
         let Some(info) = info.as_ref().filter(|info| info.blocks.is_some()) else { continue };
-        let Record::Blocks(list) = field.record(info)? else { continue };
+        let Record::Blocks(list) = field.record(info, &FILES)? else { continue };
         let bounds = leaf.bounds(segment);
         if !bounds.is_tight {
             return Ok(0);
@@ -198,29 +261,6 @@ fn threshold_of_term(leaf: &ListSource, segments: &[Segment], k: usize) -> Resul
 /// The `n`-th largest, which stands behind those that are larger then.
 fn nth(scores: &mut [u32], n: usize) -> u32 {
     *scores.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1
-}
-
-/// The blocks that can hold one of the best `k` of the list by themselves, in document order: those whose
-/// maximum scores are no less than the `k`-th largest, or less only by what it was rounded by.
-pub fn blocks_of_best(
-    term: &Term<'_>,
-    k: usize,
-    scratch: &mut super::scratch::Scratch,
-) -> Result<Vec<usize>> {
-    let n = k.clamp(1, term.blocks.len());
-    let slack = 2 * term.scorer.max_score(1.0 / 65535.0);
-    let mut keys = std::mem::take(&mut scratch.keys);
-    let of = (term, term.has_loose_bounds());
-    let least = nth_superblock_max(of, n, &mut scratch.bounds)?;
-    blocks_at_least(of, least.saturating_sub(slack), &mut keys)?;
-    let least =
-        if keys.len() >= n { bound_of(*keys.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1) } else { 0 };
-    keys.retain(|key| bound_of(*key) >= least.saturating_sub(slack));
-    let mut blocks: Vec<usize> = keys.iter().copied().map(block_of).collect();
-    blocks.sort_unstable();
-    keys.clear();
-    scratch.keys = keys;
-    Ok(blocks)
 }
 
 /// A block and its maximum score, in the order of the latter; of equal ones the earlier block is the larger.

@@ -14,8 +14,8 @@ use super::batch::Batch;
 use super::node::{Node, Refine, Refinement};
 use super::refine::Refiners;
 use super::search::Search;
-use super::tuning::{EXHAUSTIVE_WINDOWS, LOOK_UP_POSTINGS, WINDOW};
-use super::window::{Window, range_from, within};
+use super::tuning::{CANDIDATE_BLOCKS, EXHAUSTIVE_WINDOWS, LOOK_UP_POSTINGS, WINDOW};
+use super::window::{Window, name_ahead, range_from, within};
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 use crate::limits::BLOCK;
@@ -32,6 +32,7 @@ pub(super) fn maxscore(
         refiners,
         evaluated: 0,
         exhaustive: 0,
+        expected: if nodes.iter_mut().any(Node::prefetches) { 0 } else { u32::MAX },
         bounds: std::mem::take(&mut search.scratch.bounds),
         order: std::mem::take(&mut search.scratch.order),
         prefix_sums: std::mem::take(&mut search.scratch.prefix_sums),
@@ -51,6 +52,8 @@ struct Run<'r, 'n, 'a> {
     evaluated: u64,
     /// Windows to come over which all clauses are summed.
     exhaustive: usize,
+    /// Blocks of essential clauses that may be read are named up to this document: all, where none are read.
+    expected: u32,
     /// Maximum score of each clause in the window.
     bounds: Vec<u32>,
     /// Clauses, the one that adds least first.
@@ -151,6 +154,7 @@ impl Run<'_, '_, '_> {
             let range = (range.0, self.widen(nodes, range, essential, search)?);
             let others_max = self.prefix_sums[others];
             let min_score = search.min_score().saturating_sub(others_max);
+            self.expect(nodes, (others, min_score), (range, search.documents))?;
             let Node::Term(term) = &mut nodes[essential] else { return Ok(range.1) };
             term.seek(range.0);
             for block in term.block..term.blocks.len() {
@@ -165,6 +169,7 @@ impl Run<'_, '_, '_> {
             self.batch.retain(search.min_score());
             return Ok(range.1);
         }
+        self.expect(nodes, (others, 0), (range, search.documents))?;
         self.window.restart(range);
         for number in &self.order[others..] {
             nodes[*number].add(&mut self.window, search.scratch)?;
@@ -174,6 +179,44 @@ impl Run<'_, '_, '_> {
         self.batch.push_all(swept.values(), swept.sums());
         self.batch.raise(others_max);
         Ok(range.1)
+    }
+
+    /// Names the blocks of the essential clauses, those from position `others` of the order on, in a range and behind it: of one
+    /// term, those whose maximum scores are at least `min_score`. Blocks of the other clauses are named too, unless they are so many
+    /// that most of their pages will have no candidate.
+    fn expect(
+        &mut self,
+        nodes: &mut [Node<'_>],
+        (others, min_score): (usize, u32),
+        ((first, last), documents): ((u32, u32), u32),
+    ) -> Result<()> {
+        if first < self.expected {
+            return Ok(());
+        }
+        let (others, essential) = self.order.split_at(others);
+        let mut name = |range| -> Result<bool> {
+            let mut blocks = 0;
+            for number in essential {
+                blocks += nodes[*number].blocks_in(range);
+                let named = match &mut nodes[*number] {
+                    Node::Term(term) if essential.len() == 1 => term.expect_at_least(range, min_score)?,
+                    node => node.expect(range, true)?,
+                };
+                if !named {
+                    return Ok(false);
+                }
+            }
+            let mut dense = others.iter();
+            dense.try_fold(true, |all, number| {
+                let node = &mut nodes[*number];
+                let few = node.blocks_in(range) <= CANDIDATE_BLOCKS * blocks;
+                Ok(all && (!few || node.expect(range, true)?))
+            })
+        };
+        let refiners = &mut *self.refiners;
+        let name = |range| -> Result<bool> { Ok(name(range)? && refiners.expect_candidates(range, false)?) };
+        self.expected = name_ahead(first, documents, name)?.max(last);
+        Ok(())
     }
 
     /// Makes the window the block of its one essential clause, if the maximum scores of the others are not
@@ -237,6 +280,11 @@ impl Run<'_, '_, '_> {
 
     /// Sums all clauses over the window, and offers the documents that pass.
     fn sum_all(&mut self, nodes: &mut [Node<'_>], range: (u32, u32), search: &mut Search<'_>) -> Result<()> {
+        if range.0 >= self.expected {
+            self.order.clear();
+            self.order.extend(0..nodes.len());
+            self.expect(nodes, (0, 0), (range, search.documents))?;
+        }
         self.window.restart(range);
         for node in nodes {
             node.add(&mut self.window, search.scratch)?;

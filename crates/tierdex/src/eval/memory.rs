@@ -5,14 +5,14 @@
 //! documents and of frequencies. What these hold together is bounded: lists that are few read far ahead, and
 //! many no more than a block each.
 
-use super::near::{Known, ListSource, ListSources, Want, reads_record};
 use super::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
-use super::{CANDIDATES_BYTES, RANGE_BYTES, TERM_BYTES, is_small};
-use crate::cursor::{BUFFER_MAX, BUFFER_MIN, IN_ORDER_BYTES, NearList, POSITIONS_BUFFER};
+use super::{RANGE_BYTES, TERM_BYTES, is_small};
+use crate::cursor::{IN_ORDER_BYTES, POSITIONS_BUFFER};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
-use crate::query::plan::{Leaf, PlanNode};
+use crate::query::plan::{Leaf, Plan, PlanNode};
 use crate::rank::TermScorer;
-use crate::segment::read::{READ_AHEAD, Segment, TermInfo};
+use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD, Segment, TermInfo};
+use std::sync::Arc;
 use tierdex_io::PAGE;
 
 /// Bytes that a list takes at most, beside its record, its buffers and its bounds; operators keep less of it
@@ -30,13 +30,16 @@ const POSITION: u64 = 12;
 const LEVEL: u64 = RANGE_BYTES as u64;
 const LEVELS: u64 = 2;
 
+/// The order of the blocks of a list of a million documents, and memory to find it.
+const BLOCK_ORDER: u64 = 128 << 10;
+
 /// What a query of so many terms takes at least while it is answered, beside records, where each has a list
 /// of blocks. If a field has `positions`, they may be those of a phrase.
 pub fn working_memory(terms: usize, positions: bool) -> u64 {
     let lists = terms as u64;
     let phrase = PHRASE_BYTES + terms * (PHRASE_TERM_BYTES + POSITIONS_BUFFER);
     let phrase = if positions { phrase as u64 } else { 0 };
-    phrase + lists * LIST + (PARTS * lists + 1) * BUFFER_MIN as u64 + CANDIDATES_BYTES as u64 + LEVEL * LEVELS
+    phrase + lists * LIST + (PARTS * lists + 1) * BUFFER_MIN as u64 + BLOCK_ORDER + LEVEL * LEVELS
 }
 
 /// Bytes of the text of a usual term, with what memory takes to keep it.
@@ -44,13 +47,8 @@ const TEXT: usize = 32;
 
 /// What a term of a planned query takes, about.
 pub fn leaf_memory(segments: usize) -> usize {
-    let segment = size_of::<Option<TermInfo>>() + size_of::<Option<NearList>>() + size_of::<Want>();
-    size_of::<PlanNode>()
-        + size_of::<Leaf>()
-        + size_of::<ListSource>()
-        + size_of::<TermScorer>()
-        + TEXT
-        + segments * segment
+    let leaf = size_of::<Leaf>() + segments * size_of::<Option<TermInfo>>();
+    size_of::<PlanNode>() + leaf + size_of::<TermScorer>() + TEXT
 }
 
 /// What answering takes in a segment.
@@ -62,63 +60,57 @@ struct Need {
     buffers: u64,
     /// Of the longest list.
     blocks: u64,
-    /// Of the shortest list, and whether blocks of others are looked up by it.
-    rarest: Option<u32>,
-    by_rarest: bool,
 }
 
-impl ListSources {
+/// What answering a query takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Bytes on each thread.
+    pub bytes: u64,
+    /// Of these, for each part of a list that is read ahead.
+    pub read_ahead: usize,
+}
+
+impl Plan {
     /// Bytes of memory that it takes, about.
     pub fn memory(&self) -> usize {
-        let known: usize = self.known.iter().map(|known| size_of::<Known>() + known.memory()).sum();
-        let leaf = |leaf: &ListSource| {
-            let cached = leaf.near.iter().flatten().map(NearList::memory).sum::<usize>();
-            leaf_memory(leaf.infos.len()) + leaf.term.len().saturating_sub(TEXT) + cached
-        };
-        known + self.lists.iter().map(leaf).sum::<usize>()
+        let leaf = |leaf: &Arc<Leaf>| leaf_memory(leaf.infos.len()) + leaf.term.len().saturating_sub(TEXT);
+        self.leaves.iter().map(leaf).sum()
     }
 
-    /// Has its lists read ahead as far as `allowance` bytes leave capacity for, and returns what answering
-    /// takes then, on each thread: more than `allowance` if that is too little for a block of each list.
-    pub fn keep_within(&mut self, segments: &[Segment], allowance: u64) -> u64 {
+    /// What answering it takes if lists are read ahead as far as `allowance` bytes leave capacity for: more
+    /// than `allowance` if that is too little for a block of each list.
+    pub fn working_memory(&self, segments: &[Segment], allowance: u64) -> Memory {
         let numbered = segments.iter().enumerate();
         let needs: Vec<Need> = numbered.map(|(number, segment)| self.need(number, segment)).collect();
         let left = |need: &Need| allowance.saturating_sub(need.bytes).checked_div(need.buffers);
         let buffer = needs.iter().filter_map(left).min().unwrap_or(0) / PAGE * PAGE;
         let buffer = buffer.clamp(BUFFER_MIN as u64, BUFFER_MAX as u64);
-        self.lists.iter_mut().for_each(|leaf| leaf.buffer = buffer as usize);
-        needs.iter().map(|need| need.bytes + need.buffers * buffer).max().unwrap_or(0)
+        let bytes = needs.iter().map(|need| need.bytes + need.buffers * buffer).max().unwrap_or(0);
+        Memory { bytes, read_ahead: buffer as usize }
     }
 
     fn need(&self, number: usize, segment: &Segment) -> Need {
         let mut need = Need::default();
-        for leaf in &self.lists {
+        for leaf in &self.leaves {
             leaf.add_to((number, segment), &mut need);
         }
-        let depth = self.add_node(&self.plan.root, (number, segment), &mut need);
+        let depth = self.add_node(&self.root, (number, segment), &mut need);
         // A record is read through one more, unless it is resident.
         need.buffers += need.buffers.min(1);
         need.bytes += need.aside + depth * LEVEL;
-        if !self.known.is_empty() {
-            need.bytes += CANDIDATES_BYTES as u64;
-        }
         // Documents and scores of lists that are merged, in two batches.
         need.bytes += 2 * 8 * self.merged(number, segment);
         // The order of the blocks of one list, and memory to find it.
         need.bytes += 4 * 8 * need.blocks;
-        let of_all = matches!(&self.plan.root, PlanNode::Group(group) if group.minimum == 0);
-        if of_all && need.by_rarest {
-            // Its documents, before the lists are open.
-            need.bytes = need.bytes.max(4 * u64::from(need.rarest.unwrap_or(0)) + 2 * LIST);
-        }
         need
     }
 
     /// Postings of alternatives that are merged.
     fn merged(&self, number: usize, segment: &Segment) -> u64 {
-        let PlanNode::Group(group) = &self.plan.root else { return 0 };
+        let PlanNode::Group(group) = &self.root else { return 0 };
         let leaf = |node: &PlanNode| match node {
-            PlanNode::Term(leaf) => self.lists[*leaf].infos[number].as_ref(),
+            PlanNode::Term(leaf) => self.leaves[*leaf].infos[number].as_ref(),
             _ => None,
         };
         let postings = group.should.iter().filter_map(leaf).map(|info| u64::from(info.documents)).sum();
@@ -132,7 +124,7 @@ impl ListSources {
                 let is_in_memory =
                     segment.1.field(*field).positions().is_none_or(|file| file.kept().is_some());
                 let buffer = if is_in_memory { 0 } else { POSITIONS_BUFFER };
-                let lists = || leaves.iter().map(|(_, leaf)| &self.lists[*leaf]);
+                let lists = || leaves.iter().map(|(_, leaf)| &self.leaves[*leaf]);
                 need.bytes += (PHRASE_BYTES + leaves.len() * (PHRASE_TERM_BYTES + buffer)) as u64;
                 if *slop > 0 {
                     need.bytes += lists().map(|list| list.positions(segment)).sum::<u64>();
@@ -154,12 +146,11 @@ impl ListSources {
     }
 }
 
-impl ListSource {
+impl Leaf {
     fn add_to(&self, (number, segment): (usize, &Segment), need: &mut Need) {
         let Some(info) = &self.infos[number] else { return };
-        need.rarest = Some(need.rarest.map_or(info.documents, |rarest| rarest.min(info.documents)));
         need.bytes += LIST;
-        if reads_record(segment.field(self.field)) {
+        if segment.field(self.field).skips().kept().is_none() {
             need.bytes += info.skips.end - info.skips.start;
         }
         if info.blocks.is_none() {
@@ -167,7 +158,6 @@ impl ListSource {
         }
         let blocks = u64::from(info.documents).div_ceil(BLOCK as u64);
         need.blocks = need.blocks.max(blocks);
-        need.by_rarest |= self.wants.get(number) == Some(&Want::Record);
         need.buffers += PARTS;
     }
 

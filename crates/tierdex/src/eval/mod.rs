@@ -14,6 +14,10 @@
 //! | a minimum of alternatives, and what else is left | windows of documents | `windows` |
 //! | how many documents match | candidates of the rarest clause, or bits | `count` |
 //!
+//! Evaluation never reads: a [`Source`](crate::segment::read::Source) gives it the bytes of lists that are not in
+//! memory, and may suspend it until they are there. Before a strategy needs blocks it names those that it
+//! already knows.
+//!
 //! Segments are searched one after the other, and what the best of those before score is the threshold of the
 //! next. Where skip data is resident, [`initial_threshold`] computes one before any segment is searched.
 //!
@@ -21,7 +25,6 @@
 
 mod batch;
 mod bounds;
-mod candidates;
 mod conjunction;
 #[cfg(test)]
 mod contract;
@@ -32,7 +35,6 @@ mod impact_ordered;
 mod log;
 mod maxscore;
 mod memory;
-mod near;
 mod node;
 mod occurrences;
 mod open;
@@ -48,13 +50,10 @@ mod tuning;
 mod window;
 mod windows;
 
-pub use candidates::{CANDIDATES_BYTES, CANDIDATES_MAX, Candidates};
-pub use impact_ordered::{blocks_of_best, initial_threshold};
+pub use impact_ordered::initial_threshold;
 pub use log::{Evaluation, ListUse};
 pub use memory::{leaf_memory, working_memory};
-pub use near::ListSources;
-pub use node::Node;
-pub use open::{open, open_leaf};
+pub use open::open;
 pub use scratch::{RANGE_BYTES, Scratch};
 pub use search::Search;
 pub use small_merge::is_small;

@@ -11,6 +11,7 @@ use super::group::Group;
 use super::phrase::Phrase;
 use super::scratch::Scratch;
 use super::term::Term;
+use super::tuning::LOOKED_UP_BLOCKS;
 use super::window::{Bits, Window};
 use crate::error::Result;
 
@@ -99,6 +100,44 @@ impl<'a> Node<'a> {
             Node::Term(_) | Node::Phrase(_) => true,
             Node::Set(set) => set.score() > 0,
             Node::Group(group) => group.always_scores(),
+        }
+    }
+
+    /// Whether it pays to say early which blocks will be read.
+    pub(super) fn prefetches(&mut self) -> bool {
+        let mut prefetches = false;
+        self.each_term(&mut |term| prefetches |= term.blocks.prefetches());
+        prefetches
+    }
+
+    /// Says that the blocks which overlap a range will be read: of all lists, but for those of a phrase in which only candidates
+    /// are looked up. Frequencies are read if scores are asked for. False if it is too early to
+    /// name all of them.
+    pub(super) fn expect(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
+        match self {
+            Node::Term(term) => term.expect(range, scored),
+            Node::Phrase(phrase) => phrase.rarest().expect(range, false),
+            Node::Set(_) => Ok(true),
+            Node::Group(group) => group.expect(range, scored),
+        }
+    }
+
+    /// Number of blocks of a term that overlap a range; 0 of other nodes.
+    pub(super) fn blocks_in(&mut self, range: (u32, u32)) -> usize {
+        match self {
+            Node::Term(term) => term.blocks_in(range),
+            _ => 0,
+        }
+    }
+
+    /// Says that the candidates of a block of another list will be looked up, which are in this range: names the blocks if they are so
+    /// few that most of their pages have candidates. False if it is too early to name all of them.
+    pub(super) fn expect_candidates(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
+        match self {
+            Node::Term(term) if term.blocks.prefetches() => {
+                Ok(term.blocks_in(range) > LOOKED_UP_BLOCKS || term.expect(range, scored)?)
+            }
+            _ => Ok(true),
         }
     }
 

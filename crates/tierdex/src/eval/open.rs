@@ -3,7 +3,6 @@
 use super::bounds::Bounds;
 use super::document_set::{DocumentSet, SetNode};
 use super::group::Group;
-use super::near::{ListSource, ListSources};
 use super::node::Node;
 use super::phrase::Phrase;
 use super::scratch::Scratch;
@@ -11,44 +10,30 @@ use super::slop::Alignments;
 use super::term::Term;
 use crate::cursor::{ListsAhead, PostingsCursor};
 use crate::error::Result;
-use crate::query::plan::{Leaf, PlanGroup, PlanNode};
+use crate::query::plan::{Leaf, Plan, PlanGroup, PlanNode};
 use crate::query::starting_with;
 use crate::rank::TermScorer;
-use crate::segment::read::Segment;
+use crate::segment::read::{BlockSource, Segment};
 
-/// Opens the lists of a plan's node in the segment of that number; `None` if nothing can match there.
+/// Opens the lists of a plan's node in the segment of that number; `None` if nothing can match there. What is
+/// not in memory comes from `source`.
 pub fn open<'a>(
-    sources: &'a ListSources,
-    node: &'a PlanNode,
-    of: (usize, &'a Segment),
+    (plan, node): (&'a Plan, &'a PlanNode),
+    source: &'a dyn BlockSource,
+    (number, segment): (usize, &'a Segment),
     scratch: &mut Scratch,
 ) -> Result<Option<Node<'a>>> {
-    Opener { sources, number: of.0, segment: of.1, scratch }.node(node)
-}
-
-/// Opens the list of a term in the segment of that number; `None` if it does not hold the term.
-pub fn open_leaf<'a>(
-    leaf: &'a ListSource,
-    (number, segment): (usize, &'a Segment),
-    scratch: &mut Scratch,
-) -> Result<Option<Box<Term<'a>>>> {
-    term((leaf, &leaf.scorer), (number, segment), scratch)
-}
-
-fn term<'a>(
-    (leaf, scorer): (&'a ListSource, &'a TermScorer),
-    (number, segment): (usize, &'a Segment),
-    scratch: &mut Scratch,
-) -> Result<Option<Box<Term<'a>>>> {
-    let Some(info) = &leaf.infos[number] else { return Ok(None) };
-    let (field, reading) = (segment.field(leaf.field), leaf.reading(number));
-    let bounds = leaf.bounds(segment);
-    Term::open(field, (leaf.number, info), (scorer, reading), bounds, scratch)
-        .map(|term| Some(Box::new(term)))
+    let opener = Opener { plan, source, number, segment, scratch };
+    if source.prefetches() {
+        opener.expect_records();
+    }
+    let mut opener = opener;
+    opener.node(node)
 }
 
 struct Opener<'a, 's> {
-    sources: &'a ListSources,
+    plan: &'a Plan,
+    source: &'a dyn BlockSource,
     number: usize,
     segment: &'a Segment,
     scratch: &'s mut Scratch,
@@ -58,34 +43,35 @@ impl<'a> Opener<'a, '_> {
     fn node(&mut self, node: &'a PlanNode) -> Result<Option<Node<'a>>> {
         match node {
             PlanNode::Term(leaf) => {
-                let leaf = &self.sources.lists[*leaf];
+                let leaf = &self.plan.leaves[*leaf];
                 Ok(self.term(leaf, &leaf.scorer)?.map(Node::Term))
             }
             PlanNode::Phrase { field, leaves, phrase, slop } => {
-                let scorer = &self.sources.plan.phrases[*phrase];
-                let all = || leaves.iter().map(|(_, leaf)| &self.sources.lists[*leaf]);
+                let scorer = &self.plan.phrases[*phrase];
+                let all = || leaves.iter().map(|(_, leaf)| &self.plan.leaves[*leaf]);
                 if all().any(|leaf| leaf.infos[self.number].is_none()) {
                     return Ok(None);
                 }
                 let mut terms = Vec::with_capacity(leaves.len());
                 for (distance, leaf) in leaves {
-                    let term = self.term(&self.sources.lists[*leaf], scorer)?;
+                    let term = self.term(&self.plan.leaves[*leaf], scorer)?;
                     terms.extend(term.map(|term| (*distance, term)));
                 }
                 let names =
-                    || leaves.iter().map(|(distance, leaf)| (*distance, &self.sources.lists[*leaf].term));
+                    || leaves.iter().map(|(distance, leaf)| (*distance, &self.plan.leaves[*leaf].term));
                 let alignments = Alignments::new(&names().collect::<Vec<_>>(), *slop);
-                let phrase = Phrase::new(terms, self.segment.field(*field), scorer, alignments)?;
+                let phrase =
+                    Phrase::new(terms, (self.segment.field(*field), self.source), scorer, alignments)?;
                 Ok(Some(Node::Phrase(Box::new(phrase))))
             }
             PlanNode::Prefix { field, prefix, weight, .. } => {
-                let documents = documents_with_prefix(self.segment, *field, prefix)?;
-                let set = SetNode::new(documents, self.sources.plan.scale.constant(*weight));
+                let documents = documents_with_prefix((self.segment, self.source), *field, prefix)?;
+                let set = SetNode::new(documents, self.plan.scale.constant(*weight));
                 Ok((set.cost > 0).then_some(Node::Set(set)))
             }
             PlanNode::All { weight } => {
                 let all = DocumentSet::All(self.segment.documents());
-                let score = self.sources.plan.scale.constant(*weight);
+                let score = self.plan.scale.constant(*weight);
                 Ok(Some(Node::Set(SetNode::new(all, score))))
             }
             PlanNode::Group(group) => self.group(group),
@@ -93,8 +79,24 @@ impl<'a> Opener<'a, '_> {
         }
     }
 
-    fn term(&mut self, leaf: &'a ListSource, scorer: &'a TermScorer) -> Result<Option<Box<Term<'a>>>> {
-        term((leaf, scorer), (self.number, self.segment), self.scratch)
+    fn term(&mut self, leaf: &'a Leaf, scorer: &'a TermScorer) -> Result<Option<Box<Term<'a>>>> {
+        let Some(info) = &leaf.infos[self.number] else { return Ok(None) };
+        let field = self.segment.field(leaf.field);
+        let bounds = leaf.bounds(self.segment);
+        Term::open(field, (leaf.number, info), (scorer, self.source), bounds, self.scratch)
+            .map(|term| Some(Box::new(term)))
+    }
+
+    /// Says that the records of all terms will be read which are not in memory.
+    fn expect_records(&self) {
+        for leaf in &self.plan.leaves {
+            let skips = self.segment.field(leaf.field).skips();
+            if let Some(info) = &leaf.infos[self.number]
+                && skips.kept().is_none()
+            {
+                self.source.expect(skips, info.skips.clone());
+            }
+        }
     }
 
     fn group(&mut self, group: &'a PlanGroup) -> Result<Option<Node<'a>>> {
@@ -151,15 +153,19 @@ impl Leaf {
 }
 
 /// The documents of a segment that hold a term which begins with `prefix`.
-fn documents_with_prefix(segment: &Segment, field: usize, prefix: &str) -> Result<DocumentSet> {
+fn documents_with_prefix(
+    (segment, source): (&Segment, &dyn BlockSource),
+    field: usize,
+    prefix: &str,
+) -> Result<DocumentSet> {
     let field = segment.field(field);
-    let infos = starting_with(field, prefix)?;
+    let infos = starting_with(field, prefix, source)?;
     let postings = infos.iter().map(|info| u64::from(info.documents)).sum();
     let mut documents = DocumentSet::with_capacity(postings, segment.documents());
-    let mut ahead = ListsAhead::default();
+    let mut ahead = ListsAhead::new(source);
     for info in infos {
         let record = ahead.record(field, &info)?;
-        let mut cursor = PostingsCursor::with_record(field, info, record)?;
+        let mut cursor = PostingsCursor::with_record(field, info, record, source)?;
         cursor.advance(0)?;
         loop {
             let (block, _) = cursor.rest_of_block()?;

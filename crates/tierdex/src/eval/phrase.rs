@@ -19,7 +19,7 @@ use crate::cursor::{NO_DOCUMENT, POSITIONS_BYTES, PositionsReader};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::rank::TermScorer;
-use crate::segment::read::{FieldReader, Norms};
+use crate::segment::read::{BlockSource, FieldReader, Norms};
 
 /// Terms in which candidates are found before positions are read, if there is no slop: of documents that hold
 /// two terms mostly few hold them in line, and only those are looked up in the lists of others.
@@ -59,10 +59,10 @@ pub(super) struct PhraseTerm<'a> {
 }
 
 impl<'a> Phrase<'a> {
-    /// CandidatePlaces terms with their distances from the first.
+    /// Takes terms with their distances from the first.
     pub(super) fn new(
         terms: Vec<(u32, Box<Term<'a>>)>,
-        field: &'a FieldReader,
+        (field, source): (&'a FieldReader, &'a dyn BlockSource),
         scorer: &'a TermScorer,
         alignments: Alignments,
     ) -> Result<Phrase<'a>> {
@@ -71,7 +71,7 @@ impl<'a> Phrase<'a> {
             number,
             distance: last - distance,
             term,
-            positions: PositionsReader::new(field),
+            positions: PositionsReader::new(field, source),
             read_position: ReadPosition::default(),
         });
         let mut terms: Vec<PhraseTerm<'a>> = terms.collect();
@@ -190,6 +190,9 @@ impl<'a> Phrase<'a> {
         }
         for term in &mut self.terms[..self.looked_up_first] {
             term.term.locate(&batch.documents)?;
+        }
+        for PhraseTerm { term, positions, .. } in &mut self.terms[..self.looked_up_first] {
+            term.expect_positions(positions)?;
         }
         if self.alignments.slop() == 0 {
             self.frequencies.clear();

@@ -51,6 +51,13 @@ impl<'n, 'a> Refiners<'n, 'a> {
         k as f64 / pass.clamp(1e-9, 1.0)
     }
 
+    /// Says that candidates in a range will be looked up; `scored`: also their scores.
+    pub(super) fn expect_candidates(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
+        let drop = self.filter.iter_mut().chain(self.must_not.iter_mut()).map(|node| (node, false));
+        let mut all = drop.chain(self.optional.iter_mut().filter(|_| scored).map(|node| (node, true)));
+        all.try_fold(true, |all, (node, scored)| Ok(all && node.expect_candidates(range, scored)?))
+    }
+
     /// Upper bound of the optional clauses together in a range.
     pub(super) fn optional_max(&mut self, range: (u32, u32)) -> Result<u32> {
         self.included_bound.clear();

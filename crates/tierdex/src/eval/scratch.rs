@@ -10,9 +10,6 @@ use crate::limits::BLOCK;
 /// Buffers of lists that are kept for the next query.
 const LISTS_KEPT: usize = 32;
 
-/// The same, for the thread that plans queries.
-const LISTS_KEPT_BY_PLANNER: usize = 4;
-
 /// Buffers for lists, windows, sets and batches.
 #[derive(Default)]
 pub struct Scratch {
@@ -72,14 +69,5 @@ impl Scratch {
             self.decoded.push(decoded);
             self.buffers.push(buffers);
         }
-    }
-
-    /// Gives back all but a little.
-    pub fn shrink(&mut self) {
-        self.decoded.truncate(LISTS_KEPT_BY_PLANNER);
-        self.buffers.truncate(LISTS_KEPT_BY_PLANNER);
-        self.windows.truncate(1);
-        self.bits.truncate(1);
-        self.batches.clear();
     }
 }

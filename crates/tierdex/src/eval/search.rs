@@ -28,11 +28,6 @@ impl<'s> Search<'s> {
         self.scratch
     }
 
-    /// Whether nothing but some of the best `k` is asked for.
-    pub fn is_within(&self, k: usize) -> bool {
-        !self.count && !self.exhaustive && self.top.k() <= k
-    }
-
     /// Candidates with a lower score cannot be hits.
     #[inline]
     pub(super) fn min_score(&self) -> u32 {

@@ -4,7 +4,7 @@ use super::node::Node;
 use super::refine::Refiners;
 use super::search::Search;
 use super::tuning::{MERGED_IN_WINDOW, MERGED_MAX, WINDOW};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Whether lists with that many postings together are worth merging whole.
 pub fn is_small(postings: u64, documents: u32) -> bool {
@@ -22,6 +22,9 @@ pub(super) fn small_merge(
     let [mut lists, mut merged] = [(); 2].map(|()| search.scratch.batch());
     let mut ends = std::mem::take(&mut search.scratch.order);
     ends.clear();
+    nodes
+        .iter_mut()
+        .try_fold(true, |all, node| Ok::<bool, Error>(all && node.expect((0, u32::MAX), true)?))?;
     for node in nodes {
         let Node::Term(term) = node else { continue };
         for block in 0..term.blocks.len() {

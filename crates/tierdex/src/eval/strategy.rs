@@ -30,8 +30,6 @@ pub enum Strategy {
     SmallMerge,
     /// Every window that may hold a hit is evaluated.
     Windows,
-    /// Candidates that other lists have proposed are looked up.
-    Candidates,
     /// Matches are counted.
     Count,
 }

@@ -6,11 +6,11 @@ use super::bounds::Bounds;
 use super::scratch::Scratch;
 use super::window::{Bits, Window, within};
 use crate::bytes::View;
-use crate::cursor::{Blockwise, DecodedBlock, LIST_BYTES, NO_DOCUMENT, Reading, ScatteredBlocks};
+use crate::cursor::{Blockwise, DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
 use crate::error::Result;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TermScorer;
-use crate::segment::read::{BlockList, FieldReader, Norms, TermInfo};
+use crate::segment::read::{BlockList, BlockSource, FieldReader, Norms, TermInfo};
 use crate::transform::impact::{self, BLOCK_FRONT_BYTES_MAX, Impact};
 use tierdex_codec::{Places, Shared, ones, values_at_least};
 
@@ -81,16 +81,16 @@ impl Default for Buffers {
 }
 
 impl<'a> Term<'a> {
-    /// Reads the record of `term`, that of the plan's leaf of this position. The list is read as `reading`
-    /// says.
+    /// Reads the record of `term`, that of the plan's leaf of this position. What is not in memory comes from
+    /// `source`.
     pub fn open(
         field: &'a FieldReader,
         (leaf, term): (usize, &TermInfo),
-        (scorer, reading): (&'a TermScorer, Reading<'a>),
+        (scorer, source): (&'a TermScorer, &'a dyn BlockSource),
         bounds: Bounds,
         scratch: &mut Scratch,
     ) -> Result<Term<'a>> {
-        let blocks = ScatteredBlocks::open(field, term, reading, scratch.decoded.pop().unwrap_or_default())?;
+        let blocks = ScatteredBlocks::open(field, term, source, scratch.decoded.pop().unwrap_or_default())?;
         let mut buffers = scratch.buffers.pop().unwrap_or_default();
         buffers.scored = usize::MAX;
         let (norms, documents) = (field.norms()?, term.documents);
@@ -120,11 +120,6 @@ impl<'a> Term<'a> {
     /// Candidates of other lists that were looked up, and of these those that were kept.
     pub fn looked_up(&self) -> (u64, u64) {
         self.looked_up
-    }
-
-    /// The skip data; `None` of a list so short that it has none.
-    pub fn skips(&self) -> Option<&BlockList<'a>> {
-        self.blocks.skips()
     }
 
     /// Documents that hold the term.
@@ -316,6 +311,43 @@ impl<'a> Term<'a> {
         values_at_least(self.blocks.frequencies(block)?, frequency, &mut buffers.selected);
         let n = buffers.selected.get().len();
         Ok(if n > BLOCK / 4 { BLOCK } else { n })
+    }
+
+    /// Says that the blocks which overlap a range will be read, and frequencies or not. False if it is too early to name all of them.
+    pub(super) fn expect(&mut self, (first, last): (u32, u32), frequencies: bool) -> Result<bool> {
+        if self.blocks.prefetches() {
+            self.seek(first);
+            for block in self.block..self.blocks.len() {
+                if self.blocks.first(block) > last {
+                    break;
+                }
+                if !self.blocks.expect(block, frequencies)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Number of blocks that overlap a range.
+    pub(super) fn blocks_in(&mut self, (first, last): (u32, u32)) -> usize {
+        self.seek(first);
+        (self.blocks.find(self.block, last) + 1).min(self.blocks.len()) - self.block.min(self.blocks.len())
+    }
+
+    /// Says that the blocks of a range will be read whose maximum scores are at least `min_score`. False if it is too early to name
+    /// all of them.
+    pub(super) fn expect_at_least(&mut self, (first, last): (u32, u32), min_score: u32) -> Result<bool> {
+        self.seek(first);
+        for block in self.block..self.blocks.len() {
+            if self.blocks.first(block) > last {
+                break;
+            }
+            if self.block_max(block) >= min_score && !self.blocks.expect(block, true)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Adds the documents of a range.

@@ -2,6 +2,8 @@
 
 use super::batch::Batch;
 use super::tuning::WINDOW;
+use crate::cursor::NO_DOCUMENT;
+use crate::error::Result;
 use tierdex_codec::{BitmapView, Swept, collect_bits, keep_marked, mark_positive, ones, sweep};
 
 /// The document of the first bit or sum of a range: a multiple of eight, as that of a bitmap is, so that
@@ -9,6 +11,24 @@ use tierdex_codec::{BitmapView, Swept, collect_bits, keep_marked, mark_positive,
 pub(super) fn origin(first: u32) -> u32 {
     first & !7
 }
+
+/// Names blocks from document `first` on, some windows at a time, as long as `name` names all of them; returns the first document
+/// behind those that were named.
+pub(super) fn name_ahead(
+    first: u32,
+    documents: u32,
+    mut name: impl FnMut((u32, u32)) -> Result<bool>,
+) -> Result<u32> {
+    for first in (first..documents).step_by(NAMED_TOGETHER as usize) {
+        if !name((first, first.saturating_add(NAMED_TOGETHER - 1)))? {
+            return Ok(first);
+        }
+    }
+    Ok(NO_DOCUMENT)
+}
+
+/// Documents whose blocks are named together.
+const NAMED_TOGETHER: u32 = 8 * WINDOW as u32;
 
 /// The range of at most `size` documents that `first` begins, below `documents`: its first and its last
 /// document.

@@ -2,10 +2,10 @@
 
 use super::searcher::{Found, SearchOptions, Searcher, found};
 use crate::error::Result;
-use crate::eval::{Evaluation, ListSources, Scratch};
-use crate::query::Query;
+use crate::eval::{Evaluation, Scratch};
+use crate::query::{Plan, Query};
 use crate::rank::{Scale, TopK};
-use crate::segment::read::Segment;
+use crate::segment::read::{FILES, Segment};
 
 /// The answer to a query, and how it was found.
 #[derive(Clone, Debug)]
@@ -49,16 +49,12 @@ pub struct FileUse {
 }
 
 /// Answers `query` and notes how.
-pub(super) fn explain(
-    searcher: &Searcher<'_>,
-    query: &Query,
-    options: &SearchOptions,
-) -> Result<Explanation> {
+pub(super) fn explain(searcher: &Searcher, query: &Query, options: &SearchOptions) -> Result<Explanation> {
     let index = searcher.index();
     let before: Vec<Vec<FileUse>> = index.segments().iter().map(read_so_far).collect();
-    let plan = searcher.plan(query, options)?;
+    let plan = searcher.plan(query, options, &FILES)?;
     let mut scratch = Scratch::default();
-    let least = searcher.initial_threshold(&plan, options)?;
+    let least = searcher.initial_threshold((&plan, &FILES), options, &mut scratch)?;
     let explained = explain_from(searcher, &plan, (options, least), before.clone(), &mut scratch)?;
     if least > 0 && explained.found.hits.len() < options.k {
         return explain_from(searcher, &plan, (options, 0), before, &mut scratch);
@@ -67,8 +63,8 @@ pub(super) fn explain(
 }
 
 fn explain_from(
-    searcher: &Searcher<'_>,
-    plan: &ListSources,
+    searcher: &Searcher,
+    plan: &Plan,
     (options, expected): (&SearchOptions, u32),
     before: Vec<Vec<FileUse>>,
     scratch: &mut Scratch,
@@ -78,23 +74,22 @@ fn explain_from(
     top.set_initial_threshold(expected);
     let mut segments = Vec::with_capacity(before.len());
     for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
-        let least_before = least(&top, plan.plan.scale);
+        let least_before = least(&top, plan.scale);
         let mut evaluation = Evaluation::default();
         let rooms = (&mut *scratch, &mut top);
-        let matches = searcher.segment(plan, number, options, rooms, Some(&mut evaluation))?;
+        let matches = searcher.segment((plan, &FILES), number, options, rooms, Some(&mut evaluation))?;
         segments.push(SegmentExplanation {
             id: segment.meta().id,
             documents: segment.documents(),
             matches,
             least_before,
-            least_after: least(&top, plan.plan.scale),
+            least_after: least(&top, plan.scale),
             evaluation,
             files: since(before, read_so_far(segment)),
         });
     }
     let k = top.k();
-    let found =
-        found(segments.iter().map(|segment| segment.matches).sum(), options, plan.plan.scale, &mut top);
+    let found = found(segments.iter().map(|segment| segment.matches).sum(), options, plan.scale, &mut top);
     let threshold = found.hits.last().filter(|_| found.hits.len() == k).map(|hit| hit.score);
     Ok(Explanation { found, threshold, segments })
 }

@@ -83,7 +83,7 @@ fn join_stored(
 struct Source<'a> {
     field: &'a FieldReader,
     stream: TermStream<'a>,
-    ahead: ListsAhead,
+    ahead: ListsAhead<'static>,
     base: u32,
     term: Vec<u8>,
     info: Option<TermInfo>,

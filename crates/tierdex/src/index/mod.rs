@@ -29,7 +29,9 @@ mod writer;
 pub use crate::eval::{Evaluation, ListUse, Strategy};
 pub use batch::{Batch, LeftOut, SealedBatch};
 pub use check::{CheckReport, check};
-pub use executor::{Account, Accounts, Executor, ExecutorOptions, MetaTier, Mode, PAGES_AHEAD};
+pub use executor::{
+    Account, Accounts, Executor, ExecutorOptions, MetaTier, Mode, PAGES_AHEAD, THREADS_CHOSEN,
+};
 pub use explain::{Explanation, FileUse, SegmentExplanation};
 pub use import::{EncodedPostings, ListBuilder, ListEncoder, ListsBuilder, PIECE_POSTINGS};
 pub use ingest::ingest;

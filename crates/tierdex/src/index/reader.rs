@@ -10,8 +10,13 @@ use std::sync::Arc;
 use tierdex_codec::Kernel;
 use tierdex_io::{Arena, Disk, ErrorKind, Region, RegionKind};
 
-/// An open commit of an index. Many threads may search it at once; writers do not disturb it.
-pub struct Index {
+/// An open commit of an index. Many threads may search it at once; writers do not disturb it. Clones share its files and
+/// memory.
+#[derive(Clone)]
+pub struct Index(Arc<Opened>);
+
+/// The files of a commit.
+struct Opened {
     disk: Arc<dyn Disk>,
     manifest: Manifest,
     segments: Vec<Segment>,
@@ -26,7 +31,7 @@ impl Index {
             let manifest = Manifest::read_newest(disk.as_ref())?;
             let Some(manifest) = manifest else { return Err(no_index(disk.as_ref())) };
             match open_segments(disk.as_ref(), &manifest) {
-                Ok(segments) => return Ok(Index { disk, manifest, segments }),
+                Ok(segments) => return Ok(Index(Arc::new(Opened { disk, manifest, segments }))),
                 // A commit in between merged the segments away: start again from the newer one.
                 Err(Error::Storage(error))
                     if error.kind() == ErrorKind::NotFound
@@ -38,58 +43,58 @@ impl Index {
 
     /// What the commit consists of.
     pub fn manifest(&self) -> &Manifest {
-        &self.manifest
+        &self.0.manifest
     }
 
     /// The schema.
     pub fn schema(&self) -> &Schema {
-        &self.manifest.schema
+        &self.0.manifest.schema
     }
 
     /// Open segments in document order.
     pub fn segments(&self) -> &[Segment] {
-        &self.segments
+        &self.0.segments
     }
 
     /// Where the index lives, for messages.
     pub fn describe(&self) -> String {
-        self.disk.describe()
+        self.0.disk.describe()
     }
 
     /// Documents.
     pub fn documents(&self) -> u64 {
-        self.manifest.documents()
+        self.0.manifest.documents()
     }
 
     /// Reads all that queries need into memory, and verifies it, so that they read nothing more. It takes as much
     /// memory as the index has bytes but for ids and stored texts, in one piece: many small segments stand on
     /// huge pages together.
     pub fn keep_in_memory(&self) -> Result<()> {
-        let bytes: u64 = self.segments.iter().map(Segment::bytes_in_memory).sum();
+        let bytes: u64 = self.0.segments.iter().map(Segment::bytes_in_memory).sum();
         let mut arena = Arena::new(Region::new(&RegionKind::Dram, bytes.max(1))?);
-        self.segments.iter().try_for_each(|segment| segment.keep_in_memory(&mut arena))
+        self.0.segments.iter().try_for_each(|segment| segment.keep_in_memory(&mut arena))
     }
 
     /// Bytes of all documents and frequencies in blocks.
     pub fn postings_bytes(&self) -> u64 {
-        let fields = self.segments.iter().flat_map(Segment::fields);
+        let fields = self.0.segments.iter().flat_map(Segment::fields);
         let files = fields.flat_map(|field| [field.docs(), field.freqs()]);
         files.map(|file| file.payload().end - file.payload().start).sum()
     }
 
     /// Where the index lives.
     pub(super) fn disk(&self) -> &dyn Disk {
-        self.disk.as_ref()
+        self.0.disk.as_ref()
     }
 
     /// Answers queries.
-    pub fn searcher(&self) -> Searcher<'_> {
-        Searcher::new(self)
+    pub fn searcher(&self) -> Searcher {
+        Searcher::new(self.clone())
     }
 
     /// Bytes read from the index's files so far, as whole pages.
     pub fn bytes_read(&self) -> u64 {
-        self.segments.iter().map(Segment::bytes_read).sum()
+        self.0.segments.iter().map(Segment::bytes_read).sum()
     }
 }
 

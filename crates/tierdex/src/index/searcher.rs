@@ -3,16 +3,19 @@
 use super::explain::{Explanation, explain};
 use super::reader::Index;
 use crate::error::{Error, Result};
-use crate::eval::{Evaluation, ListSources, Scratch, Search, Strategy, evaluate, initial_threshold, open};
+use crate::eval::{Evaluation, Scratch, Search, Strategy, evaluate, initial_threshold, open};
 use crate::query::{Marks, Plan, Query};
 use crate::rank::{Bm25, Collection, Hit, Lengths, Scale, TopK};
-use crate::segment::read::{Segment, Stored};
+use crate::segment::read::{BlockSource, FILES, Files, Segment, Stored};
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of ids that are in memory at a time.
 pub(super) const IDS_BYTES: usize = 256 << 10;
+
+/// What answering a query takes where there is no budget: as much as it pays to read ahead in a few lists.
+const WORKING_MEMORY: u64 = 16 << 20;
 
 /// How to search.
 #[derive(Clone, Copy, Debug)]
@@ -54,24 +57,21 @@ pub struct SearchHit {
 }
 
 /// Answers queries over one commit.
-pub struct Searcher<'a> {
-    index: &'a Index,
+pub struct Searcher {
+    index: Index,
     /// Number of the first document of each segment.
     bases: Vec<u32>,
     collections: Vec<Collection>,
     /// What follows from them for the parameters that were asked for last.
     lengths: Mutex<(Bm25, Arc<[Arc<Lengths>]>)>,
     /// Memory of queries that have been answered.
-    rooms: Mutex<Rooms>,
+    #[allow(clippy::vec_box, reason = "a query takes one without a copy")]
+    buffers: Mutex<Vec<Box<QueryBuffers>>>,
 }
-
-/// Rooms that no query uses.
-#[allow(clippy::vec_box, reason = "a query takes one without a copy")]
-type Rooms = Vec<Box<Room>>;
 
 /// Memory that one query after the other uses.
 #[derive(Default)]
-struct Room {
+struct QueryBuffers {
     scratch: Scratch,
     top: TopK,
 }
@@ -79,8 +79,8 @@ struct Room {
 /// The matches of some segments, or the number of the one that failed, and why.
 type Done = std::result::Result<u64, (usize, Error)>;
 
-impl<'a> Searcher<'a> {
-    pub(super) fn new(index: &'a Index) -> Searcher<'a> {
+impl Searcher {
+    pub(super) fn new(index: Index) -> Searcher {
         let mut bases = Vec::with_capacity(index.segments().len());
         let mut next = 0;
         for segment in index.segments() {
@@ -88,26 +88,83 @@ impl<'a> Searcher<'a> {
             next += segment.documents();
         }
         let fields = 0..index.schema().fields.len();
-        let collections: Vec<_> = fields.map(|field| collection(index, field)).collect();
+        let collections: Vec<_> = fields.map(|field| collection(&index, field)).collect();
         let lengths = Mutex::new((Bm25::default(), lengths(&collections, Bm25::default())));
-        Searcher { index, bases, collections, lengths, rooms: Mutex::default() }
+        Searcher { index, bases, collections, lengths, buffers: Mutex::default() }
     }
 
     /// Finds the documents of `query`.
     pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<Found> {
-        self.answer(&self.plan(query, options)?, options)
+        let plan = self.plan(query, options, &FILES)?;
+        let read_ahead = plan.working_memory(self.index.segments(), WORKING_MEMORY).read_ahead;
+        self.answer_from_files(&plan, options, read_ahead)
     }
 
-    /// Finds the documents of a query that has been planned with these options.
-    pub(super) fn answer(&self, plan: &ListSources, options: &SearchOptions) -> Result<Found> {
-        let mut room = self.rooms().pop().unwrap_or_default();
-        let found = self.answer_in(plan, options, &mut room);
-        self.rooms().push(room);
+    /// Finds the documents of a query that has been planned with these options. What is not in memory is read from the files, so
+    /// many bytes of each part of a list together at most.
+    pub(super) fn answer_from_files(
+        &self,
+        plan: &Plan,
+        options: &SearchOptions,
+        read_ahead: usize,
+    ) -> Result<Found> {
+        let files = Files::new(read_ahead);
+        if options.intra <= 1 || self.bases.len() <= 1 {
+            return self.answer(plan, options, &files);
+        }
+        self.answer_by((plan, &files), options, |least, buffers| {
+            self.search_on_threads((plan, &files), (options, least), buffers)
+        })
+    }
+
+    /// Finds the documents of a query that has been planned with these options, on this thread. What is not in memory comes from
+    /// `source`.
+    pub(super) fn answer(
+        &self,
+        plan: &Plan,
+        options: &SearchOptions,
+        source: &dyn BlockSource,
+    ) -> Result<Found> {
+        self.answer_by((plan, source), options, |least, buffers| {
+            let QueryBuffers { scratch, top } = buffers;
+            top.restart(options.k, self.index.documents());
+            top.set_initial_threshold(least);
+            let mut total = 0;
+            for number in 0..self.bases.len() {
+                total += self.segment((plan, source), number, options, (&mut *scratch, &mut *top), None)?;
+            }
+            Ok(found(total, options, plan.scale, top))
+        })
+    }
+
+    /// Finds the documents of a query by `search`, which takes the least score of a hit.
+    fn answer_by(
+        &self,
+        (plan, source): (&Plan, &dyn BlockSource),
+        options: &SearchOptions,
+        mut search: impl FnMut(u32, &mut QueryBuffers) -> Result<Found>,
+    ) -> Result<Found> {
+        if options.intra == 0 {
+            return Err(Error::Usage("no thread to search on".to_string()));
+        }
+        let mut buffers = self.buffers().pop().unwrap_or_default();
+        let mut run = || {
+            let least = self.initial_threshold((plan, source), options, &mut buffers.scratch)?;
+            let found = search(least, &mut buffers)?;
+            if least > 0 && found.hits.len() < options.k {
+                // Skip data promises more than there is.
+                return search(0, &mut buffers);
+            }
+            Ok(found)
+        };
+        let found = run();
+        self.buffers().push(buffers);
         found
     }
 
-    fn rooms(&self) -> MutexGuard<'_, Rooms> {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    #[allow(clippy::vec_box, reason = "a query takes one without a copy")]
+    fn buffers(&self) -> MutexGuard<'_, Vec<Box<QueryBuffers>>> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Finds the documents of `query`, on this thread, and says how. It takes longer than to search.
@@ -116,14 +173,18 @@ impl<'a> Searcher<'a> {
     }
 
     /// Looks the terms of `query` up, and weighs them.
-    pub(super) fn plan(&self, query: &Query, options: &SearchOptions) -> Result<ListSources> {
+    pub(super) fn plan(
+        &self,
+        query: &Query,
+        options: &SearchOptions,
+        source: &dyn BlockSource,
+    ) -> Result<Plan> {
         let lengths = self.lengths(options.bm25);
         let ranking = (self.collections.as_slice(), &lengths[..]);
         let segments = self.index.segments();
         let (ranks, counts) = (options.k > 0, options.count || options.k == 0);
         let of = (options.bm25, ranks, counts);
-        let plan = Plan::new(query, self.index.schema(), segments, ranking, of)?;
-        Ok(ListSources::files(plan, segments))
+        Plan::new(query, self.index.schema(), (segments, source), ranking, of)
     }
 
     fn lengths(&self, bm25: Bm25) -> Arc<[Arc<Lengths>]> {
@@ -135,61 +196,37 @@ impl<'a> Searcher<'a> {
     }
 
     /// The index.
-    pub(super) fn index(&self) -> &'a Index {
-        self.index
-    }
-
-    fn answer_in(&self, plan: &ListSources, options: &SearchOptions, room: &mut Room) -> Result<Found> {
-        if options.intra == 0 {
-            return Err(Error::Usage("no thread to search on".to_string()));
-        }
-        let least = self.initial_threshold(plan, options)?;
-        let found = self.answer_from(plan, (options, least), room)?;
-        if least > 0 && found.hits.len() < options.k {
-            // Skip data promises more than there is.
-            return self.answer_from(plan, (options, 0), room);
-        }
-        Ok(found)
+    pub(super) fn index(&self) -> &Index {
+        &self.index
     }
 
     /// What each of the best documents scores at least, if that is known before any segment is searched; else 0.
-    pub(super) fn initial_threshold(&self, plan: &ListSources, options: &SearchOptions) -> Result<u32> {
-        if options.exhaustive { Ok(0) } else { initial_threshold(plan, self.index.segments(), options.k) }
-    }
-
-    /// The best documents, none of which scores less than `least`.
-    fn answer_from(
+    pub(super) fn initial_threshold(
         &self,
-        plan: &ListSources,
-        (options, least): (&SearchOptions, u32),
-        room: &mut Room,
-    ) -> Result<Found> {
-        if options.intra > 1 && self.bases.len() > 1 {
-            return self.search_on_threads(plan, (options, least), room);
+        of: (&Plan, &dyn BlockSource),
+        options: &SearchOptions,
+        scratch: &mut Scratch,
+    ) -> Result<u32> {
+        if options.exhaustive {
+            Ok(0)
+        } else {
+            initial_threshold(of, self.index.segments(), options.k, scratch)
         }
-        let Room { scratch, top } = room;
-        top.restart(options.k, self.index.documents());
-        top.set_initial_threshold(least);
-        let mut total = 0;
-        for number in 0..self.bases.len() {
-            total += self.segment(plan, number, options, (&mut *scratch, &mut *top), None)?;
-        }
-        Ok(found(total, options, plan.plan.scale, top))
     }
 
     /// Shares the segments out among threads, this one among them, each with memory and hits of its own.
     fn search_on_threads(
         &self,
-        plan: &ListSources,
+        (plan, files): (&Plan, &Files),
         (options, least): (&SearchOptions, u32),
-        room: &mut Room,
+        buffers: &mut QueryBuffers,
     ) -> Result<Found> {
         let documents: Vec<u32> = self.index.segments().iter().map(Segment::documents).collect();
         let shares = shares(&documents, options.intra);
         let run = |share: &[usize]| {
-            let mut room = self.rooms().pop().unwrap_or_default();
-            let done = self.some_segments(plan, share, (options, least), &mut room);
-            (done, room)
+            let mut buffers = self.buffers().pop().unwrap_or_default();
+            let done = self.some_segments((plan, files), share, (options, least), &mut buffers);
+            (done, buffers)
         };
         let (first, others) = shares.split_first().expect("there are segments");
         let mut done = Vec::with_capacity(shares.len());
@@ -200,7 +237,7 @@ impl<'a> Searcher<'a> {
                 builder.spawn_scoped(scope, move || run(share)).map_err(|_| share)
             };
             let started: Vec<_> = others.iter().map(Vec::as_slice).map(start).collect();
-            let mine = self.some_segments(plan, first, (options, least), room);
+            let mine = self.some_segments((plan, files), first, (options, least), buffers);
             for thread in started {
                 done.push(match thread {
                     Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
@@ -208,7 +245,7 @@ impl<'a> Searcher<'a> {
                     Err(share) => run(share),
                 });
             }
-            self.join(mine, done, (options, plan.plan.scale), room)
+            self.join(mine, done, (options, plan.scale), buffers)
         })
     }
 
@@ -216,9 +253,9 @@ impl<'a> Searcher<'a> {
     fn join(
         &self,
         mine: Done,
-        done: Vec<(Done, Box<Room>)>,
+        done: Vec<(Done, Box<QueryBuffers>)>,
         (options, scale): (&SearchOptions, Scale),
-        room: &mut Room,
+        buffers: &mut QueryBuffers,
     ) -> Result<Found> {
         let (mut total, mut failed) = (0, None);
         let mut add = |done: Done| match done {
@@ -229,29 +266,29 @@ impl<'a> Searcher<'a> {
         add(mine);
         for (done, mut other) in done {
             add(done);
-            other.top.take().iter().for_each(|hit| room.top.offer(hit.document, hit.score));
-            self.rooms().push(other);
+            other.top.take().iter().for_each(|hit| buffers.top.offer(hit.document, hit.score));
+            self.buffers().push(other);
         }
         match failed {
             Some((_, error)) => Err(error),
-            None => Ok(found(total, options, scale, &mut room.top)),
+            None => Ok(found(total, options, scale, &mut buffers.top)),
         }
     }
 
-    /// Offers the hits of these segments, which rise, to the room's.
+    /// Offers the hits of these segments, which rise, to those of the buffers.
     fn some_segments(
         &self,
-        plan: &ListSources,
+        (plan, files): (&Plan, &Files),
         share: &[usize],
         (options, least): (&SearchOptions, u32),
-        room: &mut Room,
+        buffers: &mut QueryBuffers,
     ) -> Done {
-        let Room { scratch, top } = room;
+        let QueryBuffers { scratch, top } = buffers;
         top.restart(options.k, self.index.documents());
         top.set_initial_threshold(least);
         let mut total = 0;
         for &number in share {
-            let matches = self.segment(plan, number, options, (&mut *scratch, &mut *top), None);
+            let matches = self.segment((plan, files), number, options, (&mut *scratch, &mut *top), None);
             total += matches.map_err(|error| (number, error))?;
         }
         Ok(total)
@@ -260,14 +297,14 @@ impl<'a> Searcher<'a> {
     /// Offers the hits of the segment of that number, and returns how many documents match.
     pub(super) fn segment(
         &self,
-        plan: &ListSources,
+        (plan, source): (&Plan, &dyn BlockSource),
         number: usize,
         options: &SearchOptions,
         (scratch, top): (&mut Scratch, &mut TopK),
         mut log: Option<&mut Evaluation>,
     ) -> Result<u64> {
         let (segment, base) = (&self.index.segments()[number], self.bases[number]);
-        let known = plan.plan.known_count(number, segment).filter(|_| options.count || options.k == 0);
+        let known = plan.known_count(number, segment).filter(|_| options.count || options.k == 0);
         if let Some(matches) = known.filter(|_| top.k() == 0) {
             if let Some(log) = log {
                 log.strategy = Strategy::Dictionary;
@@ -277,10 +314,7 @@ impl<'a> Searcher<'a> {
         let mut search = Search::new(base, segment.documents(), (scratch, top));
         search.exhaustive = options.exhaustive;
         search.count = options.count && known.is_none();
-        if let Some(matches) = plan.offer_candidates(number, segment, &mut search, log.as_deref_mut())? {
-            return Ok(matches);
-        }
-        let Some(mut node) = open(plan, &plan.plan.root, (number, segment), search.scratch())? else {
+        let Some(mut node) = open((plan, &plan.root), source, (number, segment), search.scratch())? else {
             return Ok(0);
         };
         if let Some(log) = log.as_deref_mut() {
@@ -288,7 +322,7 @@ impl<'a> Searcher<'a> {
         }
         let evaluated = evaluate(&mut node, &mut search);
         if let (Some(log), Ok((_, strategy))) = (log, &evaluated) {
-            log.end(&plan.plan, (number, segment), &mut node, *strategy);
+            log.end(plan, (number, segment), &mut node, *strategy);
         }
         node.close(search.scratch());
         evaluated.map(|(matches, _)| known.unwrap_or(matches))
@@ -384,7 +418,7 @@ impl<'a> Searcher<'a> {
         segment.stored().map(|stored| stored.preview(local)).transpose()
     }
 
-    fn place(&self, document: u32) -> Result<(&'a Segment, u32)> {
+    fn place(&self, document: u32) -> Result<(&Segment, u32)> {
         let number = self.bases.partition_point(|&base| base <= document).checked_sub(1);
         let place = number.map(|number| (&self.index.segments()[number], document - self.bases[number]));
         let place = place.filter(|(segment, local)| *local < segment.documents());

@@ -4,7 +4,7 @@
 use super::fuzzy::Levenshtein;
 use crate::error::{Error, Result};
 use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
-use crate::segment::read::{Automaton, FieldReader, Segment, TermInfo, Walk};
+use crate::segment::read::{Automaton, BlockSource, FieldReader, Segment, TermInfo, Walk};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ impl Automaton for Beginning<'_> {
 
 /// The terms closest to `word`, closest first; then those in most documents, then by their bytes.
 pub(super) fn close_terms(
-    segments: &[Segment],
+    (segments, source): (&[Segment], &dyn BlockSource),
     field: usize,
     word: &str,
     distance: u8,
@@ -48,7 +48,7 @@ pub(super) fn close_terms(
     let automaton = Levenshtein::new(word, distance);
     let word_chars = word.chars().count();
     let mut best: BTreeMap<(u8, Reverse<u64>, Vec<u8>), Close> = BTreeMap::new();
-    let mut walks = Walks::open(segments, field, || &automaton);
+    let mut walks = Walks::open((segments, source), field, || &automaton);
     while let Some((term, state)) = walks.next()? {
         let Some(distance) = automaton.distance(state) else { continue };
         let text = String::from_utf8_lossy(&term).into_owned();
@@ -74,12 +74,12 @@ pub(super) fn close_terms(
 
 /// Adds the number of terms that begin with `prefix` to `count`, which has a bound.
 pub(super) fn count_terms_with_prefix(
-    segments: &[Segment],
+    (segments, source): (&[Segment], &dyn BlockSource),
     field: usize,
     prefix: &str,
     count: &mut usize,
 ) -> Result<()> {
-    let mut walks = Walks::open(segments, field, || Beginning(prefix.as_bytes()));
+    let mut walks = Walks::open((segments, source), field, || Beginning(prefix.as_bytes()));
     while walks.next()?.is_some() {
         *count += 1;
         if *count > PREFIX_EXPANSIONS_MAX {
@@ -92,8 +92,12 @@ pub(super) fn count_terms_with_prefix(
 }
 
 /// The terms of a segment's field that begin with `prefix`.
-pub(crate) fn starting_with(field: &FieldReader, prefix: &str) -> Result<Vec<TermInfo>> {
-    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(Beginning(prefix.as_bytes())));
+pub(crate) fn starting_with(
+    field: &FieldReader,
+    prefix: &str,
+    source: &dyn BlockSource,
+) -> Result<Vec<TermInfo>> {
+    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(Beginning(prefix.as_bytes()), source));
     while let Some((info, _)) = walk.advance()? {
         infos.push(info);
     }
@@ -110,8 +114,12 @@ struct Walks<'a, A> {
 }
 
 impl<'a, A: Automaton> Walks<'a, A> {
-    fn open(segments: &'a [Segment], field: usize, automaton: impl Fn() -> A) -> Walks<'a, A> {
-        let walks = segments.iter().map(|segment| segment.field(field).terms().walk(automaton()));
+    fn open(
+        (segments, source): (&'a [Segment], &'a dyn BlockSource),
+        field: usize,
+        automaton: impl Fn() -> A,
+    ) -> Walks<'a, A> {
+        let walks = segments.iter().map(|segment| segment.field(field).terms().walk(automaton(), source));
         // As if something before the first term had been returned of each.
         Walks {
             walks: walks.collect(),

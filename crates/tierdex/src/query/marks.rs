@@ -3,7 +3,7 @@
 use super::expand::close_terms;
 use super::tree::Query;
 use crate::error::Result;
-use crate::segment::read::Segment;
+use crate::segment::read::{FILES, Segment};
 
 /// What a query looks for in a field: terms, and beginnings of terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Marks {
             }
             Query::Prefix { field, prefix, .. } if *field == of => self.prefixes.push(prefix.clone()),
             Query::Fuzzy { field, word, distance, .. } if *field == of => {
-                let close = close_terms(segments, of, word, *distance)?;
+                let close = close_terms((segments, &FILES), of, word, *distance)?;
                 self.terms.extend(close.into_iter().map(|close| close.term));
             }
             Query::Bool { must, filter, should, .. } => {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::limits::BOOST_MAX;
 use crate::rank::{Bm25, Collection, Lengths, Scale, TermScorer, idf};
 use crate::schema::Schema;
-use crate::segment::read::{Segment, TermInfo};
+use crate::segment::read::{BlockSource, Segment, TermInfo};
 use std::sync::Arc;
 
 /// A query ready to run over each segment. It never changes.
@@ -83,6 +83,8 @@ pub struct Leaf {
 struct Planner<'a> {
     schema: &'a Schema,
     segments: &'a [Segment],
+    /// Where dictionaries are read from that are not in memory.
+    source: &'a dyn BlockSource,
     collections: &'a [Collection],
     bm25: Bm25,
     /// Whether hits are asked for.
@@ -104,13 +106,14 @@ impl Plan {
     pub fn new(
         query: &Query,
         schema: &Schema,
-        segments: &[Segment],
+        (segments, source): (&[Segment], &dyn BlockSource),
         (collections, lengths): (&[Collection], &[Arc<Lengths>]),
         (bm25, ranks, counts): (Bm25, bool, bool),
     ) -> Result<Plan> {
         let mut planner = Planner {
             schema,
             segments,
+            source,
             collections,
             bm25,
             ranks,
@@ -137,6 +140,24 @@ impl Plan {
         Ok(Plan { root, counted, leaves, phrases, scale })
     }
 
+    /// Whether it is one term and nothing else.
+    pub fn is_one_term(&self) -> bool {
+        matches!(self.root, PlanNode::Term(_))
+    }
+
+    /// Bytes of its lists, and of their records that are not in memory.
+    pub fn list_bytes(&self, segments: &[Segment]) -> u64 {
+        let of_leaf = |leaf: &Arc<Leaf>| {
+            let of_segment = |(info, segment): (&Option<TermInfo>, &Segment)| {
+                let Some(info) = info else { return 0 };
+                let kept = segment.field(leaf.field).skips().kept().is_some();
+                info.bytes() + if kept { 0 } else { info.skips.end - info.skips.start }
+            };
+            leaf.infos.iter().zip(segments).map(of_segment).sum::<u64>()
+        };
+        self.leaves.iter().map(of_leaf).sum()
+    }
+
     /// How many documents of a segment match, if the dictionary knows.
     pub fn known_count(&self, number: usize, segment: &Segment) -> Option<u64> {
         match self.counted.as_ref().unwrap_or(&self.root) {
@@ -161,7 +182,7 @@ impl Planner<'_> {
             }
             Query::Prefix { field, prefix, boost } => {
                 let before = self.prefixed;
-                count_terms_with_prefix(self.segments, *field, prefix, &mut self.prefixed)?;
+                count_terms_with_prefix((self.segments, self.source), *field, prefix, &mut self.prefixed)?;
                 let weight = if scored { *boost } else { 0.0 };
                 self.weights += weight;
                 match self.prefixed - before {
@@ -212,7 +233,7 @@ impl Planner<'_> {
         boost: f64,
         scored: bool,
     ) -> Result<PlanNode> {
-        let close = close_terms(self.segments, field, word, distance)?;
+        let close = close_terms((self.segments, self.source), field, word, distance)?;
         let containing = close.iter().map(|term| term.documents).max().unwrap_or(0);
         let mut should = Vec::with_capacity(close.len());
         for close in close {
@@ -237,7 +258,7 @@ impl Planner<'_> {
     fn look_up(&self, field: usize, term: &str) -> Result<(Vec<Option<TermInfo>>, u64)> {
         let look_up = |segment: &Segment| {
             let field = segment.field(field);
-            let info = field.terms().get(term.as_bytes())?;
+            let info = field.terms().get(term.as_bytes(), self.source)?;
             info.iter().for_each(|info| field.load_lines(info));
             Ok(info)
         };

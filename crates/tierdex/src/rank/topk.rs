@@ -49,12 +49,6 @@ pub struct TopK {
     has_been_full: bool,
     /// The score of the threshold.
     least: u32,
-    /// Hits that score no less than the last of the best less this margin are kept beside them, so many at
-    /// most.
-    margin: u32,
-    most: usize,
-    /// There were more.
-    overflown: bool,
     places: Places,
     scratch: Vec<u64>,
 }
@@ -68,9 +62,6 @@ impl Default for TopK {
             threshold: 0,
             has_been_full: false,
             least: 0,
-            margin: 0,
-            most: 0,
-            overflown: false,
             places: Places::new(),
             scratch: Vec::new(),
         }
@@ -91,24 +82,12 @@ impl TopK {
         self.full = self.k.saturating_mul(2).max(self.k.saturating_add(BLOCK));
         self.keys.clear();
         (self.threshold, self.least, self.has_been_full) = (0, 0, false);
-        (self.margin, self.most, self.overflown) = (0, 0, false);
     }
 
     /// Takes no hits that score less than `score`: as many as are wanted are known to score that.
     pub fn set_initial_threshold(&mut self, score: u32) {
         self.least = score;
         self.threshold = (u64::from(score) << 32).saturating_sub(1);
-    }
-
-    /// Keeps, beside the best, hits that score no less than the last of them less `margin`, as long as that
-    /// is up to `most` hits together.
-    pub fn keep_more(&mut self, margin: u32, most: usize) {
-        (self.margin, self.most) = (margin, most);
-    }
-
-    /// Whether there were more hits than are kept.
-    pub fn has_overflown(&self) -> bool {
-        self.overflown
     }
 
     /// Offers a document.
@@ -156,11 +135,7 @@ impl TopK {
     pub fn raise_threshold(&mut self) {
         // Not for every hit more if they are many: cutting takes as long as looking at them all.
         let more = if self.k > FEW { self.k / 2 } else { 0 };
-        let enough = match self.most {
-            0 => self.k + if self.has_been_full { more + 1 } else { 0 },
-            _ if !self.has_been_full => self.k,
-            _ => self.full,
-        };
+        let enough = self.k + if self.has_been_full { more + 1 } else { 0 };
         if self.keys.len() >= enough && self.k > 0 {
             self.cut();
         }
@@ -199,32 +174,11 @@ impl TopK {
     #[cold]
     fn cut(&mut self) {
         self.has_been_full = true;
-        if self.most > 0 {
-            return self.cut_to_margin();
-        }
         if self.k > 0 {
             self.threshold = largest(&mut self.keys, self.k, &mut self.scratch);
             self.least = Hit::of_key(self.threshold).score;
         }
         self.keys.truncate(self.k);
-    }
-
-    /// Cuts the buffer back to the hits within the margin.
-    fn cut_to_margin(&mut self) {
-        if self.keys.len() < self.k || self.k == 0 {
-            return;
-        }
-        let (_, last, _) = self.keys.select_nth_unstable_by(self.k - 1, |a, b| b.cmp(a));
-        let least = Hit::of_key(*last).score.saturating_sub(self.margin);
-        self.threshold = Hit { score: least, document: u32::MAX }.key();
-        self.least = least;
-        self.keys.retain(|key| *key >= self.threshold);
-        if self.keys.len() > self.most.max(self.k) {
-            self.overflown = true;
-            self.margin = 0;
-            self.keys.truncate(self.k);
-        }
-        self.full = 2 * self.keys.len().max(BLOCK);
     }
 }
 
@@ -298,44 +252,14 @@ mod tests {
         }
 
         #[test]
-        fn keeps_what_is_within_the_margin(
-            scores in prop::collection::vec(0u8..200, 0..900), k in 1usize..40, margin in 0u8..100, most in 1usize..300,
-        ) {
-            let mut top = TopK::new(k, scores.len() as u64);
-            top.keep_more(u32::from(margin), most);
-            let mut all = Vec::new();
-            for (document, &score) in scores.iter().enumerate() {
-                all.push(Hit { score: u32::from(score), document: document as u32 });
-                top.offer(document as u32, u32::from(score));
-                top.raise_threshold();
-            }
-            all.sort_by(Hit::order);
-            let last = all.get(top.k().max(1) - 1).map_or(0, |hit| hit.score);
-            let within = all.iter().filter(|hit| hit.score >= last.saturating_sub(u32::from(margin))).count();
-            let mut found = top.take();
-            let best = k.min(all.len());
-            prop_assert!(found.len() >= best);
-            if top.has_overflown() {
-                found.truncate(best);
-            } else {
-                prop_assert_eq!(found.len(), within.max(best));
-            }
-            prop_assert_eq!(&found, &all[..found.len()]);
-        }
-
-        #[test]
         fn what_may_enter_is_what_is_taken(
             offers in prop::collection::vec((0u8..30, 0u8..3), 0..900),
             k in 0usize..300,
             raises in 1usize..40,
-            (margin, most) in prop_oneof![3 => Just((0, 0)), 1 => (0u32..20, 1usize..300)],
             forward: bool,
         ) {
             let mut top = TopK::new(k, 2000);
             let mut few = TopK::new(k, 2000);
-            for top in [&mut top, &mut few] {
-                top.keep_more(margin, most);
-            }
             let mut all: Vec<Hit> = Vec::new();
             for (number, (score, step)) in offers.iter().enumerate() {
                 let document = 3 * number as u32 + u32::from(*step);

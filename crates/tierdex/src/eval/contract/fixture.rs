@@ -1,13 +1,12 @@
 //! Segments of words, plans over them, and what these score: a table of all documents, computed from their
 //! words by the scorer of the engine, whose formula is tested elsewhere.
 
-use crate::eval::near::ListSources;
 use crate::eval::slop::Alignments;
 use crate::query::plan::{Leaf, Plan, PlanGroup, PlanNode};
 use crate::rank::{Bm25, Collection, Lengths, Scale, TermScorer, idf};
 use crate::schema::{Field, NormKind, Schema, Source};
 use crate::segment::SegmentMeta;
-use crate::segment::read::Segment;
+use crate::segment::read::{FILES, Segment};
 use crate::segment::write::{FieldWriter, IdsWriter, write_lengths};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -73,7 +72,7 @@ pub(super) struct Fixture {
     pub(super) segment: Segment,
     /// Where each word stands in each document that holds it.
     words: Vec<BTreeMap<u32, Vec<u32>>>,
-    pub(super) sources: ListSources,
+    pub(super) plan: Plan,
 }
 
 /// Norms, codec, ranking, documents, and the average length that ranking knows, as a multiple of that of the
@@ -133,7 +132,7 @@ impl Fixture {
             Arc::new(Leaf {
                 number,
                 field: 0,
-                infos: vec![segment.field(0).terms().get(term.as_bytes()).unwrap()],
+                infos: vec![segment.field(0).terms().get(term.as_bytes(), &FILES).unwrap()],
                 term,
                 scorer: TermScorer::new(lengths.clone(), weight(word), scale),
                 weight: weight(word),
@@ -143,8 +142,7 @@ impl Fixture {
         let leaves = words.iter().enumerate().map(leaf).collect();
         let phrases = PHRASE_WEIGHTS.map(|weight| TermScorer::new(lengths.clone(), weight, scale)).into();
         let plan = Plan { root: PlanNode::Nothing, counted: None, leaves, phrases, scale };
-        let sources = ListSources::files(plan, std::slice::from_ref(&segment));
-        Fixture { segment, words, sources }
+        Fixture { segment, words, plan }
     }
 
     /// A node of a plan, at most so deep.
@@ -195,13 +193,13 @@ impl Fixture {
         let mut scores: Scores = vec![None; documents as usize];
         match node {
             PlanNode::Term(leaf) => {
-                let scorer = &self.sources.plan.leaves[*leaf].scorer;
+                let scorer = &self.plan.leaves[*leaf].scorer;
                 for (document, positions) in &self.words[*leaf] {
                     scores[*document as usize] = Some(self.score(scorer, *document, positions.len() as f32));
                 }
             }
             PlanNode::Phrase { leaves, phrase, slop, .. } => {
-                let scorer = &self.sources.plan.phrases[*phrase];
+                let scorer = &self.plan.phrases[*phrase];
                 let mut alignments = Alignments::new(leaves, *slop);
                 for document in self.words[leaves[0].1].keys() {
                     let of = |(_, leaf): &(u32, usize)| self.words[*leaf].get(document);
@@ -214,14 +212,14 @@ impl Fixture {
                 }
             }
             PlanNode::Prefix { prefix, weight, .. } => {
-                let score = Some(self.sources.plan.scale.constant(*weight));
+                let score = Some(self.plan.scale.constant(*weight));
                 let begun = (0..).zip(WORDS).filter(|(_, (word, ..))| word.starts_with(prefix.as_str()));
                 for (word, _) in begun {
                     let word: &BTreeMap<u32, Vec<u32>> = &self.words[word as usize];
                     word.keys().for_each(|document| scores[*document as usize] = score);
                 }
             }
-            PlanNode::All { weight } => scores.fill(Some(self.sources.plan.scale.constant(*weight))),
+            PlanNode::All { weight } => scores.fill(Some(self.plan.scale.constant(*weight))),
             PlanNode::Nothing => {}
             PlanNode::Group(group) => {
                 let all = |nodes: &[PlanNode]| nodes.iter().map(|node| self.scores(node)).collect::<Vec<_>>();

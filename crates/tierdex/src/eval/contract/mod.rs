@@ -11,6 +11,7 @@ use super::tuning::{COUNTED, WINDOW};
 use super::window::{Bits, Window};
 use crate::cursor::NO_DOCUMENT;
 use crate::query::plan::PlanNode;
+use crate::segment::read::FILES;
 use fixture::{FIXTURES, Fixture, Random, WORDS, show};
 use proptest::prelude::*;
 
@@ -225,7 +226,7 @@ fn ask(fixture: &Fixture, plan: &PlanNode, random: &mut Random, questions: usize
 
 fn ask_by(fixture: &Fixture, plan: &PlanNode, scores: &[Option<u32>], random: &mut Random, questions: usize) {
     let mut scratch = Scratch::default();
-    let Some(node) = open(&fixture.sources, plan, (0, &fixture.segment), &mut scratch).unwrap() else {
+    let Some(node) = open((&fixture.plan, plan), &FILES, (0, &fixture.segment), &mut scratch).unwrap() else {
         assert!(scores.iter().all(Option::is_none), "it is not opened, and matches");
         return;
     };

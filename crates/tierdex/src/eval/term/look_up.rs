@@ -5,6 +5,7 @@
 //! Where scores are added later, the block and the offset of each candidate are recorded.
 
 use super::{Buffers, Found, Term};
+use crate::cursor::PositionsReader;
 use crate::error::{Error, Result};
 use crate::eval::batch::Batch;
 use crate::eval::node::{Refine, Refinement};
@@ -33,9 +34,68 @@ impl Found {
 }
 
 impl Term<'_> {
+    /// Says that the blocks will be read in which `documents` are looked up: but for those whose maximum scores, in place of
+    /// `included_bound`, leave all of their candidates below `min_score`. `bound` gives the
+    /// highest score of some of them.
+    fn expect_candidates(
+        &mut self,
+        documents: &[u32],
+        (included_bound, min_score): (u32, u32),
+        bound: impl Fn(Range<usize>) -> u32,
+    ) -> Result<()> {
+        if !self.blocks.prefetches() {
+            return Ok(());
+        }
+        let (own, mut at) = (self.block, 0);
+        while at < documents.len() {
+            self.seek(documents[at]);
+            if self.block >= self.blocks.len() {
+                break;
+            }
+            let end = at + up_to(&documents[at..], self.blocks.last(self.block));
+            let less = included_bound - self.block_max(self.block).min(included_bound);
+            if bound(at..end) - less >= min_score {
+                self.blocks.expect(self.block, false)?;
+            }
+            at = end;
+        }
+        self.block = own;
+        Ok(())
+    }
+
+    /// Says that the frequencies will be read of the candidates that have been found.
+    fn expect_found(&mut self) -> Result<()> {
+        let Buffers { found, .. } = &*self.buffers;
+        if self.blocks.prefetches() {
+            let mut last = u32::MAX;
+            for block in &found.blocks[..found.len] {
+                if std::mem::replace(&mut last, *block) != *block {
+                    self.blocks.expect_frequencies(*block as usize)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that the positions will be read of the candidates that have been found.
+    pub(in crate::eval) fn expect_positions(&mut self, positions: &PositionsReader<'_>) -> Result<()> {
+        self.expect_found()?;
+        let Buffers { found, .. } = &*self.buffers;
+        if self.blocks.prefetches() {
+            let mut last = u32::MAX;
+            for block in &found.blocks[..found.len] {
+                if std::mem::replace(&mut last, *block) != *block {
+                    self.blocks.expect_positions(*block as usize, positions)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Looks the candidates up and does with those that are found, or not, what `refinement` says.
     pub(in crate::eval) fn refine(&mut self, batch: &mut Batch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
+        self.expect_candidates(&batch.documents, (included_bound, min_score), |of| batch.max(of))?;
         let (mut at, mut kept) = (0, 0);
         self.looked_up.0 += batch.len() as u64;
         while at < batch.len() {
@@ -154,6 +214,7 @@ impl Term<'_> {
         lead: &mut Found,
         batch: &mut Batch,
     ) -> Result<()> {
+        self.expect_candidates(documents, (included_bound, min_score), |_| bound)?;
         let mut at = 0;
         (self.buffers.found.len, lead.len) = (0, 0);
         batch.clear();
@@ -200,6 +261,7 @@ impl Term<'_> {
         included_bound: u32,
         min_score: u32,
     ) -> Result<()> {
+        self.expect_candidates(&batch.documents, (included_bound, min_score), |of| batch.max(of))?;
         let (mut at, mut kept) = (0, 0);
         self.buffers.found.len = 0;
         self.looked_up.0 += batch.len() as u64;
@@ -287,6 +349,7 @@ impl Term<'_> {
 
     /// Frequencies of `documents`, which [`Term::locate`] has found.
     pub(in crate::eval) fn frequencies_found(&mut self) -> Result<&[u32]> {
+        self.expect_found()?;
         let Buffers { found, frequencies: to, .. } = &mut *self.buffers;
         let mut at = 0;
         while at < found.len {

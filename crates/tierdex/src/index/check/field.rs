@@ -11,6 +11,7 @@ use crate::transform::impact::{
     self, BLOCK_FRONT_BYTES_MAX, FrontBuilder, Impact, SUPERBLOCK_FRONT_BYTES_MAX,
 };
 use crate::transform::norm;
+use std::sync::Arc;
 use tierdex_io::SealedFile;
 
 /// Checks one field of a segment against what the manifest says of it.
@@ -56,7 +57,7 @@ struct Checker<'a> {
     field: &'a FieldReader,
     stats: &'a FieldStats,
     norms: &'a Norms,
-    ahead: ListsAhead,
+    ahead: ListsAhead<'static>,
     average: f64,
     /// Where the next record, and the next block of each part, must start.
     skips: u64,
@@ -72,7 +73,7 @@ struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     fn new(field: &'a FieldReader, stats: &'a FieldStats) -> Result<Checker<'a>> {
-        let start = |file: &SealedFile| file.payload().start;
+        let start = |file: &Arc<SealedFile>| file.payload().start;
         Ok(Checker {
             field,
             stats,

@@ -12,14 +12,22 @@ use crate::limits::{ID_BYTES_MAX, IDS_GROUP, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_B
 use crate::schema::NormKind;
 use crate::segment::read::{FieldReader, Segment, UNPACK_BYTES};
 use std::fmt;
-use tierdex_cache::{Cache, READ_BYTES_MAX, Sample};
-use tierdex_io::{Arena, PAGE, SealedFile};
+use tierdex_cache::{READ_BYTES_MAX, READ_PAGES_MAX, Sample};
+use tierdex_io::{Arena, EngineOptions, PAGE, SealedFile};
 
 /// The program itself: its code as far as it is used, and what its libraries set up.
 const PROGRAM: u64 = 7 << 20;
 
-/// Memory of a thread that answers: its stack, windows of sums and of documents, and batches.
-const THREAD: u64 = 384 << 10;
+/// Memory of a thread that answers.
+const THREAD: u64 = 128 << 10;
+
+/// Memory of an evaluation: its stack, windows of sums and of documents, and batches.
+const EVALUATION: u64 = 256 << 10;
+
+/// Memory of an evaluation that looks for so many hits.
+pub(super) fn evaluation(hits: usize) -> u64 {
+    EVALUATION.saturating_add(HIT.saturating_mul(hits as u64))
+}
 
 /// Bytes a hit that is asked for: in the thread that looks for it, in an answer, and in the answer that is
 /// written and those that wait to be written, beside its id.
@@ -91,7 +99,8 @@ pub struct Accounts {
     pub rows: Vec<Account>,
     /// Bytes of ordinary memory for all that is in no region.
     pub dram: Option<u64>,
-    shares: Shares,
+    /// The least budget that is enough, if this one is not: queries have a part of it.
+    least: u64,
 }
 
 /// What has a part of the budget, and what of it in any case.
@@ -99,6 +108,10 @@ pub struct Accounts {
 pub(super) struct Shares {
     /// Threads that answer, all together, and the least bytes for lists on each.
     threads: u64,
+    /// Evaluations on each of them.
+    in_flight: u64,
+    /// Whether queries are planned before they are answered.
+    plans_ahead: bool,
     lists_min: u64,
     waiting_min: u64,
 }
@@ -160,9 +173,12 @@ impl Shares {
         };
         let planned = (TERMS * (leaf_memory(segments.len()) + LIST * segments.len())) as u64;
         let positions = index.schema().fields.iter().any(|field| field.positions);
-        let each = options.intra.clamp(1, segments.len().max(1));
+        let each =
+            if options.mode == Mode::Direct { 1 } else { options.intra.clamp(1, segments.len().max(1)) };
         Shares {
             threads: (options.threads * each).max(1) as u64,
+            in_flight: options.in_flight() as u64,
+            plans_ahead: options.mode != Mode::Direct,
             lists_min: planned + working_memory(TERMS, positions) + records,
             // Half of it waits when it is planned.
             waiting_min: WAITING_MIN.max(2 * planned),
@@ -171,6 +187,9 @@ impl Shares {
 
     /// Bytes for planned queries.
     pub(super) fn waiting(&self, dram: Option<u64>) -> u64 {
+        if !self.plans_ahead {
+            return 0;
+        }
         let part = dram.map_or(WAITING_FREE, |dram| (dram / WAITING_PART).min(WAITING_MAX));
         part.max(self.waiting_min)
     }
@@ -190,6 +209,21 @@ impl Shares {
 impl Accounts {
     /// What an executor with `options` takes; `cache` bytes are for the cache.
     pub(super) fn of(index: &Index, options: &ExecutorOptions, cache: u64) -> Accounts {
+        let mut accounts = Accounts::with(index, options, cache);
+        if accounts.dram.is_some_and(|dram| accounts.needed() > dram) {
+            let with = |dram| ExecutorOptions { dram: Some(dram), ..options.clone() };
+            let needed = |dram| Accounts::with(index, &with(dram), cache).needed();
+            // From below: what is enough for one budget is never more than what a larger one needs.
+            let (mut least, mut next) = (0, needed(0));
+            while next > least {
+                (least, next) = (next, needed(next));
+            }
+            accounts.least = least;
+        }
+        accounts
+    }
+
+    fn with(index: &Index, options: &ExecutorOptions, cache: u64) -> Accounts {
         let (places, shares) = (Places::of(index), Shares::of(index, options));
         let mut rows = Vec::new();
         let mut add = |what, bytes, region: Option<String>| rows.push(Account { what, bytes, region });
@@ -213,18 +247,18 @@ impl Accounts {
         }
         if options.mode.has_cache() {
             add(CACHE, cache, (!options.within).then(|| options.region.to_string()));
-            let each = Cache::metadata_bytes_max(options.policy) as u64;
-            add("metadata of the cache", each * (cache / options.segment as u64), None);
+            let cells = cache / options.cell_bytes() as u64;
+            add("metadata of the cache", options.cell_metadata() * cells, None);
         }
-        add(WAITING, shares.waiting(options.dram), None);
+        if shares.plans_ahead {
+            add(WAITING, shares.waiting(options.dram), None);
+        }
         let (threads, hits) = (options.threads as u64, (options.hits as u64).min(index.documents()));
-        add("threads that answer", shares.threads * (THREAD + HIT * hits), None);
+        let evaluations = shares.in_flight * evaluation(hits as usize);
+        add("threads that answer", shares.threads * (THREAD + evaluations), None);
         add(LISTS, shares.threads * shares.lists(options.dram), None);
-        add(
-            "answers",
-            IDS_SHOWN + hits * (HIT_SHOWN + HIT_FOUND * threads * (1 + ANSWERS_AHEAD as u64)),
-            None,
-        );
+        let ahead = if options.mode == Mode::Direct { 2 * options.in_flight() } else { ANSWERS_AHEAD };
+        add("answers", IDS_SHOWN + hits * (HIT_SHOWN + HIT_FOUND * threads * (1 + ahead as u64)), None);
         if options.previews && index.schema().stored {
             add("titles and texts of hits", PREVIEW, None);
         }
@@ -235,33 +269,22 @@ impl Accounts {
         let reads = if options.mode == Mode::Direct { Ids::memory(options.engine.depth) } else { 0 };
         add("where ids are, and those on their way", reads + places.ids, None);
         if options.mode != Mode::Base {
-            let threads = if options.mode.has_cache() { options.engine.threads() } else { 0 };
-            let read = READ + READ_SEGMENT * (READ_BYTES_MAX / options.segment as u64);
-            let bytes = WORKER + READER * threads as u64 + read * options.engine.depth as u64;
-            add("threads that read", options.workers as u64 * bytes, None);
+            let engine = EngineOptions { depth: options.depth(), ..options.engine };
+            let threads = if options.mode.has_cache() { engine.threads() } else { 0 };
+            let (readers, worker, cells) = match options.mode {
+                Mode::Direct => (options.threads, 0, READ_PAGES_MAX as u64),
+                _ => (options.workers, WORKER, READ_BYTES_MAX / options.segment as u64),
+            };
+            let read = READ + READ_SEGMENT * cells;
+            let bytes = worker + READER * threads as u64 + read * engine.depth as u64;
+            add("threads that read", readers as u64 * bytes, None);
         }
-        Accounts { rows, dram: options.dram, shares }
+        Accounts { rows, dram: options.dram, least: 0 }
     }
 
     /// Bytes of ordinary memory that are in no region.
     pub fn needed(&self) -> u64 {
         self.rows.iter().filter(|row| row.region.is_none()).map(|row| row.bytes).sum()
-    }
-
-    /// The least budget that is enough: queries have a part of it.
-    fn least(&self) -> u64 {
-        let parts = self.rows.iter().filter(|row| [WAITING, LISTS].contains(&row.what));
-        let fixed = self.needed() - parts.map(|row| row.bytes).sum::<u64>();
-        let with = |dram| {
-            let Shares { threads, .. } = self.shares;
-            fixed + self.shares.waiting(Some(dram)) + threads * self.shares.lists(Some(dram))
-        };
-        // From below: what is enough for one budget is never more than what a larger one needs.
-        let (mut least, mut next) = (fixed, with(fixed));
-        while next > least {
-            (least, next) = (next, with(next));
-        }
-        least
     }
 
     /// Refuses what does not fit.
@@ -278,7 +301,7 @@ impl Accounts {
         if takes(DICTIONARIES) {
             advice += ", or have terms, skip data and lengths on disk or in another region";
         }
-        let least = self.least();
+        let least = self.least;
         Err(Error::Usage(format!(
             "a budget of {dram} bytes of DRAM is too small: {least} are needed; {advice}"
         )))

@@ -40,7 +40,7 @@ impl Ids {
     }
 
     /// Begins to read the pages that hold the ids of `hits`. Where they are damaged is told by who asks for them.
-    pub(super) fn expect(&self, searcher: &Searcher<'_>, hits: &[SearchHit]) {
+    pub(super) fn expect(&self, searcher: &Searcher, hits: &[SearchHit]) {
         let mut reads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = searcher.by_segment(hits, |segment, _, documents| {
             segment

@@ -28,9 +28,10 @@ struct State<T, A, E> {
 }
 
 impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T, A, E> {
-    pub(super) fn new(answer: A, threads: usize) -> Delivery<T, A, E> {
+    /// Answers may wait for an earlier one, `most` of them.
+    pub(super) fn new(answer: A, most: usize) -> Delivery<T, A, E> {
         let state = State { next: 0, done: BTreeMap::new(), answer, failed: None, ended: false, waiting: 0 };
-        Delivery { state: Mutex::new(state), moved: Condvar::new(), most: ANSWERS_AHEAD * threads }
+        Delivery { state: Mutex::new(state), moved: Condvar::new(), most }
     }
 
     /// Gives the answer of that number, and those behind it that wait, as soon as all before it were given. Waits as long as
@@ -61,6 +62,20 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
         !state.ended
     }
 
+    /// Whether the answer of that number would not have to wait, or nobody wants it; if `wait`, waits until it is so.
+    fn admits(&self, number: usize, wait: bool) -> bool {
+        let mut state = self.lock();
+        while number > state.next + self.most && !state.ended {
+            if !wait {
+                return false;
+            }
+            state.waiting += 1;
+            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
+        }
+        true
+    }
+
     /// Ends all: the source of queries has failed.
     pub(super) fn fail(&self, error: E) {
         let mut state = self.lock();
@@ -86,6 +101,97 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
     }
 }
 
+/// Queries that are taken one after the other.
+pub(super) struct Queue<S>(Mutex<Queries<S>>);
+
+struct Queries<S> {
+    queries: S,
+    next: usize,
+    ended: bool,
+}
+
+impl<S> Queue<S> {
+    pub(super) fn new(queries: S) -> Queue<S> {
+        Queue(Mutex::new(Queries { queries, next: 0, ended: false }))
+    }
+
+    /// The next query and its number; `None` when there are no more. If its answer would be too far ahead of others, waits
+    /// if so asked, and else gives none for now.
+    pub(super) fn next<Q, T, A, E>(&self, delivery: &Delivery<T, A, E>, wait: bool) -> Option<(usize, Q)>
+    where
+        S: FnMut() -> std::result::Result<Option<Q>, E>,
+        A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
+    {
+        loop {
+            let mut queue = self.lock();
+            if queue.ended {
+                return None;
+            }
+            let number = queue.next;
+            if !delivery.admits(number, false) {
+                drop(queue);
+                if !wait {
+                    return None;
+                }
+                delivery.admits(number, true);
+                continue;
+            }
+            match (queue.queries)() {
+                Ok(Some(query)) => {
+                    queue.next += 1;
+                    return Some((number, query));
+                }
+                Ok(None) => queue.ended = true,
+                Err(error) => {
+                    queue.ended = true;
+                    delivery.fail(error);
+                }
+            }
+        }
+    }
+
+    /// No more are taken.
+    pub(super) fn end(&self) {
+        self.lock().ended = true;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queries<S>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An answer that a thread owes; one that panics gives it up, so that nobody waits for it.
+pub(super) struct Owed<'d, T, A, E>
+where
+    A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
+{
+    delivery: &'d Delivery<T, A, E>,
+    number: usize,
+}
+
+impl<'d, T, A, E> Owed<'d, T, A, E>
+where
+    A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
+{
+    pub(super) fn new(delivery: &'d Delivery<T, A, E>, number: usize) -> Self {
+        Owed { delivery, number }
+    }
+
+    /// It is no longer owed: it is given.
+    pub(super) fn paid(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl<T, A, E> Drop for Owed<'_, T, A, E>
+where
+    A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
+{
+    fn drop(&mut self) {
+        self.delivery.give_up(self.number);
+    }
+}
+
 /// Wakes all that wait when a panic passes.
 struct Wakes<'c>(&'c Condvar);
 
@@ -104,7 +210,7 @@ mod tests {
     #[test]
     fn a_panic_of_who_takes_answers_ends_all_that_wait() {
         let answer = |number, _: Result<()>| -> std::result::Result<(), ()> { panic!("answer {number}") };
-        let delivery = Delivery::new(answer, 1);
+        let delivery = Delivery::new(answer, ANSWERS_AHEAD);
         thread::scope(|scope| {
             let early = scope.spawn(|| delivery.give(ANSWERS_AHEAD + 1, Ok(())));
             while delivery.lock().waiting == 0 {

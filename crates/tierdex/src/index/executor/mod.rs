@@ -1,59 +1,64 @@
-//! Queries that wait, and lists that are brought near ahead of them.
+//! Queries that wait, and lists that are fetched ahead of them.
 //!
-//! *You have* an index on disk, and queries in a queue. *You get* their answers in order. Each is planned when it enters a
-//! window of the queue; its lists are asked for at once, and workers fetch them while the queries before it are answered.
-//! When its turn comes its lists are in the cache, or on their way (thesis, sections 7.2 and 7.3).
+//! *Input*: an index on disk, and queries in a queue. *Output*: their answers in order. In the mode `direct` a thread
+//! answers several queries at the same time, each of which is suspended while the pages are read that it needs
+//! (`interleave`, `paged`). In the modes of the thesis a query is planned when it enters a window of the queue; its
+//! lists are fetched whole, while the queries before it are answered (`supply`, `whole_lists`; thesis, sections 7.2 and
+//! 7.3).
 //!
-//! Who needs how much memory is known before any is taken, and refused if it is too much ([`Accounts`]). `options` names the
-//! modes, `supply` is what they do, `ids` brings the ids of hits near, `line` keeps the order when several threads answer.
+//! Who needs how much memory is known before any is taken, and rejected if it is too much ([`Accounts`]). `options`
+//! names the modes, `ids` fetches the ids of hits, `line` keeps the order when several threads answer.
 //!
-//! Why no thread waits for ever: threads take queries in the order of the queue, hold one at a time, and wait for nothing
-//! else while they have its lists. So the oldest query that has not ended is one that a thread works on. What is asked for
-//! in a second step, beside the queue, waits for nobody's room.
+//! Why no thread waits for ever: threads take queries in the order of the queue. In the modes of the thesis they hold
+//! one at a time, and wait for nothing else while they have its lists. So the oldest query that has not ended is one
+//! that a thread works on. In `direct` an evaluation waits for reads, which end, and for memory that others have which
+//! do not wait for memory.
 
 mod accounts;
 mod ids;
+mod interleave;
 mod line;
 mod options;
+mod paged;
 mod supply;
+mod whole_lists;
 
 pub use accounts::{Account, Accounts};
-pub use options::{ExecutorOptions, MetaTier, Mode, PAGES_AHEAD};
+pub use options::{ExecutorOptions, MetaTier, Mode, PAGES_AHEAD, THREADS_CHOSEN};
 
 use super::reader::Index;
 use super::searcher::{Found, SearchHit, SearchOptions, Searcher};
 use crate::error::{Error, Result};
-use crate::eval::{ListSources, Scratch};
-use crate::intersect::CostModel;
-use crate::query::Query;
-use crate::segment::read::{FieldReader, Segment};
+use crate::query::{Plan, Query};
+use crate::segment::read::{FILES, Segment};
 use accounts::{Places, Shares};
 use ids::Ids;
-use line::Delivery;
+use interleave::Thread;
+use line::{Delivery, Owed, Queue};
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use supply::{Place, Shape, Supply};
-use tierdex_cache::{self as cache, Cache, Lookahead, PagePrefetcher, Prefetcher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use supply::{Fetched, LIST, Supply};
+use tierdex_cache::{self as cache, Cache, Frames, Job, Lookahead, PagePrefetcher, PageReader, Prefetcher};
 use tierdex_io::{Advice, Arena, Cells, Engine, EngineOptions, Region};
+use whole_lists::WholeLists;
 
 /// Queries that are planned ahead of the one that is answered, at most.
 const AHEAD: usize = 1024;
 
-/// The next queries whose second step is taken ahead of their turn, as soon as the first is done.
-const PROMOTED: usize = 24;
+/// Bytes that a query takes for its lists where there is no budget: as much as it pays to read ahead in a few.
+const LISTS_FREE: u64 = 16 << 20;
 
 /// Segments that a cache has at least.
 const SEGMENTS_MIN: u64 = 2;
 
-/// Answers queries in the order in which they wait, with lists that are brought near ahead of them.
-pub struct Executor<'a> {
-    searcher: Searcher<'a>,
-    index: &'a Index,
-    supply: Supply,
+/// Answers queries in the order in which they wait, with lists that are fetched ahead of them.
+pub struct Executor {
+    searcher: Arc<Searcher>,
+    index: Index,
+    reads: Reads,
     threads: usize,
-    /// Whether skip data is.
-    resident: bool,
-    cost: CostModel,
+    /// Evaluations at a time on each thread, at most.
+    in_flight: usize,
     /// Bytes for planned queries, and for the query that a thread answers, if that is bounded.
     waiting: u64,
     lists: Option<u64>,
@@ -63,11 +68,21 @@ pub struct Executor<'a> {
     engine: (String, Option<String>),
 }
 
-/// A query in the queue with its place there.
+/// Who reads.
+enum Reads {
+    /// Somebody else than the threads that answer, or nobody.
+    Supply(Supply),
+    /// The threads themselves: each takes a reader while it answers.
+    Pages { frames: Arc<Frames>, readers: Mutex<Vec<PageReader>> },
+}
+
+/// A query in the queue, and its lists.
 struct Waiting {
-    plan: ListSources,
-    place: Place,
+    plan: Plan,
+    jobs: Vec<Job>,
     bytes: u64,
+    // Ends when nothing holds its lists.
+    fetched: Fetched,
 }
 
 /// The queue.
@@ -78,17 +93,15 @@ struct Line<S> {
     bytes: u64,
     /// The number of the first that waits.
     next: usize,
-    /// For planning.
-    scratch: Scratch,
 }
 
-impl<'a> Executor<'a> {
+impl Executor {
     /// Reads what is to be resident, and sets up the cache and its workers.
     ///
     /// # Errors
     /// [`Error::Usage`] when the budget is too small, as [`Executor::accounts`] shows, or the cache; else when memory
     /// cannot be had, or the files not be read in that way.
-    pub fn new(index: &'a Index, options: &ExecutorOptions) -> Result<Executor<'a>> {
+    pub fn new(index: &Index, options: &ExecutorOptions) -> Result<Executor> {
         if options.threads == 0 || options.workers == 0 {
             return Err(Error::Usage(
                 "an executor needs a thread that answers and one that reads".to_string(),
@@ -97,22 +110,18 @@ impl<'a> Executor<'a> {
         let accounts = Executor::accounts(index, options);
         accounts.check()?;
         keep(index, &options.meta)?;
-        let (supply, engine) = supply(index, options)?;
-        let (searcher, shares) = (index.searcher(), Shares::of(index, options));
-        let waiting = shares.waiting(options.dram);
+        let (reads, engine) = reads(index, options)?;
+        let shares = Shares::of(index, options);
         // What is left of the budget has no other use.
         let lists = options.dram.map(|dram| shares.lists(Some(dram)) + shares.each(dram - accounts.needed()));
-        let resident = options.meta.keeps_skips();
         let ids = if options.mode == Mode::Direct { Ids::new(index, &options.engine) } else { None };
-        let (threads, cost) = (options.threads, options.cost);
         Ok(Executor {
-            searcher,
-            index,
-            supply,
-            threads,
-            resident,
-            cost,
-            waiting,
+            searcher: Arc::new(index.searcher()),
+            index: index.clone(),
+            reads,
+            threads: options.threads,
+            in_flight: options.in_flight(),
+            waiting: shares.waiting(options.dram),
             lists,
             accounts,
             ids,
@@ -137,40 +146,60 @@ impl<'a> Executor<'a> {
         options: &SearchOptions,
         answer: impl FnMut(usize, Result<Found>) -> std::result::Result<(), E> + Send,
     ) -> std::result::Result<(), E> {
-        let line = Line {
-            source,
-            ended: false,
-            waiting: VecDeque::new(),
-            bytes: 0,
-            next: 0,
-            scratch: Scratch::default(),
-        };
-        let (line, delivery) = (Mutex::new(line), Delivery::new(answer, self.threads));
+        if let Reads::Pages { frames, readers } = &self.reads {
+            let delivery = Delivery::new(answer, 2 * self.in_flight * self.threads);
+            let queue = Queue::new(source);
+            self.on_threads(|| {
+                let reader = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let Some(reader) = reader else { return };
+                let allowance = self.lists.unwrap_or(u64::MAX);
+                let reader = Thread::new(self, frames, reader, allowance).run(&queue, options, &delivery);
+                readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+            });
+            return delivery.end();
+        }
+        let line = Line { source, ended: false, waiting: VecDeque::new(), bytes: 0, next: 0 };
+        let (line, delivery) = (Mutex::new(line), Delivery::new(answer, line::ANSWERS_AHEAD * self.threads));
+        self.on_threads(|| self.work(&line, options, &delivery));
+        delivery.end()
+    }
+
+    /// Has each thread do the same.
+    fn on_threads(&self, work: impl Fn() + Sync) {
         std::thread::scope(|scope| {
             for _ in 1..self.threads {
                 let thread = std::thread::Builder::new().name("answer".to_string());
                 // Where the system has no thread more, those that there are answer all.
-                let _ = thread.spawn_scoped(scope, || self.work(&line, options, &delivery));
+                let _ = thread.spawn_scoped(scope, &work);
             }
-            self.work(&line, options, &delivery);
+            work();
         });
-        delivery.end()
     }
 
     /// How often lists were found, read and given up so far; none without a cache.
     pub fn stats(&self) -> Option<cache::Stats> {
-        self.supply.stats()
+        match &self.reads {
+            Reads::Supply(supply) => supply.stats(),
+            Reads::Pages { frames, .. } => Some(frames.stats()),
+        }
     }
 
     /// Bytes read from the index's files so far, as whole pages.
     pub fn bytes_read(&self) -> u64 {
-        let by_workers = self.stats().map_or(0, |stats| stats.bytes_read) + self.supply.pages_read();
+        let into_page_cache = match &self.reads {
+            Reads::Supply(supply) => supply.pages_read(),
+            Reads::Pages { .. } => 0,
+        };
+        let by_workers = self.stats().map_or(0, |stats| stats.bytes_read) + into_page_cache;
         self.index.bytes_read() + by_workers
     }
 
     /// What was noted of the lookahead, the oldest first.
     pub fn lookahead_samples(&self) -> Vec<cache::Sample> {
-        self.supply.lookahead_samples()
+        match &self.reads {
+            Reads::Supply(supply) => supply.lookahead_samples(),
+            Reads::Pages { .. } => Vec::new(),
+        }
     }
 
     /// How files are read.
@@ -188,15 +217,15 @@ impl<'a> Executor<'a> {
         &self.accounts
     }
 
-    /// Begins to bring near the ids of hits, for which [`Executor::searcher`] will be asked later.
+    /// Begins to read the ids of hits, for which [`Executor::searcher`] will be asked later.
     pub fn expect_ids(&self, hits: &[SearchHit]) {
         if let Some(ids) = &self.ids {
             ids.expect(&self.searcher, hits);
         }
     }
 
-    /// What was found is put into words by it.
-    pub fn searcher(&self) -> &Searcher<'a> {
+    /// Gives ids, titles and texts of hits.
+    pub fn searcher(&self) -> &Searcher {
         &self.searcher
     }
 
@@ -206,12 +235,10 @@ impl<'a> Executor<'a> {
         S: FnMut() -> std::result::Result<Option<Query>, E>,
         A: FnMut(usize, Result<Found>) -> std::result::Result<(), E>,
     {
-        let mut scratch = Scratch::default();
         loop {
             let mut queue = lock(line);
             let filled = self.fill(&mut queue, options);
             let next = queue.waiting.pop_front();
-            self.promote(&mut queue, options);
             let number = queue.next;
             queue.next += 1;
             queue.bytes -= next.as_ref().map_or(0, |next| next.as_ref().map_or(0, |next| next.bytes));
@@ -220,9 +247,9 @@ impl<'a> Executor<'a> {
                 return delivery.fail(error);
             }
             let Some(next) = next else { return };
-            let owed = Owed { delivery, number };
-            let found = next.and_then(|next| self.answer(next, options, &mut scratch));
-            std::mem::forget(owed);
+            let owed = Owed::new(delivery, number);
+            let found = next.and_then(|next| self.answer(next, options));
+            owed.paid();
             if !delivery.give(number, found) {
                 lock(line).ended = true;
                 return;
@@ -230,8 +257,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Plans queries until the window is full: half of the bytes for them, so that there is room for the last, and for what is
-    /// known of them later.
+    /// Plans queries until the window is full: half of the bytes for them, so that the last fits.
     fn fill<S, E>(&self, line: &mut Line<S>, options: &SearchOptions) -> std::result::Result<(), E>
     where
         S: FnMut() -> std::result::Result<Option<Query>, E>,
@@ -242,7 +268,7 @@ impl<'a> Executor<'a> {
         {
             match (line.source)() {
                 Ok(Some(query)) => {
-                    let waiting = self.queue(&query, options, &mut line.scratch);
+                    let waiting = self.queue(&query, options);
                     line.bytes += waiting.as_ref().map_or(0, |waiting| waiting.bytes);
                     line.waiting.push_back(waiting);
                 }
@@ -257,85 +283,43 @@ impl<'a> Executor<'a> {
     }
 
     /// Plans a query, and has its lists fetched.
-    fn queue(&self, query: &Query, options: &SearchOptions, scratch: &mut Scratch) -> Result<Waiting> {
-        let mut plan = self.searcher.plan(query, options)?;
-        // The dictionary knows how many documents hold a term.
-        let place = if options.k == 0 && plan.is_of_one_term() {
-            Place::Base
-        } else {
-            self.supply.push(&mut plan, &self.shape(options), scratch)?
+    fn queue(&self, query: &Query, options: &SearchOptions) -> Result<Waiting> {
+        let plan = self.searcher.plan(query, options, &FILES)?;
+        let (fetched, jobs) = match &self.reads {
+            // The dictionary knows how many documents hold a term.
+            Reads::Supply(supply) if !(options.k == 0 && plan.is_one_term()) => {
+                supply.push(&plan, &self.index)?
+            }
+            _ => (Fetched::Nothing, Vec::new()),
         };
-        let bytes = memory(&place, &mut plan);
+        let bytes = (plan.memory() + jobs.len() * LIST) as u64;
         if self.lists.is_some() {
             refuse("planning", bytes, self.waiting / 2)?;
         }
-        self.fit(bytes, &mut plan)?;
-        Ok(Waiting { plan, place, bytes })
+        self.read_ahead(bytes, &plan)?;
+        Ok(Waiting { plan, jobs, bytes, fetched })
     }
 
-    /// Goes on with the first of those that wait, as long as there is room. One that fails waits as its error.
-    fn promote<S>(&self, line: &mut Line<S>, options: &SearchOptions) {
-        let Line { waiting, scratch, bytes, .. } = line;
-        for waiting in waiting.iter_mut().take(PROMOTED) {
-            if *bytes >= self.waiting {
-                break;
-            }
-            let Ok(Waiting { plan, place, bytes: own }) = waiting else { continue };
-            let promoted = self.supply.promote(place, plan, &self.shape(options), scratch);
-            *bytes -= *own;
-            match promoted {
-                Ok(()) => {
-                    *own = memory(place, plan);
-                    *bytes += *own;
-                }
-                Err(error) => *waiting = Err(error),
-            }
+    fn answer(&self, waiting: Waiting, options: &SearchOptions) -> Result<Found> {
+        let Waiting { plan, jobs, bytes, fetched } = &waiting;
+        let read_ahead = self.read_ahead(*bytes, plan)?;
+        let Reads::Supply(supply) = &self.reads else { return Err(stopped()) };
+        let lists = supply.wait(fetched, jobs)?;
+        if lists.iter().all(Option::is_none) {
+            return self.searcher.answer_from_files(plan, options, read_ahead);
         }
+        self.searcher.answer(plan, options, &WholeLists::new(jobs, &lists, read_ahead))
     }
 
-    fn answer(&self, waiting: Waiting, options: &SearchOptions, scratch: &mut Scratch) -> Result<Found> {
-        // What is declared first is dropped last: the query ends when its plan holds none of its lists.
-        let Waiting { mut place, mut plan, .. } = waiting;
-        self.supply.attach(&mut place, &mut plan, &self.shape(options), scratch)?;
-        self.fit(memory(&place, &mut plan), &mut plan)?;
-        self.searcher.answer(&plan, options)
+    /// Bytes that a query which takes `own` bytes may read ahead of each part of a list; an error if there is too little.
+    fn read_ahead(&self, own: u64, plan: &Plan) -> Result<usize> {
+        let allowance = self.lists.map_or(LISTS_FREE, |lists| lists.saturating_sub(own));
+        let memory = plan.working_memory(self.index.segments(), allowance);
+        if let Some(lists) = self.lists {
+            refuse("answering", own + memory.bytes, lists)?;
+        }
+        Ok(memory.read_ahead)
     }
-
-    /// Has the lists of a query that takes `own` bytes read ahead as far as there is room; an error if there is too little.
-    fn fit(&self, own: u64, plan: &mut ListSources) -> Result<()> {
-        let Some(room) = self.lists else { return Ok(()) };
-        refuse("answering", own + plan.keep_within(self.index.segments(), room.saturating_sub(own)), room)
-    }
-
-    fn shape(&self, options: &SearchOptions) -> Shape<'a> {
-        let best = Some(options.k).filter(|k| *k > 0 && !options.exhaustive);
-        // Candidates are found while the queue is held: other threads would wait for it.
-        let steps = !options.count && self.threads == 1;
-        Shape { segments: self.index.segments(), best, steps, resident: self.resident, cost: self.cost }
-    }
-}
-
-/// An answer that a thread owes; one that panics gives it up, so that nobody waits for it.
-struct Owed<'d, A, E>
-where
-    A: FnMut(usize, Result<Found>) -> std::result::Result<(), E>,
-{
-    delivery: &'d Delivery<Found, A, E>,
-    number: usize,
-}
-
-impl<A, E> Drop for Owed<'_, A, E>
-where
-    A: FnMut(usize, Result<Found>) -> std::result::Result<(), E>,
-{
-    fn drop(&mut self) {
-        self.delivery.give_up(self.number);
-    }
-}
-
-/// Bytes that a query takes while it waits, about.
-fn memory(place: &Place, plan: &mut ListSources) -> u64 {
-    (place.memory() + plan.memory()) as u64
 }
 
 /// An error for a query that takes more than it may.
@@ -347,6 +331,11 @@ fn refuse(what: &str, takes: u64, may: u64) -> Result<()> {
         "{what} this query takes {takes} bytes of DRAM, and the budget leaves {may} for it; make it larger, or ask for \
          fewer terms"
     )))
+}
+
+/// No reader is there for this thread.
+fn stopped() -> Error {
+    Error::Failed("a thread that answered has stopped".to_string())
 }
 
 fn lock<S>(line: &Mutex<Line<S>>) -> MutexGuard<'_, Line<S>> {
@@ -374,39 +363,48 @@ fn keep(index: &Index, tier: &MetaTier) -> Result<()> {
     Ok(())
 }
 
-/// Sets up who brings lists near; says how files are read, and why not otherwise.
-fn supply(index: &Index, options: &ExecutorOptions) -> Result<(Supply, (String, Option<String>))> {
+/// Sets up who reads; says how files are read, and why not otherwise.
+fn reads(index: &Index, options: &ExecutorOptions) -> Result<(Reads, (String, Option<String>))> {
     let through_pages = || ("pread through the page cache".to_string(), None);
     match options.mode {
-        Mode::Base => return Ok((Supply::Base, through_pages())),
+        Mode::Base => return Ok((Reads::Supply(Supply::Base), through_pages())),
         Mode::BasePrefetch => {
             let ahead = match options.lookahead {
                 Lookahead::Queries(queries) => queries,
                 Lookahead::Adaptive | Lookahead::Pins => PAGES_AHEAD,
             };
-            return Ok((Supply::Pages(PagePrefetcher::start(ahead, options.samples)?), through_pages()));
+            let worker = PagePrefetcher::start(ahead, options.samples)?;
+            return Ok((Reads::Supply(Supply::Pages(worker)), through_pages()));
         }
         Mode::Hybrid | Mode::HybridPrefetch | Mode::Direct => {}
     }
     let bytes = cache_bytes(index, options);
-    if bytes < SEGMENTS_MIN * options.segment as u64 {
+    let cell = options.cell_bytes();
+    if bytes < SEGMENTS_MIN * cell as u64 {
         return Err(Error::Usage(format!(
             "a cache of {bytes} bytes has no room for {SEGMENTS_MIN} segments of {} bytes; make it larger, or them smaller",
-            options.segment
+            cell
         )));
     }
     let region = Region::new(&options.region, bytes)?;
-    let cells = Cells::new(region, options.segment)?;
+    let cells = Cells::new(region, cell)?;
     if options.mode == Mode::HybridPrefetch {
         without_read_ahead(index);
     }
-    let engine = EngineOptions { direct: options.mode == Mode::Direct, ..options.engine };
-    let engines = (0..options.workers)
+    let engine =
+        EngineOptions { direct: options.mode == Mode::Direct, depth: options.depth(), ..options.engine };
+    let engines = if options.mode == Mode::Direct { options.threads } else { options.workers };
+    let engines = (0..engines)
         .map(|_| Engine::new(engine, index.disk(), std::slice::from_ref(&cells)))
         .collect::<std::result::Result<Vec<_>, _>>()?;
     let described = engines.first().map_or_else(Default::default, |engine| {
         (engine.description().to_string(), engine.fallback().map(str::to_string))
     });
+    if options.mode == Mode::Direct {
+        let frames = Frames::new(cells, options.policy)?;
+        let readers = engines.into_iter().map(|engine| PageReader::new(frames.clone(), engine)).collect();
+        return Ok((Reads::Pages { frames, readers: Mutex::new(readers) }, described));
+    }
     let cache = Cache::new(cells, options.policy)?;
     if options.samples > 0 {
         cache.record_lookahead(options.samples);
@@ -414,14 +412,14 @@ fn supply(index: &Index, options: &ExecutorOptions) -> Result<(Supply, (String, 
     let prefetcher = Prefetcher::start(&cache, engines, options.lookahead)?;
     let supply =
         if options.mode == Mode::Hybrid { Supply::Behind(prefetcher) } else { Supply::Ahead(prefetcher) };
-    Ok((supply, described))
+    Ok((Reads::Supply(supply), described))
 }
 
 /// Has the system read no more than lists: they are asked for in pieces as large as it pays, and what stands behind them is
 /// mostly another query's. That holds for as long as the index is open. That the system refuses does no harm.
 fn without_read_ahead(index: &Index) {
     let fields = index.segments().iter().flat_map(Segment::fields);
-    for file in fields.flat_map(FieldReader::shared) {
+    for file in fields.flat_map(|field| [field.skips(), field.docs(), field.freqs()]) {
         if let Some(file) = file.file().posix() {
             let _ = file.advise(0..u64::MAX, Advice::Random);
         }
@@ -433,7 +431,7 @@ fn cache_bytes(index: &Index, options: &ExecutorOptions) -> u64 {
     let bytes = options.size.of(index.postings_bytes());
     match options.size {
         _ if !options.mode.has_cache() => 0,
-        tierdex_io::Size::Part(_) => bytes.max(SEGMENTS_MIN * options.segment as u64),
+        tierdex_io::Size::Part(_) => bytes.max(SEGMENTS_MIN * options.cell_bytes() as u64),
         tierdex_io::Size::Bytes(_) => bytes,
     }
 }

@@ -1,14 +1,15 @@
 //! How lists come near, and where what says where they are lives.
 
-use super::accounts::Places;
+use super::accounts::{Places, evaluation};
 use super::{Executor, SEGMENTS_MIN};
 use crate::error::{Error, Result};
 use crate::index::reader::Index;
-use crate::intersect::CostModel;
 use std::fmt;
+use std::num::NonZero;
 use std::str::FromStr;
-use tierdex_cache::{Cache, Lookahead, PolicyKind};
-use tierdex_io::{EngineOptions, RegionKind, Size, available_memory};
+use std::thread::available_parallelism;
+use tierdex_cache::{Cache, Frames, Lookahead, PolicyKind};
+use tierdex_io::{EngineOptions, PAGE, RegionKind, Size, available_memory};
 
 /// How lists come near (thesis, chapter 7; the last is ours).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,8 @@ pub enum Mode {
     Hybrid,
     /// Workers fill the cache through the page cache ahead of the queries, which are answered from the cache only.
     HybridPrefetch,
-    /// The same past the page cache: reads land where they stay.
+    /// Queries read the pages that they need past the page cache, into a cache of pages; while one waits, its
+    /// thread goes on with another.
     Direct,
 }
 
@@ -119,19 +121,18 @@ pub struct ExecutorOptions {
     pub size: Size,
     /// Whether the cache is a part of `dram`, and not beside it.
     pub within: bool,
-    /// Bytes of a segment of the cache.
+    /// Bytes of a segment of the cache; in [`Mode::Direct`] they are pages.
     pub segment: usize,
     /// What gives way.
     pub policy: PolicyKind,
-    /// How far ahead lists are fetched; [`Mode::BasePrefetch`] takes adaptive for [`PAGES_AHEAD`].
+    /// How far ahead lists are fetched; [`Mode::BasePrefetch`] takes adaptive for [`PAGES_AHEAD`], and
+    /// [`Mode::Direct`] fetches none ahead.
     pub lookahead: Lookahead,
     /// How files are read.
     pub engine: EngineOptions,
-    /// What reads cost: decides whether some blocks of a list are read, or all of it.
-    pub cost: CostModel,
-    /// Threads that read.
+    /// Threads that read; in [`Mode::Direct`] those that answer do.
     pub workers: usize,
-    /// Threads that answer.
+    /// Threads that answer; [`ExecutorOptions::complete`] chooses for [`THREADS_CHOSEN`].
     pub threads: usize,
     /// Threads that each of these takes for a query over several segments ([`SearchOptions::intra`]): for the accounts.
     ///
@@ -151,6 +152,10 @@ pub struct ExecutorOptions {
     pub dram: Option<u64>,
 }
 
+/// As many threads as the machine has processors in [`Mode::Direct`], where each reads and answers; one in the other modes, which
+/// have workers that read.
+pub const THREADS_CHOSEN: usize = 0;
+
 /// Queries that [`Mode::BasePrefetch`] reads ahead for (thesis, section 7.2.2).
 pub const PAGES_AHEAD: u64 = 16;
 
@@ -166,7 +171,6 @@ impl Default for ExecutorOptions {
             policy: PolicyKind::Lru,
             lookahead: Lookahead::Adaptive,
             engine: EngineOptions { kind: tierdex_io::EngineKind::Auto, depth: 32, direct: true },
-            cost: CostModel::default(),
             workers: 1,
             threads: 1,
             intra: 1,
@@ -189,7 +193,49 @@ const LEFT_FOR_TERMS: u64 = 3;
 const CACHE_MAX: u64 = 64 << 20;
 const CACHE_PART: u64 = 10;
 
+/// Bytes that evaluations may take together beside their lists, if they are several on a thread: this part of the budget, and no
+/// more than this on each thread.
+const EVALUATIONS_PART: u64 = 16;
+const EVALUATIONS_MAX: u64 = 5 << 19;
+
+/// Evaluations of a thread at the same time, at most.
+const IN_FLIGHT_MAX: u64 = 8;
+
 impl ExecutorOptions {
+    /// Bytes of a cell of the cache.
+    pub(super) fn cell_bytes(&self) -> usize {
+        if self.mode == Mode::Direct { PAGE as usize } else { self.segment }
+    }
+
+    /// Bytes of memory beside the region for each cell of the cache, at most.
+    pub(super) fn cell_metadata(&self) -> u64 {
+        let bytes = match self.mode {
+            Mode::Direct => Frames::metadata_bytes_max(self.policy),
+            _ => Cache::metadata_bytes_max(self.policy),
+        };
+        bytes as u64
+    }
+
+    /// Reads of each thread that are on their way, at most, in [`Mode::Direct`]; of each worker in other modes.
+    pub(super) fn depth(&self) -> usize {
+        match self.mode {
+            Mode::Direct => self.engine.depth.div_ceil(self.threads.max(1)),
+            _ => self.engine.depth,
+        }
+    }
+
+    /// Evaluations of a thread at the same time, at most.
+    pub(super) fn in_flight(&self) -> usize {
+        match self.mode {
+            Mode::Direct => {
+                let part =
+                    self.dram.map_or(u64::MAX, |dram| dram / EVALUATIONS_PART / self.threads.max(1) as u64);
+                (part.min(EVALUATIONS_MAX) / evaluation(self.hits)).clamp(1, IN_FLIGHT_MAX) as usize
+            }
+            _ => 1,
+        }
+    }
+
     /// Chooses what was left open, from the index and the machine:
     ///
     /// 1. Terms, skip data and lengths are in ordinary memory if they fit into the budget and leave as much of it for the
@@ -198,6 +244,7 @@ impl ExecutorOptions {
     /// 2. The cache is of ordinary memory. With a budget it takes what all else leaves of it; without one 64 MiB, or a tenth
     ///    of all documents and frequencies if that is more, but no more than these and than a quarter of what is available.
     ///    `cache` says otherwise; then it is beside the budget.
+    /// 3. Threads, where they are [`THREADS_CHOSEN`].
     ///
     /// `self` says all else.
     pub fn complete(
@@ -209,8 +256,13 @@ impl ExecutorOptions {
         let quarter = available_memory().unwrap_or(u64::MAX) / AVAILABLE_PART;
         let asked = cache.is_some();
         let (region, size) = cache.unwrap_or((RegionKind::Dram, Size::Bytes(0)));
-        let mut options = ExecutorOptions { region, size, meta: MetaTier::Dram, ..self };
-        let smallest = SEGMENTS_MIN * options.segment as u64;
+        let threads = match (self.threads, self.mode) {
+            (THREADS_CHOSEN, Mode::Direct) => available_parallelism().map_or(1, NonZero::get),
+            (THREADS_CHOSEN, _) => 1,
+            (threads, _) => threads,
+        };
+        let mut options = ExecutorOptions { region, size, threads, meta: MetaTier::Dram, ..self };
+        let smallest = SEGMENTS_MIN * options.cell_bytes() as u64;
         let left = |options: &ExecutorOptions| {
             let needed = Executor::accounts(index, options).needed();
             options.dram.map_or(Some(quarter), |dram| dram.checked_sub(needed))
@@ -237,8 +289,7 @@ impl ExecutorOptions {
                 // Of its metadata too.
                 Some(_) => postings,
             };
-            let segment = options.segment as u64;
-            let metadata = Cache::metadata_bytes_max(options.policy) as u64;
+            let (segment, metadata) = (options.cell_bytes() as u64, options.cell_metadata());
             let room = left(&options).unwrap_or(0) / (segment + metadata) * segment;
             let bytes = most.next_multiple_of(segment).min(room).max(smallest);
             (options.size, options.within) = (Size::Bytes(bytes), true);

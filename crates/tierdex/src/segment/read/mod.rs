@@ -8,6 +8,7 @@ mod ids;
 mod lists;
 mod norms;
 mod pages;
+mod source;
 mod stored;
 mod terms;
 mod unpack;
@@ -16,6 +17,7 @@ mod walk;
 pub use ids::IdsReader;
 pub use lists::{BlockList, InlineList, Part, Record};
 pub use norms::Norms;
+pub use source::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files};
 pub use stored::{Stored, StoredReader};
 pub use terms::{TermInfo, TermStream, TermsReader};
 pub use unpack::UNPACK_BYTES;
@@ -46,7 +48,7 @@ pub struct FieldReader {
     skips: Arc<SealedFile>,
     docs: Arc<SealedFile>,
     freqs: Arc<SealedFile>,
-    positions: Option<SealedFile>,
+    positions: Option<Arc<SealedFile>>,
     norms_file: SealedFile,
     norms: OnceLock<Norms>,
     longest: OnceLock<u32>,
@@ -67,18 +69,20 @@ pub struct ReadAhead {
 pub const READ_AHEAD: u64 = 256 << 10;
 
 impl ReadAhead {
-    /// The bytes of a range of the file; what follows it is read with it.
-    pub fn range(&mut self, file: &SealedFile, range: &Range<u64>) -> Result<&[u8]> {
+    /// The bytes of a range of the file; what follows it is read with it, if that pays for the source.
+    pub fn range(
+        &mut self,
+        source: &dyn BlockSource,
+        file: &Arc<SealedFile>,
+        range: &Range<u64>,
+    ) -> Result<&[u8]> {
         let len = range.end.saturating_sub(range.start);
         let read_to = self.start + self.bytes.len() as u64;
         if range.start < self.start || range.end > read_to {
-            let len = len.max(READ_AHEAD.min(file.payload().end.saturating_sub(range.start)));
-            let len = usize::try_from(len).unwrap_or(usize::MAX);
+            let ahead = if source.read_ahead() > 0 { READ_AHEAD } else { 0 };
+            let len = len.max(ahead.min(file.payload().end.saturating_sub(range.start)));
             self.start = range.start;
-            if let Err(error) = file.read_into(range.start, len, &mut self.bytes) {
-                self.bytes.clear();
-                return Err(error.into());
-            }
+            source.read(file, range.start..range.start.saturating_add(len), &mut self.bytes)?;
         }
         let from = (range.start - self.start) as usize;
         Ok(&self.bytes[from..from + len as usize])
@@ -192,7 +196,7 @@ impl FieldReader {
             skips: Arc::new(file(FileKind::Skips)?),
             docs: Arc::new(file(FileKind::Docs)?),
             freqs: Arc::new(file(FileKind::Freqs)?),
-            positions: field.positions.then(|| file(FileKind::Positions)).transpose()?,
+            positions: field.positions.then(|| file(FileKind::Positions).map(Arc::new)).transpose()?,
             norms_file: file(FileKind::Norms)?,
             norms: OnceLock::new(),
             longest: OnceLock::new(),
@@ -219,13 +223,14 @@ impl FieldReader {
         &self.terms
     }
 
-    /// The skip record of a term.
-    pub fn record(&self, term: &TermInfo) -> Result<Record<'_>> {
+    /// The skip record of a term, from memory or from `source`.
+    pub fn record(&self, term: &TermInfo, source: &dyn BlockSource) -> Result<Record<'_>> {
         let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
         let bytes = match self.skips.kept_range(term.skips.start, len) {
             Some(bytes) => Cow::Borrowed(bytes),
             None => {
-                let mut bytes = self.skips.read(term.skips.start, len)?;
+                let mut bytes = Vec::new();
+                source.read(&self.skips, term.skips.clone(), &mut bytes)?;
                 // Of a short one a page was read.
                 bytes.shrink_to_fit();
                 Cow::Owned(bytes)
@@ -244,23 +249,23 @@ impl FieldReader {
         }
     }
 
-    /// The skip record of a term, for callers that have read it.
-    pub fn parse_record(&self, term: &TermInfo, bytes: Vec<u8>) -> Result<Record<'_>> {
+    /// The skip record of a term, for callers that go through all terms in order: records are read many at a time.
+    pub fn next_record(
+        &self,
+        term: &TermInfo,
+        (source, ahead): (&dyn BlockSource, &mut ReadAhead),
+    ) -> Result<Record<'_>> {
+        let bytes = ahead.range(source, &self.skips, &term.skips)?.to_vec();
         Record::parse(self.skips.name(), term, Cow::Owned(bytes), self.positions.is_some())
     }
 
-    /// The skip record of a term, for callers that go through all terms in order: records are read many at a time.
-    pub fn next_record(&self, term: &TermInfo, ahead: &mut ReadAhead) -> Result<Record<'_>> {
-        self.parse_record(term, ahead.range(&self.skips, &term.skips)?.to_vec())
-    }
-
     /// Blocks of documents.
-    pub fn docs(&self) -> &SealedFile {
+    pub fn docs(&self) -> &Arc<SealedFile> {
         &self.docs
     }
 
     /// Blocks of frequencies.
-    pub fn freqs(&self) -> &SealedFile {
+    pub fn freqs(&self) -> &Arc<SealedFile> {
         &self.freqs
     }
 
@@ -270,7 +275,7 @@ impl FieldReader {
     }
 
     /// Skip records.
-    pub fn skips(&self) -> &SealedFile {
+    pub fn skips(&self) -> &Arc<SealedFile> {
         &self.skips
     }
 
@@ -285,7 +290,7 @@ impl FieldReader {
     }
 
     /// Blocks of positions, when the field keeps them.
-    pub fn positions(&self) -> Option<&SealedFile> {
+    pub fn positions(&self) -> Option<&Arc<SealedFile>> {
         self.positions.as_ref()
     }
 
@@ -311,7 +316,7 @@ impl FieldReader {
     fn files(&self) -> impl Iterator<Item = &SealedFile> {
         [self.terms.file(), &*self.skips, &self.docs, &self.freqs, &self.norms_file]
             .into_iter()
-            .chain(self.positions.as_ref())
+            .chain(self.positions.as_deref())
     }
 }
 

@@ -3,11 +3,12 @@
 use super::super::layout::{OFFSET_MAX, PAGE_HEAD, RESTART, is_inline};
 use super::pages::{PageIndex, head};
 use super::read_tail;
+use super::source::{BlockSource, FILES};
 use crate::bytes::{View, u16_at};
 use crate::error::{Error, Result};
 use crate::limits::{TERM_BYTES_MAX, TERM_PAGE};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use tierdex_io::{Arena, PAGE, SealedFile};
 
 /// Bytes of restarts at the end of a page that are loaded before they are known to be needed.
@@ -15,7 +16,7 @@ const RESTARTS_LOADED: usize = 128;
 
 /// Finds terms. The last term of each page is resident; a look-up reads one page.
 pub struct TermsReader {
-    file: SealedFile,
+    file: Arc<SealedFile>,
     /// Those that have the field: no term stands in more.
     documents: u32,
     pages: u64,
@@ -63,7 +64,7 @@ impl TermsReader {
         }
         let bytes = file.read(index_at, usize::try_from(index_len).unwrap_or(usize::MAX))?;
         let index = PageIndex::read(View::new(file.name(), index_at, &bytes), pages)?;
-        Ok(TermsReader { file, documents, pages, terms, index, heads: OnceLock::new() })
+        Ok(TermsReader { file: Arc::new(file), documents, pages, terms, index, heads: OnceLock::new() })
     }
 
     /// Number of terms.
@@ -91,8 +92,8 @@ impl TermsReader {
         self.pages
     }
 
-    /// Finds a term.
-    pub fn get(&self, term: &[u8]) -> Result<Option<TermInfo>> {
+    /// Finds a term; its page comes from `source` if it is not in memory.
+    pub fn get(&self, term: &[u8], source: &dyn BlockSource) -> Result<Option<TermInfo>> {
         let Some(page) = self.page_of(term) else { return Ok(None) };
         // A search begins with its header and the restarts at its end.
         let start = self.page_offset(page);
@@ -102,7 +103,7 @@ impl TermsReader {
         let bytes = match self.file.kept_range(PAGE + page * PAGE, TERM_PAGE) {
             Some(bytes) => bytes,
             None => {
-                self.read_page(page, &mut buffer)?;
+                self.read_page(page, source, &mut buffer)?;
                 &buffer
             }
         };
@@ -116,7 +117,7 @@ impl TermsReader {
         let mut heads = RestartHeads { heads: Vec::new(), starts: vec![0] };
         let mut buffer = Vec::new();
         for page in 0..self.pages {
-            self.read_page(page, &mut buffer)?;
+            self.read_page(page, &FILES, &mut buffer)?;
             let page = Page::parse(&self.file, page, &buffer, self.documents)?;
             for restart in 0..page.restarts {
                 heads.heads.push(head(page.first_term(restart)?));
@@ -130,8 +131,14 @@ impl TermsReader {
 
     /// All terms in order.
     pub fn stream(&self) -> TermStream<'_> {
+        self.stream_from(&FILES)
+    }
+
+    /// The same; pages that are not in memory come from `source`.
+    pub fn stream_from<'a>(&'a self, source: &'a dyn BlockSource) -> TermStream<'a> {
         TermStream {
             reader: self,
+            source,
             page: 0,
             cursor: None,
             term: Vec::new(),
@@ -160,17 +167,19 @@ impl TermsReader {
         &self.file
     }
 
-    fn read_page(&self, page: u64, buffer: &mut Vec<u8>) -> Result<()> {
+    fn read_page(&self, page: u64, source: &dyn BlockSource, buffer: &mut Vec<u8>) -> Result<()> {
         if page >= self.pages {
             return Err(Error::corrupt(self.file.name(), 0, "the term index names a page that is not there"));
         }
-        Ok(self.file.read_into(PAGE + page * PAGE, TERM_PAGE, buffer)?)
+        let start = self.page_offset(page);
+        source.read(&self.file, start..start + TERM_PAGE as u64, buffer)
     }
 }
 
 /// Moves over all terms in order.
 pub struct TermStream<'a> {
     reader: &'a TermsReader,
+    source: &'a dyn BlockSource,
     page: u64,
     cursor: Option<Entries>,
     term: Vec<u8>,
@@ -205,7 +214,7 @@ impl TermStream<'_> {
                 self.cursor = None;
                 return Ok(None);
             }
-            self.reader.read_page(self.page, &mut self.buffer)?;
+            self.reader.read_page(self.page, self.source, &mut self.buffer)?;
             let page = Page::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
             self.cursor = Some(page.entries(page.restart_before(0, &self.target)?)?);
         }

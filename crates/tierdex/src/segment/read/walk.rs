@@ -4,6 +4,7 @@
 //! no term that begins so is accepted: the walk goes on at the first string behind these that may be, and pages before
 //! it are not read.
 
+use super::source::BlockSource;
 use super::terms::{TermInfo, TermStream, TermsReader};
 use crate::error::Result;
 use crate::limits::TERM_BYTES_MAX;
@@ -31,10 +32,11 @@ pub struct Walk<'a, A> {
 }
 
 impl TermsReader {
-    /// The terms that `automaton` accepts.
-    pub fn walk<A: Automaton>(&self, automaton: A) -> Walk<'_, A> {
+    /// The terms that `automaton` accepts; pages that are not in memory come from `source`.
+    pub fn walk<'a, A: Automaton>(&'a self, automaton: A, source: &'a dyn BlockSource) -> Walk<'a, A> {
         let states = vec![automaton.start()];
-        let mut walk = Walk { stream: self.stream(), automaton, path: Vec::new(), states, finished: false };
+        let mut walk =
+            Walk { stream: self.stream_from(source), automaton, path: Vec::new(), states, finished: false };
         walk.begin();
         walk
     }

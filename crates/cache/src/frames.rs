@@ -1,0 +1,388 @@
+//! A cache of pages of files, shared by threads that read on their own.
+//!
+//! *Input*: pages of sealed files. *Output*: frames of 4 KiB in a region that hold them, checked and pinned.
+//!
+//! 1. The page table is cut into shards by a hash of the page. Each shard has a lock, a part of the frames, and
+//!    a policy that says which of them to evict.
+//! 2. [`Frames::claim`] pins the frame of a page. If the page has none, a free frame is taken, or one is
+//!    evicted that is not pinned; the caller fills it, and says so by [`Frames::landed`].
+//! 3. Pins are counted without the lock. Only a claim pins a frame that nobody has pinned, and it holds the
+//!    lock: so a frame that is seen not to be pinned, by who holds the lock, stays so. A frame that is being
+//!    filled is not evicted either.
+//! 4. A page that cannot be read leaves the table at once, so that the next claim tries anew. Its frame is used
+//!    again when the last pin is gone.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result, SealedFile};
+
+use crate::chains::mix;
+use crate::policy::{Policy, PolicyKind};
+use crate::stats::Stats;
+
+/// Shards, at most; each has [`SHARD_FRAMES_MIN`] frames at least, unless there is one only.
+const SHARDS_MAX: usize = 64;
+
+/// A shard of fewer frames than this would be full of pins too often.
+const SHARD_FRAMES_MIN: usize = 256;
+
+/// A page of an open file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PageKey {
+    /// [`SealedFile::number`].
+    file: u64,
+    page: u64,
+}
+
+impl PageKey {
+    pub(crate) fn new(file: &SealedFile, page: u64) -> PageKey {
+        PageKey { file: file.number(), page }
+    }
+
+    fn hash(self) -> u64 {
+        mix(mix(self.file) ^ self.page)
+    }
+}
+
+impl std::hash::Hash for PageKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(PageKey::hash(*self));
+    }
+}
+
+/// Keys are hashed already.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys are hashed as one number");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// States of a frame: nothing, or bytes that nobody may see; bytes that are checked; bytes that could not be had.
+const LOADING: u32 = 0;
+const READY: u32 = 1;
+const FAILED: u32 = 2;
+
+struct FrameState {
+    pins: AtomicU32,
+    state: AtomicU32,
+}
+
+struct Shard {
+    /// The frame of each page, by its number in the shard.
+    table: HashMap<PageKey, u32, BuildHasherDefault<Hashed>>,
+    /// The page of each frame.
+    keys: Box<[PageKey]>,
+    free: Vec<u32>,
+    /// Frames of pages that could not be read, and why; some may still be pinned.
+    failed: Vec<(u32, Error)>,
+    policy: Box<dyn Policy>,
+}
+
+/// The cache. See the module.
+pub struct Frames {
+    cells: Arc<Cells>,
+    states: Box<[FrameState]>,
+    shards: Box<[Mutex<Shard>]>,
+    /// Threads that wait for pages which others read.
+    waiting: AtomicUsize,
+    sleepers: Mutex<()>,
+    landed: Condvar,
+    counters: Counters,
+    metadata_bytes: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    /// Claims for which all frames of the shard were pinned.
+    pub(crate) refused: AtomicU64,
+    evictions: AtomicU64,
+    failures: AtomicU64,
+    pub(crate) waits: AtomicU64,
+    pub(crate) reads: AtomicU64,
+    pub(crate) reads_fell_back: AtomicU64,
+    pub(crate) bytes_read: AtomicU64,
+}
+
+/// A frame that is not evicted before this is dropped.
+pub struct Pin<'f> {
+    frames: &'f Frames,
+    frame: u32,
+}
+
+/// What has become of a page that was claimed.
+pub(crate) enum Claim<'f> {
+    /// It is there, or somebody else reads it.
+    Pinned(Pin<'f>),
+    /// The caller is to fill the cell.
+    Fill(Pin<'f>, CellMut),
+}
+
+impl Frames {
+    /// A cache in `cells` of 4 KiB, which nobody else uses from now on. Its memory is allocated here, but for
+    /// what says why pages could not be read.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] when cells are not pages, or are 2^32 or more.
+    pub fn new(cells: Arc<Cells>, policy: PolicyKind) -> Result<Arc<Frames>> {
+        let denied = |why: String| Error::new(ErrorKind::Denied, "make", "a cache of pages", why);
+        if cells.cell_bytes() as u64 != PAGE {
+            return Err(denied(format!("its cells have {} bytes, and a page {PAGE}", cells.cell_bytes())));
+        }
+        let frames =
+            u32::try_from(cells.len()).map_err(|_| denied("it has 2^32 pages or more".to_owned()))?;
+        let shards = (cells.len() / SHARD_FRAMES_MIN).clamp(1, SHARDS_MAX);
+        let shards: Box<[_]> =
+            (0..shards).map(|shard| Shard::new(cells.len(), (shard, shards), policy)).collect();
+        let state = |_| FrameState { pins: AtomicU32::new(0), state: AtomicU32::new(LOADING) };
+        let metadata_bytes = u64::from(frames) * Frames::metadata_bytes_max(policy) as u64;
+        Ok(Arc::new(Frames {
+            cells,
+            states: (0..frames).map(state).collect(),
+            shards: shards.into_iter().map(Mutex::new).collect(),
+            waiting: AtomicUsize::new(0),
+            sleepers: Mutex::new(()),
+            landed: Condvar::new(),
+            counters: Counters::default(),
+            metadata_bytes,
+        }))
+    }
+
+    /// Bytes of memory beside the region for each frame, at most.
+    pub fn metadata_bytes_max(policy: PolicyKind) -> usize {
+        // A table is at least seven sixteenths full, and has a byte of its own for each place.
+        let table = 16 * (size_of::<(PageKey, u32)>() + 1) / 7;
+        let cell = size_of::<u32>();
+        let shard = size_of::<PageKey>() + size_of::<u32>() + table + policy.bytes_per_segment_max();
+        size_of::<FrameState>() + cell + shard
+    }
+
+    /// How many frames there are.
+    pub fn frames(&self) -> usize {
+        self.states.len()
+    }
+
+    /// The memory.
+    pub fn cells(&self) -> &Arc<Cells> {
+        &self.cells
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What it did so far, and has now. Lists are pages, segments are frames.
+    pub fn stats(&self) -> Stats {
+        let (mut free, mut evictable, mut loading) = (0, 0, 0);
+        for (number, shard) in self.shards.iter().enumerate() {
+            let shard = lock(shard);
+            free += (shard.free.len() + shard.failed.len()) as u64;
+            for frame in shard.table.values() {
+                let state = &self.states[self.global(number, *frame) as usize];
+                let is_loading = state.state.load(Ordering::Relaxed) == LOADING;
+                loading += u64::from(is_loading);
+                evictable += u64::from(!is_loading && state.pins.load(Ordering::Relaxed) == 0);
+            }
+        }
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = &self.counters;
+        Stats {
+            hits: of(&counters.hits),
+            misses: of(&counters.misses),
+            streamed: of(&counters.refused),
+            fetched: of(&counters.misses) - of(&counters.refused) - of(&counters.failures) - loading,
+            evictions: of(&counters.evictions),
+            failures: of(&counters.failures),
+            waits: of(&counters.waits),
+            reads: of(&counters.reads),
+            reads_fell_back: of(&counters.reads_fell_back),
+            bytes_read: of(&counters.bytes_read),
+            segment_bytes: PAGE,
+            segments: self.states.len() as u64,
+            segments_free: free,
+            segments_evictable: evictable,
+            loading,
+            metadata_bytes: self.metadata_bytes,
+            ..Stats::default()
+        }
+    }
+
+    /// Pins the frame of a page; `None` when the page has none and all frames that it could have are pinned.
+    pub(crate) fn claim(&self, key: PageKey) -> Option<Claim<'_>> {
+        let number = self.shard_of(key);
+        let mut shard = lock(&self.shards[number]);
+        if let Some(frame) = shard.table.get(&key).copied() {
+            shard.policy.touch(frame);
+            self.counters.hits.fetch_add(1, Ordering::Relaxed);
+            return Some(Claim::Pinned(self.pin(self.global(number, frame))));
+        }
+        self.counters.misses.fetch_add(1, Ordering::Relaxed);
+        let Some(frame) = self.vacate(number, &mut shard) else {
+            self.counters.refused.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        let global = self.global(number, frame);
+        let Some(cell) = self.cells.write(global as usize) else {
+            // Nobody has a cell whose frame is not pinned.
+            shard.free.push(frame);
+            return None;
+        };
+        self.states[global as usize].state.store(LOADING, Ordering::Relaxed);
+        shard.keys[frame as usize] = key;
+        shard.table.insert(key, frame);
+        shard.policy.insert(frame, key.hash(), 1);
+        Some(Claim::Fill(self.pin(global), cell))
+    }
+
+    /// The page of a frame, which was to be filled, is there, or is not to be had. The cell has been given back.
+    pub(crate) fn landed(&self, frame: u32, result: Result<()>) {
+        let state = &self.states[frame as usize];
+        match result {
+            Ok(()) => state.state.store(READY, Ordering::SeqCst),
+            Err(error) => {
+                self.counters.failures.fetch_add(1, Ordering::Relaxed);
+                let (number, own) = (frame as usize % self.shards.len(), frame / self.shards.len() as u32);
+                let mut shard = lock(&self.shards[number]);
+                state.state.store(FAILED, Ordering::SeqCst);
+                let key = shard.keys[own as usize];
+                shard.table.remove(&key);
+                shard.policy.remove(own);
+                shard.failed.push((own, error));
+            }
+        }
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            drop(self.sleepers.lock().unwrap_or_else(PoisonError::into_inner));
+            self.landed.notify_all();
+        }
+    }
+
+    /// Sleeps until one of these frames is settled.
+    pub(crate) fn wait_for(&self, mut frames: impl Iterator<Item = u32> + Clone) {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let mut sleeper = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+        let again = frames.clone();
+        while !frames.any(|frame| self.is_settled(frame)) {
+            sleeper = self.landed.wait(sleeper).unwrap_or_else(PoisonError::into_inner);
+            frames = again.clone();
+        }
+        drop(sleeper);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Whether the page of a frame is there, or cannot be had.
+    pub fn is_settled(&self, frame: u32) -> bool {
+        self.states[frame as usize].state.load(Ordering::SeqCst) != LOADING
+    }
+
+    /// A frame of the shard that nobody has.
+    fn vacate(&self, number: usize, shard: &mut Shard) -> Option<u32> {
+        if let Some(frame) = shard.free.pop() {
+            return Some(frame);
+        }
+        let pins = |frame: u32| {
+            let state = &self.states[self.global(number, frame) as usize];
+            // Who unpinned it has read what it held.
+            (state.pins.load(Ordering::Acquire), state.state.load(Ordering::Relaxed))
+        };
+        if let Some(at) = shard.failed.iter().position(|(frame, _)| pins(*frame).0 == 0) {
+            return Some(shard.failed.swap_remove(at).0);
+        }
+        let victim = shard.policy.victim(&|frame| pins(frame) == (0, READY))?;
+        shard.policy.remove(victim);
+        let key = shard.keys[victim as usize];
+        shard.table.remove(&key);
+        self.counters.evictions.fetch_add(1, Ordering::Relaxed);
+        Some(victim)
+    }
+
+    fn shard_of(&self, key: PageKey) -> usize {
+        // The table uses the lower bits.
+        ((key.hash() >> 32) as usize * self.shards.len()) >> 32
+    }
+
+    /// The number of a shard's frame among all.
+    fn global(&self, shard: usize, frame: u32) -> u32 {
+        frame * self.shards.len() as u32 + shard as u32
+    }
+
+    fn pin(&self, frame: u32) -> Pin<'_> {
+        self.states[frame as usize].pins.fetch_add(1, Ordering::Relaxed);
+        Pin { frames: self, frame }
+    }
+}
+
+impl Shard {
+    fn new(frames: usize, (number, shards): (usize, usize), policy: PolicyKind) -> Shard {
+        let own = (frames - number).div_ceil(shards) as u32;
+        let nothing = PageKey { file: u64::MAX, page: 0 };
+        Shard {
+            table: HashMap::with_capacity_and_hasher(own as usize, BuildHasherDefault::default()),
+            keys: (0..own).map(|_| nothing).collect(),
+            free: (0..own).rev().collect(),
+            failed: Vec::new(),
+            policy: policy.policy(own),
+        }
+    }
+}
+
+impl Pin<'_> {
+    /// The number of the frame.
+    pub fn frame(&self) -> u32 {
+        self.frame
+    }
+
+    /// Whether [`Pin::page`] would give the page, or say why not.
+    pub fn is_settled(&self) -> bool {
+        self.frames.is_settled(self.frame)
+    }
+
+    /// The page.
+    ///
+    /// # Errors
+    /// Why it could not be read.
+    ///
+    /// # Panics
+    /// When it is still on its way.
+    pub fn page(&self) -> Result<CellRef<'_>> {
+        match self.frames.states[self.frame as usize].state.load(Ordering::Acquire) {
+            READY => {
+                Ok(self.frames.cells.read(self.frame as usize).expect("nobody writes a frame that is pinned"))
+            }
+            FAILED => Err(self.error()),
+            _ => panic!("the page is on its way"),
+        }
+    }
+
+    fn error(&self) -> Error {
+        let shards = self.frames.shards.len();
+        let shard = lock(&self.frames.shards[self.frame as usize % shards]);
+        let own = self.frame / shards as u32;
+        let found = shard.failed.iter().find(|(frame, _)| *frame == own);
+        found.map(|(_, error)| error.clone()).expect("a frame that has failed is kept until it is not pinned")
+    }
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        self.frames.states[self.frame as usize].pins.fetch_sub(1, Ordering::Release);
+    }
+}
+
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}

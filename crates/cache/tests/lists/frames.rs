@@ -1,0 +1,166 @@
+//! Single pages, read by the threads that need them.
+
+use std::sync::Arc;
+use std::thread;
+
+use tierdex_cache::{Frames, PageReader, Pin, PolicyKind};
+use tierdex_io::{
+    Cells, Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, PAGE, Region, RegionKind, Repeat,
+    errno,
+};
+
+use super::world::{Written, engine, kinds, watched, write};
+
+const PAGES: usize = 40;
+
+fn frames(count: u64, policy: PolicyKind) -> Arc<Frames> {
+    let region = Region::new(&RegionKind::Dram, count * PAGE).unwrap();
+    Frames::new(Cells::new(region, PAGE as usize).unwrap(), policy).unwrap()
+}
+
+/// Pins pages and waits for them; fewer if not all found frames.
+fn read<'f>(
+    reader: &mut PageReader,
+    frames: &'f Frames,
+    written: &Written,
+    first: u64,
+    count: u64,
+) -> Vec<(u64, Pin<'f>)> {
+    let mut pinned = Vec::new();
+    reader.request(frames, &written.file, first..first + count, |page, pin| pinned.push((page, pin)));
+    for (_, pin) in &pinned {
+        while !pin.is_settled() {
+            reader.wait_for([pin.frame()].into_iter());
+        }
+    }
+    pinned
+}
+
+fn check(written: &Written, page: u64, pin: &Pin<'_>) {
+    let bytes = pin.page().unwrap();
+    let skipped = if page == 0 { 64 } else { 0 };
+    let expected = written.page(page);
+    assert!(bytes[skipped..skipped + expected.len()] == *expected, "page {page}");
+}
+
+fn assert_at_rest(frames: &Frames) {
+    let stats = frames.stats();
+    assert_eq!(
+        (stats.loading, stats.segments_free + stats.segments_evictable),
+        (0, stats.segments),
+        "{stats:?}"
+    );
+    let cells = frames.cells();
+    assert!((0..cells.len()).all(|cell| cells.write(cell).is_some()), "a cell is in use");
+}
+
+#[test]
+fn threads_find_what_is_in_the_file() {
+    watched(|| {
+        for policy in PolicyKind::ALL {
+            for (kind, count) in kinds().into_iter().zip([9, 23, 60]) {
+                let disk = MemDisk::new();
+                let written = write(&disk, "a", PAGES);
+                let frames = frames(count, policy);
+                thread::scope(|scope| {
+                    for number in 0..3u64 {
+                        let (frames, written, disk) = (&frames, &written, &disk);
+                        scope.spawn(move || {
+                            let mut reader = PageReader::new(frames.clone(), engine(disk, kind, 3));
+                            let mut random = number + 1;
+                            let mut kept = read(&mut reader, frames, written, number, 1);
+                            for _ in 0..400 {
+                                random = random
+                                    .wrapping_mul(6364136223846793005)
+                                    .wrapping_add(1442695040888963407);
+                                let first = (random >> 33) % PAGES as u64;
+                                let pages = (1 + (random >> 20) % 3).min(PAGES as u64 - first);
+                                let pinned = read(&mut reader, frames, written, first, pages);
+                                pinned.iter().chain(&kept).for_each(|(page, pin)| check(written, *page, pin));
+                                if random.is_multiple_of(7) && kept.len() < 2 {
+                                    kept.extend(pinned.into_iter().take(1));
+                                } else if random.is_multiple_of(5) {
+                                    kept.clear();
+                                }
+                            }
+                        });
+                    }
+                });
+                assert_at_rest(&frames);
+                assert!(frames.stats().hits > 0 && frames.stats().failures == 0);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_page_that_cannot_be_read_is_read_anew() {
+    watched(|| {
+        for kind in kinds() {
+            let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+            let written = write(&disk, "a", PAGES);
+            let frames = frames(12, PolicyKind::Lru);
+            let mut reader = PageReader::new(frames.clone(), engine(&disk, kind, 2));
+            for at in 1..6 {
+                let effect = Effect::Error(errno::EIO);
+                disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
+                let mut failed = 0;
+                for page in 0..PAGES as u64 {
+                    for (page, pin) in read(&mut reader, &frames, &written, page, 1) {
+                        match pin.page() {
+                            Ok(_) => check(&written, page, &pin),
+                            Err(error) => {
+                                assert_eq!((error.kind(), error.file()), (ErrorKind::Other, "a"));
+                                failed += 1;
+                                // Pinned still, it cannot be used again; another frame can.
+                                let again = read(&mut reader, &frames, &written, page, 1);
+                                again.iter().for_each(|(page, pin)| check(&written, *page, pin));
+                            }
+                        }
+                    }
+                }
+                assert_eq!(failed, disk.injected().min(1));
+                disk.arm(FaultPlan::none());
+            }
+            drop(reader);
+            assert_at_rest(&frames);
+        }
+    });
+}
+
+#[test]
+fn a_damaged_page_is_an_error_and_its_neighbours_are_not() {
+    let disk = MemDisk::new();
+    let written = write(&disk, "a", PAGES);
+    disk.corrupt("a", |bytes| bytes[5 * PAGE as usize + 17] ^= 4);
+    let frames = frames(30, PolicyKind::Sieve);
+    let mut reader = PageReader::new(frames.clone(), engine(&disk, kinds()[0], 4));
+    for (page, pin) in read(&mut reader, &frames, &written, 0, 12) {
+        match page {
+            5 => {
+                let error = pin.page().unwrap_err();
+                assert_eq!((error.kind(), error.offset()), (ErrorKind::Corrupt, Some(5 * PAGE)));
+            }
+            _ => check(&written, page, &pin),
+        }
+    }
+    drop(reader);
+    assert_at_rest(&frames);
+}
+
+#[test]
+fn pages_without_a_frame_are_refused_and_harm_no_other() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let written = write(&*disk, "a", PAGES);
+    let frames = frames(8, PolicyKind::S3Fifo);
+    let mut reader = PageReader::new(frames.clone(), engine(&*disk, kinds()[0], 4));
+    let pinned = read(&mut reader, &frames, &written, 3, 12);
+    assert_eq!(pinned.len(), 8);
+    assert!(read(&mut reader, &frames, &written, 30, 1).is_empty());
+    assert_eq!(read(&mut reader, &frames, &written, 4, 3).len(), 3);
+    pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+    drop(pinned);
+    assert_eq!(read(&mut reader, &frames, &written, 30, 5).len(), 5);
+    drop(reader);
+    assert_at_rest(&frames);
+}

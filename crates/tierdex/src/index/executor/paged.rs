@@ -1,0 +1,232 @@
+//! Evaluation that is suspended until the pages which it needs are in the cache.
+//!
+//! An evaluation runs on a stack of its own (a coroutine), so that it is written as if reading took no time. Its source
+//! pins the pages of what it reads, and suspends it as long as one of them is on its way. The thread goes on with
+//! another evaluation then.
+
+use crate::error::{Error, Result};
+use crate::segment::read::BlockSource;
+use corosensei::Yielder;
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+use tierdex_cache::{Frames, PageReader, Pin};
+use tierdex_io::{PAGE, SealedFile};
+
+/// What an evaluation waits for.
+#[derive(Clone, Debug)]
+pub(super) enum Wait {
+    /// Pages in these frames.
+    Pages(Rc<RefCell<Vec<u32>>>),
+    /// That an evaluation of the thread ends: so many have ended.
+    End(u64),
+}
+
+/// What the evaluations of a thread share.
+pub(super) struct Lane {
+    pub(super) reader: RefCell<PageReader>,
+    /// What evaluations have taken together, and may take.
+    pub(super) taken: Cell<Share>,
+    pub(super) allowance: Share,
+    /// Evaluations that have ended.
+    pub(super) ended: Cell<u64>,
+}
+
+/// What an evaluation takes of its thread's share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Share {
+    /// Bytes of memory.
+    pub(super) memory: u64,
+    /// Bytes of the cache: of the lists that it may read.
+    pub(super) cache: u64,
+}
+
+impl Share {
+    pub(super) fn plus(self, other: Share) -> Share {
+        Share { memory: self.memory + other.memory, cache: self.cache + other.cache }
+    }
+
+    pub(super) fn minus(self, other: Share) -> Share {
+        Share { memory: self.memory - other.memory, cache: self.cache - other.cache }
+    }
+
+    pub(super) fn fits(self, allowance: Share) -> bool {
+        self.memory <= allowance.memory && self.cache <= allowance.cache
+    }
+}
+
+/// Reads pages through the cache.
+pub(super) struct PagedSource<'e> {
+    frames: &'e Frames,
+    lane: &'e Lane,
+    yielder: &'e Yielder<(), Wait>,
+    /// Pages that are pinned.
+    held: RefCell<Vec<Held<'e>>>,
+    held_max: usize,
+    /// The page that was named last, and its file: the next block is mostly there too.
+    named: Cell<(u64, u64)>,
+    waits: Rc<RefCell<Vec<u32>>>,
+}
+
+/// A page that was named or read.
+struct Held<'e> {
+    file: u64,
+    page: u64,
+    pin: Pin<'e>,
+    /// It was read, and may not be needed again.
+    used: bool,
+}
+
+impl<'e> PagedSource<'e> {
+    /// For an evaluation that `yielder` suspends, and that pins `held_max` pages at most.
+    pub(super) fn new(
+        frames: &'e Frames,
+        lane: &'e Lane,
+        yielder: &'e Yielder<(), Wait>,
+        held_max: usize,
+    ) -> PagedSource<'e> {
+        PagedSource {
+            frames,
+            lane,
+            yielder,
+            held: RefCell::default(),
+            held_max: held_max.max(1),
+            named: Cell::new((u64::MAX, 0)),
+            waits: Rc::default(),
+        }
+    }
+
+    /// Pins those of these pages that are not pinned, and has those read that are not there. False when one found no frame.
+    fn pin(&self, held: &mut Vec<Held<'e>>, file: &Arc<SealedFile>, pages: Range<u64>) -> bool {
+        let number = file.number();
+        pages.into_iter().all(|page| {
+            find(held, number, page).is_some() || {
+                let hold = |page, pin| held.push(Held { file: number, page, pin, used: false });
+                self.lane.reader.borrow_mut().request(self.frames, file, page..page + 1, hold)
+            }
+        })
+    }
+
+    /// Unpins pages that were read, if else no `more` could be pinned. False when that is not enough.
+    fn unpin(&self, held: &mut Vec<Held<'e>>, more: u64) -> bool {
+        let fits = |held: &Vec<Held<'e>>| held.len() as u64 + more <= self.held_max as u64;
+        if !fits(held) {
+            held.retain(|held| !held.used);
+        }
+        fits(held)
+    }
+
+    /// Suspends the evaluation until these pages, which are pinned, are there or cannot be had.
+    fn wait(&self, file: &SealedFile, pages: Range<u64>) {
+        loop {
+            let held = self.held.borrow();
+            let frames = pages.clone().filter_map(|page| {
+                let at = find(&held, file.number(), page)?;
+                (!held[at].pin.is_settled()).then(|| held[at].pin.frame())
+            });
+            let mut waits = self.waits.borrow_mut();
+            waits.clear();
+            waits.extend(frames);
+            if waits.is_empty() {
+                return;
+            }
+            drop((held, waits));
+            self.yielder.suspend(Wait::Pages(self.waits.clone()));
+        }
+    }
+
+    /// Appends the part of a range that is in some pages. False when they find no frame.
+    fn copy(
+        &self,
+        file: &Arc<SealedFile>,
+        range: &Range<u64>,
+        pages: Range<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let mut held = self.held.borrow_mut();
+        if !pages.clone().all(|page| find(&held, file.number(), page).is_some()) {
+            let more = pages.end - pages.start;
+            if !self.unpin(&mut held, more) {
+                // What was named last is mostly needed last, and is pinned anew then.
+                held.truncate(self.held_max - more as usize);
+                self.named.set((u64::MAX, 0));
+            }
+            if !self.pin(&mut held, file, pages.clone()) {
+                return Ok(false);
+            }
+        }
+        drop(held);
+        self.wait(file, pages.clone());
+        let mut held = self.held.borrow_mut();
+        for page in pages {
+            let Some(at) = find(&held, file.number(), page) else {
+                return Err(Error::Failed("a page was unpinned before it was read".to_string()));
+            };
+            held[at].used = true;
+            let bytes = held[at].pin.page()?;
+            let start = page * PAGE;
+            let from = range.start.max(start) - start;
+            let to = range.end.min(start + PAGE) - start;
+            out.extend_from_slice(&bytes[from as usize..to as usize]);
+        }
+        Ok(true)
+    }
+}
+
+/// The position of a page: mostly one of the last.
+fn find(held: &[Held<'_>], file: u64, page: u64) -> Option<usize> {
+    held.iter().rposition(|held| held.page == page && held.file == file)
+}
+
+fn pages(range: &Range<u64>) -> Range<u64> {
+    range.start / PAGE..range.end.div_ceil(PAGE)
+}
+
+impl BlockSource for PagedSource<'_> {
+    fn prefetches(&self) -> bool {
+        true
+    }
+
+    fn expect(&self, file: &Arc<SealedFile>, range: Range<u64>) -> bool {
+        let pages = pages(&range);
+        let last = (file.number(), pages.end.saturating_sub(1));
+        if self.named.get() == last && pages.end == pages.start + 1 {
+            return true;
+        }
+        let is_payload = range.start >= file.payload().start && range.end <= file.payload().end;
+        if !is_payload || range.is_empty() {
+            return true;
+        }
+        let mut held = self.held.borrow_mut();
+        let named = self.unpin(&mut held, pages.end - pages.start) && self.pin(&mut held, file, pages);
+        if named {
+            self.named.set(last);
+        }
+        named
+    }
+
+    fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        out.clear();
+        if range.is_empty() {
+            return Ok(());
+        }
+        if range.start < file.payload().start || range.end > file.payload().end {
+            return Err(Error::corrupt(file.name(), range.start, "bytes from here on are not all payload"));
+        }
+        let all = pages(&range);
+        let together = self.held_max.div_ceil(2);
+        for first in all.clone().step_by(together) {
+            let some = first..all.end.min(first + together as u64);
+            let copied = self.copy(file, &range, some, out);
+            if !matches!(copied, Ok(true)) {
+                out.clear();
+                copied?;
+                // All frames are pinned: it is read beside the cache.
+                let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+                return Ok(file.read_into(range.start, len, out)?);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! Lists that are fetched whole, as the thesis has it (section 7.2.3): what a query has fetched, and how its evaluation reads
+//! from that.
+
+use super::super::reader::Index;
+use crate::error::{Error, Result};
+use crate::query::Plan;
+use crate::query::plan::Leaf;
+use crate::segment::read::{BlockSource, Files, Segment};
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+use tierdex_cache::{Job, Key, List, Part, Reader};
+use tierdex_io::{ErrorKind, SealedFile};
+
+/// The lists of a plan: of each, its record unless that is in memory, its documents, and its frequencies.
+pub(super) fn jobs(plan: &Plan, index: &Index) -> Result<Vec<Job>> {
+    let segments = || index.segments().iter().enumerate();
+    let lists = plan.leaves.iter().flat_map(|leaf| segments().map(move |of| (leaf, of)));
+    lists.filter_map(|(leaf, of)| job(leaf, of).transpose()).collect()
+}
+
+/// None where there is nothing to read.
+fn job(leaf: &Leaf, (number, segment): (usize, &Segment)) -> Result<Option<Job>> {
+    let field = segment.field(leaf.field);
+    let Some(info) = &leaf.infos[number] else { return Ok(None) };
+    let record = field.skips().kept().is_none().then_some((field.skips(), &info.skips));
+    let files = [field.docs(), field.freqs()];
+    let blocks = info.blocks.iter().flat_map(|ranges| files.into_iter().zip(ranges));
+    let parts = record.into_iter().chain(blocks);
+    let parts = parts.map(|(file, range)| Ok(Part::new(Arc::clone(file), range.clone())?));
+    let parts = parts.collect::<Result<Vec<_>>>()?;
+    // An open file has a number of its own, and each list begins at an offset of its own.
+    let key = Key(field.skips().number(), info.skips.start);
+    if parts.is_empty() { Ok(None) } else { Ok(Some(Job::new(key, parts)?)) }
+}
+
+/// Reads lists that have been fetched, and all else from the files.
+pub(super) struct WholeLists<'l> {
+    /// By file and offset.
+    parts: Vec<FetchedPart<'l>>,
+    files: Files,
+}
+
+struct FetchedPart<'l> {
+    file: u64,
+    range: Range<u64>,
+    reader: RefCell<Reader<'l>>,
+}
+
+impl<'l> WholeLists<'l> {
+    /// For these lists, which belong to `jobs`; those that are streamed have buffers of no more than `read_ahead` bytes.
+    pub(super) fn new(jobs: &[Job], lists: &'l [Option<List>], read_ahead: usize) -> WholeLists<'l> {
+        let fetched = jobs.iter().zip(lists).filter_map(|(job, list)| Some((job, list.as_ref()?)));
+        let parts = fetched.flat_map(|(job, list)| {
+            job.parts().iter().enumerate().map(|(number, part)| FetchedPart {
+                file: part.file().number(),
+                range: part.range(),
+                reader: RefCell::new(list.reader(number).within(read_ahead)),
+            })
+        });
+        let mut parts: Vec<_> = parts.collect();
+        parts.sort_unstable_by_key(|part| (part.file, part.range.start));
+        WholeLists { parts, files: Files::new(read_ahead) }
+    }
+
+    /// The part that has the first byte of a range.
+    fn part(&self, file: &SealedFile, start: u64) -> Option<&FetchedPart<'l>> {
+        let key = (file.number(), start);
+        let at = self.parts.partition_point(|part| (part.file, part.range.start) <= key);
+        self.parts[..at].last().filter(|part| part.file == key.0 && start < part.range.end)
+    }
+}
+
+impl BlockSource for WholeLists<'_> {
+    fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        let Some(part) = self.part(file, range.start) else { return self.files.read(file, range, out) };
+        let own = range.start - part.range.start..range.end.saturating_sub(part.range.start);
+        let read = part.reader.borrow_mut().read(own, out);
+        read.map_err(|error| {
+            out.clear();
+            match error.kind() {
+                ErrorKind::Denied => {
+                    Error::corrupt(file.name(), range.start, "a block lies outside its list")
+                }
+                _ => Error::Storage(error),
+            }
+        })
+    }
+}
