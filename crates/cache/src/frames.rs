@@ -2,14 +2,16 @@
 //!
 //! *Input*: pages of sealed files. *Output*: frames of 4 KiB in a region that hold them, checked and pinned.
 //!
-//! 1. The page table is cut into shards by a hash of the page. Each shard has a lock, a part of the frames, and
+//! 1. The page table is cut into shards by a hash of the page. Each shard has a lock, a part of the frames,
+//!    and
 //!    a policy that says which of them to evict.
 //! 2. [`Frames::claim`] pins the frame of a page. If the page has none, a free frame is taken, or one is
 //!    evicted that is not pinned; the caller fills it, and says so by [`Frames::landed`].
-//! 3. Pins are counted without the lock. Only a claim pins a frame that nobody has pinned, and it holds the
+//! 3. Pins are counted without the lock. Only a claim pins an unpinned frame, and it holds the
 //!    lock: so a frame that is seen not to be pinned, by who holds the lock, stays so. A frame that is being
 //!    filled is not evicted either.
-//! 4. A page that cannot be read leaves the table at once, so that the next claim tries anew. Its frame is used
+//! 4. A page that cannot be read leaves the table at once, so that the next claim tries anew. Its frame is
+//!    used
 //!    again when the last pin is gone.
 
 use std::collections::HashMap;
@@ -71,7 +73,7 @@ impl Hasher for Hashed {
     }
 }
 
-/// States of a frame: nothing, or bytes that nobody may see; bytes that are checked; bytes that could not be had.
+/// States of a frame: not readable yet, checked, or failed.
 const LOADING: u32 = 0;
 const READY: u32 = 1;
 const FAILED: u32 = 2;
@@ -165,7 +167,7 @@ impl Frames {
 
     /// Bytes of memory beside the region for each frame, at most.
     pub fn metadata_bytes_max(policy: PolicyKind) -> usize {
-        // A table is at least seven sixteenths full, and has a byte of its own for each place.
+        // A table is at least seven sixteenths full, and takes one byte more for each slot.
         let table = 16 * (size_of::<(PageKey, u32)>() + 1) / 7;
         let cell = size_of::<u32>();
         let shard = size_of::<PageKey>() + size_of::<u32>() + table + policy.bytes_per_segment_max();
@@ -238,7 +240,7 @@ impl Frames {
         };
         let global = self.global(number, frame);
         let Some(cell) = self.cells.write(global as usize) else {
-            // Nobody has a cell whose frame is not pinned.
+            // Only a pinned frame has a cell in use.
             shard.free.push(frame);
             return None;
         };
@@ -249,7 +251,8 @@ impl Frames {
         Some(Claim::Fill(self.pin(global), cell))
     }
 
-    /// The page of a frame, which was to be filled, is there, or is not to be had. The cell has been given back.
+    /// The page of a frame, which was to be filled, is there, or is not to be had. The cell has been given
+    /// back.
     pub(crate) fn landed(&self, frame: u32, result: Result<()>) {
         let state = &self.states[frame as usize];
         match result {
@@ -289,7 +292,7 @@ impl Frames {
         self.states[frame as usize].state.load(Ordering::SeqCst) != LOADING
     }
 
-    /// A frame of the shard that nobody has.
+    /// A frame of the shard that is free, or the victim of the policy.
     fn vacate(&self, number: usize, shard: &mut Shard) -> Option<u32> {
         if let Some(frame) = shard.free.pop() {
             return Some(frame);
@@ -361,7 +364,7 @@ impl Pin<'_> {
     pub fn page(&self) -> Result<CellRef<'_>> {
         match self.frames.states[self.frame as usize].state.load(Ordering::Acquire) {
             READY => {
-                Ok(self.frames.cells.read(self.frame as usize).expect("nobody writes a frame that is pinned"))
+                Ok(self.frames.cells.read(self.frame as usize).expect("a pinned frame is not written"))
             }
             FAILED => Err(self.error()),
             _ => panic!("the page is on its way"),

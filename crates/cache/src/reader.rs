@@ -106,8 +106,8 @@ impl PageReader {
         any
     }
 
-    /// Reads all that was requested. To be called before the thread waits for anything else: other threads may wait for these
-    /// pages.
+    /// Reads all that was requested. To be called before the thread waits for anything else: other threads
+    /// may wait for these pages.
     pub fn finish(&mut self) {
         while self.poll(true) {}
     }
@@ -120,7 +120,7 @@ impl PageReader {
         }
     }
 
-    /// A read has ended. Nobody sees its pages before they are checked.
+    /// A read has ended: its pages are checked before they are readable.
     fn land(&mut self, completion: Completion) {
         let Completion { tag, target, result, fell_back } = completion;
         let Some(Flight { file, first_page, frames }) = self.flights[tag as usize].take() else { return };
@@ -146,7 +146,7 @@ impl PageReader {
     }
 }
 
-/// Checks a page of a file, of which so many bytes were read.
+/// Checks the bytes that were read of a page.
 fn check(file: &SealedFile, page: u64, bytes: &[u8]) -> Result<()> {
     let start = page * PAGE;
     let wanted = file.payload().end.min(start + PAGE);

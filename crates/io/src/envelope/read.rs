@@ -69,7 +69,8 @@ impl SealedFile {
         SealedFile::start(disk.open(name)?, name, identity)
     }
 
-    /// A number that no other file has which this process has opened: the same file, opened again, has another.
+    /// A number that no other file has which this process has opened: the same file, opened again, has
+    /// another.
     pub fn number(&self) -> u64 {
         self.number
     }

@@ -95,7 +95,8 @@ impl<'a> ScatteredBlocks<'a> {
         self.prefetches
     }
 
-    /// Says that the documents of a block will be read, and its frequencies or not. False if it is too early to say more.
+    /// Says that the documents of a block will be read, and its frequencies or not. False if it is too early
+    /// to say more.
     pub fn expect(&mut self, block: usize, frequencies: bool) -> Result<bool> {
         if self.prefetches && self.decoded.documents.block != block {
             return Ok(self.blocks.expect(self.field, ListPart::Docs, block)?

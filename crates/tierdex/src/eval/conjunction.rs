@@ -97,8 +97,8 @@ impl<'a> Run<'_, '_, 'a, '_> {
         Ok(Some(others_max + self.refiners.optional_max(range)?))
     }
 
-    /// Names the next blocks of the lead that may have hits, and those of other lists which candidates are most likely in; returns
-    /// the first block of the lead behind them.
+    /// Names the next blocks of the lead that may have hits, and those of other lists which candidates are
+    /// most likely in; returns the first block of the lead behind them.
     fn expect_blocks(
         &mut self,
         term: &mut Term<'a>,

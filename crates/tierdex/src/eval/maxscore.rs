@@ -181,9 +181,9 @@ impl Run<'_, '_, '_> {
         Ok(range.1)
     }
 
-    /// Names the blocks of the essential clauses, those from position `others` of the order on, in a range and behind it: of one
-    /// term, those whose maximum scores are at least `min_score`. Blocks of the other clauses are named too, unless they are so many
-    /// that most of their pages will have no candidate.
+    /// Names the blocks of the essential clauses, those from position `others` of the order on, in a range
+    /// and behind it: of one term, those whose maximum scores are at least `min_score`. Blocks of the other
+    /// clauses are named too, unless most of their pages will have no candidate.
     fn expect(
         &mut self,
         nodes: &mut [Node<'_>],

@@ -110,9 +110,9 @@ impl<'a> Node<'a> {
         prefetches
     }
 
-    /// Says that the blocks which overlap a range will be read: of all lists, but for those of a phrase in which only candidates
-    /// are looked up. Frequencies are read if scores are asked for. False if it is too early to
-    /// name all of them.
+    /// Says that the blocks which overlap a range will be read: of all lists, but for those of a phrase in
+    /// which only candidates are looked up. Frequencies are read if scores are asked for. False if it is too
+    /// early to name all of them.
     pub(super) fn expect(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
         match self {
             Node::Term(term) => term.expect(range, scored),
@@ -130,8 +130,9 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Says that the candidates of a block of another list will be looked up, which are in this range: names the blocks if they are so
-    /// few that most of their pages have candidates. False if it is too early to name all of them.
+    /// Says that the candidates of a block of another list will be looked up, which are in this range: names
+    /// the blocks if they are so few that most of their pages have candidates. False if it is too early to
+    /// name all of them.
     pub(super) fn expect_candidates(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
         match self {
             Node::Term(term) if term.blocks.prefetches() => {

@@ -313,7 +313,8 @@ impl<'a> Term<'a> {
         Ok(if n > BLOCK / 4 { BLOCK } else { n })
     }
 
-    /// Says that the blocks which overlap a range will be read, and frequencies or not. False if it is too early to name all of them.
+    /// Says that the blocks which overlap a range will be read, and frequencies or not. False if it is too
+    /// early to name all of them.
     pub(super) fn expect(&mut self, (first, last): (u32, u32), frequencies: bool) -> Result<bool> {
         if self.blocks.prefetches() {
             self.seek(first);
@@ -335,8 +336,8 @@ impl<'a> Term<'a> {
         (self.blocks.find(self.block, last) + 1).min(self.blocks.len()) - self.block.min(self.blocks.len())
     }
 
-    /// Says that the blocks of a range will be read whose maximum scores are at least `min_score`. False if it is too early to name
-    /// all of them.
+    /// Says that the blocks of a range will be read whose maximum scores are at least `min_score`. False if
+    /// it is too early to name all of them.
     pub(super) fn expect_at_least(&mut self, (first, last): (u32, u32), min_score: u32) -> Result<bool> {
         self.seek(first);
         for block in self.block..self.blocks.len() {

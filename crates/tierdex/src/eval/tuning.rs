@@ -44,23 +44,26 @@ pub(super) const DENSE: u64 = 32;
 /// most documents pass are seldom in these sets.
 pub(super) const IMPACT_ORDER_RATIO: f64 = 128.0;
 
-/// Blocks of one term that are read in the first round where they are read from a disk; twice as many in each further one.
+/// Blocks of one term that are read in the first round where they are read from a disk; twice as many in each
+/// further one.
 pub(super) const FIRST_PREFETCHED: usize = 4;
 
-/// Hits, at most, for which a threshold is computed before any segment is searched: more leave hardly a block to be skipped.
+/// Hits, at most, for which a threshold is computed before any segment is searched: more leave hardly a block
+/// to be skipped.
 pub(super) const INITIAL_THRESHOLD_HITS: usize = 1 << 11;
 
-/// All postings of the rarest alternative are scored first, for the threshold that the best of them give, if those of all
-/// together are this many times as many.
+/// All postings of the rarest alternative are scored first, for the threshold that the best of them give, if
+/// those of all together are this many times as many.
 pub(super) const FIRST_SCORED_RATIO: u64 = 64;
 
-/// Postings of it, at most: they take no more memory than is counted for windows, of which none is in use yet.
+/// Postings of it, at most: they take no more memory than is counted for windows, of which none is in use
+/// yet.
 pub(super) const FIRST_SCORED_MAX: u64 = 1 << 13;
 
-/// Blocks of a list, at most, that are named as soon as those of the lead are, whose candidates are looked up in them: 256
-/// candidates have most pages of as many blocks looked at.
+/// Blocks of a list, at most, that are named as soon as those of the lead are, whose candidates are looked up
+/// in them: 256 candidates have most pages of as many blocks looked at.
 pub(super) const LOOKED_UP_BLOCKS: usize = 256;
 
-/// Blocks of a list in which candidates are looked up, for each block of the lists that propose them, above which they are named
-/// only when the candidates are known.
+/// Blocks of a list in which candidates are looked up, for each block of the lists that propose them, above
+/// which they are named only when the candidates are known.
 pub(super) const CANDIDATE_BLOCKS: usize = 16;

@@ -12,8 +12,8 @@ pub(super) fn origin(first: u32) -> u32 {
     first & !7
 }
 
-/// Names blocks from document `first` on, some windows at a time, as long as `name` names all of them; returns the first document
-/// behind those that were named.
+/// Names blocks from document `first` on, some windows at a time, as long as `name` names all of them;
+/// returns the first document behind those that were named.
 pub(super) fn name_ahead(
     first: u32,
     documents: u32,

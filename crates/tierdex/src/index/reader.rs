@@ -10,8 +10,8 @@ use std::sync::Arc;
 use tierdex_codec::Kernel;
 use tierdex_io::{Arena, Disk, ErrorKind, Region, RegionKind};
 
-/// An open commit of an index. Many threads may search it at once; writers do not disturb it. Clones share its files and
-/// memory.
+/// An open commit of an index. Many threads may search it at once; writers do not disturb it. Clones share
+/// its files and memory.
 #[derive(Clone)]
 pub struct Index(Arc<Opened>);
 

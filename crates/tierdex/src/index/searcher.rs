@@ -100,8 +100,8 @@ impl Searcher {
         self.answer_from_files(&plan, options, read_ahead)
     }
 
-    /// Finds the documents of a query that has been planned with these options. What is not in memory is read from the files, so
-    /// many bytes of each part of a list together at most.
+    /// Finds the documents of a query that has been planned with these options. What is not in memory is read
+    /// from the files, so many bytes of each part of a list together at most.
     pub(super) fn answer_from_files(
         &self,
         plan: &Plan,
@@ -117,8 +117,8 @@ impl Searcher {
         })
     }
 
-    /// Finds the documents of a query that has been planned with these options, on this thread. What is not in memory comes from
-    /// `source`.
+    /// Finds the documents of a query that has been planned with these options, on this thread. What is not
+    /// in memory comes from `source`.
     pub(super) fn answer(
         &self,
         plan: &Plan,

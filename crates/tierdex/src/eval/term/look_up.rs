@@ -34,9 +34,9 @@ impl Found {
 }
 
 impl Term<'_> {
-    /// Says that the blocks will be read in which `documents` are looked up: but for those whose maximum scores, in place of
-    /// `included_bound`, leave all of their candidates below `min_score`. `bound` gives the
-    /// highest score of some of them.
+    /// Says that the blocks will be read in which `documents` are looked up: but for those whose maximum
+    /// scores, in place of `included_bound`, leave all of their candidates below `min_score`. `bound` gives
+    /// the highest score of some of them.
     fn expect_candidates(
         &mut self,
         documents: &[u32],

@@ -24,7 +24,7 @@ const THREAD: u64 = 128 << 10;
 /// Memory of an evaluation: its stack, windows of sums and of documents, and batches.
 const EVALUATION: u64 = 256 << 10;
 
-/// Memory of an evaluation that looks for so many hits.
+/// Memory of an evaluation that looks for `hits` hits.
 pub(super) fn evaluation(hits: usize) -> u64 {
     EVALUATION.saturating_add(HIT.saturating_mul(hits as u64))
 }

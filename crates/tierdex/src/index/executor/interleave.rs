@@ -85,7 +85,8 @@ impl<'x> Thread<'x> {
         let mut running: Vec<Running<'_, A, E>> = Vec::with_capacity(self.in_flight);
         loop {
             if running.is_empty() {
-                // Other threads may wait for pages that this one was asked to read by evaluations that have ended.
+                // Other threads may wait for pages that this one was asked to read by evaluations that have
+                // ended.
                 self.lane.reader.borrow_mut().finish();
             }
             while running.len() < self.in_flight {

@@ -62,7 +62,8 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
         !state.ended
     }
 
-    /// Whether the answer of that number would not have to wait, or nobody wants it; if `wait`, waits until it is so.
+    /// Whether the answer of that number would not have to wait, or nobody wants it; if `wait`, waits until
+    /// it is so.
     fn admits(&self, number: usize, wait: bool) -> bool {
         let mut state = self.lock();
         while number > state.next + self.most && !state.ended {
@@ -115,8 +116,8 @@ impl<S> Queue<S> {
         Queue(Mutex::new(Queries { queries, next: 0, ended: false }))
     }
 
-    /// The next query and its number; `None` when there are no more. If its answer would be too far ahead of others, waits
-    /// if so asked, and else gives none for now.
+    /// The next query and its number; `None` when there are no more. If its answer would be too far ahead of
+    /// others, waits if so asked, and else gives none for now.
     pub(super) fn next<Q, T, A, E>(&self, delivery: &Delivery<T, A, E>, wait: bool) -> Option<(usize, Q)>
     where
         S: FnMut() -> std::result::Result<Option<Q>, E>,

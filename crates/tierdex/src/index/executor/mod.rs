@@ -1,18 +1,19 @@
 //! Queries that wait, and lists that are fetched ahead of them.
 //!
-//! *Input*: an index on disk, and queries in a queue. *Output*: their answers in order. In the mode `direct` a thread
-//! answers several queries at the same time, each of which is suspended while the pages are read that it needs
-//! (`interleave`, `paged`). In the modes of the thesis a query is planned when it enters a window of the queue; its
-//! lists are fetched whole, while the queries before it are answered (`supply`, `whole_lists`; thesis, sections 7.2 and
-//! 7.3).
+//! *Input*: an index on disk, and queries in a queue. *Output*: their answers in order. In the mode `direct`
+//! a thread answers several queries at the same time, each of which is suspended while the pages are read
+//! that it needs (`interleave`, `paged`). In the modes of the thesis a query is planned when it enters a
+//! window of the queue; its lists are fetched whole, while the queries before it are answered (`supply`,
+//! `whole_lists`; thesis, sections 7.2 and 7.3).
 //!
-//! Who needs how much memory is known before any is taken, and rejected if it is too much ([`Accounts`]). `options`
-//! names the modes, `ids` fetches the ids of hits, `line` keeps the order when several threads answer.
+//! Who needs how much memory is known before any is taken, and rejected if it is too much ([`Accounts`]).
+//! `options` names the modes, `ids` fetches the ids of hits, `line` keeps the order when several threads
+//! answer.
 //!
-//! Why no thread waits for ever: threads take queries in the order of the queue. In the modes of the thesis they hold
-//! one at a time, and wait for nothing else while they have its lists. So the oldest query that has not ended is one
-//! that a thread works on. In `direct` an evaluation waits for reads, which end, and for memory that others have which
-//! do not wait for memory.
+//! Why no thread waits for ever: threads take queries in the order of the queue. In the modes of the thesis
+//! they hold one at a time, and wait for nothing else while they have its lists. So the oldest query that has
+//! not ended is one that a thread works on. In `direct` an evaluation waits for reads, which end, and for
+//! memory that others have which do not wait for memory.
 
 mod accounts;
 mod ids;
@@ -45,7 +46,8 @@ use whole_lists::WholeLists;
 /// Queries that are planned ahead of the one that is answered, at most.
 const AHEAD: usize = 1024;
 
-/// Bytes that a query takes for its lists where there is no budget: as much as it pays to read ahead in a few.
+/// Bytes that a query takes for its lists where there is no budget: as much as it pays to read ahead in a
+/// few.
 const LISTS_FREE: u64 = 16 << 20;
 
 /// Segments that a cache has at least.
@@ -70,7 +72,7 @@ pub struct Executor {
 
 /// Who reads.
 enum Reads {
-    /// Somebody else than the threads that answer, or nobody.
+    /// Workers, or no one ahead of the queries.
     Supply(Supply),
     /// The threads themselves: each takes a reader while it answers.
     Pages { frames: Arc<Frames>, readers: Mutex<Vec<PageReader>> },
@@ -311,7 +313,8 @@ impl Executor {
         self.searcher.answer(plan, options, &WholeLists::new(jobs, &lists, read_ahead))
     }
 
-    /// Bytes that a query which takes `own` bytes may read ahead of each part of a list; an error if there is too little.
+    /// Bytes that a query which takes `own` bytes may read ahead of each part of a list; an error if there is
+    /// too little.
     fn read_ahead(&self, own: u64, plan: &Plan) -> Result<usize> {
         let allowance = self.lists.map_or(LISTS_FREE, |lists| lists.saturating_sub(own));
         let memory = plan.working_memory(self.index.segments(), allowance);

@@ -152,8 +152,8 @@ pub struct ExecutorOptions {
     pub dram: Option<u64>,
 }
 
-/// As many threads as the machine has processors in [`Mode::Direct`], where each reads and answers; one in the other modes, which
-/// have workers that read.
+/// As many threads as the machine has processors in [`Mode::Direct`], where each reads and answers; one in
+/// the other modes, which have workers that read.
 pub const THREADS_CHOSEN: usize = 0;
 
 /// Queries that [`Mode::BasePrefetch`] reads ahead for (thesis, section 7.2.2).
@@ -193,8 +193,8 @@ const LEFT_FOR_TERMS: u64 = 3;
 const CACHE_MAX: u64 = 64 << 20;
 const CACHE_PART: u64 = 10;
 
-/// Bytes that evaluations may take together beside their lists, if they are several on a thread: this part of the budget, and no
-/// more than this on each thread.
+/// Bytes that evaluations may take together beside their lists, if they are several on a thread: this part of
+/// the budget, and no more than this on each thread.
 const EVALUATIONS_PART: u64 = 16;
 const EVALUATIONS_MAX: u64 = 5 << 19;
 
@@ -216,7 +216,8 @@ impl ExecutorOptions {
         bytes as u64
     }
 
-    /// Reads of each thread that are on their way, at most, in [`Mode::Direct`]; of each worker in other modes.
+    /// Reads of each thread that are on their way, at most, in [`Mode::Direct`]; of each worker in other
+    /// modes.
     pub(super) fn depth(&self) -> usize {
         match self.mode {
             Mode::Direct => self.engine.depth.div_ceil(self.threads.max(1)),

@@ -1,8 +1,8 @@
 //! Evaluation that is suspended until the pages which it needs are in the cache.
 //!
-//! An evaluation runs on a stack of its own (a coroutine), so that it is written as if reading took no time. Its source
-//! pins the pages of what it reads, and suspends it as long as one of them is on its way. The thread goes on with
-//! another evaluation then.
+//! An evaluation runs on a stack of its own (a coroutine), so that it is written as if reading took no time.
+//! Its source pins the pages of what it reads, and suspends it as long as one of them is on its way. The
+//! thread goes on with another evaluation then.
 
 use crate::error::{Error, Result};
 use crate::segment::read::BlockSource;
@@ -19,7 +19,7 @@ use tierdex_io::{PAGE, SealedFile};
 pub(super) enum Wait {
     /// Pages in these frames.
     Pages(Rc<RefCell<Vec<u32>>>),
-    /// That an evaluation of the thread ends: so many have ended.
+    /// An evaluation of the thread to end, after this number of them.
     End(u64),
 }
 
@@ -97,7 +97,8 @@ impl<'e> PagedSource<'e> {
         }
     }
 
-    /// Pins those of these pages that are not pinned, and has those read that are not there. False when one found no frame.
+    /// Pins those of these pages that are not pinned, and has those read that are not there. False when one
+    /// found no frame.
     fn pin(&self, held: &mut Vec<Held<'e>>, file: &Arc<SealedFile>, pages: Range<u64>) -> bool {
         let number = file.number();
         pages.into_iter().all(|page| {

@@ -47,7 +47,8 @@ impl Supply {
         })
     }
 
-    /// Waits for the lists of a query, in the order of their jobs; `None` for those that are to be read from their files.
+    /// Waits for the lists of a query, in the order of their jobs; `None` for those that are to be read from
+    /// their files.
     pub(super) fn wait(&self, fetched: &Fetched, jobs: &[Job]) -> Result<Vec<Option<List>>> {
         match (self, fetched) {
             (_, Fetched::Pages(query)) => {

@@ -1,5 +1,5 @@
-//! Lists that are fetched whole, as the thesis has it (section 7.2.3): what a query has fetched, and how its evaluation reads
-//! from that.
+//! Lists that are fetched whole, as the thesis has it (section 7.2.3): what a query has fetched, and how its
+//! evaluation reads from that.
 
 use super::super::reader::Index;
 use crate::error::{Error, Result};
@@ -48,7 +48,8 @@ struct FetchedPart<'l> {
 }
 
 impl<'l> WholeLists<'l> {
-    /// For these lists, which belong to `jobs`; those that are streamed have buffers of no more than `read_ahead` bytes.
+    /// For these lists, which belong to `jobs`; those that are streamed have buffers of no more than
+    /// `read_ahead` bytes.
     pub(super) fn new(jobs: &[Job], lists: &'l [Option<List>], read_ahead: usize) -> WholeLists<'l> {
         let fetched = jobs.iter().zip(lists).filter_map(|(job, list)| Some((job, list.as_ref()?)));
         let parts = fetched.flat_map(|(job, list)| {

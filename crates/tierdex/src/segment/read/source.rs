@@ -7,7 +7,8 @@ use tierdex_io::{PAGE, SealedFile};
 
 /// Gives bytes of files. Evaluation reads in no other way; a source may suspend it until they are there.
 pub trait BlockSource {
-    /// Says that these bytes will be read, so that reading them can begin. False if it is too early to say more.
+    /// Says that these bytes will be read, so that reading them can begin. False if it is too early to say
+    /// more.
     fn expect(&self, _file: &Arc<SealedFile>, _range: Range<u64>) -> bool {
         false
     }
@@ -23,8 +24,8 @@ pub trait BlockSource {
     /// As [`SealedFile::read`].
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()>;
 
-    /// Bytes of each part of a list that are read together at most where blocks are read in order: whole pages. 0 if no more than
-    /// a block pays.
+    /// Bytes of each part of a list that are read together at most where blocks are read in order: whole
+    /// pages. 0 if no more than a block pays.
     fn read_ahead(&self) -> usize {
         0
     }
@@ -42,7 +43,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Reads so many bytes of each part of a list together, at most: from [`BUFFER_MIN`] to [`BUFFER_MAX`].
+    /// Reads at most `read_ahead` bytes of each part of a list together: from [`BUFFER_MIN`] to [`BUFFER_MAX`].
     pub const fn new(read_ahead: usize) -> Files {
         Files { read_ahead }
     }
