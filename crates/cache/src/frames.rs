@@ -207,7 +207,9 @@ impl Frames {
             hits: of(&counters.hits),
             misses: of(&counters.misses),
             streamed: of(&counters.refused),
-            fetched: of(&counters.misses) - of(&counters.refused) - of(&counters.failures) - loading,
+            // Counted one after the other, while threads read.
+            fetched: of(&counters.misses)
+                .saturating_sub(of(&counters.refused) + of(&counters.failures) + loading),
             evictions: of(&counters.evictions),
             failures: of(&counters.failures),
             waits: of(&counters.waits),
@@ -300,7 +302,7 @@ impl Frames {
         let pins = |frame: u32| {
             let state = &self.states[self.global(number, frame) as usize];
             // Who unpinned it has read what it held.
-            (state.pins.load(Ordering::Acquire), state.state.load(Ordering::Relaxed))
+            (state.pins.load(Ordering::Acquire), state.state.load(Ordering::Acquire))
         };
         if let Some(at) = shard.failed.iter().position(|(frame, _)| pins(*frame).0 == 0) {
             return Some(shard.failed.swap_remove(at).0);
@@ -363,9 +365,7 @@ impl Pin<'_> {
     /// When it is still on its way.
     pub fn page(&self) -> Result<CellRef<'_>> {
         match self.frames.states[self.frame as usize].state.load(Ordering::Acquire) {
-            READY => {
-                Ok(self.frames.cells.read(self.frame as usize).expect("a pinned frame is not written"))
-            }
+            READY => Ok(self.frames.cells.read(self.frame as usize).expect("a pinned frame is not written")),
             FAILED => Err(self.error()),
             _ => panic!("the page is on its way"),
         }

@@ -151,11 +151,11 @@ impl Plan {
             let of_segment = |(info, segment): (&Option<TermInfo>, &Segment)| {
                 let Some(info) = info else { return 0 };
                 let kept = segment.field(leaf.field).skips().kept().is_some();
-                info.bytes() + if kept { 0 } else { info.skips.end - info.skips.start }
+                info.bytes().saturating_add(if kept { 0 } else { info.skips.end - info.skips.start })
             };
-            leaf.infos.iter().zip(segments).map(of_segment).sum::<u64>()
+            leaf.infos.iter().zip(segments).map(of_segment).fold(0, u64::saturating_add)
         };
-        self.leaves.iter().map(of_leaf).sum()
+        self.leaves.iter().map(of_leaf).fold(0, u64::saturating_add)
     }
 
     /// How many documents of a segment match, if the dictionary knows.

@@ -147,13 +147,17 @@ impl<'x> Thread<'x> {
         if any {
             reader.poll(false);
         } else {
-            let frames = || {
-                running.iter().filter_map(|running| match &running.wait {
-                    Some(Wait::Pages(frames)) => Some(frames.borrow().clone()),
-                    _ => None,
-                })
-            };
-            let frames: Vec<u32> = frames().flatten().collect();
+            let mut frames = Vec::new();
+            for wait in running.iter().filter_map(|running| running.wait.as_ref()) {
+                let Wait::Pages(pages) = wait else { continue };
+                let before = frames.len();
+                let pages = pages.borrow();
+                frames.extend(pages.iter().copied().filter(|frame| !self.frames.is_settled(*frame)));
+                if frames.len() == before {
+                    // All of its pages have come in the meantime.
+                    return true;
+                }
+            }
             reader.wait_for(frames.iter().copied());
         }
         true
@@ -184,7 +188,8 @@ impl<'x> Thread<'x> {
             let segments = searcher.index().segments();
             let memory = plan.memory() as u64 + plan.working_memory(segments, 0).bytes;
             refuse("answering", memory, lane.allowance.memory)?;
-            let own = Share { memory, cache: plan.list_bytes(segments) };
+            // More than all that there is means alone.
+            let own = Share { memory, cache: plan.list_bytes(segments).min(lane.allowance.cache + 1) };
             // One alone may take more of the cache.
             while lane.taken.get() != Share::default() && !lane.taken.get().plus(own).fits(lane.allowance) {
                 yielder.suspend(Wait::End(lane.ended.get()));

@@ -61,6 +61,8 @@ pub struct Executor {
     threads: usize,
     /// Evaluations at a time on each thread, at most.
     in_flight: usize,
+    /// Held while queries are answered by these threads.
+    running: Mutex<()>,
     /// Bytes for planned queries, and for the query that a thread answers, if that is bounded.
     waiting: u64,
     lists: Option<u64>,
@@ -123,6 +125,7 @@ impl Executor {
             reads,
             threads: options.threads,
             in_flight: options.in_flight(),
+            running: Mutex::new(()),
             waiting: shares.waiting(options.dram),
             lists,
             accounts,
@@ -138,7 +141,8 @@ impl Executor {
 
     /// Answers the queries that `source` gives until it gives none, on as many threads as there are: calls `answer` with the
     /// number of each, in order, and what was found. A query that fails is answered by its error, and harms no other: with a
-    /// budget so does one whose plan or lists take more than there is for it.
+    /// budget so does one whose plan or lists take more than there is for it. Several queries may be taken before
+    /// the first is answered; `source` must not wait for answers.
     ///
     /// # Errors
     /// The first of `source` or of `answer`.
@@ -151,6 +155,15 @@ impl Executor {
         if let Reads::Pages { frames, readers } = &self.reads {
             let delivery = Delivery::new(answer, 2 * self.in_flight * self.threads);
             let queue = Queue::new(source);
+            // One run after the other: each has all readers.
+            let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            if readers.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+                // Those of threads that panicked are gone.
+                while let Some((number, _)) = queue.next(&delivery, true) {
+                    delivery.give(number, Err(stopped()));
+                }
+                return delivery.end();
+            }
             self.on_threads(|| {
                 let reader = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let Some(reader) = reader else { return };

@@ -149,8 +149,9 @@ impl<'e> PagedSource<'e> {
         if !pages.clone().all(|page| find(&held, file.number(), page).is_some()) {
             let more = pages.end - pages.start;
             if !self.unpin(&mut held, more) {
-                // What was named last is mostly needed last, and is pinned anew then.
-                held.truncate(self.held_max - more as usize);
+                // What was named first and not read since was mostly pruned.
+                let excess = (held.len() + more as usize).saturating_sub(self.held_max);
+                held.drain(..excess);
                 self.named.set((u64::MAX, 0));
             }
             if !self.pin(&mut held, file, pages.clone()) {
