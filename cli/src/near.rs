@@ -11,7 +11,8 @@ use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 #[derive(Args)]
 pub struct Near {
     /// How lists come near: base (queries read through the system's page cache), base-prefetch (a worker reads ahead into
-    /// it), hybrid (a cache, filled behind the queries), hybrid-prefetch (ahead of them), direct (the same, past the page cache)
+    /// it), hybrid (a cache, filled behind the queries), hybrid-prefetch (ahead of them), direct (queries read pages past the
+    /// page cache into a cache of pages; while one waits, others are answered)
     #[arg(long, value_parser = one_of::<Mode>(MODES))]
     mode: Option<Mode>,
     /// Bytes of memory, such as 50M, for all but the cache and other regions; refused if that cannot be. Without --cache,
@@ -146,13 +147,14 @@ pub fn report(executor: &Executor, options: &ExecutorOptions) -> String {
         return out + &format!("reads: {read} together by {}\n", executor.engine());
     };
     let bytes = |segments: u64| crate::size::show(segments * stats.segment_bytes);
+    let what = if options.mode == Mode::Direct { "pages" } else { "lists" };
     let fell_back = match stats.reads_fell_back {
         0 => String::new(),
         reads => format!(", {} of them through the page cache all the same", group(reads)),
     };
     out + &format!(
         "cache: {} in segments of {} bytes, {} in use; {} metadata\n\
-         lists: {} found, {} fetched, {} streamed, {} evicted, {} failed; hit rate {:.3}\n\
+         {what}: {} found, {} fetched, {} streamed, {} evicted, {} failed; hit rate {:.3}\n\
          reads: {} of {} together by {}{fell_back}; {read} with all else; {}\n\
          lookahead: {} at most\n",
         bytes(stats.segments + stats.window_segments),

@@ -30,7 +30,7 @@ fn batches_write_trec_runs() {
     let output =
         place.run("batch many --queries q.tsv --run near.trec -k 50 --cache dram:64K --segment 4K --stats");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("lists: "), "{said}");
+    assert!(output.status.success() && said.contains("pages: "), "{said}");
     assert!(!said.contains(" 0 fetched"), "{said}");
     let [plain, near] = ["plain.trec", "near.trec"].map(|run| std::fs::read(place.path(run)).unwrap());
     assert_eq!(plain, near);
