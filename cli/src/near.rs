@@ -1,4 +1,4 @@
-//! Flags that say how postings are brought near.
+//! Flags that choose how postings are read and cached.
 
 use crate::failure::{Failure, Outcome};
 use crate::messages;
@@ -10,21 +10,21 @@ use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 
 #[derive(Args)]
 pub struct Near {
-    /// How lists come near: base (queries read through the system's page cache), base-prefetch (a worker reads ahead into
-    /// it), hybrid (a cache, filled behind the queries), hybrid-prefetch (ahead of them), direct (queries read pages past the
-    /// page cache into a cache of pages; while one waits, others are answered)
+    /// How postings are read: base (through the system's page cache), base-prefetch (the same, with a worker that
+    /// reads ahead), hybrid (a cache of whole lists, filled after a miss), hybrid-prefetch (the same, filled ahead
+    /// of the queries), direct (a cache of pages, read past the page cache while other queries go on)
     #[arg(long, value_parser = one_of::<Mode>(MODES))]
     mode: Option<Mode>,
-    /// Bytes of memory, such as 50M, for all but the cache and other regions; refused if that cannot be. Without --cache,
-    /// for the cache as well
+    /// Memory budget in bytes, such as 50M; a configuration that cannot fit is rejected at start-up. Includes the
+    /// cache unless --cache is given; other regions are not counted
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     dram: Option<u64>,
     /// Memory for lists of 256 postings or more: REGION:SIZE, where REGION is dram, hugetlb, numa:NODE, dax:PATH or
     /// file:PATH on a tmpfs such as /dev/shm, and SIZE is 512M, or a part of all documents and frequencies such as 10%
     #[arg(long, value_name = "REGION:SIZE", value_parser = cache)]
     cache: Option<(RegionKind, Size)>,
-    /// Where terms, skip data and lengths live: disk, terms (these in ordinary memory, skip data on disk), dram, or another
-    /// region
+    /// Memory tier of dictionary, skip data and norms: disk, terms (the dictionary in DRAM, skip data on disk), dram,
+    /// or another region
     #[arg(long, value_name = "TIER")]
     meta_tier: Option<MetaTier>,
     /// How files are read
@@ -36,13 +36,14 @@ pub struct Near {
     /// Which lists are evicted from the cache; window spares what waiting queries need [default: lru]
     #[arg(long, value_parser = one_of::<PolicyKind>(POLICIES))]
     policy: Option<PolicyKind>,
-    /// Queries that are fetched ahead, or adaptive: as many as the cache has room for, 16 in base-prefetch [default: adaptive]
+    /// Queries that are prefetched, or adaptive: as many as fit in the cache, 16 in base-prefetch
+    /// [default: adaptive]
     #[arg(long, value_parser = lookahead)]
     lookahead: Option<Lookahead>,
     /// Bytes of a segment of the cache, 4K to 1M [default: 32K]
     #[arg(long, value_parser = bytes)]
     segment: Option<u64>,
-    /// Say what takes how much memory, and what was found, read and waited for
+    /// Report memory by part, cache hits, reads and waits
     #[arg(long)]
     pub stats: bool,
 }

@@ -2,17 +2,15 @@
 //!
 //! *Input*: pages of sealed files. *Output*: frames of 4 KiB in a region that hold them, checked and pinned.
 //!
-//! 1. The page table is cut into shards by a hash of the page. Each shard has a lock, a part of the frames,
-//!    and
-//!    a policy that says which of them to evict.
+//! 1. The page table is divided into shards by a hash of the page. Each shard has a lock, a part of the
+//!    frames, and an eviction policy.
 //! 2. [`Frames::claim`] pins the frame of a page. If the page has none, a free frame is taken, or one is
 //!    evicted that is not pinned; the caller fills it, and says so by [`Frames::landed`].
-//! 3. Pins are counted without the lock. Only a claim pins an unpinned frame, and it holds the
-//!    lock: so a frame that is seen not to be pinned, by who holds the lock, stays so. A frame that is being
-//!    filled is not evicted either.
-//! 4. A page that cannot be read leaves the table at once, so that the next claim tries anew. Its frame is
-//!    used
-//!    again when the last pin is gone.
+//! 3. Pins are counted without the lock. Only a claim pins an unpinned frame, and it holds the lock: so a
+//!    frame that is found unpinned under the lock stays unpinned until the lock is released. A frame that
+//!    is being filled is not evicted either.
+//! 4. A page that cannot be read leaves the table at once, so that the next claim tries again. Its frame is
+//!    reused when the last pin is gone.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -301,7 +299,7 @@ impl Frames {
         }
         let pins = |frame: u32| {
             let state = &self.states[self.global(number, frame) as usize];
-            // Who unpinned it has read what it held.
+            // Acquire: the last reader has finished with the page before the frame is reused.
             (state.pins.load(Ordering::Acquire), state.state.load(Ordering::Acquire))
         };
         if let Some(at) = shard.failed.iter().position(|(frame, _)| pins(*frame).0 == 0) {

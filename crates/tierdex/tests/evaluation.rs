@@ -289,8 +289,8 @@ fn a_sloppy_phrase_occurs_no_more_often_than_its_rarest_term() {
             .flat_map(|time| (0..TERMS).map(move |term| (term, TERMS + time * (APART * TERMS + 22))))
             .collect()
     };
-    // What begins the index has the phrase `times` in line, and is so many times as long: its share is that
-    // of once.
+    // The first document repeats the phrase `times` times and is `times` as long, so its score is that of a
+    // document with one occurrence.
     let none: String = (0..TERMS).rev().map(|term| name(term) + " ").collect();
     let schema = Shape { norms: NormKind::Exact, stored: false, title: false, ..Shape::default() }.schema();
     for (length, times) in [(397, 3), (398, 3), (400, 7), (402, 3), (408, 5), (413, 5), (480, 1)] {
@@ -314,8 +314,8 @@ fn a_sloppy_phrase_occurs_no_more_often_than_its_rarest_term() {
     }
 }
 
-/// Hits of equal scores are those of the smallest documents, whichever segment they stand in, and however many
-/// of them reach what is known before any segment is searched.
+/// Among documents of equal score the first ones are hits, in any segment, also if more of them than k reach the
+/// initial threshold.
 #[test]
 fn of_equal_scores_the_first_documents_are_hits() {
     // Every 50th document scores more than the others; in the second round the others are longer in each segment

@@ -258,7 +258,7 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Segment], k: usize) -> Result<u32>
     Ok(if scores.len() < k { 0 } else { nth(&mut scores, k) })
 }
 
-/// The `n`-th largest, which stands behind those that are larger then.
+/// The `n`-th largest score. Reorders `scores`: the first `n` are the largest.
 fn nth(scores: &mut [u32], n: usize) -> u32 {
     *scores.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1
 }
@@ -276,7 +276,7 @@ fn block_of(key: u64) -> usize {
     !(key as u32) as usize
 }
 
-/// The `n`-th largest maximum score of superblocks; 0 if there are not so many.
+/// The `n`-th largest maximum score of superblocks; 0 if there are fewer than `n`.
 fn nth_superblock_max((term, by_impacts): (&Term<'_>, bool), n: usize, bounds: &mut Vec<u32>) -> Result<u32> {
     bounds.clear();
     let superblocks = term.blocks.skips().map_or(0, |list| list.superblocks());

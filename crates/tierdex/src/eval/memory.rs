@@ -33,8 +33,8 @@ const LEVELS: u64 = 2;
 /// The order of the blocks of a list of a million documents, and memory to find it.
 const BLOCK_ORDER: u64 = 128 << 10;
 
-/// What a query of so many terms takes at least while it is answered, beside records, where each has a list
-/// of blocks. If a field has `positions`, they may be those of a phrase.
+/// Smallest working memory of a query of this number of `terms`, in bytes, without skip data. Each term may
+/// have a list of blocks; with `positions` the terms may form a phrase.
 pub fn working_memory(terms: usize, positions: bool) -> u64 {
     let lists = terms as u64;
     let phrase = PHRASE_BYTES + terms * (PHRASE_TERM_BYTES + POSITIONS_BUFFER);

@@ -14,7 +14,7 @@
 //! | a minimum of alternatives, and what else is left | windows of documents | `windows` |
 //! | how many documents match | candidates of the rarest clause, or bits | `count` |
 //!
-//! Evaluation never reads: a [`Source`](crate::segment::read::Source) gives it the bytes of lists that are
+//! Evaluation never reads: a [`BlockSource`](crate::segment::read::BlockSource) gives it the bytes of lists that are
 //! not in memory, and may suspend it until they are there. Before a strategy needs blocks it names those that
 //! it already knows.
 //!

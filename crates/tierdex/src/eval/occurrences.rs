@@ -1,14 +1,14 @@
 //! Where a phrase occurs in many candidates: all at once, by vectors.
 //!
-//! The place of a term's occurrence is its position and the distance of the term to the last one: terms are
-//! in line where their places are equal.
+//! The *phrase end* of an occurrence of a term is its position plus the term's distance to the last term of the
+//! phrase: the phrase occurs where all terms have the same phrase end.
 //!
-//! 1. Places of the rarest term are collected, at most 256 at a time, whichever candidates they belong to.
+//! 1. Phrase ends of the rarest term are collected, at most 256 at a time, whichever candidates they belong to.
 //! 2. For each other term the pieces of positions of those candidates are decoded to running sums: the sums
-//!    of a candidate differ from its places by a constant.
-//! 3. Places that the sums share are kept, and with them their candidates.
+//!    of a candidate differ from its phrase ends by a constant.
+//! 3. Phrase ends that the sums share are kept, and with them their candidates.
 //!
-//! Memory does not depend on how often a term occurs: a candidate with more places is read on in the next
+//! Memory does not depend on how often a term occurs: a candidate with more phrase ends is read on in the next
 //! round, where it was left.
 
 use super::batch::Batch;
@@ -21,13 +21,13 @@ use tierdex_codec::{RUN_SLACK, Run, RunPair, copy_runs, share_runs};
 
 /// Arrays that phrases use one after the other.
 pub struct Occurrences {
-    /// Places in which all terms so far are in line, candidate by candidate.
-    places: Box<Places>,
-    of: Box<[CandidatePlaces; BLOCK + 1]>,
+    /// Phrase ends that all terms looked up so far share, candidate by candidate.
+    phrase_ends: Box<PhraseEnds>,
+    of: Box<[CandidateEnds; BLOCK + 1]>,
     count: usize,
     /// What of them another term keeps.
-    kept: Box<Places>,
-    kept_candidates: Box<[CandidatePlaces; BLOCK + 1]>,
+    kept: Box<PhraseEnds>,
+    kept_candidates: Box<[CandidateEnds; BLOCK + 1]>,
     runs: Box<[Run; BLOCK]>,
     pairs: Box<[RunPair; BLOCK]>,
     batch: Batch,
@@ -35,18 +35,18 @@ pub struct Occurrences {
 
 /// Bytes that it takes with its arrays.
 pub(super) const OCCURRENCES_BYTES: usize = size_of::<Occurrences>()
-    + 2 * size_of::<Places>()
-    + 2 * size_of::<[CandidatePlaces; BLOCK + 1]>()
+    + 2 * size_of::<PhraseEnds>()
+    + 2 * size_of::<[CandidateEnds; BLOCK + 1]>()
     + size_of::<[Run; BLOCK]>()
     + size_of::<[RunPair; BLOCK]>()
     + 4 * BLOCK * size_of::<u32>();
 
-/// Places, and behind them what vectors may write over.
-type Places = [u32; BLOCK + RUN_SLACK];
+/// Phrase ends, and behind them what vectors may write over.
+type PhraseEnds = [u32; BLOCK + RUN_SLACK];
 
-/// The places of a candidate, by its number.
+/// The phrase ends of a candidate, by its number.
 #[derive(Clone, Copy, Default)]
-struct CandidatePlaces {
+struct CandidateEnds {
     candidate: u8,
     start: u16,
     len: u16,
@@ -64,11 +64,11 @@ pub(super) struct ReadPosition {
 impl Default for Occurrences {
     fn default() -> Occurrences {
         Occurrences {
-            places: Box::new([0; _]),
-            of: Box::new([CandidatePlaces::default(); _]),
+            phrase_ends: Box::new([0; _]),
+            of: Box::new([CandidateEnds::default(); _]),
             count: 0,
             kept: Box::new([0; _]),
-            kept_candidates: Box::new([CandidatePlaces::default(); _]),
+            kept_candidates: Box::new([CandidateEnds::default(); _]),
             runs: Box::new([Run::default(); _]),
             pairs: Box::new([RunPair::default(); _]),
             batch: Batch::default(),
@@ -96,14 +96,14 @@ impl Occurrences {
                 }
                 self.keep_shared(other)?;
             }
-            for CandidatePlaces { candidate, len, .. } in &self.of[..self.count] {
+            for CandidateEnds { candidate, len, .. } in &self.of[..self.count] {
                 frequencies[usize::from(*candidate)] += u32::from(*len);
             }
         }
         Ok(())
     }
 
-    /// Collects places of a term in the next candidates.
+    /// Collects phrase ends of a term in the next candidates.
     fn collect(&mut self, of: &mut PhraseTerm<'_>, candidates: usize) -> Result<()> {
         let PhraseTerm { term, positions, distance, read_position, .. } = of;
         let Found { blocks, offsets, .. } = &term.buffers.found;
@@ -131,12 +131,12 @@ impl Occurrences {
                 let count = (to - from) as u16;
                 if read_position.taken == 0 {
                     read_position.base = sums[from].wrapping_add(1);
-                    self.of[n] = CandidatePlaces { candidate: next as u8, start: len as u16, len: count };
+                    self.of[n] = CandidateEnds { candidate: next as u8, start: len as u16, len: count };
                     n += 1;
                 } else if n > 0 {
                     self.of[n - 1].len += count;
                 } else {
-                    self.of[0] = CandidatePlaces { candidate: next as u8, start: 0, len: count };
+                    self.of[0] = CandidateEnds { candidate: next as u8, start: 0, len: count };
                     n = 1;
                 }
                 self.runs[runs] =
@@ -148,16 +148,16 @@ impl Occurrences {
                 }
                 (next, read_position.taken) = (next + 1, 0);
             }
-            copy_runs(values(sums), &self.runs[..runs], &mut self.places[filled..]);
+            copy_runs(values(sums), &self.runs[..runs], &mut self.phrase_ends[filled..]);
         }
         (read_position.candidate, self.count) = (next, n);
         Ok(())
     }
 
-    /// Keeps the places of candidates that a term has.
+    /// Keeps the phrase ends of candidates that a term has.
     fn find(&mut self, of: &mut PhraseTerm<'_>, documents: &[u32]) -> Result<()> {
         self.batch.clear();
-        let of_candidate = |of: &CandidatePlaces| documents[usize::from(of.candidate)];
+        let of_candidate = |of: &CandidateEnds| documents[usize::from(of.candidate)];
         self.batch.documents.extend(self.of[..self.count].iter().map(of_candidate));
         self.batch.scores.resize(self.count, 0);
         of.term.find_all(&mut self.batch, 0, 0)?;
@@ -169,21 +169,21 @@ impl Occurrences {
         }
         self.count = kept;
         // To where those are that were found before.
-        let places = &mut of.term.buffers.found;
+        let found = &mut of.term.buffers.found;
         for (from, of) in self.of[..kept].iter().enumerate().rev() {
             let to = usize::from(of.candidate);
-            (places.blocks[to], places.offsets[to]) = (places.blocks[from], places.offsets[from]);
+            (found.blocks[to], found.offsets[to]) = (found.blocks[from], found.offsets[from]);
         }
         Ok(())
     }
 
-    /// Keeps the places that a term has too.
+    /// Keeps the phrase ends that a term has too.
     fn keep_shared(&mut self, of: &mut PhraseTerm<'_>) -> Result<()> {
         let PhraseTerm { term, positions, distance, read_position, .. } = of;
         let Found { blocks, offsets, .. } = &term.buffers.found;
         let all = &self.of[..self.count];
         let Some(first) = all.first() else { return Ok(()) };
-        // Places of a candidate may have been asked for before, all of which are less.
+        // Phrase ends of a candidate may have been asked for before, all of which are less.
         let mut resumed = if usize::from(first.candidate) == read_position.candidate {
             *read_position
         } else {
@@ -223,7 +223,7 @@ impl Occurrences {
                 self.pairs[pairs] = RunPair { first: of.start, first_len: of.len, second, shared: 0 };
                 pairs += 1;
                 let ends = piece_start + to as u32 == end;
-                if !ends && sums[to].wrapping_add(add) < self.places[usize::from(of.start + of.len) - 1] {
+                if !ends && sums[to].wrapping_add(add) < self.phrase_ends[usize::from(of.start + of.len) - 1] {
                     resumed.taken += (to - from) as u32;
                     break;
                 }
@@ -233,7 +233,7 @@ impl Occurrences {
             }
             debug_assert!(pairs > 0, "a candidate has positions in the piece that it goes on in");
             let pairs = &mut self.pairs[..pairs];
-            share_runs(&self.places, values(sums), pairs, &mut self.kept[len..]);
+            share_runs(&self.phrase_ends, values(sums), pairs, &mut self.kept[len..]);
             for (number, (pair, of)) in pairs.iter().zip(&all[pairs_of..]).enumerate() {
                 if number == 0
                     && goes_on
@@ -243,13 +243,13 @@ impl Occurrences {
                     self.kept_candidates[kept - 1].len += pair.shared;
                 } else {
                     self.kept_candidates[kept] =
-                        CandidatePlaces { candidate: of.candidate, start: len as u16, len: pair.shared };
+                        CandidateEnds { candidate: of.candidate, start: len as u16, len: pair.shared };
                     kept += usize::from(pair.shared > 0);
                 }
                 len += usize::from(pair.shared);
             }
         }
-        swap(&mut self.places, &mut self.kept);
+        swap(&mut self.phrase_ends, &mut self.kept);
         swap(&mut self.of, &mut self.kept_candidates);
         self.count = kept;
         Ok(())

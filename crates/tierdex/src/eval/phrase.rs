@@ -4,7 +4,7 @@
 //! 2. A document cannot hold the phrase more often than these: the score of the smaller frequency is an upper
 //!    bound.
 //! 3. Positions are compared in those documents that may still be hits, all at once ([`Occurrences`]). Where
-//!    two terms are in line the next one is looked up, and so on.
+//!    the distance of two terms is right the next one is looked up, and so on.
 //!
 //! A phrase with slop is looked for in one document after the other, where all terms have been found.
 
@@ -21,8 +21,8 @@ use crate::limits::BLOCK;
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockSource, FieldReader, Norms};
 
-/// Terms in which candidates are found before positions are read, if there is no slop: of documents that hold
-/// two terms mostly few hold them in line, and only those are looked up in the lists of others.
+/// Terms that candidates are looked up in before positions are read, if there is no slop. Few documents that
+/// contain two terms contain them at the right distance, and only those are looked up in the other lists.
 const FOUND_FIRST: usize = 2;
 
 /// Bytes that a phrase takes at most beside its terms.

@@ -1,18 +1,18 @@
 //! Phrases whose terms may be out of place.
 
-/// How often the terms of a phrase stand nearly in line in a document.
+/// The sloppy frequency of a phrase in a document.
 ///
-/// The *place* of a term's occurrence is its position less the term's distance from the first of the phrase:
-/// terms stand in line where their places are equal. A range of places `[low, high]` holds the phrase if each
-/// term has an occurrence whose place is in it, repeated terms each one of their own. Ranges that hold it,
-/// and no smaller range in which does, are its matches; those no wider than the slop count, each `1 / (1 +
-/// high - low)`. They are summed from the first on in `f64`, and the sum is rounded to `f32`: so it is never
-/// greater than the number of occurrences of any of the terms, which is an upper bound of it. In `f32`, ten
-/// times a tenth is more than 1.
+/// The *phrase start* of an occurrence of a term is its position minus the term's distance from the first term
+/// of the phrase: in an exact match all terms have the same phrase start. An interval `[low, high]` of phrase
+/// starts matches if each term has an occurrence in it; a repeated term needs an occurrence for each repetition.
+/// Minimal intervals (those that contain no smaller match) no wider than the slop count `1 / (1 + high - low)`
+/// each. They are summed in increasing order in `f64`, and the sum is rounded to `f32`. So the frequency never
+/// exceeds the number of occurrences of any term, which pruning uses as an upper bound. (In `f32`, ten times
+/// a tenth is more than 1.)
 ///
-/// So a slop of 0 counts where all stand in line, one term moved by n places needs a slop of n, and two
-/// neighbours in the wrong order need 2: as in Lucene, whose sloppy frequency this is, but for its greedy
-/// search, which may miss matches of repeated terms.
+/// A slop of 0 is an exact match; one term moved by n positions needs a slop of n, and two neighbours in the
+/// wrong order need 2. This is Lucene's sloppy frequency, except that Lucene's greedy search may miss matches
+/// of repeated terms.
 #[derive(Clone)]
 pub struct Alignments {
     slots: Vec<Slot>,
@@ -41,12 +41,12 @@ impl Alignments {
         Alignments { slots: slots.collect(), slop }
     }
 
-    /// By how many positions in all the terms may be out of place.
+    /// The largest width of an interval that counts.
     pub fn slop(&self) -> u32 {
         self.slop
     }
 
-    /// Where the term of that number stands in the document: to be written.
+    /// The positions of a term in the document, in increasing order: the caller fills them in.
     pub fn positions(&mut self, slot: usize) -> &mut Vec<u32> {
         &mut self.slots[slot].positions
     }

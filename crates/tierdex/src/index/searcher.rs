@@ -101,7 +101,7 @@ impl Searcher {
     }
 
     /// Finds the documents of a query that has been planned with these options. What is not in memory is read
-    /// from the files, so many bytes of each part of a list together at most.
+    /// from the files; one read takes at most `read_ahead` bytes of each part of a list.
     pub(super) fn answer_from_files(
         &self,
         plan: &Plan,

@@ -25,8 +25,10 @@ const STACK: usize = 512 << 10;
 /// Frames for each evaluation, at least.
 const FRAMES_MIN: usize = 8;
 
-/// Pages that an evaluation pins, at most.
-const PINNED_MAX: usize = 64;
+/// Pages that an evaluation pins, and so reads together, at most. For `AND HH` and `OR HH` in 50 MB, 4.1 million
+/// documents: with 64, 0.87 and 0.92 times the queries a second; with 256, 1.01 and 1.04, for 1.04 times the
+/// bytes.
+const PINNED_MAX: usize = 128;
 
 type Evaluation = Coroutine<(), Wait, Result<Found>, DefaultStack>;
 

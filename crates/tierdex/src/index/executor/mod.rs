@@ -72,7 +72,7 @@ pub struct Executor {
     engine: (String, Option<String>),
 }
 
-/// Who reads.
+/// How postings get from the disk to evaluations.
 enum Reads {
     /// Workers, or no one ahead of the queries.
     Supply(Supply),
@@ -379,7 +379,8 @@ fn keep(index: &Index, tier: &MetaTier) -> Result<()> {
     Ok(())
 }
 
-/// Sets up who reads; says how files are read, and why not otherwise.
+/// Starts the workers or read engines of a mode. Also returns the name of the read engine, and why it was
+/// chosen instead of a faster one.
 fn reads(index: &Index, options: &ExecutorOptions) -> Result<(Reads, (String, Option<String>))> {
     let through_pages = || ("pread through the page cache".to_string(), None);
     match options.mode {
