@@ -223,7 +223,8 @@ impl Occurrences {
                 self.pairs[pairs] = RunPair { first: of.start, first_len: of.len, second, shared: 0 };
                 pairs += 1;
                 let ends = piece_start + to as u32 == end;
-                if !ends && sums[to].wrapping_add(add) < self.phrase_ends[usize::from(of.start + of.len) - 1] {
+                if !ends && sums[to].wrapping_add(add) < self.phrase_ends[usize::from(of.start + of.len) - 1]
+                {
                     resumed.taken += (to - from) as u32;
                     break;
                 }
