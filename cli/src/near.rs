@@ -5,7 +5,8 @@ use crate::messages;
 use crate::values::{ENGINES, MODES, POLICIES, one_of};
 use clap::Args;
 use tierdex::cache::{Lookahead, PolicyKind};
-use tierdex::index::{Executor, ExecutorOptions, Index, MetaTier, Mode};
+use tierdex::engine::{Executor, ExecutorOptions, MetaTier, Mode};
+use tierdex::index::Index;
 use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 
 #[derive(Args)]

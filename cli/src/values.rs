@@ -27,7 +27,7 @@ pub fn language() -> impl TypedValueParser<Value = Language> {
         .try_map(|name| Language::from_name(&name).ok_or("no language is called so"))
 }
 
-/// Of [`tierdex::index::Mode`].
+/// Of [`tierdex::engine::Mode`].
 pub const MODES: &[&str] = &["base", "base-prefetch", "hybrid", "hybrid-prefetch", "direct"];
 
 /// Of [`tierdex::cache::PolicyKind`].
@@ -40,7 +40,7 @@ pub const ENGINES: &[&str] = &["auto", "uring", "pread", "mmap"];
 mod tests {
     use super::*;
     use tierdex::cache::PolicyKind;
-    use tierdex::index::Mode;
+    use tierdex::engine::Mode;
     use tierdex::io::EngineKind;
 
     #[test]

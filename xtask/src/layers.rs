@@ -33,6 +33,7 @@ const ROOMS: &[&str] = &[
     "query",
     "eval",
     "index",
+    "engine",
 ];
 
 /// Steps backwards, one line each.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::str::FromStr;
 use tierdex::cache::{Lookahead, PolicyKind};
-use tierdex::index::{Mode, PAGES_AHEAD};
+use tierdex::engine::{Mode, PAGES_AHEAD};
 use tierdex::io::Size;
 
 /// Who answers.

@@ -7,7 +7,7 @@ use clap::{ArgAction, Args};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use tierdex::cache::{Lookahead, PolicyKind};
-use tierdex::index::MetaTier;
+use tierdex::engine::MetaTier;
 use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 
 /// What to measure, on which index, and where the report goes. Lists have commas between their members.

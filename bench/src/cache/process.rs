@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Instant;
-use tierdex::index::{Executor, Found, Index};
+use tierdex::engine::Executor;
+use tierdex::index::{Found, Index};
 use tierdex::io::PosixDisk;
 use tierdex::query::Query;
 

@@ -6,7 +6,7 @@ use super::plot::Plot;
 use super::rows::{Median, Rows, base, memory};
 use super::runner::Plan;
 use crate::{Machine, Table};
-use tierdex::index::MetaTier;
+use tierdex::engine::MetaTier;
 use tierdex::io::{RegionKind, Size};
 
 /// A column of the table: its heading, its width on a terminal, and whether it is of words.

@@ -5,7 +5,7 @@ use super::measured::Measured;
 use super::queries::Workload;
 use serde_json::{Value, json};
 use tierdex::cache::Lookahead;
-use tierdex::index::{Mode, PAGES_AHEAD};
+use tierdex::engine::{Mode, PAGES_AHEAD};
 
 /// One cell in one round.
 #[derive(Clone, Debug)]

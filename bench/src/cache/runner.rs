@@ -22,7 +22,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use tierdex::index::{Executor, Index, Mode, Stop};
+use tierdex::engine::{Executor, Mode};
+use tierdex::index::{Index, Stop};
 use tierdex::io::{PosixDisk, RegionKind};
 
 /// Where a cell runs.

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::str::FromStr;
 use tierdex::cache::{Lookahead, PolicyKind};
-use tierdex::index::{ExecutorOptions, MetaTier, Mode, SearchOptions};
+use tierdex::engine::{ExecutorOptions, MetaTier, Mode};
+use tierdex::index::SearchOptions;
 use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 
 /// What a cell's process is told.

@@ -5,7 +5,8 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 use std::time::Instant;
-use tierdex::index::{Executor, Found};
+use tierdex::engine::Executor;
+use tierdex::index::Found;
 use tierdex::query::Query;
 use tierdex::{Error, Result};
 

@@ -18,7 +18,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tierdex::Error;
 use tierdex::cache::Sample;
-use tierdex::index::{ExecutorOptions, Found, Index, SearchOptions, THREADS_CHOSEN};
+use tierdex::engine::{ExecutorOptions, THREADS_CHOSEN};
+use tierdex::index::{Found, Index, SearchOptions};
 use tierdex::query::Query;
 
 /// Characters of a query that is shown as an example.

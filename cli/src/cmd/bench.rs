@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome, output};
 use crate::near::Near;
 use clap::{Args, Subcommand};
 use std::io::{stdin, stdout};
-use tierdex::index::{ExecutorOptions, THREADS_CHOSEN};
+use tierdex::engine::{ExecutorOptions, THREADS_CHOSEN};
 use tierdex_bench::{Error, cache as caches, codecs, generate as generator, intersect, serve};
 
 #[derive(Args)]

@@ -7,7 +7,7 @@ use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
-use tierdex::index::{Executor, ExecutorOptions, THREADS_CHOSEN};
+use tierdex::engine::{Executor, ExecutorOptions, THREADS_CHOSEN};
 
 #[derive(Args)]
 pub struct Arguments {

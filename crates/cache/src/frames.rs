@@ -292,6 +292,27 @@ impl Frames {
         self.states[frame as usize].state.load(Ordering::SeqCst) != LOADING
     }
 
+    /// Frees the frames of a file that nobody reads any more.
+    pub fn forget(&self, file: &SealedFile) {
+        let number = file.number();
+        for (at, shard) in self.shards.iter().enumerate() {
+            let mut shard = lock(shard);
+            let Shard { table, free, policy, .. } = &mut *shard;
+            table.retain(|key, frame| {
+                let state = &self.states[self.global(at, *frame) as usize];
+                // Acquire: as in `vacate`.
+                let is_used =
+                    state.pins.load(Ordering::Acquire) > 0 || state.state.load(Ordering::Acquire) != READY;
+                let keep = key.file != number || is_used;
+                if !keep {
+                    policy.remove(*frame);
+                    free.push(*frame);
+                }
+                keep
+            });
+        }
+    }
+
     /// A frame of the shard that is free, or the victim of the policy.
     fn vacate(&self, number: usize, shard: &mut Shard) -> Option<u32> {
         if let Some(frame) = shard.free.pop() {

@@ -27,6 +27,8 @@ pub enum Error {
     Failed(String),
     /// The caller's stop signal was raised.
     Interrupted,
+    /// The caller cancelled the request.
+    Cancelled,
 }
 
 impl Error {
@@ -66,6 +68,7 @@ impl fmt::Display for Error {
             Error::Query { at: Some(at), message } => write!(f, "query, byte {}: {message}", at + 1),
             Error::Query { at: None, message } => write!(f, "query: {message}"),
             Error::Interrupted => f.write_str("interrupted; the last commit is intact"),
+            Error::Cancelled => f.write_str("the request was cancelled"),
         }
     }
 }

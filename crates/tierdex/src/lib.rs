@@ -32,6 +32,8 @@ mod eval;
 
 pub mod index;
 
+pub mod engine;
+
 pub use error::{Error, Result};
 pub use tierdex_cache as cache;
 pub use tierdex_codec as codec;

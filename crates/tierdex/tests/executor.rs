@@ -8,9 +8,9 @@ use support::corpus::{Shape, corpus};
 use support::random::Random;
 use support::{Growth, build};
 use tierdex::cache::{Lookahead, PolicyKind};
+use tierdex::engine::{Executor, ExecutorOptions, MetaTier, Mode};
 use tierdex::index::{
-    Executor, ExecutorOptions, Found, Index, IndexWriter, ListsBuilder, Merge, MetaTier, Mode, OpenMode,
-    SearchOptions, WriterOptions,
+    Found, Index, IndexWriter, ListsBuilder, Merge, OpenMode, SearchOptions, WriterOptions,
 };
 use tierdex::io::{
     Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, RegionKind, Repeat, Size,

@@ -15,10 +15,10 @@ use support::corpus::{Shape, corpus};
 use support::random::Random;
 use support::{Growth, build};
 use tierdex::Error;
-use tierdex::index::{
-    Executor, ExecutorOptions, Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check,
-};
-use tierdex::index::{MetaTier, SearchOptions};
+use tierdex::engine::MetaTier;
+use tierdex::engine::{Executor, ExecutorOptions};
+use tierdex::index::SearchOptions;
+use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check};
 use tierdex::io::{Disk, Identity, MemDisk, SealedFile, SealedWriter, panic_message};
 use tierdex::query::Query;
 use tierdex::schema::Schema;

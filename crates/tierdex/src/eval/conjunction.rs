@@ -130,6 +130,7 @@ impl<'a> Run<'_, '_, 'a, '_> {
     fn by_blocks(&mut self, term: &mut Term<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
         let mut expected = if term.blocks.prefetches() { 0 } else { usize::MAX };
         for block in 0..term.blocks.len() {
+            search.checkpoint()?;
             if block >= expected {
                 expected = self.expect_blocks(term, block, is_scored, search)?;
             }
@@ -186,6 +187,7 @@ impl<'a> Run<'_, '_, 'a, '_> {
         let Node::Phrase(phrase) = &mut *lead.node else { return Ok(()) };
         let mut expected = if phrase.rarest().blocks.prefetches() { 0 } else { usize::MAX };
         for block in 0..phrase.rarest().blocks.len() {
+            search.checkpoint()?;
             let rarest = phrase.rarest();
             if block >= expected {
                 expected = block;
@@ -224,6 +226,7 @@ impl<'a> Run<'_, '_, 'a, '_> {
         let (mut window, mut all) = (search.scratch.window(), search.scratch.batch());
         let mut next = node.next(0);
         while next != NO_DOCUMENT && next < search.documents {
+            search.checkpoint()?;
             let range = range_from(next, WINDOW, search.documents);
             let bound = node.max_score(range)?.map(|bound| if is_scored { bound } else { 0 });
             let others_max = self.others_max(range)?;

@@ -65,6 +65,7 @@ fn by_bits(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
     let mut expected = if group.nodes().any(Node::prefetches) { 0 } else { u32::MAX };
     let (mut count, mut next) = (0, group.next(0));
     while next != NO_DOCUMENT && next < search.documents {
+        search.checkpoint()?;
         let range = range_from(next, COUNTED, search.documents);
         if range.0 >= expected {
             let name = |range| group.expect(range, false);

@@ -138,6 +138,7 @@ impl Run<'_, '_, '_, '_> {
                 self.term.blocks.mark_pruned(block);
                 continue;
             }
+            search.checkpoint()?;
             let (documents, scores) = self.term.read_at_least(block, search.min_score())?;
             if self.refiners.is_empty() {
                 self.evaluated += documents.len() as u64;
@@ -164,7 +165,7 @@ fn first_round(k: usize) -> usize {
 /// for others, and where skip data would have to be read.
 pub fn initial_threshold(
     (plan, source): (&Plan, &dyn BlockSource),
-    segments: &[Segment],
+    segments: &[Arc<Segment>],
     k: usize,
     scratch: &mut Scratch,
 ) -> Result<u32> {
@@ -202,7 +203,7 @@ pub fn initial_threshold(
 /// The `k`-th best score of a term, of which all postings are scored.
 fn threshold_by_scores(
     (leaf, source): (&Leaf, &dyn BlockSource),
-    segments: &[Segment],
+    segments: &[Arc<Segment>],
     k: usize,
     scratch: &mut Scratch,
 ) -> Result<u32> {
@@ -224,7 +225,7 @@ fn threshold_by_scores(
     Ok(least)
 }
 
-fn threshold_of_term(leaf: &Leaf, segments: &[Segment], k: usize) -> Result<u32> {
+fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result<u32> {
     let postings: usize = leaf.infos.iter().flatten().map(|info| info.documents as usize).sum();
     if k == 0 || k > INITIAL_THRESHOLD_HITS || postings / BLOCK < k {
         return Ok(0);

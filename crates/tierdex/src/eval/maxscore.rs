@@ -68,6 +68,7 @@ impl Run<'_, '_, '_> {
     fn windows(&mut self, nodes: &mut [Node<'_>], search: &mut Search<'_>) -> Result<()> {
         let mut first = 0;
         while first < search.documents {
+            search.checkpoint()?;
             let next = nodes.iter_mut().map(|node| node.next(first)).min().unwrap_or(NO_DOCUMENT);
             if next >= search.documents {
                 break;

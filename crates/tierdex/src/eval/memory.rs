@@ -80,7 +80,7 @@ impl Plan {
 
     /// What answering it takes if lists are read ahead as far as `allowance` bytes leave capacity for: more
     /// than `allowance` if that is too little for a block of each list.
-    pub fn working_memory(&self, segments: &[Segment], allowance: u64) -> Memory {
+    pub fn working_memory(&self, segments: &[Arc<Segment>], allowance: u64) -> Memory {
         let numbered = segments.iter().enumerate();
         let needs: Vec<Need> = numbered.map(|(number, segment)| self.need(number, segment)).collect();
         let left = |need: &Need| allowance.saturating_sub(need.bytes).checked_div(need.buffers);

@@ -1,7 +1,9 @@
 //! One evaluation: what it looks for in a segment, and where the hits go.
 
 use super::scratch::Scratch;
+use crate::error::Result;
 use crate::rank::TopK;
+use crate::segment::read::BlockSource;
 
 /// The evaluation of a query in a segment.
 pub struct Search<'s> {
@@ -15,12 +17,23 @@ pub struct Search<'s> {
     pub count: bool,
     pub(super) scratch: &'s mut Scratch,
     pub(super) top: &'s mut TopK,
+    source: &'s dyn BlockSource,
 }
 
 impl<'s> Search<'s> {
     /// Offers the best documents of a segment that begins at `base` to `top`.
-    pub fn new(base: u32, documents: u32, (scratch, top): (&'s mut Scratch, &'s mut TopK)) -> Search<'s> {
-        Search { base, documents, exhaustive: false, count: false, scratch, top }
+    pub fn new(
+        (base, documents): (u32, u32),
+        source: &'s dyn BlockSource,
+        (scratch, top): (&'s mut Scratch, &'s mut TopK),
+    ) -> Search<'s> {
+        Search { base, documents, exhaustive: false, count: false, scratch, top, source }
+    }
+
+    /// See [`BlockSource::checkpoint`].
+    #[inline]
+    pub(super) fn checkpoint(&self) -> Result<()> {
+        self.source.checkpoint()
     }
 
     /// Memory for lists and candidates.

@@ -28,6 +28,7 @@ pub(super) fn small_merge(
     for node in nodes {
         let Node::Term(term) = node else { continue };
         for block in 0..term.blocks.len() {
+            search.checkpoint()?;
             let (documents, scores) = term.read(block)?;
             lists.push_all(documents, scores);
         }

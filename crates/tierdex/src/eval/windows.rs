@@ -59,6 +59,7 @@ fn for_each_range<'a>(
     let mut expected = if root.prefetches() { 0 } else { u32::MAX };
     let mut next = root.next(0);
     while next != NO_DOCUMENT && next < search.documents {
+        search.checkpoint()?;
         let range = range_from(next, WINDOW, search.documents);
         if range.0 >= expected {
             let name = |range| root.expect(range, true);

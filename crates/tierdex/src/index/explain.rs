@@ -6,6 +6,7 @@ use crate::eval::{Evaluation, Scratch};
 use crate::query::{Plan, Query};
 use crate::rank::{Scale, TopK};
 use crate::segment::read::{FILES, Segment};
+use std::sync::Arc;
 
 /// The answer to a query, and how it was found.
 #[derive(Clone, Debug)]
@@ -98,7 +99,7 @@ fn least(top: &TopK, scale: Scale) -> Option<f32> {
     Some(top.threshold()).filter(|least| *least > 0).map(|least| scale.shown(least))
 }
 
-fn read_so_far(segment: &Segment) -> Vec<FileUse> {
+fn read_so_far(segment: &Arc<Segment>) -> Vec<FileUse> {
     let files = segment.files();
     let uses = files.map(|file| FileUse {
         file: file.name().to_string(),

@@ -15,7 +15,6 @@
 mod batch;
 mod builder;
 mod check;
-mod executor;
 mod explain;
 mod import;
 mod ingest;
@@ -29,13 +28,11 @@ mod writer;
 pub use crate::eval::{Evaluation, ListUse, Strategy};
 pub use batch::{Batch, LeftOut, SealedBatch};
 pub use check::{CheckReport, check};
-pub use executor::{
-    Account, Accounts, Executor, ExecutorOptions, MetaTier, Mode, PAGES_AHEAD, THREADS_CHOSEN,
-};
 pub use explain::{Explanation, FileUse, SegmentExplanation};
 pub use import::{EncodedPostings, ListBuilder, ListEncoder, ListsBuilder, PIECE_POSTINGS};
 pub use ingest::ingest;
 pub use manifest::Manifest;
 pub use reader::Index;
+pub(crate) use searcher::IDS_BYTES;
 pub use searcher::{Found, SearchHit, SearchOptions, Searcher};
 pub use writer::{IndexWriter, Merge, OpenMode, Stop, WriterOptions};

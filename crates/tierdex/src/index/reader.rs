@@ -5,6 +5,7 @@ use super::recovery::no_index;
 use super::searcher::Searcher;
 use crate::error::{Error, Result};
 use crate::schema::Schema;
+use crate::segment::layout::SegmentMeta;
 use crate::segment::read::Segment;
 use std::sync::Arc;
 use tierdex_codec::Kernel;
@@ -19,7 +20,7 @@ pub struct Index(Arc<Opened>);
 struct Opened {
     disk: Arc<dyn Disk>,
     manifest: Manifest,
-    segments: Vec<Segment>,
+    segments: Vec<Arc<Segment>>,
 }
 
 impl Index {
@@ -27,10 +28,24 @@ impl Index {
     pub fn open(disk: Arc<dyn Disk>) -> Result<Index> {
         // Before anything is decoded: what the environment asks for may not be possible.
         Kernel::from_env()?;
+        Index::open_sharing(disk, &[])
+    }
+
+    /// Opens the newest commit, and shares the open files and the memory of the segments that it has in common with
+    /// this one: only new segments are opened. If this is the newest commit, it is returned itself.
+    ///
+    /// # Errors
+    /// As [`Index::open`]. This commit stays open in any case.
+    pub fn reopen(&self) -> Result<Index> {
+        let newest = Index::open_sharing(self.0.disk.clone(), &self.0.segments)?;
+        Ok(if newest.manifest() == self.manifest() { self.clone() } else { newest })
+    }
+
+    fn open_sharing(disk: Arc<dyn Disk>, open: &[Arc<Segment>]) -> Result<Index> {
         loop {
             let manifest = Manifest::read_newest(disk.as_ref())?;
             let Some(manifest) = manifest else { return Err(no_index(disk.as_ref())) };
-            match open_segments(disk.as_ref(), &manifest) {
+            match open_segments(disk.as_ref(), &manifest, open) {
                 Ok(segments) => return Ok(Index(Arc::new(Opened { disk, manifest, segments }))),
                 // A commit in between merged the segments away: start again from the newer one.
                 Err(Error::Storage(error))
@@ -52,7 +67,7 @@ impl Index {
     }
 
     /// Open segments in document order.
-    pub fn segments(&self) -> &[Segment] {
+    pub fn segments(&self) -> &[Arc<Segment>] {
         &self.0.segments
     }
 
@@ -70,20 +85,20 @@ impl Index {
     /// memory as the index has bytes but for ids and stored texts, in one piece: many small segments stand on
     /// huge pages together.
     pub fn keep_in_memory(&self) -> Result<()> {
-        let bytes: u64 = self.0.segments.iter().map(Segment::bytes_in_memory).sum();
+        let bytes: u64 = self.0.segments.iter().map(|segment| segment.bytes_in_memory()).sum();
         let mut arena = Arena::new(Region::new(&RegionKind::Dram, bytes.max(1))?);
         self.0.segments.iter().try_for_each(|segment| segment.keep_in_memory(&mut arena))
     }
 
     /// Bytes of all documents and frequencies in blocks.
     pub fn postings_bytes(&self) -> u64 {
-        let fields = self.0.segments.iter().flat_map(Segment::fields);
+        let fields = self.0.segments.iter().flat_map(|segment| segment.fields());
         let files = fields.flat_map(|field| [field.docs(), field.freqs()]);
         files.map(|file| file.payload().end - file.payload().start).sum()
     }
 
     /// Where the index lives.
-    pub(super) fn disk(&self) -> &dyn Disk {
+    pub(crate) fn disk(&self) -> &dyn Disk {
         self.0.disk.as_ref()
     }
 
@@ -92,13 +107,23 @@ impl Index {
         Searcher::new(self.clone())
     }
 
+    /// Whether it is the same handle of the same commit.
+    pub(crate) fn is_same(&self, other: &Index) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Bytes read from the index's files so far, as whole pages.
     pub fn bytes_read(&self) -> u64 {
-        self.0.segments.iter().map(Segment::bytes_read).sum()
+        self.0.segments.iter().map(|segment| segment.bytes_read()).sum()
     }
 }
 
-fn open_segments(disk: &dyn Disk, manifest: &Manifest) -> Result<Vec<Segment>> {
-    let metas = manifest.segments.iter().cloned();
-    metas.map(|meta| Segment::open(disk, &manifest.schema, meta)).collect()
+/// Opens the segments of a commit. Those that are `open` already, by number, length and checksum of all files, are
+/// shared.
+fn open_segments(disk: &dyn Disk, manifest: &Manifest, open: &[Arc<Segment>]) -> Result<Vec<Arc<Segment>>> {
+    let segment = |meta: &SegmentMeta| match open.iter().find(|open| open.meta() == meta) {
+        Some(open) => Ok(open.clone()),
+        None => Segment::open(disk, &manifest.schema, meta.clone()).map(Arc::new),
+    };
+    manifest.segments.iter().map(segment).collect()
 }

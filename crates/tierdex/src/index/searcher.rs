@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of ids that are in memory at a time.
-pub(super) const IDS_BYTES: usize = 256 << 10;
+pub(crate) const IDS_BYTES: usize = 256 << 10;
 
 /// What answering a query takes where there is no budget: as much as it pays to read ahead in a few lists.
 const WORKING_MEMORY: u64 = 16 << 20;
@@ -65,9 +65,12 @@ pub struct Searcher {
     /// What follows from them for the parameters that were asked for last.
     lengths: Mutex<(Bm25, Arc<[Arc<Lengths>]>)>,
     /// Memory of queries that have been answered.
-    #[allow(clippy::vec_box, reason = "a query takes one without a copy")]
-    buffers: Mutex<Vec<Box<QueryBuffers>>>,
+    buffers: Buffers,
 }
+
+/// Memory of queries that have been answered, which searchers may share.
+#[allow(clippy::vec_box, reason = "a query takes one without a copy")]
+type Buffers = Arc<Mutex<Vec<Box<QueryBuffers>>>>;
 
 /// Memory that one query after the other uses.
 #[derive(Default)]
@@ -81,6 +84,15 @@ type Done = std::result::Result<u64, (usize, Error)>;
 
 impl Searcher {
     pub(super) fn new(index: Index) -> Searcher {
+        Searcher::with_buffers(index, Buffers::default())
+    }
+
+    /// Answers queries over another commit, with the memory of this searcher.
+    pub(crate) fn of_other(&self, index: Index) -> Searcher {
+        Searcher::with_buffers(index, self.buffers.clone())
+    }
+
+    fn with_buffers(index: Index, buffers: Buffers) -> Searcher {
         let mut bases = Vec::with_capacity(index.segments().len());
         let mut next = 0;
         for segment in index.segments() {
@@ -90,7 +102,7 @@ impl Searcher {
         let fields = 0..index.schema().fields.len();
         let collections: Vec<_> = fields.map(|field| collection(&index, field)).collect();
         let lengths = Mutex::new((Bm25::default(), lengths(&collections, Bm25::default())));
-        Searcher { index, bases, collections, lengths, buffers: Mutex::default() }
+        Searcher { index, bases, collections, lengths, buffers }
     }
 
     /// Finds the documents of `query`.
@@ -102,7 +114,7 @@ impl Searcher {
 
     /// Finds the documents of a query that has been planned with these options. What is not in memory is read
     /// from the files; one read takes at most `read_ahead` bytes of each part of a list.
-    pub(super) fn answer_from_files(
+    pub(crate) fn answer_from_files(
         &self,
         plan: &Plan,
         options: &SearchOptions,
@@ -110,30 +122,39 @@ impl Searcher {
     ) -> Result<Found> {
         let files = Files::new(read_ahead);
         if options.intra <= 1 || self.bases.len() <= 1 {
-            return self.answer(plan, options, &files);
+            return Ok(self.answer(plan, options, &files)?.0);
         }
-        self.answer_by((plan, &files), options, |least, buffers| {
-            self.search_on_threads((plan, &files), (options, least), buffers)
-        })
+        let (found, _) = self.answer_by((plan, &files), options, |least, buffers| {
+            Ok((self.search_on_threads((plan, &files), (options, least), buffers)?, true))
+        })?;
+        Ok(found)
     }
 
     /// Finds the documents of a query that has been planned with these options, on this thread. What is not
-    /// in memory comes from `source`.
-    pub(super) fn answer(
+    /// in memory comes from `source`. Returns what was found, and whether it is complete: if the source stopped the
+    /// evaluation ([`BlockSource::checkpoint`]), it is what was found until then.
+    pub(crate) fn answer(
         &self,
         plan: &Plan,
         options: &SearchOptions,
         source: &dyn BlockSource,
-    ) -> Result<Found> {
+    ) -> Result<(Found, bool)> {
         self.answer_by((plan, source), options, |least, buffers| {
             let QueryBuffers { scratch, top } = buffers;
             top.restart(options.k, self.index.documents());
             top.set_initial_threshold(least);
             let mut total = 0;
             for number in 0..self.bases.len() {
-                total += self.segment((plan, source), number, options, (&mut *scratch, &mut *top), None)?;
+                match self.segment((plan, source), number, options, (&mut *scratch, &mut *top), None) {
+                    Ok(matches) => total += matches,
+                    Err(Error::Interrupted) => {
+                        total = total.max(top.len() as u64);
+                        return Ok((found(total, options, plan.scale, top), false));
+                    }
+                    Err(error) => return Err(error),
+                }
             }
-            Ok(found(total, options, plan.scale, top))
+            Ok((found(total, options, plan.scale, top), true))
         })
     }
 
@@ -142,20 +163,20 @@ impl Searcher {
         &self,
         (plan, source): (&Plan, &dyn BlockSource),
         options: &SearchOptions,
-        mut search: impl FnMut(u32, &mut QueryBuffers) -> Result<Found>,
-    ) -> Result<Found> {
+        mut search: impl FnMut(u32, &mut QueryBuffers) -> Result<(Found, bool)>,
+    ) -> Result<(Found, bool)> {
         if options.intra == 0 {
             return Err(Error::Usage("no thread to search on".to_string()));
         }
         let mut buffers = self.buffers().pop().unwrap_or_default();
         let mut run = || {
             let least = self.initial_threshold((plan, source), options, &mut buffers.scratch)?;
-            let found = search(least, &mut buffers)?;
-            if least > 0 && found.hits.len() < options.k {
+            let (found, complete) = search(least, &mut buffers)?;
+            if complete && least > 0 && found.hits.len() < options.k {
                 // Skip data promises more than there is.
                 return search(0, &mut buffers);
             }
-            Ok(found)
+            Ok((found, complete))
         };
         let found = run();
         self.buffers().push(buffers);
@@ -173,7 +194,7 @@ impl Searcher {
     }
 
     /// Looks the terms of `query` up, and weighs them.
-    pub(super) fn plan(
+    pub(crate) fn plan(
         &self,
         query: &Query,
         options: &SearchOptions,
@@ -196,7 +217,7 @@ impl Searcher {
     }
 
     /// The index.
-    pub(super) fn index(&self) -> &Index {
+    pub(crate) fn index(&self) -> &Index {
         &self.index
     }
 
@@ -221,7 +242,7 @@ impl Searcher {
         (options, least): (&SearchOptions, u32),
         buffers: &mut QueryBuffers,
     ) -> Result<Found> {
-        let documents: Vec<u32> = self.index.segments().iter().map(Segment::documents).collect();
+        let documents: Vec<u32> = self.index.segments().iter().map(|segment| segment.documents()).collect();
         let shares = shares(&documents, options.intra);
         let run = |share: &[usize]| {
             let mut buffers = self.buffers().pop().unwrap_or_default();
@@ -311,7 +332,7 @@ impl Searcher {
             }
             return Ok(matches);
         }
-        let mut search = Search::new(base, segment.documents(), (scratch, top));
+        let mut search = Search::new((base, segment.documents()), source, (scratch, top));
         search.exhaustive = options.exhaustive;
         search.count = options.count && known.is_none();
         let Some(mut node) = open((plan, &plan.root), source, (number, segment), search.scratch())? else {
@@ -374,7 +395,7 @@ impl Searcher {
     }
 
     /// Calls `body` with each segment that has some of the hits, their places, and their numbers in the segment, which rise.
-    pub(super) fn by_segment(
+    pub(crate) fn by_segment(
         &self,
         hits: &[SearchHit],
         mut body: impl FnMut(&Segment, &[usize], &[u32]) -> Result<()>,
@@ -420,7 +441,7 @@ impl Searcher {
 
     fn place(&self, document: u32) -> Result<(&Segment, u32)> {
         let number = self.bases.partition_point(|&base| base <= document).checked_sub(1);
-        let place = number.map(|number| (&self.index.segments()[number], document - self.bases[number]));
+        let place = number.map(|number| (&*self.index.segments()[number], document - self.bases[number]));
         let place = place.filter(|(segment, local)| *local < segment.documents());
         place.ok_or_else(|| Error::Usage(format!("the index has no document {document}")))
     }

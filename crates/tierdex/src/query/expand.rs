@@ -7,6 +7,7 @@ use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
 use crate::segment::read::{Automaton, BlockSource, FieldReader, Segment, TermInfo, Walk};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A term that a fuzzy word stands for.
 pub(super) struct Close {
@@ -40,7 +41,7 @@ impl Automaton for Beginning<'_> {
 
 /// The terms closest to `word`, closest first; then those in most documents, then by their bytes.
 pub(super) fn close_terms(
-    (segments, source): (&[Segment], &dyn BlockSource),
+    (segments, source): (&[Arc<Segment>], &dyn BlockSource),
     field: usize,
     word: &str,
     distance: u8,
@@ -74,7 +75,7 @@ pub(super) fn close_terms(
 
 /// Adds the number of terms that begin with `prefix` to `count`, which has a bound.
 pub(super) fn count_terms_with_prefix(
-    (segments, source): (&[Segment], &dyn BlockSource),
+    (segments, source): (&[Arc<Segment>], &dyn BlockSource),
     field: usize,
     prefix: &str,
     count: &mut usize,
@@ -115,7 +116,7 @@ struct Walks<'a, A> {
 
 impl<'a, A: Automaton> Walks<'a, A> {
     fn open(
-        (segments, source): (&'a [Segment], &'a dyn BlockSource),
+        (segments, source): (&'a [Arc<Segment>], &'a dyn BlockSource),
         field: usize,
         automaton: impl Fn() -> A,
     ) -> Walks<'a, A> {

@@ -4,6 +4,7 @@ use super::expand::close_terms;
 use super::tree::Query;
 use crate::error::Result;
 use crate::segment::read::{FILES, Segment};
+use std::sync::Arc;
 
 /// What a query looks for in a field: terms, and beginnings of terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub struct Marks {
 
 impl Marks {
     /// What `query` looks for in `field`, the terms that fuzzy words stand for included.
-    pub(crate) fn of(query: &Query, field: usize, segments: &[Segment]) -> Result<Marks> {
+    pub(crate) fn of(query: &Query, field: usize, segments: &[Arc<Segment>]) -> Result<Marks> {
         let mut marks = Marks::default();
         marks.add(query, field, segments)?;
         marks.terms.sort_unstable();
@@ -34,7 +35,7 @@ impl Marks {
         }
     }
 
-    fn add(&mut self, query: &Query, of: usize, segments: &[Segment]) -> Result<()> {
+    fn add(&mut self, query: &Query, of: usize, segments: &[Arc<Segment>]) -> Result<()> {
         match query {
             Query::Term { field, term, .. } if *field == of => self.terms.push(term.clone()),
             Query::Phrase { field, terms, .. } if *field == of => {

@@ -82,7 +82,7 @@ pub struct Leaf {
 /// Looks up and weighs.
 struct Planner<'a> {
     schema: &'a Schema,
-    segments: &'a [Segment],
+    segments: &'a [Arc<Segment>],
     /// Where dictionaries are read from that are not in memory.
     source: &'a dyn BlockSource,
     collections: &'a [Collection],
@@ -106,7 +106,7 @@ impl Plan {
     pub fn new(
         query: &Query,
         schema: &Schema,
-        (segments, source): (&[Segment], &dyn BlockSource),
+        (segments, source): (&[Arc<Segment>], &dyn BlockSource),
         (collections, lengths): (&[Collection], &[Arc<Lengths>]),
         (bm25, ranks, counts): (Bm25, bool, bool),
     ) -> Result<Plan> {
@@ -146,9 +146,9 @@ impl Plan {
     }
 
     /// Bytes of its lists, and of their records that are not in memory.
-    pub fn list_bytes(&self, segments: &[Segment]) -> u64 {
+    pub fn list_bytes(&self, segments: &[Arc<Segment>]) -> u64 {
         let of_leaf = |leaf: &Arc<Leaf>| {
-            let of_segment = |(info, segment): (&Option<TermInfo>, &Segment)| {
+            let of_segment = |(info, segment): (&Option<TermInfo>, &Arc<Segment>)| {
                 let Some(info) = info else { return 0 };
                 let kept = segment.field(leaf.field).skips().kept().is_some();
                 info.bytes().saturating_add(if kept { 0 } else { info.skips.end - info.skips.start })
@@ -256,7 +256,7 @@ impl Planner<'_> {
 
     /// The term's entry in each segment, and how many documents hold it.
     fn look_up(&self, field: usize, term: &str) -> Result<(Vec<Option<TermInfo>>, u64)> {
-        let look_up = |segment: &Segment| {
+        let look_up = |segment: &Arc<Segment>| {
             let field = segment.field(field);
             let info = field.terms().get(term.as_bytes(), self.source)?;
             info.iter().for_each(|info| field.load_lines(info));

@@ -82,6 +82,24 @@ pub enum Query {
 }
 
 impl Query {
+    /// Bytes of memory that it takes.
+    pub fn memory(&self) -> usize {
+        let text = match self {
+            Query::Term { term, .. } => term.capacity(),
+            Query::Prefix { prefix, .. } => prefix.capacity(),
+            Query::Fuzzy { word, .. } => word.capacity(),
+            Query::Phrase { terms, .. } => {
+                let term = |(_, term): &(u32, String)| size_of::<(u32, String)>() + term.capacity();
+                terms.iter().map(term).sum()
+            }
+            Query::Bool { must, filter, should, must_not, .. } => {
+                [must, filter, should, must_not].into_iter().flatten().map(Query::memory).sum()
+            }
+            Query::All { .. } | Query::Nothing => 0,
+        };
+        size_of::<Query>() + text
+    }
+
     /// Reads `text` by the query language ([`super::syntax`]); words without a field search the first field.
     pub fn parse(text: &str, schema: &Schema) -> Result<Query> {
         let syntax = parse(text, &|name| is_field(schema, name))?;

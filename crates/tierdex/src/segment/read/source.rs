@@ -24,6 +24,17 @@ pub trait BlockSource {
     /// As [`SealedFile::read`].
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()>;
 
+    /// Called after each small amount of work, such as a block or a window of documents. A source may let others
+    /// work first.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`](crate::Error::Interrupted) when the evaluation is to stop: it was cancelled, or its
+    /// deadline has passed.
+    #[inline]
+    fn checkpoint(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Bytes of each part of a list that are read together at most where blocks are read in order: whole
     /// pages. 0 if no more than a block pays.
     fn read_ahead(&self) -> usize {

@@ -1,47 +1,27 @@
-//! Queries that wait, and lists that are fetched ahead of them.
+//! Files of queries, answered in order: by an [`Engine`], or in the modes of the thesis.
 //!
-//! *Input*: an index on disk, and queries in a queue. *Output*: their answers in order. In the mode `direct`
-//! a thread answers several queries at the same time, each of which is suspended while the pages are read
-//! that it needs (`interleave`, `paged`). In the modes of the thesis a query is planned when it enters a
-//! window of the queue; its lists are fetched whole, while the queries before it are answered (`supply`,
-//! `whole_lists`; thesis, sections 7.2 and 7.3).
-//!
-//! Who needs how much memory is known before any is taken, and rejected if it is too much ([`Accounts`]).
-//! `options` names the modes, `ids` fetches the ids of hits, `line` keeps the order when several threads
-//! answer.
-//!
-//! Why no thread waits for ever: threads take queries in the order of the queue. In the modes of the thesis
-//! they hold one at a time, and wait for nothing else while they have its lists. So the oldest query that has
-//! not ended is one that a thread works on. In `direct` an evaluation waits for reads, which end, and for
-//! memory that others have which do not wait for memory.
+//! *Input*: an index on disk, and queries in a queue. *Output*: their answers in order. In the modes of the thesis a
+//! query is planned when it enters a window of the queue; its lists are fetched whole, while the queries before it are
+//! answered (thesis, sections 7.2 and 7.3). Threads take queries in the order of the queue, hold one at a time, and wait
+//! for nothing else while they have its lists: so the oldest query that has not ended is one that a thread works on.
 
-mod accounts;
-mod ids;
-mod interleave;
-mod line;
-mod options;
-mod paged;
-mod supply;
-mod whole_lists;
-
-pub use accounts::{Account, Accounts};
-pub use options::{ExecutorOptions, MetaTier, Mode, PAGES_AHEAD, THREADS_CHOSEN};
-
-use super::reader::Index;
-use super::searcher::{Found, SearchHit, SearchOptions, Searcher};
+use super::budget::{Accounts, Shares, check_hits, refuse};
+use super::ids::Ids;
+use super::line::{self, Delivery, Owed};
+use super::options::{ExecutorOptions, Mode, PAGES_AHEAD};
+use super::snapshot::keep;
+use super::supply::{Fetched, LIST, Supply};
+use super::whole_lists::WholeLists;
+use super::{Answer, Engine, Request};
 use crate::error::{Error, Result};
+use crate::index::{Found, Index, SearchHit, SearchOptions, Searcher};
 use crate::query::{Plan, Query};
-use crate::segment::read::{FILES, Segment};
-use accounts::{Places, Shares};
-use ids::Ids;
-use interleave::Thread;
-use line::{Delivery, Owed, Queue};
+use crate::segment::read::FILES;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use supply::{Fetched, LIST, Supply};
+use std::time::{Duration, Instant};
 use tierdex_cache::{self as cache, Cache, Frames, Job, Lookahead, PagePrefetcher, PageReader, Prefetcher};
-use tierdex_io::{Advice, Arena, Cells, Engine, EngineOptions, Region};
-use whole_lists::WholeLists;
+use tierdex_io::{Advice, Cells, Engine as ReadEngine, EngineOptions, Region};
 
 /// Queries that are planned ahead of the one that is answered, at most.
 const AHEAD: usize = 1024;
@@ -51,33 +31,31 @@ const AHEAD: usize = 1024;
 const LISTS_FREE: u64 = 16 << 20;
 
 /// Segments that a cache has at least.
-const SEGMENTS_MIN: u64 = 2;
+pub(super) const SEGMENTS_MIN: u64 = 2;
 
-/// Answers queries in the order in which they wait, with lists that are fetched ahead of them.
+/// Answers queries in the order in which they wait.
 pub struct Executor {
-    searcher: Arc<Searcher>,
+    searcher: Searcher,
     index: Index,
     reads: Reads,
     threads: usize,
-    /// Evaluations at a time on each thread, at most.
-    in_flight: usize,
-    /// Held while queries are answered by these threads.
-    running: Mutex<()>,
     /// Bytes for planned queries, and for the query that a thread answers, if that is bounded.
     waiting: u64,
     lists: Option<u64>,
+    /// Hits that a query may ask for, and threads that it may use, if memory is bounded.
+    counted: Option<(usize, usize)>,
     accounts: Accounts,
     ids: Option<Ids>,
     /// How files are read, and why not otherwise.
-    engine: (String, Option<String>),
+    read_engine: (String, Option<String>),
 }
 
 /// How postings get from the disk to evaluations.
 enum Reads {
-    /// Workers, or no one ahead of the queries.
+    /// Whole lists, or through the page cache.
     Supply(Supply),
-    /// The threads themselves: each takes a reader while it answers.
-    Pages { frames: Arc<Frames>, readers: Mutex<Vec<PageReader>> },
+    /// Pages, by the threads of an engine.
+    Pages(Engine),
 }
 
 /// A query in the queue, and its lists.
@@ -85,9 +63,13 @@ struct Waiting {
     plan: Plan,
     jobs: Vec<Job>,
     bytes: u64,
+    arrived: Instant,
     // Ends when nothing holds its lists.
     fetched: Fetched,
 }
+
+/// What was found, and how long it took.
+type Timed = (Found, Duration);
 
 /// The queue.
 struct Line<S> {
@@ -113,24 +95,30 @@ impl Executor {
         }
         let accounts = Executor::accounts(index, options);
         accounts.check()?;
-        keep(index, &options.meta)?;
-        let (reads, engine) = reads(index, options)?;
+        let (reads, read_engine) = if options.mode == Mode::Direct {
+            let engine = Engine::new(index, options)?;
+            let described = (engine.read_engine().to_string(), engine.fallback().map(str::to_string));
+            (Reads::Pages(engine), described)
+        } else {
+            keep(index.segments(), &options.meta)?;
+            let (supply, described) = supply(index, options)?;
+            (Reads::Supply(supply), described)
+        };
         let shares = Shares::of(index, options);
         // What is left of the budget has no other use.
         let lists = options.dram.map(|dram| shares.lists(Some(dram)) + shares.each(dram - accounts.needed()));
         let ids = if options.mode == Mode::Direct { Ids::new(index, &options.engine) } else { None };
         Ok(Executor {
-            searcher: Arc::new(index.searcher()),
+            searcher: index.searcher(),
             index: index.clone(),
             reads,
             threads: options.threads,
-            in_flight: options.in_flight(),
-            running: Mutex::new(()),
             waiting: shares.waiting(options.dram),
             lists,
+            counted: options.dram.map(|_| (options.hits, options.intra)),
             accounts,
             ids,
-            engine,
+            read_engine,
         })
     }
 
@@ -139,9 +127,9 @@ impl Executor {
         Accounts::of(index, options, cache_bytes(index, options))
     }
 
-    /// Answers the queries that `source` gives until it gives none, on as many threads as there are: calls `answer` with the
-    /// number of each, in order, and what was found. A query that fails is answered by its error, and harms no other: with a
-    /// budget so does one whose plan or lists take more than there is for it. Several queries may be taken before
+    /// Answers the queries that `source` gives until it gives none, on as many threads as there are: calls `answer` with
+    /// the number of each, in order, and what was found. A query that fails is answered by its error, and harms no other:
+    /// with a budget so does one whose plan or lists take more than there is for it. Several queries may be taken before
     /// the first is answered; `source` must not wait for answers.
     ///
     /// # Errors
@@ -150,28 +138,26 @@ impl Executor {
         &self,
         source: impl FnMut() -> std::result::Result<Option<Query>, E> + Send,
         options: &SearchOptions,
-        answer: impl FnMut(usize, Result<Found>) -> std::result::Result<(), E> + Send,
+        mut answer: impl FnMut(usize, Result<Found>) -> std::result::Result<(), E> + Send,
     ) -> std::result::Result<(), E> {
-        if let Reads::Pages { frames, readers } = &self.reads {
-            let delivery = Delivery::new(answer, 2 * self.in_flight * self.threads);
-            let queue = Queue::new(source);
-            // One run after the other: each has all readers.
-            let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-            if readers.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
-                // Those of threads that panicked are gone.
-                while let Some((number, _)) = queue.next(&delivery, true) {
-                    delivery.give(number, Err(stopped()));
-                }
-                return delivery.end();
-            }
-            self.on_threads(|| {
-                let reader = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                let Some(reader) = reader else { return };
-                let allowance = self.lists.unwrap_or(u64::MAX);
-                let reader = Thread::new(self, frames, reader, allowance).run(&queue, options, &delivery);
-                readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
-            });
-            return delivery.end();
+        self.run_timed(source, options, |number, found| answer(number, found.map(|(found, _)| found)))
+    }
+
+    /// The same; `answer` is also told how long each query took, from when it was taken from `source` to its answer.
+    ///
+    /// # Errors
+    /// The first of `source` or of `answer`.
+    pub fn run_timed<E: Send>(
+        &self,
+        mut source: impl FnMut() -> std::result::Result<Option<Query>, E> + Send,
+        options: &SearchOptions,
+        mut answer: impl FnMut(usize, Result<Timed>) -> std::result::Result<(), E> + Send,
+    ) -> std::result::Result<(), E> {
+        if let Reads::Pages(engine) = &self.reads {
+            let request = |query| Request::new(query).options(*options);
+            let found = |Answer { hits, total, took, .. }| (Found { total: total.value(), hits }, took);
+            return engine
+                .run_ordered(|| Ok(source()?.map(request)), |number, done| answer(number, done.map(found)));
         }
         let line = Line { source, ended: false, waiting: VecDeque::new(), bytes: 0, next: 0 };
         let (line, delivery) = (Mutex::new(line), Delivery::new(answer, line::ANSWERS_AHEAD * self.threads));
@@ -195,7 +181,7 @@ impl Executor {
     pub fn stats(&self) -> Option<cache::Stats> {
         match &self.reads {
             Reads::Supply(supply) => supply.stats(),
-            Reads::Pages { frames, .. } => Some(frames.stats()),
+            Reads::Pages(engine) => Some(engine.stats()),
         }
     }
 
@@ -203,7 +189,7 @@ impl Executor {
     pub fn bytes_read(&self) -> u64 {
         let into_page_cache = match &self.reads {
             Reads::Supply(supply) => supply.pages_read(),
-            Reads::Pages { .. } => 0,
+            Reads::Pages(_) => 0,
         };
         let by_workers = self.stats().map_or(0, |stats| stats.bytes_read) + into_page_cache;
         self.index.bytes_read() + by_workers
@@ -213,18 +199,18 @@ impl Executor {
     pub fn lookahead_samples(&self) -> Vec<cache::Sample> {
         match &self.reads {
             Reads::Supply(supply) => supply.lookahead_samples(),
-            Reads::Pages { .. } => Vec::new(),
+            Reads::Pages(_) => Vec::new(),
         }
     }
 
     /// How files are read.
     pub fn engine(&self) -> &str {
-        &self.engine.0
+        &self.read_engine.0
     }
 
     /// Why they are not read in the way that was hoped for.
     pub fn fallback(&self) -> Option<&str> {
-        self.engine.1.as_deref()
+        self.read_engine.1.as_deref()
     }
 
     /// What it takes of which memory.
@@ -245,10 +231,10 @@ impl Executor {
     }
 
     /// Answers queries until there are none.
-    fn work<S, A, E>(&self, line: &Mutex<Line<S>>, options: &SearchOptions, delivery: &Delivery<Found, A, E>)
+    fn work<S, A, E>(&self, line: &Mutex<Line<S>>, options: &SearchOptions, delivery: &Delivery<Timed, A, E>)
     where
         S: FnMut() -> std::result::Result<Option<Query>, E>,
-        A: FnMut(usize, Result<Found>) -> std::result::Result<(), E>,
+        A: FnMut(usize, Result<Timed>) -> std::result::Result<(), E>,
     {
         loop {
             let mut queue = lock(line);
@@ -263,7 +249,10 @@ impl Executor {
             }
             let Some(next) = next else { return };
             let owed = Owed::new(delivery, number);
-            let found = next.and_then(|next| self.answer(next, options));
+            let found = next.and_then(|next| {
+                let arrived = next.arrived;
+                Ok((self.answer(next, options)?, arrived.elapsed()))
+            });
             owed.paid();
             if !delivery.give(number, found) {
                 lock(line).ended = true;
@@ -299,6 +288,16 @@ impl Executor {
 
     /// Plans a query, and has its lists fetched.
     fn queue(&self, query: &Query, options: &SearchOptions) -> Result<Waiting> {
+        let arrived = Instant::now();
+        if let Some((hits, threads)) = self.counted {
+            check_hits(Some(hits), options, &self.index)?;
+            if options.intra > threads {
+                return Err(Error::Usage(format!(
+                    "a query on {} threads, and the memory budget counts {threads}; set the option `intra` to more",
+                    options.intra
+                )));
+            }
+        }
         let plan = self.searcher.plan(query, options, &FILES)?;
         let (fetched, jobs) = match &self.reads {
             // The dictionary knows how many documents hold a term.
@@ -312,18 +311,18 @@ impl Executor {
             refuse("planning", bytes, self.waiting / 2)?;
         }
         self.read_ahead(bytes, &plan)?;
-        Ok(Waiting { plan, jobs, bytes, fetched })
+        Ok(Waiting { plan, jobs, bytes, arrived, fetched })
     }
 
     fn answer(&self, waiting: Waiting, options: &SearchOptions) -> Result<Found> {
-        let Waiting { plan, jobs, bytes, fetched } = &waiting;
+        let Waiting { plan, jobs, bytes, fetched, .. } = &waiting;
         let read_ahead = self.read_ahead(*bytes, plan)?;
         let Reads::Supply(supply) = &self.reads else { return Err(stopped()) };
         let lists = supply.wait(fetched, jobs)?;
         if lists.iter().all(Option::is_none) {
             return self.searcher.answer_from_files(plan, options, read_ahead);
         }
-        self.searcher.answer(plan, options, &WholeLists::new(jobs, &lists, read_ahead))
+        Ok(self.searcher.answer(plan, options, &WholeLists::new(jobs, &lists, read_ahead))?.0)
     }
 
     /// Bytes that a query which takes `own` bytes may read ahead of each part of a list; an error if there is
@@ -338,17 +337,6 @@ impl Executor {
     }
 }
 
-/// An error for a query that takes more than it may.
-fn refuse(what: &str, takes: u64, may: u64) -> Result<()> {
-    if takes <= may {
-        return Ok(());
-    }
-    Err(Error::Limit(format!(
-        "{what} this query takes {takes} bytes of DRAM, and the budget leaves {may} for it; make it larger, or ask for \
-         fewer terms"
-    )))
-}
-
 /// No reader is there for this thread.
 fn stopped() -> Error {
     Error::Failed("a thread that answered has stopped".to_string())
@@ -358,70 +346,26 @@ fn lock<S>(line: &Mutex<Line<S>>) -> MutexGuard<'_, Line<S>> {
     line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has terms, skip data and lengths where they are to be.
-fn keep(index: &Index, tier: &MetaTier) -> Result<()> {
-    let mut arena = match tier {
-        MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => None,
-        MetaTier::Region(kind) => {
-            let bytes = Places::of(index).all().max(1);
-            Some(Arena::new(Region::new(kind, bytes)?))
-        }
-    };
-    for segment in index.segments() {
-        if *tier != MetaTier::Disk {
-            segment.keep_terms(arena.as_mut())?;
-        }
-        if tier.keeps_skips() {
-            segment.keep_skips(arena.as_mut())?;
-        }
-        segment.prepare(arena.as_mut())?;
-    }
-    Ok(())
-}
-
-/// Starts the workers or read engines of a mode. Also returns the name of the read engine, and why it was
-/// chosen instead of a faster one.
-fn reads(index: &Index, options: &ExecutorOptions) -> Result<(Reads, (String, Option<String>))> {
+/// Starts the workers of a mode of the thesis. Also returns the name of the read engine, and why it was chosen instead of
+/// a faster one.
+fn supply(index: &Index, options: &ExecutorOptions) -> Result<(Supply, Described)> {
     let through_pages = || ("pread through the page cache".to_string(), None);
     match options.mode {
-        Mode::Base => return Ok((Reads::Supply(Supply::Base), through_pages())),
+        Mode::Base => return Ok((Supply::Base, through_pages())),
         Mode::BasePrefetch => {
             let ahead = match options.lookahead {
                 Lookahead::Queries(queries) => queries,
                 Lookahead::Adaptive | Lookahead::Pins => PAGES_AHEAD,
             };
             let worker = PagePrefetcher::start(ahead, options.samples)?;
-            return Ok((Reads::Supply(Supply::Pages(worker)), through_pages()));
+            return Ok((Supply::Pages(worker), through_pages()));
         }
         Mode::Hybrid | Mode::HybridPrefetch | Mode::Direct => {}
     }
-    let bytes = cache_bytes(index, options);
-    let cell = options.cell_bytes();
-    if bytes < SEGMENTS_MIN * cell as u64 {
-        return Err(Error::Usage(format!(
-            "a cache of {bytes} bytes has no room for {SEGMENTS_MIN} segments of {} bytes; make it larger, or them smaller",
-            cell
-        )));
-    }
-    let region = Region::new(&options.region, bytes)?;
-    let cells = Cells::new(region, cell)?;
     if options.mode == Mode::HybridPrefetch {
         without_read_ahead(index);
     }
-    let engine =
-        EngineOptions { direct: options.mode == Mode::Direct, depth: options.depth(), ..options.engine };
-    let engines = if options.mode == Mode::Direct { options.threads } else { options.workers };
-    let engines = (0..engines)
-        .map(|_| Engine::new(engine, index.disk(), std::slice::from_ref(&cells)))
-        .collect::<std::result::Result<Vec<_>, _>>()?;
-    let described = engines.first().map_or_else(Default::default, |engine| {
-        (engine.description().to_string(), engine.fallback().map(str::to_string))
-    });
-    if options.mode == Mode::Direct {
-        let frames = Frames::new(cells, options.policy)?;
-        let readers = engines.into_iter().map(|engine| PageReader::new(frames.clone(), engine)).collect();
-        return Ok((Reads::Pages { frames, readers: Mutex::new(readers) }, described));
-    }
+    let (cells, engines, described) = read_engines(index, options, options.workers)?;
     let cache = Cache::new(cells, options.policy)?;
     if options.samples > 0 {
         cache.record_lookahead(options.samples);
@@ -429,13 +373,53 @@ fn reads(index: &Index, options: &ExecutorOptions) -> Result<(Reads, (String, Op
     let prefetcher = Prefetcher::start(&cache, engines, options.lookahead)?;
     let supply =
         if options.mode == Mode::Hybrid { Supply::Behind(prefetcher) } else { Supply::Ahead(prefetcher) };
-    Ok((Reads::Supply(supply), described))
+    Ok((supply, described))
+}
+
+/// The name of a read engine, and why it was chosen instead of a faster one.
+type Described = (String, Option<String>);
+
+/// The cache of pages, and a reader for each thread.
+pub(super) fn page_readers(
+    index: &Index,
+    options: &ExecutorOptions,
+) -> Result<(Arc<Frames>, Vec<PageReader>, Described)> {
+    let (cells, engines, described) = read_engines(index, options, options.threads)?;
+    let frames = Frames::new(cells, options.policy)?;
+    let readers = engines.into_iter().map(|engine| PageReader::new(frames.clone(), engine)).collect();
+    Ok((frames, readers, described))
+}
+
+/// The memory of the cache, and read engines for it.
+fn read_engines(
+    index: &Index,
+    options: &ExecutorOptions,
+    count: usize,
+) -> Result<(Arc<Cells>, Vec<ReadEngine>, Described)> {
+    let bytes = cache_bytes(index, options);
+    let cell = options.cell_bytes();
+    if bytes < SEGMENTS_MIN * cell as u64 {
+        return Err(Error::Usage(format!(
+            "a cache of {bytes} bytes is smaller than {SEGMENTS_MIN} segments of {cell} bytes; make it larger, or them \
+             smaller"
+        )));
+    }
+    let cells = Cells::new(Region::new(&options.region, bytes)?, cell)?;
+    let engine =
+        EngineOptions { direct: options.mode == Mode::Direct, depth: options.depth(), ..options.engine };
+    let engines = (0..count)
+        .map(|_| ReadEngine::new(engine, index.disk(), std::slice::from_ref(&cells)))
+        .collect::<std::result::Result<Vec<_>, _>>()?;
+    let described = engines.first().map_or_else(Default::default, |engine| {
+        (engine.description().to_string(), engine.fallback().map(str::to_string))
+    });
+    Ok((cells, engines, described))
 }
 
 /// Has the system read no more than lists: they are asked for in pieces as large as it pays, and what stands behind them is
 /// mostly another query's. That holds for as long as the index is open. That the system refuses does no harm.
 fn without_read_ahead(index: &Index) {
-    let fields = index.segments().iter().flat_map(Segment::fields);
+    let fields = index.segments().iter().flat_map(|segment| segment.fields());
     for file in fields.flat_map(|field| [field.skips(), field.docs(), field.freqs()]) {
         if let Some(file) = file.file().posix() {
             let _ = file.advise(0..u64::MAX, Advice::Random);

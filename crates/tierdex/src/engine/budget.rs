@@ -6,8 +6,7 @@ use super::options::{ExecutorOptions, MetaTier, Mode};
 use super::supply::LIST;
 use crate::error::{Error, Result};
 use crate::eval::{leaf_memory, working_memory};
-use crate::index::reader::Index;
-use crate::index::searcher::IDS_BYTES;
+use crate::index::{IDS_BYTES, Index, SearchOptions};
 use crate::limits::{ID_BYTES_MAX, IDS_GROUP, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use crate::schema::NormKind;
 use crate::segment::read::{FieldReader, Segment, UNPACK_BYTES};
@@ -81,6 +80,38 @@ const DICTIONARIES: &str = "dictionaries";
 const READ: u64 = 256;
 const READ_SEGMENT: u64 = 48;
 
+/// Bytes of requests that wait, at least and at most; between them, this part of the budget. Each priority has half.
+const QUEUE_MIN: u64 = 64 << 10;
+const QUEUE_MAX: u64 = 16 << 20;
+const QUEUE_PART: u64 = 512;
+
+/// Bytes of requests that wait.
+pub(super) fn queue_bytes(dram: Option<u64>) -> u64 {
+    dram.map_or(QUEUE_MAX, |dram| (dram / QUEUE_PART).clamp(QUEUE_MIN, QUEUE_MAX))
+}
+
+/// Rejects a query that takes more than it may.
+pub(super) fn refuse(what: &str, takes: u64, may: u64) -> Result<()> {
+    if takes <= may {
+        return Ok(());
+    }
+    Err(Error::Limit(format!(
+        "{what} this query takes {takes} bytes of DRAM, and the budget leaves {may} for it; make it larger, or ask for \
+         fewer terms"
+    )))
+}
+
+/// Rejects a search for more hits than the memory budget counts.
+pub(super) fn check_hits(most: Option<usize>, options: &SearchOptions, index: &Index) -> Result<()> {
+    let asked = (options.k as u64).min(index.documents());
+    match most {
+        Some(most) if asked > most as u64 => Err(Error::Usage(format!(
+            "{asked} hits are asked for, and the memory budget counts {most} a query; set the option `hits` to more"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Something that takes memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
@@ -137,12 +168,32 @@ pub(super) struct Places {
 impl Places {
     pub(super) fn of(index: &Index) -> Places {
         let mut places = Places::default();
-        for segment in index.segments() {
-            places.ids += segment.ids().memory();
-            places.checksums += segment.files().map(checksums).sum::<u64>();
-            segment.fields().iter().for_each(|field| places.add(segment, field));
-        }
+        index.segments().iter().for_each(|segment| places.add_segment(segment));
         places
+    }
+
+    pub(super) fn of_segment(segment: &Segment) -> Places {
+        let mut places = Places::default();
+        places.add_segment(segment);
+        places
+    }
+
+    fn add_segment(&mut self, segment: &Segment) {
+        self.ids += segment.ids().memory();
+        self.checksums += segment.files().map(checksums).sum::<u64>();
+        segment.fields().iter().for_each(|field| self.add(segment, field));
+    }
+
+    /// Bytes of ordinary memory that are taken if dictionaries, skip data and norms are in that tier.
+    pub(super) fn resident(&self, tier: &MetaTier) -> u64 {
+        let always = self.term_index + self.checksums + self.ids + self.lengths;
+        always
+            + match tier {
+                MetaTier::Disk => self.codes,
+                MetaTier::Terms => self.codes + self.terms + self.term_heads,
+                MetaTier::Dram => self.codes + self.terms + self.term_heads + self.skips,
+                MetaTier::Region(_) => self.term_heads,
+            }
     }
 
     fn add(&mut self, segment: &Segment, field: &FieldReader) {
@@ -250,8 +301,11 @@ impl Accounts {
             let cells = cache / options.cell_bytes() as u64;
             add("metadata of the cache", options.cell_metadata() * cells, None);
         }
-        if shares.plans_ahead {
-            add(WAITING, shares.waiting(options.dram), None);
+        let waiting =
+            if shares.plans_ahead { shares.waiting(options.dram) } else { queue_bytes(options.dram) };
+        add(WAITING, waiting, None);
+        if options.growth > 0 {
+            add("segments of later commits", options.growth, None);
         }
         let (threads, hits) = (options.threads as u64, (options.hits as u64).min(index.documents()));
         let evaluations = shares.in_flight * evaluation(hits as usize);

@@ -2,8 +2,7 @@
 //!
 //! *You have* hits whose ids will be asked for. *You get* nothing, but the ids without waiting for each page that holds one.
 
-use crate::index::reader::Index;
-use crate::index::searcher::{SearchHit, Searcher};
+use crate::index::{Index, SearchHit, Searcher};
 use std::sync::{Arc, Mutex, PoisonError};
 use tierdex_io::{
     CellMut, Cells, Engine, EngineKind, EngineOptions, PAGE, ReadFile, Region, RegionKind, Target,

@@ -1,8 +1,8 @@
 //! Lists that are fetched whole, as the thesis has it (section 7.2.3): what a query has fetched, and how its
 //! evaluation reads from that.
 
-use super::super::reader::Index;
 use crate::error::{Error, Result};
+use crate::index::Index;
 use crate::query::Plan;
 use crate::query::plan::Leaf;
 use crate::segment::read::{BlockSource, Files, Segment};
@@ -14,7 +14,7 @@ use tierdex_io::{ErrorKind, SealedFile};
 
 /// The lists of a plan: of each, its record unless that is in memory, its documents, and its frequencies.
 pub(super) fn jobs(plan: &Plan, index: &Index) -> Result<Vec<Job>> {
-    let segments = || index.segments().iter().enumerate();
+    let segments = || index.segments().iter().map(|segment| &**segment).enumerate();
     let lists = plan.leaves.iter().flat_map(|leaf| segments().map(move |of| (leaf, of)));
     lists.filter_map(|(leaf, of)| job(leaf, of).transpose()).collect()
 }

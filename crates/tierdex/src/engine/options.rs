@@ -1,9 +1,9 @@
 //! How lists come near, and where what says where they are lives.
 
-use super::accounts::{Places, evaluation};
-use super::{Executor, SEGMENTS_MIN};
+use super::budget::{Places, evaluation};
+use super::executor::{Executor, SEGMENTS_MIN};
 use crate::error::{Error, Result};
-use crate::index::reader::Index;
+use crate::index::Index;
 use std::fmt;
 use std::num::NonZero;
 use std::str::FromStr;
@@ -150,6 +150,9 @@ pub struct ExecutorOptions {
     pub meta: MetaTier,
     /// Bytes of ordinary memory for all that is in no region; none: as much as it takes.
     pub dram: Option<u64>,
+    /// Bytes of these for what segments of later commits keep in memory ([`Engine::refresh`](super::Engine::refresh)),
+    /// beyond what segments that are gone gave back.
+    pub growth: u64,
 }
 
 /// As many threads as the machine has processors in [`Mode::Direct`], where each reads and answers; one in
@@ -179,6 +182,7 @@ impl Default for ExecutorOptions {
             samples: 0,
             meta: MetaTier::Dram,
             dram: None,
+            growth: 0,
         }
     }
 }

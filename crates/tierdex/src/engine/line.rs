@@ -1,4 +1,4 @@
-//! The queue of queries: taken in order, answered by several threads, answers given in order.
+//! Answers of several threads, given in the order of the queries: for the modes of the thesis.
 
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
@@ -62,21 +62,6 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
         !state.ended
     }
 
-    /// Whether the answer of that number would not have to wait, or nobody wants it; if `wait`, waits until
-    /// it is so.
-    fn admits(&self, number: usize, wait: bool) -> bool {
-        let mut state = self.lock();
-        while number > state.next + self.most && !state.ended {
-            if !wait {
-                return false;
-            }
-            state.waiting += 1;
-            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.waiting -= 1;
-        }
-        true
-    }
-
     /// Ends all: the source of queries has failed.
     pub(super) fn fail(&self, error: E) {
         let mut state = self.lock();
@@ -99,65 +84,6 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
 
     fn lock(&self) -> MutexGuard<'_, State<T, A, E>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Queries that are taken one after the other.
-pub(super) struct Queue<S>(Mutex<Queries<S>>);
-
-struct Queries<S> {
-    queries: S,
-    next: usize,
-    ended: bool,
-}
-
-impl<S> Queue<S> {
-    pub(super) fn new(queries: S) -> Queue<S> {
-        Queue(Mutex::new(Queries { queries, next: 0, ended: false }))
-    }
-
-    /// The next query and its number; `None` when there are no more. If its answer would be too far ahead of
-    /// others, waits if so asked, and else gives none for now.
-    pub(super) fn next<Q, T, A, E>(&self, delivery: &Delivery<T, A, E>, wait: bool) -> Option<(usize, Q)>
-    where
-        S: FnMut() -> std::result::Result<Option<Q>, E>,
-        A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
-    {
-        loop {
-            let mut queue = self.lock();
-            if queue.ended {
-                return None;
-            }
-            let number = queue.next;
-            if !delivery.admits(number, false) {
-                drop(queue);
-                if !wait {
-                    return None;
-                }
-                delivery.admits(number, true);
-                continue;
-            }
-            match (queue.queries)() {
-                Ok(Some(query)) => {
-                    queue.next += 1;
-                    return Some((number, query));
-                }
-                Ok(None) => queue.ended = true,
-                Err(error) => {
-                    queue.ended = true;
-                    delivery.fail(error);
-                }
-            }
-        }
-    }
-
-    /// No more are taken.
-    pub(super) fn end(&self) {
-        self.lock().ended = true;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queries<S>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

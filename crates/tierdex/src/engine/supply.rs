@@ -2,7 +2,7 @@
 
 use super::whole_lists::jobs;
 use crate::error::Result;
-use crate::index::reader::Index;
+use crate::index::Index;
 use crate::query::Plan;
 use tierdex_cache::{Job, List, PagePrefetcher, PageQuery, Prefetcher, Query, Sample, Stats};
 

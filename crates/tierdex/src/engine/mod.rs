@@ -1,0 +1,260 @@
+//! An engine that lives as long as the process: one cache, threads that answer, and a memory budget, shared by
+//! all callers.
+//!
+//! *Input*: requests, each with a query and a commit ([`Snapshot`]). *Output*: tickets, which have the answers in the
+//! order in which they are ready.
+//!
+//! 1. [`Engine::submit`] puts a request into one of two queues: interactive requests are taken first.
+//! 2. A thread takes requests, plans them and evaluates several at the same time (`worker`). An evaluation that needs
+//!    pages which are not in the cache is suspended while they are read (`paged`); one that has worked for a while
+//!    lets others go on.
+//! 3. The answer goes to the ticket (`ticket`). A request that is cancelled, or whose deadline passes, ends at the next
+//!    block or window of documents.
+//! 4. [`Engine::refresh`] opens the newest commit. Segments that both commits have are shared, with their entries in the
+//!    cache; what the new ones keep in memory is counted ([`Snapshot`]).
+//!
+//! [`Executor`] answers files of queries in order, in this way or in the modes of the thesis (`executor`, `supply`,
+//! `whole_lists`, `line`).
+//!
+//! Why no thread waits for ever: an evaluation waits for reads, which end, and for memory of evaluations that do not
+//! wait for memory. A thread that sleeps because it has nothing to evaluate has no read under way.
+
+mod budget;
+mod executor;
+mod ids;
+mod line;
+mod options;
+mod paged;
+mod queue;
+mod request;
+mod snapshot;
+mod supply;
+mod ticket;
+mod whole_lists;
+mod worker;
+
+pub use budget::{Account, Accounts};
+pub use executor::Executor;
+pub use options::{ExecutorOptions, MetaTier, Mode, PAGES_AHEAD, THREADS_CHOSEN};
+pub use request::{Answer, Priority, Request, TotalHits};
+pub use snapshot::Snapshot;
+pub use ticket::Ticket;
+
+use crate::error::Result;
+use crate::index::Index;
+use budget::{Shares, check_hits};
+use executor::page_readers;
+use queue::{Job, Queue};
+use snapshot::ResidentBudget;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use std::time::Instant;
+use tierdex_cache::{self as cache, Frames};
+use worker::Worker;
+
+/// Answers requests over an index. Clones are the same engine; when the last is dropped, requests that wait fail and
+/// its threads end.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tierdex::engine::{Engine, ExecutorOptions, Request};
+/// use tierdex::index::{Index, IndexWriter, Merge, OpenMode, WriterOptions};
+/// use tierdex::query::Query;
+/// use tierdex::schema::Schema;
+///
+/// let disk = Arc::new(tierdex::io::MemDisk::new());
+/// let mut writer = IndexWriter::open(disk.clone(), Schema::default(), OpenMode::New, WriterOptions::default())?;
+/// writer.commit(Merge::Keep)?;
+/// let engine = Engine::new(&Index::open(disk)?, &ExecutorOptions::default())?;
+/// let query = Query::parse("+solid +state", engine.snapshot().index().schema())?;
+/// let answer = engine.submit(Request::new(query).k(10))?.wait()?;
+/// assert!(answer.hits.is_empty());
+/// # Ok::<(), tierdex::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Engine(Arc<Owner>);
+
+/// Ends the threads when the last handle is gone.
+struct Owner {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What callers and threads share.
+struct Shared {
+    frames: Arc<Frames>,
+    queue: Queue,
+    current: RwLock<Arc<Snapshot>>,
+    resident: Arc<ResidentBudget>,
+    threads: usize,
+    /// Evaluations of a thread at the same time, at most.
+    in_flight: usize,
+    /// Bytes for the plans and lists of all evaluations of a thread.
+    lists: u64,
+    /// Hits that a request may ask for, if memory is bounded.
+    hits_max: Option<usize>,
+    accounts: Accounts,
+    /// How files are read, and why not otherwise.
+    read_engine: (String, Option<String>),
+}
+
+impl Engine {
+    /// Starts the cache and the threads. The options' mode must be [`Mode::Direct`].
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the memory budget is too small ([`Executor::accounts`] shows the parts); else when memory or
+    /// a thread cannot be had, or the files not be read in that way.
+    pub fn new(index: &Index, options: &ExecutorOptions) -> Result<Engine> {
+        let options = &ExecutorOptions { mode: Mode::Direct, ..options.clone() };
+        let options = &match options.threads {
+            THREADS_CHOSEN => options.clone().complete(index, None, None),
+            _ => options.clone(),
+        };
+        let accounts = Executor::accounts(index, options);
+        accounts.check()?;
+        let (frames, readers, read_engine) = page_readers(index, options)?;
+        let resident = Arc::new(ResidentBudget::new(options));
+        let snapshot = Snapshot::first(index, &frames, &resident)?;
+        let shares = Shares::of(index, options);
+        // What is left of the budget has no other use.
+        let lists = options.dram.map(|dram| shares.lists(Some(dram)) + shares.each(dram - accounts.needed()));
+        let shared = Arc::new(Shared {
+            frames,
+            queue: Queue::new(budget::queue_bytes(options.dram) / 2),
+            current: RwLock::new(Arc::new(snapshot)),
+            resident,
+            threads: options.threads,
+            in_flight: options.in_flight(),
+            lists: lists.unwrap_or(u64::MAX),
+            hits_max: options.dram.map(|_| options.hits),
+            accounts,
+            read_engine,
+        });
+        let owner = Owner { shared, threads: Mutex::default() };
+        for (number, reader) in readers.into_iter().enumerate() {
+            let shared = owner.shared.clone();
+            let thread = std::thread::Builder::new().name(format!("answer {number}"));
+            let run = move || Worker::new(&shared, reader, number == 0).run();
+            let thread = thread.spawn(run);
+            let thread = thread.map_err(|error| tierdex_io::Error::from_os("start", "a thread", &error))?;
+            owner.threads().push(thread);
+        }
+        Ok(Engine(Arc::new(owner)))
+    }
+
+    /// The commit that requests without a snapshot of their own search now.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.shared().current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Opens the newest commit for requests to come; those under way keep theirs. Returns whether it is another than
+    /// before. Only new segments are opened; the cache keeps what it has of the others.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] when what new segments keep in memory does not fit into [`ExecutorOptions::growth`]; else as
+    /// [`Index::open`]. Requests search the commit of before then.
+    pub fn refresh(&self) -> Result<bool> {
+        let shared = self.shared();
+        // One at a time, and no request waits for it.
+        let _one = shared.resident.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = self.snapshot();
+        let Some(new) = old.newest(&shared.frames, &shared.resident)? else { return Ok(false) };
+        *shared.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
+        Ok(true)
+    }
+
+    /// Puts a request into its queue.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] when too many requests wait; [`Error::Usage`] when more hits are asked for than the memory budget
+    /// counts.
+    pub fn submit(&self, request: Request) -> Result<Ticket> {
+        let (job, ticket) = self.job(request)?;
+        self.shared().queue.push(job)?;
+        Ok(ticket)
+    }
+
+    fn job(&self, request: Request) -> Result<(Job, Ticket)> {
+        let snapshot = request.snapshot.clone().unwrap_or_else(|| self.snapshot());
+        check_hits(self.shared().hits_max, &request.options, snapshot.index())?;
+        let (ticket, reply) = Ticket::new();
+        Ok((Job { request, snapshot, reply, arrived: Instant::now() }, ticket))
+    }
+
+    /// Answers the requests that `source` gives until it gives none, all with [`Priority::Batch`]: calls `answer` with the
+    /// number of each, in order. A request that fails is answered by its error, and harms no other. Several are taken
+    /// before the first is answered; `source` must not wait for answers.
+    ///
+    /// # Errors
+    /// The first of `answer`; that of `source`, after the queries before it were answered.
+    pub fn run_ordered<E>(
+        &self,
+        mut source: impl FnMut() -> std::result::Result<Option<Request>, E>,
+        mut answer: impl FnMut(usize, Result<Answer>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let ahead = 2 * self.shared().in_flight * self.shared().threads;
+        let (mut tickets, mut number, mut ended) = (VecDeque::with_capacity(ahead), 0, Ok(true));
+        loop {
+            while matches!(ended, Ok(true)) && tickets.len() < ahead {
+                match source() {
+                    Ok(Some(request)) => {
+                        let job = self.job(request.priority(Priority::Batch));
+                        tickets.push_back(job.map(|(job, ticket)| {
+                            self.shared().queue.push_waiting(job);
+                            ticket
+                        }));
+                    }
+                    Ok(None) => ended = Ok(false),
+                    Err(error) => ended = Err(error),
+                }
+            }
+            let Some(ticket) = tickets.pop_front() else { return ended.map(drop) };
+            // Dropped tickets cancel their requests.
+            answer(number, ticket.and_then(Ticket::wait))?;
+            number += 1;
+        }
+    }
+
+    /// What the cache did so far.
+    pub fn stats(&self) -> cache::Stats {
+        self.shared().frames.stats()
+    }
+
+    /// The parts of the memory budget.
+    pub fn memory(&self) -> &Accounts {
+        &self.shared().accounts
+    }
+
+    /// How files are read.
+    pub fn read_engine(&self) -> &str {
+        &self.shared().read_engine.0
+    }
+
+    /// Why they are not read in a faster way.
+    pub fn fallback(&self) -> Option<&str> {
+        self.shared().read_engine.1.as_deref()
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.0.shared
+    }
+}
+
+impl Owner {
+    fn threads(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.shared.queue.close();
+        let own = std::thread::current().id();
+        let threads = std::mem::take(&mut *self.threads());
+        // A callback of a ticket may hold the last handle.
+        threads.into_iter().filter(|thread| thread.thread().id() != own).for_each(|thread| {
+            let _ = thread.join();
+        });
+    }
+}

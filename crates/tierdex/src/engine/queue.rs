@@ -1,0 +1,191 @@
+//! Requests that wait: two queues, of which threads empty the interactive one first.
+
+use super::request::{Priority, Request};
+use super::snapshot::Snapshot;
+use super::ticket::Reply;
+use crate::error::{Error, Result};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// A request that waits.
+pub(super) struct Job {
+    pub(super) request: Request,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) reply: Reply,
+    pub(super) arrived: Instant,
+}
+
+impl Job {
+    /// Bytes that it takes while it waits.
+    fn memory(&self) -> u64 {
+        (size_of::<Job>() + self.request.query.memory()) as u64
+    }
+}
+
+/// What a thread that asks for a request gets.
+pub(super) enum Next {
+    Job(Box<Job>),
+    /// None waits that it may take.
+    None,
+    /// The engine was closed.
+    Closed,
+}
+
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// There is a request, or the engine was closed.
+    changed: Condvar,
+    /// A request of a batch was taken, or the engine was closed.
+    taken: Condvar,
+    /// Interactive requests that wait: read without the lock.
+    interactive: AtomicUsize,
+    bytes_max: u64,
+}
+
+#[derive(Default)]
+struct State {
+    interactive: Class,
+    batch: Class,
+    /// Threads that sleep, and callers that wait to add to a batch.
+    idle: usize,
+    full: usize,
+    closed: bool,
+}
+
+/// Requests of a priority that wait.
+#[derive(Default)]
+struct Class {
+    jobs: VecDeque<Job>,
+    bytes: u64,
+}
+
+impl Class {
+    /// One fits in any case.
+    fn fits(&self, job: &Job, bytes_max: u64) -> bool {
+        self.jobs.is_empty() || self.bytes + job.memory() <= bytes_max
+    }
+
+    fn push(&mut self, job: Job) {
+        self.bytes += job.memory();
+        self.jobs.push_back(job);
+    }
+
+    fn pop(&mut self) -> Option<Job> {
+        let job = self.jobs.pop_front()?;
+        self.bytes -= job.memory();
+        Some(job)
+    }
+}
+
+impl State {
+    fn class(&mut self, priority: Priority) -> &mut Class {
+        match priority {
+            Priority::Interactive => &mut self.interactive,
+            Priority::Batch => &mut self.batch,
+        }
+    }
+}
+
+impl Queue {
+    /// Requests of each priority of `bytes_max` bytes may wait.
+    pub(super) fn new(bytes_max: u64) -> Queue {
+        Queue {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            taken: Condvar::new(),
+            interactive: AtomicUsize::new(0),
+            bytes_max,
+        }
+    }
+
+    /// Adds a request.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] when too many of its priority wait.
+    pub(super) fn push(&self, job: Job) -> Result<()> {
+        let mut state = self.lock();
+        let class = state.class(job.request.priority);
+        if !class.fits(&job, self.bytes_max) {
+            let waiting = class.jobs.len();
+            return Err(Error::Limit(format!("{waiting} requests wait already; try again later")));
+        }
+        self.add(state, job);
+        Ok(())
+    }
+
+    /// Adds a request as soon as not too many of its priority wait.
+    pub(super) fn push_waiting(&self, job: Job) {
+        let mut state = self.lock();
+        while !state.class(job.request.priority).fits(&job, self.bytes_max) && !state.closed {
+            state.full += 1;
+            state = self.taken.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.full -= 1;
+        }
+        self.add(state, job);
+    }
+
+    fn add(&self, mut state: MutexGuard<'_, State>, job: Job) {
+        if state.closed {
+            // It is answered by an error when it is dropped.
+            return drop(state);
+        }
+        let priority = job.request.priority;
+        state.class(priority).push(job);
+        if priority == Priority::Interactive {
+            self.interactive.store(state.interactive.jobs.len(), Ordering::Relaxed);
+        }
+        // Waking is a system call.
+        if state.idle > 0 {
+            drop(state);
+            self.changed.notify_one();
+        }
+    }
+
+    /// The next request: an interactive one, else one of a batch if the thread `takes_batch`. If `sleep`, waits for one.
+    pub(super) fn next(&self, takes_batch: bool, sleep: bool) -> Next {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return Next::Closed;
+            }
+            let job = state.interactive.pop();
+            self.interactive.store(state.interactive.jobs.len(), Ordering::Relaxed);
+            if let Some(job) = job.or_else(|| if takes_batch { state.batch.pop() } else { None }) {
+                if state.full > 0 {
+                    self.taken.notify_all();
+                }
+                return Next::Job(Box::new(job));
+            }
+            if !sleep {
+                return Next::None;
+            }
+            state.idle += 1;
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        }
+    }
+
+    /// Whether an interactive request waits.
+    #[inline]
+    pub(super) fn has_interactive(&self) -> bool {
+        self.interactive.load(Ordering::Relaxed) > 0
+    }
+
+    /// Ends all: requests that wait are answered by errors.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let waiting = (std::mem::take(&mut state.interactive), std::mem::take(&mut state.batch));
+        drop(state);
+        self.changed.notify_all();
+        self.taken.notify_all();
+        // Callbacks run here.
+        drop(waiting);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,182 @@
+//! A commit that an engine searches: its segments, and what they keep in memory.
+//!
+//! What a segment keeps in memory (dictionary, skip data, norms, checksums) is counted once, however many snapshots
+//! share it, and given back with its entries in the cache when the last of them is dropped.
+
+use super::budget::Places;
+use super::options::{ExecutorOptions, MetaTier};
+use crate::error::{Error, Result};
+use crate::index::{Index, Searcher};
+use crate::segment::read::Segment;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tierdex_cache::Frames;
+use tierdex_io::{Arena, Region};
+
+/// One commit. It never changes; requests keep theirs open until they are answered.
+pub struct Snapshot {
+    searcher: Searcher,
+    segments: Vec<Arc<ResidentSegment>>,
+}
+
+/// A segment with what it keeps in memory.
+struct ResidentSegment {
+    segment: Arc<Segment>,
+    bytes: u64,
+    frames: Arc<Frames>,
+    budget: Arc<ResidentBudget>,
+}
+
+/// Memory for the resident parts of segments.
+pub(super) struct ResidentBudget {
+    /// Where they are, if they fit.
+    meta: MetaTier,
+    /// Bytes beyond those of the first snapshot that they may take; none: as many as it takes.
+    growth: Option<u64>,
+    bytes: Mutex<Bytes>,
+    /// Held while a commit is opened.
+    pub(super) opening: Mutex<()>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Bytes {
+    first: u64,
+    used: u64,
+}
+
+impl ResidentBudget {
+    pub(super) fn new(options: &ExecutorOptions) -> ResidentBudget {
+        ResidentBudget {
+            meta: options.meta.clone(),
+            growth: options.dram.map(|_| options.growth),
+            bytes: Mutex::default(),
+            opening: Mutex::default(),
+        }
+    }
+
+    /// Counts `bytes` more. False if they do not fit.
+    fn take(&self, bytes: u64) -> bool {
+        let mut now = self.lock();
+        let fits = self.growth.is_none_or(|growth| now.used + bytes <= now.first + growth);
+        now.used += if fits { bytes } else { 0 };
+        fits
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Bytes> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Snapshot {
+    /// The commit that an engine starts with; its memory was counted before.
+    pub(super) fn first(
+        index: &Index,
+        frames: &Arc<Frames>,
+        budget: &Arc<ResidentBudget>,
+    ) -> Result<Snapshot> {
+        keep(index.segments(), &budget.meta)?;
+        let resident = |segment: &Arc<Segment>| {
+            let bytes = Places::of_segment(segment).resident(&budget.meta);
+            let mut now = budget.lock();
+            (now.first, now.used) = (now.first + bytes, now.used + bytes);
+            ResidentSegment::new(segment, bytes, (frames, budget))
+        };
+        let segments = index.segments().iter().map(resident).collect();
+        Ok(Snapshot { searcher: index.searcher(), segments })
+    }
+
+    /// The newest commit; none if it is this one.
+    pub(super) fn newest(
+        &self,
+        frames: &Arc<Frames>,
+        budget: &Arc<ResidentBudget>,
+    ) -> Result<Option<Snapshot>> {
+        let index = self.index().reopen()?;
+        if index.is_same(self.index()) {
+            return Ok(None);
+        }
+        let shared = |segment: &Arc<Segment>| {
+            self.segments.iter().find(|own| Arc::ptr_eq(&own.segment, segment)).map(Arc::clone)
+        };
+        let resident = |segment| match shared(segment) {
+            Some(resident) => Ok(resident),
+            None => ResidentSegment::load(segment, (frames, budget)),
+        };
+        let segments = index.segments().iter().map(resident).collect::<Result<_>>()?;
+        Ok(Some(Snapshot { searcher: self.searcher.of_other(index), segments }))
+    }
+
+    /// The index as of this commit.
+    pub fn index(&self) -> &Index {
+        self.searcher.index()
+    }
+
+    /// Gives ids, titles and texts of hits.
+    pub fn searcher(&self) -> &Searcher {
+        &self.searcher
+    }
+}
+
+impl ResidentSegment {
+    fn new(
+        segment: &Arc<Segment>,
+        bytes: u64,
+        (frames, budget): (&Arc<Frames>, &Arc<ResidentBudget>),
+    ) -> Arc<ResidentSegment> {
+        let (segment, frames, budget) = (segment.clone(), frames.clone(), budget.clone());
+        Arc::new(ResidentSegment { segment, bytes, frames, budget })
+    }
+
+    /// Loads what a new segment keeps in memory: as much as the first segments do, or what of it fits.
+    fn load(
+        segment: &Arc<Segment>,
+        (frames, budget): (&Arc<Frames>, &Arc<ResidentBudget>),
+    ) -> Result<Arc<ResidentSegment>> {
+        let places = Places::of_segment(segment);
+        let tiers = [budget.meta.clone(), MetaTier::Terms, MetaTier::Disk];
+        // Skip data goes before dictionaries.
+        let tiers = tiers.into_iter().filter(|tier| places.resident(tier) <= places.resident(&budget.meta));
+        for tier in tiers {
+            let bytes = places.resident(&tier);
+            if !budget.take(bytes) {
+                continue;
+            }
+            let resident = ResidentSegment::new(segment, bytes, (frames, budget));
+            keep(std::slice::from_ref(segment), &tier)?;
+            return Ok(resident);
+        }
+        let least = places.resident(&MetaTier::Disk);
+        Err(Error::Limit(format!(
+            "a new segment of {} documents keeps at least {least} bytes in memory, and the budget leaves less for new \
+             segments; make it larger",
+            segment.documents()
+        )))
+    }
+}
+
+impl Drop for ResidentSegment {
+    fn drop(&mut self) {
+        self.budget.lock().used -= self.bytes;
+        self.segment.files().for_each(|file| self.frames.forget(file));
+    }
+}
+
+/// Loads dictionaries, skip data and norms into the memory tier in which they are to be.
+pub(super) fn keep(segments: &[Arc<Segment>], tier: &MetaTier) -> Result<()> {
+    let mut arena = match tier {
+        MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => None,
+        MetaTier::Region(kind) => {
+            let bytes = segments.iter().map(|segment| Places::of_segment(segment).all()).sum::<u64>().max(1);
+            Some(Arena::new(Region::new(kind, bytes)?))
+        }
+    };
+    for segment in segments {
+        if *tier != MetaTier::Disk {
+            segment.keep_terms(arena.as_mut())?;
+        }
+        if tier.keeps_skips() {
+            segment.keep_skips(arena.as_mut())?;
+        }
+        segment.prepare(arena.as_mut())?;
+    }
+    Ok(())
+}

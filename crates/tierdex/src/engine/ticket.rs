@@ -1,0 +1,178 @@
+//! The two ends of a request: the caller's ticket, and the reply of the thread that answers it.
+
+use super::request::Answer;
+use crate::error::{Error, Result};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The answer that a request will have. Dropped, it cancels the request.
+pub struct Ticket {
+    state: Arc<TicketState>,
+    /// Nobody else would see the answer.
+    cancels: bool,
+}
+
+/// The duty to answer a request: dropped, it answers with an error.
+pub(super) struct Reply {
+    state: Arc<TicketState>,
+}
+
+/// Whether a request was cancelled.
+pub(super) struct CancelFlag(Arc<TicketState>);
+
+type Callback = Box<dyn FnOnce(Result<Answer>) + Send>;
+
+#[derive(Default)]
+struct TicketState {
+    slot: Mutex<Slot>,
+    ready: Condvar,
+    cancelled: AtomicBool,
+}
+
+#[derive(Default)]
+struct Slot {
+    answer: Option<Result<Answer>>,
+    /// It was given to the ticket or to the callback, or is in `answer`.
+    answered: bool,
+    callback: Option<Callback>,
+    /// The caller sleeps.
+    waits: bool,
+}
+
+impl Ticket {
+    pub(super) fn new() -> (Ticket, Reply) {
+        let state = Arc::new(TicketState::default());
+        (Ticket { state: state.clone(), cancels: true }, Reply { state })
+    }
+
+    /// Waits for the answer.
+    ///
+    /// # Errors
+    /// Those of the search; [`Error::Cancelled`] after [`Ticket::cancel`].
+    pub fn wait(self) -> Result<Answer> {
+        let mut slot = self.state.lock();
+        loop {
+            if let Some(answer) = slot.answer.take() {
+                return answer;
+            }
+            if slot.answered {
+                // `poll` took it.
+                return Err(Error::Usage("the answer was taken before".to_string()));
+            }
+            slot.waits = true;
+            slot = self.state.ready.wait(slot).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits until there is an answer, or the time has passed. Whether there is one.
+    pub fn wait_timeout(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        let mut slot = self.state.lock();
+        while !slot.answered {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            slot.waits = true;
+            slot = self.state.ready.wait_timeout(slot, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// Takes the answer, if it is there.
+    pub fn poll(&self) -> Option<Result<Answer>> {
+        self.state.lock().answer.take()
+    }
+
+    /// Has the answer given to `callback`: on the thread that answers, which must not be held up, or on this one if it is
+    /// there already.
+    pub fn on_ready(mut self, callback: impl FnOnce(Result<Answer>) + Send + 'static) {
+        self.cancels = false;
+        let mut slot = self.state.lock();
+        match slot.answer.take() {
+            Some(answer) => {
+                drop(slot);
+                callback(answer);
+            }
+            None => slot.callback = Some(Box::new(callback)),
+        }
+    }
+
+    /// Stops the evaluation at the next block or window of documents.
+    pub fn cancel(&self) {
+        self.state.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.cancels {
+            self.cancel();
+        }
+    }
+}
+
+impl Reply {
+    /// Whether nobody wants the answer.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.flag().is_cancelled()
+    }
+
+    /// Tells an evaluation when to stop.
+    pub(super) fn flag(&self) -> CancelFlag {
+        CancelFlag(self.state.clone())
+    }
+
+    /// Stops the evaluation.
+    pub(super) fn cancel(&self) {
+        self.state.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Gives the answer.
+    pub(super) fn send(self, answer: Result<Answer>) {
+        self.state.answer(answer);
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        self.state.answer(Err(Error::Failed("the engine was closed".to_string())));
+    }
+}
+
+impl CancelFlag {
+    /// Whether nobody wants the answer.
+    #[inline]
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl TicketState {
+    fn lock(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first answer counts.
+    fn answer(&self, answer: Result<Answer>) {
+        let mut slot = self.lock();
+        if slot.answered {
+            return;
+        }
+        slot.answered = true;
+        if let Some(callback) = slot.callback.take() {
+            drop(slot);
+            // A panic of the caller's code is reported by the panic hook, and harms no other request.
+            let _ = catch_unwind(AssertUnwindSafe(|| callback(answer)));
+            return;
+        }
+        slot.answer = Some(answer);
+        // Waking is a system call.
+        if std::mem::take(&mut slot.waits) {
+            drop(slot);
+            self.ready.notify_all();
+        }
+    }
+}

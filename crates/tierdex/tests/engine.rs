@@ -1,0 +1,420 @@
+//! The engine under many callers: whatever they ask for at the same time, each gets the answer that it would get alone.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use support::corpus::{Shape, corpus};
+use support::{Growth, build, open_writer};
+use tierdex::engine::{Answer, Engine, ExecutorOptions, MetaTier, Priority, Request, TotalHits};
+use tierdex::index::{
+    Index, IndexWriter, ListsBuilder, Merge, OpenMode, SearchHit, SearchOptions, WriterOptions,
+};
+use tierdex::io::{
+    Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, RegionKind, Repeat, Size,
+};
+use tierdex::query::Query;
+use tierdex::schema::{Field, Schema, Source};
+use tierdex::{Error, Result};
+
+/// A cache of so many pages, filled by reads that the calling thread makes; dictionaries and skip data on disk.
+fn options(pages: u64, threads: usize) -> ExecutorOptions {
+    ExecutorOptions {
+        region: RegionKind::Dram,
+        size: Size::Bytes(4096 * pages),
+        engine: EngineOptions { kind: EngineKind::Pread, depth: 4, direct: false },
+        meta: MetaTier::Disk,
+        threads,
+        ..ExecutorOptions::default()
+    }
+}
+
+fn bits(hits: &[SearchHit]) -> Vec<(u32, u32)> {
+    hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
+}
+
+fn small(seed: u64, documents: usize) -> Arc<MemDisk> {
+    let disk = Arc::new(MemDisk::new());
+    let schema = Shape { title: false, ..Shape::default() }.schema();
+    build(&(disk.clone() as _), &schema, &corpus(seed, documents), &[], Growth::Commits, Merge::Keep);
+    disk
+}
+
+fn parse(index: &Index, text: &str) -> Query {
+    Query::parse(text, index.schema()).unwrap()
+}
+
+const TEXTS: [&str; 8] =
+    ["all", "w0 w1", "+all +w0", "+all -w0", "\"all w0\"", "w3 w4 w5 w8", "prefix*", "+w1 #all w0"];
+
+/// Six terms in about every second document, and a rare one.
+fn large(documents: u32) -> Arc<MemDisk> {
+    let disk = Arc::new(MemDisk::new());
+    let field = Field { positions: false, ..Field::new("text", Source::Text) };
+    let schema = Schema { fields: vec![field], stored: false };
+    let mut writer =
+        IndexWriter::open(disk.clone(), schema, OpenMode::New, WriterOptions::default()).unwrap();
+    let list = |number: u32| -> (Vec<u32>, Vec<u32>) {
+        let holds = |document: &u32| document.wrapping_mul(2654435761 + 2 * number) >> 31 == 0;
+        let documents: Vec<u32> = (0..documents).filter(holds).collect();
+        let frequencies = documents.iter().map(|document| 1 + document % (number + 2)).collect();
+        (documents, frequencies)
+    };
+    let mut lists: Vec<_> = (0..6).map(list).collect();
+    lists.insert(0, (vec![7, 70, 700], vec![1; 3]));
+    let mut lengths = vec![0; documents as usize];
+    for (documents, frequencies) in &lists {
+        documents.iter().zip(frequencies).for_each(|(document, times)| lengths[*document as usize] += times);
+    }
+    let id = |document: u32, id: &mut String| id.push_str(&document.to_string());
+    let give = |builder: &mut ListsBuilder<'_, '_>| {
+        let terms = ["rare", "t0", "t1", "t2", "t3", "t4", "t5"];
+        lists.iter().zip(terms).try_for_each(|((documents, frequencies), term)| {
+            builder.term(term, |list| list.extend(documents, frequencies))
+        })
+    };
+    writer.import(lengths.clone(), id, give).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    disk
+}
+
+/// Scores and counts every document.
+fn heavy(index: &Index) -> Request {
+    let options = SearchOptions { exhaustive: true, count: true, k: 10, ..SearchOptions::default() };
+    Request::new(parse(index, "t0 t1 t2 t3 t4 t5")).options(options)
+}
+
+#[test]
+fn many_callers_get_the_answers_that_they_would_get_alone() {
+    let index = Index::open(small(5, 3000)).unwrap();
+    let search = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
+    let found = |text| index.searcher().search(&parse(&index, text), &search).unwrap();
+    let expected = TEXTS.map(found);
+    for (pages, threads) in [(40, 1), (64, 2), (4000, 3)] {
+        let engine = Engine::new(&index, &options(pages, threads)).unwrap();
+        std::thread::scope(|scope| {
+            for caller in 0..8 {
+                let (engine, index, expected) = (engine.clone(), &index, &expected);
+                scope.spawn(move || {
+                    for turn in 0..40 {
+                        let number = (caller * 7 + turn * 3) % TEXTS.len();
+                        let priority = if turn % 3 == 0 { Priority::Batch } else { Priority::Interactive };
+                        let request =
+                            Request::new(parse(index, TEXTS[number])).options(search).priority(priority);
+                        let answer = engine.submit(request).unwrap().wait().unwrap();
+                        assert_eq!(bits(&answer.hits), bits(&expected[number].hits), "{}", TEXTS[number]);
+                        assert_eq!(answer.total, TotalHits::Exact(expected[number].total));
+                        assert!(!answer.timed_out);
+                    }
+                });
+            }
+        });
+        let stats = engine.stats();
+        assert_eq!((stats.failures, stats.loading), (0, 0));
+        assert_eq!(stats.segments_free + stats.segments_evictable, stats.segments);
+    }
+}
+
+#[test]
+fn others_are_answered_before_one_that_takes_long() {
+    let index = Index::open(large(4_000_000)).unwrap();
+    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    // Read what is needed, so that only work is compared.
+    engine.submit(heavy(&index)).unwrap().wait().unwrap();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let ask = |number: usize, request: Request| {
+        let order = order.clone();
+        engine.submit(request).unwrap().on_ready(move |answer| {
+            answer.unwrap();
+            order.lock().unwrap().push(number);
+        });
+    };
+    // The engine's thread waits in a callback until all have been submitted.
+    let (submitted, caller) = (Arc::new(AtomicBool::new(false)), std::thread::current().id());
+    let is_held = Arc::new(AtomicBool::new(false));
+    while !is_held.load(Ordering::Acquire) {
+        let (submitted, is_held) = (submitted.clone(), is_held.clone());
+        engine.submit(heavy(&index)).unwrap().on_ready(move |_| {
+            // It may have been answered before there was a callback.
+            is_held.store(std::thread::current().id() != caller, Ordering::Release);
+            while std::thread::current().id() != caller && !submitted.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+        });
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    ask(0, heavy(&index));
+    (1..64).for_each(|number| ask(number, Request::new(parse(&index, "rare")).k(1)));
+    submitted.store(true, Ordering::Release);
+    while order.lock().unwrap().len() < 64 {
+        std::thread::yield_now();
+    }
+    let order = order.lock().unwrap();
+    assert_eq!(order.last(), Some(&0), "{order:?}");
+}
+
+#[test]
+fn a_batch_does_not_hold_up_a_single_request() {
+    let index = Index::open(large(200_000)).unwrap();
+    for threads in [1, 2] {
+        let engine = Engine::new(&index, &options(20_000, threads)).unwrap();
+        let (answered, mut at) = (AtomicUsize::new(0), None);
+        let mut left = 60;
+        let source = || -> std::result::Result<_, ()> {
+            left -= 1;
+            Ok((left >= 0).then(|| heavy(&index)))
+        };
+        engine
+            .run_ordered(source, |number, answer| {
+                answer.unwrap();
+                answered.store(number + 1, Ordering::Relaxed);
+                if number == 0 {
+                    let single = engine.submit(Request::new(parse(&index, "rare")).k(1)).unwrap();
+                    single.wait().unwrap();
+                    at = Some(engine.submit(Request::new(parse(&index, "rare")).k(1)).unwrap());
+                }
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(answered.into_inner(), 60);
+        assert!(at.unwrap().poll().is_some());
+    }
+}
+
+#[test]
+fn an_answer_that_is_late_says_what_was_found_until_then() {
+    let index = Index::open(large(1_000_000)).unwrap();
+    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    let whole = engine.submit(heavy(&index)).unwrap().wait().unwrap();
+    let TotalHits::Exact(total) = whole.total else { panic!("{:?}", whole.total) };
+    let all = SearchOptions { k: 1_000_000, ..SearchOptions::default() };
+    let all = index.searcher().search(&parse(&index, "t0 t1 t2 t3 t4 t5"), &all).unwrap();
+    let all: std::collections::HashSet<_> = bits(&all.hits).into_iter().collect();
+    let mut partial = 0;
+    for microseconds in [0, 300, 1000, 3000] {
+        let deadline = Instant::now() + Duration::from_micros(microseconds);
+        let answer = engine.submit(heavy(&index).deadline(deadline)).unwrap().wait().unwrap();
+        assert!(answer.timed_out || answer.total == TotalHits::Exact(total));
+        if answer.timed_out {
+            let TotalHits::AtLeast(least) = answer.total else { panic!("{:?}", answer.total) };
+            assert!(least <= total && least >= answer.hits.len() as u64);
+            assert!(bits(&answer.hits).iter().all(|hit| all.contains(hit)));
+            partial += usize::from(!answer.hits.is_empty());
+        }
+    }
+    assert!(partial > 0, "none was stopped in the middle");
+    let passed = heavy(&index).deadline(Instant::now());
+    let answer = engine.submit(passed).unwrap().wait().unwrap();
+    assert!(answer.timed_out && answer.hits.is_empty() && answer.total == TotalHits::AtLeast(0));
+}
+
+#[test]
+fn a_request_that_is_cancelled_ends() {
+    let index = Index::open(large(1_000_000)).unwrap();
+    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    for _ in 0..20 {
+        let ticket = engine.submit(heavy(&index)).unwrap();
+        assert!(ticket.poll().is_none());
+        ticket.cancel();
+        assert!(matches!(ticket.wait(), Err(Error::Cancelled)));
+        // Nobody waits for it.
+        drop(engine.submit(heavy(&index)).unwrap());
+    }
+    let ticket = engine.submit(Request::new(parse(&index, "t1"))).unwrap();
+    while !ticket.wait_timeout(Duration::from_millis(1)) {}
+    assert_eq!(ticket.poll().unwrap().unwrap().hits.len(), 10);
+}
+
+#[test]
+fn a_callback_that_panics_harms_no_other() {
+    let index = Index::open(small(5, 500)).unwrap();
+    let engine = Engine::new(&index, &options(100, 1)).unwrap();
+    for _ in 0..3 {
+        engine.submit(Request::new(parse(&index, "all"))).unwrap().on_ready(|_| panic!("as a test wants it"));
+    }
+    assert_eq!(engine.submit(Request::new(parse(&index, "all"))).unwrap().wait().unwrap().hits.len(), 10);
+    // The last handle may go with a callback.
+    let (handle, ask) = (engine.clone(), Request::new(parse(&index, "all")));
+    let done = Arc::new(AtomicUsize::new(0));
+    let ticket = engine.submit(ask).unwrap();
+    drop(engine);
+    let end = done.clone();
+    ticket.on_ready(move |answer| {
+        answer.unwrap();
+        drop(handle);
+        end.store(1, Ordering::Release);
+    });
+    while done.load(Ordering::Acquire) == 0 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn requests_of_a_closed_engine_fail() {
+    let index = Index::open(large(1_000_000)).unwrap();
+    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    let tickets: Vec<_> = (0..30).map(|_| engine.submit(heavy(&index)).unwrap()).collect();
+    drop(engine);
+    let failed = tickets.into_iter().filter_map(|ticket| ticket.wait().err()).count();
+    assert!(failed > 20, "{failed}");
+}
+
+fn search(engine: &Engine, text: &str) -> Result<Answer> {
+    let query = parse(engine.snapshot().index(), text);
+    engine.submit(Request::new(query).k(30).count(true))?.wait()
+}
+
+/// What a reader that opened the index just now finds.
+fn fresh(disk: &Arc<MemDisk>, text: &str) -> (u64, Vec<(u32, u32)>) {
+    let index = Index::open(disk.clone()).unwrap();
+    let search = SearchOptions { k: 30, ..SearchOptions::default() };
+    let found = index.searcher().search(&parse(&index, text), &search).unwrap();
+    (found.total, bits(&found.hits))
+}
+
+/// A commit of more documents.
+fn append(disk: &Arc<MemDisk>, seed: u64, documents: usize, merge: Merge) {
+    let schema = Index::open(disk.clone()).unwrap().schema().clone();
+    let mut writer = open_writer(&(disk.clone() as _), &schema, OpenMode::Append);
+    corpus(seed, documents).iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
+    writer.commit(merge).unwrap();
+}
+
+#[test]
+fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
+    let disk = small(5, 3000);
+    let index = Index::open(disk.clone()).unwrap();
+    let engine = Engine::new(&index, &options(4000, 2)).unwrap();
+    assert!(!engine.refresh().unwrap());
+    let before: Vec<_> = TEXTS.iter().map(|text| search(&engine, text).unwrap()).collect();
+    let read = engine.stats();
+    let old = engine.snapshot();
+    append(&disk, 6, 400, Merge::Keep);
+    assert!(engine.refresh().unwrap() && !engine.refresh().unwrap());
+    // The old commit is as it was, and nothing of it is read again.
+    for (text, before) in TEXTS.iter().zip(&before) {
+        let request = Request::new(parse(old.index(), text)).k(30).count(true).snapshot(old.clone());
+        let again = engine.submit(request).unwrap().wait().unwrap();
+        assert_eq!((bits(&again.hits), again.total), (bits(&before.hits), before.total));
+    }
+    assert_eq!(engine.stats().bytes_read, read.bytes_read);
+    for text in TEXTS {
+        let answer = search(&engine, text).unwrap();
+        assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, text));
+    }
+    let grown = engine.stats();
+    assert!(grown.bytes_read - read.bytes_read < read.bytes_read / 2, "{grown:?}");
+    // A merge replaces all segments: their entries go when nobody searches them any more.
+    append(&disk, 7, 10, Merge::One);
+    assert!(engine.refresh().unwrap());
+    let used = |engine: &Engine| engine.stats().segments - engine.stats().segments_free;
+    assert!(used(&engine) > 0);
+    drop((old, before));
+    // A thread may hold a snapshot a moment longer than its answer.
+    while used(&engine) > 0 {
+        std::thread::yield_now();
+    }
+    for text in TEXTS {
+        let answer = search(&engine, text).unwrap();
+        assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, text));
+    }
+}
+
+#[test]
+fn pages_of_another_segment_of_the_same_number_are_not_served() {
+    let disk = small(5, 3000);
+    let engine = Engine::new(&Index::open(disk.clone()).unwrap(), &options(4000, 1)).unwrap();
+    TEXTS.iter().for_each(|text| drop(search(&engine, text).unwrap()));
+    let numbers = |engine: &Engine| -> Vec<u64> {
+        engine.snapshot().index().segments().iter().map(|segment| segment.meta().id).collect()
+    };
+    let before = numbers(&engine);
+    // The index is made anew where it was: numbers begin where they began.
+    let names = disk.list().unwrap();
+    names.iter().for_each(|name| disk.remove(name).unwrap());
+    let schema = Shape { title: false, ..Shape::default() }.schema();
+    build(&(disk.clone() as _), &schema, &corpus(99, 3000), &[], Growth::Commits, Merge::Keep);
+    assert!(engine.refresh().unwrap());
+    assert_eq!(numbers(&engine), before);
+    for text in TEXTS {
+        let answer = search(&engine, text).unwrap();
+        assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, text), "{text}");
+    }
+}
+
+#[test]
+fn the_budget_counts_hits_requests_that_wait_and_later_commits() {
+    let disk = small(5, 3000);
+    let index = Index::open(disk.clone()).unwrap();
+    let bounded = |growth| {
+        let options = ExecutorOptions {
+            dram: Some(64 << 20),
+            hits: 50,
+            threads: 1,
+            growth,
+            ..ExecutorOptions::default()
+        };
+        Engine::new(&index, &options.complete(&index, None, None)).unwrap()
+    };
+    let engine = bounded(0);
+    let ask = |k| engine.submit(Request::new(parse(&index, "all")).k(k)).map(|ticket| ticket.wait().unwrap());
+    assert_eq!(ask(50).unwrap().hits.len(), 50);
+    let error = ask(51).err().unwrap();
+    assert!(matches!(error, Error::Usage(_)) && error.to_string().contains("51 hits"), "{error}");
+    // Requests that wait are bounded, and of a batch they are waited for.
+    let mut tickets = Vec::new();
+    let words: String = (0..500).map(|number| format!("word{number} ")).collect();
+    let long = parse(&index, &format!("all {words}"));
+    let error = loop {
+        match engine.submit(Request::new(long.clone())) {
+            Ok(ticket) => tickets.push(ticket),
+            Err(error) => break error,
+        }
+        assert!(tickets.len() < 100_000);
+    };
+    assert!(matches!(error, Error::Limit(_)), "{error}");
+    tickets.into_iter().for_each(|ticket| assert_eq!(ticket.wait().unwrap().hits.len(), 10));
+    // What a new segment keeps in memory has to fit.
+    let roomy = bounded(1 << 20);
+    append(&disk, 6, 1000, Merge::Keep);
+    let error = engine.refresh().err().unwrap();
+    assert!(matches!(error, Error::Limit(_)), "{error}");
+    assert_eq!(
+        search(&engine, "all").unwrap().total,
+        TotalHits::Exact(
+            index.searcher().search(&parse(&index, "all"), &SearchOptions::default()).unwrap().total
+        )
+    );
+    assert!(roomy.refresh().unwrap());
+    let answer = search(&roomy, "all").unwrap();
+    assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, "all"));
+}
+
+#[test]
+fn a_read_that_fails_fails_the_requests_that_need_it_and_no_other() {
+    let inner = small(3, 3000);
+    let whole = Index::open(inner.clone()).unwrap();
+    let mut harmed = 0;
+    for at in 1..30 {
+        let disk = Arc::new(FaultDisk::new(inner.clone(), FaultPlan::none()));
+        let index = Index::open(disk.clone()).unwrap();
+        let engine = Engine::new(&index, &options(400, 2)).unwrap();
+        disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
+        let ask = |text: &&str| engine.submit(Request::new(parse(&index, text)).k(10)).unwrap();
+        let tickets: Vec<_> = TEXTS.iter().map(ask).collect();
+        for (ticket, text) in tickets.into_iter().zip(TEXTS) {
+            let expected = whole.searcher().search(&parse(&whole, text), &SearchOptions::default()).unwrap();
+            match ticket.wait() {
+                Ok(answer) => assert_eq!(bits(&answer.hits), bits(&expected.hits)),
+                Err(error) => {
+                    harmed += 1;
+                    assert!(error.to_string().starts_with("cannot read"), "{error}");
+                }
+            }
+        }
+        // The next reads it again.
+        assert!(search(&engine, "all w0").is_ok());
+    }
+    assert!((5..200).contains(&harmed), "{harmed}");
+}
