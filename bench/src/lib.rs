@@ -25,6 +25,7 @@ mod folder;
 pub mod generate;
 pub mod group;
 pub mod intersect;
+pub mod intersection;
 mod machine;
 mod random;
 pub mod serve;

@@ -3,9 +3,9 @@
 use clap::Parser;
 use std::fs;
 use tierdex::index::{IndexWriter, Merge, OpenMode, WriterOptions};
-use tierdex::intersect::Algorithm;
 use tierdex::io::PosixDisk;
 use tierdex_bench::generate::Collection;
+use tierdex_bench::intersection::Algorithm;
 use tierdex_bench::{generate, intersect};
 
 #[derive(Parser)]

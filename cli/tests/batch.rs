@@ -34,7 +34,7 @@ fn batches_write_trec_runs() {
     assert!(!said.contains(" 0 fetched"), "{said}");
     let [plain, near] = ["plain.trec", "near.trec"].map(|run| std::fs::read(place.path(run)).unwrap());
     assert_eq!(plain, near);
-    place.fails(2, "batch i --queries q.tsv --run out2.trec --cache dram:4K", "no room for 2 segments");
+    place.fails(2, "batch i --queries q.tsv --run out2.trec --cache dram:4K", "smaller than 2 segments");
     place.fails(2, "batch i --queries q.tsv --run out2.trec --cache dram:1M --segment 5K", "--segment");
 
     place.file("bad.tsv", "no tab here\n");

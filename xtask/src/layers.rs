@@ -28,7 +28,6 @@ const ROOMS: &[&str] = &[
     "transform",
     "segment",
     "cursor",
-    "intersect",
     "rank",
     "query",
     "eval",

@@ -19,7 +19,6 @@ const PLACES: &[(&str, &[&str], &str)] = &[
         &[
             "crates/tierdex/src/engine/",
             "crates/tierdex/src/index/",
-            "crates/tierdex/src/intersect/crew.rs",
             "crates/io/",
             "crates/cache/",
             "bench/",
@@ -27,7 +26,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
             "crates/tierdex/tests/",
             "crates/codec/tests/",
         ],
-        "threads are started in engine, index, intersect, cache and io",
+        "threads are started in engine, index, cache and io",
     ),
     ("async", &["bench/peers/"], "nothing below a server is async"),
     ("serde_json", &["bench/", "cli/", "crates/codec/tests/"], "engine types know neither serde nor JSON"),

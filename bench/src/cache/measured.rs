@@ -13,7 +13,7 @@ pub struct Measured {
     pub seconds: f64,
     /// Queries of a repetition.
     pub queries: u64,
-    /// The time from answer to answer, in microseconds: of the middle one, and of the 99th of a hundred.
+    /// Latency in microseconds, from when a thread began to answer a query: median and 99th percentile.
     pub p50: f64,
     /// The 99th.
     pub p99: f64,

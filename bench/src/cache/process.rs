@@ -14,7 +14,7 @@ use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tierdex::engine::Executor;
 use tierdex::index::{Found, Index};
 use tierdex::io::PosixDisk;
@@ -65,8 +65,10 @@ fn in_memory(task: &Task, index: &Index, queries: &[Query]) -> Result<Measured> 
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(query) = queries.get(number) else { return Ok(()) };
+                let began = Instant::now();
                 let found = searcher.search(query, &options)?;
-                pass.lock().unwrap_or_else(PoisonError::into_inner).note(number, &found, options.count);
+                let took = began.elapsed();
+                pass.lock().unwrap_or_else(PoisonError::into_inner).note(number, &found, took, options.count);
             }
         };
         std::thread::scope(|scope| {
@@ -99,11 +101,12 @@ fn by_executor(task: &Task, index: &Index, queries: &[Query]) -> Result<Measured
     let repetition = || -> Result<Pass> {
         let mut pass = Pass::new(queries.len());
         let mut source = queries.iter().cloned();
-        executor.run(
+        executor.run_timed(
             || Ok::<_, tierdex::Error>(source.next()),
             &search,
             |number, found| {
-                pass.note(number, &found?, search.count);
+                let (found, took) = found?;
+                pass.note(number, &found, took, search.count);
                 Ok(())
             },
         )?;
@@ -144,7 +147,7 @@ fn by_executor(task: &Task, index: &Index, queries: &[Query]) -> Result<Measured
 struct Pass {
     began: Instant,
     last: Instant,
-    /// Nanoseconds from answer to answer.
+    /// Nanoseconds of each query, from when a thread began to answer it.
     times: Vec<u64>,
     /// A digest of the answer to each query.
     digests: Vec<u64>,
@@ -159,10 +162,9 @@ impl Pass {
         Pass { began: now, last: now, times, digests, matches: 0, hits: 0 }
     }
 
-    fn note(&mut self, number: usize, found: &Found, counted: bool) {
-        let now = Instant::now();
-        self.times.push((now - self.last).as_nanos() as u64);
-        self.last = now;
+    fn note(&mut self, number: usize, found: &Found, took: Duration, counted: bool) {
+        self.times.push(took.as_nanos() as u64);
+        self.last = Instant::now();
         let matches = if counted { found.total } else { 0 };
         self.matches += matches;
         self.hits += found.hits.len() as u64;

@@ -116,7 +116,7 @@ pub(super) fn markdown(
     text + "All rows stand in `data.json`.\n"
 }
 
-const RATIOS: &str = "Queries a second, and the 99th percentile of the time from answer to answer, against `base-prefetch` with \
+const RATIOS: &str = "Queries a second, and the 99th percentile of the latency, against `base-prefetch` with \
     as much page cache as the other has cache, and against the index in memory.";
 
 const FLATNESS: &str =
@@ -325,8 +325,8 @@ fn method(flags: &Flags) -> String {
     };
     let mut text = format!(
         "{caches} before each cell, and each cell is a process of its own: it answers its {} queries twice, and figures are of the \
-         second repetition (`first QPS` of the first). Top {}, {matching}; {threads}. {rounds}. p50 and p99 are of the time from \
-         answer to answer. Misses, waits and `ahead`, the most queries fetched ahead, are those of the postings cache. `MB read` is \
+         second repetition (`first QPS` of the first). Top {}, {matching}; {threads}. {rounds}. p50 and p99 are of the latency of a \
+         query, from when a thread began to answer it. Misses, waits and `ahead`, the most queries fetched ahead, are those of the postings cache. `MB read` is \
          whole pages that were asked for by a query, from the page cache or past it; in base-prefetch the worker and the query \
          both ask. `fetched` is what the system had to fetch of it from the device, in MB too. Answers of all cells to the same \
          queries have the same checksum, documents, bits of scores and matches, or the run fails.\n\n",

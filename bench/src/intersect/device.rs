@@ -7,8 +7,8 @@ use super::room::Room;
 use super::sweep::{Sweep, small};
 use super::work::Work;
 use crate::Result;
+use crate::intersection::{Algorithm, CostModel};
 use crate::throttle::{HDD, Rates, Throttle};
-use tierdex::intersect::{Algorithm, CostModel};
 
 /// The device as it is, and as a disk that turns, both by lists of a tenth, in one round.
 pub(super) fn run(work: &Work, settings: &Settings, results: &mut Results) -> Result<()> {

@@ -1,10 +1,10 @@
 //! The flags of the experiment, for whichever program runs it.
 
 use super::sweep::Sweep;
+use crate::intersection::Crew;
 use crate::{Error, Result};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use tierdex::intersect::Crew;
 use tierdex::io::{EngineOptions, RegionKind, Size};
 
 /// What to measure, and where the report goes.

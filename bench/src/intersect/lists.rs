@@ -1,7 +1,7 @@
 //! Lists as the paper makes them: uniform, with a given share of the shortest one in all of them (section IV, table I).
 
 use crate::Random;
-use tierdex::intersect::ID_MAX;
+use crate::intersection::ID_MAX;
 
 /// `count` distinct ids from all over the range, rising.
 pub(super) fn uniform(random: &mut Random, count: u32) -> Vec<u32> {

@@ -3,9 +3,9 @@
 use super::room::Room;
 use super::row::Row;
 use super::usage::cpu_seconds;
+use crate::intersection::{Algorithm, PagedList, Reads};
 use crate::{Error, Result};
 use std::time::Instant;
-use tierdex::intersect::{Algorithm, PagedList, Reads};
 
 /// A point of a sweep.
 pub(super) struct Point<'a> {

@@ -1,11 +1,11 @@
 //! Pictures on the paper's axes: time, and pages read, over what is varied, a line an algorithm.
 
 use super::row::Row;
+use crate::intersection::Algorithm;
 use crate::{Error, Result};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
-use tierdex::intersect::Algorithm;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;

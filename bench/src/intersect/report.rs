@@ -4,7 +4,7 @@ use super::plot;
 use super::results::Results;
 use super::row::Row;
 use crate::Table;
-use tierdex::intersect::Algorithm;
+use crate::intersection::Algorithm;
 
 /// The whole report.
 pub(super) fn markdown(results: &Results) -> String {

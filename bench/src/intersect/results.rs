@@ -3,10 +3,10 @@
 use super::flags::{Flags, Settings};
 use super::row::Row;
 use super::{plot, report};
+use crate::intersection::CostModel;
 use crate::{Error, Machine, Result, folder};
 use serde_json::{Value, json};
 use std::io::Write;
-use tierdex::intersect::CostModel;
 
 /// What a run found.
 pub struct Results {

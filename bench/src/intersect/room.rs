@@ -3,7 +3,7 @@
 use super::flags::Settings;
 use super::work::Work;
 use crate::Result;
-use tierdex::intersect::{
+use crate::intersection::{
     Algorithm, Bl, CostModel, Crew, Direct, DirectOptions, Found, PagedList, bf, sl, zz,
 };
 use tierdex::io::{Disk, EngineKind, EngineOptions};

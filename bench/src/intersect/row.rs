@@ -1,7 +1,7 @@
 //! What was measured: an algorithm at a point of a sweep.
 
+use crate::intersection::{Algorithm, Reads};
 use serde_json::{Value, json};
-use tierdex::intersect::{Algorithm, Reads};
 
 /// An algorithm at a point of a sweep, or over all queries.
 #[derive(Clone, Debug)]

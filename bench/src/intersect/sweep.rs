@@ -6,9 +6,9 @@ use super::measure::{Point, point};
 use super::results::Results;
 use super::room::Room;
 use super::work::Work;
+use crate::intersection::{Algorithm, PagedList};
 use crate::{Random, Result};
 use tierdex::codec::Codec;
-use tierdex::intersect::{Algorithm, PagedList};
 
 /// What is varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

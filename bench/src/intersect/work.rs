@@ -1,11 +1,11 @@
 //! The directory that files of lists are made in.
 
 use super::flags::Flags;
+use crate::intersection::{ListsOptions, ListsWriter, PagedList, PagedLists};
 use crate::{Error, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tierdex::codec::Codec;
-use tierdex::intersect::{ListsOptions, ListsWriter, PagedList, PagedLists};
 use tierdex::io::{Disk, PosixDisk};
 
 /// A directory of this run's own, removed when it is dropped.

@@ -4,7 +4,7 @@ use super::{Command, Server, Source};
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tierdex::engine::Executor;
 use tierdex::index::Found;
 use tierdex::query::Query;
@@ -63,7 +63,7 @@ fn from_memory(server: &Server<'_>, lines: &[&str], threads: usize) -> Result<Ve
     Ok(done.into_iter().flatten().collect())
 }
 
-/// The time of a line is that from the answer before it to its own.
+/// The time of a line is that from when a thread began to answer it.
 fn by_queue(server: &Server<'_>, executor: &Executor, lines: &[&str]) -> Result<Vec<Done>> {
     let command = lines.first().and_then(|line| Command::parse(line.split_once('\t')?.0));
     let Some(command) = command else {
@@ -79,15 +79,13 @@ fn by_queue(server: &Server<'_>, executor: &Executor, lines: &[&str]) -> Result<
         Query::parse(query, server.index.schema()).map(Some)
     };
     let mut done = Vec::with_capacity(lines.len());
-    let mut last = Instant::now();
-    let answer = |line, found: Result<Found>| {
-        let value = command.answer(found?).value();
-        let now = Instant::now();
-        done.push(Done { line, nanoseconds: (now - last).as_nanos() as u64, value });
-        last = now;
+    let answer = |line, found: Result<(Found, Duration)>| {
+        let (found, took) = found?;
+        let value = command.answer(found).value();
+        done.push(Done { line, nanoseconds: took.as_nanos() as u64, value });
         Ok(())
     };
-    executor.run(source, &server.options(command), answer)?;
+    executor.run_timed(source, &server.options(command), answer)?;
     Ok(done)
 }
 

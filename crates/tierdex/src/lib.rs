@@ -22,8 +22,6 @@ pub mod segment;
 
 pub mod cursor;
 
-pub mod intersect;
-
 pub mod rank;
 
 pub mod query;

@@ -63,7 +63,6 @@ struct Waiting {
     plan: Plan,
     jobs: Vec<Job>,
     bytes: u64,
-    arrived: Instant,
     // Ends when nothing holds its lists.
     fetched: Fetched,
 }
@@ -143,7 +142,7 @@ impl Executor {
         self.run_timed(source, options, |number, found| answer(number, found.map(|(found, _)| found)))
     }
 
-    /// The same; `answer` is also told how long each query took, from when it was taken from `source` to its answer.
+    /// The same; `answer` is also told how long each query took, from when a thread began to answer it.
     ///
     /// # Errors
     /// The first of `source` or of `answer`.
@@ -155,7 +154,9 @@ impl Executor {
     ) -> std::result::Result<(), E> {
         if let Reads::Pages(engine) = &self.reads {
             let request = |query| Request::new(query).options(*options);
-            let found = |Answer { hits, total, took, .. }| (Found { total: total.value(), hits }, took);
+            let found = |Answer { hits, total, took, queued, .. }| {
+                (Found { total: total.value(), hits }, took.saturating_sub(queued))
+            };
             return engine
                 .run_ordered(|| Ok(source()?.map(request)), |number, done| answer(number, done.map(found)));
         }
@@ -250,8 +251,8 @@ impl Executor {
             let Some(next) = next else { return };
             let owed = Owed::new(delivery, number);
             let found = next.and_then(|next| {
-                let arrived = next.arrived;
-                Ok((self.answer(next, options)?, arrived.elapsed()))
+                let began = Instant::now();
+                Ok((self.answer(next, options)?, began.elapsed()))
             });
             owed.paid();
             if !delivery.give(number, found) {
@@ -288,7 +289,6 @@ impl Executor {
 
     /// Plans a query, and has its lists fetched.
     fn queue(&self, query: &Query, options: &SearchOptions) -> Result<Waiting> {
-        let arrived = Instant::now();
         if let Some((hits, threads)) = self.counted {
             check_hits(Some(hits), options, &self.index)?;
             if options.intra > threads {
@@ -311,7 +311,7 @@ impl Executor {
             refuse("planning", bytes, self.waiting / 2)?;
         }
         self.read_ahead(bytes, &plan)?;
-        Ok(Waiting { plan, jobs, bytes, arrived, fetched })
+        Ok(Waiting { plan, jobs, bytes, fetched })
     }
 
     fn answer(&self, waiting: Waiting, options: &SearchOptions) -> Result<Found> {

@@ -119,6 +119,8 @@ pub struct Answer {
     pub timed_out: bool,
     /// From the arrival of the request to its answer.
     pub took: Duration,
+    /// How much of that it waited for a thread.
+    pub queued: Duration,
     /// The commit that was searched: the numbers of the hits' documents are its.
     pub snapshot: Arc<Snapshot>,
 }

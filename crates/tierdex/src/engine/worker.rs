@@ -20,7 +20,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tierdex_cache::{Frames, PageReader};
 use tierdex_io::PAGE;
 
@@ -53,6 +53,7 @@ struct Running {
 struct Respond {
     snapshot: Arc<Snapshot>,
     arrived: Instant,
+    queued: Duration,
     counts: bool,
 }
 
@@ -66,13 +67,8 @@ impl Respond {
         let answer = done.map(|(Found { total, hits }, complete)| {
             let is_exact = self.counts && complete;
             let total = if is_exact { TotalHits::Exact(total) } else { TotalHits::AtLeast(total) };
-            Answer {
-                hits,
-                total,
-                timed_out: !complete,
-                took: self.arrived.elapsed(),
-                snapshot: self.snapshot,
-            }
+            let (took, queued) = (self.arrived.elapsed(), self.queued);
+            Answer { hits, total, timed_out: !complete, took, queued, snapshot: self.snapshot }
         });
         reply.send(answer);
     }
@@ -215,8 +211,12 @@ impl<'x> Worker<'x> {
     fn begin(&mut self, job: Job) {
         let Job { request, snapshot, reply, arrived } = job;
         let Request { query, options, deadline, priority, .. } = request;
-        let respond =
-            Respond { snapshot: snapshot.clone(), arrived, counts: options.count || options.k == 0 };
+        let respond = Respond {
+            snapshot: snapshot.clone(),
+            arrived,
+            queued: arrived.elapsed(),
+            counts: options.count || options.k == 0,
+        };
         let stop = Stop { flag: reply.flag(), deadline };
         if stop.is_due() {
             return respond.send(reply, Err(Error::Interrupted));

@@ -10,11 +10,11 @@
 
 use super::filter::Filter;
 use super::page::{ID_MAX, PAGE_BYTES, fill};
-use crate::bytes::push_varint;
-use crate::error::{Error, Result};
-use crate::segment::layout::push_tail;
-use tierdex_codec::{Codec, rises};
-use tierdex_io::{Disk, Identity, Seal, SealedWriter};
+use tierdex::bytes::push_varint;
+use tierdex::codec::{Codec, rises};
+use tierdex::error::{Error, Result};
+use tierdex::io::{Disk, Identity, Seal, SealedWriter};
+use tierdex::segment::layout::push_tail;
 
 /// What such a file is in its envelope. It is no part of an index.
 pub(super) const IDENTITY: Identity = Identity { kind: 32, field: 0, segment: 0 };

@@ -3,11 +3,11 @@
 use super::filter::Filter;
 use super::page::{self, Bounds, ID_MAX, PAGE_BYTES, PAGE_IDS_MAX};
 use super::write::{IDENTITY, TAIL};
-use crate::bytes::View;
-use crate::error::{Error, Result};
 use std::sync::Arc;
-use tierdex_codec::Codec;
-use tierdex_io::{CellMut, Disk, PAGE, ReadFile, Seal, SealedFile};
+use tierdex::bytes::View;
+use tierdex::codec::Codec;
+use tierdex::error::{Error, Result};
+use tierdex::io::{CellMut, Disk, PAGE, ReadFile, Seal, SealedFile};
 
 /// The fewest bytes of a list in the directory.
 const ENTRY_MIN: u64 = 5;

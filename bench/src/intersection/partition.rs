@@ -7,10 +7,10 @@ use super::fetch::{PIECE, Reader, whole};
 use super::list::{PagedList, by_length};
 use super::page::PAGE_BYTES;
 use super::reads::{Found, Reads};
-use crate::error::Result;
 use std::ops::Range;
 use std::sync::Arc;
-use tierdex_io::{Cells, Region, RegionKind};
+use tierdex::error::Result;
+use tierdex::io::{Cells, Region, RegionKind};
 
 /// Finds the ids of a sublist of the shortest list, from one place to another, that stand in all the others. The lists are
 /// sorted by length, and none is empty.

@@ -3,9 +3,9 @@
 use super::list::PagedList;
 use super::page::PAGE_BYTES;
 use super::reads::Reads;
-use crate::error::{Error, Result};
 use std::sync::Arc;
-use tierdex_io::{CELL_BYTES_MAX, CellMut, Cells, Disk, Engine, EngineOptions, Region, RegionKind, Target};
+use tierdex::error::{Error, Result};
+use tierdex::io::{CELL_BYTES_MAX, CellMut, Cells, Disk, Engine, EngineOptions, Region, RegionKind, Target};
 
 /// Pages of a list that are read together when it is read whole.
 pub(super) const PIECE: usize = CELL_BYTES_MAX / PAGE_BYTES;

@@ -2,7 +2,7 @@
 
 use super::fetch::Reader;
 use super::list::{PagedList, gallop};
-use crate::error::Result;
+use tierdex::error::Result;
 
 /// Forward over a list: ids that are asked for rise.
 pub(super) struct Walker<'a> {

@@ -14,14 +14,14 @@ use super::cost::CostModel;
 use super::list::{PagedList, by_length, gallop};
 use super::page::PAGE_BYTES;
 use super::reads::{Found, Reads};
-use crate::error::{Error, Result};
-use crate::limits::BLOCK;
 use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
-use tierdex_codec::{Shared, intersect};
-use tierdex_io::{CELL_BYTES_MAX, CellMut, Cells, Disk, Engine, EngineOptions, Region, RegionKind, Target};
+use tierdex::codec::{Shared, intersect};
+use tierdex::error::{Error, Result};
+use tierdex::io::{CELL_BYTES_MAX, CellMut, Cells, Disk, Engine, EngineOptions, Region, RegionKind, Target};
+use tierdex::limits::BLOCK;
 
 /// A candidate for so many ids of a page, or fewer, is looked up.
 const SPARSE: usize = 16;

@@ -3,11 +3,11 @@
 
 use super::fetch::Reader;
 use super::reads::{Found, Reads};
-use crate::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{Builder, JoinHandle};
-use tierdex_io::{Disk, EngineOptions, panic_message};
+use tierdex::error::{Error, Result};
+use tierdex::io::{Disk, EngineOptions, panic_message};
 
 type Job = Box<dyn FnOnce(&mut Reader) + Send>;
 

@@ -5,13 +5,13 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use tierdex::codec::Codec;
 use tierdex::error::Result;
-use tierdex::intersect::{
-    Algorithm, Bl, CostModel, Crew, Direct, DirectOptions, Found, ID_MAX, ListsOptions, ListsWriter,
-    PagedList, PagedLists, bf, sl, zz,
-};
 use tierdex::io::{
     Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind,
     Repeat, errno,
+};
+use tierdex_bench::intersection::{
+    Algorithm, Bl, CostModel, Crew, Direct, DirectOptions, Found, ID_MAX, ListsOptions, ListsWriter,
+    PagedList, PagedLists, bf, sl, zz,
 };
 
 const NAME: &str = "lists";

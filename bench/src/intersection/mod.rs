@@ -16,7 +16,7 @@
 //! file of lists and [`PagedLists`] opens it. Pages that a list keeps in memory ([`PagedList::keep`]) cost no read. A page is
 //! checked when it enters memory, and its ids when they are decoded: damage is an error.
 //!
-//! This room must not know what a term, a query or a score is.
+//! It knows no terms, queries or scores.
 
 mod algorithm;
 pub mod bf;

@@ -5,7 +5,7 @@ use super::crew::Crew;
 use super::list::PagedList;
 use super::reads::Found;
 use super::{partition, sl};
-use crate::error::Result;
+use tierdex::error::Result;
 
 /// The ids that stand in all lists.
 ///

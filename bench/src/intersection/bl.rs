@@ -7,9 +7,9 @@ use super::list::{PagedList, by_length};
 use super::partition;
 use super::reads::{Found, Reads};
 use super::sl;
-use crate::error::{Error, Result};
 use std::sync::Arc;
-use tierdex_io::{CELL_BYTES_MAX, CellMut, Cells, Region, RegionKind};
+use tierdex::error::{Error, Result};
+use tierdex::io::{CELL_BYTES_MAX, CellMut, Cells, Region, RegionKind};
 
 /// Memory for whole lists, kept from one intersection to the next.
 #[derive(Default)]

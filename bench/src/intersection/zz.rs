@@ -7,8 +7,8 @@ use super::list::PagedList;
 use super::partition;
 use super::reads::Found;
 use super::walker::Walker;
-use crate::error::Result;
 use std::ops::Range;
+use tierdex::error::Result;
 
 /// The ids that stand in all lists.
 ///

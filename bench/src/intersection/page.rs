@@ -8,12 +8,12 @@
 //! How many ids a page holds and which is the first stands in memory (section III-B: skip pointers). A block is encoded
 //! against the id before it, the first one of a page against one less than its first id, so that a page needs no other.
 
-use crate::error::{Error, Result};
-use crate::limits::BLOCK;
-use tierdex_codec::{Codec, rises};
+use tierdex::codec::{Codec, rises};
+use tierdex::error::{Error, Result};
+use tierdex::limits::BLOCK;
 
 /// The bytes of a page.
-pub(super) const PAGE_BYTES: usize = tierdex_io::PAGE as usize;
+pub(super) const PAGE_BYTES: usize = tierdex::io::PAGE as usize;
 
 /// The largest id: the largest number of 32 bits is a mark for "none".
 pub const ID_MAX: u32 = u32::MAX - 1;
