@@ -292,9 +292,8 @@ impl Frames {
         self.states[frame as usize].state.load(Ordering::SeqCst) != LOADING
     }
 
-    /// Frees the frames of a file that nobody reads any more.
-    pub fn forget(&self, file: &SealedFile) {
-        let number = file.number();
+    /// Frees the frames of files, by their numbers, that nobody reads any more.
+    pub fn forget(&self, files: &[u64]) {
         for (at, shard) in self.shards.iter().enumerate() {
             let mut shard = lock(shard);
             let Shard { table, free, policy, .. } = &mut *shard;
@@ -303,7 +302,7 @@ impl Frames {
                 // Acquire: as in `vacate`.
                 let is_used =
                     state.pins.load(Ordering::Acquire) > 0 || state.state.load(Ordering::Acquire) != READY;
-                let keep = key.file != number || is_used;
+                let keep = is_used || !files.contains(&key.file);
                 if !keep {
                     policy.remove(*frame);
                     free.push(*frame);

@@ -25,7 +25,8 @@ pub enum Error {
     },
     /// The caller's own input or callback failed; the message is the caller's.
     Failed(String),
-    /// The caller's stop signal was raised.
+    /// The caller's stop signal was raised. Within an evaluation: its deadline has passed, or it was
+    /// cancelled.
     Interrupted,
     /// The caller cancelled the request.
     Cancelled,

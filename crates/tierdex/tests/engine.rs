@@ -1,4 +1,5 @@
-//! The engine under many callers: whatever they ask for at the same time, each gets the answer that it would get alone.
+//! The engine under many callers: whatever they ask for at the same time, each gets the answer that it would
+//! get alone.
 
 mod support;
 
@@ -18,7 +19,8 @@ use tierdex::query::Query;
 use tierdex::schema::{Field, Schema, Source};
 use tierdex::{Error, Result};
 
-/// A cache of so many pages, filled by reads that the calling thread makes; dictionaries and skip data on disk.
+/// A cache of so many pages, filled by reads that the calling thread makes; dictionaries and skip data on
+/// disk.
 fn options(pages: u64, threads: usize) -> ExecutorOptions {
     ExecutorOptions {
         region: RegionKind::Dram,
@@ -118,10 +120,14 @@ fn many_callers_get_the_answers_that_they_would_get_alone() {
 
 #[test]
 fn others_are_answered_before_one_that_takes_long() {
-    let index = Index::open(large(4_000_000)).unwrap();
-    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    let index = Index::open(large(2_000_000)).unwrap();
+    [1000, 20_000].iter().for_each(|pages| others_are_answered_first(&index, *pages));
+}
+
+fn others_are_answered_first(index: &Index, pages: u64) {
+    let engine = Engine::new(index, &options(pages, 1)).unwrap();
     // Read what is needed, so that only work is compared.
-    engine.submit(heavy(&index)).unwrap().wait().unwrap();
+    engine.submit(heavy(index)).unwrap().wait().unwrap();
     let order = Arc::new(Mutex::new(Vec::new()));
     let ask = |number: usize, request: Request| {
         let order = order.clone();
@@ -135,7 +141,7 @@ fn others_are_answered_before_one_that_takes_long() {
     let is_held = Arc::new(AtomicBool::new(false));
     while !is_held.load(Ordering::Acquire) {
         let (submitted, is_held) = (submitted.clone(), is_held.clone());
-        engine.submit(heavy(&index)).unwrap().on_ready(move |_| {
+        engine.submit(heavy(index)).unwrap().on_ready(move |_| {
             // It may have been answered before there was a callback.
             is_held.store(std::thread::current().id() != caller, Ordering::Release);
             while std::thread::current().id() != caller && !submitted.load(Ordering::Acquire) {
@@ -144,8 +150,8 @@ fn others_are_answered_before_one_that_takes_long() {
         });
         std::thread::sleep(Duration::from_millis(1));
     }
-    ask(0, heavy(&index));
-    (1..64).for_each(|number| ask(number, Request::new(parse(&index, "rare")).k(1)));
+    ask(0, heavy(index));
+    (1..64).for_each(|number| ask(number, Request::new(parse(index, "rare")).k(1)));
     submitted.store(true, Ordering::Release);
     while order.lock().unwrap().len() < 64 {
         std::thread::yield_now();
@@ -210,6 +216,43 @@ fn an_answer_that_is_late_says_what_was_found_until_then() {
 }
 
 #[test]
+fn a_deadline_passes_while_a_request_waits_for_a_thread() {
+    let index = Index::open(large(1_000_000)).unwrap();
+    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    let ahead: Vec<_> = (0..40).map(|_| engine.submit(heavy(&index)).unwrap()).collect();
+    let deadline = Instant::now() + Duration::from_millis(1);
+    let late: Vec<_> = (0..10).map(|_| engine.submit(heavy(&index).deadline(deadline)).unwrap()).collect();
+    for ticket in late {
+        let answer = ticket.wait().unwrap();
+        assert!(answer.timed_out && answer.total == TotalHits::AtLeast(0) && answer.queued == answer.took);
+    }
+    // Cancelled, they need not be evaluated.
+    drop(ahead);
+    assert_eq!(engine.submit(Request::new(parse(&index, "rare"))).unwrap().wait().unwrap().hits.len(), 3);
+}
+
+#[test]
+fn an_engine_over_an_empty_index_finds_what_is_added() {
+    let disk = small(1, 0);
+    let options = ExecutorOptions { dram: Some(64 << 20), growth: 4 << 20, ..options(1000, 2) };
+    let engine = Engine::new(&Index::open(disk.clone()).unwrap(), &options).unwrap();
+    assert_eq!(search(&engine, "all").unwrap().total, TotalHits::Exact(0));
+    for seed in 2..6 {
+        append(&disk, seed, 500, if seed == 4 { Merge::One } else { Merge::Keep });
+        assert!(engine.refresh().unwrap());
+        for text in TEXTS {
+            let answer = search(&engine, text).unwrap();
+            assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, text), "{text}");
+        }
+    }
+    // A snapshot is of one engine.
+    let other = Engine::new(&Index::open(disk).unwrap(), &options).unwrap();
+    let query = parse(engine.snapshot().index(), "all");
+    let error = other.submit(Request::new(query).snapshot(engine.snapshot())).err().unwrap();
+    assert!(error.to_string().contains("another engine"), "{error}");
+}
+
+#[test]
 fn a_request_that_is_cancelled_ends() {
     let index = Index::open(large(1_000_000)).unwrap();
     let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
@@ -234,8 +277,16 @@ fn a_callback_that_panics_harms_no_other() {
         engine.submit(Request::new(parse(&index, "all"))).unwrap().on_ready(|_| panic!("as a test wants it"));
     }
     assert_eq!(engine.submit(Request::new(parse(&index, "all"))).unwrap().wait().unwrap().hits.len(), 10);
-    // The last handle may go with a callback.
-    let (handle, ask) = (engine.clone(), Request::new(parse(&index, "all")));
+    drop(engine);
+    // The last handle may go with a callback, also while other threads read.
+    (1..4).for_each(|threads| last_handle_in_a_callback(&index, threads));
+}
+
+fn last_handle_in_a_callback(index: &Index, threads: usize) {
+    let engine = Engine::new(index, &options(100, threads)).unwrap();
+    let others: Vec<_> =
+        TEXTS.iter().map(|text| engine.submit(Request::new(parse(index, text))).unwrap()).collect();
+    let (handle, ask) = (engine.clone(), Request::new(parse(index, "all")));
     let done = Arc::new(AtomicUsize::new(0));
     let ticket = engine.submit(ask).unwrap();
     drop(engine);
@@ -248,6 +299,7 @@ fn a_callback_that_panics_harms_no_other() {
     while done.load(Ordering::Acquire) == 0 {
         std::thread::yield_now();
     }
+    others.into_iter().for_each(|ticket| drop(ticket.wait()));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Who needs how much memory: known before any of it is taken.
+//! The memory budget: the size of each part, known before any of it is allocated.
 
 use super::ids::Ids;
 use super::line::ANSWERS_AHEAD;
@@ -48,8 +48,8 @@ const WORKER: u64 = 256 << 10;
 /// A thread that reads for it, in an engine that has such: its stack, here and in the kernel.
 const READER: u64 = 64 << 10;
 
-/// Bytes for planned queries, at least and at most; between them, this part of the budget, and without one so many. Half of it is
-/// for the last one that is planned; a query that takes more is refused.
+/// Bytes for planned queries, at least and at most; between them, this part of the budget, and without one so
+/// many. Half of it is for the last one that is planned; a query that takes more is refused.
 const WAITING_MIN: u64 = 128 << 10;
 const WAITING_MAX: u64 = 64 << 20;
 const WAITING_PART: u64 = 16;
@@ -58,13 +58,14 @@ const WAITING_FREE: u64 = 16 << 20;
 /// Terms for which there is room in any case: of a query that is planned, and of each that is answered.
 const TERMS: usize = 32;
 
-/// Bytes for the plans and lists of the queries that are answered: this part of the budget, and no more than this on each thread
-/// unless [`TERMS`] need it. What nobody else needs of the budget is theirs as well. A query that takes more is refused.
+/// Bytes for the plans and lists of the queries that are answered: this part of the budget, and no more than
+/// this on each thread unless [`TERMS`] need it. What nobody else needs of the budget is theirs as well. A
+/// query that takes more is refused.
 const LISTS_PART: u64 = 16;
 const LISTS_MAX: u64 = 256 << 20;
 
-/// Bytes among them for skip data that is not resident: so many for each document, up to a bound, but half a byte in any case. A
-/// term that stands in all documents has a record of about an eighth of a byte for each.
+/// Bytes among them for skip data that is not resident: so many for each document, up to a bound, but half a
+/// byte in any case. A term that stands in all documents has a record of about an eighth of a byte for each.
 const RECORDS: u64 = 2;
 const RECORDS_MAX: u64 = 2 << 20;
 
@@ -80,7 +81,8 @@ const DICTIONARIES: &str = "dictionaries";
 const READ: u64 = 256;
 const READ_SEGMENT: u64 = 48;
 
-/// Bytes of requests that wait, at least and at most; between them, this part of the budget. Each priority has half.
+/// Bytes of requests that wait, at least and at most; between them, this part of the budget. Each priority
+/// has half.
 const QUEUE_MIN: u64 = 64 << 10;
 const QUEUE_MAX: u64 = 16 << 20;
 const QUEUE_PART: u64 = 512;
@@ -217,7 +219,10 @@ impl Shares {
     pub(super) fn of(index: &Index, options: &ExecutorOptions) -> Shares {
         let segments = index.segments();
         let documents = segments.iter().map(|segment| u64::from(segment.documents())).max().unwrap_or(0);
-        let records = if options.meta.keeps_skips() {
+        // Skip data of segments that are opened later may stay on disk.
+        let records = if options.growth > 0 {
+            RECORDS_MAX
+        } else if options.meta.keeps_skips() {
             0
         } else {
             (RECORDS * documents).min(RECORDS_MAX).max(documents / 2)
@@ -245,7 +250,7 @@ impl Shares {
         part.max(self.waiting_min)
     }
 
-    /// What of so many bytes is there for each thread.
+    /// Bytes for each thread, of `bytes` for all.
     pub(super) fn each(&self, bytes: u64) -> u64 {
         bytes / self.threads
     }
@@ -307,9 +312,13 @@ impl Accounts {
         if options.growth > 0 {
             add("segments of later commits", options.growth, None);
         }
-        let (threads, hits) = (options.threads as u64, (options.hits as u64).min(index.documents()));
+        // More documents may be added to an index that grows.
+        let documents = if options.growth > 0 { u64::MAX } else { index.documents() };
+        let (threads, hits) = (options.threads as u64, (options.hits as u64).min(documents));
         let evaluations = shares.in_flight * evaluation(hits as usize);
-        add("threads that answer", shares.threads * (THREAD + evaluations), None);
+        // One is for interactive requests.
+        let reserved = if options.mode == Mode::Direct { evaluation(hits as usize) } else { 0 };
+        add("threads that answer", shares.threads * (THREAD + evaluations) + reserved, None);
         add(LISTS, shares.threads * shares.lists(options.dram), None);
         let ahead = if options.mode == Mode::Direct { 2 * options.in_flight() } else { ANSWERS_AHEAD };
         add("answers", IDS_SHOWN + hits * (HIT_SHOWN + HIT_FOUND * threads * (1 + ahead as u64)), None);

@@ -1,9 +1,10 @@
 //! Files of queries, answered in order: by an [`Engine`], or in the modes of the thesis.
 //!
-//! *Input*: an index on disk, and queries in a queue. *Output*: their answers in order. In the modes of the thesis a
-//! query is planned when it enters a window of the queue; its lists are fetched whole, while the queries before it are
-//! answered (thesis, sections 7.2 and 7.3). Threads take queries in the order of the queue, hold one at a time, and wait
-//! for nothing else while they have its lists: so the oldest query that has not ended is one that a thread works on.
+//! *Input*: an index on disk, and queries in a queue. *Output*: their answers in order. In the modes of the
+//! thesis a query is planned when it enters a window of the queue; its lists are fetched whole, while the
+//! queries before it are answered (thesis, sections 7.2 and 7.3). Threads take queries in the order of the
+//! queue, hold one at a time, and wait for nothing else while they have its lists: so the oldest query that
+//! has not ended is one that a thread works on.
 
 use super::budget::{Accounts, Shares, check_hits, refuse};
 use super::ids::Ids;
@@ -84,8 +85,8 @@ impl Executor {
     /// Reads what is to be resident, and sets up the cache and its workers.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the budget is too small, as [`Executor::accounts`] shows, or the cache; else when memory
-    /// cannot be had, or the files not be read in that way.
+    /// [`Error::Usage`] when the budget is too small, as [`Executor::accounts`] shows, or the cache; else
+    /// when memory cannot be had, or the files not be read in that way.
     pub fn new(index: &Index, options: &ExecutorOptions) -> Result<Executor> {
         if options.threads == 0 || options.workers == 0 {
             return Err(Error::Usage(
@@ -126,10 +127,10 @@ impl Executor {
         Accounts::of(index, options, cache_bytes(index, options))
     }
 
-    /// Answers the queries that `source` gives until it gives none, on as many threads as there are: calls `answer` with
-    /// the number of each, in order, and what was found. A query that fails is answered by its error, and harms no other:
-    /// with a budget so does one whose plan or lists take more than there is for it. Several queries may be taken before
-    /// the first is answered; `source` must not wait for answers.
+    /// Answers the queries that `source` gives until it gives none, on as many threads as there are: calls
+    /// `answer` with the number of each, in order, and what was found. A query that fails is answered by its
+    /// error, and harms no other: with a budget so does one whose plan or lists take more than there is for
+    /// it. Several queries may be taken before the first is answered; `source` must not wait for answers.
     ///
     /// # Errors
     /// The first of `source` or of `answer`.
@@ -346,8 +347,8 @@ fn lock<S>(line: &Mutex<Line<S>>) -> MutexGuard<'_, Line<S>> {
     line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the workers of a mode of the thesis. Also returns the name of the read engine, and why it was chosen instead of
-/// a faster one.
+/// Starts the workers of a mode of the thesis. Also returns the name of the read engine, and why it was
+/// chosen instead of a faster one.
 fn supply(index: &Index, options: &ExecutorOptions) -> Result<(Supply, Described)> {
     let through_pages = || ("pread through the page cache".to_string(), None);
     match options.mode {
@@ -416,8 +417,8 @@ fn read_engines(
     Ok((cells, engines, described))
 }
 
-/// Has the system read no more than lists: they are asked for in pieces as large as it pays, and what stands behind them is
-/// mostly another query's. That holds for as long as the index is open. That the system refuses does no harm.
+/// Turns off the read-ahead of the system for postings files, as long as the index is open: lists are read in
+/// large pieces, and what follows a list is seldom needed. Without effect where the system rejects it.
 fn without_read_ahead(index: &Index) {
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
     for file in fields.flat_map(|field| [field.skips(), field.docs(), field.freqs()]) {

@@ -1,6 +1,7 @@
-//! Ids of hits: brought into the page cache, many pages at a time, while other queries are answered.
+//! Ids of hits: prefetched into the page cache, many pages at a time, while other queries are answered.
 //!
-//! *You have* hits whose ids will be asked for. *You get* nothing, but the ids without waiting for each page that holds one.
+//! *You have* hits whose ids will be asked for. *You get* nothing, but the ids without waiting for each page
+//! that holds one.
 
 use crate::index::{Index, SearchHit, Searcher};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +12,7 @@ use tierdex_io::{
 /// Bytes of a read, at most: the ids of a group of documents stand in one page or two.
 const READ_BYTES: usize = 2 * PAGE as usize;
 
-/// Reads that bring pages near; what they read is not looked at.
+/// Reads that prefetch pages; what they read is not looked at.
 pub(super) struct Ids(Mutex<Reads>);
 
 struct Reads {
@@ -25,7 +26,8 @@ impl Ids {
         (depth * READ_BYTES) as u64
     }
 
-    /// None where the kernel has no queue for reads, or none is to be used: then ids are read when they are asked for.
+    /// None where the kernel has no queue for reads, or none is to be used: then ids are read when they are
+    /// asked for.
     pub(super) fn new(index: &Index, options: &EngineOptions) -> Option<Ids> {
         if !matches!(options.kind, EngineKind::Auto | EngineKind::Uring) {
             return None;
@@ -38,7 +40,8 @@ impl Ids {
         Some(Ids(Mutex::new(Reads { engine, free })))
     }
 
-    /// Begins to read the pages that hold the ids of `hits`. Where they are damaged is told by who asks for them.
+    /// Begins to read the pages that hold the ids of `hits`. Where they are damaged is told by who asks for
+    /// them.
     pub(super) fn expect(&self, searcher: &Searcher, hits: &[SearchHit]) {
         let mut reads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = searcher.by_segment(hits, |segment, _, documents| {
@@ -51,7 +54,8 @@ impl Ids {
 }
 
 impl Reads {
-    /// Begins to read the pages from a place of a file to another; waits as long as too many are on their way.
+    /// Begins to read the pages from a place of a file to another; waits as long as too many are on their
+    /// way.
     fn begin(&mut self, file: &Arc<dyn ReadFile>, from: u64, to: u64) {
         let cell = loop {
             match self.free.pop() {

@@ -34,8 +34,8 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
         Delivery { state: Mutex::new(state), moved: Condvar::new(), most }
     }
 
-    /// Gives the answer of that number, and those behind it that wait, as soon as all before it were given. Waits as long as
-    /// too many wait for an earlier one. False when all is to end.
+    /// Gives the answer of that number, and those behind it that wait, as soon as all before it were given.
+    /// Waits as long as too many wait for an earlier one. False when all is to end.
     pub(super) fn give(&self, number: usize, found: Result<T>) -> bool {
         let mut state = self.lock();
         while number > state.next + self.most && !state.ended {

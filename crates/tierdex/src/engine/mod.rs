@@ -1,23 +1,24 @@
-//! An engine that lives as long as the process: one cache, threads that answer, and a memory budget, shared by
-//! all callers.
+//! An engine that lives as long as the process: one cache, threads that answer, and a memory budget, shared
+//! by all callers.
 //!
-//! *Input*: requests, each with a query and a commit ([`Snapshot`]). *Output*: tickets, which have the answers in the
-//! order in which they are ready.
+//! *Input*: requests, each with a query and a commit ([`Snapshot`]). *Output*: tickets, which have the
+//! answers in the order in which they are ready.
 //!
 //! 1. [`Engine::submit`] puts a request into one of two queues: interactive requests are taken first.
-//! 2. A thread takes requests, plans them and evaluates several at the same time (`worker`). An evaluation that needs
-//!    pages which are not in the cache is suspended while they are read (`paged`); one that has worked for a while
-//!    lets others go on.
-//! 3. The answer goes to the ticket (`ticket`). A request that is cancelled, or whose deadline passes, ends at the next
-//!    block or window of documents.
-//! 4. [`Engine::refresh`] opens the newest commit. Segments that both commits have are shared, with their entries in the
-//!    cache; what the new ones keep in memory is counted ([`Snapshot`]).
+//! 2. A thread takes requests, plans them and evaluates several at the same time (`worker`). An evaluation
+//!    that needs pages which are not in the cache is suspended while they are read (`paged`); one that has
+//!    worked for a while lets others go on.
+//! 3. The answer goes to the ticket (`ticket`). A request that is cancelled, or whose deadline passes, ends
+//!    at the next page that it waits for, or after some blocks or windows of documents.
+//! 4. [`Engine::refresh`] opens the newest commit. Segments that both commits have are shared, with their
+//!    entries in the cache; what the new ones keep in memory is counted ([`Snapshot`]).
 //!
-//! [`Executor`] answers files of queries in order, in this way or in the modes of the thesis (`executor`, `supply`,
-//! `whole_lists`, `line`).
+//! [`Executor`] answers files of queries in order, in this way or in the modes of the thesis (`executor`,
+//! `supply`, `whole_lists`, `line`).
 //!
-//! Why no thread waits for ever: an evaluation waits for reads, which end, and for memory of evaluations that do not
-//! wait for memory. A thread that sleeps because it has nothing to evaluate has no read under way.
+//! Why no thread waits for ever: an evaluation waits for reads, which end, and for memory of evaluations that
+//! do not wait for memory. A thread that sleeps because it has nothing to evaluate has no read under way;
+//! callbacks must not block.
 
 mod budget;
 mod executor;
@@ -27,6 +28,7 @@ mod options;
 mod paged;
 mod queue;
 mod request;
+mod reservations;
 mod snapshot;
 mod supply;
 mod ticket;
@@ -38,9 +40,9 @@ pub use executor::Executor;
 pub use options::{ExecutorOptions, MetaTier, Mode, PAGES_AHEAD, THREADS_CHOSEN};
 pub use request::{Answer, Priority, Request, TotalHits};
 pub use snapshot::Snapshot;
-pub use ticket::Ticket;
+pub use ticket::{CancelHandle, Ticket};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::Index;
 use budget::{Shares, check_hits};
 use executor::page_readers;
@@ -53,8 +55,8 @@ use std::time::Instant;
 use tierdex_cache::{self as cache, Frames};
 use worker::Worker;
 
-/// Answers requests over an index. Clones are the same engine; when the last is dropped, requests that wait fail and
-/// its threads end.
+/// Answers requests over an index. Clones are the same engine; when the last is dropped, requests that wait
+/// fail and its threads end.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -63,12 +65,10 @@ use worker::Worker;
 /// use tierdex::query::Query;
 /// use tierdex::schema::Schema;
 ///
-/// let disk = Arc::new(tierdex::io::MemDisk::new());
-/// let mut writer = IndexWriter::open(disk.clone(), Schema::default(), OpenMode::New, WriterOptions::default())?;
-/// writer.commit(Merge::Keep)?;
-/// let engine = Engine::new(&Index::open(disk)?, &ExecutorOptions::default())?;
-/// let query = Query::parse("+solid +state", engine.snapshot().index().schema())?;
-/// let answer = engine.submit(Request::new(query).k(10))?.wait()?;
+/// let disk = Arc::new(tierdex::io::MemDisk::new()); let mut writer = IndexWriter::open(disk.clone(),
+/// Schema::default(), OpenMode::New, WriterOptions::default())?; writer.commit(Merge::Keep)?; let engine =
+/// Engine::new(&Index::open(disk)?, &ExecutorOptions::default())?; let query = Query::parse("+solid +state",
+/// engine.snapshot().index().schema())?; let answer = engine.submit(Request::new(query).k(10))?.wait()?;
 /// assert!(answer.hits.is_empty());
 /// # Ok::<(), tierdex::Error>(())
 /// ```
@@ -100,17 +100,14 @@ struct Shared {
 }
 
 impl Engine {
-    /// Starts the cache and the threads. The options' mode must be [`Mode::Direct`].
+    /// Starts the cache and the threads, in [`Mode::Direct`] whatever the options say. A part of the index as
+    /// the size of the cache is a part of this commit: for an index that grows, give bytes.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the memory budget is too small ([`Executor::accounts`] shows the parts); else when memory or
-    /// a thread cannot be had, or the files not be read in that way.
+    /// [`Error::Usage`] when the memory budget is too small ([`Executor::accounts`] shows the parts); else
+    /// when memory or a thread cannot be had, or the files not be read in that way.
     pub fn new(index: &Index, options: &ExecutorOptions) -> Result<Engine> {
-        let options = &ExecutorOptions { mode: Mode::Direct, ..options.clone() };
-        let options = &match options.threads {
-            THREADS_CHOSEN => options.clone().complete(index, None, None),
-            _ => options.clone(),
-        };
+        let options = &ExecutorOptions { mode: Mode::Direct, ..options.clone() }.with_threads();
         let accounts = Executor::accounts(index, options);
         accounts.check()?;
         let (frames, readers, read_engine) = page_readers(index, options)?;
@@ -135,7 +132,11 @@ impl Engine {
         for (number, reader) in readers.into_iter().enumerate() {
             let shared = owner.shared.clone();
             let thread = std::thread::Builder::new().name(format!("answer {number}"));
-            let run = move || Worker::new(&shared, reader, number == 0).run();
+            let run = move || {
+                // A thread that panics would leave requests without answers.
+                let _closes = Closes(&shared.queue);
+                Worker::new(&shared, reader, number == 0).run();
+            };
             let thread = thread.spawn(run);
             let thread = thread.map_err(|error| tierdex_io::Error::from_os("start", "a thread", &error))?;
             owner.threads().push(thread);
@@ -148,12 +149,12 @@ impl Engine {
         self.shared().current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Opens the newest commit for requests to come; those under way keep theirs. Returns whether it is another than
-    /// before. Only new segments are opened; the cache keeps what it has of the others.
+    /// Opens the newest commit for requests to come; those under way keep theirs. Returns whether it is
+    /// another than before. Only new segments are opened; the cache keeps what it has of the others.
     ///
     /// # Errors
-    /// [`Error::Limit`] when what new segments keep in memory does not fit into [`ExecutorOptions::growth`]; else as
-    /// [`Index::open`]. Requests search the commit of before then.
+    /// [`Error::Limit`] when what new segments keep in memory does not fit into [`ExecutorOptions::growth`];
+    /// else as [`Index::open`]. Requests search the commit of before then.
     pub fn refresh(&self) -> Result<bool> {
         let shared = self.shared();
         // One at a time, and no request waits for it.
@@ -167,8 +168,8 @@ impl Engine {
     /// Puts a request into its queue.
     ///
     /// # Errors
-    /// [`Error::Limit`] when too many requests wait; [`Error::Usage`] when more hits are asked for than the memory budget
-    /// counts.
+    /// [`Error::Limit`] when too many requests wait; [`Error::Usage`] when more hits are asked for than the
+    /// memory budget counts.
     pub fn submit(&self, request: Request) -> Result<Ticket> {
         let (job, ticket) = self.job(request)?;
         self.shared().queue.push(job)?;
@@ -177,14 +178,17 @@ impl Engine {
 
     fn job(&self, request: Request) -> Result<(Job, Ticket)> {
         let snapshot = request.snapshot.clone().unwrap_or_else(|| self.snapshot());
+        if !snapshot.is_of(&self.shared().frames) {
+            return Err(Error::Usage("the request has a snapshot of another engine".to_string()));
+        }
         check_hits(self.shared().hits_max, &request.options, snapshot.index())?;
         let (ticket, reply) = Ticket::new();
         Ok((Job { request, snapshot, reply, arrived: Instant::now() }, ticket))
     }
 
-    /// Answers the requests that `source` gives until it gives none, all with [`Priority::Batch`]: calls `answer` with the
-    /// number of each, in order. A request that fails is answered by its error, and harms no other. Several are taken
-    /// before the first is answered; `source` must not wait for answers.
+    /// Answers the requests that `source` gives until it gives none, all with [`Priority::Batch`]: calls
+    /// `answer` with the number of each, in order. A request that fails is answered by its error, and harms
+    /// no other. Several are taken before the first is answered; `source` must not wait for answers.
     ///
     /// # Errors
     /// The first of `answer`; that of `source`, after the queries before it were answered.
@@ -252,9 +256,18 @@ impl Drop for Owner {
         self.shared.queue.close();
         let own = std::thread::current().id();
         let threads = std::mem::take(&mut *self.threads());
-        // A callback of a ticket may hold the last handle.
-        threads.into_iter().filter(|thread| thread.thread().id() != own).for_each(|thread| {
-            let _ = thread.join();
-        });
+        // A callback may have held the last handle. Others may wait for pages that its thread reads.
+        if threads.iter().all(|thread| thread.thread().id() != own) {
+            threads.into_iter().for_each(|thread| drop(thread.join()));
+        }
+    }
+}
+
+/// Closes the queue when its thread ends.
+struct Closes<'q>(&'q Queue);
+
+impl Drop for Closes<'_> {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }

@@ -1,4 +1,4 @@
-//! How lists come near, and where what says where they are lives.
+//! Read modes, and memory tiers of dictionaries, skip data and norms.
 
 use super::budget::{Places, evaluation};
 use super::executor::{Executor, SEGMENTS_MIN};
@@ -11,17 +11,18 @@ use std::thread::available_parallelism;
 use tierdex_cache::{Cache, Frames, Lookahead, PolicyKind};
 use tierdex_io::{EngineOptions, PAGE, RegionKind, Size, available_memory};
 
-/// How lists come near (thesis, chapter 7; the last is ours).
+/// How postings are read (thesis, chapter 7; the last is ours).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Queries read what they need through the system's page cache.
     Base,
     /// The same; a worker reads ahead into the page cache.
     BasePrefetch,
-    /// Queries look into the cache, and read what is not there through the page cache; a worker then brings it into the
-    /// cache for later ones.
+    /// Queries look into the cache, and read what is not there through the page cache; a worker then brings
+    /// it into the cache for later ones.
     Hybrid,
-    /// Workers fill the cache through the page cache ahead of the queries, which are answered from the cache only.
+    /// Workers fill the cache through the page cache ahead of the queries, which are answered from the cache
+    /// only.
     HybridPrefetch,
     /// Queries read the pages that they need past the page cache, into a cache of pages; while one waits, its
     /// thread goes on with another.
@@ -66,8 +67,8 @@ impl FromStr for Mode {
 /// Where terms, skip data and lengths live (thesis, figures 8.1 and 8.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetaTier {
-    /// Terms and skip data stay in their files: a look-up reads a page, and a list is fetched together with its skip
-    /// data. Lengths, which scoring looks at here and there, are in ordinary memory.
+    /// Terms and skip data stay in their files: a look-up reads a page, and a list is fetched together with
+    /// its skip data. Lengths, which scoring looks at here and there, are in ordinary memory.
     Disk,
     /// Terms are in ordinary memory; skip data stays in its files.
     Terms,
@@ -113,7 +114,7 @@ impl FromStr for MetaTier {
 /// What an [`super::Executor`] reads with, where to, and how much memory it may take for all else.
 #[derive(Clone, Debug)]
 pub struct ExecutorOptions {
-    /// How lists come near.
+    /// How postings are read.
     pub mode: Mode,
     /// The memory of the cache.
     pub region: RegionKind,
@@ -123,7 +124,7 @@ pub struct ExecutorOptions {
     pub within: bool,
     /// Bytes of a segment of the cache; in [`Mode::Direct`] they are pages.
     pub segment: usize,
-    /// What gives way.
+    /// Eviction policy.
     pub policy: PolicyKind,
     /// How far ahead lists are fetched; [`Mode::BasePrefetch`] takes adaptive for [`PAGES_AHEAD`], and
     /// [`Mode::Direct`] fetches none ahead.
@@ -134,7 +135,8 @@ pub struct ExecutorOptions {
     pub workers: usize,
     /// Threads that answer; [`ExecutorOptions::complete`] chooses for [`THREADS_CHOSEN`].
     pub threads: usize,
-    /// Threads that each of these takes for a query over several segments ([`SearchOptions::intra`]): for the accounts.
+    /// Threads that each of these takes for a query over several segments ([`SearchOptions::intra`]): for the
+    /// accounts.
     ///
     /// [`SearchOptions::intra`]: crate::index::SearchOptions::intra
     pub intra: usize,
@@ -150,8 +152,8 @@ pub struct ExecutorOptions {
     pub meta: MetaTier,
     /// Bytes of ordinary memory for all that is in no region; none: as much as it takes.
     pub dram: Option<u64>,
-    /// Bytes of these for what segments of later commits keep in memory ([`Engine::refresh`](super::Engine::refresh)),
-    /// beyond what segments that are gone gave back.
+    /// Bytes of these for what segments of later commits keep in memory
+    /// ([`Engine::refresh`](super::Engine::refresh)), beyond what closed segments released.
     pub growth: u64,
 }
 
@@ -241,14 +243,25 @@ impl ExecutorOptions {
         }
     }
 
+    /// Chooses the number of threads, where it is [`THREADS_CHOSEN`].
+    pub(super) fn with_threads(self) -> ExecutorOptions {
+        let threads = match (self.threads, self.mode) {
+            (THREADS_CHOSEN, Mode::Direct) => available_parallelism().map_or(1, NonZero::get),
+            (THREADS_CHOSEN, _) => 1,
+            (threads, _) => threads,
+        };
+        ExecutorOptions { threads, ..self }
+    }
+
     /// Chooses what was left open, from the index and the machine:
     ///
-    /// 1. Terms, skip data and lengths are in ordinary memory if they fit into the budget and leave as much of it for the
-    ///    cache as they take, or, where there is no budget, into a quarter of what is available. Else terms alone are, if they
-    ///    leave three times as much, or fit into that quarter; else nothing is. `meta` says otherwise.
-    /// 2. The cache is of ordinary memory. With a budget it takes what all else leaves of it; without one 64 MiB, or a tenth
-    ///    of all documents and frequencies if that is more, but no more than these and than a quarter of what is available.
-    ///    `cache` says otherwise; then it is beside the budget.
+    /// 1. Terms, skip data and lengths are in ordinary memory if they fit into the budget and leave as much
+    ///    of it for the cache as they take, or, where there is no budget, into a quarter of what is
+    ///    available. Else terms alone are, if they leave three times as much, or fit into that quarter; else
+    ///    nothing is. `meta` says otherwise.
+    /// 2. The cache is of ordinary memory. With a budget it takes what all else leaves of it; without one 64
+    ///    MiB, or a tenth of all documents and frequencies if that is more, but no more than these and than a
+    ///    quarter of what is available. `cache` says otherwise; then it is beside the budget.
     /// 3. Threads, where they are [`THREADS_CHOSEN`].
     ///
     /// `self` says all else.
@@ -261,12 +274,7 @@ impl ExecutorOptions {
         let quarter = available_memory().unwrap_or(u64::MAX) / AVAILABLE_PART;
         let asked = cache.is_some();
         let (region, size) = cache.unwrap_or((RegionKind::Dram, Size::Bytes(0)));
-        let threads = match (self.threads, self.mode) {
-            (THREADS_CHOSEN, Mode::Direct) => available_parallelism().map_or(1, NonZero::get),
-            (THREADS_CHOSEN, _) => 1,
-            (threads, _) => threads,
-        };
-        let mut options = ExecutorOptions { region, size, threads, meta: MetaTier::Dram, ..self };
+        let mut options = ExecutorOptions { region, size, meta: MetaTier::Dram, ..self.with_threads() };
         let smallest = SEGMENTS_MIN * options.cell_bytes() as u64;
         let left = |options: &ExecutorOptions| {
             let needed = Executor::accounts(index, options).needed();

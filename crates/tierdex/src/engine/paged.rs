@@ -4,7 +4,9 @@
 //! Its source pins the pages of what it reads, and suspends it as long as one of them is on its way. The
 //! thread goes on with another evaluation then.
 
-use super::ticket::CancelFlag;
+use super::request::Priority;
+use super::reservations::{Reservation, Reservations};
+use super::ticket::CancelHandle;
 use crate::error::{Error, Result};
 use crate::segment::read::BlockSource;
 use corosensei::Yielder;
@@ -23,24 +25,30 @@ pub(super) enum Wait {
     Turn,
     /// Pages in these frames.
     Pages(Rc<RefCell<Vec<u32>>>),
-    /// An evaluation of the thread to end, after this number of them.
-    End(u64),
+    /// Memory: reservations have changed since there were this number of changes.
+    Memory(u64),
 }
 
-/// How long an evaluation works before others of its thread go on. 50 us: 1.01 times the time of a batch; 1 ms: the
-/// same as 200 us.
-pub(super) const SLICE: Duration = Duration::from_micros(200);
+/// What the evaluations of a thread share.
+pub(super) struct Lane {
+    pub(super) reader: RefCell<PageReader>,
+    pub(super) memory: Reservations,
+}
+
+/// Pages that an evaluation names together at first, and twice as many each further time: before the first
+/// have been evaluated, it knows little of which can be skipped.
+const AHEAD_FIRST: usize = 32;
+
+/// How long an evaluation works before others of its thread go on. With 50 us and with 1 ms a batch takes the
+/// same time.
+const SLICE: Duration = Duration::from_micros(200);
 
 /// Checkpoints from one look at the clock to the next.
 const CLOCK_EVERY: u32 = 8;
 
-/// Pages that an evaluation names together at first, and twice as many each further time: before the first have been
-/// evaluated, it knows little of which can be skipped.
-const AHEAD_FIRST: usize = 32;
-
 /// When an evaluation is to stop.
 pub(super) struct Stop {
-    pub(super) flag: CancelFlag,
+    pub(super) flag: CancelHandle,
     pub(super) deadline: Option<Instant>,
 }
 
@@ -52,39 +60,6 @@ impl Stop {
 
     fn is_due_at(&self, now: impl FnOnce() -> Instant) -> bool {
         self.flag.is_cancelled() || self.deadline.is_some_and(|deadline| deadline <= now())
-    }
-}
-
-/// What the evaluations of a thread share.
-pub(super) struct Lane {
-    pub(super) reader: RefCell<PageReader>,
-    /// What evaluations have taken together, and may take.
-    pub(super) taken: Cell<Share>,
-    pub(super) allowance: Share,
-    /// Evaluations that have ended.
-    pub(super) ended: Cell<u64>,
-}
-
-/// What an evaluation takes of its thread's share.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Share {
-    /// Bytes of memory.
-    pub(super) memory: u64,
-    /// Bytes of the cache: of the lists that it may read.
-    pub(super) cache: u64,
-}
-
-impl Share {
-    pub(super) fn plus(self, other: Share) -> Share {
-        Share { memory: self.memory + other.memory, cache: self.cache + other.cache }
-    }
-
-    pub(super) fn minus(self, other: Share) -> Share {
-        Share { memory: self.memory - other.memory, cache: self.cache - other.cache }
-    }
-
-    pub(super) fn fits(self, allowance: Share) -> bool {
-        self.memory <= allowance.memory && self.cache <= allowance.cache
     }
 }
 
@@ -147,10 +122,7 @@ impl<'e> PagedSource<'e> {
         if self.stop.is_due_at(|| now) {
             return Err(Error::Interrupted);
         }
-        if now - self.resumed.get() >= SLICE {
-            self.suspend(Wait::Turn);
-        }
-        Ok(())
+        if now - self.resumed.get() >= SLICE { self.suspend(Wait::Turn) } else { Ok(()) }
     }
 
     /// Pins those of these pages that are not pinned, and has those read that are not there. False when one
@@ -175,7 +147,7 @@ impl<'e> PagedSource<'e> {
     }
 
     /// Suspends the evaluation until these pages, which are pinned, are there or cannot be had.
-    fn wait(&self, file: &SealedFile, pages: Range<u64>) {
+    fn wait(&self, file: &SealedFile, pages: Range<u64>) -> Result<()> {
         loop {
             let held = self.held.borrow();
             let frames = pages.clone().filter_map(|page| {
@@ -186,16 +158,36 @@ impl<'e> PagedSource<'e> {
             waits.clear();
             waits.extend(frames);
             if waits.is_empty() {
-                return;
+                return Ok(());
             }
             drop((held, waits));
-            self.suspend(Wait::Pages(self.waits.clone()));
+            self.suspend(Wait::Pages(self.waits.clone()))?;
         }
     }
 
-    fn suspend(&self, wait: Wait) {
+    /// Lets others go on.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the evaluation is to stop.
+    fn suspend(&self, wait: Wait) -> Result<()> {
         self.yielder.suspend(wait);
-        self.resumed.set(Instant::now());
+        let now = Instant::now();
+        self.resumed.set(now);
+        if self.stop.is_due_at(|| now) { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// Waits until the evaluation may take `bytes` of memory.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when it is to stop.
+    pub(super) fn reserve(&self, bytes: u64, priority: Priority) -> Result<Reservation<'e>> {
+        let waiter = self.lane.memory.wait(priority);
+        loop {
+            if let Some(reserved) = waiter.try_reserve(bytes) {
+                return Ok(reserved);
+            }
+            self.suspend(Wait::Memory(self.lane.memory.changes()))?;
+        }
     }
 
     /// Appends the part of a range that is in some pages. False when they find no frame.
@@ -220,7 +212,7 @@ impl<'e> PagedSource<'e> {
             }
         }
         drop(held);
-        self.wait(file, pages.clone());
+        self.wait(file, pages.clone())?;
         let mut held = self.held.borrow_mut();
         for page in pages {
             let Some(at) = find(&held, file.number(), page) else {

@@ -1,11 +1,11 @@
 //! Requests that wait: two queues, of which threads empty the interactive one first.
 
-use super::request::{Priority, Request};
+use super::request::{Answer, Priority, Request};
 use super::snapshot::Snapshot;
 use super::ticket::Reply;
 use crate::error::{Error, Result};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -18,6 +18,21 @@ pub(super) struct Job {
 }
 
 impl Job {
+    fn is_due(&self, now: Instant) -> bool {
+        self.reply.is_cancelled() || self.request.deadline.is_some_and(|deadline| deadline <= now)
+    }
+
+    /// Answers it without an evaluation.
+    fn expire(self) {
+        let Job { snapshot, reply, arrived, .. } = self;
+        let answer = if reply.is_cancelled() {
+            Err(Error::Cancelled)
+        } else {
+            Ok(Answer::of_none(snapshot, arrived.elapsed()))
+        };
+        reply.send(answer);
+    }
+
     /// Bytes that it takes while it waits.
     fn memory(&self) -> u64 {
         (size_of::<Job>() + self.request.query.memory()) as u64
@@ -42,6 +57,9 @@ pub(super) struct Queue {
     /// Interactive requests that wait: read without the lock.
     interactive: AtomicUsize,
     bytes_max: u64,
+    /// The earliest deadline of a request that waits, in nanoseconds since `began`: read without the lock.
+    began: Instant,
+    earliest: AtomicU64,
 }
 
 #[derive(Default)]
@@ -72,6 +90,15 @@ impl Class {
         self.jobs.push_back(job);
     }
 
+    /// Takes out requests that were cancelled, or whose deadline has passed.
+    fn remove_due(&mut self) -> Vec<Job> {
+        let now = Instant::now();
+        let (due, left): (VecDeque<_>, _) = self.jobs.drain(..).partition(|job| job.is_due(now));
+        self.jobs = left;
+        self.bytes = self.jobs.iter().map(Job::memory).sum();
+        due.into()
+    }
+
     fn pop(&mut self) -> Option<Job> {
         let job = self.jobs.pop_front()?;
         self.bytes -= job.memory();
@@ -97,6 +124,8 @@ impl Queue {
             taken: Condvar::new(),
             interactive: AtomicUsize::new(0),
             bytes_max,
+            began: Instant::now(),
+            earliest: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -107,11 +136,17 @@ impl Queue {
     pub(super) fn push(&self, job: Job) -> Result<()> {
         let mut state = self.lock();
         let class = state.class(job.request.priority);
-        if !class.fits(&job, self.bytes_max) {
-            let waiting = class.jobs.len();
+        let due = if class.fits(&job, self.bytes_max) { Vec::new() } else { class.remove_due() };
+        let waiting = class.jobs.len();
+        if class.fits(&job, self.bytes_max) {
+            self.add(state, job);
+        } else {
+            drop(state);
+            drop(job);
+            due.into_iter().for_each(Job::expire);
             return Err(Error::Limit(format!("{waiting} requests wait already; try again later")));
         }
-        self.add(state, job);
+        due.into_iter().for_each(Job::expire);
         Ok(())
     }
 
@@ -132,6 +167,7 @@ impl Queue {
             return drop(state);
         }
         let priority = job.request.priority;
+        self.earliest.fetch_min(self.deadline(&job), Ordering::Relaxed);
         state.class(priority).push(job);
         if priority == Priority::Interactive {
             self.interactive.store(state.interactive.jobs.len(), Ordering::Relaxed);
@@ -143,12 +179,50 @@ impl Queue {
         }
     }
 
-    /// The next request: an interactive one, else one of a batch if the thread `takes_batch`. If `sleep`, waits for one.
+    /// Answers requests that wait and whose deadline has passed or that were cancelled, if there is a
+    /// deadline that has passed.
+    pub(super) fn expire(&self) {
+        let earliest = self.earliest.load(Ordering::Relaxed);
+        if earliest == u64::MAX || self.began.elapsed().as_nanos() < u128::from(earliest) {
+            return;
+        }
+        let mut state = self.lock();
+        let mut due = Vec::new();
+        let State { interactive, batch, .. } = &mut *state;
+        for class in [&mut *interactive, batch] {
+            due.extend(class.remove_due());
+        }
+        self.interactive.store(interactive.jobs.len(), Ordering::Relaxed);
+        let jobs = interactive.jobs.iter().chain(&batch.jobs);
+        let earliest = jobs.map(|job| self.deadline(job)).min().unwrap_or(u64::MAX);
+        self.earliest.store(earliest, Ordering::Relaxed);
+        if state.full > 0 {
+            self.taken.notify_all();
+        }
+        drop(state);
+        // Callbacks run here.
+        due.into_iter().for_each(Job::expire);
+    }
+
+    /// Nanoseconds from `began` to the deadline of a request.
+    fn deadline(&self, job: &Job) -> u64 {
+        let deadline = job.request.deadline;
+        deadline.map_or(u64::MAX, |deadline| {
+            u64::try_from(deadline.saturating_duration_since(self.began).as_nanos()).unwrap_or(u64::MAX)
+        })
+    }
+
+    /// The next request: an interactive one, else one of a batch if the thread `takes_batch`. If `sleep`,
+    /// waits for one.
     pub(super) fn next(&self, takes_batch: bool, sleep: bool) -> Next {
         let mut state = self.lock();
         loop {
             if state.closed {
                 return Next::Closed;
+            }
+            if !sleep && state.idle > 0 {
+                // Each thread that sleeps was woken for a request that waits.
+                return Next::None;
             }
             let job = state.interactive.pop();
             self.interactive.store(state.interactive.jobs.len(), Ordering::Relaxed);

@@ -46,8 +46,8 @@ impl Request {
         self
     }
 
-    /// Whether every matching document is counted: else documents that cannot be hits are skipped, and the total is a
-    /// lower bound.
+    /// Whether every matching document is counted: else documents that cannot be hits are skipped, and the
+    /// total is a lower bound.
     #[must_use]
     pub fn count(mut self, count: bool) -> Request {
         self.options.count = count;
@@ -93,9 +93,9 @@ impl Request {
 /// How many documents match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TotalHits {
-    /// As many.
+    /// Exactly this many.
     Exact(u64),
-    /// As many or more: they were not counted, or the deadline passed.
+    /// This many or more: they were not counted, or the deadline passed.
     AtLeast(u64),
 }
 
@@ -105,6 +105,14 @@ impl TotalHits {
         match self {
             TotalHits::Exact(value) | TotalHits::AtLeast(value) => value,
         }
+    }
+}
+
+impl Answer {
+    /// The deadline passed before a thread took the request.
+    pub(super) fn of_none(snapshot: Arc<Snapshot>, took: Duration) -> Answer {
+        let total = TotalHits::AtLeast(0);
+        Answer { hits: Vec::new(), total, timed_out: true, took, queued: took, snapshot }
     }
 }
 

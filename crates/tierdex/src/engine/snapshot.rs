@@ -1,28 +1,30 @@
 //! A commit that an engine searches: its segments, and what they keep in memory.
 //!
-//! What a segment keeps in memory (dictionary, skip data, norms, checksums) is counted once, however many snapshots
-//! share it, and given back with its entries in the cache when the last of them is dropped.
+//! What a segment keeps in memory (dictionary, skip data, norms, checksums) is counted once, however many
+//! snapshots share it, and given back with its entries in the cache when the last of them is dropped.
 
 use super::budget::Places;
 use super::options::{ExecutorOptions, MetaTier};
 use crate::error::{Error, Result};
 use crate::index::{Index, Searcher};
 use crate::segment::read::Segment;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tierdex_cache::Frames;
-use tierdex_io::{Arena, Region};
+use tierdex_io::{Arena, Region, SealedFile};
 
 /// One commit. It never changes; requests keep theirs open until they are answered.
 pub struct Snapshot {
     searcher: Searcher,
     segments: Vec<Arc<ResidentSegment>>,
+    /// The cache of the engine, for as long as that lives.
+    frames: Weak<Frames>,
 }
 
 /// A segment with what it keeps in memory.
 struct ResidentSegment {
     segment: Arc<Segment>,
     bytes: u64,
-    frames: Arc<Frames>,
+    frames: Weak<Frames>,
     budget: Arc<ResidentBudget>,
 }
 
@@ -81,7 +83,7 @@ impl Snapshot {
             ResidentSegment::new(segment, bytes, (frames, budget))
         };
         let segments = index.segments().iter().map(resident).collect();
-        Ok(Snapshot { searcher: index.searcher(), segments })
+        Ok(Snapshot { searcher: index.searcher(), segments, frames: Arc::downgrade(frames) })
     }
 
     /// The newest commit; none if it is this one.
@@ -102,7 +104,13 @@ impl Snapshot {
             None => ResidentSegment::load(segment, (frames, budget)),
         };
         let segments = index.segments().iter().map(resident).collect::<Result<_>>()?;
-        Ok(Some(Snapshot { searcher: self.searcher.of_other(index), segments }))
+        let searcher = self.searcher.of_other(index);
+        Ok(Some(Snapshot { searcher, segments, frames: Arc::downgrade(frames) }))
+    }
+
+    /// Whether it belongs to the engine with this cache.
+    pub(super) fn is_of(&self, frames: &Arc<Frames>) -> bool {
+        std::ptr::eq(self.frames.as_ptr(), Arc::as_ptr(frames))
     }
 
     /// The index as of this commit.
@@ -122,7 +130,7 @@ impl ResidentSegment {
         bytes: u64,
         (frames, budget): (&Arc<Frames>, &Arc<ResidentBudget>),
     ) -> Arc<ResidentSegment> {
-        let (segment, frames, budget) = (segment.clone(), frames.clone(), budget.clone());
+        let (segment, frames, budget) = (segment.clone(), Arc::downgrade(frames), budget.clone());
         Arc::new(ResidentSegment { segment, bytes, frames, budget })
     }
 
@@ -156,7 +164,10 @@ impl ResidentSegment {
 impl Drop for ResidentSegment {
     fn drop(&mut self) {
         self.budget.lock().used -= self.bytes;
-        self.segment.files().for_each(|file| self.frames.forget(file));
+        if let Some(frames) = self.frames.upgrade() {
+            let files: Vec<u64> = self.segment.files().map(SealedFile::number).collect();
+            frames.forget(&files);
+        }
     }
 }
 

@@ -19,8 +19,9 @@ pub(super) struct Reply {
     state: Arc<TicketState>,
 }
 
-/// Whether a request was cancelled.
-pub(super) struct CancelFlag(Arc<TicketState>);
+/// Cancels a request whose answer goes to a callback.
+#[derive(Clone)]
+pub struct CancelHandle(Arc<TicketState>);
 
 type Callback = Box<dyn FnOnce(Result<Answer>) + Send>;
 
@@ -58,8 +59,7 @@ impl Ticket {
                 return answer;
             }
             if slot.answered {
-                // `poll` took it.
-                return Err(Error::Usage("the answer was taken before".to_string()));
+                return Err(taken());
             }
             slot.waits = true;
             slot = self.state.ready.wait(slot).unwrap_or_else(PoisonError::into_inner);
@@ -68,10 +68,10 @@ impl Ticket {
 
     /// Waits until there is an answer, or the time has passed. Whether there is one.
     pub fn wait_timeout(&self, time: Duration) -> bool {
-        let until = Instant::now() + time;
+        let until = Instant::now().checked_add(time);
         let mut slot = self.state.lock();
         while !slot.answered {
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return false;
             }
@@ -86,18 +86,21 @@ impl Ticket {
         self.state.lock().answer.take()
     }
 
-    /// Has the answer given to `callback`: on the thread that answers, which must not be held up, or on this one if it is
-    /// there already.
-    pub fn on_ready(mut self, callback: impl FnOnce(Result<Answer>) + Send + 'static) {
+    /// Has the answer given to `callback`, and returns a handle to cancel the request. It is called on the
+    /// thread that answers, or on this one if there is an answer already. It must not block: other requests
+    /// would wait.
+    pub fn on_ready(mut self, callback: impl FnOnce(Result<Answer>) + Send + 'static) -> CancelHandle {
         self.cancels = false;
+        let handle = CancelHandle(self.state.clone());
         let mut slot = self.state.lock();
-        match slot.answer.take() {
-            Some(answer) => {
-                drop(slot);
-                callback(answer);
-            }
-            None => slot.callback = Some(Box::new(callback)),
+        if slot.answered {
+            let answer = slot.answer.take();
+            drop(slot);
+            callback(answer.unwrap_or_else(|| Err(taken())));
+        } else {
+            slot.callback = Some(Box::new(callback));
         }
+        handle
     }
 
     /// Stops the evaluation at the next block or window of documents.
@@ -117,17 +120,11 @@ impl Drop for Ticket {
 impl Reply {
     /// Whether nobody wants the answer.
     pub(super) fn is_cancelled(&self) -> bool {
-        self.flag().is_cancelled()
+        self.state.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Tells an evaluation when to stop.
-    pub(super) fn flag(&self) -> CancelFlag {
-        CancelFlag(self.state.clone())
-    }
-
-    /// Stops the evaluation.
-    pub(super) fn cancel(&self) {
-        self.state.cancelled.store(true, Ordering::Relaxed);
+    pub(super) fn cancel_handle(&self) -> CancelHandle {
+        CancelHandle(self.state.clone())
     }
 
     /// Gives the answer.
@@ -142,7 +139,12 @@ impl Drop for Reply {
     }
 }
 
-impl CancelFlag {
+impl CancelHandle {
+    /// As [`Ticket::cancel`].
+    pub fn cancel(&self) {
+        self.0.cancelled.store(true, Ordering::Relaxed);
+    }
+
     /// Whether nobody wants the answer.
     #[inline]
     pub(super) fn is_cancelled(&self) -> bool {
@@ -175,4 +177,9 @@ impl TicketState {
             self.ready.notify_all();
         }
     }
+}
+
+/// `poll` took the answer.
+fn taken() -> Error {
+    Error::Usage("the answer was taken before".to_string())
 }

@@ -1,28 +1,29 @@
-//! A thread that answers several requests at the same time: while one waits for pages, it goes on with another.
+//! A thread that answers several requests at the same time: while one waits for pages, it goes on with
+//! another.
 //!
 //! 1. A thread takes requests from the queue while it has fewer evaluations than it may.
-//! 2. It resumes those whose pages are there, interactive ones first, until each waits or has ended. One that has
-//!    worked for [`SLICE`](super::paged::SLICE) goes behind the others of its priority.
+//! 2. It resumes those whose pages are there, interactive ones first, until each waits or has ended. One that
+//!    has worked for a slice of time goes behind the others of its priority.
 //! 3. When all wait, it submits the reads that they asked for, and waits for one of them.
 
 use super::budget::refuse;
-use super::paged::{Lane, PagedSource, Share, Stop, Wait};
+use super::paged::{Lane, PagedSource, Stop, Wait};
 use super::queue::{Job, Next};
 use super::request::{Answer, Priority, Request, TotalHits};
+use super::reservations::Reservations;
 use super::ticket::Reply;
 use super::{Shared, Snapshot};
 use crate::error::{Error, Result};
 use crate::index::{Found, SearchOptions};
 use crate::query::Query;
 use corosensei::stack::DefaultStack;
-use corosensei::{Coroutine, CoroutineResult, Yielder};
-use std::cell::{Cell, RefCell};
+use corosensei::{Coroutine, CoroutineResult};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierdex_cache::{Frames, PageReader};
-use tierdex_io::PAGE;
 
 /// Bytes of a stack, of which an ordinary query uses a small part.
 const STACK: usize = 512 << 10;
@@ -30,9 +31,9 @@ const STACK: usize = 512 << 10;
 /// Frames for each evaluation, at least.
 const FRAMES_MIN: usize = 8;
 
-/// Pages that an evaluation pins, and so reads together, at most. For `AND HH` and `OR HH` in 50 MB, 4.1 million
-/// documents: with 64, 0.87 and 0.92 times the queries a second; with 256, 1.01 and 1.04, for 1.04 times the
-/// bytes.
+/// Pages that an evaluation pins, and so reads together, at most. For `AND HH` and `OR HH` in 50 MB, 4.1
+/// million documents: with 64, 0.87 and 0.92 times the queries a second; with 256, 1.01 and 1.04, for 1.04
+/// times the bytes.
 const PINNED_MAX: usize = 128;
 
 type Evaluation = Coroutine<(), Wait, Done, DefaultStack>;
@@ -45,6 +46,7 @@ struct Running {
     evaluation: Evaluation,
     wait: Option<Wait>,
     priority: Priority,
+    stop: Rc<Stop>,
     reply: Reply,
     respond: Respond,
 }
@@ -81,27 +83,32 @@ pub(super) struct Worker<'x> {
     lane: Rc<Lane>,
     stacks: Vec<DefaultStack>,
     running: Vec<Running>,
-    /// Evaluations of batches at the same time, at most.
+    /// Evaluations at the same time, at most, and those of batches among them.
+    running_max: usize,
     batch_max: usize,
     pinned_max: usize,
 }
 
 impl<'x> Worker<'x> {
-    /// Reads by `reader`. If it `reserves`, one evaluation is for interactive requests.
+    /// Reads by `reader`. If it `reserves`, it has one evaluation more, for an interactive request.
     pub(super) fn new(shared: &'x Shared, reader: PageReader, reserves: bool) -> Worker<'x> {
         let frames = &*shared.frames;
-        let cache = (frames.frames() as u64 * PAGE) / (2 * shared.threads as u64);
-        let lane = Lane {
-            reader: RefCell::new(reader),
-            taken: Cell::default(),
-            allowance: Share { memory: shared.lists, cache },
-            ended: Cell::new(0),
-        };
+        let lane = Lane { reader: RefCell::new(reader), memory: Reservations::new(shared.lists) };
         let in_flight = shared.in_flight.min(frames.frames() / shared.threads / FRAMES_MIN).max(1);
         let pinned_max = (frames.frames() / (2 * in_flight * shared.threads)).clamp(1, PINNED_MAX);
-        let batch_max = if reserves { (in_flight - 1).max(1) } else { in_flight };
-        let running = Vec::with_capacity(in_flight);
-        Worker { shared, frames, lane: Rc::new(lane), stacks: Vec::new(), running, batch_max, pinned_max }
+        let running_max = in_flight + usize::from(reserves);
+        let running = Vec::with_capacity(running_max);
+        let lane = Rc::new(lane);
+        Worker {
+            shared,
+            frames,
+            lane,
+            stacks: Vec::new(),
+            running,
+            running_max,
+            batch_max: in_flight,
+            pinned_max,
+        }
     }
 
     /// Answers requests until the engine is closed.
@@ -112,7 +119,7 @@ impl<'x> Worker<'x> {
             }
         }
         for running in &self.running {
-            running.reply.cancel();
+            running.reply.cancel_handle().cancel();
         }
         while !self.running.is_empty() {
             if !self.round() {
@@ -129,7 +136,8 @@ impl<'x> Worker<'x> {
                 // Other threads may wait for pages that evaluations which have ended asked this one to read.
                 self.lane.reader.borrow_mut().finish();
             }
-            if self.running.len() >= self.running.capacity() {
+            self.shared.queue.expire();
+            if self.running.len() >= self.running_max {
                 return true;
             }
             let takes_batch = self.running.len() < self.batch_max;
@@ -141,11 +149,12 @@ impl<'x> Worker<'x> {
         }
     }
 
-    /// Resumes each evaluation that can go on; interactive ones again after each slice of others. False when all wait.
+    /// Resumes each evaluation that can go on; interactive ones again after each slice of others. False when
+    /// all wait.
     fn round(&mut self) -> bool {
         let (mut at, mut any) = (0, false);
         for _ in 0..self.running.len() {
-            if !self.is_ready(self.running[at].wait.as_ref()) {
+            if !self.is_ready(&self.running[at]) {
                 at += 1;
                 continue;
             }
@@ -193,10 +202,10 @@ impl<'x> Worker<'x> {
         self.lane.reader.borrow_mut().wait_for(frames.iter().copied());
     }
 
-    fn is_ready(&self, wait: Option<&Wait>) -> bool {
-        match wait {
+    fn is_ready(&self, running: &Running) -> bool {
+        match &running.wait {
             None | Some(Wait::Turn) => true,
-            Some(Wait::End(ended)) => self.lane.ended.get() > *ended,
+            Some(Wait::Memory(changes)) => self.lane.memory.changes() > *changes || running.stop.is_due(),
             Some(Wait::Pages(frames)) => frames.borrow().iter().all(|frame| self.frames.is_settled(*frame)),
         }
     }
@@ -217,7 +226,7 @@ impl<'x> Worker<'x> {
             queued: arrived.elapsed(),
             counts: options.count || options.k == 0,
         };
-        let stop = Stop { flag: reply.flag(), deadline };
+        let stop = Rc::new(Stop { flag: reply.cancel_handle(), deadline });
         if stop.is_due() {
             return respond.send(reply, Err(Error::Interrupted));
         }
@@ -229,14 +238,16 @@ impl<'x> Worker<'x> {
             }
         };
         let (frames, lane, pinned_max) = (self.shared.frames.clone(), self.lane.clone(), self.pinned_max);
+        let its_stop = stop.clone();
         let evaluation = Coroutine::with_stack(stack, move |yielder, ()| {
-            let source = PagedSource::new(&frames, (&lane, yielder), &stop, pinned_max);
-            let evaluate = || evaluate(&snapshot, (&query, &options), (&source, &lane, yielder));
+            let source = PagedSource::new(&frames, (&lane, yielder), &its_stop, pinned_max);
+            let limits = (priority, lane.memory.max());
+            let evaluate = || evaluate(&snapshot, (&query, &options), &source, limits);
             // What it has borrowed is not looked at again.
             catch_unwind(AssertUnwindSafe(evaluate))
                 .unwrap_or_else(|_| Err(Error::Failed("the evaluation of a query panicked".to_string())))
         });
-        self.insert(Running { evaluation, wait: None, priority, reply, respond });
+        self.insert(Running { evaluation, wait: None, priority, stop, reply, respond });
     }
 
     fn end(&mut self, running: Running, done: Done) {
@@ -250,39 +261,14 @@ impl<'x> Worker<'x> {
 fn evaluate(
     snapshot: &Snapshot,
     (query, options): (&Query, &SearchOptions),
-    (source, lane, yielder): (&PagedSource<'_>, &Lane, &Yielder<(), Wait>),
+    source: &PagedSource<'_>,
+    (priority, memory_max): (Priority, u64),
 ) -> Done {
     let searcher = snapshot.searcher();
     let plan = searcher.plan(query, options, source)?;
     let segments = snapshot.index().segments();
     let memory = plan.memory() as u64 + plan.working_memory(segments, 0).bytes;
-    refuse("answering", memory, lane.allowance.memory)?;
-    // More than all that there is means alone.
-    let own = Share { memory, cache: plan.list_bytes(segments).min(lane.allowance.cache + 1) };
-    // One alone may take more of the cache.
-    while lane.taken.get() != Share::default() && !lane.taken.get().plus(own).fits(lane.allowance) {
-        yielder.suspend(Wait::End(lane.ended.get()));
-    }
-    let _taken = Taken::new(lane, own);
+    refuse("answering", memory, memory_max)?;
+    let _reserved = source.reserve(memory, priority)?;
     searcher.answer(&plan, options, source)
-}
-
-/// What an evaluation has taken.
-struct Taken<'l> {
-    lane: &'l Lane,
-    own: Share,
-}
-
-impl<'l> Taken<'l> {
-    fn new(lane: &'l Lane, own: Share) -> Taken<'l> {
-        lane.taken.set(lane.taken.get().plus(own));
-        Taken { lane, own }
-    }
-}
-
-impl Drop for Taken<'_> {
-    fn drop(&mut self) {
-        self.lane.taken.set(self.lane.taken.get().minus(self.own));
-        self.lane.ended.set(self.lane.ended.get() + 1);
-    }
 }

@@ -28,23 +28,26 @@ impl Index {
     pub fn open(disk: Arc<dyn Disk>) -> Result<Index> {
         // Before anything is decoded: what the environment asks for may not be possible.
         Kernel::from_env()?;
-        Index::open_sharing(disk, &[])
+        Index::open_sharing(disk, None)
     }
 
-    /// Opens the newest commit, and shares the open files and the memory of the segments that it has in common with
-    /// this one: only new segments are opened. If this is the newest commit, it is returned itself.
+    /// Opens the newest commit, and shares the open files and the memory of the segments that it has in
+    /// common with this one: only new segments are opened. If this is the newest commit, it is returned
+    /// itself.
     ///
     /// # Errors
     /// As [`Index::open`]. This commit stays open in any case.
     pub fn reopen(&self) -> Result<Index> {
-        let newest = Index::open_sharing(self.0.disk.clone(), &self.0.segments)?;
+        let newest = Index::open_sharing(self.0.disk.clone(), Some(self))?;
         Ok(if newest.manifest() == self.manifest() { self.clone() } else { newest })
     }
 
-    fn open_sharing(disk: Arc<dyn Disk>, open: &[Arc<Segment>]) -> Result<Index> {
+    fn open_sharing(disk: Arc<dyn Disk>, other: Option<&Index>) -> Result<Index> {
         loop {
             let manifest = Manifest::read_newest(disk.as_ref())?;
             let Some(manifest) = manifest else { return Err(no_index(disk.as_ref())) };
+            let other = other.filter(|other| *other.schema() == manifest.schema);
+            let open = other.map_or(&[][..], Index::segments);
             match open_segments(disk.as_ref(), &manifest, open) {
                 Ok(segments) => return Ok(Index(Arc::new(Opened { disk, manifest, segments }))),
                 // A commit in between merged the segments away: start again from the newer one.
@@ -81,9 +84,9 @@ impl Index {
         self.0.manifest.documents()
     }
 
-    /// Reads all that queries need into memory, and verifies it, so that they read nothing more. It takes as much
-    /// memory as the index has bytes but for ids and stored texts, in one piece: many small segments stand on
-    /// huge pages together.
+    /// Reads all that queries need into memory, and verifies it, so that they read nothing more. It takes as
+    /// much memory as the index has bytes but for ids and stored texts, in one piece: many small segments
+    /// stand on huge pages together.
     pub fn keep_in_memory(&self) -> Result<()> {
         let bytes: u64 = self.0.segments.iter().map(|segment| segment.bytes_in_memory()).sum();
         let mut arena = Arena::new(Region::new(&RegionKind::Dram, bytes.max(1))?);
@@ -118,8 +121,8 @@ impl Index {
     }
 }
 
-/// Opens the segments of a commit. Those that are `open` already, by number, length and checksum of all files, are
-/// shared.
+/// Opens the segments of a commit. Those that are `open` already, by number, length and checksum of all
+/// files, are shared.
 fn open_segments(disk: &dyn Disk, manifest: &Manifest, open: &[Arc<Segment>]) -> Result<Vec<Arc<Segment>>> {
     let segment = |meta: &SegmentMeta| match open.iter().find(|open| open.meta() == meta) {
         Some(open) => Ok(open.clone()),

@@ -26,7 +26,8 @@ pub struct SearchOptions {
     pub bm25: Bm25,
     /// Score every matching document, also those that cannot be among the best. The answer is the same.
     pub exhaustive: bool,
-    /// Count every matching document. If not, those that cannot be among the best may be passed over uncounted.
+    /// Count every matching document. If not, those that cannot be among the best may be passed over
+    /// uncounted.
     pub count: bool,
     /// Threads at most, from 1 on, each of which does segments of its own. The hits are the same.
     pub intra: usize,
@@ -131,8 +132,8 @@ impl Searcher {
     }
 
     /// Finds the documents of a query that has been planned with these options, on this thread. What is not
-    /// in memory comes from `source`. Returns what was found, and whether it is complete: if the source stopped the
-    /// evaluation ([`BlockSource::checkpoint`]), it is what was found until then.
+    /// in memory comes from `source`. Returns what was found, and whether it is complete: if the source
+    /// stopped the evaluation ([`BlockSource::checkpoint`]), it is what was found until then.
     pub(crate) fn answer(
         &self,
         plan: &Plan,
@@ -174,7 +175,8 @@ impl Searcher {
             let (found, complete) = search(least, &mut buffers)?;
             if complete && least > 0 && found.hits.len() < options.k {
                 // Skip data promises more than there is.
-                return search(0, &mut buffers);
+                let again = search(0, &mut buffers)?;
+                return Ok(if again.1 { again } else { (found, false) });
             }
             Ok((found, complete))
         };
@@ -221,7 +223,8 @@ impl Searcher {
         &self.index
     }
 
-    /// What each of the best documents scores at least, if that is known before any segment is searched; else 0.
+    /// What each of the best documents scores at least, if that is known before any segment is searched; else
+    /// 0.
     pub(super) fn initial_threshold(
         &self,
         of: (&Plan, &dyn BlockSource),
@@ -394,7 +397,8 @@ impl Searcher {
         Ok(fit.then_some((ids, ranges)))
     }
 
-    /// Calls `body` with each segment that has some of the hits, their places, and their numbers in the segment, which rise.
+    /// Calls `body` with each segment that has some of the hits, their places, and their numbers in the
+    /// segment, which rise.
     pub(crate) fn by_segment(
         &self,
         hits: &[SearchHit],
@@ -447,8 +451,8 @@ impl Searcher {
     }
 }
 
-/// Numbers of segments for each of up to `threads` threads, at least one: the largest segments first, each to the thread that has
-/// the fewest documents so far. So the same threads do the same segments each time.
+/// Numbers of segments for each of up to `threads` threads, at least one: the largest segments first, each to
+/// the thread that has the fewest documents so far. So the same threads do the same segments each time.
 fn shares(documents: &[u32], threads: usize) -> Vec<Vec<usize>> {
     let mut shares = vec![(0, Vec::new()); threads.min(documents.len())];
     let mut order: Vec<usize> = (0..documents.len()).collect();

@@ -145,19 +145,6 @@ impl Plan {
         matches!(self.root, PlanNode::Term(_))
     }
 
-    /// Bytes of its lists, and of their records that are not in memory.
-    pub fn list_bytes(&self, segments: &[Arc<Segment>]) -> u64 {
-        let of_leaf = |leaf: &Arc<Leaf>| {
-            let of_segment = |(info, segment): (&Option<TermInfo>, &Arc<Segment>)| {
-                let Some(info) = info else { return 0 };
-                let kept = segment.field(leaf.field).skips().kept().is_some();
-                info.bytes().saturating_add(if kept { 0 } else { info.skips.end - info.skips.start })
-            };
-            leaf.infos.iter().zip(segments).map(of_segment).fold(0, u64::saturating_add)
-        };
-        self.leaves.iter().map(of_leaf).fold(0, u64::saturating_add)
-    }
-
     /// How many documents of a segment match, if the dictionary knows.
     pub fn known_count(&self, number: usize, segment: &Segment) -> Option<u64> {
         match self.counted.as_ref().unwrap_or(&self.root) {

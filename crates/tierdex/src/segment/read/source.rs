@@ -24,12 +24,12 @@ pub trait BlockSource {
     /// As [`SealedFile::read`].
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()>;
 
-    /// Called after each small amount of work, such as a block or a window of documents. A source may let others
-    /// work first.
+    /// Called after each small amount of work, such as a block or a window of documents. A source may let
+    /// others work first.
     ///
     /// # Errors
-    /// [`Error::Interrupted`](crate::Error::Interrupted) when the evaluation is to stop: it was cancelled, or its
-    /// deadline has passed.
+    /// [`Error::Interrupted`](crate::Error::Interrupted) when the evaluation is to stop: it was cancelled, or
+    /// its deadline has passed.
     #[inline]
     fn checkpoint(&self) -> Result<()> {
         Ok(())
@@ -54,7 +54,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Reads at most `read_ahead` bytes of each part of a list together: from [`BUFFER_MIN`] to [`BUFFER_MAX`].
+    /// Reads at most `read_ahead` bytes of each part of a list together: from [`BUFFER_MIN`] to
+    /// [`BUFFER_MAX`].
     pub const fn new(read_ahead: usize) -> Files {
         Files { read_ahead }
     }

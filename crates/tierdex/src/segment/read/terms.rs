@@ -189,6 +189,11 @@ pub struct TermStream<'a> {
 }
 
 impl TermStream<'_> {
+    /// Where pages come from that are not in memory.
+    pub(super) fn source(&self) -> &dyn BlockSource {
+        self.source
+    }
+
     /// The next term; `None` behind the last. What was returned before is gone.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<(&[u8], TermInfo)>> {

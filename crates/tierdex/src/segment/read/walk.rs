@@ -47,6 +47,7 @@ impl<A: Automaton> Walk<'_, A> {
     /// it, the state that accepts it.
     pub fn advance(&mut self) -> Result<Option<(TermInfo, u32)>> {
         while !self.finished {
+            self.stream.source().checkpoint()?;
             let Some(info) = self.stream.advance()? else { break };
             match self.follow() {
                 Ok(state) if self.automaton.accepts(state) => return Ok(Some((info, state))),
