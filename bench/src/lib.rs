@@ -7,6 +7,7 @@
 //! | codecs of integers, their sizes and speeds | [`codecs`] |
 //! | an index of any size without text | [`generate`] |
 //! | lists that stay on disk intersected, by five algorithms | [`intersect`] |
+//! | latency of single requests beside a batch | [`latency`] |
 //! | an index behind a line protocol, for a harness of your own | [`serve`] |
 //!
 //! What experiments share stands beside them: a [`Machine`] says where figures were taken, a [`Table`] shows them, a
@@ -26,6 +27,7 @@ pub mod generate;
 pub mod group;
 pub mod intersect;
 pub mod intersection;
+pub mod latency;
 mod machine;
 mod random;
 pub mod serve;

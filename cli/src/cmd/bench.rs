@@ -8,7 +8,7 @@ use crate::near::Near;
 use clap::{Args, Subcommand};
 use std::io::{stdin, stdout};
 use tierdex::engine::{ExecutorOptions, THREADS_CHOSEN};
-use tierdex_bench::{Error, cache as caches, codecs, generate as generator, intersect, serve};
+use tierdex_bench::{Error, cache as caches, codecs, generate as generator, intersect, latency, serve};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -29,9 +29,19 @@ enum Experiment {
     Generate(generator::Flags),
     /// Time, pages and bytes that five algorithms take to intersect lists on disk
     Intersect(intersect::Flags),
+    /// Latency of single requests, alone and beside a batch that never ends
+    Latency(Latency),
     /// Answer lines of COMMAND<TAB>QUERY on standard input: from an index in memory, or with flags that say otherwise from
     /// where these bring postings
     Serve(Serve),
+}
+
+#[derive(Args)]
+struct Latency {
+    #[command(flatten)]
+    flags: latency::Flags,
+    #[command(flatten)]
+    near: Near,
 }
 
 #[derive(Args)]
@@ -49,6 +59,13 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Experiment::Codecs(flags) => run_codecs(flags),
         Experiment::Generate(flags) => generate::run(flags),
         Experiment::Intersect(flags) => run_intersect(flags),
+        Experiment::Latency(Latency { flags, near }) => {
+            let index = crate::open::index(&flags.dir)?;
+            let defaults =
+                ExecutorOptions { threads: THREADS_CHOSEN, hits: flags.k, ..ExecutorOptions::default() };
+            let options = near.options(&index, defaults)?;
+            Ok(latency::run(&index, &options, flags, &mut stdout().lock())?)
+        }
         Experiment::Serve(Serve { flags, near }) => {
             let index = crate::open::index(&flags.dir)?;
             let silent = near.is_silent();

@@ -7,20 +7,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::corpus::{Shape, corpus};
+use support::random::Random;
 use support::{Growth, build, open_writer};
 use tierdex::engine::{Answer, Engine, ExecutorOptions, MetaTier, Priority, Request, TotalHits};
 use tierdex::index::{
     Index, IndexWriter, ListsBuilder, Merge, OpenMode, SearchHit, SearchOptions, WriterOptions,
 };
 use tierdex::io::{
-    Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, RegionKind, Repeat, Size,
+    Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind,
+    Repeat, Size,
 };
 use tierdex::query::Query;
 use tierdex::schema::{Field, Schema, Source};
 use tierdex::{Error, Result};
 
-/// A cache of so many pages, filled by reads that the calling thread makes; dictionaries and skip data on
-/// disk.
+/// Options with a cache of `pages` pages, without a read queue; dictionaries and skip data on disk.
 fn options(pages: u64, threads: usize) -> ExecutorOptions {
     ExecutorOptions {
         region: RegionKind::Dram,
@@ -469,4 +470,80 @@ fn a_read_that_fails_fails_the_requests_that_need_it_and_no_other() {
         assert!(search(&engine, "all w0").is_ok());
     }
     assert!((5..200).contains(&harmed), "{harmed}");
+}
+
+/// Callers ask while a writer commits, merges and the engine follows; each answer is that of its own snapshot. Then
+/// what was evicted, opened and closed leaves no more behind than there was.
+fn refreshes_under_load(time: Duration) {
+    let directory = tempfile::tempdir().unwrap();
+    let disk: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
+    let schema = Shape { title: false, ..Shape::default() }.schema();
+    build(&disk, &schema, &corpus(1, 4000), &[], Growth::Commits, Merge::Keep);
+    let engine = EngineOptions { kind: EngineKind::Auto, depth: 8, direct: true };
+    let options = ExecutorOptions { dram: Some(64 << 20), growth: 8 << 20, engine, ..options(60, 2) };
+    let engine = Engine::new(&Index::open(disk.clone()).unwrap(), &options).unwrap();
+    let (end, answers, resident) = (Instant::now() + time, AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for caller in 0..4 {
+            let (engine, answers) = (&engine, &answers);
+            scope.spawn(move || {
+                let mut random = Random::new(caller);
+                while Instant::now() < end {
+                    let text = TEXTS[random.below(TEXTS.len())];
+                    let query = parse(engine.snapshot().index(), text);
+                    let k = [0, 1, 10, 300][random.below(4)];
+                    let priority = if caller == 0 { Priority::Batch } else { Priority::Interactive };
+                    let request = Request::new(query.clone()).k(k).count(true).priority(priority);
+                    let answer = engine.submit(request).unwrap().wait().unwrap();
+                    let expected = SearchOptions { k, ..SearchOptions::default() };
+                    let expected = answer.snapshot.searcher().search(&query, &expected).unwrap();
+                    assert_eq!(bits(&answer.hits), bits(&expected.hits), "{text}");
+                    assert_eq!(answer.total, TotalHits::Exact(expected.total));
+                    answers.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let mut commits = 0;
+        while Instant::now() < end {
+            commits += 1;
+            let (mode, merge) = match commits % 20 {
+                0 => (OpenMode::Replace, Merge::One),
+                _ => (OpenMode::Append, Merge::Keep),
+            };
+            let mut writer = open_writer(&disk, &schema, mode);
+            let documents = corpus(commits, 200);
+            documents.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
+            writer.commit(merge).unwrap();
+            assert!(engine.refresh().unwrap());
+            if commits % 20 == 0 {
+                resident.lock().unwrap().push(resident_bytes());
+            }
+        }
+    });
+    let (answers, resident) = (answers.into_inner(), resident.into_inner().unwrap());
+    println!("{answers} answers, {} rounds, resident {resident:?}", resident.len());
+    assert!(answers > 100);
+    if let [_, first, .., last] = resident[..] {
+        assert!(last < first + (16 << 20), "{first} bytes have become {last}");
+    }
+}
+
+/// Memory of this process that is in DRAM, in bytes.
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn refreshes_under_load_change_no_answer() {
+    refreshes_under_load(Duration::from_secs(3));
+}
+
+/// `TIERDEX_SOAK_SECONDS=1800 cargo test --release -p tierdex --test engine soak -- --ignored --nocapture`
+#[test]
+#[ignore = "takes as long as it is told"]
+fn soak() {
+    let seconds = std::env::var("TIERDEX_SOAK_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    refreshes_under_load(Duration::from_secs(seconds.unwrap_or(60)));
 }

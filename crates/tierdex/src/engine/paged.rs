@@ -125,16 +125,10 @@ impl<'e> PagedSource<'e> {
         if now - self.resumed.get() >= SLICE { self.suspend(Wait::Turn) } else { Ok(()) }
     }
 
-    /// Pins those of these pages that are not pinned, and has those read that are not there. False when one
-    /// found no frame.
-    fn pin(&self, held: &mut Vec<Held<'e>>, file: &Arc<SealedFile>, pages: Range<u64>) -> bool {
-        let number = file.number();
-        pages.into_iter().all(|page| {
-            find(held, number, page).is_some() || {
-                let hold = |page, pin| held.push(Held { file: number, page, pin, used: false });
-                self.lane.reader.borrow_mut().request(self.frames, file, page..page + 1, hold)
-            }
-        })
+    /// Pins a page, and has it read if it is not in the cache. False when it found no frame.
+    fn pin(&self, held: &mut Vec<Held<'e>>, file: &Arc<SealedFile>, page: u64) -> bool {
+        let hold = |page, pin| held.push(Held { file: file.number(), page, pin, used: false });
+        self.lane.reader.borrow_mut().request(self.frames, file, page..page + 1, hold)
     }
 
     /// Unpins pages that were read, if else no `more` could be pinned. False when that is not enough.
@@ -207,8 +201,11 @@ impl<'e> PagedSource<'e> {
                 held.drain(..excess);
                 self.named.set((u64::MAX, 0));
             }
-            if !self.pin(&mut held, file, pages.clone()) {
-                return Ok(false);
+            for page in pages.clone() {
+                let is_pinned = find(&held, file.number(), page).is_some();
+                if !is_pinned && !self.pin(&mut held, file, page) {
+                    return Ok(false);
+                }
             }
         }
         drop(held);
@@ -254,17 +251,18 @@ impl BlockSource for PagedSource<'_> {
             return true;
         }
         let mut held = self.held.borrow_mut();
-        let more = pages.clone().filter(|page| find(&held, file.number(), *page).is_none()).count();
-        let ahead = self.ahead.get() + more;
-        if more > 0 && ahead > self.ahead_max.get() {
-            return false;
+        for page in pages {
+            if find(&held, file.number(), page).is_some() {
+                continue;
+            }
+            let fits = self.ahead.get() < self.ahead_max.get() && self.unpin(&mut held, 1);
+            if !fits || !self.pin(&mut held, file, page) {
+                return false;
+            }
+            self.ahead.set(self.ahead.get() + 1);
         }
-        let named = self.unpin(&mut held, more as u64) && self.pin(&mut held, file, pages);
-        if named {
-            self.ahead.set(ahead);
-            self.named.set(last);
-        }
-        named
+        self.named.set(last);
+        true
     }
 
     #[inline]
