@@ -14,14 +14,14 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
-use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result, SealedFile};
+use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result};
 
 use crate::chains::mix;
 use crate::policy::{Policy, PolicyKind};
 use crate::stats::Stats;
+use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
 
 /// Shards, at most; each has [`SHARD_FRAMES_MIN`] frames at least, unless there is one only.
 const SHARDS_MAX: usize = 64;
@@ -32,14 +32,15 @@ const SHARD_FRAMES_MIN: usize = 256;
 /// A page of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageKey {
-    /// [`SealedFile::number`].
+    /// [`SealedFile::number`](tierdex_io::SealedFile::number).
     file: u64,
     page: u64,
 }
 
 impl PageKey {
-    pub(crate) fn new(file: &SealedFile, page: u64) -> PageKey {
-        PageKey { file: file.number(), page }
+    /// A page of the file with this number.
+    pub(crate) fn of(file: u64, page: u64) -> PageKey {
+        PageKey { file, page }
     }
 
     fn hash(self) -> u64 {
@@ -268,6 +269,9 @@ impl Frames {
                 shard.failed.push((own, error));
             }
         }
+        // One of the two sees what the other stored: this thread that somebody waits, or a thread in `wait_for` the
+        // new state.
+        fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
             drop(self.sleepers.lock().unwrap_or_else(PoisonError::into_inner));
             self.landed.notify_all();
@@ -277,6 +281,7 @@ impl Frames {
     /// Sleeps until one of these frames is settled.
     pub(crate) fn wait_for(&self, mut frames: impl Iterator<Item = u32> + Clone) {
         self.waiting.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         let mut sleeper = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
         let again = frames.clone();
         while !frames.any(|frame| self.is_settled(frame)) {

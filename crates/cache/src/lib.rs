@@ -38,6 +38,7 @@ mod segments;
 mod state;
 mod stats;
 mod stream;
+mod sync;
 pub mod trace;
 mod walk;
 mod worker;

@@ -53,7 +53,7 @@ impl PageReader {
         mut pinned: impl FnMut(u64, Pin<'f>),
     ) -> bool {
         for page in pages {
-            match frames.claim(PageKey::new(file, page)) {
+            match frames.claim(PageKey::of(file.number(), page)) {
                 None => return false,
                 Some(Claim::Pinned(pin)) => pinned(page, pin),
                 Some(Claim::Fill(pin, cell)) => {

@@ -31,6 +31,7 @@ mod request;
 mod reservations;
 mod snapshot;
 mod supply;
+mod sync;
 mod ticket;
 mod whole_lists;
 mod worker;

@@ -1,10 +1,10 @@
 //! The two ends of a request: the caller's ticket, and the reply of the thread that answers it.
 
 use super::request::Answer;
+use super::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 use crate::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The answer that a request will have. Dropped, it cancels the request.

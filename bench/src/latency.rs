@@ -1,0 +1,129 @@
+//! Latency of single requests, alone and beside a batch.
+//!
+//! *Input*: an index, queries, and options of an engine. *Output*: median and 99th percentile of the latency of
+//! interactive requests, one at a time, while the engine has nothing else to do and while a batch runs that never
+//! ends.
+//!
+//! 1. All queries are answered once, so that the cache has what it can hold.
+//! 2. In each of [`ROUNDS`] rounds the queries are asked alone, and then beside the batch; answers are compared.
+//! 3. Latencies of all rounds are taken together; they run from the submission of a request to its answer.
+
+use crate::{Error, Result, Table};
+use clap::Args;
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tierdex::engine::{Engine, ExecutorOptions, Request};
+use tierdex::index::{Index, SearchHit};
+use tierdex::query::Query;
+
+/// What to measure.
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// Directory of the index
+    pub dir: PathBuf,
+    /// File of queries in the query language, one a line
+    #[arg(long)]
+    pub queries: PathBuf,
+    /// Hits a query
+    #[arg(short, default_value_t = 10)]
+    pub k: usize,
+}
+
+/// Rounds of both cases, in turns.
+const ROUNDS: usize = 3;
+
+/// The latencies of one case.
+#[derive(Default)]
+struct Case {
+    latencies: Vec<Duration>,
+    hits: Vec<Vec<SearchHit>>,
+    time: Duration,
+}
+
+impl Case {
+    fn quantile(&self, percent: usize) -> f64 {
+        let at = (self.latencies.len() * percent / 100).min(self.latencies.len() - 1);
+        self.latencies[at].as_secs_f64() * 1e6
+    }
+}
+
+/// Measures, and prints a table.
+///
+/// # Errors
+/// If the queries or the index cannot be read, if the memory budget is too small, or if output fails.
+pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dyn Write) -> Result<()> {
+    let name = flags.queries.display();
+    let text = fs::read_to_string(&flags.queries)
+        .map_err(|error| Error::Failed(format!("cannot read {name}: {error}")))?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let queries =
+        lines.map(|line| Query::parse(line, index.schema())).collect::<tierdex::Result<Vec<_>>>()?;
+    if queries.is_empty() {
+        return Err(Error::Usage(format!("{name} has no query")));
+    }
+    let engine = Engine::new(index, options)?;
+    let request = |query: &Query| Request::new(query.clone()).k(flags.k);
+    let mut warm = queries.iter();
+    engine.run_ordered(|| Ok(warm.next().map(request)), |_, answer| answer.map(drop))?;
+    let (mut alone, mut beside, answered) = (Case::default(), Case::default(), AtomicU64::new(0));
+    for _ in 0..ROUNDS {
+        ask(&engine, &queries, request, &mut alone)?;
+        let ends = AtomicBool::new(false);
+        let batch = || {
+            let mut endless = queries.iter().cycle();
+            let next =
+                || Ok((!ends.load(Ordering::Relaxed)).then(|| request(endless.next().expect("a query"))));
+            engine.run_ordered(next, |_, answer| {
+                answered.fetch_add(1, Ordering::Relaxed);
+                answer.map(drop)
+            })
+        };
+        std::thread::scope(|scope| {
+            let batch = scope.spawn(batch);
+            let asked = ask(&engine, &queries, request, &mut beside);
+            ends.store(true, Ordering::Relaxed);
+            batch.join().expect("a batch does not panic")?;
+            asked
+        })?;
+    }
+    if alone.hits != beside.hits {
+        return Err(Error::Failed("a query has other hits beside a batch than alone".to_string()));
+    }
+    [&mut alone, &mut beside].into_iter().for_each(|case| case.latencies.sort_unstable());
+    let mut table = Table::new(1, &["requests", "p50 us", "p99 us", "batch queries/s"]);
+    let batch = answered.into_inner() as f64 / beside.time.as_secs_f64();
+    for (name, case, batch) in
+        [("alone", &alone, "-".to_string()), ("beside", &beside, format!("{batch:.0}"))]
+    {
+        table.row(vec![
+            name.to_string(),
+            format!("{:.0}", case.quantile(50)),
+            format!("{:.0}", case.quantile(99)),
+            batch,
+        ]);
+    }
+    let ratio = |percent| format!("{:.2}", beside.quantile(percent) / alone.quantile(percent));
+    table.row(vec!["ratio".to_string(), ratio(50), ratio(99), "-".to_string()]);
+    write!(out, "{}", table.to_text()).map_err(Error::Output)
+}
+
+/// Asks all queries, one after the other.
+fn ask(
+    engine: &Engine,
+    queries: &[Query],
+    request: impl Fn(&Query) -> Request,
+    case: &mut Case,
+) -> tierdex::Result<()> {
+    let began = Instant::now();
+    case.hits.clear();
+    for query in queries {
+        let answer = engine.submit(request(query))?.wait()?;
+        case.latencies.push(answer.took);
+        case.hits.push(answer.hits);
+    }
+    case.time += began.elapsed();
+    Ok(())
+}

@@ -1,0 +1,71 @@
+use super::request::Answer;
+use super::ticket::{Reply, Ticket};
+use crate::error::Error;
+use loom::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Runs `caller` beside a thread that answers by `answer`.
+fn beside(answer: fn(Reply), caller: fn(Ticket)) {
+    loom::model(move || {
+        let (ticket, reply) = Ticket::new();
+        let thread = thread::spawn(move || answer(reply));
+        caller(ticket);
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn an_answer_is_waited_for() {
+    beside(|reply| reply.send(Ok(Answer(5))), |ticket| assert_eq!(ticket.wait().unwrap(), Answer(5)));
+}
+
+#[test]
+fn a_reply_that_is_dropped_is_an_error() {
+    beside(drop, |ticket| assert!(matches!(ticket.wait(), Err(Error::Failed(_)))));
+}
+
+#[test]
+fn a_callback_is_called_once() {
+    loom::model(|| {
+        let (ticket, reply) = Ticket::new();
+        let calls = Arc::new(AtomicUsize::new(0));
+        let thread = thread::spawn(move || reply.send(Ok(Answer(5))));
+        let counted = calls.clone();
+        ticket.on_ready(move |answer| {
+            assert_eq!(answer.unwrap(), Answer(5));
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        thread.join().unwrap();
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn a_ticket_that_is_dropped_cancels() {
+    loom::model(|| {
+        let (ticket, reply) = Ticket::new();
+        let cancelled = reply.cancel_handle();
+        let thread = thread::spawn(move || reply.send(Ok(Answer(5))));
+        drop(ticket);
+        assert!(cancelled.is_cancelled());
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn an_answer_that_is_polled_is_taken_once() {
+    beside(
+        |reply| reply.send(Ok(Answer(5))),
+        |ticket| {
+            let polled = ticket.poll();
+            match polled {
+                Some(answer) => {
+                    assert_eq!(answer.unwrap(), Answer(5));
+                    assert!(matches!(ticket.wait(), Err(Error::Usage(_))));
+                }
+                None => assert_eq!(ticket.wait().unwrap(), Answer(5)),
+            }
+        },
+    );
+}

@@ -1,0 +1,142 @@
+//! All interleavings of a few threads over what the engine shares: tickets, and the states of pages in the cache. The
+//! sources are those of the engine, with the types of loom in place of `std::sync`.
+#![allow(dead_code, unreachable_pub)]
+
+mod sync {
+    pub use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use loom::sync::{Condvar, Mutex, MutexGuard};
+}
+
+mod error {
+    pub use tierdex::error::{Error, Result};
+}
+
+mod stats {
+    pub use tierdex::cache::Stats;
+}
+
+mod segments {
+    pub const NONE: u32 = u32::MAX;
+}
+
+mod chains {
+    /// Any hash serves.
+    pub fn mix(number: u64) -> u64 {
+        number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
+
+#[path = "../../../cache/src/frames.rs"]
+mod frames;
+#[path = "../../../cache/src/policy/mod.rs"]
+mod policy;
+
+mod engine {
+    pub mod request {
+        /// The number of the request.
+        #[derive(Debug, PartialEq)]
+        pub struct Answer(pub u32);
+    }
+
+    mod sync {
+        pub use loom::sync::atomic::{AtomicBool, Ordering};
+        pub use loom::sync::{Condvar, Mutex, MutexGuard};
+    }
+
+    mod tests;
+    #[path = "../../../src/engine/ticket.rs"]
+    mod ticket;
+}
+
+use frames::{Claim, Frames, PageKey};
+use loom::thread;
+use policy::PolicyKind;
+use std::sync::Arc;
+use tierdex_io::{Cells, Error, ErrorKind, PAGE, Region, RegionKind};
+
+fn frames(count: u64) -> Arc<Frames> {
+    let region = Region::new(&RegionKind::Dram, count * PAGE).unwrap();
+    Frames::new(Cells::new(region, PAGE as usize).unwrap(), PolicyKind::Lru).unwrap()
+}
+
+/// Reads a page as a thread of the engine does. Returns whether it was this thread that filled the frame, and what the
+/// page begins with; none if it found no frame.
+fn read(frames: &Frames, key: PageKey, fails: bool) -> Option<(bool, Result<u8, ErrorKind>)> {
+    let (pin, fills) = match frames.claim(key)? {
+        Claim::Pinned(pin) => (pin, false),
+        Claim::Fill(pin, mut cell) => {
+            cell[0] = 7;
+            drop(cell);
+            let error = || Error::new(ErrorKind::Denied, "read", "a page", "as a test wants it");
+            frames.landed(pin.frame(), if fails { Err(error()) } else { Ok(()) });
+            (pin, true)
+        }
+    };
+    if !pin.is_settled() {
+        frames.wait_for([pin.frame()].into_iter());
+    }
+    Some((fills, pin.page().map(|page| page[0]).map_err(|error| error.kind())))
+}
+
+#[test]
+fn a_page_is_filled_once_and_everyone_sees_it() {
+    loom::model(|| {
+        let frames = frames(2);
+        let key = PageKey::of(1, 0);
+        let other = {
+            let frames = frames.clone();
+            thread::spawn(move || read(&frames, key, false).unwrap())
+        };
+        let own = read(&frames, key, false).unwrap();
+        let other = other.join().unwrap();
+        assert!(own.0 != other.0);
+        assert_eq!((own.1, other.1), (Ok(7), Ok(7)));
+    });
+}
+
+#[test]
+fn a_page_that_cannot_be_read_is_an_error_for_those_that_wait_and_is_tried_again() {
+    loom::model(|| {
+        let frames = frames(2);
+        let key = PageKey::of(1, 0);
+        let other = {
+            let frames = frames.clone();
+            thread::spawn(move || read(&frames, key, true).unwrap())
+        };
+        let own = read(&frames, key, true).unwrap();
+        let other = other.join().unwrap();
+        assert!(own.1 == Err(ErrorKind::Denied) && other.1 == Err(ErrorKind::Denied));
+        assert_eq!(read(&frames, key, false).unwrap(), (true, Ok(7)));
+    });
+}
+
+#[test]
+fn a_frame_that_is_read_is_not_evicted() {
+    loom::model(|| {
+        let frames = frames(1);
+        let other = {
+            let frames = frames.clone();
+            thread::spawn(move || read(&frames, PageKey::of(1, 0), false))
+        };
+        let own = read(&frames, PageKey::of(1, 1), false);
+        // One of them may find the only frame pinned. A page that is pinned and written at a time is a panic.
+        let found = [own, other.join().unwrap()];
+        assert!(found.iter().any(Option::is_some));
+        assert!(found.into_iter().flatten().all(|found| found == (true, Ok(7))));
+    });
+}
+
+#[test]
+fn pages_of_closed_files_are_forgotten_unless_they_are_read() {
+    loom::model(|| {
+        let frames = frames(1);
+        let other = {
+            let frames = frames.clone();
+            thread::spawn(move || read(&frames, PageKey::of(1, 0), false).unwrap())
+        };
+        frames.forget(&[1]);
+        assert_eq!(other.join().unwrap(), (true, Ok(7)));
+        frames.forget(&[1]);
+        assert_eq!(frames.stats().segments_free, 1);
+    });
+}
