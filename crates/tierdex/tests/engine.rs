@@ -18,6 +18,7 @@ use tierdex::io::{
     Repeat, Size,
 };
 use tierdex::query::Query;
+use tierdex::rank::Statistics;
 use tierdex::schema::{Field, Schema, Source};
 use tierdex::{Error, Result};
 
@@ -121,12 +122,8 @@ fn many_callers_get_the_answers_that_they_would_get_alone() {
 
 #[test]
 fn others_are_answered_before_one_that_takes_long() {
-    let index = Index::open(large(2_000_000)).unwrap();
-    [1000, 20_000].iter().for_each(|pages| others_are_answered_first(&index, *pages));
-}
-
-fn others_are_answered_first(index: &Index, pages: u64) {
-    let engine = Engine::new(index, &options(pages, 1)).unwrap();
+    let index = &Index::open(large(3_000_000)).unwrap();
+    let engine = Engine::new(index, &options(20_000, 1)).unwrap();
     // Read what is needed, so that only work is compared.
     engine.submit(heavy(index)).unwrap().wait().unwrap();
     let order = Arc::new(Mutex::new(Vec::new()));
@@ -251,6 +248,40 @@ fn an_engine_over_an_empty_index_finds_what_is_added() {
     let query = parse(engine.snapshot().index(), "all");
     let error = other.submit(Request::new(query).snapshot(engine.snapshot())).err().unwrap();
     assert!(error.to_string().contains("another engine"), "{error}");
+}
+
+#[test]
+fn shards_with_common_statistics_score_as_one_index() {
+    let schema = Shape { title: false, ..Shape::default() }.schema();
+    let index = |docs: &[_]| {
+        let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+        build(&disk, &schema, docs, &[], Growth::Commits, Merge::Keep);
+        Index::open(disk).unwrap()
+    };
+    let docs = corpus(11, 3000);
+    // Of very different lengths and sizes; the last has no document that the others have words of.
+    let cuts = [0, 40, 2000, 2001, 3000];
+    let whole = index(&docs);
+    let shards: Vec<_> = cuts.windows(2).map(|cut| index(&docs[cut[0]..cut[1]])).collect();
+    let engines: Vec<_> = shards.iter().map(|shard| Engine::new(shard, &options(500, 1)).unwrap()).collect();
+    for text in TEXTS {
+        let query = parse(&whole, text);
+        let mut statistics = Statistics::default();
+        shards.iter().for_each(|shard| statistics.add(&shard.searcher().statistics(&query).unwrap()));
+        assert_eq!(statistics, whole.searcher().statistics(&query).unwrap());
+        let statistics = Arc::new(statistics);
+        let mut hits: Vec<SearchHit> = Vec::new();
+        for (engine, first) in engines.iter().zip(cuts) {
+            let request = Request::new(query.clone()).k(50).statistics(statistics.clone());
+            let found = engine.submit(request).unwrap().wait().unwrap().hits;
+            hits.extend(found.iter().map(|hit| SearchHit { document: hit.document + first as u32, ..*hit }));
+        }
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.document.cmp(&b.document)));
+        hits.truncate(50);
+        let expected = SearchOptions { k: 50, ..SearchOptions::default() };
+        let expected = whole.searcher().search(&query, &expected).unwrap();
+        assert_eq!(bits(&hits), bits(&expected.hits), "{text}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::snapshot::Snapshot;
 use crate::index::{SearchHit, SearchOptions};
 use crate::query::Query;
-use crate::rank::Bm25;
+use crate::rank::{Bm25, Statistics};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,7 @@ pub struct Request {
     pub(super) query: Query,
     pub(super) snapshot: Option<Arc<Snapshot>>,
     pub(super) options: SearchOptions,
+    pub(super) statistics: Option<Arc<Statistics>>,
     pub(super) deadline: Option<Instant>,
     pub(super) priority: Priority,
 }
@@ -34,6 +35,7 @@ impl Request {
             query,
             snapshot: None,
             options: SearchOptions { count: false, ..SearchOptions::default() },
+            statistics: None,
             deadline: None,
             priority: Priority::Interactive,
         }
@@ -65,6 +67,15 @@ impl Request {
     #[must_use]
     pub fn options(mut self, options: SearchOptions) -> Request {
         self.options = SearchOptions { intra: 1, ..options };
+        self
+    }
+
+    /// Statistics to score by, such as those of all shards together ([`Searcher::statistics`]).
+    ///
+    /// [`Searcher::statistics`]: crate::index::Searcher::statistics
+    #[must_use]
+    pub fn statistics(mut self, statistics: Arc<Statistics>) -> Request {
+        self.statistics = Some(statistics);
         self
     }
 

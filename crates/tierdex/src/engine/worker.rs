@@ -16,6 +16,7 @@ use super::{Shared, Snapshot};
 use crate::error::{Error, Result};
 use crate::index::{Found, SearchOptions};
 use crate::query::Query;
+use crate::rank::Statistics;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::cell::RefCell;
@@ -219,7 +220,7 @@ impl<'x> Worker<'x> {
     /// Begins to evaluate a request, or answers it if it is too late.
     fn begin(&mut self, job: Job) {
         let Job { request, snapshot, reply, arrived } = job;
-        let Request { query, options, deadline, priority, .. } = request;
+        let Request { query, options, statistics, deadline, priority, .. } = request;
         let respond = Respond {
             snapshot: snapshot.clone(),
             arrived,
@@ -242,7 +243,7 @@ impl<'x> Worker<'x> {
         let evaluation = Coroutine::with_stack(stack, move |yielder, ()| {
             let source = PagedSource::new(&frames, (&lane, yielder), &its_stop, pinned_max);
             let limits = (priority, lane.memory.max());
-            let evaluate = || evaluate(&snapshot, (&query, &options), &source, limits);
+            let evaluate = || evaluate(&snapshot, (&query, &options, statistics.as_deref()), &source, limits);
             // What it has borrowed is not looked at again.
             catch_unwind(AssertUnwindSafe(evaluate))
                 .unwrap_or_else(|_| Err(Error::Failed("the evaluation of a query panicked".to_string())))
@@ -260,12 +261,15 @@ impl<'x> Worker<'x> {
 /// Plans a query, waits until there is memory for it, and finds its documents.
 fn evaluate(
     snapshot: &Snapshot,
-    (query, options): (&Query, &SearchOptions),
+    (query, options, statistics): (&Query, &SearchOptions, Option<&Statistics>),
     source: &PagedSource<'_>,
     (priority, memory_max): (Priority, u64),
 ) -> Done {
     let searcher = snapshot.searcher();
-    let plan = searcher.plan(query, options, source)?;
+    let plan = match statistics {
+        Some(statistics) => searcher.plan_with(statistics, query, options, source)?,
+        None => searcher.plan(query, options, source)?,
+    };
     let segments = snapshot.index().segments();
     let memory = plan.memory() as u64 + plan.working_memory(segments, 0).bytes;
     refuse("answering", memory, memory_max)?;

@@ -5,7 +5,7 @@ use super::reader::Index;
 use crate::error::{Error, Result};
 use crate::eval::{Evaluation, Scratch, Search, Strategy, evaluate, initial_threshold, open};
 use crate::query::{Marks, Plan, Query};
-use crate::rank::{Bm25, Collection, Hit, Lengths, Scale, TopK};
+use crate::rank::{Bm25, Collection, Hit, Lengths, Scale, Statistics, TopK};
 use crate::segment::read::{BlockSource, FILES, Files, Segment, Stored};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -100,8 +100,9 @@ impl Searcher {
             bases.push(next);
             next += segment.documents();
         }
-        let fields = 0..index.schema().fields.len();
-        let collections: Vec<_> = fields.map(|field| collection(&index, field)).collect();
+        let fields = index.schema().fields.len();
+        let statistics = Statistics::new((0..fields).map(|field| totals(&index, field)));
+        let collections: Vec<_> = (0..fields).map(|field| statistics.collection(field)).collect();
         let lengths = Mutex::new((Bm25::default(), lengths(&collections, Bm25::default())));
         Searcher { index, bases, collections, lengths, buffers }
     }
@@ -203,7 +204,41 @@ impl Searcher {
         source: &dyn BlockSource,
     ) -> Result<Plan> {
         let lengths = self.lengths(options.bm25);
-        let ranking = (self.collections.as_slice(), &lengths[..]);
+        self.plan_by((&self.collections, &lengths, None), query, options, source)
+    }
+
+    /// The same, by the statistics of a larger collection.
+    pub(crate) fn plan_with(
+        &self,
+        statistics: &Statistics,
+        query: &Query,
+        options: &SearchOptions,
+        source: &dyn BlockSource,
+    ) -> Result<Plan> {
+        let fields = 0..self.collections.len();
+        let collections: Vec<_> = fields.map(|field| statistics.collection(field)).collect();
+        let lengths = lengths(&collections, options.bm25);
+        self.plan_by((&collections, &lengths, Some(statistics)), query, options, source)
+    }
+
+    /// The statistics that the scores of `query` depend on.
+    pub fn statistics(&self, query: &Query) -> Result<Statistics> {
+        let fields = (0..self.collections.len()).map(|field| totals(&self.index, field));
+        let mut statistics = Statistics::new(fields);
+        for leaf in &self.plan(query, &SearchOptions::default(), &FILES)?.leaves {
+            let documents = leaf.infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
+            statistics.set(leaf.field, &leaf.term, documents);
+        }
+        Ok(statistics)
+    }
+
+    fn plan_by(
+        &self,
+        ranking: (&[Collection], &[Arc<Lengths>], Option<&Statistics>),
+        query: &Query,
+        options: &SearchOptions,
+        source: &dyn BlockSource,
+    ) -> Result<Plan> {
         let segments = self.index.segments();
         let (ranks, counts) = (options.k > 0, options.count || options.k == 0);
         let of = (options.bm25, ranks, counts);
@@ -482,10 +517,8 @@ fn lengths(collections: &[Collection], bm25: Bm25) -> Arc<[Arc<Lengths>]> {
     collections.iter().map(|collection| Arc::new(Lengths::new(bm25, *collection))).collect()
 }
 
-fn collection(index: &Index, field: usize) -> Collection {
+/// Documents that have a field, and their tokens.
+fn totals(index: &Index, field: usize) -> (u64, u64) {
     let stats = || index.segments().iter().map(|segment| segment.meta().fields[field]);
-    let documents: u64 = stats().map(|stats| u64::from(stats.documents)).sum();
-    let tokens: u64 = stats().map(|stats| stats.tokens).sum();
-    let average_length = if documents == 0 { 1.0 } else { tokens as f64 / documents as f64 };
-    Collection { documents, average_length }
+    (stats().map(|stats| u64::from(stats.documents)).sum(), stats().map(|stats| stats.tokens).sum())
 }

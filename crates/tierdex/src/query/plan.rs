@@ -2,11 +2,11 @@
 //! segments together.
 
 use super::analyse::no_positions;
-use super::expand::{close_terms, count_terms_with_prefix};
+use super::expand::{Close, close_terms, count_terms_with_prefix};
 use super::tree::Query;
 use crate::error::{Error, Result};
 use crate::limits::BOOST_MAX;
-use crate::rank::{Bm25, Collection, Lengths, Scale, TermScorer, idf};
+use crate::rank::{Bm25, Collection, Lengths, Scale, Statistics, TermScorer, idf};
 use crate::schema::Schema;
 use crate::segment::read::{BlockSource, Segment, TermInfo};
 use std::sync::Arc;
@@ -86,6 +86,8 @@ struct Planner<'a> {
     /// Where dictionaries are read from that are not in memory.
     source: &'a dyn BlockSource,
     collections: &'a [Collection],
+    /// Document frequencies in place of those of the segments.
+    statistics: Option<&'a Statistics>,
     bm25: Bm25,
     /// Whether hits are asked for.
     ranks: bool,
@@ -102,12 +104,12 @@ struct Planner<'a> {
 
 impl Plan {
     /// Plans `query` over `segments`; `collections` holds the statistics of each field, and `lengths` what follows from
-    /// them for `bm25`. Hits are asked for if `ranks`, and the number of matches if `counts`.
+    /// them for `bm25`; document frequencies are those of `statistics`, if there are any. Hits are asked for if `ranks`, and the number of matches if `counts`.
     pub fn new(
         query: &Query,
         schema: &Schema,
         (segments, source): (&[Arc<Segment>], &dyn BlockSource),
-        (collections, lengths): (&[Collection], &[Arc<Lengths>]),
+        (collections, lengths, statistics): (&[Collection], &[Arc<Lengths>], Option<&Statistics>),
         (bm25, ranks, counts): (Bm25, bool, bool),
     ) -> Result<Plan> {
         let mut planner = Planner {
@@ -115,6 +117,7 @@ impl Plan {
             segments,
             source,
             collections,
+            statistics,
             bm25,
             ranks,
             lengths,
@@ -221,7 +224,8 @@ impl Planner<'_> {
         scored: bool,
     ) -> Result<PlanNode> {
         let close = close_terms((self.segments, self.source), field, word, distance)?;
-        let containing = close.iter().map(|term| term.documents).max().unwrap_or(0);
+        let documents = |close: &Close| self.containing(field, &close.term, close.documents);
+        let containing = close.iter().map(documents).max().unwrap_or(0);
         let mut should = Vec::with_capacity(close.len());
         for close in close {
             let weight = self.weight(self.idf(field, containing), boost * close.similarity);
@@ -236,9 +240,10 @@ impl Planner<'_> {
 
     fn term(&mut self, field: usize, term: &str, boost: f64, scored: bool) -> Result<PlanNode> {
         let (infos, containing) = self.look_up(field, term)?;
+        let is_absent = infos.iter().all(Option::is_none);
         let weight = self.weight(self.idf(field, containing), boost);
         let leaf = self.leaf(field, term.to_string(), infos, weight, scored);
-        Ok(if containing == 0 { PlanNode::Nothing } else { PlanNode::Term(leaf) })
+        Ok(if is_absent { PlanNode::Nothing } else { PlanNode::Term(leaf) })
     }
 
     /// The term's entry in each segment, and how many documents hold it.
@@ -251,7 +256,12 @@ impl Planner<'_> {
         };
         let infos = self.segments.iter().map(look_up).collect::<Result<Vec<_>>>()?;
         let containing = infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
-        Ok((infos, containing))
+        Ok((infos, self.containing(field, term, containing)))
+    }
+
+    /// How many documents contain a term, `own` of them in these segments.
+    fn containing(&self, field: usize, term: &str, own: u64) -> u64 {
+        self.statistics.and_then(|statistics| statistics.containing(field, term)).unwrap_or(own)
     }
 
     fn idf(&self, field: usize, containing: u64) -> f64 {
