@@ -5,7 +5,8 @@
 //! ends.
 //!
 //! 1. All queries are answered once, so that the cache has what it can hold.
-//! 2. In each of [`ROUNDS`] rounds the queries are asked alone, and then beside the batch; answers are compared.
+//! 2. In each of [`ROUNDS`] rounds the queries are asked alone, and then beside the batch; hits of the two are
+//!    compared.
 //! 3. Latencies of all rounds are taken together; they run from the submission of a request to its answer.
 
 use crate::{Error, Result, Table};
@@ -15,7 +16,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tierdex::engine::{Engine, ExecutorOptions, Request};
+use tierdex::engine::{Engine, ExecutorOptions, Mode, Request};
 use tierdex::index::{Index, SearchHit};
 use tierdex::query::Query;
 
@@ -53,7 +54,8 @@ impl Case {
 /// Measures, and prints a table.
 ///
 /// # Errors
-/// If the queries or the index cannot be read, if the memory budget is too small, or if output fails.
+/// If the queries or the index cannot be read, if the memory budget is too small, if the mode is not
+/// [`Mode::Direct`], or if output fails.
 pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dyn Write) -> Result<()> {
     let name = flags.queries.display();
     let text = fs::read_to_string(&flags.queries)
@@ -64,11 +66,15 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
     if queries.is_empty() {
         return Err(Error::Usage(format!("{name} has no query")));
     }
+    if options.mode != Mode::Direct {
+        return Err(Error::Usage(format!("an engine reads in --mode direct only, not in {}", options.mode)));
+    }
     let engine = Engine::new(index, options)?;
     let request = |query: &Query| Request::new(query.clone()).k(flags.k);
     let mut warm = queries.iter();
     engine.run_ordered(|| Ok(warm.next().map(request)), |_, answer| answer.map(drop))?;
-    let (mut alone, mut beside, answered) = (Case::default(), Case::default(), AtomicU64::new(0));
+    let (mut alone, mut beside) = (Case::default(), Case::default());
+    let (answered, mut in_batch) = (AtomicU64::new(0), 0);
     for _ in 0..ROUNDS {
         ask(&engine, &queries, request, &mut alone)?;
         let ends = AtomicBool::new(false);
@@ -82,19 +88,22 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
             })
         };
         std::thread::scope(|scope| {
+            // Also when asking fails.
+            let _ends = Ends(&ends);
             let batch = scope.spawn(batch);
-            let asked = ask(&engine, &queries, request, &mut beside);
+            let before = answered.load(Ordering::Relaxed);
+            ask(&engine, &queries, request, &mut beside)?;
+            in_batch += answered.load(Ordering::Relaxed) - before;
             ends.store(true, Ordering::Relaxed);
-            batch.join().expect("a batch does not panic")?;
-            asked
+            batch.join().expect("a batch does not panic")
         })?;
-    }
-    if alone.hits != beside.hits {
-        return Err(Error::Failed("a query has other hits beside a batch than alone".to_string()));
+        if alone.hits != beside.hits {
+            return Err(Error::Failed("a query has other hits beside a batch than alone".to_string()));
+        }
     }
     [&mut alone, &mut beside].into_iter().for_each(|case| case.latencies.sort_unstable());
     let mut table = Table::new(1, &["requests", "p50 us", "p99 us", "batch queries/s"]);
-    let batch = answered.into_inner() as f64 / beside.time.as_secs_f64();
+    let batch = in_batch as f64 / beside.time.as_secs_f64();
     for (name, case, batch) in
         [("alone", &alone, "-".to_string()), ("beside", &beside, format!("{batch:.0}"))]
     {
@@ -108,6 +117,15 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
     let ratio = |percent| format!("{:.2}", beside.quantile(percent) / alone.quantile(percent));
     table.row(vec!["ratio".to_string(), ratio(50), ratio(99), "-".to_string()]);
     write!(out, "{}", table.to_text()).map_err(Error::Output)
+}
+
+/// Ends the batch.
+struct Ends<'e>(&'e AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Asks all queries, one after the other.

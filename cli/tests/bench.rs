@@ -297,3 +297,27 @@ fn caches_with_wrong_flags_are_one_line() {
     }
     assert!(!place.path().join("o").exists());
 }
+
+#[test]
+fn single_requests_are_timed_beside_a_batch() {
+    let place = tempfile::tempdir().unwrap();
+    let documents = (0..3000).map(|id| format!("{{\"id\":\"{id}\",\"text\":\"the word{} the\"}}\n", id % 7));
+    fs::write(place.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
+    ok(place.path(), "index docs.jsonl --out i");
+    fs::write(place.path().join("q.txt"), "the\n+the +word3\n\n\"word1 the\"\nnone\n").unwrap();
+    let table = ok(place.path(), "bench latency i --queries q.txt --dram 50M");
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows.len(), 4, "{table}");
+    for (row, name) in rows[1..].iter().zip(["alone", "beside", "ratio"]) {
+        assert!(row[0] == name && row[1..3].iter().all(|time| time.parse::<f64>().unwrap() > 0.0), "{table}");
+    }
+    fs::write(place.path().join("none.txt"), "\n").unwrap();
+    for (code, command, why) in [
+        (2, "bench latency i --queries none.txt", "none.txt has no query"),
+        (1, "bench latency i --queries missing.txt", "cannot read missing.txt"),
+        (2, "bench latency i --queries q.txt --dram 1M", "is too small"),
+        (2, "bench latency i --queries q.txt --mode base", "--mode"),
+    ] {
+        fails(place.path(), code, command, why);
+    }
+}

@@ -66,11 +66,15 @@ use worker::Worker;
 /// use tierdex::query::Query;
 /// use tierdex::schema::Schema;
 ///
-/// let disk = Arc::new(tierdex::io::MemDisk::new()); let mut writer = IndexWriter::open(disk.clone(),
-/// Schema::default(), OpenMode::New, WriterOptions::default())?; writer.commit(Merge::Keep)?; let engine =
-/// Engine::new(&Index::open(disk)?, &ExecutorOptions::default())?; let query = Query::parse("+solid +state",
-/// engine.snapshot().index().schema())?; let answer = engine.submit(Request::new(query).k(10))?.wait()?;
-/// assert!(answer.hits.is_empty());
+/// let disk = Arc::new(tierdex::io::MemDisk::new());
+/// let settings = WriterOptions::default();
+/// let mut writer = IndexWriter::open(disk.clone(), Schema::default(), OpenMode::New, settings)?;
+/// writer.add("1", "Disks", "A solid state disk.")?;
+/// writer.commit(Merge::Keep)?;
+/// let engine = Engine::new(&Index::open(disk)?, &ExecutorOptions::default())?;
+/// let query = Query::parse("+solid +state", engine.snapshot().index().schema())?;
+/// let answer = engine.submit(Request::new(query).k(10))?.wait()?;
+/// assert_eq!(answer.hits.len(), 1);
 /// # Ok::<(), tierdex::Error>(())
 /// ```
 #[derive(Clone)]

@@ -18,12 +18,12 @@ pub(super) struct Job {
 }
 
 impl Job {
-    fn is_due(&self, now: Instant) -> bool {
+    pub(super) fn is_due(&self, now: Instant) -> bool {
         self.reply.is_cancelled() || self.request.deadline.is_some_and(|deadline| deadline <= now)
     }
 
     /// Answers it without an evaluation.
-    fn expire(self) {
+    pub(super) fn expire(self) {
         let Job { snapshot, reply, arrived, .. } = self;
         let answer = if reply.is_cancelled() {
             Err(Error::Cancelled)
@@ -35,7 +35,8 @@ impl Job {
 
     /// Bytes that it takes while it waits.
     fn memory(&self) -> u64 {
-        (size_of::<Job>() + self.request.query.memory()) as u64
+        let statistics = self.request.statistics.as_ref().map_or(0, |statistics| statistics.memory());
+        (size_of::<Job>() + self.request.query.memory() + statistics) as u64
     }
 }
 
@@ -195,7 +196,9 @@ impl Queue {
         self.interactive.store(interactive.jobs.len(), Ordering::Relaxed);
         let jobs = interactive.jobs.iter().chain(&batch.jobs);
         let earliest = jobs.map(|job| self.deadline(job)).min().unwrap_or(u64::MAX);
-        self.earliest.store(earliest, Ordering::Relaxed);
+        // At most one scan a millisecond.
+        let next_scan = self.began.elapsed().as_nanos() as u64 + 1_000_000;
+        self.earliest.store(earliest.max(next_scan), Ordering::Relaxed);
         if state.full > 0 {
             self.taken.notify_all();
         }

@@ -86,9 +86,9 @@ impl Ticket {
         self.state.lock().answer.take()
     }
 
-    /// Has the answer given to `callback`, and returns a handle to cancel the request. It is called on the
-    /// thread that answers, or on this one if there is an answer already. It must not block: other requests
-    /// would wait.
+    /// Has the answer given to `callback`, and returns a handle to cancel the request. The callback is called on
+    /// the thread that answers, on this one if there is an answer already, or, if the request never starts, on
+    /// one that submits another request or closes the engine. It must not block: other requests would wait.
     pub fn on_ready(mut self, callback: impl FnOnce(Result<Answer>) + Send + 'static) -> CancelHandle {
         self.cancels = false;
         let handle = CancelHandle(self.state.clone());
@@ -103,7 +103,7 @@ impl Ticket {
         handle
     }
 
-    /// Stops the evaluation at the next block or window of documents.
+    /// Stops the evaluation at the next page that it waits for, or after some blocks or windows of documents.
     pub fn cancel(&self) {
         self.state.cancelled.store(true, Ordering::Relaxed);
     }

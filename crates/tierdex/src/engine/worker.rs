@@ -219,6 +219,9 @@ impl<'x> Worker<'x> {
 
     /// Begins to evaluate a request, or answers it if it is too late.
     fn begin(&mut self, job: Job) {
+        if job.is_due(Instant::now()) {
+            return job.expire();
+        }
         let Job { request, snapshot, reply, arrived } = job;
         let Request { query, options, statistics, deadline, priority, .. } = request;
         let respond = Respond {
@@ -228,9 +231,6 @@ impl<'x> Worker<'x> {
             counts: options.count || options.k == 0,
         };
         let stop = Rc::new(Stop { flag: reply.cancel_handle(), deadline });
-        if stop.is_due() {
-            return respond.send(reply, Err(Error::Interrupted));
-        }
         let stack = match self.stacks.pop().map_or_else(|| DefaultStack::new(STACK), Ok) {
             Ok(stack) => stack,
             Err(error) => {

@@ -103,8 +103,9 @@ struct Planner<'a> {
 }
 
 impl Plan {
-    /// Plans `query` over `segments`; `collections` holds the statistics of each field, and `lengths` what follows from
-    /// them for `bm25`; document frequencies are those of `statistics`, if there are any. Hits are asked for if `ranks`, and the number of matches if `counts`.
+    /// Plans `query` over `segments`. `collections` holds the statistics of each field, and `lengths` what follows
+    /// from them for `bm25`; document frequencies are those of `statistics`, if there are any. Hits are asked for
+    /// if `ranks`, and the number of matches if `counts`.
     pub fn new(
         query: &Query,
         schema: &Schema,
@@ -265,7 +266,8 @@ impl Planner<'_> {
     }
 
     fn idf(&self, field: usize, containing: u64) -> f64 {
-        idf(self.collections[field].documents, containing)
+        // Statistics from outside may not cover these documents.
+        idf(self.collections[field].documents.max(containing), containing)
     }
 
     fn weight(&self, idf: f64, boost: f64) -> f64 {

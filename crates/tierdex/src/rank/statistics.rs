@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Statistics of a collection for the terms of a query: with those of all shards added up, each shard scores its
 /// documents as one index of all documents would.
 ///
-/// Fuzzy words score by the terms that a shard has itself, so their scores may differ between shards.
+/// A fuzzy word matches the terms that are close to it in the shard, so its score may differ between shards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Of each field: documents that have it, and their tokens.
@@ -36,6 +36,13 @@ impl Statistics {
             let sum = self.terms.entry(term.clone()).or_default();
             *sum = sum.saturating_add(*documents);
         }
+    }
+
+    /// Bytes of memory that they take, about.
+    pub(crate) fn memory(&self) -> usize {
+        let entry = size_of::<((usize, String), u64)>();
+        let terms = self.terms.keys().map(|(_, term)| entry + term.capacity());
+        size_of_val(&self.fields[..]) + terms.sum::<usize>()
     }
 
     /// Documents that contain a term, if that is known.
