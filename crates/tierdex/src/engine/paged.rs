@@ -39,8 +39,8 @@ pub(super) struct Lane {
 /// have been evaluated, it knows little of which can be skipped.
 const AHEAD_FIRST: usize = 32;
 
-/// How long an evaluation works before others of its thread go on. With 50 us and with 1 ms a batch takes the
-/// same time.
+/// How long an evaluation works before others of its thread go on: a single request waits for each of them no
+/// longer than this.
 const SLICE: Duration = Duration::from_micros(200);
 
 /// Checkpoints from one look at the clock to the next.
