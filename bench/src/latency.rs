@@ -69,7 +69,10 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
     if options.mode != Mode::Direct {
         return Err(Error::Usage(format!("an engine reads in --mode direct only, not in {}", options.mode)));
     }
-    let engine = Engine::new(index, options)?;
+    let engine = Engine::new(index, options).map_err(|error| match error {
+        tierdex::Error::Usage(message) => Error::Usage(message),
+        error => error.into(),
+    })?;
     let request = |query: &Query| Request::new(query.clone()).k(flags.k);
     let mut warm = queries.iter();
     engine.run_ordered(|| Ok(warm.next().map(request)), |_, answer| answer.map(drop))?;

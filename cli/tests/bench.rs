@@ -304,7 +304,7 @@ fn single_requests_are_timed_beside_a_batch() {
     let documents = (0..3000).map(|id| format!("{{\"id\":\"{id}\",\"text\":\"the word{} the\"}}\n", id % 7));
     fs::write(place.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
     ok(place.path(), "index docs.jsonl --out i");
-    fs::write(place.path().join("q.txt"), "the\n+the +word3\n\n\"word1 the\"\nnone\n").unwrap();
+    fs::write(place.path().join("q.txt"), "the\n+the +word3\n\n+the -word1\nnone\n").unwrap();
     let table = ok(place.path(), "bench latency i --queries q.txt --dram 50M");
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows.len(), 4, "{table}");
