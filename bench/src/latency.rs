@@ -1,12 +1,12 @@
 //! Latency of single requests, alone and beside a batch.
 //!
-//! *Input*: an index, queries, and options of an engine. *Output*: median and 99th percentile of the latency of
-//! interactive requests, one at a time, while the engine has nothing else to do and while a batch runs that never
-//! ends.
+//! *Input*: an index, queries, and options of an engine. *Output*: median and 99th percentile of the latency
+//! of interactive requests, one at a time, while the engine has nothing else to do and while a batch runs
+//! that never ends.
 //!
 //! 1. All queries are answered once, so that the cache has what it can hold.
-//! 2. In each of [`ROUNDS`] rounds the queries are asked alone, and then beside the batch; hits of the two are
-//!    compared.
+//! 2. In each of [`ROUNDS`] rounds the queries are asked alone, and then beside the batch; hits of the two
+//!    are compared.
 //! 3. Latencies of all rounds are taken together; they run from the submission of a request to its answer.
 
 use crate::{Error, Result, Table};

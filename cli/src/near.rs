@@ -11,21 +11,23 @@ use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 
 #[derive(Args)]
 pub struct Near {
-    /// How postings are read: base (through the system's page cache), base-prefetch (the same, with a worker that
-    /// reads ahead), hybrid (a cache of whole lists, filled after a miss), hybrid-prefetch (the same, filled ahead
-    /// of the queries), direct (a cache of pages, read past the page cache while other queries go on)
+    /// How postings are read: base (through the system's page cache), base-prefetch (the same, with a worker
+    /// that reads ahead), hybrid (a cache of whole lists, filled after a miss), hybrid-prefetch (the same,
+    /// filled ahead of the queries), direct (a cache of pages, read past the page cache while other queries
+    /// go on)
     #[arg(long, value_parser = one_of::<Mode>(MODES))]
     mode: Option<Mode>,
-    /// Memory budget in bytes, such as 50M; a configuration that cannot fit is rejected at start-up. Includes the
-    /// cache unless --cache is given; other regions are not counted
+    /// Memory budget in bytes, such as 50M; a configuration that cannot fit is rejected at start-up.
+    /// Includes the cache unless --cache is given; other regions are not counted
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     dram: Option<u64>,
-    /// Memory for lists of 256 postings or more: REGION:SIZE, where REGION is dram, hugetlb, numa:NODE, dax:PATH or
-    /// file:PATH on a tmpfs such as /dev/shm, and SIZE is 512M, or a part of all documents and frequencies such as 10%
+    /// Memory for lists of 256 postings or more: REGION:SIZE, where REGION is dram, hugetlb, numa:NODE,
+    /// dax:PATH or file:PATH on a tmpfs such as /dev/shm, and SIZE is 512M, or a part of all documents and
+    /// frequencies such as 10%
     #[arg(long, value_name = "REGION:SIZE", value_parser = cache)]
     cache: Option<(RegionKind, Size)>,
-    /// Memory tier of dictionary, skip data and norms: disk, terms (the dictionary in DRAM, skip data on disk), dram,
-    /// or another region
+    /// Memory tier of dictionary, skip data and norms: disk, terms (the dictionary in DRAM, skip data on
+    /// disk), dram, or another region
     #[arg(long, value_name = "TIER")]
     meta_tier: Option<MetaTier>,
     /// How files are read
@@ -58,7 +60,8 @@ impl Near {
         !(of_budget || of_cache || io.is_some() || *stats)
     }
 
-    /// What the flags ask for, and what they leave open as the index and the machine suggest; all else is as in `defaults`.
+    /// What the flags ask for, and what they leave open as the index and the machine suggest; all else is as
+    /// in `defaults`.
     pub fn options(&self, index: &Index, defaults: ExecutorOptions) -> Outcome<ExecutorOptions> {
         let mode = self.mode.unwrap_or(if self.cache.is_some() { Mode::Direct } else { defaults.mode });
         let usage = |what: String| Err(Failure::Usage(what));
@@ -112,7 +115,8 @@ impl Near {
         Ok(options.complete(index, self.cache.clone(), self.meta_tier.clone()))
     }
 
-    /// Sets it up. Says when files are not read in the way that was hoped for, if that was asked for or is to be told.
+    /// Sets it up. Says when files are not read in the way that was hoped for, if that was asked for or is
+    /// to be told.
     pub fn executor(&self, index: &Index, options: &ExecutorOptions) -> Outcome<Executor> {
         let accounts = Executor::accounts(index, options);
         if accounts.check().is_err() {

@@ -53,6 +53,8 @@ fn commands_that_write_are_ended_by_a_signal() {
         // More is on its way than a pipe holds, so it waits for a reader.
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         send(&child, "-TERM");
+        // Read only when it has ended: else it could end its work before the signal is handled.
+        child.wait().unwrap();
         failed(&child.wait_with_output().unwrap(), 130, "interrupted");
     }
 }

@@ -56,7 +56,8 @@ pub struct Arguments {
     /// What to do about a query that cannot be read or answered
     #[arg(long, value_enum, default_value_t = OnError::Fail)]
     on_error: OnError,
-    /// Count the documents that match each query, and say how many these are together: more work than to find the best
+    /// Count the documents that match each query, and say how many these are together: more work than to
+    /// find the best
     #[arg(long)]
     count: bool,
     /// What is done without --count, for those who say so
@@ -64,7 +65,8 @@ pub struct Arguments {
     no_count: bool,
     #[command(flatten)]
     near: Near,
-    /// File to write: how many queries ahead lists were fetched, each time a query ended (the last 65,536 times)
+    /// File to write: how many queries ahead lists were fetched, each time a query ended (the last 65,536
+    /// times)
     #[arg(long, value_name = "FILE")]
     lookahead_log: Option<PathBuf>,
     /// Last column of the run
@@ -242,7 +244,7 @@ fn write_run(
             Ok(found) => found,
             Err(error) => return pass_over(named(&id, error)),
         };
-        executor.expect_ids(&found.hits);
+        executor.prefetch_ids(&found.hits);
         found_before.push_back((id, found));
         let next = if found_before.len() > ANSWERS_KEPT { found_before.pop_front() } else { None };
         next.map_or(Ok(()), &mut write)

@@ -135,8 +135,8 @@ pub(crate) enum Claim<'f> {
 }
 
 impl Frames {
-    /// A cache in `cells` of 4 KiB, which nobody else uses from now on. Its memory is allocated here, but for
-    /// what says why pages could not be read.
+    /// A cache in `cells` of 4 KiB, which nobody else uses from now on. Its memory is allocated here, but
+    /// for what says why pages could not be read.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] when cells are not pages, or are 2^32 or more.
@@ -269,8 +269,7 @@ impl Frames {
                 shard.failed.push((own, error));
             }
         }
-        // One of the two sees what the other stored: this thread that somebody waits, or a thread in `wait_for` the
-        // new state.
+        // Either this thread sees the count of `wait_for`, or `wait_for` sees the new state.
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
             drop(self.sleepers.lock().unwrap_or_else(PoisonError::into_inner));

@@ -1,7 +1,7 @@
 //! Reading and writing of small structures: little-endian integers, variable-length integers, byte strings.
 //!
-//! A [`View`] is checked borrowed bytes of a file: every read says what is damaged, in which file and at which
-//! byte, when the bytes end early or do not make sense. It never allocates.
+//! A [`View`] is checked borrowed bytes of a file: every read says what is damaged, in which file and at
+//! which byte, when the bytes end early or do not make sense. It never allocates.
 
 use crate::error::{Error, Result};
 

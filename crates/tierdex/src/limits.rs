@@ -72,8 +72,8 @@ pub const BOOST_MAX: f64 = 1e9;
 /// Edits that a fuzzy word allows.
 pub const FUZZY_DISTANCE_MAX: u8 = 2;
 
-/// Bytes of a fuzzy word: its automaton takes 1.8 MB for 64 letters of one byte, and grows with the square of the number
-/// of distinct characters where these have several bytes.
+/// Bytes of a fuzzy word: its automaton takes 1.8 MB for 64 letters of one byte, and grows with the square
+/// of the number of distinct characters where these have several bytes.
 pub const FUZZY_BYTES_MAX: usize = 64;
 
 /// Terms that a fuzzy word stands for.

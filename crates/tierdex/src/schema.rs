@@ -1,4 +1,5 @@
-//! What an index keeps of its documents: named text fields, each with its own analysis, terms, postings and norms.
+//! What an index keeps of its documents: named text fields, each with its own analysis, terms, postings and
+//! norms.
 
 use crate::bytes::{View, push_bytes, push_varint};
 use crate::error::{Error, Result};

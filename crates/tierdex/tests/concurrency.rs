@@ -110,8 +110,8 @@ fn a_reader_keeps_its_commit() {
     assert!(check(disk.as_ref()).unwrap().problems.is_empty());
 }
 
-/// Readers open again and again while commits, merges and removals go on; each sees one whole commit, and never an
-/// older one than was acknowledged before it opened.
+/// Readers open again and again while commits, merges and removals go on; each sees one whole commit, and
+/// never an older one than was acknowledged before it opened.
 #[test]
 fn readers_always_see_a_whole_commit() {
     const COMMITS: usize = 24;

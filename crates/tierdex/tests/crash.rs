@@ -1,7 +1,8 @@
 //! Power is lost at every operation of an index's life, and again during recovery.
 //!
-//! What is found afterwards must be the last acknowledged generation or the one after it, whole, with right answers; a
-//! new writer must clean up, and commit once more. The same harness over a disk that forgets its syncs must fail.
+//! What is found afterwards must be the last acknowledged generation or the one after it, whole, with right
+//! answers; a new writer must clean up, and commit once more. The same harness over a disk that forgets its
+//! syncs must fail.
 
 mod support;
 

@@ -1,7 +1,7 @@
 //! Every byte of a small index is flipped, every file cut at every length, lengthened, zeroed and swapped.
 //!
-//! A check must report it, and an index that can be opened must answer right or say that a file is damaged: never a
-//! wrong answer, never an older commit, never a panic.
+//! A check must report it, and an index that can be opened must answer right or say that a file is damaged:
+//! never a wrong answer, never an older commit, never a panic.
 
 mod support;
 
@@ -94,7 +94,8 @@ impl Sample {
         })
     }
 
-    /// Runs `count` trials on each file: `damage` changes the file's bytes, or says that there is nothing to change.
+    /// Runs `count` trials on each file: `damage` changes the file's bytes, or says that there is nothing to
+    /// change.
     fn trials(
         &self,
         name: &str,

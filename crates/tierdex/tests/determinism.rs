@@ -21,8 +21,8 @@ fn files(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
     names.map(|name| (name.clone(), disk.bytes(&name).unwrap())).collect()
 }
 
-/// Payloads of a single segment's files by field and kind. Envelopes differ with the segment's number, and stored
-/// blocks with the batches that they were packed in.
+/// Payloads of a single segment's files by field and kind. Envelopes differ with the segment's number, and
+/// stored blocks with the batches that they were packed in.
 fn payloads(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
     let index = Index::open(Arc::new(disk.clone())).unwrap();
     let [segment] = index.segments() else { panic!("one segment is wanted") };

@@ -120,27 +120,15 @@ fn many_callers_get_the_answers_that_they_would_get_alone() {
     }
 }
 
-#[test]
-fn others_are_answered_before_one_that_takes_long() {
-    let index = &Index::open(large(3_000_000)).unwrap();
-    let engine = Engine::new(index, &options(20_000, 1)).unwrap();
-    // Read what is needed, so that only work is compared.
-    engine.submit(heavy(index)).unwrap().wait().unwrap();
-    let order = Arc::new(Mutex::new(Vec::new()));
-    let ask = |number: usize, request: Request| {
-        let order = order.clone();
-        engine.submit(request).unwrap().on_ready(move |answer| {
-            answer.unwrap();
-            order.lock().unwrap().push(number);
-        });
-    };
-    // The engine's thread waits in a callback until all have been submitted.
+/// Submits requests while the only thread of an engine waits in a callback, and waits for all answers. Returns
+/// the numbers of the requests in the order of their answers. `filler` is answered before.
+fn order_of_answers(engine: &Engine, filler: impl Fn() -> Request, requests: Vec<Request>) -> Vec<usize> {
     let (submitted, caller) = (Arc::new(AtomicBool::new(false)), std::thread::current().id());
     let is_held = Arc::new(AtomicBool::new(false));
     while !is_held.load(Ordering::Acquire) {
         let (submitted, is_held) = (submitted.clone(), is_held.clone());
         let (called, call) = std::sync::mpsc::channel();
-        engine.submit(heavy(index)).unwrap().on_ready(move |_| {
+        engine.submit(filler()).unwrap().on_ready(move |_| {
             // It may have been answered before there was a callback.
             let is_caller = std::thread::current().id() == caller;
             is_held.store(!is_caller, Ordering::Release);
@@ -151,17 +139,50 @@ fn others_are_answered_before_one_that_takes_long() {
         });
         call.recv().unwrap();
     }
-    // Its groups are evaluated one by one.
-    let groups = parse(index, "+(t0 t1 t2) +(t3 t4 t5) +(t0 t3 t4) +(t1 t2 t5)");
-    let all = SearchOptions { exhaustive: true, count: true, ..SearchOptions::default() };
-    ask(0, Request::new(groups).options(all));
-    (1..64).for_each(|number| ask(number, Request::new(parse(index, "rare")).k(1)));
+    let (count, order) = (requests.len(), Arc::new(Mutex::new(Vec::new())));
+    for (number, request) in requests.into_iter().enumerate() {
+        let order = order.clone();
+        engine.submit(request).unwrap().on_ready(move |answer| {
+            answer.unwrap();
+            order.lock().unwrap().push(number);
+        });
+    }
     submitted.store(true, Ordering::Release);
-    while order.lock().unwrap().len() < 64 {
+    while order.lock().unwrap().len() < count {
         std::thread::yield_now();
     }
     let order = order.lock().unwrap();
+    order.clone()
+}
+
+/// A request that takes many slices of time.
+fn slow(index: &Index) -> Request {
+    // Its groups are evaluated one by one.
+    let groups = parse(index, "+(t0 t1 t2) +(t3 t4 t5) +(t0 t3 t4) +(t1 t2 t5)");
+    let all = SearchOptions { exhaustive: true, count: true, ..SearchOptions::default() };
+    Request::new(groups).options(all)
+}
+
+#[test]
+fn others_are_answered_before_one_that_takes_long() {
+    let index = &Index::open(large(3_000_000)).unwrap();
+    let engine = Engine::new(index, &options(20_000, 1)).unwrap();
+    // Read what is needed, so that only work is compared.
+    engine.submit(heavy(index)).unwrap().wait().unwrap();
+    let mut requests = vec![slow(index)];
+    requests.extend((1..64).map(|_| Request::new(parse(index, "rare")).k(1)));
+    let order = order_of_answers(&engine, || heavy(index), requests);
     assert_eq!(order.last(), Some(&0), "{order:?}");
+}
+
+#[test]
+fn a_batch_goes_on_while_an_interactive_request_takes_long() {
+    let index = &Index::open(large(3_000_000)).unwrap();
+    let engine = Engine::new(index, &options(20_000, 1)).unwrap();
+    engine.submit(heavy(index)).unwrap().wait().unwrap();
+    let batch = Request::new(parse(index, "rare")).k(1).priority(Priority::Batch);
+    let order = order_of_answers(&engine, || heavy(index), vec![slow(index), batch]);
+    assert_eq!(order, [1, 0]);
 }
 
 #[test]
@@ -517,8 +538,8 @@ fn a_read_that_fails_fails_the_requests_that_need_it_and_no_other() {
     assert!((5..200).contains(&harmed), "{harmed}");
 }
 
-/// Callers ask while a writer commits and the engine opens each commit; each answer is that of its own snapshot.
-/// Returns the resident memory of the process after every twentieth commit.
+/// Callers ask while a writer commits and the engine opens each commit; each answer is that of its own
+/// snapshot. Returns the resident memory of the process after every twentieth commit.
 fn refreshes_under_load(time: Duration) -> Vec<u64> {
     let directory = tempfile::tempdir().unwrap();
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());

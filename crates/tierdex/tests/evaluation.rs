@@ -185,8 +185,8 @@ fn what_is_pruned_counted_cut_and_shared_out_changes_no_answer() {
     }
 }
 
-/// Where a clause that matches nothing has nearly all of the weight, those that match score next to nothing: no
-/// threshold may leave them out.
+/// Where a clause that matches nothing has nearly all of the weight, those that match score next to nothing:
+/// no threshold may leave them out.
 #[test]
 fn terms_of_hardly_any_weight_have_hits() {
     let (indexes, schema) = (large(), schema());
@@ -314,12 +314,12 @@ fn a_sloppy_phrase_occurs_no_more_often_than_its_rarest_term() {
     }
 }
 
-/// Among documents of equal score the first ones are hits, in any segment, also if more of them than k reach the
-/// initial threshold.
+/// Among documents of equal score the first ones are hits, in any segment, also if more of them than k reach
+/// the initial threshold.
 #[test]
 fn of_equal_scores_the_first_documents_are_hits() {
-    // Every 50th document scores more than the others; in the second round the others are longer in each segment
-    // that follows, so that the averages differ.
+    // Every 50th document scores more than the others; in the second round the others are longer in each
+    // segment that follows, so that the averages differ.
     for growth in [0, 3] {
         let text = |number: usize| {
             let times = if number.is_multiple_of(50) { 2 } else { 1 };

@@ -1,4 +1,5 @@
-//! Queries that wait, answered out of caches that are far too small: what they find is what is found in memory.
+//! Queries that wait, answered out of caches that are far too small: what they find is what is found in
+//! memory.
 
 mod support;
 
@@ -208,7 +209,8 @@ fn a_source_that_fails_ends_the_run_and_so_does_an_answer() {
     }
 }
 
-/// An index without text: terms of which some stand in every thirtieth document, and one makes documents long.
+/// An index without text: terms of which some stand in every thirtieth document, and one makes documents
+/// long.
 fn sparse(documents: u32) -> Arc<MemDisk> {
     let disk = Arc::new(MemDisk::new());
     let field = Field { positions: false, ..Field::new("text", Source::Text) };
@@ -241,7 +243,8 @@ fn sparse(documents: u32) -> Arc<MemDisk> {
     rare.iter().for_each(|document| lengths[*document as usize] += 2);
     lists.insert(0, (rare, vec![2; 3]));
     lists.push((all.clone(), often));
-    // One so rare that of long lists little has to be read, and a long one that half of its documents are in.
+    // One so rare that of long lists little has to be read, and a long one that half of its documents are
+    // in.
     let some = (0..documents).step_by(documents as usize / 60).collect::<Vec<u32>>();
     let half = all
         .iter()

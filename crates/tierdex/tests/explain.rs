@@ -1,4 +1,5 @@
-//! An explanation gives the answer that a search gives, and its counts add up; segments on several threads give it too.
+//! An explanation gives the answer that a search gives, and its counts add up; segments on several threads
+//! give it too.
 
 mod support;
 
@@ -131,7 +132,8 @@ fn check_counts(segment: &tierdex::index::SegmentExplanation, exhaustive: bool, 
     }
 }
 
-/// Documents of which every other one holds `half`, mostly once, and some neighbours often, as text about it does.
+/// Documents of which every other one holds `half`, mostly once, and some neighbours often, as text about it
+/// does.
 fn halves(count: usize) -> Vec<Doc> {
     let mut random = Random::new(11);
     let mut text = |number: usize| {

@@ -1,7 +1,7 @@
 //! Every operation of an index's life fails once and for ever.
 //!
-//! The call that needed it fails with one clear error, the writer refuses all that follows, the last commit stays
-//! readable, power may be lost at once, and a new writer goes on when the fault has passed.
+//! The call that needed it fails with one clear error, the writer refuses all that follows, the last commit
+//! stays readable, power may be lost at once, and a new writer goes on when the fault has passed.
 
 mod support;
 
@@ -65,7 +65,8 @@ fn is_clear(error: &Error, number: i32) -> bool {
     kind && !text.is_empty() && !text.contains('\n') && text.contains("os error")
 }
 
-/// Cleaning up after a commit, and the check of the lock before it, may fail silently: the commit is durable.
+/// Cleaning up after a commit, and the check of the lock before it, may fail silently: the commit is
+/// durable.
 fn may_be_ignored(op: Op) -> bool {
     matches!(op, Op::Remove | Op::List | Op::CheckLock)
 }
@@ -177,8 +178,8 @@ fn the_disk_is_full() {
     assert!(counts.injected > 30, "{} capacities", counts.injected);
 }
 
-/// The sync that comes last in a commit fails: the new manifest has its name, but was not acknowledged. The process is
-/// then killed at each step of the writer's cleaning up, or power is lost after it.
+/// The sync that comes last in a commit fails: the new manifest has its name, but was not acknowledged. The
+/// process is then killed at each step of the writer's cleaning up, or power is lost after it.
 #[test]
 fn a_failed_last_sync_costs_no_commit() {
     let schema = support::corpus::Shape::default().schema();

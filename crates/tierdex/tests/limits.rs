@@ -292,7 +292,8 @@ fn text_of_all_scripts_is_found() {
     assert_eq!(same_as_model(&docs, &index, &format!("\"{longest} {longest}x after\"")), 1);
 }
 
-/// Terms of any bytes keep their order when runs are joined: those that differ in zero bytes at their ends, too.
+/// Terms of any bytes keep their order when runs are joined: those that differ in zero bytes at their ends,
+/// too.
 #[test]
 fn terms_with_zero_bytes_stay_apart() {
     let terms =

@@ -98,7 +98,8 @@ fn phrases_are_found_among_conjunctions() {
     assert!(found > 500, "{found}");
 }
 
-/// Neither merging, nor opening again, nor how documents were cut into commits and batches changes an answer.
+/// Neither merging, nor opening again, nor how documents were cut into commits and batches changes an
+/// answer.
 #[test]
 fn history_changes_nothing() {
     for seed in 0..CORPORA {
@@ -123,7 +124,8 @@ fn history_changes_nothing() {
     }
 }
 
-/// A document without the term changes the term's weight, and so all scores by one factor, when lengths do not matter.
+/// A document without the term changes the term's weight, and so all scores by one factor, when lengths do
+/// not matter.
 #[test]
 fn another_document_changes_only_the_weight() {
     let docs = corpus(9, 300);

@@ -1,5 +1,5 @@
-//! Every answer of the engine against that of the naive engine: the same hits in the same order with the same score
-//! bits, and the same total, for any cut into segments, codec, norms, fields and k.
+//! Every answer of the engine against that of the naive engine: the same hits in the same order with the
+//! same score bits, and the same total, for any cut into segments, codec, norms, fields and k.
 
 mod support;
 
@@ -121,7 +121,8 @@ proptest! {
     }
 }
 
-/// Lists of more than three superblocks (of 32 blocks of 256), beside lists of one block and of one document.
+/// Lists of more than three superblocks (of 32 blocks of 256), beside lists of one block and of one
+/// document.
 #[test]
 fn long_lists_answer_like_the_naive_engine() {
     let mut random = Random::new(8192);

@@ -94,8 +94,8 @@ proptest! {
     }
 }
 
-/// A block of an essential term that ends up to seven documents behind the window of sums in which it begins, which is where
-/// its first document's byte of bits is.
+/// A block of an essential term that ends up to seven documents behind the window of sums in which it
+/// begins, which is where its first document's byte of bits is.
 #[test]
 fn a_block_that_ends_just_behind_its_window_is_no_part_of_it() {
     for shift in 0..8 {
@@ -180,8 +180,8 @@ fn an_index_kept_in_memory_reads_nothing_more() {
     assert_eq!(index.bytes_read(), read);
 }
 
-/// Bounds that are hundreds of times what the hits score: two short documents of each block have one of the terms often,
-/// and all that have both are long and score nearly alike.
+/// Bounds that are hundreds of times what the hits score: two short documents of each block have one of the
+/// terms often, and all that have both are long and score nearly alike.
 #[test]
 fn bounds_far_above_the_hits_lose_none() {
     let mut docs = Vec::new();

@@ -1,4 +1,5 @@
-//! Where the bytes of a list come from, whichever way it is stored: one block in its record, or blocks in files.
+//! Where the bytes of a list come from, whichever way it is stored: one block in its record, or blocks in
+//! files.
 
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
@@ -48,7 +49,8 @@ impl<'a> Chunk<'a> {
         Chunk { part, source, ahead, least: ahead, blocks: 0..0, start: 0, last: None, bytes: Vec::new() }
     }
 
-    /// Where a block stands in the file: behind the one before it in its superblock, if that was asked for last.
+    /// Where a block stands in the file: behind the one before it in its superblock, if that was asked for
+    /// last.
     fn range(&mut self, list: &BlockList, block: usize) -> Result<Range<u64>> {
         let range = match &self.last {
             Some((last, range)) if *last == block => range.clone(),
@@ -61,8 +63,8 @@ impl<'a> Chunk<'a> {
         Ok(range)
     }
 
-    /// Asks for the bytes of a block that is asked for soon, if they are in memory.
-    fn prefetch(&mut self, list: &BlockList, file: &SealedFile, block: usize) -> Result<()> {
+    /// Loads the beginning of a block that is in memory into the processor's cache.
+    fn load_lines(&mut self, list: &BlockList, file: &SealedFile, block: usize) -> Result<()> {
         let range = self.range(list, block)?;
         prefetch(file.kept_range(range.start, range_len(&range)).unwrap_or(&[]));
         Ok(())
@@ -120,10 +122,10 @@ impl<'a> Chunk<'a> {
         Ok(())
     }
 
-    /// Says that a block will be read. False if it is too early to say more.
-    fn expect(&mut self, list: &BlockList, file: &Arc<SealedFile>, block: usize) -> Result<bool> {
+    /// Prefetches a block. False if it could not be prefetched yet.
+    fn prefetch(&mut self, list: &BlockList, file: &Arc<SealedFile>, block: usize) -> Result<bool> {
         let is_here = file.kept().is_some() || self.blocks.contains(&block);
-        Ok(is_here || self.source.expect(file, self.range(list, block)?))
+        Ok(is_here || self.source.prefetch(file, self.range(list, block)?))
     }
 }
 
@@ -149,11 +151,13 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Says that a block of documents, or of frequencies, will be read. False if it is too early to say more.
-    pub(super) fn expect(&mut self, field: &FieldReader, part: Part, block: usize) -> Result<bool> {
+    /// Prefetches a block of documents or of frequencies. False if it could not be prefetched yet.
+    pub(super) fn prefetch(&mut self, field: &FieldReader, part: Part, block: usize) -> Result<bool> {
         match self {
-            Blocks::Listed { list, docs, .. } if part == Part::Docs => docs.expect(list, field.docs(), block),
-            Blocks::Listed { list, freqs, .. } => freqs.expect(list, field.freqs(), block),
+            Blocks::Listed { list, docs, .. } if part == Part::Docs => {
+                docs.prefetch(list, field.docs(), block)
+            }
+            Blocks::Listed { list, freqs, .. } => freqs.prefetch(list, field.freqs(), block),
             Blocks::Inline(_) => Ok(true),
         }
     }
@@ -196,8 +200,8 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Decodes the documents of a block and checks that they rise, that the last is the one that the skip data
-    /// names, and that all are less than the number of documents in the segment.
+    /// Decodes the documents of a block and checks that they rise, that the last is the one that the skip
+    /// data names, and that all are less than the number of documents in the segment.
     pub(super) fn documents(
         &mut self,
         field: &FieldReader,
@@ -235,8 +239,8 @@ impl<'a> Blocks<'a> {
         Ok(len)
     }
 
-    /// The bits of the documents of a block, if it is a bitmap; what [`Blocks::documents`] checks is checked. Neighbours
-    /// are known by the skip data alone.
+    /// The bits of the documents of a block, if it is a bitmap; what [`Blocks::documents`] checks is
+    /// checked. Neighbours are known by the skip data alone.
     pub(super) fn bitmap<'b>(
         &'b mut self,
         field: &'b FieldReader,
@@ -294,11 +298,11 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// Asks for the frequencies of a block that are asked for soon.
-    pub(super) fn prefetch_frequencies(&mut self, field: &FieldReader, block: usize) -> Result<()> {
+    /// Loads the beginning of the frequencies of a block that are in memory into the processor's cache.
+    pub(super) fn load_frequency_lines(&mut self, field: &FieldReader, block: usize) -> Result<()> {
         match self {
             Blocks::Inline(_) => Ok(()),
-            Blocks::Listed { list, freqs, .. } => freqs.prefetch(list, field.freqs(), block),
+            Blocks::Listed { list, freqs, .. } => freqs.load_lines(list, field.freqs(), block),
         }
     }
 

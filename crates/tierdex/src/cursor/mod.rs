@@ -1,7 +1,8 @@
 //! You have a term's record; this room gives its documents in order, block after block.
 //!
 //! A [`PostingsCursor`] holds one decoded block of up to 256 documents. It moves forward only. Blocks that a
-//! caller passes over are neither decoded nor looked at. [`ScatteredBlocks`] gives blocks in any order. The room knows files and codecs, but no scores.
+//! caller passes over are neither decoded nor looked at. [`ScatteredBlocks`] gives blocks in any order. The
+//! room knows files and codecs, but no scores.
 
 mod ahead;
 mod blocks;

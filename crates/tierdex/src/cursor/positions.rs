@@ -85,11 +85,11 @@ impl<'a> PositionsReader<'a> {
         }
     }
 
-    /// Says that positions of a block that is stored there will be read.
-    pub(super) fn expect(&self, range: Range<u64>) -> bool {
+    /// Prefetches the first positions of a block; `range` is that of its bytes. False if it could not yet.
+    pub(super) fn prefetch(&self, range: Range<u64>) -> bool {
         let Some(file) = self.encoded.field.positions() else { return true };
         let beginning = range.start..range.end.min(range.start + READ);
-        file.kept().is_some() || self.encoded.source.expect(file, beginning)
+        file.kept().is_some() || self.encoded.source.prefetch(file, beginning)
     }
 
     /// The block whose positions can be read.
@@ -113,9 +113,9 @@ impl<'a> PositionsReader<'a> {
         Ok(())
     }
 
-    /// Asks for a block that is moved to next, if it is in memory.
-    pub(super) fn prefetch(&mut self, blocks: &mut Blocks<'_>, block: usize) -> Result<()> {
-        blocks.prefetch_frequencies(self.encoded.field, block)?;
+    /// Loads the beginning of the next block's positions into the processor's cache, if they are in memory.
+    pub(super) fn load_lines(&mut self, blocks: &mut Blocks<'_>, block: usize) -> Result<()> {
+        blocks.load_frequency_lines(self.encoded.field, block)?;
         let range = blocks.positions_range(block)?;
         let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let file = self.encoded.field.positions();
@@ -162,8 +162,8 @@ impl<'a> PositionsReader<'a> {
         }
     }
 
-    /// Decodes a piece, unless it is there. Its sums go on from those of the piece before if that was decoded
-    /// last, and begin anywhere if not.
+    /// Decodes a piece, unless it is there. Its sums go on from those of the piece before if that was
+    /// decoded last, and begin anywhere if not.
     pub fn decode(&mut self, piece: u32) -> Result<()> {
         if self.piece == piece {
             return Ok(());

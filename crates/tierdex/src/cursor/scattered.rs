@@ -89,34 +89,34 @@ impl<'a> ScatteredBlocks<'a> {
         self.trace.sum(&self.blocks)
     }
 
-    /// Whether it pays to say early which blocks will be read.
+    /// Whether blocks are read from files, so that it pays to prefetch them.
     #[inline]
     pub fn prefetches(&self) -> bool {
         self.prefetches
     }
 
-    /// Says that the documents of a block will be read, and its frequencies or not. False if it is too early
-    /// to say more.
-    pub fn expect(&mut self, block: usize, frequencies: bool) -> Result<bool> {
+    /// Prefetches the documents of a block, with `frequencies` or without. False if they could not be
+    /// prefetched yet.
+    pub fn prefetch(&mut self, block: usize, frequencies: bool) -> Result<bool> {
         if self.prefetches && self.decoded.documents.block != block {
-            return Ok(self.blocks.expect(self.field, ListPart::Docs, block)?
-                && (!frequencies || self.blocks.expect(self.field, ListPart::Freqs, block)?));
+            return Ok(self.blocks.prefetch(self.field, ListPart::Docs, block)?
+                && (!frequencies || self.blocks.prefetch(self.field, ListPart::Freqs, block)?));
         }
         Ok(true)
     }
 
-    /// Says that the frequencies of a block will be read.
-    pub fn expect_frequencies(&mut self, block: usize) -> Result<bool> {
+    /// Prefetches the frequencies of a block.
+    pub fn prefetch_frequencies(&mut self, block: usize) -> Result<bool> {
         match self.prefetches && self.decoded.frequencies.block != block {
-            true => self.blocks.expect(self.field, ListPart::Freqs, block),
+            true => self.blocks.prefetch(self.field, ListPart::Freqs, block),
             false => Ok(true),
         }
     }
 
-    /// Says that the positions of a block will be read by `reader`.
-    pub fn expect_positions(&mut self, block: usize, reader: &PositionsReader<'_>) -> Result<bool> {
+    /// Prefetches the positions of a block for `reader`.
+    pub fn prefetch_positions(&mut self, block: usize, reader: &PositionsReader<'_>) -> Result<bool> {
         if self.prefetches && reader.block() != block {
-            return Ok(reader.expect(self.blocks.positions_range(block)?));
+            return Ok(reader.prefetch(self.blocks.positions_range(block)?));
         }
         Ok(true)
     }
@@ -136,7 +136,8 @@ impl<'a> ScatteredBlocks<'a> {
         self.blocks.skips()
     }
 
-    /// The first block from `from` on that can hold `document` or a later one; [`ScatteredBlocks::len`] if none can.
+    /// The first block from `from` on that can hold `document` or a later one; [`ScatteredBlocks::len`] if
+    /// none can.
     pub fn find(&self, from: usize, document: u32) -> usize {
         self.blocks.find(from, document)
     }
@@ -217,7 +218,7 @@ impl<'a> ScatteredBlocks<'a> {
         reader.move_to(&mut self.blocks, block)?;
         self.trace.mark(block, FREQUENCIES);
         match next() {
-            Some(next) => reader.prefetch(&mut self.blocks, next as usize),
+            Some(next) => reader.load_lines(&mut self.blocks, next as usize),
             None => Ok(()),
         }
     }

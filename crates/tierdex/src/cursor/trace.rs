@@ -1,4 +1,5 @@
-//! Which blocks of a list a query came to, for those who ask: nothing is noted, and no memory taken, until they do.
+//! Which blocks of a list a query came to, for those who ask: nothing is noted, and no memory taken, until
+//! they do.
 
 use super::blocks::Blocks;
 use crate::segment::read::Part;
@@ -18,7 +19,8 @@ pub(super) struct Trace {
     marks: Vec<u8>,
 }
 
-/// What became of the blocks of a list. Each is one of `decoded`, `by_bound` and `by_range`, and none is counted twice.
+/// What became of the blocks of a list. Each is one of `decoded`, `by_bound` and `by_range`, and none is
+/// counted twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blockwise {
     /// Blocks of the list.
@@ -29,7 +31,8 @@ pub struct Blockwise {
     pub documents: u64,
     /// Blocks of which frequencies were decoded.
     pub frequencies: u64,
-    /// Blocks that evaluation came to, and that it passed over because of their bounds, or those of a window.
+    /// Blocks that evaluation came to, and that it passed over because of their bounds, or those of a
+    /// window.
     pub by_bound: u64,
     /// Blocks of which no document was asked for.
     pub by_range: u64,

@@ -38,8 +38,8 @@ const HIT_SHOWN: u64 = 64;
 /// are a part.
 const IDS_SHOWN: u64 = (2 * IDS_BYTES + (IDS_GROUP as usize + 1) * ID_BYTES_MAX) as u64;
 
-/// Showing a hit: unpacking it, its title and text, the text's tokens and the snippet, and all of it as it is
-/// written, in which a character may take six bytes.
+/// Showing a hit: unpacking it, its title and text, the text's tokens and the snippet, and all of it as it
+/// is written, in which a character may take six bytes.
 const PREVIEW: u64 = UNPACK_BYTES + (2 * PREVIEW_TEXT_BYTES + 8 * PREVIEW_TITLE_BYTES) as u64;
 
 /// A worker: its stack and its queues.
@@ -48,24 +48,25 @@ const WORKER: u64 = 256 << 10;
 /// A thread that reads for it, in an engine that has such: its stack, here and in the kernel.
 const READER: u64 = 64 << 10;
 
-/// Bytes for planned queries, at least and at most; between them, this part of the budget, and without one so
-/// many. Half of it is for the last one that is planned; a query that takes more is refused.
+/// Bytes for planned queries, at least and at most; between them, this part of the budget. [`WAITING_FREE`]
+/// without a budget. Half of it is for the last one that is planned; a query that takes more is rejected.
 const WAITING_MIN: u64 = 128 << 10;
 const WAITING_MAX: u64 = 64 << 20;
 const WAITING_PART: u64 = 16;
 const WAITING_FREE: u64 = 16 << 20;
 
-/// Terms for which there is room in any case: of a query that is planned, and of each that is answered.
+/// Terms whose memory is always reserved: of a query that is planned, and of each that is answered.
 const TERMS: usize = 32;
 
 /// Bytes for the plans and lists of the queries that are answered: this part of the budget, and no more than
-/// this on each thread unless [`TERMS`] need it. What nobody else needs of the budget is theirs as well. A
-/// query that takes more is refused.
+/// this on each thread unless [`TERMS`] need it. They also have what remains of the budget. A query that
+/// takes more is rejected.
 const LISTS_PART: u64 = 16;
 const LISTS_MAX: u64 = 256 << 20;
 
-/// Bytes among them for skip data that is not resident: so many for each document, up to a bound, but half a
-/// byte in any case. A term that stands in all documents has a record of about an eighth of a byte for each.
+/// Bytes of these for skip data that is not resident: [`RECORDS`] for each document of the largest segment,
+/// up to [`RECORDS_MAX`], but at least half a byte for each. The skip data of a term that all documents
+/// contain takes about an eighth of a byte for each.
 const RECORDS: u64 = 2;
 const RECORDS_MAX: u64 = 2 << 20;
 
@@ -151,7 +152,7 @@ pub(super) struct Shares {
 
 /// Bytes of what says where postings are.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Places {
+pub(super) struct ResidentSizes {
     /// Dictionaries and skip data.
     pub(super) terms: u64,
     pub(super) skips: u64,
@@ -167,17 +168,17 @@ pub(super) struct Places {
     ids: u64,
 }
 
-impl Places {
-    pub(super) fn of(index: &Index) -> Places {
-        let mut places = Places::default();
-        index.segments().iter().for_each(|segment| places.add_segment(segment));
-        places
+impl ResidentSizes {
+    pub(super) fn of(index: &Index) -> ResidentSizes {
+        let mut sizes = ResidentSizes::default();
+        index.segments().iter().for_each(|segment| sizes.add_segment(segment));
+        sizes
     }
 
-    pub(super) fn of_segment(segment: &Segment) -> Places {
-        let mut places = Places::default();
-        places.add_segment(segment);
-        places
+    pub(super) fn of_segment(segment: &Segment) -> ResidentSizes {
+        let mut sizes = ResidentSizes::default();
+        sizes.add_segment(segment);
+        sizes
     }
 
     fn add_segment(&mut self, segment: &Segment) {
@@ -280,26 +281,26 @@ impl Accounts {
     }
 
     fn with(index: &Index, options: &ExecutorOptions, cache: u64) -> Accounts {
-        let (places, shares) = (Places::of(index), Shares::of(index, options));
+        let (sizes, shares) = (ResidentSizes::of(index), Shares::of(index, options));
         let mut rows = Vec::new();
         let mut add = |what, bytes, region: Option<String>| rows.push(Account { what, bytes, region });
         add("the program", PROGRAM, None);
-        add("first terms of dictionary pages", places.term_index, None);
-        add("checksums of pages", places.checksums, None);
+        add("first terms of dictionary pages", sizes.term_index, None);
+        add("checksums of pages", sizes.checksums, None);
         let region = match &options.meta {
             MetaTier::Region(kind) => Some(kind.to_string()),
             MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => None,
         };
         if options.meta != MetaTier::Disk {
-            add(DICTIONARIES, places.terms, region.clone());
-            add("first bytes of terms in dictionary pages", places.term_heads, None);
+            add(DICTIONARIES, sizes.terms, region.clone());
+            add("first bytes of terms in dictionary pages", sizes.term_heads, None);
         }
         if options.meta.keeps_skips() {
-            add("skip data, and lists below a block", places.skips, region.clone());
+            add("skip data, and lists below a block", sizes.skips, region.clone());
         }
-        add("lengths of documents", places.codes, region);
-        if places.lengths > 0 {
-            add("exact lengths of documents", places.lengths, None);
+        add("lengths of documents", sizes.codes, region);
+        if sizes.lengths > 0 {
+            add("exact lengths of documents", sizes.lengths, None);
         }
         if options.mode.has_cache() {
             add(CACHE, cache, (!options.within).then(|| options.region.to_string()));
@@ -330,7 +331,7 @@ impl Accounts {
             add("log of the lookahead", 2 * (size_of::<Sample>() * options.samples) as u64, None);
         }
         let reads = if options.mode == Mode::Direct { Ids::memory(options.engine.depth) } else { 0 };
-        add("where ids are, and those on their way", reads + places.ids, None);
+        add("where ids are, and those on their way", reads + sizes.ids, None);
         if options.mode != Mode::Base {
             let engine = EngineOptions { depth: options.depth(), ..options.engine };
             let threads = if options.mode.has_cache() { engine.threads() } else { 0 };

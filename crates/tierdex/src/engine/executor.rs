@@ -221,9 +221,9 @@ impl Executor {
     }
 
     /// Begins to read the ids of hits, for which [`Executor::searcher`] will be asked later.
-    pub fn expect_ids(&self, hits: &[SearchHit]) {
+    pub fn prefetch_ids(&self, hits: &[SearchHit]) {
         if let Some(ids) = &self.ids {
-            ids.expect(&self.searcher, hits);
+            ids.prefetch(&self.searcher, hits);
         }
     }
 
@@ -326,8 +326,8 @@ impl Executor {
         Ok(self.searcher.answer(plan, options, &WholeLists::new(jobs, &lists, read_ahead))?.0)
     }
 
-    /// Bytes that a query which takes `own` bytes may read ahead of each part of a list; an error if there is
-    /// too little.
+    /// Bytes that a query which takes `own` bytes may read ahead of each part of a list; an error if there
+    /// is too little.
     fn read_ahead(&self, own: u64, plan: &Plan) -> Result<usize> {
         let allowance = self.lists.map_or(LISTS_FREE, |lists| lists.saturating_sub(own));
         let memory = plan.working_memory(self.index.segments(), allowance);
@@ -417,8 +417,8 @@ fn read_engines(
     Ok((cells, engines, described))
 }
 
-/// Turns off the read-ahead of the system for postings files, as long as the index is open: lists are read in
-/// large pieces, and what follows a list is seldom needed. Without effect where the system rejects it.
+/// Turns off the read-ahead of the system for postings files, as long as the index is open: lists are read
+/// in large pieces, and what follows a list is seldom needed. Without effect where the system rejects it.
 fn without_read_ahead(index: &Index) {
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
     for file in fields.flat_map(|field| [field.skips(), field.docs(), field.freqs()]) {

@@ -40,9 +40,8 @@ impl Ids {
         Some(Ids(Mutex::new(Reads { engine, free })))
     }
 
-    /// Begins to read the pages that hold the ids of `hits`. Where they are damaged is told by who asks for
-    /// them.
-    pub(super) fn expect(&self, searcher: &Searcher, hits: &[SearchHit]) {
+    /// Starts to read the pages with the ids of `hits`. Damage is reported when the ids themselves are read.
+    pub(super) fn prefetch(&self, searcher: &Searcher, hits: &[SearchHit]) {
         let mut reads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = searcher.by_segment(hits, |segment, _, documents| {
             segment
@@ -54,8 +53,7 @@ impl Ids {
 }
 
 impl Reads {
-    /// Begins to read the pages from a place of a file to another; waits as long as too many are on their
-    /// way.
+    /// Starts to read the pages from offset `from` to `to`, and waits while too many reads are in flight.
     fn begin(&mut self, file: &Arc<dyn ReadFile>, from: u64, to: u64) {
         let cell = loop {
             match self.free.pop() {

@@ -16,9 +16,9 @@
 //! [`Executor`] answers files of queries in order, in this way or in the modes of the thesis (`executor`,
 //! `supply`, `whole_lists`, `line`).
 //!
-//! Why no thread waits for ever: an evaluation waits for reads, which end, and for memory of evaluations that
-//! do not wait for memory. A thread that sleeps because it has nothing to evaluate has no read under way;
-//! callbacks must not block.
+//! Why no thread waits for ever: an evaluation waits for reads, which end, and for memory of evaluations
+//! that do not wait for memory. A thread that sleeps because it has nothing to evaluate has no read under
+//! way; callbacks must not block.
 
 mod budget;
 mod executor;
@@ -105,8 +105,8 @@ struct Shared {
 }
 
 impl Engine {
-    /// Starts the cache and the threads, in [`Mode::Direct`] whatever the options say. A part of the index as
-    /// the size of the cache is a part of this commit: for an index that grows, give bytes.
+    /// Starts the cache and the threads, in [`Mode::Direct`] whatever the options say. A part of the index
+    /// as the size of the cache is a part of this commit: for an index that grows, give bytes.
     ///
     /// # Errors
     /// [`Error::Usage`] when the memory budget is too small ([`Executor::accounts`] shows the parts); else
@@ -139,7 +139,7 @@ impl Engine {
             let thread = std::thread::Builder::new().name(format!("answer {number}"));
             let run = move || {
                 // A thread that panics would leave requests without answers.
-                let _closes = Closes(&shared.queue);
+                let _close = CloseOnDrop(&shared.queue);
                 Worker::new(&shared, reader, number == 0).run();
             };
             let thread = thread.spawn(run);
@@ -268,10 +268,10 @@ impl Drop for Owner {
     }
 }
 
-/// Closes the queue when its thread ends.
-struct Closes<'q>(&'q Queue);
+/// Closes the queue when it is dropped, also by a panic.
+struct CloseOnDrop<'q>(&'q Queue);
 
-impl Drop for Closes<'_> {
+impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
         self.0.close();
     }

@@ -1,6 +1,6 @@
 //! Read modes, and memory tiers of dictionaries, skip data and norms.
 
-use super::budget::{Places, evaluation};
+use super::budget::{ResidentSizes, evaluation};
 use super::executor::{Executor, SEGMENTS_MIN};
 use crate::error::{Error, Result};
 use crate::index::Index;
@@ -24,8 +24,8 @@ pub enum Mode {
     /// Workers fill the cache through the page cache ahead of the queries, which are answered from the cache
     /// only.
     HybridPrefetch,
-    /// Queries read the pages that they need past the page cache, into a cache of pages; while one waits, its
-    /// thread goes on with another.
+    /// Queries read the pages that they need past the page cache, into a cache of pages; while one waits,
+    /// its thread goes on with another.
     Direct,
 }
 
@@ -135,8 +135,8 @@ pub struct ExecutorOptions {
     pub workers: usize,
     /// Threads that answer; [`ExecutorOptions::complete`] chooses for [`THREADS_CHOSEN`].
     pub threads: usize,
-    /// Threads that each of these takes for a query over several segments ([`SearchOptions::intra`]): for the
-    /// accounts.
+    /// Threads that each of these takes for a query over several segments ([`SearchOptions::intra`]): for
+    /// the accounts.
     ///
     /// [`SearchOptions::intra`]: crate::index::SearchOptions::intra
     pub intra: usize,
@@ -199,8 +199,8 @@ const LEFT_FOR_TERMS: u64 = 3;
 const CACHE_MAX: u64 = 64 << 20;
 const CACHE_PART: u64 = 10;
 
-/// Bytes that evaluations may take together beside their lists, if they are several on a thread: this part of
-/// the budget, and no more than this on each thread.
+/// Bytes that evaluations may take together beside their lists, if they are several on a thread: this part
+/// of the budget, and no more than this on each thread.
 const EVALUATIONS_PART: u64 = 16;
 const EVALUATIONS_MAX: u64 = 5 << 19;
 
@@ -260,8 +260,8 @@ impl ExecutorOptions {
     ///    available. Else terms alone are, if they leave three times as much, or fit into that quarter; else
     ///    nothing is. `meta` says otherwise.
     /// 2. The cache is of ordinary memory. With a budget it takes what all else leaves of it; without one 64
-    ///    MiB, or a tenth of all documents and frequencies if that is more, but no more than these and than a
-    ///    quarter of what is available. `cache` says otherwise; then it is beside the budget.
+    ///    MiB, or a tenth of all documents and frequencies if that is more, but no more than these and than
+    ///    a quarter of what is available. `cache` says otherwise; then it is beside the budget.
     /// 3. Threads, where they are [`THREADS_CHOSEN`].
     ///
     /// `self` says all else.
@@ -280,8 +280,8 @@ impl ExecutorOptions {
             let needed = Executor::accounts(index, options).needed();
             options.dram.map_or(Some(quarter), |dram| dram.checked_sub(needed))
         };
-        let places = Places::of(index);
-        let tiers = [(MetaTier::Dram, places.all()), (MetaTier::Terms, places.terms)];
+        let sizes = ResidentSizes::of(index);
+        let tiers = [(MetaTier::Dram, sizes.all()), (MetaTier::Terms, sizes.terms)];
         let fits = |(tier, bytes): &(MetaTier, u64)| {
             let options = ExecutorOptions { meta: tier.clone(), ..options.clone() };
             match options.dram {

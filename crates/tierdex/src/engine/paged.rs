@@ -30,7 +30,7 @@ pub(super) enum Wait {
 }
 
 /// What the evaluations of a thread share.
-pub(super) struct Lane {
+pub(super) struct ThreadContext {
     pub(super) reader: RefCell<PageReader>,
     pub(super) memory: Reservations,
 }
@@ -39,8 +39,8 @@ pub(super) struct Lane {
 /// have been evaluated, it knows little of which can be skipped.
 const AHEAD_FIRST: usize = 32;
 
-/// How long an evaluation works before others of its thread go on: a single request waits for each of them no
-/// longer than this.
+/// How long an evaluation works before others of its thread go on: a single request waits for each of them
+/// no longer than this.
 const SLICE: Duration = Duration::from_micros(200);
 
 /// Checkpoints from one look at the clock to the next.
@@ -66,14 +66,14 @@ impl Stop {
 /// Reads pages through the cache.
 pub(super) struct PagedSource<'e> {
     frames: &'e Frames,
-    lane: &'e Lane,
+    thread: &'e ThreadContext,
     yielder: &'e Yielder<(), Wait>,
     /// Pages that are pinned.
-    held: RefCell<Vec<Held<'e>>>,
-    held_max: usize,
-    /// The page that was named last, and its file: the next block is mostly there too.
-    named: Cell<(u64, u64)>,
-    /// Pages that were named since the last read, and how many may be.
+    pinned: RefCell<Vec<PinnedPage<'e>>>,
+    pinned_max: usize,
+    /// The page that was prefetched last, and its file: the next block is mostly there too.
+    last_prefetched: Cell<(u64, u64)>,
+    /// Pages that were prefetched since the last read, and how many may be.
     ahead: Cell<usize>,
     ahead_max: Cell<usize>,
     waits: Rc<RefCell<Vec<u32>>>,
@@ -83,8 +83,8 @@ pub(super) struct PagedSource<'e> {
     until_clock: Cell<u32>,
 }
 
-/// A page that was named or read.
-struct Held<'e> {
+/// A page that was prefetched or read.
+struct PinnedPage<'e> {
     file: u64,
     page: u64,
     pin: Pin<'e>,
@@ -93,22 +93,22 @@ struct Held<'e> {
 }
 
 impl<'e> PagedSource<'e> {
-    /// For an evaluation that `yielder` suspends, and that pins `held_max` pages at most.
+    /// For an evaluation that `yielder` suspends, and that pins `pinned_max` pages at most.
     pub(super) fn new(
         frames: &'e Frames,
-        (lane, yielder): (&'e Lane, &'e Yielder<(), Wait>),
+        (thread, yielder): (&'e ThreadContext, &'e Yielder<(), Wait>),
         stop: &'e Stop,
-        held_max: usize,
+        pinned_max: usize,
     ) -> PagedSource<'e> {
         PagedSource {
             frames,
-            lane,
+            thread,
             yielder,
-            held: RefCell::default(),
-            held_max: held_max.max(1),
-            named: Cell::new((u64::MAX, 0)),
+            pinned: RefCell::default(),
+            pinned_max: pinned_max.max(1),
+            last_prefetched: Cell::new((u64::MAX, 0)),
             ahead: Cell::new(0),
-            ahead_max: Cell::new(AHEAD_FIRST.min(held_max.max(1))),
+            ahead_max: Cell::new(AHEAD_FIRST.min(pinned_max.max(1))),
             waits: Rc::default(),
             stop,
             resumed: Cell::new(Instant::now()),
@@ -126,27 +126,27 @@ impl<'e> PagedSource<'e> {
     }
 
     /// Pins a page, and has it read if it is not in the cache. False when it found no frame.
-    fn pin(&self, held: &mut Vec<Held<'e>>, file: &Arc<SealedFile>, page: u64) -> bool {
-        let hold = |page, pin| held.push(Held { file: file.number(), page, pin, used: false });
-        self.lane.reader.borrow_mut().request(self.frames, file, page..page + 1, hold)
+    fn pin(&self, pinned: &mut Vec<PinnedPage<'e>>, file: &Arc<SealedFile>, page: u64) -> bool {
+        let hold = |page, pin| pinned.push(PinnedPage { file: file.number(), page, pin, used: false });
+        self.thread.reader.borrow_mut().request(self.frames, file, page..page + 1, hold)
     }
 
     /// Unpins pages that were read, if else no `more` could be pinned. False when that is not enough.
-    fn unpin(&self, held: &mut Vec<Held<'e>>, more: u64) -> bool {
-        let fits = |held: &Vec<Held<'e>>| held.len() as u64 + more <= self.held_max as u64;
-        if !fits(held) {
-            held.retain(|held| !held.used);
+    fn unpin(&self, pinned: &mut Vec<PinnedPage<'e>>, more: u64) -> bool {
+        let fits = |pinned: &Vec<PinnedPage<'e>>| pinned.len() as u64 + more <= self.pinned_max as u64;
+        if !fits(pinned) {
+            pinned.retain(|pinned| !pinned.used);
         }
-        fits(held)
+        fits(pinned)
     }
 
     /// Suspends the evaluation until these pages, which are pinned, are there or cannot be had.
     fn wait(&self, file: &SealedFile, pages: Range<u64>) -> Result<()> {
         loop {
-            let held = self.held.borrow();
+            let pinned = self.pinned.borrow();
             let frames = pages.clone().filter_map(|page| {
-                let at = find(&held, file.number(), page)?;
-                (!held[at].pin.is_settled()).then(|| held[at].pin.frame())
+                let at = find(&pinned, file.number(), page)?;
+                (!pinned[at].pin.is_settled()).then(|| pinned[at].pin.frame())
             });
             let mut waits = self.waits.borrow_mut();
             waits.clear();
@@ -154,7 +154,7 @@ impl<'e> PagedSource<'e> {
             if waits.is_empty() {
                 return Ok(());
             }
-            drop((held, waits));
+            drop((pinned, waits));
             self.suspend(Wait::Pages(self.waits.clone()))?;
         }
     }
@@ -175,12 +175,12 @@ impl<'e> PagedSource<'e> {
     /// # Errors
     /// [`Error::Interrupted`] when it is to stop.
     pub(super) fn reserve(&self, bytes: u64, priority: Priority) -> Result<Reservation<'e>> {
-        let waiter = self.lane.memory.wait(priority);
+        let waiter = self.thread.memory.wait(priority);
         loop {
             if let Some(reserved) = waiter.try_reserve(bytes) {
                 return Ok(reserved);
             }
-            self.suspend(Wait::Memory(self.lane.memory.changes()))?;
+            self.suspend(Wait::Memory(self.thread.memory.changes()))?;
         }
     }
 
@@ -192,31 +192,31 @@ impl<'e> PagedSource<'e> {
         pages: Range<u64>,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
-        let mut held = self.held.borrow_mut();
-        if !pages.clone().all(|page| find(&held, file.number(), page).is_some()) {
+        let mut pinned = self.pinned.borrow_mut();
+        if !pages.clone().all(|page| find(&pinned, file.number(), page).is_some()) {
             let more = pages.end - pages.start;
-            if !self.unpin(&mut held, more) {
-                // What was named first and not read since was mostly pruned.
-                let excess = (held.len() + more as usize).saturating_sub(self.held_max);
-                held.drain(..excess);
-                self.named.set((u64::MAX, 0));
+            if !self.unpin(&mut pinned, more) {
+                // What was prefetched first and not read since was mostly pruned.
+                let excess = (pinned.len() + more as usize).saturating_sub(self.pinned_max);
+                pinned.drain(..excess);
+                self.last_prefetched.set((u64::MAX, 0));
             }
             for page in pages.clone() {
-                let is_pinned = find(&held, file.number(), page).is_some();
-                if !is_pinned && !self.pin(&mut held, file, page) {
+                let is_pinned = find(&pinned, file.number(), page).is_some();
+                if !is_pinned && !self.pin(&mut pinned, file, page) {
                     return Ok(false);
                 }
             }
         }
-        drop(held);
+        drop(pinned);
         self.wait(file, pages.clone())?;
-        let mut held = self.held.borrow_mut();
+        let mut pinned = self.pinned.borrow_mut();
         for page in pages {
-            let Some(at) = find(&held, file.number(), page) else {
+            let Some(at) = find(&pinned, file.number(), page) else {
                 return Err(Error::Failed("a page was unpinned before it was read".to_string()));
             };
-            held[at].used = true;
-            let bytes = held[at].pin.page()?;
+            pinned[at].used = true;
+            let bytes = pinned[at].pin.page()?;
             let start = page * PAGE;
             let from = range.start.max(start) - start;
             let to = range.end.min(start + PAGE) - start;
@@ -227,8 +227,8 @@ impl<'e> PagedSource<'e> {
 }
 
 /// The position of a page: mostly one of the last.
-fn find(held: &[Held<'_>], file: u64, page: u64) -> Option<usize> {
-    held.iter().rposition(|held| held.page == page && held.file == file)
+fn find(pinned: &[PinnedPage<'_>], file: u64, page: u64) -> Option<usize> {
+    pinned.iter().rposition(|pinned| pinned.page == page && pinned.file == file)
 }
 
 fn pages(range: &Range<u64>) -> Range<u64> {
@@ -240,28 +240,28 @@ impl BlockSource for PagedSource<'_> {
         true
     }
 
-    fn expect(&self, file: &Arc<SealedFile>, range: Range<u64>) -> bool {
+    fn prefetch(&self, file: &Arc<SealedFile>, range: Range<u64>) -> bool {
         let pages = pages(&range);
         let last = (file.number(), pages.end.saturating_sub(1));
-        if self.named.get() == last && pages.end == pages.start + 1 {
+        if self.last_prefetched.get() == last && pages.end == pages.start + 1 {
             return true;
         }
         let is_payload = range.start >= file.payload().start && range.end <= file.payload().end;
         if !is_payload || range.is_empty() {
             return true;
         }
-        let mut held = self.held.borrow_mut();
+        let mut pinned = self.pinned.borrow_mut();
         for page in pages {
-            if find(&held, file.number(), page).is_some() {
+            if find(&pinned, file.number(), page).is_some() {
                 continue;
             }
-            let fits = self.ahead.get() < self.ahead_max.get() && self.unpin(&mut held, 1);
-            if !fits || !self.pin(&mut held, file, page) {
+            let fits = self.ahead.get() < self.ahead_max.get() && self.unpin(&mut pinned, 1);
+            if !fits || !self.pin(&mut pinned, file, page) {
                 return false;
             }
             self.ahead.set(self.ahead.get() + 1);
         }
-        self.named.set(last);
+        self.last_prefetched.set(last);
         true
     }
 
@@ -281,10 +281,10 @@ impl BlockSource for PagedSource<'_> {
             return Err(Error::corrupt(file.name(), range.start, "bytes from here on are not all payload"));
         }
         if self.ahead.take() > 0 {
-            self.ahead_max.set((2 * self.ahead_max.get()).min(self.held_max));
+            self.ahead_max.set((2 * self.ahead_max.get()).min(self.pinned_max));
         }
         let all = pages(&range);
-        let together = self.held_max.div_ceil(2);
+        let together = self.pinned_max.div_ceil(2);
         for first in all.clone().step_by(together) {
             let some = first..all.end.min(first + together as u64);
             let copied = self.copy(file, &range, some, out);

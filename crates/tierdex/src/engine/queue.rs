@@ -28,7 +28,7 @@ impl Job {
         let answer = if reply.is_cancelled() {
             Err(Error::Cancelled)
         } else {
-            Ok(Answer::of_none(snapshot, arrived.elapsed()))
+            Ok(Answer::expired(snapshot, arrived.elapsed()))
         };
         reply.send(answer);
     }
@@ -43,8 +43,8 @@ impl Job {
 /// What a thread that asks for a request gets.
 pub(super) enum Next {
     Job(Box<Job>),
-    /// None waits that it may take.
-    None,
+    /// No request waits that the thread may take.
+    Empty,
     /// The engine was closed.
     Closed,
 }
@@ -180,8 +180,7 @@ impl Queue {
         }
     }
 
-    /// Answers requests that wait and whose deadline has passed or that were cancelled, if there is a
-    /// deadline that has passed.
+    /// Answers requests whose deadline passed while they waited. Does nothing before the earliest deadline.
     pub(super) fn expire(&self) {
         let earliest = self.earliest.load(Ordering::Relaxed);
         if earliest == u64::MAX || self.began.elapsed().as_nanos() < u128::from(earliest) {
@@ -224,8 +223,8 @@ impl Queue {
                 return Next::Closed;
             }
             if !sleep && state.idle > 0 {
-                // Each thread that sleeps was woken for a request that waits.
-                return Next::None;
+                // Requests that wait are left to the threads that sleep: each push wakes one.
+                return Next::Empty;
             }
             let job = state.interactive.pop();
             self.interactive.store(state.interactive.jobs.len(), Ordering::Relaxed);
@@ -236,7 +235,7 @@ impl Queue {
                 return Next::Job(Box::new(job));
             }
             if !sleep {
-                return Next::None;
+                return Next::Empty;
             }
             state.idle += 1;
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);

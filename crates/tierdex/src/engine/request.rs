@@ -121,7 +121,7 @@ impl TotalHits {
 
 impl Answer {
     /// The deadline passed before a thread took the request.
-    pub(super) fn of_none(snapshot: Arc<Snapshot>, took: Duration) -> Answer {
+    pub(super) fn expired(snapshot: Arc<Snapshot>, took: Duration) -> Answer {
         let total = TotalHits::AtLeast(0);
         Answer { hits: Vec::new(), total, timed_out: true, took, queued: took, snapshot }
     }

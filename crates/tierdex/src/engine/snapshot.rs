@@ -3,7 +3,7 @@
 //! What a segment keeps in memory (dictionary, skip data, norms, checksums) is counted once, however many
 //! snapshots share it, and given back with its entries in the cache when the last of them is dropped.
 
-use super::budget::Places;
+use super::budget::ResidentSizes;
 use super::options::{ExecutorOptions, MetaTier};
 use crate::error::{Error, Result};
 use crate::index::{Index, Searcher};
@@ -77,7 +77,7 @@ impl Snapshot {
     ) -> Result<Snapshot> {
         keep(index.segments(), &budget.meta)?;
         let resident = |segment: &Arc<Segment>| {
-            let bytes = Places::of_segment(segment).resident(&budget.meta);
+            let bytes = ResidentSizes::of_segment(segment).resident(&budget.meta);
             let mut now = budget.lock();
             (now.first, now.used) = (now.first + bytes, now.used + bytes);
             ResidentSegment::new(segment, bytes, (frames, budget))
@@ -139,12 +139,12 @@ impl ResidentSegment {
         segment: &Arc<Segment>,
         (frames, budget): (&Arc<Frames>, &Arc<ResidentBudget>),
     ) -> Result<Arc<ResidentSegment>> {
-        let places = Places::of_segment(segment);
+        let sizes = ResidentSizes::of_segment(segment);
         let tiers = [budget.meta.clone(), MetaTier::Terms, MetaTier::Disk];
         // Skip data goes before dictionaries.
-        let tiers = tiers.into_iter().filter(|tier| places.resident(tier) <= places.resident(&budget.meta));
+        let tiers = tiers.into_iter().filter(|tier| sizes.resident(tier) <= sizes.resident(&budget.meta));
         for tier in tiers {
-            let bytes = places.resident(&tier);
+            let bytes = sizes.resident(&tier);
             if !budget.take(bytes) {
                 continue;
             }
@@ -152,7 +152,7 @@ impl ResidentSegment {
             keep(std::slice::from_ref(segment), &tier)?;
             return Ok(resident);
         }
-        let least = places.resident(&MetaTier::Disk);
+        let least = sizes.resident(&MetaTier::Disk);
         Err(Error::Limit(format!(
             "a new segment of {} documents keeps at least {least} bytes in memory, and the budget leaves less for new \
              segments; make it larger",
@@ -176,7 +176,8 @@ pub(super) fn keep(segments: &[Arc<Segment>], tier: &MetaTier) -> Result<()> {
     let mut arena = match tier {
         MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => None,
         MetaTier::Region(kind) => {
-            let bytes = segments.iter().map(|segment| Places::of_segment(segment).all()).sum::<u64>().max(1);
+            let bytes =
+                segments.iter().map(|segment| ResidentSizes::of_segment(segment).all()).sum::<u64>().max(1);
             Some(Arena::new(Region::new(kind, bytes)?))
         }
     };

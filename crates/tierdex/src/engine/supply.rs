@@ -1,4 +1,4 @@
-//! Who fetches the lists of a query, and when, in the modes of the thesis.
+//! How and when the lists of a query are fetched in the modes of the thesis.
 
 use super::whole_lists::jobs;
 use crate::error::Result;
@@ -6,14 +6,14 @@ use crate::index::Index;
 use crate::query::Plan;
 use tierdex_cache::{Job, List, PagePrefetcher, PageQuery, Prefetcher, Query, Sample, Stats};
 
-/// For each list that was asked for: its job with two or three parts, and its place in queues.
+/// Bytes for each list that was requested: its job of two or three parts, and its entries in queues.
 pub(super) const LIST: usize = 256;
 
-/// Who fetches lists.
+/// The way in which lists are fetched.
 pub(super) enum Supply {
-    /// Nobody.
+    /// Evaluation reads them itself.
     Base,
-    /// A worker, into the page cache.
+    /// A worker reads them into the page cache.
     Pages(PagePrefetcher),
     /// Workers, into the cache, for queries to come.
     Behind(Prefetcher),

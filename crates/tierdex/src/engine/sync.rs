@@ -1,5 +1,5 @@
-//! What tickets synchronise threads with. `crates/tierdex/tests/interleavings` has the types of loom in its place, which
-//! run a test through all interleavings.
+//! Synchronisation types of tickets. The tests in `crates/tierdex/tests/interleavings` replace them by
+//! loom's, to run through all interleavings of threads.
 
 pub(super) use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard};

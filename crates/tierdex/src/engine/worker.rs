@@ -2,12 +2,12 @@
 //! another.
 //!
 //! 1. A thread takes requests from the queue while it has fewer evaluations than it may.
-//! 2. It resumes those whose pages are there, interactive ones first, until each waits or has ended. One that
-//!    has worked for a slice of time goes behind the others of its priority.
+//! 2. It resumes those whose pages are there, interactive ones first, until each waits or has ended. One
+//!    that has worked for a slice of time goes behind the others of its priority.
 //! 3. When all wait, it submits the reads that they asked for, and waits for one of them.
 
 use super::budget::refuse;
-use super::paged::{Lane, PagedSource, Stop, Wait};
+use super::paged::{PagedSource, Stop, ThreadContext, Wait};
 use super::queue::{Job, Next};
 use super::request::{Answer, Priority, Request, TotalHits};
 use super::reservations::Reservations;
@@ -49,18 +49,18 @@ struct Running {
     priority: Priority,
     stop: Rc<Stop>,
     reply: Reply,
-    respond: Respond,
+    context: AnswerContext,
 }
 
-/// What an answer says beside what was found.
-struct Respond {
+/// What an answer contains beside what was found.
+struct AnswerContext {
     snapshot: Arc<Snapshot>,
     arrived: Instant,
     queued: Duration,
     counts: bool,
 }
 
-impl Respond {
+impl AnswerContext {
     fn send(self, reply: Reply, done: Done) {
         let done = match done {
             Ok((_, false)) | Err(Error::Interrupted) if reply.is_cancelled() => Err(Error::Cancelled),
@@ -81,7 +81,7 @@ impl Respond {
 pub(super) struct Worker<'x> {
     shared: &'x Shared,
     frames: &'x Frames,
-    lane: Rc<Lane>,
+    thread: Rc<ThreadContext>,
     stacks: Vec<DefaultStack>,
     running: Vec<Running>,
     /// Evaluations at the same time, at most, and those of batches among them.
@@ -94,16 +94,16 @@ impl<'x> Worker<'x> {
     /// Reads by `reader`. If it `reserves`, it has one evaluation more, for an interactive request.
     pub(super) fn new(shared: &'x Shared, reader: PageReader, reserves: bool) -> Worker<'x> {
         let frames = &*shared.frames;
-        let lane = Lane { reader: RefCell::new(reader), memory: Reservations::new(shared.lists) };
+        let thread = ThreadContext { reader: RefCell::new(reader), memory: Reservations::new(shared.lists) };
         let in_flight = shared.in_flight.min(frames.frames() / shared.threads / FRAMES_MIN).max(1);
         let pinned_max = (frames.frames() / (2 * in_flight * shared.threads)).clamp(1, PINNED_MAX);
         let running_max = in_flight + usize::from(reserves);
         let running = Vec::with_capacity(running_max);
-        let lane = Rc::new(lane);
+        let thread = Rc::new(thread);
         Worker {
             shared,
             frames,
-            lane,
+            thread,
             stacks: Vec::new(),
             running,
             running_max,
@@ -135,7 +135,7 @@ impl<'x> Worker<'x> {
             let is_idle = self.running.is_empty();
             if is_idle {
                 // Other threads may wait for pages that evaluations which have ended asked this one to read.
-                self.lane.reader.borrow_mut().finish();
+                self.thread.reader.borrow_mut().finish();
             }
             self.shared.queue.expire();
             if self.running.len() >= self.running_max {
@@ -144,17 +144,17 @@ impl<'x> Worker<'x> {
             let takes_batch = self.running.len() < self.batch_max;
             match self.shared.queue.next(takes_batch, is_idle) {
                 Next::Job(job) => self.begin(*job),
-                Next::None => return true,
+                Next::Empty => return true,
                 Next::Closed => return false,
             }
         }
     }
 
-    /// Resumes each evaluation that can go on; interactive ones again after each slice of others. False when
-    /// all wait.
+    /// Resumes each evaluation that can go on, interactive ones first. Ends early when an interactive one should
+    /// go first again. False when all wait.
     fn round(&mut self) -> bool {
         let (mut at, mut any) = (0, false);
-        for _ in 0..self.running.len() {
+        while at < self.running.len() {
             if !self.is_ready(&self.running[at]) {
                 at += 1;
                 continue;
@@ -162,14 +162,15 @@ impl<'x> Worker<'x> {
             any = true;
             match self.running[at].evaluation.resume(()) {
                 CoroutineResult::Yield(Wait::Turn) => {
-                    let mut running = self.running.remove(at);
-                    running.wait = None;
-                    self.insert(running);
-                    if self.shared.queue.has_interactive()
-                        || self.running[0].priority == Priority::Interactive
-                    {
+                    self.running[at].wait = Some(Wait::Turn);
+                    // Beside interactive evaluations a single one of a batch gets a slice in a round.
+                    let after_batch = self.running[at].priority == Priority::Batch;
+                    let has_interactive = self.running[0].priority == Priority::Interactive;
+                    let takes = self.running.len() < self.running_max && self.shared.queue.has_interactive();
+                    if takes || after_batch && has_interactive {
                         break;
                     }
+                    at += 1;
                 }
                 CoroutineResult::Yield(wait) => {
                     self.running[at].wait = Some(wait);
@@ -182,7 +183,11 @@ impl<'x> Worker<'x> {
             }
         }
         if any {
-            self.lane.reader.borrow_mut().poll(false);
+            // Behind the others of their priority.
+            let had_slice = |running: &Running| matches!(running.wait, Some(Wait::Turn));
+            self.running.sort_by_key(|running| (running.priority, had_slice(running)));
+            self.running.iter_mut().filter(|running| had_slice(running)).for_each(|running| running.wait = None);
+            self.thread.reader.borrow_mut().poll(false);
         }
         any
     }
@@ -200,13 +205,13 @@ impl<'x> Worker<'x> {
                 return;
             }
         }
-        self.lane.reader.borrow_mut().wait_for(frames.iter().copied());
+        self.thread.reader.borrow_mut().wait_for(frames.iter().copied());
     }
 
     fn is_ready(&self, running: &Running) -> bool {
         match &running.wait {
             None | Some(Wait::Turn) => true,
-            Some(Wait::Memory(changes)) => self.lane.memory.changes() > *changes || running.stop.is_due(),
+            Some(Wait::Memory(changes)) => self.thread.memory.changes() > *changes || running.stop.is_due(),
             Some(Wait::Pages(frames)) => frames.borrow().iter().all(|frame| self.frames.is_settled(*frame)),
         }
     }
@@ -224,7 +229,7 @@ impl<'x> Worker<'x> {
         }
         let Job { request, snapshot, reply, arrived } = job;
         let Request { query, options, statistics, deadline, priority, .. } = request;
-        let respond = Respond {
+        let context = AnswerContext {
             snapshot: snapshot.clone(),
             arrived,
             queued: arrived.elapsed(),
@@ -235,26 +240,26 @@ impl<'x> Worker<'x> {
             Ok(stack) => stack,
             Err(error) => {
                 let error = tierdex_io::Error::from_os("make", "the stack of a query", &error);
-                return respond.send(reply, Err(error.into()));
+                return context.send(reply, Err(error.into()));
             }
         };
-        let (frames, lane, pinned_max) = (self.shared.frames.clone(), self.lane.clone(), self.pinned_max);
-        let its_stop = stop.clone();
+        let (frames, thread, pinned_max) = (self.shared.frames.clone(), self.thread.clone(), self.pinned_max);
+        let evaluation_stop = stop.clone();
         let evaluation = Coroutine::with_stack(stack, move |yielder, ()| {
-            let source = PagedSource::new(&frames, (&lane, yielder), &its_stop, pinned_max);
-            let limits = (priority, lane.memory.max());
+            let source = PagedSource::new(&frames, (&thread, yielder), &evaluation_stop, pinned_max);
+            let limits = (priority, thread.memory.max());
             let evaluate = || evaluate(&snapshot, (&query, &options, statistics.as_deref()), &source, limits);
-            // What it has borrowed is not looked at again.
+            // After a panic nothing that it borrowed is used again.
             catch_unwind(AssertUnwindSafe(evaluate))
                 .unwrap_or_else(|_| Err(Error::Failed("the evaluation of a query panicked".to_string())))
         });
-        self.insert(Running { evaluation, wait: None, priority, stop, reply, respond });
+        self.insert(Running { evaluation, wait: None, priority, stop, reply, context });
     }
 
     fn end(&mut self, running: Running, done: Done) {
-        let Running { evaluation, reply, respond, .. } = running;
+        let Running { evaluation, reply, context, .. } = running;
         self.stacks.push(evaluation.into_stack());
-        respond.send(reply, done);
+        context.send(reply, done);
     }
 }
 

@@ -46,8 +46,8 @@ pub(super) fn required<'n, 'a>(
 }
 
 /// Offers the documents that match all `required` clauses, of which there is at least one, and that the
-/// refiners let pass; but for those that cannot be hits. Returns how many match if they are counted, else how
-/// many were evaluated.
+/// refiners let pass; but for those that cannot be hits. Returns how many match if they are counted, else
+/// how many were evaluated.
 pub(super) fn conjunction<'a>(
     required: &mut [Required<'_, 'a>],
     refiners: &mut Refiners<'_, 'a>,
@@ -97,9 +97,9 @@ impl<'a> Run<'_, '_, 'a, '_> {
         Ok(Some(others_max + self.refiners.optional_max(range)?))
     }
 
-    /// Names the next blocks of the lead that may have hits, and those of other lists which candidates are
-    /// most likely in; returns the first block of the lead behind them.
-    fn expect_blocks(
+    /// Prefetches the next blocks of the lead that may have hits, and the blocks of other lists that most
+    /// likely contain their candidates. Returns the first block of the lead that was not prefetched.
+    fn prefetch_blocks(
         &mut self,
         term: &mut Term<'a>,
         from: usize,
@@ -116,11 +116,12 @@ impl<'a> Run<'_, '_, 'a, '_> {
             if !(may_have_hits || search.count && others_max.is_some()) {
                 continue;
             }
-            let mut named = term.blocks.expect(block, is_scored && may_have_hits)?;
+            let mut prefetched = term.blocks.prefetch(block, is_scored && may_have_hits)?;
             for other in self.others.iter_mut() {
-                named = named && other.node.expect_candidates(range, other.is_scored && may_have_hits)?;
+                prefetched =
+                    prefetched && other.node.prefetch_candidates(range, other.is_scored && may_have_hits)?;
             }
-            if !(named && self.refiners.expect_candidates(range, may_have_hits)?) {
+            if !(prefetched && self.refiners.prefetch_candidates(range, may_have_hits)?) {
                 return Ok(block.max(from + 1));
             }
         }
@@ -128,11 +129,11 @@ impl<'a> Run<'_, '_, 'a, '_> {
     }
 
     fn by_blocks(&mut self, term: &mut Term<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
-        let mut expected = if term.blocks.prefetches() { 0 } else { usize::MAX };
+        let mut prefetched_to = if term.blocks.prefetches() { 0 } else { usize::MAX };
         for block in 0..term.blocks.len() {
             search.checkpoint()?;
-            if block >= expected {
-                expected = self.expect_blocks(term, block, is_scored, search)?;
+            if block >= prefetched_to {
+                prefetched_to = self.prefetch_blocks(term, block, is_scored, search)?;
             }
             let range = (term.blocks.first(block), term.blocks.last(block).min(search.documents - 1));
             let top = search.top.k() > 0;
@@ -185,16 +186,16 @@ impl<'a> Run<'_, '_, 'a, '_> {
     fn by_phrase(&mut self, lead: &mut Required<'_, 'a>, search: &mut Search<'_>) -> Result<()> {
         let how = lead.how();
         let Node::Phrase(phrase) = &mut *lead.node else { return Ok(()) };
-        let mut expected = if phrase.rarest().blocks.prefetches() { 0 } else { usize::MAX };
+        let mut prefetched_to = if phrase.rarest().blocks.prefetches() { 0 } else { usize::MAX };
         for block in 0..phrase.rarest().blocks.len() {
             search.checkpoint()?;
             let rarest = phrase.rarest();
-            if block >= expected {
-                expected = block;
-                while expected < rarest.blocks.len() && rarest.blocks.expect(expected, false)? {
-                    expected += 1;
+            if block >= prefetched_to {
+                prefetched_to = block;
+                while prefetched_to < rarest.blocks.len() && rarest.blocks.prefetch(prefetched_to, false)? {
+                    prefetched_to += 1;
                 }
-                expected = expected.max(block + 1);
+                prefetched_to = prefetched_to.max(block + 1);
             }
             let range = (rarest.blocks.first(block), rarest.blocks.last(block).min(search.documents - 1));
             let bound = match phrase.max_score(range)? {

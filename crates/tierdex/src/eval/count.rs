@@ -6,7 +6,7 @@ use super::node::Node;
 use super::refine::Refiners;
 use super::search::Search;
 use super::tuning::{COUNTED, DENSE};
-use super::window::{name_ahead, range_from};
+use super::window::{prefetch_ahead, range_from};
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 
@@ -62,14 +62,14 @@ fn count_group(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
 
 fn by_bits(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
     let (mut bits, mut other) = (search.scratch.bits(), search.scratch.bits());
-    let mut expected = if group.nodes().any(Node::prefetches) { 0 } else { u32::MAX };
+    let mut prefetched_to = if group.nodes().any(Node::prefetches) { 0 } else { u32::MAX };
     let (mut count, mut next) = (0, group.next(0));
     while next != NO_DOCUMENT && next < search.documents {
         search.checkpoint()?;
         let range = range_from(next, COUNTED, search.documents);
-        if range.0 >= expected {
-            let name = |range| group.expect(range, false);
-            expected = name_ahead(range.0, search.documents, name)?.max(range.1);
+        if range.0 >= prefetched_to {
+            let prefetch = |range| group.prefetch(range, false);
+            prefetched_to = prefetch_ahead(range.0, search.documents, prefetch)?.max(range.1);
         }
         bits.restart(range);
         group.mark_alone(&mut bits, &mut other, search.scratch)?;

@@ -74,8 +74,8 @@ impl<'a> Group<'a> {
     }
 
     /// See [`Node::expect`].
-    pub(super) fn expect(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
-        self.nodes().try_fold(true, |all, node| Ok(all && node.expect(range, scored)?))
+    pub(super) fn prefetch(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
+        self.nodes().try_fold(true, |all, node| Ok(all && node.prefetch(range, scored)?))
     }
 
     pub(super) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {

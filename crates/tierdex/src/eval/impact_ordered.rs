@@ -6,9 +6,9 @@
 //! 2. Of the others, those whose maximum scores reach the threshold are evaluated, the best of them first:
 //!    few one by one, many in rounds of twice as many as before, each in document order.
 //!
-//! Maximum scores are contiguous arrays, so a list of a million postings costs a look at some hundred numbers
-//! and as many blocks as hold the best hits, which is mostly a handful. Candidates of a block are those that
-//! are frequent enough; only these are looked up in the lists of other clauses.
+//! Maximum scores are contiguous arrays, so a list of a million postings costs a look at some hundred
+//! numbers and as many blocks as hold the best hits, which is mostly a handful. Candidates of a block are
+//! those that are frequent enough; only these are looked up in the lists of other clauses.
 
 use super::node::Node;
 use super::refine::Refiners;
@@ -35,8 +35,8 @@ pub(super) fn is_worth(term: &Term<'_>, refiners: &Refiners<'_, '_>, k: usize, d
     refiners.expected_candidates(k, documents) * IMPACT_ORDER_RATIO < rarest
 }
 
-/// Offers the documents of `term` that the other clauses let pass, but for those that cannot be hits. Returns
-/// how many were evaluated.
+/// Offers the documents of `term` that the other clauses let pass, but for those that cannot be hits.
+/// Returns how many were evaluated.
 pub(super) fn impact_ordered(
     term: &mut Term<'_>,
     refiners: &mut Refiners<'_, '_>,
@@ -114,23 +114,24 @@ struct Run<'r, 'n, 'a, 'b> {
 }
 
 impl Run<'_, '_, '_, '_> {
-    /// Says that a block will be evaluated. False if it is too early to say more.
-    fn expect(&mut self, block: usize) -> Result<bool> {
+    /// Prefetches a block and the candidates' blocks of other lists. False if not all could be prefetched
+    /// yet.
+    fn prefetch(&mut self, block: usize) -> Result<bool> {
         let blocks = &mut self.term.blocks;
         let range = (blocks.first(block), blocks.last(block));
-        Ok(blocks.expect(block, true)? && self.refiners.expect_candidates(range, true)?)
+        Ok(blocks.prefetch(block, true)? && self.refiners.prefetch_candidates(range, true)?)
     }
 
     /// Evaluates blocks in document order.
     fn in_order(&mut self, keys: &mut [u64], search: &mut Search<'_>) -> Result<()> {
         keys.sort_unstable_by_key(|key| block_of(*key));
         let mut batch = search.scratch.batch();
-        let mut named = if self.term.blocks.prefetches() { 0 } else { keys.len() };
+        let mut prefetched = if self.term.blocks.prefetches() { 0 } else { keys.len() };
         for (at, key) in keys.iter().enumerate() {
-            if at == named {
-                named += 1;
-                while self.expect(block_of(keys[named - 1]))? && named < keys.len() {
-                    named += 1;
+            if at == prefetched {
+                prefetched += 1;
+                while self.prefetch(block_of(keys[prefetched - 1]))? && prefetched < keys.len() {
+                    prefetched += 1;
                 }
             }
             let (block, bound) = (block_of(*key), bound_of(*key));
@@ -213,7 +214,7 @@ fn threshold_by_scores(
         let of = (&leaf.scorer, source);
         let mut term =
             Term::open(segment.field(leaf.field), (leaf.number, info), of, leaf.bounds(segment), scratch)?;
-        term.expect((0, u32::MAX), true)?;
+        term.prefetch((0, u32::MAX), true)?;
         for block in 0..term.blocks.len() {
             let (documents, scores) = term.read(block)?;
             batch.push_all(documents, scores);

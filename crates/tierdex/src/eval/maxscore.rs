@@ -1,8 +1,8 @@
 //! Documents that match any of several clauses: `MaxScore` (Turtle and Flood, "Query evaluation: strategies
 //! and optimizations", 1995) over windows of documents, with filters and exclusions.
 //!
-//! 1. The maximum scores of a window's blocks say what each clause adds at most there. If all together cannot
-//!    reach a hit, the window is skipped, and no block of it is decoded.
+//! 1. The maximum scores of a window's blocks say what each clause adds at most there. If all together
+//!    cannot reach a hit, the window is skipped, and no block of it is decoded.
 //! 2. Clauses whose maximum scores together cannot reach a hit are not essential: a hit matches one of the
 //!    others. If one clause is essential, a window is a block of it; if there are more, their scores are
 //!    summed in a window of 4,096.
@@ -15,14 +15,14 @@ use super::node::{Node, Refine, Refinement};
 use super::refine::Refiners;
 use super::search::Search;
 use super::tuning::{CANDIDATE_BLOCKS, EXHAUSTIVE_WINDOWS, LOOK_UP_POSTINGS, WINDOW};
-use super::window::{Window, name_ahead, range_from, within};
+use super::window::{Window, prefetch_ahead, range_from, within};
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 use crate::limits::BLOCK;
 
 /// Offers the documents that match any of `nodes`, each of which scores more than 0 wherever it matches, and
-/// that the refiners let pass; but for those that cannot be hits. Returns how many match if they are counted,
-/// else how many were evaluated.
+/// that the refiners let pass; but for those that cannot be hits. Returns how many match if they are
+/// counted, else how many were evaluated.
 pub(super) fn maxscore(
     nodes: &mut [Node<'_>],
     refiners: &mut Refiners<'_, '_>,
@@ -32,7 +32,7 @@ pub(super) fn maxscore(
         refiners,
         evaluated: 0,
         exhaustive: 0,
-        expected: if nodes.iter_mut().any(Node::prefetches) { 0 } else { u32::MAX },
+        prefetched_to: if nodes.iter_mut().any(Node::prefetches) { 0 } else { u32::MAX },
         bounds: std::mem::take(&mut search.scratch.bounds),
         order: std::mem::take(&mut search.scratch.order),
         prefix_sums: std::mem::take(&mut search.scratch.prefix_sums),
@@ -52,8 +52,8 @@ struct Run<'r, 'n, 'a> {
     evaluated: u64,
     /// Windows to come over which all clauses are summed.
     exhaustive: usize,
-    /// Blocks of essential clauses that may be read are named up to this document: all, where none are read.
-    expected: u32,
+    /// Blocks of essential clauses are prefetched up to this document; all, where lists are in memory.
+    prefetched_to: u32,
     /// Maximum score of each clause in the window.
     bounds: Vec<u32>,
     /// Clauses, the one that adds least first.
@@ -139,8 +139,8 @@ impl Run<'_, '_, '_> {
     }
 
     /// Fills the batch with the candidates of the clauses from position `others` of the order on: their
-    /// scores contain the maximum scores of the others. Returns the last document of the window, which may be
-    /// larger than asked.
+    /// scores contain the maximum scores of the others. Returns the last document of the window, which may
+    /// be larger than asked.
     fn essential(
         &mut self,
         nodes: &mut [Node<'_>],
@@ -155,7 +155,7 @@ impl Run<'_, '_, '_> {
             let range = (range.0, self.widen(nodes, range, essential, search)?);
             let others_max = self.prefix_sums[others];
             let min_score = search.min_score().saturating_sub(others_max);
-            self.expect(nodes, (others, min_score), (range, search.documents))?;
+            self.prefetch(nodes, (others, min_score), (range, search.documents))?;
             let Node::Term(term) = &mut nodes[essential] else { return Ok(range.1) };
             term.seek(range.0);
             for block in term.block..term.blocks.len() {
@@ -170,7 +170,7 @@ impl Run<'_, '_, '_> {
             self.batch.retain(search.min_score());
             return Ok(range.1);
         }
-        self.expect(nodes, (others, 0), (range, search.documents))?;
+        self.prefetch(nodes, (others, 0), (range, search.documents))?;
         self.window.restart(range);
         for number in &self.order[others..] {
             nodes[*number].add(&mut self.window, search.scratch)?;
@@ -182,28 +182,28 @@ impl Run<'_, '_, '_> {
         Ok(range.1)
     }
 
-    /// Names the blocks of the essential clauses, those from position `others` of the order on, in a range
-    /// and behind it: of one term, those whose maximum scores are at least `min_score`. Blocks of the other
-    /// clauses are named too, unless most of their pages will have no candidate.
-    fn expect(
+    /// Prefetches the blocks of the essential clauses, those from position `others` of the order on, in a
+    /// range and after it: of a single term, those whose maximum scores are at least `min_score`. Blocks of
+    /// the other clauses are prefetched too, unless most of their pages will have no candidate.
+    fn prefetch(
         &mut self,
         nodes: &mut [Node<'_>],
         (others, min_score): (usize, u32),
         ((first, last), documents): ((u32, u32), u32),
     ) -> Result<()> {
-        if first < self.expected {
+        if first < self.prefetched_to {
             return Ok(());
         }
         let (others, essential) = self.order.split_at(others);
-        let mut name = |range| -> Result<bool> {
+        let mut blocks_of = |range| -> Result<bool> {
             let mut blocks = 0;
             for number in essential {
                 blocks += nodes[*number].blocks_in(range);
-                let named = match &mut nodes[*number] {
-                    Node::Term(term) if essential.len() == 1 => term.expect_at_least(range, min_score)?,
-                    node => node.expect(range, true)?,
+                let prefetched = match &mut nodes[*number] {
+                    Node::Term(term) if essential.len() == 1 => term.prefetch_at_least(range, min_score)?,
+                    node => node.prefetch(range, true)?,
                 };
-                if !named {
+                if !prefetched {
                     return Ok(false);
                 }
             }
@@ -211,12 +211,13 @@ impl Run<'_, '_, '_> {
             dense.try_fold(true, |all, number| {
                 let node = &mut nodes[*number];
                 let few = node.blocks_in(range) <= CANDIDATE_BLOCKS * blocks;
-                Ok(all && (!few || node.expect(range, true)?))
+                Ok(all && (!few || node.prefetch(range, true)?))
             })
         };
         let refiners = &mut *self.refiners;
-        let name = |range| -> Result<bool> { Ok(name(range)? && refiners.expect_candidates(range, false)?) };
-        self.expected = name_ahead(first, documents, name)?.max(last);
+        let all =
+            |range| -> Result<bool> { Ok(blocks_of(range)? && refiners.prefetch_candidates(range, false)?) };
+        self.prefetched_to = prefetch_ahead(first, documents, all)?.max(last);
         Ok(())
     }
 
@@ -281,10 +282,10 @@ impl Run<'_, '_, '_> {
 
     /// Sums all clauses over the window, and offers the documents that pass.
     fn sum_all(&mut self, nodes: &mut [Node<'_>], range: (u32, u32), search: &mut Search<'_>) -> Result<()> {
-        if range.0 >= self.expected {
+        if range.0 >= self.prefetched_to {
             self.order.clear();
             self.order.extend(0..nodes.len());
-            self.expect(nodes, (0, 0), (range, search.documents))?;
+            self.prefetch(nodes, (0, 0), (range, search.documents))?;
         }
         self.window.restart(range);
         for node in nodes {

@@ -14,12 +14,12 @@
 //! | a minimum of alternatives, and what else is left | windows of documents | `windows` |
 //! | how many documents match | candidates of the rarest clause, or bits | `count` |
 //!
-//! Evaluation never reads: a [`BlockSource`](crate::segment::read::BlockSource) gives it the bytes of lists that are
-//! not in memory, and may suspend it until they are there. Before a strategy needs blocks it names those that
-//! it already knows.
+//! Evaluation never reads: a [`BlockSource`](crate::segment::read::BlockSource) gives it the bytes of lists
+//! that are not in memory, and may suspend it until they are there. Before a strategy needs blocks it
+//! prefetches those that it already knows to need.
 //!
-//! Segments are searched one after the other, and what the best of those before score is the threshold of the
-//! next. Where skip data is resident, [`initial_threshold`] computes one before any segment is searched.
+//! Segments are searched one after the other, and what the best of those before score is the threshold of
+//! the next. Where skip data is resident, [`initial_threshold`] computes one before any segment is searched.
 //!
 //! Scores are integers (see [`crate::rank::Scale`]): the same whatever is pruned, and in whatever order.
 

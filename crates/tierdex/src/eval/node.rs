@@ -110,15 +110,15 @@ impl<'a> Node<'a> {
         prefetches
     }
 
-    /// Says that the blocks which overlap a range will be read: of all lists, but for those of a phrase in
-    /// which only candidates are looked up. Frequencies are read if scores are asked for. False if it is too
-    /// early to name all of them.
-    pub(super) fn expect(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
+    /// Prefetches the blocks that overlap a range: of all lists, except those of a phrase in which only
+    /// candidates are looked up; frequencies too if it is `scored`. False if not all could be prefetched
+    /// yet.
+    pub(super) fn prefetch(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
         match self {
-            Node::Term(term) => term.expect(range, scored),
-            Node::Phrase(phrase) => phrase.rarest().expect(range, false),
+            Node::Term(term) => term.prefetch(range, scored),
+            Node::Phrase(phrase) => phrase.rarest().prefetch(range, false),
             Node::Set(_) => Ok(true),
-            Node::Group(group) => group.expect(range, scored),
+            Node::Group(group) => group.prefetch(range, scored),
         }
     }
 
@@ -130,13 +130,12 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Says that the candidates of a block of another list will be looked up, which are in this range: names
-    /// the blocks if they are so few that most of their pages have candidates. False if it is too early to
-    /// name all of them.
-    pub(super) fn expect_candidates(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
+    /// Prefetches the blocks in which candidates of this range will be looked up, unless there are so many
+    /// that most of their pages have no candidate. False if not all could be prefetched yet.
+    pub(super) fn prefetch_candidates(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
         match self {
             Node::Term(term) if term.blocks.prefetches() => {
-                Ok(term.blocks_in(range) > LOOKED_UP_BLOCKS || term.expect(range, scored)?)
+                Ok(term.blocks_in(range) > LOOKED_UP_BLOCKS || term.prefetch(range, scored)?)
             }
             _ => Ok(true),
         }

@@ -1,15 +1,16 @@
 //! Where a phrase occurs in many candidates: all at once, by vectors.
 //!
-//! The *phrase end* of an occurrence of a term is its position plus the term's distance to the last term of the
-//! phrase: the phrase occurs where all terms have the same phrase end.
+//! The *phrase end* of an occurrence of a term is its position plus the term's distance to the last term of
+//! the phrase: the phrase occurs where all terms have the same phrase end.
 //!
-//! 1. Phrase ends of the rarest term are collected, at most 256 at a time, whichever candidates they belong to.
+//! 1. Phrase ends of the rarest term are collected, at most 256 at a time, whichever candidates they belong
+//!    to.
 //! 2. For each other term the pieces of positions of those candidates are decoded to running sums: the sums
 //!    of a candidate differ from its phrase ends by a constant.
 //! 3. Phrase ends that the sums share are kept, and with them their candidates.
 //!
-//! Memory does not depend on how often a term occurs: a candidate with more phrase ends is read on in the next
-//! round, where it was left.
+//! Memory does not depend on how often a term occurs: a candidate with more phrase ends is read on in the
+//! next round, where it was left.
 
 use super::batch::Batch;
 use super::phrase::PhraseTerm;

@@ -15,8 +15,8 @@ use crate::query::starting_with;
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockSource, Segment};
 
-/// Opens the lists of a plan's node in the segment of that number; `None` if nothing can match there. What is
-/// not in memory comes from `source`.
+/// Opens the lists of a plan's node in the segment of that number; `None` if nothing can match there. What
+/// is not in memory comes from `source`.
 pub fn open<'a>(
     (plan, node): (&'a Plan, &'a PlanNode),
     source: &'a dyn BlockSource,
@@ -25,7 +25,7 @@ pub fn open<'a>(
 ) -> Result<Option<Node<'a>>> {
     let opener = Opener { plan, source, number, segment, scratch };
     if source.prefetches() {
-        opener.expect_records();
+        opener.prefetch_records();
     }
     let mut opener = opener;
     opener.node(node)
@@ -87,14 +87,14 @@ impl<'a> Opener<'a, '_> {
             .map(|term| Some(Box::new(term)))
     }
 
-    /// Says that the records of all terms will be read which are not in memory.
-    fn expect_records(&self) {
+    /// Prefetches the skip data of all terms that is not in memory.
+    fn prefetch_records(&self) {
         for leaf in &self.plan.leaves {
             let skips = self.segment.field(leaf.field).skips();
             if let Some(info) = &leaf.infos[self.number]
                 && skips.kept().is_none()
             {
-                self.source.expect(skips, info.skips.clone());
+                self.source.prefetch(skips, info.skips.clone());
             }
         }
     }

@@ -1,8 +1,8 @@
 //! A phrase: terms at given distances.
 //!
 //! 1. Documents that hold the two rarest terms are found, the rarest term first.
-//! 2. A document cannot hold the phrase more often than these: the score of the smaller frequency is an upper
-//!    bound.
+//! 2. A document cannot hold the phrase more often than these: the score of the smaller frequency is an
+//!    upper bound.
 //! 3. Positions are compared in those documents that may still be hits, all at once ([`Occurrences`]). Where
 //!    the distance of two terms is right the next one is looked up, and so on.
 //!
@@ -192,7 +192,7 @@ impl<'a> Phrase<'a> {
             term.term.locate(&batch.documents)?;
         }
         for PhraseTerm { term, positions, .. } in &mut self.terms[..self.looked_up_first] {
-            term.expect_positions(positions)?;
+            term.prefetch_positions(positions)?;
         }
         if self.alignments.slop() == 0 {
             self.frequencies.clear();

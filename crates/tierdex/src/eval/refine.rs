@@ -51,11 +51,11 @@ impl<'n, 'a> Refiners<'n, 'a> {
         k as f64 / pass.clamp(1e-9, 1.0)
     }
 
-    /// Says that candidates in a range will be looked up; `scored`: also their scores.
-    pub(super) fn expect_candidates(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
+    /// Prefetches the blocks in which candidates of a range will be looked up; frequencies too if `scored`.
+    pub(super) fn prefetch_candidates(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
         let drop = self.filter.iter_mut().chain(self.must_not.iter_mut()).map(|node| (node, false));
         let mut all = drop.chain(self.optional.iter_mut().filter(|_| scored).map(|node| (node, true)));
-        all.try_fold(true, |all, (node, scored)| Ok(all && node.expect_candidates(range, scored)?))
+        all.try_fold(true, |all, (node, scored)| Ok(all && node.prefetch_candidates(range, scored)?))
     }
 
     /// Upper bound of the optional clauses together in a range.

@@ -24,7 +24,7 @@ pub(super) fn small_merge(
     ends.clear();
     nodes
         .iter_mut()
-        .try_fold(true, |all, node| Ok::<bool, Error>(all && node.expect((0, u32::MAX), true)?))?;
+        .try_fold(true, |all, node| Ok::<bool, Error>(all && node.prefetch((0, u32::MAX), true)?))?;
     for node in nodes {
         let Node::Term(term) = node else { continue };
         for block in 0..term.blocks.len() {

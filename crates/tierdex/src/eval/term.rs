@@ -81,8 +81,8 @@ impl Default for Buffers {
 }
 
 impl<'a> Term<'a> {
-    /// Reads the record of `term`, that of the plan's leaf of this position. What is not in memory comes from
-    /// `source`.
+    /// Reads the record of `term`, that of the plan's leaf of this position. What is not in memory comes
+    /// from `source`.
     pub fn open(
         field: &'a FieldReader,
         (leaf, term): (usize, &TermInfo),
@@ -313,16 +313,16 @@ impl<'a> Term<'a> {
         Ok(if n > BLOCK / 4 { BLOCK } else { n })
     }
 
-    /// Says that the blocks which overlap a range will be read, and frequencies or not. False if it is too
-    /// early to name all of them.
-    pub(super) fn expect(&mut self, (first, last): (u32, u32), frequencies: bool) -> Result<bool> {
+    /// Prefetches the blocks that overlap a range, with `frequencies` or without. False if not all could be
+    /// prefetched yet.
+    pub(super) fn prefetch(&mut self, (first, last): (u32, u32), frequencies: bool) -> Result<bool> {
         if self.blocks.prefetches() {
             self.seek(first);
             for block in self.block..self.blocks.len() {
                 if self.blocks.first(block) > last {
                     break;
                 }
-                if !self.blocks.expect(block, frequencies)? {
+                if !self.blocks.prefetch(block, frequencies)? {
                     return Ok(false);
                 }
             }
@@ -336,15 +336,15 @@ impl<'a> Term<'a> {
         (self.blocks.find(self.block, last) + 1).min(self.blocks.len()) - self.block.min(self.blocks.len())
     }
 
-    /// Says that the blocks of a range will be read whose maximum scores are at least `min_score`. False if
-    /// it is too early to name all of them.
-    pub(super) fn expect_at_least(&mut self, (first, last): (u32, u32), min_score: u32) -> Result<bool> {
+    /// Prefetches the blocks of a range whose maximum scores are at least `min_score`. False if not all
+    /// could be prefetched yet.
+    pub(super) fn prefetch_at_least(&mut self, (first, last): (u32, u32), min_score: u32) -> Result<bool> {
         self.seek(first);
         for block in self.block..self.blocks.len() {
             if self.blocks.first(block) > last {
                 break;
             }
-            if self.block_max(block) >= min_score && !self.blocks.expect(block, true)? {
+            if self.block_max(block) >= min_score && !self.blocks.prefetch(block, true)? {
                 return Ok(false);
             }
         }

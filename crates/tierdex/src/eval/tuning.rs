@@ -4,9 +4,9 @@
 //! text, one thread, in memory, relative to the value chosen: frequent terms (h) are in more than 1% of the
 //! documents, medium ones (m) in 200 documents to 1%.
 
-/// Documents of a window whose scores are summed: the sums stay in the first-level cache. 2048: 0.90 to 1.36;
-/// 8192: 1.02 to 1.18 for two lists (but 0.82 for ten hits of a frequent and a medium one), 0.87 to 0.94 for
-/// three to five.
+/// Documents of a window whose scores are summed: the sums stay in the first-level cache. 2048: 0.90 to
+/// 1.36; 8192: 1.02 to 1.18 for two lists (but 0.82 for ten hits of a frequent and a medium one), 0.87 to
+/// 0.94 for three to five.
 pub(super) const WINDOW: usize = 4096;
 
 /// Documents of a range that is counted by bits. 2^13: 1.02 to 1.21; 2^17: 0.95 to 1.02, for four times the
@@ -27,8 +27,8 @@ pub(super) const LOOK_UP_POSTINGS: usize = 16;
 pub(super) const EXHAUSTIVE_WINDOWS: usize = 7;
 
 /// Postings for each window of documents below which lists are merged whole: skipping windows would take as
-/// long. 24: 1.15 (ten hits) and 1.65 (1,024) for two medium terms; 400: 1.19 and 0.93 for two frequent ones.
-/// More for more lists: 0.93 to 1.2 for 12 to 40 medium terms.
+/// long. 24: 1.15 (ten hits) and 1.65 (1,024) for two medium terms; 400: 1.19 and 0.93 for two frequent
+/// ones. More for more lists: 0.93 to 1.2 for 12 to 40 medium terms.
 pub(super) const MERGED_IN_WINDOW: u64 = 128;
 
 /// Postings of all terms together that are merged, at most: they are in memory, with their scores.
@@ -40,16 +40,16 @@ pub(super) const DENSE: u64 = 32;
 
 /// With a filter, blocks of the scored term are taken in impact order if the rarest list is this many times
 /// longer than the candidates that are expected to be looked up: a conjunction looks candidates up in
-/// document order, which is cheaper. 32: 1.13 for ten hits of `+h #h`; 512: the same as 128, but filters that
-/// most documents pass are seldom in these sets.
+/// document order, which is cheaper. 32: 1.13 for ten hits of `+h #h`; 512: the same as 128, but filters
+/// that most documents pass are seldom in these sets.
 pub(super) const IMPACT_ORDER_RATIO: f64 = 128.0;
 
-/// Blocks of one term that are read in the first round where they are read from a disk; twice as many in each
-/// further one.
+/// Blocks of one term that are read in the first round where they are read from a disk; twice as many in
+/// each further one.
 pub(super) const FIRST_PREFETCHED: usize = 4;
 
-/// Hits, at most, for which a threshold is computed before any segment is searched: more leave hardly a block
-/// to be skipped.
+/// Hits, at most, for which a threshold is computed before any segment is searched: more leave hardly a
+/// block to be skipped.
 pub(super) const INITIAL_THRESHOLD_HITS: usize = 1 << 11;
 
 /// All postings of the rarest alternative are scored first, for the threshold that the best of them give, if
@@ -60,10 +60,10 @@ pub(super) const FIRST_SCORED_RATIO: u64 = 64;
 /// yet.
 pub(super) const FIRST_SCORED_MAX: u64 = 1 << 13;
 
-/// Blocks of a list, at most, that are named as soon as those of the lead are, whose candidates are looked up
-/// in them: 256 candidates have most pages of as many blocks looked at.
+/// Blocks of a list, at most, that are prefetched together with a block of the lead whose candidates are
+/// looked up in them: 256 candidates fall into most pages of 256 blocks.
 pub(super) const LOOKED_UP_BLOCKS: usize = 256;
 
 /// Blocks of a list in which candidates are looked up, for each block of the lists that propose them, above
-/// which they are named only when the candidates are known.
+/// which they are prefetched only when the candidates are known.
 pub(super) const CANDIDATE_BLOCKS: usize = 16;

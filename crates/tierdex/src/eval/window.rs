@@ -12,23 +12,23 @@ pub(super) fn origin(first: u32) -> u32 {
     first & !7
 }
 
-/// Names blocks from document `first` on, some windows at a time, as long as `name` names all of them;
-/// returns the first document behind those that were named.
-pub(super) fn name_ahead(
+/// Prefetches blocks from document `first` on by `prefetch`, some windows at a time, until it returns false.
+/// Returns the first document that was not prefetched.
+pub(super) fn prefetch_ahead(
     first: u32,
     documents: u32,
-    mut name: impl FnMut((u32, u32)) -> Result<bool>,
+    mut prefetch: impl FnMut((u32, u32)) -> Result<bool>,
 ) -> Result<u32> {
-    for first in (first..documents).step_by(NAMED_TOGETHER as usize) {
-        if !name((first, first.saturating_add(NAMED_TOGETHER - 1)))? {
+    for first in (first..documents).step_by(PREFETCHED_TOGETHER as usize) {
+        if !prefetch((first, first.saturating_add(PREFETCHED_TOGETHER - 1)))? {
             return Ok(first);
         }
     }
     Ok(NO_DOCUMENT)
 }
 
-/// Documents whose blocks are named together.
-const NAMED_TOGETHER: u32 = 8 * WINDOW as u32;
+/// Documents whose blocks are prefetched together.
+const PREFETCHED_TOGETHER: u32 = 8 * WINDOW as u32;
 
 /// The range of at most `size` documents that `first` begins, below `documents`: its first and its last
 /// document.
@@ -98,8 +98,8 @@ impl Bits {
         self.add_bytes(bitmap.first(), bitmap.bits());
     }
 
-    /// Adds the documents whose bits are set, of the range; `first`, the document of the first, is a multiple
-    /// of eight.
+    /// Adds the documents whose bits are set, of the range; `first`, the document of the first, is a
+    /// multiple of eight.
     pub(super) fn add_bytes(&mut self, first: u32, bytes: &[u8]) {
         let (before, from) = match first.checked_sub(self.origin()) {
             Some(after) => (0, after as usize / 8),

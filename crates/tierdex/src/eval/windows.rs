@@ -3,7 +3,7 @@
 use super::node::Node;
 use super::search::Search;
 use super::tuning::WINDOW;
-use super::window::{Window, name_ahead, range_from};
+use super::window::{Window, prefetch_ahead, range_from};
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 use crate::limits::BLOCK;
@@ -56,14 +56,14 @@ fn for_each_range<'a>(
     search: &mut Search<'_>,
     mut body: impl FnMut(&mut Node<'a>, (u32, u32), &mut Search<'_>) -> Result<bool>,
 ) -> Result<()> {
-    let mut expected = if root.prefetches() { 0 } else { u32::MAX };
+    let mut prefetched_to = if root.prefetches() { 0 } else { u32::MAX };
     let mut next = root.next(0);
     while next != NO_DOCUMENT && next < search.documents {
         search.checkpoint()?;
         let range = range_from(next, WINDOW, search.documents);
-        if range.0 >= expected {
-            let name = |range| root.expect(range, true);
-            expected = name_ahead(range.0, search.documents, name)?.max(range.1);
+        if range.0 >= prefetched_to {
+            let prefetch = |range| root.prefetch(range, true);
+            prefetched_to = prefetch_ahead(range.0, search.documents, prefetch)?.max(range.1);
         }
         if !body(root, range, search)? {
             break;

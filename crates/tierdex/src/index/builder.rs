@@ -1,4 +1,5 @@
-//! Batches to a segment: ids and stored text go to disk at once, runs wait in memory until the segment is full.
+//! Batches to a segment: ids and stored text go to disk at once, runs wait in memory until the segment is
+//! full.
 
 use super::batch::SealedBatch;
 use super::writer::Stop;

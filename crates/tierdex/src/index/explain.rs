@@ -77,8 +77,8 @@ fn explain_from(
     for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
         let least_before = least(&top, plan.scale);
         let mut evaluation = Evaluation::default();
-        let rooms = (&mut *scratch, &mut top);
-        let matches = searcher.segment((plan, &FILES), number, options, rooms, Some(&mut evaluation))?;
+        let memory = (&mut *scratch, &mut top);
+        let matches = searcher.segment((plan, &FILES), number, options, memory, Some(&mut evaluation))?;
         segments.push(SegmentExplanation {
             id: segment.meta().id,
             documents: segment.documents(),

@@ -1,5 +1,5 @@
-//! Postings that somebody has already, instead of text, to a segment: lengths first, because blocks say what they can
-//! score at most, then ids, then terms in order, each with its list.
+//! Postings that somebody has already, instead of text, to a segment: lengths first, because blocks say what
+//! they can score at most, then ids, then terms in order, each with its list.
 
 use super::writer::Stop;
 use crate::error::{Error, Result};
@@ -31,15 +31,16 @@ pub struct ListBuilder<'l, 'w, 'a> {
     stop: &'l Stop,
 }
 
-/// Encodes postings apart from the lists that they belong to: several may work at once, in threads of their own.
+/// Encodes postings apart from the lists that they belong to: several may work at once, in threads of their
+/// own.
 #[derive(Clone)]
 pub struct ListEncoder<'a> {
     encoder: SuperblockEncoder<'a>,
     documents: usize,
 }
 
-/// Postings of one list, encoded: a whole list, or a piece of [`PIECE_POSTINGS`], of which the last one may have less.
-/// The memory is used again by the next ones.
+/// Postings of one list, encoded: a whole list, or a piece of [`PIECE_POSTINGS`], of which the last one may
+/// have less. The memory is used again by the next ones.
 #[derive(Default)]
 pub struct EncodedPostings {
     superblock: Superblock,
@@ -78,9 +79,9 @@ impl<'a> ListsBuilder<'_, 'a> {
     /// Appends a term of 1 to 255 bytes of UTF-8; `body` gives its list, which has at least one posting.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a term that is too long, empty or not greater than the one before, and for a list
-    /// that is empty or has more documents than there are with a length; [`Error::Interrupted`] when the
-    /// writer's stop signal is raised; what writing gives.
+    /// [`Error::Usage`] for a term that is too long, empty or not greater than the one before, and for a
+    /// list that is empty or has more documents than there are with a length; [`Error::Interrupted`] when
+    /// the writer's stop signal is raised; what writing gives.
     pub fn term(
         &mut self,
         term: &str,
@@ -115,13 +116,13 @@ impl<'a> ListsBuilder<'_, 'a> {
 }
 
 impl ListBuilder<'_, '_, '_> {
-    /// Appends postings: documents of the segment, rising over all calls, and how often the term stands in each, at
-    /// least once.
+    /// Appends postings: documents of the segment, rising over all calls, and how often the term stands in
+    /// each, at least once.
     ///
     /// # Errors
-    /// [`Error::Usage`] for anything else; [`Error::Limit`] for a term that stands in a document more often than that may
-    /// have tokens, [`FIELD_TOKENS_MAX`]; [`Error::Interrupted`] when the writer's stop signal is raised; what
-    /// writing gives.
+    /// [`Error::Usage`] for anything else; [`Error::Limit`] for a term that stands in a document more often
+    /// than that may have tokens, [`FIELD_TOKENS_MAX`]; [`Error::Interrupted`] when the writer's stop signal
+    /// is raised; what writing gives.
     pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {
         self.stop.check()?;
         if documents.is_empty() && frequencies.is_empty() {
@@ -134,7 +135,8 @@ impl ListBuilder<'_, '_, '_> {
         self.postings.extend(documents, frequencies)
     }
 
-    /// Appends postings that an encoder of the same import has encoded, each piece but the last one of [`PIECE_POSTINGS`].
+    /// Appends postings that an encoder of the same import has encoded, each piece but the last one of
+    /// [`PIECE_POSTINGS`].
     ///
     /// # Errors
     /// [`Error::Usage`] for pieces that do not follow one another, or follow others that are not full;
@@ -158,8 +160,8 @@ impl ListBuilder<'_, '_, '_> {
 }
 
 impl ListEncoder<'_> {
-    /// Encodes the 1 to [`PIECE_POSTINGS`] postings of a list that follow its document `before`, if they are not the
-    /// first: documents and frequencies as for [`ListBuilder::extend`].
+    /// Encodes the 1 to [`PIECE_POSTINGS`] postings of a list that follow its document `before`, if they are
+    /// not the first: documents and frequencies as for [`ListBuilder::extend`].
     ///
     /// # Errors
     /// As there, [`Error::Usage`] and [`Error::Limit`].

@@ -17,12 +17,13 @@ use std::thread::Builder;
 /// A piece of input that became a batch, with what the parser has to report of it.
 type Parsed<P> = Result<(Vec<SealedBatch>, P)>;
 
-/// Reads all input into `writer`. `next` gives raw pieces in order; `parse` adds the documents of a piece to a
-/// batch by the given function and returns a report; `report` sees the reports in order and may stop with an error.
-/// At most `threads` threads parse, and no more than fit the writer's memory or than the system starts.
+/// Reads all input into `writer`. `next` gives raw pieces in order; `parse` adds the documents of a piece to
+/// a batch by the given function and returns a report; `report` sees the reports in order and may stop with
+/// an error. At most `threads` threads parse, and no more than fit the writer's memory or than the system
+/// starts.
 ///
-/// An error raises the writer's stop signal, so that nothing can be committed after it and a `next` that waits for
-/// more input can see that it is not wanted any more.
+/// An error raises the writer's stop signal, so that nothing can be committed after it and a `next` that
+/// waits for more input can see that it is not wanted any more.
 pub fn ingest<R, P>(
     writer: &mut IndexWriter,
     threads: usize,

@@ -1,5 +1,5 @@
-//! Several segments to one. The merged segment's lists are encoded anew, so that it has the same bytes as if its
-//! documents had been flushed together.
+//! Several segments to one. The merged segment's lists are encoded anew, so that it has the same bytes as if
+//! its documents had been flushed together.
 
 use super::writer::Stop;
 use crate::cursor::{ListsAhead, NO_DOCUMENT, PostingsCursor};

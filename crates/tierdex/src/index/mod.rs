@@ -7,10 +7,10 @@
 //! 4. rename it; sync the directory;
 //! 5. acknowledge; remove files that no manifest names any more.
 //!
-//! Opening takes the manifest with the highest generation. If it is damaged, that is an error: an older commit
-//! is never served in its place. Temporary and unnamed files are what a crash left; the next writer syncs the
-//! directory, so that the newest manifest is sure to stay, and removes them. A writer whose commit failed on steps
-//! 3 or 4 removes nothing: which manifest is the newest is then for the next one to see.
+//! Opening takes the manifest with the highest generation. If it is damaged, that is an error: an older
+//! commit is never served in its place. Temporary and unnamed files are what a crash left; the next writer
+//! syncs the directory, so that the newest manifest is sure to stay, and removes them. A writer whose commit
+//! failed on steps 3 or 4 removes nothing: which manifest is the newest is then for the next one to see.
 
 mod batch;
 mod builder;

@@ -85,8 +85,8 @@ impl Index {
     }
 
     /// Reads all that queries need into memory, and verifies it, so that they read nothing more. It takes as
-    /// much memory as the index has bytes but for ids and stored texts, in one piece: many small segments
-    /// stand on huge pages together.
+    /// much memory as the files have bytes, without ids and stored texts. It is one allocation, so that
+    /// small segments share huge pages.
     pub fn keep_in_memory(&self) -> Result<()> {
         let bytes: u64 = self.0.segments.iter().map(|segment| segment.bytes_in_memory()).sum();
         let mut arena = Arena::new(Region::new(&RegionKind::Dram, bytes.max(1))?);

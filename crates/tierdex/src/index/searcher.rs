@@ -114,8 +114,8 @@ impl Searcher {
         self.answer_from_files(&plan, options, read_ahead)
     }
 
-    /// Finds the documents of a query that has been planned with these options. What is not in memory is read
-    /// from the files; one read takes at most `read_ahead` bytes of each part of a list.
+    /// Finds the documents of a query that has been planned with these options. What is not in memory is
+    /// read from the files; one read takes at most `read_ahead` bytes of each part of a list.
     pub(crate) fn answer_from_files(
         &self,
         plan: &Plan,
@@ -258,8 +258,8 @@ impl Searcher {
         &self.index
     }
 
-    /// What each of the best documents scores at least, if that is known before any segment is searched; else
-    /// 0.
+    /// What each of the best documents scores at least, if that is known before any segment is searched;
+    /// else 0.
     pub(super) fn initial_threshold(
         &self,
         of: (&Plan, &dyn BlockSource),
@@ -392,8 +392,8 @@ impl Searcher {
         Marks::of(query, field, self.index.segments())
     }
 
-    /// Calls `body` with each hit and its external id, in the order of the hits. However long the ids are, no
-    /// more than 256 KiB of them are in memory at a time, or one.
+    /// Calls `body` with each hit and its external id, in the order of the hits. However long the ids are,
+    /// no more than 256 KiB of them are in memory at a time, or one.
     pub fn for_each_id<E: From<Error>>(
         &self,
         hits: &[SearchHit],
@@ -432,8 +432,8 @@ impl Searcher {
         Ok(fit.then_some((ids, ranges)))
     }
 
-    /// Calls `body` with each segment that has some of the hits, their places, and their numbers in the
-    /// segment, which rise.
+    /// Calls `body` with each segment that has some of the hits, their positions in `hits`, and their
+    /// numbers in the segment in increasing order.
     pub(crate) fn by_segment(
         &self,
         hits: &[SearchHit],
@@ -443,7 +443,7 @@ impl Searcher {
         order.sort_unstable_by_key(|&i| hits[i].document);
         let mut rest = order.as_slice();
         while let Some(&first) = rest.first() {
-            let (segment, local) = self.place(hits[first].document)?;
+            let (segment, local) = self.locate(hits[first].document)?;
             let base = hits[first].document - local;
             let here = rest.partition_point(|&i| hits[i].document - base < segment.documents());
             let locals: Vec<u32> = rest[..here].iter().map(|&i| hits[i].document - base).collect();
@@ -465,7 +465,7 @@ impl Searcher {
 
     /// Title and text of a document; `None` when the index does not keep them.
     pub fn stored(&self, document: u32) -> Result<Option<Stored>> {
-        let (segment, local) = self.place(document)?;
+        let (segment, local) = self.locate(document)?;
         segment.stored().map(|stored| stored.get(local)).transpose()
     }
 
@@ -474,20 +474,20 @@ impl Searcher {
     ///
     /// [`StoredReader::preview`]: crate::segment::read::StoredReader::preview
     pub fn preview(&self, document: u32) -> Result<Option<Stored>> {
-        let (segment, local) = self.place(document)?;
+        let (segment, local) = self.locate(document)?;
         segment.stored().map(|stored| stored.preview(local)).transpose()
     }
 
-    fn place(&self, document: u32) -> Result<(&Segment, u32)> {
+    fn locate(&self, document: u32) -> Result<(&Segment, u32)> {
         let number = self.bases.partition_point(|&base| base <= document).checked_sub(1);
-        let place = number.map(|number| (&*self.index.segments()[number], document - self.bases[number]));
-        let place = place.filter(|(segment, local)| *local < segment.documents());
-        place.ok_or_else(|| Error::Usage(format!("the index has no document {document}")))
+        let found = number.map(|number| (&*self.index.segments()[number], document - self.bases[number]));
+        let found = found.filter(|(segment, local)| *local < segment.documents());
+        found.ok_or_else(|| Error::Usage(format!("the index has no document {document}")))
     }
 }
 
-/// Numbers of segments for each of up to `threads` threads, at least one: the largest segments first, each to
-/// the thread that has the fewest documents so far. So the same threads do the same segments each time.
+/// Numbers of segments for each of up to `threads` threads, at least one: the largest segments first, each
+/// to the thread that has the fewest documents so far. So the same threads do the same segments each time.
 fn shares(documents: &[u32], threads: usize) -> Vec<Vec<usize>> {
     let mut shares = vec![(0, Vec::new()); threads.min(documents.len())];
     let mut order: Vec<usize> = (0..documents.len()).collect();

@@ -92,8 +92,8 @@ pub struct IndexWriter {
     poisoned: Option<Error>,
     /// The next commit takes the place of what is there, even if it holds no document.
     replaces: bool,
-    /// A commit failed on its last steps: its manifest may or may not be the newest. Only the next writer, which
-    /// reads the disk anew, may remove what belongs to either.
+    /// A commit failed on its last steps: its manifest may or may not be the newest. Only the next writer,
+    /// which reads the disk anew, may remove what belongs to either.
     in_doubt: bool,
     lock: Box<dyn DiskLock>,
 }
@@ -193,15 +193,17 @@ impl IndexWriter {
         self.guard(|writer| writer.try_push(batch))
     }
 
-    /// Adds documents by their postings instead of their text, as a segment of its own behind all documents added
-    /// before. `lengths` holds the tokens of each document: what `check` compares with the sum of its frequencies.
-    /// `id` appends the external id of a document to an empty string. `body` gives the terms in order.
+    /// Adds documents by their postings instead of their text, as a segment of its own behind all documents
+    /// added before. `lengths` holds the tokens of each document: what `check` compares with the sum of its
+    /// frequencies. `id` appends the external id of a document to an empty string. `body` gives the terms in
+    /// order.
     ///
     /// Memory: five bytes a document until `body` is called, then one.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the schema has several fields, positions or stored text, if there is no document, or if
-    /// terms or postings are not what [`ListsBuilder`] takes; [`Error::Limit`] if there are too many documents.
+    /// [`Error::Usage`] if the schema has several fields, positions or stored text, if there is no document,
+    /// or if terms or postings are not what [`ListsBuilder`] takes; [`Error::Limit`] if there are too many
+    /// documents.
     pub fn import(
         &mut self,
         lengths: Vec<u32>,
@@ -226,8 +228,8 @@ impl IndexWriter {
         })
     }
 
-    /// Makes all added documents durable and visible; returns the generation. Without new documents the commit
-    /// of an index that has one does nothing.
+    /// Makes all added documents durable and visible; returns the generation. Without new documents the
+    /// commit of an index that has one does nothing.
     pub fn commit(&mut self, policy: Merge) -> Result<u64> {
         self.seal_batch()?;
         self.guard(|writer| writer.try_commit(policy))
@@ -243,8 +245,8 @@ impl IndexWriter {
         }
     }
 
-    /// Runs a step that writes; if it fails, the writer rejects all further ones. After a failed sync nothing
-    /// that it wrote before can be trusted.
+    /// Runs a step that writes; if it fails, the writer rejects all further ones. After a failed sync
+    /// nothing that it wrote before can be trusted.
     fn guard<T>(&mut self, step: impl FnOnce(&mut IndexWriter) -> Result<T>) -> Result<T> {
         self.refuse_poisoned()?;
         step(self).map_err(|error| {

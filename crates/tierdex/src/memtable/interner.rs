@@ -1,8 +1,8 @@
 //! Terms to small numbers.
 //!
-//! Most tokens of a text are short and seen before, so the table is made for them: an entry holds the term itself
-//! when it has up to eight bytes, and one cache line answers. Of a longer term it holds the hash, and the term is
-//! compared where it stands.
+//! Most tokens of a text are short and seen before, so the table is made for them: an entry holds the term
+//! itself when it has up to eight bytes, and one cache line answers. Of a longer term it holds the hash, and
+//! the term is compared where it stands.
 
 use super::run::sort_prefix;
 use ahash::RandomState;

@@ -1,8 +1,9 @@
 //! A run: the postings of a batch of documents, sorted by term, as one string of bytes in memory.
 //!
-//! For each term: `length u8, term, bytes of postings [, bytes of positions]`, numbers as variable-length integers; then the postings, then the positions. A posting is the gap to the
-//! document before (the first: the document itself), doubled, plus one when the frequency is 1; else the
-//! frequency follows. Positions are gaps minus one within their document. Documents count from 0 in the batch.
+//! For each term: `length u8, term, bytes of postings [, bytes of positions]`, numbers as variable-length
+//! integers; then the postings, then the positions. A posting is the gap to the document before (the first:
+//! the document itself), doubled, plus one when the frequency is 1; else the frequency follows. Positions
+//! are gaps minus one within their document. Documents count from 0 in the batch.
 
 use crate::bytes::push_varint;
 

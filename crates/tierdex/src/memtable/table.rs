@@ -76,7 +76,8 @@ impl FieldTable {
         writer.finish(std::mem::take(&mut self.lengths))
     }
 
-    /// Counting sort of the tokens by the rank of their term: (document << 32 | position), ascending in each term.
+    /// Counting sort of the tokens by the rank of their term: (document << 32 | position), ascending in each
+    /// term.
     fn group(&self, order: &[u32]) -> (Vec<usize>, Vec<u64>) {
         let mut rank_of = vec![0u32; order.len()];
         for (rank, &id) in order.iter().enumerate() {

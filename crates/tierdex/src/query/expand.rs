@@ -1,5 +1,5 @@
-//! Which terms a prefix or a fuzzy word stands for, in all segments together: the same however documents are cut into
-//! segments.
+//! Which terms a prefix or a fuzzy word stands for, in all segments together: the same however documents are
+//! cut into segments.
 
 use super::fuzzy::Levenshtein;
 use crate::error::{Error, Result};

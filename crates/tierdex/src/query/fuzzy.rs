@@ -1,8 +1,8 @@
 //! Fuzzy words: the terms that are a few edits away, by a Levenshtein automaton over the dictionary.
 //!
-//! An edit inserts, deletes or replaces a character, or swaps two neighbours; none touches what another one did (the
-//! restricted distance, or "optimal string alignment"). The automaton is that of Schulz and Mihov, Fast String Correction
-//! with Levenshtein Automata, 2002, from the crate `levenshtein_automata`, put
+//! An edit inserts, deletes or replaces a character, or swaps two neighbours; none touches what another one
+//! did (the restricted distance, or "optimal string alignment"). The automaton is that of Schulz and Mihov,
+//! Fast String Correction with Levenshtein Automata, 2002, from the crate `levenshtein_automata`, put
 //! together from tables that are made once.
 
 use crate::segment::read::Automaton;

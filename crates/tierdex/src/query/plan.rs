@@ -15,8 +15,8 @@ use std::sync::Arc;
 pub struct Plan {
     /// What finds and scores the best documents; if no hit is asked for, what counts them.
     pub(crate) root: PlanNode,
-    /// What matches the same documents without scores, and is the least work to count, if hits and the number
-    /// of matches are both asked for.
+    /// What matches the same documents without scores, and is the least work to count, if hits and the
+    /// number of matches are both asked for.
     pub(crate) counted: Option<PlanNode>,
     /// The terms that either of them names.
     pub(crate) leaves: Vec<Arc<Leaf>>,
@@ -103,9 +103,9 @@ struct Planner<'a> {
 }
 
 impl Plan {
-    /// Plans `query` over `segments`. `collections` holds the statistics of each field, and `lengths` what follows
-    /// from them for `bm25`; document frequencies are those of `statistics`, if there are any. Hits are asked for
-    /// if `ranks`, and the number of matches if `counts`.
+    /// Plans `query` over `segments`. `collections` holds the statistics of each field, and `lengths` what
+    /// follows from them for `bm25`; document frequencies are those of `statistics`, if there are any. Hits
+    /// are asked for if `ranks`, and the number of matches if `counts`.
     pub fn new(
         query: &Query,
         schema: &Schema,

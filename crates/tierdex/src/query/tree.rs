@@ -41,12 +41,13 @@ pub enum Query {
         /// Score.
         boost: f64,
     },
-    /// Documents that hold one of the terms that are close to a word: at most `distance` insertions, deletions,
-    /// replacements and swaps of two neighbouring characters away, and fewer than either of the two has characters.
-    /// Of more than [`crate::limits::FUZZY_EXPANSIONS_MAX`] terms those count that are closest, then those that stand in
-    /// most documents, then the first by their bytes; in this order their scores are summed. Each scores as a term of
-    /// its own that stands in as many documents as the most frequent of them, and counts `1 - distance / length` times
-    /// its boost, `length` being that of the shorter of it and the word.
+    /// Documents that hold one of the terms that are close to a word: at most `distance` insertions,
+    /// deletions, replacements and swaps of two neighbouring characters away, and fewer than either of the
+    /// two has characters. Of more than [`crate::limits::FUZZY_EXPANSIONS_MAX`] terms those count that are
+    /// closest, then those that stand in most documents, then the first by their bytes; in this order their
+    /// scores are summed. Each scores as a term of its own that stands in as many documents as the most
+    /// frequent of them, and counts `1 - distance / length` times its boost, `length` being that of the
+    /// shorter of it and the word.
     Fuzzy {
         /// Number of the field.
         field: usize,
@@ -62,9 +63,9 @@ pub enum Query {
         /// Score.
         boost: f64,
     },
-    /// Documents that match all of `must` and `filter`, none of `must_not`, and `minimum` of `should` or more; when
-    /// `must` and `filter` are empty and `should` is not, at least one of `should`. When all three are empty, all
-    /// documents but those of `must_not`, with score 0.
+    /// Documents that match all of `must` and `filter`, none of `must_not`, and `minimum` of `should` or
+    /// more; when `must` and `filter` are empty and `should` is not, at least one of `should`. When all
+    /// three are empty, all documents but those of `must_not`, with score 0.
     Bool {
         /// Required clauses.
         must: Vec<Query>,
@@ -129,9 +130,10 @@ impl Query {
         Query::Bool { must, filter: Vec::new(), should, must_not, minimum: 0 }
     }
 
-    /// The normal form: alternatives of alternatives are one list, requirements of requirements too; alternatives
-    /// that must all match are requirements; a list of one clause is the clause; equal clauses of a list are one that
-    /// counts as often. Alternatives of which more than one must match stay as they are.
+    /// The normal form: alternatives of alternatives are one list, requirements of requirements too;
+    /// alternatives that must all match are requirements; a list of one clause is the clause; equal clauses
+    /// of a list are one that counts as often. Alternatives of which more than one must match stay as they
+    /// are.
     fn normal(self) -> Query {
         let Query::Bool { mut must, filter, mut should, must_not, mut minimum } = self else { return self };
         if minimum as usize > should.len() {

@@ -1,7 +1,8 @@
-//! BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009, section 3.4), as Lucene writes it
-//! but with the factor `k1 + 1`:
+//! BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009, section 3.4), as Lucene writes
+//! it but with the factor `k1 + 1`:
 //!
-//! `idf * f * (k1 + 1) / (f + k1 * (1 - b + b * length / average))`, `idf = ln(1 + (N - n + 0.5) / (n + 0.5))`.
+//! `idf * f * (k1 + 1) / (f + k1 * (1 - b + b * length / average))`, `idf = ln(1 + (N - n + 0.5) / (n +
+//! 0.5))`.
 
 use crate::error::{Error, Result};
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
@@ -190,7 +191,8 @@ impl TermScorer {
             let k = self.min_k(impact.norm);
             let f = impact.frequency as f32;
             if f >= share * (f + k) {
-                // Postings up to this frequency, and more frequent than the pair before, have a `k` of at least this.
+                // Postings up to this frequency, and more frequent than the pair before, have a `k` of at
+                // least this.
                 let needed = (k * share / (1.0 - share) * (1.0 - 1e-4)).floor();
                 return Some((needed as u32).clamp(before + 1, impact.frequency));
             }
@@ -199,8 +201,8 @@ impl TermScorer {
         None
     }
 
-    /// The smallest `k` of documents with that code: it stands for lengths from its floor on, and ranking may know the
-    /// exact one.
+    /// The smallest `k` of documents with that code: it stands for lengths from its floor on, and ranking
+    /// may know the exact one.
     fn min_k(&self, code: u8) -> f32 {
         self.exact_k(norm::floor(code)).min(self.lengths.by_code.get(code))
     }

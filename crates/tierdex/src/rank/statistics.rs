@@ -3,8 +3,8 @@
 use super::bm25::Collection;
 use std::collections::BTreeMap;
 
-/// Statistics of a collection for the terms of a query: with those of all shards added up, each shard scores its
-/// documents as one index of all documents would.
+/// Statistics of a collection for the terms of a query: with those of all shards added up, each shard scores
+/// its documents as one index of all documents would.
 ///
 /// A fuzzy word matches the terms that are close to it in the shard, so its score may differ between shards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

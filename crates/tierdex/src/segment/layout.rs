@@ -1,4 +1,5 @@
-//! What writers and readers of a segment share: kinds and names of files, and what the manifest says of them.
+//! What writers and readers of a segment share: kinds and names of files, and what the manifest says of
+//! them.
 
 use crate::bytes::{View, push_varint};
 use crate::error::{Error, Result};
@@ -226,8 +227,8 @@ pub fn is_inline(documents: u32) -> bool {
     (documents as usize) < limits::BLOCK
 }
 
-/// Largest share of `k1 + 1` that a posting of a block earns with the default parameters, in units of 1/65535,
-/// rounded up. `share` is between 0 and 1.
+/// Largest share of `k1 + 1` that a posting of a block earns with the default parameters, in units of
+/// 1/65535, rounded up. `share` is between 0 and 1.
 pub fn bound_units(share: f64) -> u16 {
     (share * 65535.0).ceil().clamp(0.0, 65535.0) as u16
 }

@@ -1,5 +1,5 @@
-//! Accent folding: Latin, Greek and Cyrillic letters without their combining marks, and the Latin letters that do
-//! not decompose.
+//! Accent folding: Latin, Greek and Cyrillic letters without their combining marks, and the Latin letters
+//! that do not decompose.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -23,7 +23,8 @@ pub(super) fn fold_accents(term: &str, out: &mut String) {
     }
 }
 
-/// Latin, Greek and Cyrillic letters, whose marks are accents. In other scripts a mark may make another letter.
+/// Latin, Greek and Cyrillic letters, whose marks are accents. In other scripts a mark may make another
+/// letter.
 fn has_accents(base: char) -> bool {
     matches!(base, 'a'..='z' | 'A'..='Z' | '\u{c0}'..='\u{52f}' | '\u{1e00}'..='\u{1fff}')
 }

@@ -1,7 +1,9 @@
-//! You have text and an [`Analysis`]; this room gives tokens: terms with their positions and places in the text.
+//! You have text and an [`Analysis`]; this room gives tokens: terms with their positions and places in the
+//! text.
 //!
 //! The same chain runs over documents, queries and snippets: tokens, lower case, accents, stop words, stems.
-//! Dropped tokens (stop words, tokens of over 255 bytes) keep their position, so that phrases keep their gaps.
+//! Dropped tokens (stop words, tokens of over 255 bytes) keep their position, so that phrases keep their
+//! gaps.
 
 mod fold;
 mod snippet;
@@ -62,8 +64,8 @@ impl Analyzer {
         Analyzer { tokenizer: analysis.tokenizer, filters, lowered: String::with_capacity(64), too_long: 0 }
     }
 
-    /// Calls `emit` for each kept token of `text`, in order. Positions start at `first_position`; returns the
-    /// position that the next token would have.
+    /// Calls `emit` for each kept token of `text`, in order. Positions start at `first_position`; returns
+    /// the position that the next token would have.
     pub fn analyze(&mut self, text: &str, first_position: u32, mut emit: impl FnMut(Token<'_>)) -> u32 {
         let mut position = first_position;
         let (filters, too_long) = (&mut self.filters, &mut self.too_long);
@@ -88,8 +90,8 @@ impl Analyzer {
         std::mem::take(&mut self.too_long)
     }
 
-    /// The tokens of `text` as they are before stop words are dropped and stems are taken, each with its first byte
-    /// in the text: what beginnings of words and misspelt words are looked up by.
+    /// The tokens of `text` as they are before stop words are dropped and stems are taken, each with its
+    /// first byte in the text: what beginnings of words and misspelt words are looked up by.
     pub fn normalized(&mut self, text: &str) -> Vec<(usize, String)> {
         let mut tokens = Vec::new();
         let filters = &mut self.filters;

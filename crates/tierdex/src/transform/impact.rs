@@ -28,8 +28,8 @@ pub const SUPERBLOCK_FRONT_BYTES_MAX: usize = 4096;
 /// Collects pairs and gives their front.
 #[derive(Clone)]
 pub struct FrontBuilder {
-    /// Smallest norm seen for each frequency below 256, by each lane: neighbours in a block, which have the same frequency
-    /// more often than not, do not wait for one another.
+    /// Smallest norm seen for each frequency below 256, by each lane: neighbours in a block, which have the
+    /// same frequency more often than not, do not wait for one another.
     small: [[u8; SMALL]; LANES],
     /// Largest frequency below 256 that was seen.
     largest: usize,
@@ -63,7 +63,8 @@ impl FrontBuilder {
 
     /// Adds pairs, as many norms as frequencies, which are at least 1.
     pub fn extend(&mut self, frequencies: &[u32], norms: &[u8]) {
-        // Most frequencies are 1, and of these the smallest norm is in the front only if it is the smallest of all.
+        // Most frequencies are 1, and of these the smallest norm is in the front only if it is the smallest
+        // of all.
         self.add(1, norms.iter().fold(NO_NORM, |best, &norm| best.min(norm)));
         let mut places = Places::new();
         for (frequencies, norms) in frequencies.chunks(BLOCK).zip(norms.chunks(BLOCK)) {
@@ -120,8 +121,8 @@ pub fn coarsen(front: &mut Vec<Impact>, bytes_max: usize) {
     }
 }
 
-/// Appends a front: for each pair the gap of its frequency to the one before as a variable-length integer, and
-/// the norm as a byte.
+/// Appends a front: for each pair the gap of its frequency to the one before as a variable-length integer,
+/// and the norm as a byte.
 pub fn write(front: &[Impact], out: &mut Vec<u8>) {
     let mut previous = 0;
     for impact in front {

@@ -1,5 +1,5 @@
-//! All interleavings of a few threads over what the engine shares: tickets, and the states of pages in the cache. The
-//! sources are those of the engine, with the types of loom in place of `std::sync`.
+//! All interleavings of a few threads over what the engine shares: tickets, and the states of pages in the
+//! cache. The sources are those of the engine, with the types of loom in place of `std::sync`.
 #![allow(dead_code, unreachable_pub)]
 
 mod sync {
@@ -59,9 +59,12 @@ fn frames(count: u64) -> Arc<Frames> {
     Frames::new(Cells::new(region, PAGE as usize).unwrap(), PolicyKind::Lru).unwrap()
 }
 
-/// Reads a page as a thread of the engine does. Returns whether it was this thread that filled the frame, and what the
-/// page begins with; none if it found no frame.
-fn read(frames: &Frames, key: PageKey, fails: bool) -> Option<(bool, Result<u8, ErrorKind>)> {
+/// Whether this thread filled the frame, and the first byte of the page.
+type Read = (bool, Result<u8, ErrorKind>);
+
+/// Reads a page as a thread of the engine does. Returns whether it was this thread that filled the frame,
+/// and what the page begins with; none if it found no frame.
+fn read(frames: &Frames, key: PageKey, fails: bool) -> Option<Read> {
     let (pin, fills) = match frames.claim(key)? {
         Claim::Pinned(pin) => (pin, false),
         Claim::Fill(pin, mut cell) => {
@@ -78,17 +81,22 @@ fn read(frames: &Frames, key: PageKey, fails: bool) -> Option<(bool, Result<u8, 
     Some((fills, pin.page().map(|page| page[0]).map_err(|error| error.kind())))
 }
 
+/// Reads a page by this thread and one by another at the same time. Returns what each found.
+fn read_by_two(frames: &Arc<Frames>, keys: (PageKey, PageKey), fails: bool) -> (Option<Read>, Option<Read>) {
+    let other = {
+        let frames = frames.clone();
+        thread::spawn(move || read(&frames, keys.1, fails))
+    };
+    let own = read(frames, keys.0, fails);
+    (own, other.join().unwrap())
+}
+
 #[test]
 fn a_page_is_filled_once_and_everyone_sees_it() {
     loom::model(|| {
         let frames = frames(2);
-        let key = PageKey::of(1, 0);
-        let other = {
-            let frames = frames.clone();
-            thread::spawn(move || read(&frames, key, false).unwrap())
-        };
-        let own = read(&frames, key, false).unwrap();
-        let other = other.join().unwrap();
+        let (own, other) = read_by_two(&frames, (PageKey::of(1, 0), PageKey::of(1, 0)), false);
+        let (own, other) = (own.unwrap(), other.unwrap());
         assert!(own.0 != other.0);
         assert_eq!((own.1, other.1), (Ok(7), Ok(7)));
     });
@@ -99,12 +107,8 @@ fn a_page_that_cannot_be_read_is_an_error_for_those_that_wait_and_is_tried_again
     loom::model(|| {
         let frames = frames(2);
         let key = PageKey::of(1, 0);
-        let other = {
-            let frames = frames.clone();
-            thread::spawn(move || read(&frames, key, true).unwrap())
-        };
-        let own = read(&frames, key, true).unwrap();
-        let other = other.join().unwrap();
+        let (own, other) = read_by_two(&frames, (key, key), true);
+        let (own, other) = (own.unwrap(), other.unwrap());
         assert!(own.1 == Err(ErrorKind::Denied) && other.1 == Err(ErrorKind::Denied));
         assert_eq!(read(&frames, key, false).unwrap(), (true, Ok(7)));
     });
@@ -114,13 +118,10 @@ fn a_page_that_cannot_be_read_is_an_error_for_those_that_wait_and_is_tried_again
 fn a_frame_that_is_read_is_not_evicted() {
     loom::model(|| {
         let frames = frames(1);
-        let other = {
-            let frames = frames.clone();
-            thread::spawn(move || read(&frames, PageKey::of(1, 0), false))
-        };
-        let own = read(&frames, PageKey::of(1, 1), false);
-        // One of them may find the only frame pinned. A page that is pinned and written at a time is a panic.
-        let found = [own, other.join().unwrap()];
+        let (own, other) = read_by_two(&frames, (PageKey::of(1, 1), PageKey::of(1, 0)), false);
+        // One of them may find the only frame pinned. A page that is pinned and written at a time is a
+        // panic.
+        let found = [own, other];
         assert!(found.iter().any(Option::is_some));
         assert!(found.into_iter().flatten().all(|found| found == (true, Ok(7))));
     });

@@ -1,7 +1,8 @@
-//! What the tests of the engine share: a seeded generator, corpora, queries, a naive engine as the oracle, and a
-//! scripted life of an index with what each of its generations must answer.
+//! What the tests of the engine share: a seeded generator, corpora, queries, a naive engine as the oracle,
+//! and a scripted life of an index with what each of its generations must answer.
 //!
-//! The naive engine is written from the documentation and shares no code with the engine but the one-byte norms.
+//! The naive engine is written from the documentation and shares no code with the engine but the one-byte
+//! norms.
 #![allow(dead_code)]
 
 pub mod corpus;
@@ -106,7 +107,8 @@ pub enum Growth {
     Batches(usize),
 }
 
-/// Writes `docs` to an empty disk, cut at `cuts`; all commits keep their segments but the last, which does as told.
+/// Writes `docs` to an empty disk, cut at `cuts`; all commits keep their segments but the last, which does
+/// as told.
 pub fn build(
     disk: &Arc<dyn Disk>,
     schema: &Schema,

@@ -203,8 +203,8 @@ impl FieldModel {
         list.map(|(&document, positions)| (document, positions.len() as f32)).collect()
     }
 
-    /// Frequencies of a phrase: each choice of an occurrence for each term is looked at, no occurrence twice; those
-    /// whose range of places has no other's in it count by their width.
+    /// Frequencies of a phrase: each choice of an occurrence for each term is looked at, no occurrence
+    /// twice; those whose range of places has no other's in it count by their width.
     fn phrase(&self, terms: &[(u32, String)], slop: u32) -> Vec<(u32, f32)> {
         let lists: Option<Vec<_>> = terms.iter().map(|(_, term)| self.postings.get(term)).collect();
         let Some(lists) = lists else { return Vec::new() };
@@ -321,7 +321,8 @@ fn choices(
     }
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that make `b` of `a`, none within what another made.
+/// Insertions, deletions, replacements and swaps of neighbours that make `b` of `a`, none within what
+/// another made.
 pub fn edits(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];

@@ -34,10 +34,10 @@ impl Found {
 }
 
 impl Term<'_> {
-    /// Says that the blocks will be read in which `documents` are looked up: but for those whose maximum
-    /// scores, in place of `included_bound`, leave all of their candidates below `min_score`. `bound` gives
-    /// the highest score of some of them.
-    fn expect_candidates(
+    /// Prefetches the blocks in which `documents` are looked up, except those whose maximum score, instead
+    /// of `included_bound`, leaves all of their candidates below `min_score`. `bound` returns the highest
+    /// score of a range of candidates.
+    fn prefetch_candidates(
         &mut self,
         documents: &[u32],
         (included_bound, min_score): (u32, u32),
@@ -55,7 +55,7 @@ impl Term<'_> {
             let end = at + up_to(&documents[at..], self.blocks.last(self.block));
             let less = included_bound - self.block_max(self.block).min(included_bound);
             if bound(at..end) - less >= min_score {
-                self.blocks.expect(self.block, false)?;
+                self.blocks.prefetch(self.block, false)?;
             }
             at = end;
         }
@@ -63,29 +63,29 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Says that the frequencies will be read of the candidates that have been found.
-    fn expect_found(&mut self) -> Result<()> {
+    /// Prefetches the frequencies of the candidates that have been found.
+    fn prefetch_found(&mut self) -> Result<()> {
         let Buffers { found, .. } = &*self.buffers;
         if self.blocks.prefetches() {
             let mut last = u32::MAX;
             for block in &found.blocks[..found.len] {
                 if std::mem::replace(&mut last, *block) != *block {
-                    self.blocks.expect_frequencies(*block as usize)?;
+                    self.blocks.prefetch_frequencies(*block as usize)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Says that the positions will be read of the candidates that have been found.
-    pub(in crate::eval) fn expect_positions(&mut self, positions: &PositionsReader<'_>) -> Result<()> {
-        self.expect_found()?;
+    /// Prefetches the positions of the candidates that have been found.
+    pub(in crate::eval) fn prefetch_positions(&mut self, positions: &PositionsReader<'_>) -> Result<()> {
+        self.prefetch_found()?;
         let Buffers { found, .. } = &*self.buffers;
         if self.blocks.prefetches() {
             let mut last = u32::MAX;
             for block in &found.blocks[..found.len] {
                 if std::mem::replace(&mut last, *block) != *block {
-                    self.blocks.expect_positions(*block as usize, positions)?;
+                    self.blocks.prefetch_positions(*block as usize, positions)?;
                 }
             }
         }
@@ -95,7 +95,7 @@ impl Term<'_> {
     /// Looks the candidates up and does with those that are found, or not, what `refinement` says.
     pub(in crate::eval) fn refine(&mut self, batch: &mut Batch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
-        self.expect_candidates(&batch.documents, (included_bound, min_score), |of| batch.max(of))?;
+        self.prefetch_candidates(&batch.documents, (included_bound, min_score), |of| batch.max(of))?;
         let (mut at, mut kept) = (0, 0);
         self.looked_up.0 += batch.len() as u64;
         while at < batch.len() {
@@ -214,7 +214,7 @@ impl Term<'_> {
         lead: &mut Found,
         batch: &mut Batch,
     ) -> Result<()> {
-        self.expect_candidates(documents, (included_bound, min_score), |_| bound)?;
+        self.prefetch_candidates(documents, (included_bound, min_score), |_| bound)?;
         let mut at = 0;
         (self.buffers.found.len, lead.len) = (0, 0);
         batch.clear();
@@ -261,7 +261,7 @@ impl Term<'_> {
         included_bound: u32,
         min_score: u32,
     ) -> Result<()> {
-        self.expect_candidates(&batch.documents, (included_bound, min_score), |of| batch.max(of))?;
+        self.prefetch_candidates(&batch.documents, (included_bound, min_score), |of| batch.max(of))?;
         let (mut at, mut kept) = (0, 0);
         self.buffers.found.len = 0;
         self.looked_up.0 += batch.len() as u64;
@@ -349,7 +349,7 @@ impl Term<'_> {
 
     /// Frequencies of `documents`, which [`Term::locate`] has found.
     pub(in crate::eval) fn frequencies_found(&mut self) -> Result<&[u32]> {
-        self.expect_found()?;
+        self.prefetch_found()?;
         let Buffers { found, frequencies: to, .. } = &mut *self.buffers;
         let mut at = 0;
         while at < found.len {

@@ -33,8 +33,8 @@ pub struct CheckReport {
     pub orphans: Vec<String>,
 }
 
-/// Checks the newest commit on `disk`. An error is returned only when there is no commit to check. When another
-/// commit takes the place of the one being checked, the check starts again with that.
+/// Checks the newest commit on `disk`. An error is returned only when there is no commit to check. When
+/// another commit takes the place of the one being checked, the check starts again with that.
 pub fn check(disk: &dyn Disk) -> Result<CheckReport> {
     loop {
         let report = check_once(disk)?;

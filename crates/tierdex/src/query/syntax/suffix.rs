@@ -1,5 +1,5 @@
-//! What may stand behind a word, a phrase or a group: `^` with a boost, `~` with a number that means fuzziness, slop
-//! or how many alternatives must match.
+//! What may stand behind a word, a phrase or a group: `^` with a boost, `~` with a number that means
+//! fuzziness, slop or how many alternatives must match.
 
 use super::problems::Problems;
 use crate::error::Result;
@@ -97,7 +97,8 @@ pub(super) fn is_mark(c: char) -> bool {
     matches!(c, '^' | '~')
 }
 
-/// Whether `text` behind a `^` or `~` in a word is meant as its number. Otherwise these are ordinary characters.
+/// Whether `text` behind a `^` or `~` in a word is meant as its number. Otherwise these are ordinary
+/// characters.
 pub(super) fn is_number_like(text: &str) -> bool {
     text.chars().next().is_none_or(|c| c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))
 }

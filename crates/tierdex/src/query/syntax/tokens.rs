@@ -161,8 +161,8 @@ impl Tokenizer<'_> {
         self.finish_word(start, field, letters)
     }
 
-    /// A word of nothing but ordinary characters, which most are: what [`Tokenizer::word`] makes of it, without a look at
-    /// each.
+    /// A word of nothing but ordinary characters, which most are: what [`Tokenizer::word`] makes of it,
+    /// without a look at each.
     fn plain_word(&mut self) -> Option<Token> {
         let rest = &self.text[self.at..];
         let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"'));

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tierdex_io::{ReadFile, SealedFile};
 
-/// Finds the external id of a document. The places of the groups, an eighth of a byte a document, stay in memory
-/// once they are needed.
+/// Finds the external id of a document. The places of the groups, an eighth of a byte a document, stay in
+/// memory once they are needed.
 pub struct IdsReader {
     file: SealedFile,
     documents: u32,
@@ -29,7 +29,8 @@ impl IdsReader {
         Ok(IdsReader { file, documents, groups_at, places: OnceLock::new() })
     }
 
-    /// Calls `body` with the file and the bytes of it that [`IdsReader::get`] reads for these documents, which rise.
+    /// Calls `body` with the file and the bytes of it that [`IdsReader::get`] reads for these documents,
+    /// which rise.
     pub fn ranges(
         &self,
         documents: &[u32],
@@ -45,8 +46,8 @@ impl IdsReader {
         Ok(())
     }
 
-    /// Calls `body` with the place in `documents` and the external id of each of them; a group is read once for
-    /// neighbours, so rising documents are cheapest.
+    /// Calls `body` with the place in `documents` and the external id of each of them; a group is read once
+    /// for neighbours, so rising documents are cheapest.
     pub fn get(&self, documents: &[u32], mut body: impl FnMut(usize, &str)) -> Result<()> {
         let (mut bytes, mut place) = (Vec::new(), 0);
         for run in documents.chunk_by(|a, b| a / IDS_GROUP == b / IDS_GROUP) {

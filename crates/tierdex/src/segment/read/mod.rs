@@ -147,8 +147,8 @@ impl Segment {
         self.fields.iter().try_for_each(|field| Ok(field.skips.keep_in(arena.as_deref_mut())?))
     }
 
-    /// Reads lengths, in `arena` if there is one, and what it takes to check what is read of lists, so that no check makes
-    /// a read of its own.
+    /// Reads lengths, in `arena` if there is one, and what it takes to check what is read of lists, so that
+    /// no check makes a read of its own.
     pub fn prepare(&self, mut arena: Option<&mut Arena>) -> Result<()> {
         for field in &self.fields {
             field.norms_in(arena.as_deref_mut())?;
@@ -239,8 +239,8 @@ impl FieldReader {
         Record::parse(self.skips.name(), term, bytes, self.positions.is_some())
     }
 
-    /// Begins to load the skip record of a term and its first block into the caches of the processor, as far as
-    /// they are kept in memory.
+    /// Begins to load the skip record of a term and its first block into the caches of the processor, as far
+    /// as they are kept in memory.
     pub fn load_lines(&self, term: &TermInfo) {
         let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
         self.skips.load_lines(term.skips.start, len.min(RECORD_LOADED));
@@ -249,7 +249,8 @@ impl FieldReader {
         }
     }
 
-    /// The skip record of a term, for callers that go through all terms in order: records are read many at a time.
+    /// The skip record of a term, for callers that go through all terms in order: records are read many at a
+    /// time.
     pub fn next_record(
         &self,
         term: &TermInfo,

@@ -7,13 +7,13 @@ use tierdex_io::{PAGE, SealedFile};
 
 /// Gives bytes of files. Evaluation reads in no other way; a source may suspend it until they are there.
 pub trait BlockSource {
-    /// Says that these bytes will be read, so that reading them can begin. False if it is too early to say
-    /// more.
-    fn expect(&self, _file: &Arc<SealedFile>, _range: Range<u64>) -> bool {
+    /// Starts to read bytes that will be asked for. False if as much is prefetched as may be: the caller
+    /// should read some of it first.
+    fn prefetch(&self, _file: &Arc<SealedFile>, _range: Range<u64>) -> bool {
         false
     }
 
-    /// Whether [`BlockSource::expect`] does anything.
+    /// Whether [`BlockSource::prefetch`] does anything.
     fn prefetches(&self) -> bool {
         false
     }
@@ -28,8 +28,8 @@ pub trait BlockSource {
     /// others work first.
     ///
     /// # Errors
-    /// [`Error::Interrupted`](crate::Error::Interrupted) when the evaluation is to stop: it was cancelled, or
-    /// its deadline has passed.
+    /// [`Error::Interrupted`](crate::Error::Interrupted) when the evaluation is to stop: it was cancelled,
+    /// or its deadline has passed.
     #[inline]
     fn checkpoint(&self) -> Result<()> {
         Ok(())

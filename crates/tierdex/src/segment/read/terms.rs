@@ -230,8 +230,8 @@ impl TermStream<'_> {
         &self.term
     }
 
-    /// Passes over the terms before `target`, which is behind the last term that was returned. Pages in between are
-    /// not read.
+    /// Passes over the terms before `target`, which is behind the last term that was returned. Pages in
+    /// between are not read.
     pub fn seek(&mut self, target: &[u8]) {
         self.target.clear();
         self.target.extend_from_slice(target);
@@ -305,7 +305,8 @@ impl<'a> Page<'a> {
         Ok(Page { file, at, bytes, terms, restarts, skips, documents })
     }
 
-    /// The last restart that is not behind `term`, or the first; `heads` are the first bytes of all, if they are known.
+    /// The last restart that is not behind `term`, or the first; `heads` are the first bytes of all, if they
+    /// are known.
     fn restart_of(&self, term: &[u8], heads: &[u64]) -> Result<usize> {
         if heads.len() != self.restarts {
             return self.restart_before(0, term);

@@ -41,8 +41,8 @@ impl Postings<'_, '_> {
         self.lists.postings(documents, frequencies)
     }
 
-    /// Appends a closed superblock of so many documents and occurrences to a list that has only full ones so far. For
-    /// fields without positions.
+    /// Appends a closed superblock of so many documents and occurrences to a list that has only full ones so
+    /// far. For fields without positions.
     pub fn superblock(
         &mut self,
         superblock: &Superblock,
@@ -70,8 +70,8 @@ pub struct FieldWriter<'a> {
 }
 
 impl<'a> FieldWriter<'a> {
-    /// Calls `body` with a writer for the field, then seals its files. `norms` holds the code of every document;
-    /// `tokens` is the sum of their lengths.
+    /// Calls `body` with a writer for the field, then seals its files. `norms` holds the code of every
+    /// document; `tokens` is the sum of their lengths.
     pub fn write(
         disk: &dyn Disk,
         segment: u64,

@@ -1,4 +1,5 @@
-//! Posting lists: blocks go to `docs`, `freqs` and `positions` as they fill; the skip record follows at the end.
+//! Posting lists: blocks go to `docs`, `freqs` and `positions` as they fill; the skip record follows at the
+//! end.
 //!
 //! A list shorter than one block stands whole in its record. The record of a longer one is arrays, each laid
 //! out contiguously (docs/format/skips.md):
@@ -120,8 +121,8 @@ impl<'a> ListsWriter<'a> {
         if self.pending.documents.len() == BLOCK { self.close_block() } else { Ok(()) }
     }
 
-    /// Appends postings to the list in the making: documents rising, and the frequency of each. For fields without
-    /// positions. Whole blocks are encoded from where they stand.
+    /// Appends postings to the list in the making: documents rising, and the frequency of each. For fields
+    /// without positions. Whole blocks are encoded from where they stand.
     pub(super) fn postings(&mut self, mut documents: &[u32], mut frequencies: &[u32]) -> Result<()> {
         debug_assert!(self.positions.is_none() && documents.len() == frequencies.len());
         while !documents.is_empty() {
@@ -150,7 +151,8 @@ impl<'a> ListsWriter<'a> {
         Ok(())
     }
 
-    /// Appends a closed superblock to the list in the making, which has only full ones so far. For fields without positions.
+    /// Appends a closed superblock to the list in the making, which has only full ones so far. For fields
+    /// without positions.
     pub(super) fn superblock(&mut self, superblock: &Superblock) -> Result<()> {
         debug_assert!(self.pending.documents.is_empty() && self.superblock.blocks == 0);
         let [docs, freqs] = [self.docs.position(), self.freqs.position()];
@@ -169,7 +171,8 @@ impl<'a> ListsWriter<'a> {
         Ok(self.skips.write(bytes)?)
     }
 
-    /// Ends the list and appends its record. Returns where its blocks of documents and of frequencies stand, if it has some.
+    /// Ends the list and appends its record. Returns where its blocks of documents and of frequencies stand,
+    /// if it has some.
     pub(super) fn finish_list(&mut self) -> Result<Option<[Range<u64>; 2]>> {
         if std::mem::take(&mut self.written) {
             return Ok(None);

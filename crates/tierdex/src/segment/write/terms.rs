@@ -47,8 +47,8 @@ impl TermsWriter {
         })
     }
 
-    /// Appends a term: `documents` hold it `occurrences` times; its record ends at `skips_end`, and its blocks of documents
-    /// and of frequencies, if it has some, stand in `blocks`.
+    /// Appends a term: `documents` hold it `occurrences` times; its record ends at `skips_end`, and its
+    /// blocks of documents and of frequencies, if it has some, stand in `blocks`.
     pub(super) fn add(
         &mut self,
         term: &[u8],
@@ -128,8 +128,8 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The shortest string that is at least `last` and less than `next`: `last` itself, or a prefix of `next` that
-/// is greater than `last`.
+/// The shortest string that is at least `last` and less than `next`: `last` itself, or a prefix of `next`
+/// that is greater than `last`.
 fn separator<'a>(last: &'a [u8], next: &'a [u8]) -> &'a [u8] {
     let shared = common_prefix(last, next);
     let candidate = &next[..(shared + 1).min(next.len())];
