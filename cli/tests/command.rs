@@ -432,18 +432,12 @@ fn queries_are_explained() {
 }
 
 #[test]
-fn one_query_may_use_several_threads() {
+fn a_count_may_be_left_out() {
     let place = Place::new();
     place.file("docs.jsonl", DOCUMENTS);
     place.ok("index docs.jsonl --out i");
-    place.ok("index docs.jsonl --out i --append --merge none");
-    let total = |arguments: &str| {
-        let answer: serde_json::Value = serde_json::from_str(&place.ok(arguments)).unwrap();
-        (answer["total"].clone(), answer["hits"].clone())
-    };
-    assert_eq!(total("search i cat --format json --intra 3"), total("search i cat --format json"));
     assert!(place.ok("search i cat --no-count").contains("at least"));
-    for wrong in ["search i cat --intra 0", "search i cat --intra 1025", "search i cat --intra x"] {
+    for wrong in ["batch i --queries q --run r --threads 0", "batch i --queries q --run r --threads x"] {
         let output = place.run(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("1 to 1024"), "{wrong}");

@@ -46,12 +46,15 @@ pub fn queries(data: &[u8]) -> bool {
         Err(_) => Query::parse_lenient(&text, index.schema()).0,
     };
     let bm25 = RANKINGS[usize::from(kind % 4)];
-    let exhaustive = SearchOptions { k, bm25, exhaustive: true, count: true, intra: 1 };
+    let exhaustive = SearchOptions { k, bm25, exhaustive: true, count: true };
     let searcher = index.searcher();
     let all = searcher.search(&query, &exhaustive);
-    let intra = 1 + usize::from(kind >> 2 & 1);
+    // Divided after each checkpoint, or not.
+    let divides = kind >> 2 & 1 == 1;
+    let cut = |rest: std::ops::Range<u32>| divides.then_some(rest.start + rest.len() as u32 / 2);
     for (k, count) in [(k, false), (k, true), (0, true)] {
-        let found = searcher.search(&query, &SearchOptions { k, bm25, exhaustive: false, count, intra });
+        let found =
+            searcher.search_divided(&query, &SearchOptions { k, bm25, exhaustive: false, count }, cut);
         compare(&found, &all, (k, count), &text);
     }
     all.is_ok_and(|all| all.total > 0)

@@ -1,7 +1,7 @@
 //! `tierdex batch`: a file of queries to a TREC run.
 
 use super::index::OnError;
-use super::search::{QueryThreads, Ranking, Threads};
+use super::search::{QueryThreads, Ranking};
 use crate::failure::{Failure, Outcome, output};
 use crate::messages;
 use crate::near::{self, Near};
@@ -43,8 +43,6 @@ pub struct Arguments {
     k: usize,
     #[command(flatten)]
     ranking: Ranking,
-    #[command(flatten)]
-    intra: Threads,
     #[command(flatten)]
     threads: QueryThreads,
     /// How queries are read: plain words that are alternatives, or the language of `tierdex search`
@@ -107,7 +105,7 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.ranking.options(arguments.k, arguments.count, arguments.intra.intra)?;
+    let options = arguments.ranking.options(arguments.k, arguments.count)?;
     if arguments.tag.is_empty() || arguments.tag.contains(char::is_whitespace) {
         return Err(Failure::Usage("--tag must be one word".to_string()));
     }
@@ -121,7 +119,6 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let index = open::index(&arguments.dir)?;
     let defaults = ExecutorOptions {
         threads: arguments.threads.threads.unwrap_or(THREADS_CHOSEN),
-        intra: options.intra,
         hits: options.k,
         samples: if arguments.lookahead_log.is_some() { LOOKAHEAD_SAMPLES } else { 0 },
         ..ExecutorOptions::default()

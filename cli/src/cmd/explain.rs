@@ -41,7 +41,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.asked.options(1)?;
+    let options = arguments.asked.options()?;
     let (index, query) = arguments.asked.open()?;
     let explanation = index.searcher().explain(&query, &options)?;
     match arguments.format {

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tierdex::engine::{ExecutorOptions, Mode};
+use tierdex::engine::{ExecutorOptions, Mode, THREADS_CHOSEN};
 use tierdex::index::{Found, Index, SearchOptions, Searcher};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
@@ -23,8 +23,6 @@ const SNIPPET_BYTES: usize = 180;
 pub struct Arguments {
     #[command(flatten)]
     pub asked: Asked,
-    #[command(flatten)]
-    threads: Threads,
     #[command(flatten)]
     near: Near,
     /// Form of the output
@@ -55,14 +53,6 @@ pub struct Asked {
     no_count: bool,
 }
 
-/// Threads of one query, shared by the commands that answer quickly.
-#[derive(Args, Clone, Copy)]
-pub struct Threads {
-    /// Threads that one query may use, each for segments of its own; the answer is the same
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = threads)]
-    pub intra: usize,
-}
-
 /// Threads of many queries.
 #[derive(Args, Clone, Copy)]
 pub struct QueryThreads {
@@ -81,8 +71,8 @@ pub fn threads(text: &str) -> Result<usize, String> {
 
 impl Asked {
     /// How to search, checked.
-    pub fn options(&self, intra: usize) -> Outcome<SearchOptions> {
-        self.ranking.options(self.k, !self.no_count, intra)
+    pub fn options(&self) -> Outcome<SearchOptions> {
+        self.ranking.options(self.k, !self.no_count)
     }
 
     /// The index, and the query as it reads it.
@@ -119,10 +109,10 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// How to search for the best `k`, and for how many match if `count` is set, on so many threads; checked.
-    pub fn options(self, k: usize, count: bool, intra: usize) -> Outcome<SearchOptions> {
+    /// How to search for the best `k`, and for how many match if `count` is set; checked.
+    pub fn options(self, k: usize, count: bool) -> Outcome<SearchOptions> {
         let bm25 = Bm25::new(self.k1, self.b)?;
-        Ok(SearchOptions { k, bm25, exhaustive: self.exhaustive, count, intra })
+        Ok(SearchOptions { k, bm25, exhaustive: self.exhaustive, count })
     }
 }
 
@@ -136,14 +126,14 @@ pub enum Format {
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.asked.options(arguments.threads.intra)?;
+    let options = arguments.asked.options()?;
     let (index, query) = arguments.asked.open()?;
     if arguments.near.is_silent() {
         return answer(&index, &query, &options, arguments.format);
     }
     let defaults = ExecutorOptions {
         mode: Mode::Base,
-        intra: options.intra,
+        threads: THREADS_CHOSEN,
         hits: options.k,
         previews: true,
         ..ExecutorOptions::default()

@@ -186,6 +186,29 @@ fn a_batch_goes_on_while_an_interactive_request_takes_long() {
 }
 
 #[test]
+fn a_long_request_is_divided_among_threads() {
+    let index = &Index::open(large(3_000_000)).unwrap();
+    let engine = Engine::new(index, &options(20_000, 3)).unwrap();
+    let texts =
+        ["t0 t1 t2", "+t0 +t1", "+t0 +t1 t2 -rare", "+(t0 t1) +(t2 t3)", "t0 -t1", "#t0 #t1", "(t0 t1 t2)~2"];
+    let mut divided = 0;
+    for text in texts {
+        for (k, count, exhaustive) in
+            [(10, false, false), (10, true, false), (0, true, false), (10, true, true)]
+        {
+            let all = SearchOptions { k, count, exhaustive, ..SearchOptions::default() };
+            let expected = index.searcher().search(&parse(index, text), &all).unwrap();
+            let answer =
+                engine.submit(Request::new(parse(index, text)).options(all)).unwrap().wait().unwrap();
+            assert_eq!(bits(&answer.hits), bits(&expected.hits), "{text} {all:?}");
+            assert!(!count || answer.total == TotalHits::Exact(expected.total), "{text} {all:?}");
+            divided += usize::from(answer.parts > 1);
+        }
+    }
+    assert!(divided > 0);
+}
+
+#[test]
 fn a_batch_does_not_hold_up_a_single_request() {
     let index = Index::open(large(200_000)).unwrap();
     for threads in [1, 2] {

@@ -7,6 +7,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use support::corpus::{Doc, Shape, documents_in_bursts, word};
 use support::model::Model;
@@ -137,11 +138,16 @@ fn what_is_pruned_counted_cut_and_shared_out_changes_no_answer() {
             matching += usize::from(all.total > 0);
             for (searcher, segments) in searchers.iter().zip(SEGMENTS) {
                 for count in [false, true] {
-                    let intra = *random.pick(&[1, 1, 2, 4]);
                     let k = *random.pick(&KS);
-                    let options = SearchOptions { k, bm25, count, intra, ..SearchOptions::default() };
+                    let options = SearchOptions { k, bm25, count, ..SearchOptions::default() };
                     let found = searcher.search(&query, &options).unwrap();
                     check(&found, &all, &options, || format!("{text} in {segments} segments"));
+                    let often = *random.pick(&[2, 5, 50]);
+                    let cut = |rest: Range<u32>| {
+                        random.one_in(often).then(|| rest.start + random.below(rest.len().max(1)) as u32)
+                    };
+                    let divided = searcher.search_divided(&query, &options, cut).unwrap();
+                    check(&divided, &all, &options, || format!("{text}, divided, in {segments} segments"));
                 }
             }
             let options = SearchOptions {
@@ -149,7 +155,6 @@ fn what_is_pruned_counted_cut_and_shared_out_changes_no_answer() {
                 bm25,
                 count: random.one_in(2),
                 exhaustive: random.one_in(6),
-                intra: 1,
             };
             let options = SearchOptions { count: options.count || options.k == 0, ..options };
             let number = random.below(searchers.len());
@@ -246,7 +251,7 @@ fn answers_are_those_of_the_naive_engine() {
             for (index, segments) in indexes.iter().zip(SEGMENTS) {
                 for (count, exhaustive) in [(false, false), (true, false), (true, true)] {
                     let k = *random.pick(&KS);
-                    let options = SearchOptions { k, bm25, count, exhaustive, intra: 1 };
+                    let options = SearchOptions { k, bm25, count, exhaustive };
                     let found = index.searcher().search(&query, &options).unwrap();
                     let what = || format!("{text} in {segments} segments with {options:?}");
                     let hits: Vec<_> =
@@ -337,8 +342,8 @@ fn of_equal_scores_the_first_documents_are_hits() {
                 let exhaustive =
                     SearchOptions { k: 1000, bm25, exhaustive: true, ..SearchOptions::default() };
                 let all = index.searcher().search(&query, &exhaustive).unwrap();
-                for (k, intra) in [(1, 1), (3, 2), (10, 1), (40, 1), (60, 3), (400, 1)] {
-                    let options = SearchOptions { k, bm25, count: false, intra, ..SearchOptions::default() };
+                for k in [1, 3, 10, 40, 60, 400] {
+                    let options = SearchOptions { k, bm25, count: false, ..SearchOptions::default() };
                     let found = index.searcher().search(&query, &options).unwrap();
                     check(&found, &all, &options, || format!("{query:?} in {segments} segments"));
                     let explained = index.searcher().explain(&query, &options).unwrap();

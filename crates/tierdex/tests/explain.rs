@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn threads_find_what_one_finds(seed in any::<u64>(), count in 6usize..3000, segments in 1usize..6) {
+    fn parts_have_the_hits_of_the_whole(seed in any::<u64>(), count in 6usize..3000, segments in 1usize..6) {
         // A fifteenth of the documents are copies of others, so that scores tie over segments.
         let index = index(&corpus(seed, count), Shape::default(), segments);
         let searcher = index.searcher();
@@ -92,9 +92,10 @@ proptest! {
             for (k, exhaustive) in [(0, false), (1, false), (10, false), (10, true), (usize::MAX, false)] {
                 let options = SearchOptions { k, exhaustive, ..SearchOptions::default() };
                 let alone = searcher.search(&query, &options).unwrap();
-                for intra in [2, 3, 5, 64] {
-                    let together = searcher.search(&query, &SearchOptions { intra, ..options }).unwrap();
-                    prop_assert_eq!(rows(&together), rows(&alone), "{} k {} on {}", text, k, intra);
+                for parts in [2, 3, 5, 64] {
+                    let cut = |rest: std::ops::Range<u32>| Some(rest.end - rest.len() as u32 / parts);
+                    let divided = searcher.search_divided(&query, &options, cut).unwrap();
+                    prop_assert_eq!(rows(&divided), rows(&alone), "{} k {} in {}", text, k, parts);
                 }
             }
         }
@@ -167,12 +168,4 @@ fn a_term_of_half_of_the_documents_decodes_a_twentieth() {
     let of = &all.segments[0].evaluation.lists[0].blocks;
     assert_eq!(of.decoded, of.blocks);
     assert_eq!(rows(&all.found), rows(&explained.found));
-}
-
-#[test]
-fn no_thread_is_an_error() {
-    let index = index(&corpus(1, 20), Shape::default(), 2);
-    let query = Query::parse("all", index.schema()).unwrap();
-    let options = SearchOptions { intra: 0, ..SearchOptions::default() };
-    assert!(index.searcher().search(&query, &options).is_err());
 }

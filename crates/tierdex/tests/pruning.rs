@@ -82,7 +82,7 @@ proptest! {
                 let all = ask(&index, word, Look { exhaustive: true, ..look }).unwrap();
                 prop_assert_eq!(&pruned, &all, "{} k {} {:?}", word, k, bm25);
                 let query = Query::parse(word, index.schema()).unwrap();
-                let options = SearchOptions { k, bm25, exhaustive: false, count: false, intra: 1 };
+                let options = SearchOptions { k, bm25, exhaustive: false, count: false };
                 let uncounted = index.searcher().search(&query, &options).unwrap();
                 prop_assert!((uncounted.hits.len() as u64..=all.total).contains(&uncounted.total), "{} k {}: {} of {}", word, k, uncounted.total, all.total);
                 let rows = |hit: &SearchHit| (hit.document, hit.score.to_bits());
@@ -115,8 +115,7 @@ fn a_block_that_ends_just_behind_its_window_is_no_part_of_it() {
             let index = index(&docs, &[], codec, NormKind::Byte);
             let query = Query::parse("a b", index.schema()).unwrap();
             for k in [1, 5, 10, 100] {
-                let options =
-                    SearchOptions { k, bm25: Bm25::default(), exhaustive: false, count: false, intra: 1 };
+                let options = SearchOptions { k, bm25: Bm25::default(), exhaustive: false, count: false };
                 let found = index.searcher().search(&query, &options).unwrap();
                 let all =
                     index.searcher().search(&query, &SearchOptions { exhaustive: true, ..options }).unwrap();

@@ -230,10 +230,8 @@ impl Shares {
         };
         let planned = (TERMS * (leaf_memory(segments.len()) + LIST * segments.len())) as u64;
         let positions = index.schema().fields.iter().any(|field| field.positions);
-        let each =
-            if options.mode == Mode::Direct { 1 } else { options.intra.clamp(1, segments.len().max(1)) };
         Shares {
-            threads: (options.threads * each).max(1) as u64,
+            threads: options.threads.max(1) as u64,
             in_flight: options.in_flight() as u64,
             plans_ahead: options.mode != Mode::Direct,
             lists_min: planned + working_memory(TERMS, positions) + records,

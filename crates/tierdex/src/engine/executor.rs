@@ -17,7 +17,7 @@ use super::{Answer, Engine, Request};
 use crate::error::{Error, Result};
 use crate::index::{Found, Index, SearchHit, SearchOptions, Searcher};
 use crate::query::{Plan, Query};
-use crate::segment::read::FILES;
+use crate::segment::read::{FILES, Files};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ pub struct Executor {
     waiting: u64,
     lists: Option<u64>,
     /// Hits that a query may ask for, and threads that it may use, if memory is bounded.
-    counted: Option<(usize, usize)>,
+    hits_max: Option<usize>,
     accounts: Accounts,
     ids: Option<Ids>,
     /// How files are read, and why not otherwise.
@@ -115,7 +115,7 @@ impl Executor {
             threads: options.threads,
             waiting: shares.waiting(options.dram),
             lists,
-            counted: options.dram.map(|_| (options.hits, options.intra)),
+            hits_max: options.dram.map(|_| options.hits),
             accounts,
             ids,
             read_engine,
@@ -290,15 +290,7 @@ impl Executor {
 
     /// Plans a query, and has its lists fetched.
     fn queue(&self, query: &Query, options: &SearchOptions) -> Result<Waiting> {
-        if let Some((hits, threads)) = self.counted {
-            check_hits(Some(hits), options, &self.index)?;
-            if options.intra > threads {
-                return Err(Error::Usage(format!(
-                    "a query on {} threads, and the memory budget counts {threads}; set the option `intra` to more",
-                    options.intra
-                )));
-            }
-        }
+        check_hits(self.hits_max, options, &self.index)?;
         let plan = self.searcher.plan(query, options, &FILES)?;
         let (fetched, jobs) = match &self.reads {
             // The dictionary knows how many documents hold a term.
@@ -321,9 +313,9 @@ impl Executor {
         let Reads::Supply(supply) = &self.reads else { return Err(stopped()) };
         let lists = supply.wait(fetched, jobs)?;
         if lists.iter().all(Option::is_none) {
-            return self.searcher.answer_from_files(plan, options, read_ahead);
+            return self.searcher.answer(plan, options, &Files::new(read_ahead));
         }
-        Ok(self.searcher.answer(plan, options, &WholeLists::new(jobs, &lists, read_ahead))?.0)
+        self.searcher.answer(plan, options, &WholeLists::new(jobs, &lists, read_ahead))
     }
 
     /// Bytes that a query which takes `own` bytes may read ahead of each part of a list; an error if there

@@ -20,6 +20,7 @@
 //! that do not wait for memory. A thread that sleeps because it has nothing to evaluate has no read under
 //! way; callbacks must not block.
 
+mod active;
 mod budget;
 mod executor;
 mod ids;
@@ -89,7 +90,7 @@ struct Owner {
 /// What callers and threads share.
 struct Shared {
     frames: Arc<Frames>,
-    queue: Queue,
+    queue: Arc<Queue>,
     current: RwLock<Arc<Snapshot>>,
     resident: Arc<ResidentBudget>,
     threads: usize,
@@ -123,7 +124,7 @@ impl Engine {
         let lists = options.dram.map(|dram| shares.lists(Some(dram)) + shares.each(dram - accounts.needed()));
         let shared = Arc::new(Shared {
             frames,
-            queue: Queue::new(budget::queue_bytes(options.dram) / 2),
+            queue: Arc::new(Queue::new(budget::queue_bytes(options.dram) / 2)),
             current: RwLock::new(Arc::new(snapshot)),
             resident,
             threads: options.threads,

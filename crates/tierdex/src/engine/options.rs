@@ -135,11 +135,6 @@ pub struct ExecutorOptions {
     pub workers: usize,
     /// Threads that answer; [`ExecutorOptions::complete`] chooses for [`THREADS_CHOSEN`].
     pub threads: usize,
-    /// Threads that each of these takes for a query over several segments ([`SearchOptions::intra`]): for
-    /// the accounts.
-    ///
-    /// [`SearchOptions::intra`]: crate::index::SearchOptions::intra
-    pub intra: usize,
     /// Hits that are asked for of a query, at most: for the accounts.
     pub hits: usize,
     /// Whether titles and texts of hits are shown ([`Searcher::preview`]): for the accounts.
@@ -178,7 +173,6 @@ impl Default for ExecutorOptions {
             engine: EngineOptions { kind: tierdex_io::EngineKind::Auto, depth: 32, direct: true },
             workers: 1,
             threads: 1,
-            intra: 1,
             hits: 1024,
             previews: false,
             samples: 0,

@@ -4,6 +4,8 @@
 //! Its source pins the pages of what it reads, and suspends it as long as one of them is on its way. The
 //! thread goes on with another evaluation then.
 
+use super::active::ActiveRequest;
+use super::queue::Queue;
 use super::request::Priority;
 use super::reservations::{Reservation, Reservations};
 use super::ticket::CancelHandle;
@@ -33,6 +35,7 @@ pub(super) enum Wait {
 pub(super) struct ThreadContext {
     pub(super) reader: RefCell<PageReader>,
     pub(super) memory: Reservations,
+    pub(super) queue: Arc<Queue>,
 }
 
 /// Pages that an evaluation names together at first, and twice as many each further time: before the first
@@ -42,6 +45,13 @@ const AHEAD_FIRST: usize = 32;
 /// How long an evaluation works before others of its thread go on: a single request waits for each of them
 /// no longer than this.
 const SLICE: Duration = Duration::from_micros(200);
+
+/// How long an evaluation works or waits before it gives documents to a thread that sleeps: waking it takes
+/// some 50 µs.
+const DIVIDE_AFTER: Duration = Duration::from_micros(400);
+
+/// Documents that are given to another evaluation, at least.
+const DIVIDE_MIN: usize = 1 << 16;
 
 /// Checkpoints from one look at the clock to the next.
 const CLOCK_EVERY: u32 = 8;
@@ -77,8 +87,9 @@ pub(super) struct PagedSource<'e> {
     ahead: Cell<usize>,
     ahead_max: Cell<usize>,
     waits: Rc<RefCell<Vec<u32>>>,
-    stop: &'e Stop,
-    /// Since when it works, and checkpoints until the clock is looked at.
+    request: &'e Arc<ActiveRequest>,
+    /// When it began, since when it works, and checkpoints until the clock is looked at.
+    began: Instant,
     resumed: Cell<Instant>,
     until_clock: Cell<u32>,
 }
@@ -97,9 +108,10 @@ impl<'e> PagedSource<'e> {
     pub(super) fn new(
         frames: &'e Frames,
         (thread, yielder): (&'e ThreadContext, &'e Yielder<(), Wait>),
-        stop: &'e Stop,
+        request: &'e Arc<ActiveRequest>,
         pinned_max: usize,
     ) -> PagedSource<'e> {
+        let now = Instant::now();
         PagedSource {
             frames,
             thread,
@@ -110,19 +122,37 @@ impl<'e> PagedSource<'e> {
             ahead: Cell::new(0),
             ahead_max: Cell::new(AHEAD_FIRST.min(pinned_max.max(1))),
             waits: Rc::default(),
-            stop,
-            resumed: Cell::new(Instant::now()),
+            request,
+            began: now,
+            resumed: Cell::new(now),
             until_clock: Cell::new(CLOCK_EVERY),
         }
     }
 
-    fn look_at_clock(&self) -> Result<()> {
+    /// See [`BlockSource::checkpoint`].
+    fn look_at_clock(&self, rest: Range<u32>) -> Result<u32> {
         self.until_clock.set(CLOCK_EVERY);
         let now = Instant::now();
-        if self.stop.is_due_at(|| now) {
+        if self.request.stop.is_due_at(|| now) {
             return Err(Error::Interrupted);
         }
-        if now - self.resumed.get() >= SLICE { self.suspend(Wait::Turn) } else { Ok(()) }
+        let end = self.divide(rest, now);
+        if now - self.resumed.get() >= SLICE {
+            self.suspend(Wait::Turn)?;
+        }
+        Ok(end)
+    }
+
+    /// Gives the second half of the documents to a thread that sleeps, if they are worth it. Returns the end
+    /// of the first half.
+    fn divide(&self, rest: Range<u32>, now: Instant) -> u32 {
+        let is_worth = rest.len() >= 2 * DIVIDE_MIN && now - self.began >= DIVIDE_AFTER;
+        if !is_worth || !self.thread.queue.wants_task() {
+            return rest.end;
+        }
+        let middle = rest.start + (rest.end - rest.start) / 2;
+        self.thread.queue.push_task(self.request.divide(middle..rest.end));
+        middle
     }
 
     /// Pins a page, and has it read if it is not in the cache. False when it found no frame.
@@ -167,7 +197,7 @@ impl<'e> PagedSource<'e> {
         self.yielder.suspend(wait);
         let now = Instant::now();
         self.resumed.set(now);
-        if self.stop.is_due_at(|| now) { Err(Error::Interrupted) } else { Ok(()) }
+        if self.request.stop.is_due_at(|| now) { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     /// Waits until the evaluation may take `bytes` of memory.
@@ -266,10 +296,10 @@ impl BlockSource for PagedSource<'_> {
     }
 
     #[inline]
-    fn checkpoint(&self) -> Result<()> {
+    fn checkpoint(&self, rest: Range<u32>) -> Result<u32> {
         let left = self.until_clock.get();
         self.until_clock.set(left.wrapping_sub(1));
-        if left > 0 { Ok(()) } else { self.look_at_clock() }
+        if left > 0 { Ok(rest.end) } else { self.look_at_clock(rest) }
     }
 
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Requests that wait: two queues, of which threads empty the interactive one first.
 
+use super::active::Task;
 use super::request::{Answer, Priority, Request};
 use super::snapshot::Snapshot;
 use super::ticket::Reply;
@@ -43,6 +44,8 @@ impl Job {
 /// What a thread that asks for a request gets.
 pub(super) enum Next {
     Job(Box<Job>),
+    /// A part of a request that another thread evaluates.
+    Task(Task),
     /// No request waits that the thread may take.
     Empty,
     /// The engine was closed.
@@ -57,6 +60,8 @@ pub(super) struct Queue {
     taken: Condvar,
     /// Interactive requests that wait: read without the lock.
     interactive: AtomicUsize,
+    /// Threads that sleep and have no task: read without the lock.
+    idle: AtomicUsize,
     bytes_max: u64,
     /// The earliest deadline of a request that waits, in nanoseconds since `began`: read without the lock.
     began: Instant,
@@ -67,6 +72,8 @@ pub(super) struct Queue {
 struct State {
     interactive: Class,
     batch: Class,
+    /// Parts of requests for threads that sleep.
+    tasks: VecDeque<Task>,
     /// Threads that sleep, and callers that wait to add to a batch.
     idle: usize,
     full: usize,
@@ -124,6 +131,7 @@ impl Queue {
             changed: Condvar::new(),
             taken: Condvar::new(),
             interactive: AtomicUsize::new(0),
+            idle: AtomicUsize::new(0),
             bytes_max,
             began: Instant::now(),
             earliest: AtomicU64::new(u64::MAX),
@@ -226,6 +234,13 @@ impl Queue {
                 // Requests that wait are left to the threads that sleep: each push wakes one.
                 return Next::Empty;
             }
+            let takes_task = |task: &Task| takes_batch || task.request.priority == Priority::Interactive;
+            if state.tasks.front().is_some_and(takes_task)
+                && let Some(task) = state.tasks.pop_front()
+            {
+                self.count_idle(&state);
+                return Next::Task(task);
+            }
             let job = state.interactive.pop();
             self.interactive.store(state.interactive.jobs.len(), Ordering::Relaxed);
             if let Some(job) = job.or_else(|| if takes_batch { state.batch.pop() } else { None }) {
@@ -238,9 +253,33 @@ impl Queue {
                 return Next::Empty;
             }
             state.idle += 1;
+            self.count_idle(&state);
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.idle -= 1;
+            self.count_idle(&state);
         }
+    }
+
+    /// Whether a thread sleeps for which there is no task.
+    #[inline]
+    pub(super) fn wants_task(&self) -> bool {
+        self.idle.load(Ordering::Relaxed) > 0
+    }
+
+    /// Adds a part of a request.
+    pub(super) fn push_task(&self, task: Task) {
+        let mut state = self.lock();
+        if state.closed {
+            return;
+        }
+        state.tasks.push_back(task);
+        self.count_idle(&state);
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    fn count_idle(&self, state: &State) {
+        self.idle.store(state.idle.saturating_sub(state.tasks.len()), Ordering::Relaxed);
     }
 
     /// Whether an interactive request waits.
@@ -253,7 +292,11 @@ impl Queue {
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
-        let waiting = (std::mem::take(&mut state.interactive), std::mem::take(&mut state.batch));
+        let waiting = (
+            std::mem::take(&mut state.interactive),
+            std::mem::take(&mut state.batch),
+            std::mem::take(&mut state.tasks),
+        );
         drop(state);
         self.changed.notify_all();
         self.taken.notify_all();

@@ -63,10 +63,10 @@ impl Request {
         self
     }
 
-    /// All options of a search but threads.
+    /// All options of a search.
     #[must_use]
     pub fn options(mut self, options: SearchOptions) -> Request {
-        self.options = SearchOptions { intra: 1, ..options };
+        self.options = options;
         self
     }
 
@@ -123,7 +123,7 @@ impl Answer {
     /// The deadline passed before a thread took the request.
     pub(super) fn expired(snapshot: Arc<Snapshot>, took: Duration) -> Answer {
         let total = TotalHits::AtLeast(0);
-        Answer { hits: Vec::new(), total, timed_out: true, took, queued: took, snapshot }
+        Answer { hits: Vec::new(), total, timed_out: true, parts: 0, took, queued: took, snapshot }
     }
 }
 
@@ -136,6 +136,8 @@ pub struct Answer {
     pub total: TotalHits,
     /// The deadline passed: hits are the best of the documents that were evaluated until then.
     pub timed_out: bool,
+    /// Parts in which the documents were evaluated: several if threads had nothing else to do.
+    pub parts: usize,
     /// From the arrival of the request to its answer.
     pub took: Duration,
     /// How much of that it waited for a thread.

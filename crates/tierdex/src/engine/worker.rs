@@ -6,24 +6,23 @@
 //!    that has worked for a slice of time goes behind the others of its priority.
 //! 3. When all wait, it submits the reads that they asked for, and waits for one of them.
 
+use super::Shared;
+use super::active::{ActiveRequest, Planned, Task};
 use super::budget::refuse;
-use super::paged::{PagedSource, Stop, ThreadContext, Wait};
+use super::paged::{PagedSource, ThreadContext, Wait};
 use super::queue::{Job, Next};
-use super::request::{Answer, Priority, Request, TotalHits};
+use super::request::Priority;
 use super::reservations::Reservations;
-use super::ticket::Reply;
-use super::{Shared, Snapshot};
 use crate::error::{Error, Result};
-use crate::index::{Found, SearchOptions};
-use crate::query::Query;
-use crate::rank::Statistics;
+use crate::index::PartFound;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::cell::RefCell;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tierdex_cache::{Frames, PageReader};
 
 /// Bytes of a stack, of which an ordinary query uses a small part.
@@ -37,44 +36,14 @@ const FRAMES_MIN: usize = 8;
 /// times the bytes.
 const PINNED_MAX: usize = 128;
 
-type Evaluation = Coroutine<(), Wait, Done, DefaultStack>;
-
-/// An evaluation has ended: what it found, and whether that is complete.
-type Done = Result<(Found, bool)>;
+type Evaluation = Coroutine<(), Wait, Result<PartFound>, DefaultStack>;
 
 /// An evaluation that has not ended.
 struct Running {
     evaluation: Evaluation,
     wait: Option<Wait>,
     priority: Priority,
-    stop: Rc<Stop>,
-    reply: Reply,
-    context: AnswerContext,
-}
-
-/// What an answer contains beside what was found.
-struct AnswerContext {
-    snapshot: Arc<Snapshot>,
-    arrived: Instant,
-    queued: Duration,
-    counts: bool,
-}
-
-impl AnswerContext {
-    fn send(self, reply: Reply, done: Done) {
-        let done = match done {
-            Ok((_, false)) | Err(Error::Interrupted) if reply.is_cancelled() => Err(Error::Cancelled),
-            Err(Error::Interrupted) => Ok((Found { total: 0, hits: Vec::new() }, false)),
-            done => done,
-        };
-        let answer = done.map(|(Found { total, hits }, complete)| {
-            let is_exact = self.counts && complete;
-            let total = if is_exact { TotalHits::Exact(total) } else { TotalHits::AtLeast(total) };
-            let (took, queued) = (self.arrived.elapsed(), self.queued);
-            Answer { hits, total, timed_out: !complete, took, queued, snapshot: self.snapshot }
-        });
-        reply.send(answer);
-    }
+    request: Arc<ActiveRequest>,
 }
 
 /// A thread that answers.
@@ -94,7 +63,11 @@ impl<'x> Worker<'x> {
     /// Reads by `reader`. If it `reserves`, it has one evaluation more, for an interactive request.
     pub(super) fn new(shared: &'x Shared, reader: PageReader, reserves: bool) -> Worker<'x> {
         let frames = &*shared.frames;
-        let thread = ThreadContext { reader: RefCell::new(reader), memory: Reservations::new(shared.lists) };
+        let thread = ThreadContext {
+            reader: RefCell::new(reader),
+            memory: Reservations::new(shared.lists),
+            queue: shared.queue.clone(),
+        };
         let in_flight = shared.in_flight.min(frames.frames() / shared.threads / FRAMES_MIN).max(1);
         let pinned_max = (frames.frames() / (2 * in_flight * shared.threads)).clamp(1, PINNED_MAX);
         let running_max = in_flight + usize::from(reserves);
@@ -120,7 +93,7 @@ impl<'x> Worker<'x> {
             }
         }
         for running in &self.running {
-            running.reply.cancel_handle().cancel();
+            running.request.stop.flag.cancel();
         }
         while !self.running.is_empty() {
             if !self.round() {
@@ -144,6 +117,7 @@ impl<'x> Worker<'x> {
             let takes_batch = self.running.len() < self.batch_max;
             match self.shared.queue.next(takes_batch, is_idle) {
                 Next::Job(job) => self.begin(*job),
+                Next::Task(task) => self.start(task),
                 Next::Empty => return true,
                 Next::Closed => return false,
             }
@@ -186,7 +160,10 @@ impl<'x> Worker<'x> {
             // Behind the others of their priority.
             let had_slice = |running: &Running| matches!(running.wait, Some(Wait::Turn));
             self.running.sort_by_key(|running| (running.priority, had_slice(running)));
-            self.running.iter_mut().filter(|running| had_slice(running)).for_each(|running| running.wait = None);
+            self.running
+                .iter_mut()
+                .filter(|running| had_slice(running))
+                .for_each(|running| running.wait = None);
             self.thread.reader.borrow_mut().poll(false);
         }
         any
@@ -211,7 +188,9 @@ impl<'x> Worker<'x> {
     fn is_ready(&self, running: &Running) -> bool {
         match &running.wait {
             None | Some(Wait::Turn) => true,
-            Some(Wait::Memory(changes)) => self.thread.memory.changes() > *changes || running.stop.is_due(),
+            Some(Wait::Memory(changes)) => {
+                self.thread.memory.changes() > *changes || running.request.stop.is_due()
+            }
             Some(Wait::Pages(frames)) => frames.borrow().iter().all(|frame| self.frames.is_settled(*frame)),
         }
     }
@@ -224,60 +203,63 @@ impl<'x> Worker<'x> {
 
     /// Begins to evaluate a request, or answers it if it is too late.
     fn begin(&mut self, job: Job) {
-        if job.is_due(Instant::now()) {
-            return job.expire();
-        }
-        let Job { request, snapshot, reply, arrived } = job;
-        let Request { query, options, statistics, deadline, priority, .. } = request;
-        let context = AnswerContext {
-            snapshot: snapshot.clone(),
-            arrived,
-            queued: arrived.elapsed(),
-            counts: options.count || options.k == 0,
-        };
-        let stop = Rc::new(Stop { flag: reply.cancel_handle(), deadline });
+        if job.is_due(Instant::now()) { job.expire() } else { self.start(Task::first(job)) }
+    }
+
+    fn start(&mut self, Task { request, documents }: Task) {
         let stack = match self.stacks.pop().map_or_else(|| DefaultStack::new(STACK), Ok) {
             Ok(stack) => stack,
             Err(error) => {
                 let error = tierdex_io::Error::from_os("make", "the stack of a query", &error);
-                return context.send(reply, Err(error.into()));
+                request.finish(Err(error.into()));
+                return;
             }
         };
         let (frames, thread, pinned_max) = (self.shared.frames.clone(), self.thread.clone(), self.pinned_max);
-        let evaluation_stop = stop.clone();
+        let evaluated = request.clone();
         let evaluation = Coroutine::with_stack(stack, move |yielder, ()| {
-            let source = PagedSource::new(&frames, (&thread, yielder), &evaluation_stop, pinned_max);
-            let limits = (priority, thread.memory.max());
-            let evaluate = || evaluate(&snapshot, (&query, &options, statistics.as_deref()), &source, limits);
+            let source = PagedSource::new(&frames, (&thread, yielder), &evaluated, pinned_max);
+            let evaluate = || evaluate(&evaluated, documents, &source, thread.memory.max());
             // After a panic nothing that it borrowed is used again.
             catch_unwind(AssertUnwindSafe(evaluate))
                 .unwrap_or_else(|_| Err(Error::Failed("the evaluation of a query panicked".to_string())))
         });
-        self.insert(Running { evaluation, wait: None, priority, stop, reply, context });
+        self.insert(Running { evaluation, wait: None, priority: request.priority, request });
     }
 
-    fn end(&mut self, running: Running, done: Done) {
-        let Running { evaluation, reply, context, .. } = running;
+    fn end(&mut self, running: Running, done: Result<PartFound>) {
+        let Running { evaluation, request, .. } = running;
         self.stacks.push(evaluation.into_stack());
-        context.send(reply, done);
+        if let Some(again) = request.finish(done) {
+            self.start(again);
+        }
     }
 }
 
-/// Plans a query, waits until there is memory for it, and finds its documents.
+/// Plans a query if no other evaluation has, waits until there is memory for it, and finds the best of some
+/// documents.
 fn evaluate(
-    snapshot: &Snapshot,
-    (query, options, statistics): (&Query, &SearchOptions, Option<&Statistics>),
+    request: &ActiveRequest,
+    documents: Range<u32>,
     source: &PagedSource<'_>,
-    (priority, memory_max): (Priority, u64),
-) -> Done {
+    memory_max: u64,
+) -> Result<PartFound> {
+    let ActiveRequest { query, options, snapshot, .. } = request;
     let searcher = snapshot.searcher();
-    let plan = match statistics {
-        Some(statistics) => searcher.plan_with(statistics, query, options, source)?,
-        None => searcher.plan(query, options, source)?,
+    let Planned { plan, memory } = match request.planned.get() {
+        Some(planned) => planned,
+        None => {
+            let plan = match &request.statistics {
+                Some(statistics) => searcher.plan_with(statistics, query, options, source)?,
+                None => searcher.plan(query, options, source)?,
+            };
+            let segments = snapshot.index().segments();
+            let memory = plan.memory() as u64 + plan.working_memory(segments, 0).bytes;
+            refuse("answering", memory, memory_max)?;
+            request.planned.get_or_init(|| Planned { plan, memory })
+        }
     };
-    let segments = snapshot.index().segments();
-    let memory = plan.memory() as u64 + plan.working_memory(segments, 0).bytes;
-    refuse("answering", memory, memory_max)?;
-    let _reserved = source.reserve(memory, priority)?;
-    searcher.answer(&plan, options, source)
+    let _reserved = source.reserve(*memory, request.priority)?;
+    let threshold = request.threshold(|| searcher.shared_threshold((plan, source), options))?;
+    searcher.search_part((plan, source), options, documents, &threshold)
 }

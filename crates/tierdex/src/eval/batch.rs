@@ -1,6 +1,7 @@
 //! Candidates: documents that may be hits, each with an upper bound of its score.
 
 use super::node::{Refine, Refinement};
+use super::window::within;
 use std::ops::Range;
 use tierdex_codec::keep_at_least;
 
@@ -60,6 +61,14 @@ impl Batch {
         if by > 0 {
             self.scores[positions].iter_mut().for_each(|score| *score -= by);
         }
+    }
+
+    /// Drops documents that are not from `first` to `last`.
+    pub(super) fn clip(&mut self, range: (u32, u32)) {
+        let kept = within(&self.documents, range);
+        self.documents.copy_within(kept.clone(), 0);
+        self.scores.copy_within(kept.clone(), 0);
+        self.truncate(kept.len());
     }
 
     /// Moves the documents at some positions whose scores are at least `min_score` to position `to`, which is

@@ -108,7 +108,10 @@ impl<'a> Run<'_, '_, 'a, '_> {
     ) -> Result<usize> {
         let top = search.top.k() > 0;
         for block in from..term.blocks.len() {
-            let range = (term.blocks.first(block), term.blocks.last(block).min(search.documents - 1));
+            if term.blocks.first(block) >= search.end {
+                break;
+            }
+            let range = search.clip((term.blocks.first(block), term.blocks.last(block)));
             let bound = if is_scored && top { term.block_max(block) } else { 0 };
             let others_max = if top { self.others_max(range)? } else { Some(0) };
             let may_have_hits =
@@ -130,12 +133,16 @@ impl<'a> Run<'_, '_, 'a, '_> {
 
     fn by_blocks(&mut self, term: &mut Term<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
         let mut prefetched_to = if term.blocks.prefetches() { 0 } else { usize::MAX };
-        for block in 0..term.blocks.len() {
-            search.checkpoint()?;
+        for block in term.blocks.find(0, search.first)..term.blocks.len() {
+            let all = (term.blocks.first(block), term.blocks.last(block));
+            if all.0 >= search.end {
+                break;
+            }
+            search.checkpoint(all.0.max(search.first))?;
             if block >= prefetched_to {
                 prefetched_to = self.prefetch_blocks(term, block, is_scored, search)?;
             }
-            let range = (term.blocks.first(block), term.blocks.last(block).min(search.documents - 1));
+            let range = search.clip(all);
             let top = search.top.k() > 0;
             let bound = if is_scored && top { term.block_max(block) } else { 0 };
             let others_max = if top { self.others_max(range)? } else { Some(0) };
@@ -176,6 +183,9 @@ impl<'a> Run<'_, '_, 'a, '_> {
             } else {
                 self.batch.push_equal(term.find_in_block(block, 0)?, bound + others_max);
             }
+            if range != all {
+                self.batch.clip(range);
+            }
             let lead = pending.then_some((&mut *term, bound));
             self.refine(lead, looked_up, may_have_hits, search)?;
         }
@@ -187,9 +197,13 @@ impl<'a> Run<'_, '_, 'a, '_> {
         let how = lead.how();
         let Node::Phrase(phrase) = &mut *lead.node else { return Ok(()) };
         let mut prefetched_to = if phrase.rarest().blocks.prefetches() { 0 } else { usize::MAX };
-        for block in 0..phrase.rarest().blocks.len() {
-            search.checkpoint()?;
+        for block in phrase.rarest().blocks.find(0, search.first)..phrase.rarest().blocks.len() {
             let rarest = phrase.rarest();
+            let all = (rarest.blocks.first(block), rarest.blocks.last(block));
+            if all.0 >= search.end {
+                break;
+            }
+            search.checkpoint(all.0.max(search.first))?;
             if block >= prefetched_to {
                 prefetched_to = block;
                 while prefetched_to < rarest.blocks.len() && rarest.blocks.prefetch(prefetched_to, false)? {
@@ -197,7 +211,7 @@ impl<'a> Run<'_, '_, 'a, '_> {
                 }
                 prefetched_to = prefetched_to.max(block + 1);
             }
-            let range = (rarest.blocks.first(block), rarest.blocks.last(block).min(search.documents - 1));
+            let range = search.clip(all);
             let bound = match phrase.max_score(range)? {
                 None => continue,
                 Some(bound) if how.is_scored() => bound,
@@ -215,6 +229,9 @@ impl<'a> Run<'_, '_, 'a, '_> {
             // A phrase occurs no more often than its rarest term.
             let least = if how.is_scored() { min_score.saturating_sub(others_max) } else { 0 };
             self.batch.push_equal(phrase.rarest().find_in_block(block, least)?, bound + others_max);
+            if range != all {
+                self.batch.clip(range);
+            }
             let included_bound = if how.is_scored() { bound } else { 0 };
             phrase.refine_found(&mut self.batch, Refinement { how, included_bound, min_score })?;
             self.refine(None, 0, may_have_hits, search)?;
@@ -225,10 +242,10 @@ impl<'a> Run<'_, '_, 'a, '_> {
     /// Windows of the clause propose candidates.
     fn by_windows(&mut self, node: &mut Node<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
         let (mut window, mut all) = (search.scratch.window(), search.scratch.batch());
-        let mut next = node.next(0);
-        while next != NO_DOCUMENT && next < search.documents {
-            search.checkpoint()?;
-            let range = range_from(next, WINDOW, search.documents);
+        let mut next = node.next(search.first);
+        while next != NO_DOCUMENT && next < search.end {
+            search.checkpoint(next)?;
+            let range = range_from(next, WINDOW, search.end);
             let bound = node.max_score(range)?.map(|bound| if is_scored { bound } else { 0 });
             let others_max = self.others_max(range)?;
             if let (Some(bound), Some(others_max)) = (bound, others_max) {
@@ -249,7 +266,7 @@ impl<'a> Run<'_, '_, 'a, '_> {
                     }
                 }
             }
-            next = if range.1 + 1 < search.documents { node.next(range.1 + 1) } else { NO_DOCUMENT };
+            next = if range.1 + 1 < search.end { node.next(range.1 + 1) } else { NO_DOCUMENT };
         }
         search.scratch.give_window(window);
         search.scratch.give_batch(all);

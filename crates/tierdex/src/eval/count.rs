@@ -10,11 +10,12 @@ use super::window::{prefetch_ahead, range_from};
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 
-/// The number of documents that match.
+/// The number of documents that match: modulo 2^64 if only some documents are looked at, so that it is the sum of
+/// those of all parts.
 pub(super) fn count(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
     match root {
-        Node::Term(term) => Ok(term.postings()),
-        Node::Set(set) => Ok(set.cost),
+        Node::Term(term) => Ok(search.of_all(term.postings())),
+        Node::Set(set) => Ok(search.of_all(set.cost)),
         Node::Phrase(_) => {
             conjunction(&mut required(&mut [], std::slice::from_mut(root)), &mut Refiners::none(), search)
         }
@@ -35,10 +36,9 @@ fn count_group(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
             && let (Node::Term(_), Node::Term(_)) = (&one, &other)
         {
             // Those of either, but for those of both, which are quicker to find.
-            let all = one.cost() + other.cost();
-            return Ok(
-                all - conjunction(&mut required(&mut [], &mut group.should), &mut Refiners::none(), search)?
-            );
+            let all = search.of_all(one.cost() + other.cost());
+            let mut both = required(&mut [], &mut group.should);
+            return Ok(all.wrapping_sub(conjunction(&mut both, &mut Refiners::none(), search)?));
         }
         return by_bits(group, search);
     }
@@ -46,9 +46,9 @@ fn count_group(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
         (&mut group.must[..], &mut group.filter[..], &group.must_not[..])
         && let (Node::Term(_), Node::Term(_)) = (&*required_one, excluded)
     {
-        let all = required_one.cost();
+        let all = search.of_all(required_one.cost());
         group.filter.append(&mut group.must_not);
-        return Ok(all - count_group(group, search)?);
+        return Ok(all.wrapping_sub(count_group(group, search)?));
     }
     let all_dense = group.must.iter().chain(&group.filter).chain(&group.must_not).all(is_dense);
     if all_dense {
@@ -63,18 +63,18 @@ fn count_group(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
 fn by_bits(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
     let (mut bits, mut other) = (search.scratch.bits(), search.scratch.bits());
     let mut prefetched_to = if group.nodes().any(Node::prefetches) { 0 } else { u32::MAX };
-    let (mut count, mut next) = (0, group.next(0));
-    while next != NO_DOCUMENT && next < search.documents {
-        search.checkpoint()?;
-        let range = range_from(next, COUNTED, search.documents);
+    let (mut count, mut next) = (0, group.next(search.first));
+    while next != NO_DOCUMENT && next < search.end {
+        search.checkpoint(next)?;
+        let range = range_from(next, COUNTED, search.end);
         if range.0 >= prefetched_to {
             let prefetch = |range| group.prefetch(range, false);
-            prefetched_to = prefetch_ahead(range.0, search.documents, prefetch)?.max(range.1);
+            prefetched_to = prefetch_ahead(range.0, search.end, prefetch)?.max(range.1);
         }
         bits.restart(range);
         group.mark_alone(&mut bits, &mut other, search.scratch)?;
         count += bits.count();
-        next = if range.1 + 1 < search.documents { group.next(range.1 + 1) } else { NO_DOCUMENT };
+        next = if range.1 + 1 < search.end { group.next(range.1 + 1) } else { NO_DOCUMENT };
     }
     search.scratch.give_bits(bits);
     search.scratch.give_bits(other);

@@ -19,6 +19,7 @@ use super::tuning::{
     FIRST_PREFETCHED, FIRST_SCORED_MAX, FIRST_SCORED_RATIO, IMPACT_ORDER_RATIO, INITIAL_THRESHOLD_HITS,
     ONE_BY_ONE,
 };
+use super::window::within;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::query::plan::{Leaf, Plan, PlanNode};
@@ -66,7 +67,7 @@ fn run<'a, 'b>(
     // Each superblock has a block that is as good as its maximum score.
     let least =
         nth_superblock_max((term, by_impacts), first, &mut search.scratch.bounds)?.max(search.min_score());
-    blocks_at_least((term, by_impacts), least, keys)?;
+    blocks_at_least((term, by_impacts), least, search, keys)?;
     let first = first.min(keys.len());
     if keys.len() > first {
         largest(keys, first, selection);
@@ -76,7 +77,7 @@ fn run<'a, 'b>(
     run.in_order(&mut keys[..first], search)?;
     let min_score = search.min_score();
     if min_score < least {
-        blocks_at_least((run.term, by_impacts), min_score, keys)?;
+        blocks_at_least((run.term, by_impacts), min_score, search, keys)?;
     }
     // The others: whatever is better has been evaluated.
     keys.retain(|key| *key < worst && bound_of(*key) >= min_score);
@@ -139,8 +140,13 @@ impl Run<'_, '_, '_, '_> {
                 self.term.blocks.mark_pruned(block);
                 continue;
             }
-            search.checkpoint()?;
-            let (documents, scores) = self.term.read_at_least(block, search.min_score())?;
+            search.checkpoint(search.end)?;
+            let range = (self.term.blocks.first(block), self.term.blocks.last(block));
+            let (mut documents, mut scores) = self.term.read_at_least(block, search.min_score())?;
+            if !search.contains(range) {
+                let kept = within(documents, search.clip(range));
+                (documents, scores) = (&documents[kept.clone()], &scores[kept]);
+            }
             if self.refiners.is_empty() {
                 self.evaluated += documents.len() as u64;
                 search.top.offer_all(search.base, documents, scores);
@@ -291,8 +297,18 @@ fn nth_superblock_max((term, by_impacts): (&Term<'_>, bool), n: usize, bounds: &
     Ok(nth(bounds, n))
 }
 
-/// The blocks with a maximum score of at least `least`, by impacts or not.
-fn blocks_at_least((term, by_impacts): (&Term<'_>, bool), least: u32, keys: &mut Vec<u64>) -> Result<()> {
+/// The blocks with a maximum score of at least `least`, by impacts or not, of the documents to look at.
+fn blocks_at_least(
+    (term, by_impacts): (&Term<'_>, bool),
+    least: u32,
+    search: &Search<'_>,
+    keys: &mut Vec<u64>,
+) -> Result<()> {
     keys.clear();
-    term.each_block_at_least(least, by_impacts, |block, bound| keys.push(key(bound, block)))
+    term.each_block_at_least(least, by_impacts, |block, bound| keys.push(key(bound, block)))?;
+    if !search.contains((0, search.documents - 1)) {
+        let (first, last) = (term.blocks.find(0, search.first), term.blocks.find(0, search.end - 1));
+        keys.retain(|key| (first..=last).contains(&block_of(*key)));
+    }
+    Ok(())
 }

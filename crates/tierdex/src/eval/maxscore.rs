@@ -66,14 +66,14 @@ struct Run<'r, 'n, 'a> {
 
 impl Run<'_, '_, '_> {
     fn windows(&mut self, nodes: &mut [Node<'_>], search: &mut Search<'_>) -> Result<()> {
-        let mut first = 0;
-        while first < search.documents {
-            search.checkpoint()?;
+        let mut first = search.first;
+        while first < search.end {
+            search.checkpoint(first)?;
             let next = nodes.iter_mut().map(|node| node.next(first)).min().unwrap_or(NO_DOCUMENT);
-            if next >= search.documents {
+            if next >= search.end {
                 break;
             }
-            let range = range_from(next, WINDOW, search.documents);
+            let range = range_from(next, WINDOW, search.end);
             first = self.window(nodes, range, search)?.saturating_add(1);
         }
         Ok(())
@@ -155,7 +155,7 @@ impl Run<'_, '_, '_> {
             let range = (range.0, self.widen(nodes, range, essential, search)?);
             let others_max = self.prefix_sums[others];
             let min_score = search.min_score().saturating_sub(others_max);
-            self.prefetch(nodes, (others, min_score), (range, search.documents))?;
+            self.prefetch(nodes, (others, min_score), (range, search.end))?;
             let Node::Term(term) = &mut nodes[essential] else { return Ok(range.1) };
             term.seek(range.0);
             for block in term.block..term.blocks.len() {
@@ -170,7 +170,7 @@ impl Run<'_, '_, '_> {
             self.batch.retain(search.min_score());
             return Ok(range.1);
         }
-        self.prefetch(nodes, (others, 0), (range, search.documents))?;
+        self.prefetch(nodes, (others, 0), (range, search.end))?;
         self.window.restart(range);
         for number in &self.order[others..] {
             nodes[*number].add(&mut self.window, search.scratch)?;
@@ -232,7 +232,7 @@ impl Run<'_, '_, '_> {
     ) -> Result<u32> {
         let Node::Term(term) = &mut nodes[essential] else { return Ok(last) };
         term.seek(first);
-        let whole = term.blocks.last(term.block).min(search.documents - 1);
+        let whole = term.blocks.last(term.block).min(search.end - 1);
         if whole <= last {
             return Ok(last);
         }
@@ -285,7 +285,7 @@ impl Run<'_, '_, '_> {
         if range.0 >= self.prefetched_to {
             self.order.clear();
             self.order.extend(0..nodes.len());
-            self.prefetch(nodes, (0, 0), (range, search.documents))?;
+            self.prefetch(nodes, (0, 0), (range, search.end))?;
         }
         self.window.restart(range);
         for node in nodes {

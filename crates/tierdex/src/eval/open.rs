@@ -164,7 +164,7 @@ fn documents_with_prefix(
     let mut documents = DocumentSet::with_capacity(postings, segment.documents());
     let mut ahead = ListsAhead::new(source);
     for info in infos {
-        source.checkpoint()?;
+        source.checkpoint(0..0)?;
         let record = ahead.record(field, &info)?;
         let mut cursor = PostingsCursor::with_record(field, info, record, source)?;
         cursor.advance(0)?;

@@ -4,6 +4,27 @@ use super::scratch::Scratch;
 use crate::error::Result;
 use crate::rank::TopK;
 use crate::segment::read::BlockSource;
+use std::cell::Cell;
+use std::ops::Range;
+
+/// The documents that an evaluation looks at, numbered in the index. Another evaluation may take the last of
+/// them ([`BlockSource::checkpoint`]).
+pub struct Part {
+    first: u32,
+    end: Cell<u32>,
+}
+
+impl Part {
+    /// These documents.
+    pub fn new(documents: Range<u32>) -> Part {
+        Part { first: documents.start, end: Cell::new(documents.end) }
+    }
+
+    /// The documents of a segment that are among them, numbered in the segment.
+    pub fn of_segment(&self, base: u32, documents: u32) -> Range<u32> {
+        self.first.saturating_sub(base)..self.end.get().saturating_sub(base).min(documents)
+    }
+}
 
 /// The evaluation of a query in a segment.
 pub struct Search<'s> {
@@ -11,6 +32,10 @@ pub struct Search<'s> {
     pub(super) base: u32,
     /// Documents in the segment.
     pub(super) documents: u32,
+    /// The documents to look at: the first, and the one after the last. There is at least one.
+    pub(super) first: u32,
+    pub(super) end: u32,
+    part: &'s Part,
     /// Nothing is pruned: every match is scored.
     pub exhaustive: bool,
     /// Every match is counted.
@@ -21,19 +46,45 @@ pub struct Search<'s> {
 }
 
 impl<'s> Search<'s> {
-    /// Offers the best documents of a segment that begins at `base` to `top`.
+    /// Offers the best documents of a part to `top`, of those in a segment that begins at `base`. Some of
+    /// the part are in the segment.
     pub fn new(
         (base, documents): (u32, u32),
+        part: &'s Part,
         source: &'s dyn BlockSource,
         (scratch, top): (&'s mut Scratch, &'s mut TopK),
     ) -> Search<'s> {
-        Search { base, documents, exhaustive: false, count: false, scratch, top, source }
+        let Range { start: first, end } = part.of_segment(base, documents);
+        Search { base, documents, first, end, part, exhaustive: false, count: false, scratch, top, source }
     }
 
-    /// See [`BlockSource::checkpoint`].
+    /// See [`BlockSource::checkpoint`]. Documents of the segment before `next` have been looked at, and none
+    /// from there on; where documents are not looked at in their order, `next` is [`Search::end`].
     #[inline]
-    pub(super) fn checkpoint(&self) -> Result<()> {
-        self.source.checkpoint()
+    pub(super) fn checkpoint(&mut self, next: u32) -> Result<()> {
+        let rest = self.base + next..self.part.end.get();
+        let end = self.source.checkpoint(rest)?;
+        if end < self.part.end.get() {
+            self.part.end.set(end);
+            self.end = self.end.min(end - self.base);
+        }
+        self.top.adopt_threshold();
+        Ok(())
+    }
+
+    /// A number of all documents of the segment: it is counted by the evaluation that looks at the first.
+    pub(super) fn of_all(&self, count: u64) -> u64 {
+        if self.first == 0 { count } else { 0 }
+    }
+
+    /// The part of a range, its first and its last document, that is looked at.
+    pub(super) fn clip(&self, (first, last): (u32, u32)) -> (u32, u32) {
+        (first.max(self.first), last.min(self.end - 1))
+    }
+
+    /// Whether all documents of a range are looked at.
+    pub(super) fn contains(&self, (first, last): (u32, u32)) -> bool {
+        first >= self.first && last < self.end
     }
 
     /// Memory for lists and candidates.

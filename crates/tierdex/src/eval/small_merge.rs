@@ -28,7 +28,7 @@ pub(super) fn small_merge(
     for node in nodes {
         let Node::Term(term) = node else { continue };
         for block in 0..term.blocks.len() {
-            search.checkpoint()?;
+            search.checkpoint(search.end)?;
             let (documents, scores) = term.read(block)?;
             lists.push_all(documents, scores);
         }
@@ -49,6 +49,9 @@ pub(super) fn small_merge(
         std::mem::swap(&mut lists, &mut merged);
     }
     search.scratch.order = ends;
+    if !search.contains((0, search.documents - 1)) {
+        lists.clip((search.first, search.end - 1));
+    }
     if !search.count {
         lists.retain(search.min_score());
     }

@@ -12,7 +12,7 @@ use crate::limits::BLOCK;
 /// counted, else how many were evaluated.
 pub(super) fn windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
     let (mut window, mut evaluated) = (search.scratch.window(), 0);
-    for_each_range(root, search, |root, range, search| {
+    for_each_range(root, search, true, |root, range, search| {
         let bound = root.max_score(range)?;
         if !bound.is_some_and(|bound| search.count || search.may_enter(bound, range.0)) {
             root.skip_range(range.0, range.1);
@@ -36,7 +36,8 @@ pub(super) fn windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u6
 /// Offers the documents that match with score 0, as long as one may be a hit.
 pub(super) fn offer_zero_scores(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<()> {
     let mut window = search.scratch.window();
-    for_each_range(root, search, |root, range, search| {
+    // Others that take a part would look for other documents of it too.
+    for_each_range(root, search, false, |root, range, search| {
         if !search.may_enter(0, range.0) {
             return Ok(false);
         }
@@ -50,25 +51,27 @@ pub(super) fn offer_zero_scores(root: &mut Node<'_>, search: &mut Search<'_>) ->
     Ok(())
 }
 
-/// Calls `body` with ranges that hold all matches, until it returns false.
+/// Calls `body` with ranges that contain all matches, until it returns false. If it `divides`, another
+/// evaluation may take the last of them.
 fn for_each_range<'a>(
     root: &mut Node<'a>,
     search: &mut Search<'_>,
+    divides: bool,
     mut body: impl FnMut(&mut Node<'a>, (u32, u32), &mut Search<'_>) -> Result<bool>,
 ) -> Result<()> {
     let mut prefetched_to = if root.prefetches() { 0 } else { u32::MAX };
-    let mut next = root.next(0);
-    while next != NO_DOCUMENT && next < search.documents {
-        search.checkpoint()?;
-        let range = range_from(next, WINDOW, search.documents);
+    let mut next = root.next(search.first);
+    while next != NO_DOCUMENT && next < search.end {
+        search.checkpoint(if divides { next } else { search.end })?;
+        let range = range_from(next, WINDOW, search.end);
         if range.0 >= prefetched_to {
             let prefetch = |range| root.prefetch(range, true);
-            prefetched_to = prefetch_ahead(range.0, search.documents, prefetch)?.max(range.1);
+            prefetched_to = prefetch_ahead(range.0, search.end, prefetch)?.max(range.1);
         }
         if !body(root, range, search)? {
             break;
         }
-        next = if range.1 + 1 < search.documents { root.next(range.1 + 1) } else { NO_DOCUMENT };
+        next = if range.1 + 1 < search.end { root.next(range.1 + 1) } else { NO_DOCUMENT };
     }
     Ok(())
 }

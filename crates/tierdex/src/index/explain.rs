@@ -1,8 +1,8 @@
 //! How a query was answered, segment by segment.
 
-use super::searcher::{Found, SearchOptions, Searcher, found};
+use super::searcher::{Found, PartFound, SearchOptions, Searcher};
 use crate::error::Result;
-use crate::eval::{Evaluation, Scratch};
+use crate::eval::{Evaluation, Part, Scratch};
 use crate::query::{Plan, Query};
 use crate::rank::{Scale, TopK};
 use crate::segment::read::{FILES, Segment};
@@ -73,12 +73,14 @@ fn explain_from(
     let index = searcher.index();
     let mut top = TopK::new(options.k, index.documents());
     top.set_initial_threshold(expected);
+    let part = Part::new(searcher.documents());
     let mut segments = Vec::with_capacity(before.len());
     for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
         let least_before = least(&top, plan.scale);
         let mut evaluation = Evaluation::default();
         let memory = (&mut *scratch, &mut top);
-        let matches = searcher.segment((plan, &FILES), number, options, memory, Some(&mut evaluation))?;
+        let matches =
+            searcher.segment((plan, &FILES), (number, &part), options, memory, Some(&mut evaluation))?;
         segments.push(SegmentExplanation {
             id: segment.meta().id,
             documents: segment.documents(),
@@ -90,7 +92,8 @@ fn explain_from(
         });
     }
     let k = top.k();
-    let found = found(segments.iter().map(|segment| segment.matches).sum(), options, plan.scale, &mut top);
+    let total = segments.iter().map(|segment| segment.matches).sum();
+    let found = PartFound { hits: top.take(), total, complete: true }.finish(options, plan.scale);
     let threshold = found.hits.last().filter(|_| found.hits.len() == k).map(|hit| hit.score);
     Ok(Explanation { found, threshold, segments })
 }

@@ -15,6 +15,7 @@
 mod batch;
 mod builder;
 mod check;
+mod divided;
 mod explain;
 mod import;
 mod ingest;
@@ -33,6 +34,6 @@ pub use import::{EncodedPostings, ListBuilder, ListEncoder, ListsBuilder, PIECE_
 pub use ingest::ingest;
 pub use manifest::Manifest;
 pub use reader::Index;
-pub(crate) use searcher::IDS_BYTES;
 pub use searcher::{Found, SearchHit, SearchOptions, Searcher};
+pub(crate) use searcher::{IDS_BYTES, PartFound};
 pub use writer::{IndexWriter, Merge, OpenMode, Stop, WriterOptions};

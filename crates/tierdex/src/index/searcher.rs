@@ -3,11 +3,10 @@
 use super::explain::{Explanation, explain};
 use super::reader::Index;
 use crate::error::{Error, Result};
-use crate::eval::{Evaluation, Scratch, Search, Strategy, evaluate, initial_threshold, open};
+use crate::eval::{Evaluation, Part, Scratch, Search, Strategy, evaluate, initial_threshold, open};
 use crate::query::{Marks, Plan, Query};
-use crate::rank::{Bm25, Collection, Hit, Lengths, Scale, Statistics, TopK};
+use crate::rank::{Bm25, Collection, Hit, Lengths, Scale, SharedThreshold, Statistics, TopK};
 use crate::segment::read::{BlockSource, FILES, Files, Segment, Stored};
-use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,13 +28,11 @@ pub struct SearchOptions {
     /// Count every matching document. If not, those that cannot be among the best may be passed over
     /// uncounted.
     pub count: bool,
-    /// Threads at most, from 1 on, each of which does segments of its own. The hits are the same.
-    pub intra: usize,
 }
 
 impl Default for SearchOptions {
     fn default() -> SearchOptions {
-        SearchOptions { k: 10, bm25: Bm25::default(), exhaustive: false, count: true, intra: 1 }
+        SearchOptions { k: 10, bm25: Bm25::default(), exhaustive: false, count: true }
     }
 }
 
@@ -80,9 +77,6 @@ struct QueryBuffers {
     top: TopK,
 }
 
-/// The matches of some segments, or the number of the one that failed, and why.
-type Done = std::result::Result<u64, (usize, Error)>;
-
 impl Searcher {
     pub(super) fn new(index: Index) -> Searcher {
         Searcher::with_buffers(index, Buffers::default())
@@ -111,79 +105,75 @@ impl Searcher {
     pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<Found> {
         let plan = self.plan(query, options, &FILES)?;
         let read_ahead = plan.working_memory(self.index.segments(), WORKING_MEMORY).read_ahead;
-        self.answer_from_files(&plan, options, read_ahead)
-    }
-
-    /// Finds the documents of a query that has been planned with these options. What is not in memory is
-    /// read from the files; one read takes at most `read_ahead` bytes of each part of a list.
-    pub(crate) fn answer_from_files(
-        &self,
-        plan: &Plan,
-        options: &SearchOptions,
-        read_ahead: usize,
-    ) -> Result<Found> {
-        let files = Files::new(read_ahead);
-        if options.intra <= 1 || self.bases.len() <= 1 {
-            return Ok(self.answer(plan, options, &files)?.0);
-        }
-        let (found, _) = self.answer_by((plan, &files), options, |least, buffers| {
-            Ok((self.search_on_threads((plan, &files), (options, least), buffers)?, true))
-        })?;
-        Ok(found)
+        self.answer(&plan, options, &Files::new(read_ahead))
     }
 
     /// Finds the documents of a query that has been planned with these options, on this thread. What is not
-    /// in memory comes from `source`. Returns what was found, and whether it is complete: if the source
-    /// stopped the evaluation ([`BlockSource::checkpoint`]), it is what was found until then.
+    /// in memory comes from `source`.
     pub(crate) fn answer(
         &self,
         plan: &Plan,
         options: &SearchOptions,
         source: &dyn BlockSource,
-    ) -> Result<(Found, bool)> {
-        self.answer_by((plan, source), options, |least, buffers| {
-            let QueryBuffers { scratch, top } = buffers;
-            top.restart(options.k, self.index.documents());
-            top.set_initial_threshold(least);
-            let mut total = 0;
-            for number in 0..self.bases.len() {
-                match self.segment((plan, source), number, options, (&mut *scratch, &mut *top), None) {
-                    Ok(matches) => total += matches,
-                    Err(Error::Interrupted) => {
-                        total = total.max(top.len() as u64);
-                        return Ok((found(total, options, plan.scale, top), false));
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok((found(total, options, plan.scale, top), true))
-        })
+    ) -> Result<Found> {
+        let threshold = self.shared_threshold((plan, source), options)?;
+        let mut found = self.search_part((plan, source), options, self.documents(), &threshold)?;
+        if found.lacks_hits(options.k, &self.documents(), &threshold) {
+            found = self.search_part((plan, source), options, self.documents(), &Arc::default())?;
+        }
+        Ok(found.finish(options, plan.scale))
     }
 
-    /// Finds the documents of a query by `search`, which takes the least score of a hit.
-    fn answer_by(
+    /// The threshold that evaluations of a query share: at first, what each hit scores at least, if that is
+    /// known before any segment is searched.
+    pub(crate) fn shared_threshold(
+        &self,
+        of: (&Plan, &dyn BlockSource),
+        options: &SearchOptions,
+    ) -> Result<Arc<SharedThreshold>> {
+        let mut buffers = self.buffers().pop().unwrap_or_default();
+        let initial = self.initial_threshold(of, options, &mut buffers.scratch);
+        self.buffers().push(buffers);
+        Ok(Arc::new(SharedThreshold::new(initial?)))
+    }
+
+    /// All documents.
+    pub(crate) fn documents(&self) -> Range<u32> {
+        0..self.bases.last().map_or(0, |base| base + self.index.segments()[self.bases.len() - 1].documents())
+    }
+
+    /// Finds the best of some documents, on this thread: all of them, or those that the source
+    /// left to this evaluation ([`BlockSource::checkpoint`]). If it stopped the evaluation, what was found
+    /// until then.
+    pub(crate) fn search_part(
         &self,
         (plan, source): (&Plan, &dyn BlockSource),
         options: &SearchOptions,
-        mut search: impl FnMut(u32, &mut QueryBuffers) -> Result<(Found, bool)>,
-    ) -> Result<(Found, bool)> {
-        if options.intra == 0 {
-            return Err(Error::Usage("no thread to search on".to_string()));
-        }
+        documents: Range<u32>,
+        threshold: &Arc<SharedThreshold>,
+    ) -> Result<PartFound> {
         let mut buffers = self.buffers().pop().unwrap_or_default();
-        let mut run = || {
-            let least = self.initial_threshold((plan, source), options, &mut buffers.scratch)?;
-            let (found, complete) = search(least, &mut buffers)?;
-            if complete && least > 0 && found.hits.len() < options.k {
-                // Skip data promises more than there is.
-                let again = search(0, &mut buffers)?;
-                return Ok(if again.1 { again } else { (found, false) });
+        let QueryBuffers { scratch, top } = &mut *buffers;
+        top.restart(options.k, self.index.documents());
+        top.share_threshold(threshold.clone());
+        let part = Part::new(documents);
+        let (mut total, mut done) = (0_u64, Ok(()));
+        for number in 0..self.bases.len() {
+            match self.segment((plan, source), (number, &part), options, (&mut *scratch, &mut *top), None) {
+                Ok(matches) => total = total.wrapping_add(matches),
+                Err(error) => {
+                    done = Err(error);
+                    break;
+                }
             }
-            Ok((found, complete))
-        };
-        let found = run();
+        }
+        let hits = top.take();
         self.buffers().push(buffers);
-        found
+        match done {
+            Ok(()) => Ok(PartFound { hits, total, complete: true }),
+            Err(Error::Interrupted) => Ok(PartFound { hits, total, complete: false }),
+            Err(error) => Err(error),
+        }
     }
 
     #[allow(clippy::vec_box, reason = "a query takes one without a copy")]
@@ -273,104 +263,31 @@ impl Searcher {
         }
     }
 
-    /// Shares the segments out among threads, this one among them, each with memory and hits of its own.
-    fn search_on_threads(
-        &self,
-        (plan, files): (&Plan, &Files),
-        (options, least): (&SearchOptions, u32),
-        buffers: &mut QueryBuffers,
-    ) -> Result<Found> {
-        let documents: Vec<u32> = self.index.segments().iter().map(|segment| segment.documents()).collect();
-        let shares = shares(&documents, options.intra);
-        let run = |share: &[usize]| {
-            let mut buffers = self.buffers().pop().unwrap_or_default();
-            let done = self.some_segments((plan, files), share, (options, least), &mut buffers);
-            (done, buffers)
-        };
-        let (first, others) = shares.split_first().expect("there are segments");
-        let mut done = Vec::with_capacity(shares.len());
-        std::thread::scope(|scope| {
-            let run = &run;
-            let start = |share| {
-                let builder = std::thread::Builder::new();
-                builder.spawn_scoped(scope, move || run(share)).map_err(|_| share)
-            };
-            let started: Vec<_> = others.iter().map(Vec::as_slice).map(start).collect();
-            let mine = self.some_segments((plan, files), first, (options, least), buffers);
-            for thread in started {
-                done.push(match thread {
-                    Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                    // The system has no thread more.
-                    Err(share) => run(share),
-                });
-            }
-            self.join(mine, done, (options, plan.scale), buffers)
-        })
-    }
-
-    /// The hits of all threads together; if some failed, the error of the first segment that did.
-    fn join(
-        &self,
-        mine: Done,
-        done: Vec<(Done, Box<QueryBuffers>)>,
-        (options, scale): (&SearchOptions, Scale),
-        buffers: &mut QueryBuffers,
-    ) -> Result<Found> {
-        let (mut total, mut failed) = (0, None);
-        let mut add = |done: Done| match done {
-            Ok(matches) => total += matches,
-            Err((number, _)) if failed.as_ref().is_some_and(|(first, _)| *first < number) => {}
-            Err(error) => failed = Some(error),
-        };
-        add(mine);
-        for (done, mut other) in done {
-            add(done);
-            other.top.take().iter().for_each(|hit| buffers.top.offer(hit.document, hit.score));
-            self.buffers().push(other);
-        }
-        match failed {
-            Some((_, error)) => Err(error),
-            None => Ok(found(total, options, scale, &mut buffers.top)),
-        }
-    }
-
-    /// Offers the hits of these segments, which rise, to those of the buffers.
-    fn some_segments(
-        &self,
-        (plan, files): (&Plan, &Files),
-        share: &[usize],
-        (options, least): (&SearchOptions, u32),
-        buffers: &mut QueryBuffers,
-    ) -> Done {
-        let QueryBuffers { scratch, top } = buffers;
-        top.restart(options.k, self.index.documents());
-        top.set_initial_threshold(least);
-        let mut total = 0;
-        for &number in share {
-            let matches = self.segment((plan, files), number, options, (&mut *scratch, &mut *top), None);
-            total += matches.map_err(|error| (number, error))?;
-        }
-        Ok(total)
-    }
-
-    /// Offers the hits of the segment of that number, and returns how many documents match.
+    /// Offers the hits of a part of the documents that are in the segment of that number. Returns how many of
+    /// them match: modulo 2^64, so that it is the sum of those of all parts.
     pub(super) fn segment(
         &self,
         (plan, source): (&Plan, &dyn BlockSource),
-        number: usize,
+        (number, part): (usize, &Part),
         options: &SearchOptions,
         (scratch, top): (&mut Scratch, &mut TopK),
         mut log: Option<&mut Evaluation>,
     ) -> Result<u64> {
         let (segment, base) = (&self.index.segments()[number], self.bases[number]);
+        let documents = part.of_segment(base, segment.documents());
+        if documents.is_empty() {
+            return Ok(0);
+        }
+        // The evaluation that looks at the first document counts all.
+        let of_all = |count| if documents.start == 0 { count } else { 0 };
         let known = plan.known_count(number, segment).filter(|_| options.count || options.k == 0);
         if let Some(matches) = known.filter(|_| top.k() == 0) {
             if let Some(log) = log {
                 log.strategy = Strategy::Dictionary;
             }
-            return Ok(matches);
+            return Ok(of_all(matches));
         }
-        let mut search = Search::new((base, segment.documents()), source, (scratch, top));
+        let mut search = Search::new((base, segment.documents()), part, source, (scratch, top));
         search.exhaustive = options.exhaustive;
         search.count = options.count && known.is_none();
         let Some(mut node) = open((plan, &plan.root), source, (number, segment), search.scratch())? else {
@@ -384,7 +301,7 @@ impl Searcher {
             log.end(plan, (number, segment), &mut node, *strategy);
         }
         node.close(search.scratch());
-        evaluated.map(|(matches, _)| known.unwrap_or(matches))
+        evaluated.map(|(matches, _)| known.map_or(matches, of_all))
     }
 
     /// What `query` looks for in a field, for marking it in a text.
@@ -486,31 +403,41 @@ impl Searcher {
     }
 }
 
-/// Numbers of segments for each of up to `threads` threads, at least one: the largest segments first, each
-/// to the thread that has the fewest documents so far. So the same threads do the same segments each time.
-fn shares(documents: &[u32], threads: usize) -> Vec<Vec<usize>> {
-    let mut shares = vec![(0, Vec::new()); threads.min(documents.len())];
-    let mut order: Vec<usize> = (0..documents.len()).collect();
-    order.sort_by_key(|number| Reverse(documents[*number]));
-    for number in order {
-        if let Some((load, share)) = shares.iter_mut().min_by_key(|(load, _)| *load) {
-            *load += u64::from(documents[number]) + 1;
-            share.push(number);
-        }
-    }
-    shares.iter_mut().for_each(|(_, share)| share.sort_unstable());
-    shares.into_iter().map(|(_, share)| share).collect()
+/// What was found in some of the documents.
+pub(crate) struct PartFound {
+    /// The best of them, best first.
+    pub(crate) hits: Vec<Hit>,
+    /// How many match: see [`Searcher::segment`].
+    pub(crate) total: u64,
+    /// All of them were looked at.
+    pub(crate) complete: bool,
 }
 
-/// The answer; no hits are left in `top`.
-pub(super) fn found(total: u64, options: &SearchOptions, scale: Scale, top: &mut TopK) -> Found {
-    // If they were not counted: whatever was met, and hits are.
-    let total = if options.count { total } else { total.max(top.len() as u64) };
-    let hits = top
-        .take()
-        .into_iter()
-        .map(|hit: Hit| SearchHit { document: hit.document, score: scale.shown(hit.score) });
-    Found { total, hits: hits.collect() }
+impl PartFound {
+    /// Adds what was found in other documents, of which the best `k` together are wanted.
+    pub(crate) fn merge(&mut self, other: PartFound, k: usize) {
+        self.hits.extend(other.hits);
+        self.hits.sort_unstable_by(Hit::order);
+        self.hits.truncate(k);
+        self.complete &= other.complete;
+        // What parts count has a meaning only if all were counted.
+        self.total = if self.complete { self.total.wrapping_add(other.total) } else { 0 };
+    }
+
+    /// Whether skip data promised more hits than there are, of `k` that are wanted of `documents`. The query is to
+    /// be evaluated again, from no threshold on.
+    pub(crate) fn lacks_hits(&self, k: usize, documents: &Range<u32>, threshold: &SharedThreshold) -> bool {
+        self.complete && self.hits.len() < k.min(documents.len()) && threshold.get() > 0
+    }
+
+    /// The answer.
+    pub(crate) fn finish(self, options: &SearchOptions, scale: Scale) -> Found {
+        // If they were not all counted: whatever was met, and hits are.
+        let is_counted = options.count && self.complete;
+        let total = if is_counted { self.total } else { self.total.max(self.hits.len() as u64) };
+        let shown = |hit: &Hit| SearchHit { document: hit.document, score: scale.shown(hit.score) };
+        Found { total, hits: self.hits.iter().map(shown).collect() }
+    }
 }
 
 fn lengths(collections: &[Collection], bm25: Bm25) -> Arc<[Arc<Lengths>]> {

@@ -6,4 +6,4 @@ mod topk;
 
 pub use bm25::{Bm25, Collection, Lengths, Scale, TermScorer, idf};
 pub use statistics::Statistics;
-pub use topk::{Hit, TopK};
+pub use topk::{Hit, SharedThreshold, TopK};

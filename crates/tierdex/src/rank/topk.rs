@@ -4,6 +4,8 @@
 //! document.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering as AtomicOrdering};
 use tierdex_codec::{BLOCK, Places, largest, values_at_least};
 
 /// A document and its score.
@@ -51,6 +53,24 @@ pub struct TopK {
     least: u32,
     places: Places,
     scratch: Vec<u64>,
+    /// The threshold of all evaluations of the query.
+    shared: Option<Arc<SharedThreshold>>,
+}
+
+/// The highest threshold of several evaluations, which look for hits in different documents.
+#[derive(Default)]
+pub struct SharedThreshold(AtomicU32);
+
+impl SharedThreshold {
+    /// As many hits as are wanted are known to score `initial` or more.
+    pub fn new(initial: u32) -> SharedThreshold {
+        SharedThreshold(AtomicU32::new(initial))
+    }
+
+    /// The score that each hit has at least.
+    pub fn get(&self) -> u32 {
+        self.0.load(AtomicOrdering::Relaxed)
+    }
 }
 
 impl Default for TopK {
@@ -64,6 +84,7 @@ impl Default for TopK {
             least: 0,
             places: Places::new(),
             scratch: Vec::new(),
+            shared: None,
         }
     }
 }
@@ -81,7 +102,24 @@ impl TopK {
         self.k = k.min(usize::try_from(documents).unwrap_or(usize::MAX));
         self.full = self.k.saturating_mul(2).max(self.k.saturating_add(BLOCK));
         self.keys.clear();
-        (self.threshold, self.least, self.has_been_full) = (0, 0, false);
+        (self.threshold, self.least, self.has_been_full, self.shared) = (0, 0, false, None);
+    }
+
+    /// Shares the threshold with other evaluations from now on.
+    pub fn share_threshold(&mut self, shared: Arc<SharedThreshold>) {
+        self.shared = Some(shared);
+        self.adopt_threshold();
+    }
+
+    /// Takes no hits that score less than as many hits of another evaluation as are wanted.
+    #[inline]
+    pub fn adopt_threshold(&mut self) {
+        if let Some(shared) = &self.shared {
+            let score = shared.get();
+            if score > self.least {
+                self.set_initial_threshold(score);
+            }
+        }
     }
 
     /// Takes no hits that score less than `score`: as many as are wanted are known to score that.
@@ -175,8 +213,12 @@ impl TopK {
     fn cut(&mut self) {
         self.has_been_full = true;
         if self.k > 0 {
-            self.threshold = largest(&mut self.keys, self.k, &mut self.scratch);
+            let worst = largest(&mut self.keys, self.k, &mut self.scratch);
+            self.threshold = self.threshold.max(worst);
             self.least = Hit::of_key(self.threshold).score;
+            if let Some(shared) = &self.shared {
+                shared.0.fetch_max(self.least, AtomicOrdering::Relaxed);
+            }
         }
         self.keys.truncate(self.k);
     }

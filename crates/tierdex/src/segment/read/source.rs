@@ -25,14 +25,15 @@ pub trait BlockSource {
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()>;
 
     /// Called after each small amount of work, such as a block or a window of documents. A source may let
-    /// others work first.
+    /// others work first. `rest` are the documents, numbered in the index, that the evaluation has not
+    /// looked at yet: a source may give the last of them to another evaluation, and returns their new end.
     ///
     /// # Errors
     /// [`Error::Interrupted`](crate::Error::Interrupted) when the evaluation is to stop: it was cancelled,
     /// or its deadline has passed.
     #[inline]
-    fn checkpoint(&self) -> Result<()> {
-        Ok(())
+    fn checkpoint(&self, rest: Range<u32>) -> Result<u32> {
+        Ok(rest.end)
     }
 
     /// Bytes of each part of a list that are read together at most where blocks are read in order: whole

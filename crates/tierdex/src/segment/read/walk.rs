@@ -48,7 +48,7 @@ impl<A: Automaton> Walk<'_, A> {
     /// dictionary says of it, the state that accepts it.
     pub fn advance(&mut self) -> Result<Option<(TermInfo, u32)>> {
         while !self.finished {
-            self.stream.source().checkpoint()?;
+            self.stream.source().checkpoint(0..0)?;
             let Some(info) = self.stream.advance()? else { break };
             match self.follow() {
                 Ok(state) if self.automaton.accepts(state) => return Ok(Some((info, state))),

@@ -1,0 +1,175 @@
+//! A request that is evaluated: by one evaluation, or by several that divide its documents among them.
+//!
+//! The one that takes it divides its documents when it has worked for some time and a thread sleeps: that
+//! thread takes the second half. All evaluations share a threshold. The last that ends answers.
+
+use super::paged::Stop;
+use super::queue::Job;
+use super::request::{Answer, Priority, Request, TotalHits};
+use super::snapshot::Snapshot;
+use super::ticket::Reply;
+use crate::error::{Error, Result};
+use crate::index::{PartFound, SearchOptions};
+use crate::query::{Plan, Query};
+use crate::rank::{SharedThreshold, Statistics};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A request that a thread has taken.
+pub(super) struct ActiveRequest {
+    pub(super) query: Query,
+    pub(super) options: SearchOptions,
+    pub(super) statistics: Option<Arc<Statistics>>,
+    pub(super) priority: Priority,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) stop: Stop,
+    /// Made by the first evaluation.
+    pub(super) planned: OnceLock<Planned>,
+    arrived: Instant,
+    queued: Duration,
+    state: Mutex<State>,
+}
+
+/// The plan, and the bytes of it and of an evaluation.
+pub(super) struct Planned {
+    pub(super) plan: Plan,
+    pub(super) memory: u64,
+}
+
+struct State {
+    /// Evaluations so far, and those that have not ended.
+    parts: usize,
+    evaluations: usize,
+    found: Option<PartFound>,
+    failed: Option<Error>,
+    /// Made by the first evaluation.
+    threshold: Option<Arc<SharedThreshold>>,
+    reply: Option<Reply>,
+}
+
+/// Documents of a request that an evaluation is to look at.
+pub(super) struct Task {
+    pub(super) request: Arc<ActiveRequest>,
+    pub(super) documents: Range<u32>,
+}
+
+impl Task {
+    /// All documents of a request that waited.
+    pub(super) fn first(job: Job) -> Task {
+        let Job { request, snapshot, reply, arrived } = job;
+        let Request { query, options, statistics, deadline, priority, .. } = request;
+        let documents = snapshot.searcher().documents();
+        let request = ActiveRequest {
+            query,
+            options,
+            statistics,
+            priority,
+            snapshot,
+            stop: Stop { flag: reply.cancel_handle(), deadline },
+            planned: OnceLock::new(),
+            arrived,
+            queued: arrived.elapsed(),
+            state: Mutex::new(State {
+                parts: 1,
+                evaluations: 1,
+                found: None,
+                failed: None,
+                threshold: None,
+                reply: Some(reply),
+            }),
+        };
+        Task { request: Arc::new(request), documents }
+    }
+}
+
+impl ActiveRequest {
+    /// Documents for another evaluation.
+    pub(super) fn divide(self: &Arc<Self>, documents: Range<u32>) -> Task {
+        let mut state = self.lock();
+        state.parts += 1;
+        state.evaluations += 1;
+        drop(state);
+        Task { request: self.clone(), documents }
+    }
+
+    /// The threshold of all evaluations; `first` makes it.
+    pub(super) fn threshold(
+        &self,
+        first: impl FnOnce() -> Result<Arc<SharedThreshold>>,
+    ) -> Result<Arc<SharedThreshold>> {
+        if let Some(threshold) = &self.lock().threshold {
+            return Ok(threshold.clone());
+        }
+        // It may be suspended: the lock is not held.
+        let threshold = first()?;
+        self.lock().threshold = Some(threshold.clone());
+        Ok(threshold)
+    }
+
+    /// An evaluation has ended. The last one answers, unless the query is to be evaluated again: that task is
+    /// returned.
+    pub(super) fn finish(self: &Arc<Self>, done: Result<PartFound>) -> Option<Task> {
+        let k = self.options.k;
+        let mut state = self.lock();
+        match done {
+            Ok(found) => match &mut state.found {
+                Some(others) => others.merge(found, k),
+                none => *none = Some(found),
+            },
+            Err(Error::Interrupted) => {
+                let nothing = PartFound { hits: Vec::new(), total: 0, complete: false };
+                match &mut state.found {
+                    Some(others) => others.merge(nothing, k),
+                    none => *none = Some(nothing),
+                }
+            }
+            Err(error) => state.failed = state.failed.take().or(Some(error)),
+        }
+        state.evaluations -= 1;
+        if state.evaluations > 0 {
+            return None;
+        }
+        let (found, failed) = (state.found.take(), state.failed.take());
+        if let (Some(found), None, Some(threshold)) = (&found, &failed, &state.threshold)
+            && let documents = self.snapshot.searcher().documents()
+            && found.lacks_hits(k, &documents, threshold)
+        {
+            state.threshold = Some(Arc::default());
+            drop(state);
+            return Some(self.divide(documents));
+        }
+        let (parts, reply) = (state.parts, state.reply.take());
+        drop(state);
+        // A callback may run here.
+        if let Some(reply) = reply {
+            reply.send(self.answer(found, failed, parts));
+        }
+        None
+    }
+
+    fn answer(&self, found: Option<PartFound>, failed: Option<Error>, parts: usize) -> Result<Answer> {
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let complete = found.as_ref().is_some_and(|found| found.complete);
+        if !complete && self.stop.flag.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let (hits, total) = match (found, self.planned.get()) {
+            (Some(found), Some(planned)) => {
+                let found = found.finish(&self.options, planned.plan.scale);
+                (found.hits, found.total)
+            }
+            _ => (Vec::new(), 0),
+        };
+        let is_exact = complete && (self.options.count || self.options.k == 0);
+        let total = if is_exact { TotalHits::Exact(total) } else { TotalHits::AtLeast(total) };
+        let (took, queued) = (self.arrived.elapsed(), self.queued);
+        Ok(Answer { hits, total, timed_out: !complete, parts, took, queued, snapshot: self.snapshot.clone() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

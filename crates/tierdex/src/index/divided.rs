@@ -1,0 +1,69 @@
+//! Queries whose documents are divided as among the threads of an engine, but on one thread: for tests.
+
+use super::searcher::{Found, PartFound, SearchOptions, Searcher};
+use crate::error::Result;
+use crate::query::Query;
+use crate::segment::read::{BlockSource, FILES};
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+use tierdex_io::SealedFile;
+
+struct Dividing<F> {
+    cut: RefCell<F>,
+    parts: RefCell<Vec<Range<u32>>>,
+}
+
+impl<F: FnMut(Range<u32>) -> Option<u32>> BlockSource for Dividing<F> {
+    fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        FILES.read(file, range, out)
+    }
+
+    fn read_ahead(&self) -> usize {
+        FILES.read_ahead()
+    }
+
+    fn checkpoint(&self, rest: Range<u32>) -> Result<u32> {
+        let within = |at: &u32| *at > rest.start && *at < rest.end;
+        match (self.cut.borrow_mut())(rest.clone()).filter(within) {
+            Some(at) => {
+                self.parts.borrow_mut().push(at..rest.end);
+                Ok(at)
+            }
+            None => Ok(rest.end),
+        }
+    }
+}
+
+impl Searcher {
+    /// As [`Searcher::search`]. At each checkpoint `cut` is called with the documents that have not been looked
+    /// at, and may return one of them: from there on they are left to another evaluation.
+    #[doc(hidden)]
+    pub fn search_divided(
+        &self,
+        query: &Query,
+        options: &SearchOptions,
+        cut: impl FnMut(Range<u32>) -> Option<u32>,
+    ) -> Result<Found> {
+        let source = Dividing { cut: RefCell::new(cut), parts: RefCell::default() };
+        let plan = self.plan(query, options, &FILES)?;
+        let evaluate = |threshold| {
+            let mut found: Option<PartFound> = None;
+            source.parts.borrow_mut().push(self.documents());
+            while let Some(part) = { source.parts.borrow_mut().pop() } {
+                let more = self.search_part((&plan, &source), options, part, &threshold)?;
+                match &mut found {
+                    Some(found) => found.merge(more, options.k),
+                    none => *none = Some(more),
+                }
+            }
+            Ok::<_, crate::Error>((found, threshold))
+        };
+        let (mut found, threshold) = evaluate(self.shared_threshold((&plan, &FILES), options)?)?;
+        if found.as_ref().is_some_and(|found| found.lacks_hits(options.k, &self.documents(), &threshold)) {
+            found = evaluate(Arc::default())?.0;
+        }
+        let nothing = || PartFound { hits: Vec::new(), total: 0, complete: true };
+        Ok(found.unwrap_or_else(nothing).finish(options, plan.scale))
+    }
+}
