@@ -31,6 +31,12 @@ pub struct Flags {
     /// Hits a query
     #[arg(short, default_value_t = 10)]
     pub k: usize,
+    /// Count all documents that match
+    #[arg(long)]
+    pub count: bool,
+    /// Threads that answer [default: one a processor]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<std::num::NonZero<usize>>,
 }
 
 /// Rounds of both cases, in turns.
@@ -42,6 +48,8 @@ struct Case {
     latencies: Vec<Duration>,
     hits: Vec<Vec<SearchHit>>,
     time: Duration,
+    /// Requests of which several threads evaluated parts.
+    divided: usize,
 }
 
 impl Case {
@@ -73,7 +81,7 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
         tierdex::Error::Usage(message) => Error::Usage(message),
         error => error.into(),
     })?;
-    let request = |query: &Query| Request::new(query.clone()).k(flags.k);
+    let request = |query: &Query| Request::new(query.clone()).k(flags.k).count(flags.count);
     let mut warm = queries.iter();
     engine.run_ordered(|| Ok(warm.next().map(request)), |_, answer| answer.map(drop))?;
     let (mut alone, mut beside) = (Case::default(), Case::default());
@@ -105,7 +113,7 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
         }
     }
     [&mut alone, &mut beside].into_iter().for_each(|case| case.latencies.sort_unstable());
-    let mut table = Table::new(1, &["requests", "p50 us", "p99 us", "batch queries/s"]);
+    let mut table = Table::new(1, &["requests", "p50 us", "p99 us", "divided", "batch queries/s"]);
     let batch = in_batch as f64 / beside.time.as_secs_f64();
     for (name, case, batch) in
         [("alone", &alone, "-".to_string()), ("beside", &beside, format!("{batch:.0}"))]
@@ -114,11 +122,12 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
             name.to_string(),
             format!("{:.0}", case.quantile(50)),
             format!("{:.0}", case.quantile(99)),
+            format!("{:.2}", case.divided as f64 / case.latencies.len() as f64),
             batch,
         ]);
     }
     let ratio = |percent| format!("{:.2}", beside.quantile(percent) / alone.quantile(percent));
-    table.row(vec!["ratio".to_string(), ratio(50), ratio(99), "-".to_string()]);
+    table.row(vec!["ratio".to_string(), ratio(50), ratio(99), "-".to_string(), "-".to_string()]);
     write!(out, "{}", table.to_text()).map_err(Error::Output)
 }
 
@@ -143,6 +152,7 @@ fn ask(
     for query in queries {
         let answer = engine.submit(request(query))?.wait()?;
         case.latencies.push(answer.took);
+        case.divided += usize::from(answer.parts > 1);
         case.hits.push(answer.hits);
     }
     case.time += began.elapsed();

@@ -61,8 +61,11 @@ pub fn run(arguments: &Arguments) -> Outcome {
         Experiment::Intersect(flags) => run_intersect(flags),
         Experiment::Latency(Latency { flags, near }) => {
             let index = crate::open::index(&flags.dir)?;
-            let defaults =
-                ExecutorOptions { threads: THREADS_CHOSEN, hits: flags.k, ..ExecutorOptions::default() };
+            let defaults = ExecutorOptions {
+                threads: flags.threads.map_or(THREADS_CHOSEN, std::num::NonZero::get),
+                hits: flags.k,
+                ..ExecutorOptions::default()
+            };
             let options = near.options(&index, defaults)?;
             Ok(latency::run(&index, &options, flags, &mut stdout().lock())?)
         }

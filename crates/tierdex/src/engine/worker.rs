@@ -46,6 +46,9 @@ struct Running {
     request: Arc<ActiveRequest>,
 }
 
+/// Slices of interactive evaluations after which one of a batch goes on: it may have what they wait for.
+const BATCH_EVERY: u32 = 8;
+
 /// A thread that answers.
 pub(super) struct Worker<'x> {
     shared: &'x Shared,
@@ -57,6 +60,8 @@ pub(super) struct Worker<'x> {
     running_max: usize,
     batch_max: usize,
     pinned_max: usize,
+    /// Slices that interactive evaluations had since one of a batch went on.
+    slices: u32,
 }
 
 impl<'x> Worker<'x> {
@@ -82,6 +87,7 @@ impl<'x> Worker<'x> {
             running_max,
             batch_max: in_flight,
             pinned_max,
+            slices: 0,
         }
     }
 
@@ -124,36 +130,36 @@ impl<'x> Worker<'x> {
         }
     }
 
-    /// Resumes each evaluation that can go on, interactive ones first. Ends early when an interactive one should
-    /// go first again. False when all wait.
+    /// Resumes evaluations that can go on, interactive ones first. Ends early when one of these should go first
+    /// again. False when all wait.
     fn round(&mut self) -> bool {
         let (mut at, mut any) = (0, false);
         while at < self.running.len() {
+            let priority = self.running[at].priority;
             if !self.is_ready(&self.running[at]) {
                 at += 1;
                 continue;
             }
             any = true;
             match self.running[at].evaluation.resume(()) {
-                CoroutineResult::Yield(Wait::Turn) => {
-                    self.running[at].wait = Some(Wait::Turn);
-                    // Beside interactive evaluations a single one of a batch gets a slice in a round.
-                    let after_batch = self.running[at].priority == Priority::Batch;
-                    let has_interactive = self.running[0].priority == Priority::Interactive;
-                    let takes = self.running.len() < self.running_max && self.shared.queue.has_interactive();
-                    if takes || after_batch && has_interactive {
-                        break;
-                    }
-                    at += 1;
-                }
                 CoroutineResult::Yield(wait) => {
+                    let had_slice = matches!(wait, Wait::Turn);
                     self.running[at].wait = Some(wait);
                     at += 1;
+                    if priority == Priority::Interactive && had_slice {
+                        self.slices = (self.slices + 1) % BATCH_EVERY;
+                        if self.slices > 0 {
+                            break;
+                        }
+                    }
                 }
                 CoroutineResult::Return(done) => {
                     let running = self.running.remove(at);
                     self.end(running, done);
                 }
+            }
+            if priority == Priority::Batch && self.has_interactive() {
+                break;
             }
         }
         if any {
@@ -167,6 +173,13 @@ impl<'x> Worker<'x> {
             self.thread.reader.borrow_mut().poll(false);
         }
         any
+    }
+
+    /// Whether an interactive evaluation can go on, or one can begin.
+    fn has_interactive(&self) -> bool {
+        let mut running = self.running.iter().take_while(|running| running.priority == Priority::Interactive);
+        running.any(|running| self.is_ready(running))
+            || self.running.len() < self.running_max && self.shared.queue.has_interactive()
     }
 
     /// Waits for a page that an evaluation waits for.
