@@ -19,7 +19,7 @@ use crate::index::{Found, Index, SearchHit, SearchOptions, Searcher};
 use crate::query::{Plan, Query};
 use crate::segment::read::{FILES, Files};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tierdex_cache::{self as cache, Cache, Frames, Job, Lookahead, PagePrefetcher, PageReader, Prefetcher};
 use tierdex_io::{Advice, Cells, Engine as ReadEngine, EngineOptions, Region};
@@ -71,14 +71,60 @@ struct Waiting {
 /// What was found, and how long it took.
 type Timed = (Found, Duration);
 
-/// The queue.
+/// Queries that have been planned, in their order, and the source of others.
 struct Line<S> {
-    source: S,
+    state: Mutex<LineState<S>>,
+    changed: Condvar,
+}
+
+struct LineState<S> {
+    /// None while a thread takes a query from it and plans it: others answer those that wait.
+    source: Option<S>,
+    /// There are no more queries.
     ended: bool,
     waiting: VecDeque<Result<Waiting>>,
     bytes: u64,
     /// The number of the first that waits.
     next: usize,
+    /// Threads that sleep.
+    idle: usize,
+}
+
+impl<S> Line<S> {
+    fn new(source: S) -> Line<S> {
+        let state = LineState {
+            source: Some(source),
+            ended: false,
+            waiting: VecDeque::new(),
+            bytes: 0,
+            next: 0,
+            idle: 0,
+        };
+        Line { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LineState<S>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and wakes the threads that sleep.
+    fn change(&self, change: impl FnOnce(&mut LineState<S>)) -> MutexGuard<'_, LineState<S>> {
+        let mut state = self.lock();
+        change(&mut state);
+        if state.idle > 0 {
+            self.changed.notify_all();
+        }
+        state
+    }
+}
+
+/// A thread plans: if it panics, there are no more queries.
+struct Planning<'l, S>(&'l Line<S>);
+
+impl<S> Drop for Planning<'_, S> {
+    fn drop(&mut self) {
+        drop(self.0.change(|state| state.ended = true));
+    }
 }
 
 impl Executor {
@@ -161,8 +207,7 @@ impl Executor {
             return engine
                 .run_ordered(|| Ok(source()?.map(request)), |number, done| answer(number, done.map(found)));
         }
-        let line = Line { source, ended: false, waiting: VecDeque::new(), bytes: 0, next: 0 };
-        let (line, delivery) = (Mutex::new(line), Delivery::new(answer, line::ANSWERS_AHEAD * self.threads));
+        let (line, delivery) = (Line::new(source), Delivery::new(answer, line::ANSWERS_AHEAD * self.threads));
         self.on_threads(|| self.work(&line, options, &delivery));
         delivery.end()
     }
@@ -233,23 +278,17 @@ impl Executor {
     }
 
     /// Answers queries until there are none.
-    fn work<S, A, E>(&self, line: &Mutex<Line<S>>, options: &SearchOptions, delivery: &Delivery<Timed, A, E>)
+    fn work<S, A, E>(&self, line: &Line<S>, options: &SearchOptions, delivery: &Delivery<Timed, A, E>)
     where
         S: FnMut() -> std::result::Result<Option<Query>, E>,
         A: FnMut(usize, Result<Timed>) -> std::result::Result<(), E>,
     {
         loop {
-            let mut queue = lock(line);
-            let filled = self.fill(&mut queue, options);
-            let next = queue.waiting.pop_front();
-            let number = queue.next;
-            queue.next += 1;
-            queue.bytes -= next.as_ref().map_or(0, |next| next.as_ref().map_or(0, |next| next.bytes));
-            drop(queue);
-            if let Err(error) = filled {
-                return delivery.fail(error);
-            }
-            let Some(next) = next else { return };
+            let (number, next) = match self.next(line, options) {
+                Ok(Some(next)) => next,
+                Ok(None) => return,
+                Err(error) => return delivery.fail(error),
+            };
             let owed = Owed::new(delivery, number);
             let found = next.and_then(|next| {
                 let began = Instant::now();
@@ -257,35 +296,57 @@ impl Executor {
             });
             owed.paid();
             if !delivery.give(number, found) {
-                lock(line).ended = true;
+                drop(line.change(|state| state.ended = true));
                 return;
             }
         }
     }
 
-    /// Plans queries until the window is full: half of the bytes for them, so that the last fits.
-    fn fill<S, E>(&self, line: &mut Line<S>, options: &SearchOptions) -> std::result::Result<(), E>
+    /// The first planned query and its number; none if there are no more. If no other thread does, plans queries
+    /// before until as many wait as may: half of the bytes for them, so that the last fits.
+    #[allow(clippy::type_complexity, reason = "a number, and a query or why it cannot be planned")]
+    fn next<S, E>(
+        &self,
+        line: &Line<S>,
+        options: &SearchOptions,
+    ) -> std::result::Result<Option<(usize, Result<Waiting>)>, E>
     where
         S: FnMut() -> std::result::Result<Option<Query>, E>,
     {
-        while !line.ended
-            && line.waiting.len() < AHEAD
-            && (line.bytes < self.waiting / 2 || line.waiting.is_empty())
-        {
-            match (line.source)() {
-                Ok(Some(query)) => {
-                    let waiting = self.queue(&query, options);
-                    line.bytes += waiting.as_ref().map_or(0, |waiting| waiting.bytes);
-                    line.waiting.push_back(waiting);
-                }
-                Ok(None) => line.ended = true,
-                Err(error) => {
-                    line.ended = true;
-                    return Err(error);
-                }
+        let mut state = line.lock();
+        loop {
+            let takes =
+                state.waiting.len() < AHEAD && (state.bytes < self.waiting / 2 || state.waiting.is_empty());
+            let source = if takes && !state.ended { state.source.take() } else { None };
+            if let Some(mut source) = source {
+                drop(state);
+                let planning = Planning(line);
+                let planned = source().map(|query| query.map(|query| self.queue(&query, options)));
+                std::mem::forget(planning);
+                state = line.change(|state| {
+                    state.source = Some(source);
+                    match &planned {
+                        Ok(Some(waiting)) => {
+                            state.bytes += waiting.as_ref().map_or(0, |waiting| waiting.bytes)
+                        }
+                        Ok(None) | Err(_) => state.ended = true,
+                    }
+                });
+                state.waiting.extend(planned?);
+                continue;
             }
+            if let Some(next) = state.waiting.pop_front() {
+                state.bytes -= next.as_ref().map_or(0, |next| next.bytes);
+                state.next += 1;
+                return Ok(Some((state.next - 1, next)));
+            }
+            if state.ended {
+                return Ok(None);
+            }
+            state.idle += 1;
+            state = line.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
         }
-        Ok(())
     }
 
     /// Plans a query, and has its lists fetched.
@@ -333,10 +394,6 @@ impl Executor {
 /// No reader is there for this thread.
 fn stopped() -> Error {
     Error::Failed("a thread that answered has stopped".to_string())
-}
-
-fn lock<S>(line: &Mutex<Line<S>>) -> MutexGuard<'_, Line<S>> {
-    line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Starts the workers of a mode of the thesis. Also returns the name of the read engine, and why it was

@@ -51,6 +51,7 @@ use executor::page_readers;
 use queue::{Job, Queue};
 use snapshot::ResidentBudget;
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -94,6 +95,8 @@ struct Shared {
     current: RwLock<Arc<Snapshot>>,
     resident: Arc<ResidentBudget>,
     threads: usize,
+    /// Interactive evaluations that run.
+    interactive: AtomicUsize,
     /// Evaluations of a thread at the same time, at most.
     in_flight: usize,
     /// Bytes for the plans and lists of all evaluations of a thread.
@@ -128,6 +131,7 @@ impl Engine {
             current: RwLock::new(Arc::new(snapshot)),
             resident,
             threads: options.threads,
+            interactive: AtomicUsize::new(0),
             in_flight: options.in_flight(),
             lists: lists.unwrap_or(u64::MAX),
             hits_max: options.dram.map(|_| options.hits),

@@ -22,6 +22,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tierdex_cache::{Frames, PageReader};
 
@@ -120,7 +121,12 @@ impl<'x> Worker<'x> {
             if self.running.len() >= self.running_max {
                 return true;
             }
-            let takes_batch = self.running.len() < self.batch_max;
+            // Interactive evaluations wait for the same disk: beside them a thread begins no second one of a
+            // batch. 99th percentile beside a batch, in 50 MB: 2.2 to 2.9 times that alone, and 3.3 to 6.4
+            // without this; the batch is a tenth to a fifth slower.
+            let is_beside = self.shared.interactive.load(Ordering::Relaxed) > 0;
+            let has_batch = self.running.last().is_some_and(|last| last.priority == Priority::Batch);
+            let takes_batch = self.running.len() < self.batch_max && !(is_beside && has_batch);
             match self.shared.queue.next(takes_batch, is_idle) {
                 Next::Job(job) => self.begin(*job),
                 Next::Task(task) => self.start(task),
@@ -237,11 +243,17 @@ impl<'x> Worker<'x> {
             catch_unwind(AssertUnwindSafe(evaluate))
                 .unwrap_or_else(|_| Err(Error::Failed("the evaluation of a query panicked".to_string())))
         });
+        if request.priority == Priority::Interactive {
+            self.shared.interactive.fetch_add(1, Ordering::Relaxed);
+        }
         self.insert(Running { evaluation, wait: None, priority: request.priority, request });
     }
 
     fn end(&mut self, running: Running, done: Result<PartFound>) {
         let Running { evaluation, request, .. } = running;
+        if request.priority == Priority::Interactive {
+            self.shared.interactive.fetch_sub(1, Ordering::Relaxed);
+        }
         self.stacks.push(evaluation.into_stack());
         if let Some(again) = request.finish(done) {
             self.start(again);
