@@ -217,7 +217,7 @@ impl Server<'_> {
             Command::Top(k) | Command::Docs(k) => (k, false),
             Command::TopCount(k) => (k, true),
         };
-        SearchOptions { k, count, exhaustive: self.exhaustive, bm25: self.bm25, ..SearchOptions::default() }
+        SearchOptions { k, count, exhaustive: self.exhaustive, bm25: self.bm25 }
     }
 }
 
