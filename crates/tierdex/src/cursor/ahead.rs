@@ -40,7 +40,7 @@ impl<'s> ListsAhead<'s> {
             (Record::Inline(list), Some(file)) => list.positions.clone().map(|range| (file, range)),
             _ => None,
         };
-        let cursor = PostingsCursor::with_record(field, term, record, self.source)?;
+        let cursor = PostingsCursor::with_record(field, record, self.source)?;
         match positions {
             Some((file, range)) => {
                 let bytes = self.positions.range(self.source, file, &range)?.to_vec();

@@ -2,10 +2,9 @@
 
 use super::blocks::Blocks;
 use super::positions::PositionsReader;
-use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
-use crate::segment::read::{BlockList, BlockSource, FILES, FieldReader, Record, TermInfo};
+use crate::segment::read::{BlockSource, FILES, FieldReader, Record, TermInfo};
 
 /// Stands for "behind the last document".
 pub const NO_DOCUMENT: u32 = u32::MAX;
@@ -14,7 +13,6 @@ pub const NO_DOCUMENT: u32 = u32::MAX;
 pub struct PostingsCursor<'a> {
     field: &'a FieldReader,
     source: &'a dyn BlockSource,
-    term: TermInfo,
     blocks: Blocks<'a>,
     /// The decoded block; `usize::MAX` before the first.
     block: usize,
@@ -26,7 +24,6 @@ pub struct PostingsCursor<'a> {
     /// Once positions are asked for.
     reader: Option<PositionsReader<'a>>,
     positions: Vec<u32>,
-    trace: Trace,
 }
 
 const NONE: usize = usize::MAX;
@@ -35,13 +32,12 @@ impl<'a> PostingsCursor<'a> {
     /// Reads the list of `term`. The cursor stands before the first document.
     pub fn open(field: &'a FieldReader, term: TermInfo) -> Result<PostingsCursor<'a>> {
         let record = field.record(&term, &FILES)?;
-        PostingsCursor::with_record(field, term, record, &FILES)
+        PostingsCursor::with_record(field, record, &FILES)
     }
 
-    /// The same, for a caller that has read the record of `term`; all else is read from `source`.
+    /// The same, for a caller that has read the record; all else is read from `source`.
     pub fn with_record(
         field: &'a FieldReader,
-        term: TermInfo,
         record: Record<'a>,
         source: &'a dyn BlockSource,
     ) -> Result<PostingsCursor<'a>> {
@@ -49,7 +45,6 @@ impl<'a> PostingsCursor<'a> {
             field,
             source,
             blocks: Blocks::in_order(record, source),
-            term,
             block: NONE,
             len: 0,
             at: 0,
@@ -58,7 +53,6 @@ impl<'a> PostingsCursor<'a> {
             frequencies_of: NONE,
             reader: None,
             positions: Vec::new(),
-            trace: Trace::default(),
         })
     }
 
@@ -68,26 +62,6 @@ impl<'a> PostingsCursor<'a> {
             reader: Some(PositionsReader::with_bytes(self.field, self.source, (bytes, offset))),
             ..self
         }
-    }
-
-    /// Notes from now on what becomes of each block.
-    pub fn trace(&mut self) {
-        self.trace.start(self.blocks.len());
-    }
-
-    /// What became of the blocks since [`PostingsCursor::trace`].
-    pub fn traced(&self) -> Blockwise {
-        self.trace.sum(&self.blocks)
-    }
-
-    /// What the skip data says of the blocks; `None` of a list so short that it has none.
-    pub fn skips(&self) -> Option<&BlockList<'a>> {
-        self.blocks.skips()
-    }
-
-    /// What the dictionary says of the term.
-    pub fn term(&self) -> &TermInfo {
-        &self.term
     }
 
     /// The document at which the cursor stands; [`NO_DOCUMENT`] behind the last and before the first.
@@ -108,30 +82,10 @@ impl<'a> PostingsCursor<'a> {
         Ok(self.document())
     }
 
-    /// A document that is at least `target` and not greater than the first one of the list that is; no block is
-    /// decoded for it. [`NO_DOCUMENT`] when the list has none.
-    pub fn lower_bound(&self, target: u32) -> u32 {
-        if self.block != NONE && self.len > 0 && self.documents[self.len - 1] >= target {
-            let rest = &self.documents[self.at..self.len];
-            return rest[rest.partition_point(|&document| document < target)];
-        }
-        let from = if self.block == NONE { 0 } else { (self.block + 1).min(self.blocks.len()) };
-        let block = self.blocks.find(from, target);
-        if block >= self.blocks.len() {
-            return NO_DOCUMENT;
-        }
-        target.max(self.blocks.before(block).wrapping_add(1))
-    }
-
     /// The documents of the present block from the cursor on, and their frequencies. Empty behind the last.
     pub fn rest_of_block(&mut self) -> Result<(&[u32], &[u32])> {
         self.need_frequencies()?;
         Ok((&self.documents[self.at..self.len], &self.frequencies[self.at..self.len]))
-    }
-
-    /// The documents of the present block from the cursor on; empty behind the last.
-    pub fn documents_of_block(&self) -> &[u32] {
-        &self.documents[self.at..self.len]
     }
 
     /// Moves on by `count` documents of the present block, which has them; at its end the next block is decoded.
@@ -163,7 +117,6 @@ impl<'a> PostingsCursor<'a> {
         self.block = block;
         if block < self.blocks.len() {
             self.len = self.blocks.documents(self.field, block, &mut self.documents)?;
-            self.trace.mark(block, DOCUMENTS);
         }
         Ok(())
     }
@@ -172,7 +125,6 @@ impl<'a> PostingsCursor<'a> {
         if self.frequencies_of != self.block && self.len > 0 {
             self.blocks.frequencies(self.field, self.block, &mut self.frequencies[..self.len])?;
             self.frequencies_of = self.block;
-            self.trace.mark(self.block, FREQUENCIES);
         }
         Ok(())
     }

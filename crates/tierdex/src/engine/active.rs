@@ -1,7 +1,9 @@
 //! A request that is evaluated: by one evaluation, or by several that divide its documents among them.
 //!
-//! The one that takes it divides its documents when it has worked for some time and a thread sleeps: that
-//! thread takes the second half. All evaluations share a threshold. The last that ends answers.
+//! A request has one or more parts, which are ranges of documents (as the slices of Lucene). An evaluation
+//! looks at one part. When it has worked for some time and a thread sleeps, that thread gets the second half of
+//! the documents that are left: a task, as long as it has not begun. All evaluations share a threshold. The
+//! last that ends answers.
 
 use super::paged::Stop;
 use super::queue::Job;
@@ -42,6 +44,8 @@ struct State {
     parts: usize,
     evaluations: usize,
     found: Option<PartFound>,
+    /// What was found with an initial threshold that was too high.
+    first_found: Option<PartFound>,
     failed: Option<Error>,
     /// Made by the first evaluation.
     threshold: Option<Arc<SharedThreshold>>,
@@ -74,6 +78,7 @@ impl Task {
                 parts: 1,
                 evaluations: 1,
                 found: None,
+                first_found: None,
                 failed: None,
                 threshold: None,
                 reply: Some(reply),
@@ -124,20 +129,30 @@ impl ActiveRequest {
                     none => *none = Some(nothing),
                 }
             }
-            Err(error) => state.failed = state.failed.take().or(Some(error)),
+            Err(error) => {
+                state.failed = state.failed.take().or(Some(error));
+                // The other parts stop.
+                self.stop.flag.cancel();
+            }
         }
         state.evaluations -= 1;
         if state.evaluations > 0 {
             return None;
         }
-        let (found, failed) = (state.found.take(), state.failed.take());
-        if let (Some(found), None, Some(threshold)) = (&found, &failed, &state.threshold)
+        let (mut found, failed) = (state.found.take(), state.failed.take());
+        if let (Some(some), None, Some(threshold)) = (&found, &failed, &state.threshold)
             && let documents = self.snapshot.searcher().documents()
-            && found.lacks_hits(k, &documents, threshold)
+            && some.threshold_was_too_high(k, &documents, threshold)
         {
             state.threshold = Some(Arc::default());
+            state.first_found = found;
             drop(state);
             return Some(self.divide(documents));
+        }
+        if found.as_ref().is_some_and(|found| !found.complete)
+            && let Some(first) = state.first_found.take()
+        {
+            found = Some(PartFound { complete: false, ..first });
         }
         let (parts, reply) = (state.parts, state.reply.take());
         drop(state);

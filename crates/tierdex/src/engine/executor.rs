@@ -43,7 +43,7 @@ pub struct Executor {
     /// Bytes for planned queries, and for the query that a thread answers, if that is bounded.
     waiting: u64,
     lists: Option<u64>,
-    /// Hits that a query may ask for, and threads that it may use, if memory is bounded.
+    /// Hits that a query may ask for, if memory is bounded.
     hits_max: Option<usize>,
     accounts: Accounts,
     ids: Option<Ids>,
@@ -72,12 +72,12 @@ struct Waiting {
 type Timed = (Found, Duration);
 
 /// Queries that have been planned, in their order, and the source of others.
-struct Line<S> {
-    state: Mutex<LineState<S>>,
+struct PlannedQueries<S> {
+    state: Mutex<PlannedState<S>>,
     changed: Condvar,
 }
 
-struct LineState<S> {
+struct PlannedState<S> {
     /// None while a thread takes a query from it and plans it: others answer those that wait.
     source: Option<S>,
     /// There are no more queries.
@@ -90,9 +90,9 @@ struct LineState<S> {
     idle: usize,
 }
 
-impl<S> Line<S> {
-    fn new(source: S) -> Line<S> {
-        let state = LineState {
+impl<S> PlannedQueries<S> {
+    fn new(source: S) -> PlannedQueries<S> {
+        let state = PlannedState {
             source: Some(source),
             ended: false,
             waiting: VecDeque::new(),
@@ -100,15 +100,15 @@ impl<S> Line<S> {
             next: 0,
             idle: 0,
         };
-        Line { state: Mutex::new(state), changed: Condvar::new() }
+        PlannedQueries { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, LineState<S>> {
+    fn lock(&self) -> MutexGuard<'_, PlannedState<S>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the state, and wakes the threads that sleep.
-    fn change(&self, change: impl FnOnce(&mut LineState<S>)) -> MutexGuard<'_, LineState<S>> {
+    fn change(&self, change: impl FnOnce(&mut PlannedState<S>)) -> MutexGuard<'_, PlannedState<S>> {
         let mut state = self.lock();
         change(&mut state);
         if state.idle > 0 {
@@ -119,7 +119,7 @@ impl<S> Line<S> {
 }
 
 /// A thread plans: if it panics, there are no more queries.
-struct Planning<'l, S>(&'l Line<S>);
+struct Planning<'l, S>(&'l PlannedQueries<S>);
 
 impl<S> Drop for Planning<'_, S> {
     fn drop(&mut self) {
@@ -207,7 +207,8 @@ impl Executor {
             return engine
                 .run_ordered(|| Ok(source()?.map(request)), |number, done| answer(number, done.map(found)));
         }
-        let (line, delivery) = (Line::new(source), Delivery::new(answer, line::ANSWERS_AHEAD * self.threads));
+        let (line, delivery) =
+            (PlannedQueries::new(source), Delivery::new(answer, line::ANSWERS_AHEAD * self.threads));
         self.on_threads(|| self.work(&line, options, &delivery));
         delivery.end()
     }
@@ -278,8 +279,12 @@ impl Executor {
     }
 
     /// Answers queries until there are none.
-    fn work<S, A, E>(&self, line: &Line<S>, options: &SearchOptions, delivery: &Delivery<Timed, A, E>)
-    where
+    fn work<S, A, E>(
+        &self,
+        line: &PlannedQueries<S>,
+        options: &SearchOptions,
+        delivery: &Delivery<Timed, A, E>,
+    ) where
         S: FnMut() -> std::result::Result<Option<Query>, E>,
         A: FnMut(usize, Result<Timed>) -> std::result::Result<(), E>,
     {
@@ -302,12 +307,12 @@ impl Executor {
         }
     }
 
-    /// The first planned query and its number; none if there are no more. If no other thread does, plans queries
-    /// before until as many wait as may: half of the bytes for them, so that the last fits.
+    /// The first planned query and its number; none if there are no more. Plans more queries before, unless
+    /// another thread does, until half of the bytes for them are taken, so that the last fits.
     #[allow(clippy::type_complexity, reason = "a number, and a query or why it cannot be planned")]
     fn next<S, E>(
         &self,
-        line: &Line<S>,
+        line: &PlannedQueries<S>,
         options: &SearchOptions,
     ) -> std::result::Result<Option<(usize, Result<Waiting>)>, E>
     where

@@ -38,7 +38,7 @@ pub(super) struct ThreadContext {
     pub(super) queue: Arc<Queue>,
 }
 
-/// Pages that an evaluation names together at first, and twice as many each further time: before the first
+/// Pages that an evaluation prefetches together at first, and twice as many each further time: before the first
 /// have been evaluated, it knows little of which can be skipped.
 const AHEAD_FIRST: usize = 32;
 
@@ -46,8 +46,7 @@ const AHEAD_FIRST: usize = 32;
 /// no longer than this.
 const SLICE: Duration = Duration::from_micros(200);
 
-/// How long an evaluation works or waits before it gives documents to a thread that sleeps: waking it takes
-/// some 50 µs.
+/// How long after its begin, waiting included, an evaluation may be divided: to wake a thread takes some 50 µs.
 const DIVIDE_AFTER: Duration = Duration::from_micros(400);
 
 /// Documents that are given to another evaluation, at least.
@@ -88,8 +87,12 @@ pub(super) struct PagedSource<'e> {
     ahead_max: Cell<usize>,
     waits: Rc<RefCell<Vec<u32>>>,
     request: &'e Arc<ActiveRequest>,
-    /// When it began, since when it works, and checkpoints until the clock is looked at.
     began: Instant,
+    /// When it first looked at documents, and how long it had worked by then.
+    prepared: Cell<Option<(Instant, Duration)>>,
+    /// How long it has worked before it was resumed last; since when it works; checkpoints until the clock is
+    /// looked at.
+    worked: Cell<Duration>,
     resumed: Cell<Instant>,
     until_clock: Cell<u32>,
 }
@@ -124,6 +127,8 @@ impl<'e> PagedSource<'e> {
             waits: Rc::default(),
             request,
             began: now,
+            prepared: Cell::new(None),
+            worked: Cell::new(Duration::ZERO),
             resumed: Cell::new(now),
             until_clock: Cell::new(CLOCK_EVERY),
         }
@@ -146,13 +151,20 @@ impl<'e> PagedSource<'e> {
     /// Gives the second half of the documents to a thread that sleeps, if they are worth it. Returns the end
     /// of the first half.
     fn divide(&self, rest: Range<u32>, now: Instant) -> u32 {
-        let is_worth = rest.len() >= 2 * DIVIDE_MIN && now - self.began >= DIVIDE_AFTER;
-        if !is_worth || !self.thread.queue.wants_task() {
+        if rest.len() < 2 * DIVIDE_MIN {
+            return rest.end;
+        }
+        let Some((prepared, work)) = self.prepared.get() else {
+            self.prepared.set(Some((now, self.worked.get() + (now - self.resumed.get()))));
+            return rest.end;
+        };
+        // The other one prepares the query anew: for a prefix it collects the documents of all terms.
+        if now - self.began < DIVIDE_AFTER || now - prepared < work {
             return rest.end;
         }
         let middle = rest.start + (rest.end - rest.start) / 2;
-        self.thread.queue.push_task(self.request.divide(middle..rest.end));
-        middle
+        let gives = || self.request.divide(middle..rest.end);
+        if self.thread.queue.push_task_if_idle(gives) { middle } else { rest.end }
     }
 
     /// Pins a page, and has it read if it is not in the cache. False when it found no frame.
@@ -194,6 +206,7 @@ impl<'e> PagedSource<'e> {
     /// # Errors
     /// [`Error::Interrupted`] when the evaluation is to stop.
     fn suspend(&self, wait: Wait) -> Result<()> {
+        self.worked.set(self.worked.get() + self.resumed.get().elapsed());
         self.yielder.suspend(wait);
         let now = Instant::now();
         self.resumed.set(now);

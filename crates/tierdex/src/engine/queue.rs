@@ -54,13 +54,13 @@ pub(super) enum Next {
 
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// There is a request, or the engine was closed.
+    /// There is a request or a part of one, or the engine was closed.
     changed: Condvar,
     /// A request of a batch was taken, or the engine was closed.
     taken: Condvar,
     /// Interactive requests that wait: read without the lock.
     interactive: AtomicUsize,
-    /// Threads that sleep and have no task: read without the lock.
+    /// Threads that sleep and have nothing to do: read without the lock.
     idle: AtomicUsize,
     bytes_max: u64,
     /// The earliest deadline of a request that waits, in nanoseconds since `began`: read without the lock.
@@ -115,6 +115,12 @@ impl Class {
 }
 
 impl State {
+    /// Threads that sleep and were not woken for what waits.
+    fn unoccupied(&self) -> usize {
+        let waiting = self.interactive.jobs.len() + self.batch.jobs.len() + self.tasks.len();
+        self.idle.saturating_sub(waiting)
+    }
+
     fn class(&mut self, priority: Priority) -> &mut Class {
         match priority {
             Priority::Interactive => &mut self.interactive,
@@ -178,9 +184,7 @@ impl Queue {
         let priority = job.request.priority;
         self.earliest.fetch_min(self.deadline(&job), Ordering::Relaxed);
         state.class(priority).push(job);
-        if priority == Priority::Interactive {
-            self.interactive.store(state.interactive.jobs.len(), Ordering::Relaxed);
-        }
+        self.publish(&state);
         // Waking is a system call.
         if state.idle > 0 {
             drop(state);
@@ -200,12 +204,12 @@ impl Queue {
         for class in [&mut *interactive, batch] {
             due.extend(class.remove_due());
         }
-        self.interactive.store(interactive.jobs.len(), Ordering::Relaxed);
         let jobs = interactive.jobs.iter().chain(&batch.jobs);
         let earliest = jobs.map(|job| self.deadline(job)).min().unwrap_or(u64::MAX);
         // At most one scan a millisecond.
         let next_scan = self.began.elapsed().as_nanos() as u64 + 1_000_000;
         self.earliest.store(earliest.max(next_scan), Ordering::Relaxed);
+        self.publish(&state);
         if state.full > 0 {
             self.taken.notify_all();
         }
@@ -235,15 +239,15 @@ impl Queue {
                 return Next::Empty;
             }
             let takes_task = |task: &Task| takes_batch || task.request.priority == Priority::Interactive;
-            if state.tasks.front().is_some_and(takes_task)
-                && let Some(task) = state.tasks.pop_front()
-            {
-                self.count_idle(&state);
+            let found = state.tasks.iter().position(takes_task);
+            if let Some(task) = found.and_then(|at| state.tasks.remove(at)) {
+                self.publish(&state);
                 return Next::Task(task);
             }
             let job = state.interactive.pop();
-            self.interactive.store(state.interactive.jobs.len(), Ordering::Relaxed);
-            if let Some(job) = job.or_else(|| if takes_batch { state.batch.pop() } else { None }) {
+            let job = job.or_else(|| if takes_batch { state.batch.pop() } else { None });
+            self.publish(&state);
+            if let Some(job) = job {
                 if state.full > 0 {
                     self.taken.notify_all();
                 }
@@ -253,33 +257,35 @@ impl Queue {
                 return Next::Empty;
             }
             state.idle += 1;
-            self.count_idle(&state);
+            self.publish(&state);
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.idle -= 1;
-            self.count_idle(&state);
+            self.publish(&state);
         }
     }
 
-    /// Whether a thread sleeps for which there is no task.
+    /// Adds a part of a request if a thread sleeps that has nothing to do. Whether it did.
     #[inline]
-    pub(super) fn wants_task(&self) -> bool {
-        self.idle.load(Ordering::Relaxed) > 0
+    pub(super) fn push_task_if_idle(&self, task: impl FnOnce() -> Task) -> bool {
+        self.idle.load(Ordering::Relaxed) > 0 && self.push_task(task)
     }
 
-    /// Adds a part of a request.
-    pub(super) fn push_task(&self, task: Task) {
+    fn push_task(&self, task: impl FnOnce() -> Task) -> bool {
         let mut state = self.lock();
-        if state.closed {
-            return;
+        if state.closed || state.unoccupied() == 0 {
+            return false;
         }
-        state.tasks.push_back(task);
-        self.count_idle(&state);
+        state.tasks.push_back(task());
+        self.publish(&state);
         drop(state);
         self.changed.notify_one();
+        true
     }
 
-    fn count_idle(&self, state: &State) {
-        self.idle.store(state.idle.saturating_sub(state.tasks.len()), Ordering::Relaxed);
+    /// Stores what is read without the lock.
+    fn publish(&self, state: &State) {
+        self.interactive.store(state.interactive.jobs.len(), Ordering::Relaxed);
+        self.idle.store(state.unoccupied(), Ordering::Relaxed);
     }
 
     /// Whether an interactive request waits.

@@ -134,15 +134,15 @@ impl<'a> Run<'_, '_, 'a, '_> {
     fn by_blocks(&mut self, term: &mut Term<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
         let mut prefetched_to = if term.blocks.prefetches() { 0 } else { usize::MAX };
         for block in term.blocks.find(0, search.first)..term.blocks.len() {
-            let all = (term.blocks.first(block), term.blocks.last(block));
-            if all.0 >= search.end {
+            let whole = (term.blocks.first(block), term.blocks.last(block));
+            if whole.0 >= search.end {
                 break;
             }
-            search.checkpoint(all.0.max(search.first))?;
+            search.checkpoint(whole.0.max(search.first))?;
             if block >= prefetched_to {
                 prefetched_to = self.prefetch_blocks(term, block, is_scored, search)?;
             }
-            let range = search.clip(all);
+            let range = search.clip(whole);
             let top = search.top.k() > 0;
             let bound = if is_scored && top { term.block_max(block) } else { 0 };
             let others_max = if top { self.others_max(range)? } else { Some(0) };
@@ -183,7 +183,7 @@ impl<'a> Run<'_, '_, 'a, '_> {
             } else {
                 self.batch.push_equal(term.find_in_block(block, 0)?, bound + others_max);
             }
-            if range != all {
+            if range != whole {
                 self.batch.clip(range);
             }
             let lead = pending.then_some((&mut *term, bound));
@@ -199,11 +199,11 @@ impl<'a> Run<'_, '_, 'a, '_> {
         let mut prefetched_to = if phrase.rarest().blocks.prefetches() { 0 } else { usize::MAX };
         for block in phrase.rarest().blocks.find(0, search.first)..phrase.rarest().blocks.len() {
             let rarest = phrase.rarest();
-            let all = (rarest.blocks.first(block), rarest.blocks.last(block));
-            if all.0 >= search.end {
+            let whole = (rarest.blocks.first(block), rarest.blocks.last(block));
+            if whole.0 >= search.end {
                 break;
             }
-            search.checkpoint(all.0.max(search.first))?;
+            search.checkpoint(whole.0.max(search.first))?;
             if block >= prefetched_to {
                 prefetched_to = block;
                 while prefetched_to < rarest.blocks.len() && rarest.blocks.prefetch(prefetched_to, false)? {
@@ -211,7 +211,7 @@ impl<'a> Run<'_, '_, 'a, '_> {
                 }
                 prefetched_to = prefetched_to.max(block + 1);
             }
-            let range = search.clip(all);
+            let range = search.clip(whole);
             let bound = match phrase.max_score(range)? {
                 None => continue,
                 Some(bound) if how.is_scored() => bound,
@@ -229,7 +229,7 @@ impl<'a> Run<'_, '_, 'a, '_> {
             // A phrase occurs no more often than its rarest term.
             let least = if how.is_scored() { min_score.saturating_sub(others_max) } else { 0 };
             self.batch.push_equal(phrase.rarest().find_in_block(block, least)?, bound + others_max);
-            if range != all {
+            if range != whole {
                 self.batch.clip(range);
             }
             let included_bound = if how.is_scored() { bound } else { 0 };

@@ -10,12 +10,12 @@ use super::window::{prefetch_ahead, range_from};
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 
-/// The number of documents that match: modulo 2^64 if only some documents are looked at, so that it is the sum of
-/// those of all parts.
+/// The number of documents that match. Of a part of the documents it may be below zero, modulo 2^64, where one
+/// part subtracts what another adds: only the sum over all parts has a meaning.
 pub(super) fn count(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
     match root {
-        Node::Term(term) => Ok(search.of_all(term.postings())),
-        Node::Set(set) => Ok(search.of_all(set.cost)),
+        Node::Term(term) => Ok(search.count_once(term.postings())),
+        Node::Set(set) => Ok(search.count_once(set.cost)),
         Node::Phrase(_) => {
             conjunction(&mut required(&mut [], std::slice::from_mut(root)), &mut Refiners::none(), search)
         }
@@ -36,7 +36,7 @@ fn count_group(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
             && let (Node::Term(_), Node::Term(_)) = (&one, &other)
         {
             // Those of either, but for those of both, which are quicker to find.
-            let all = search.of_all(one.cost() + other.cost());
+            let all = search.count_once(one.cost() + other.cost());
             let mut both = required(&mut [], &mut group.should);
             return Ok(all.wrapping_sub(conjunction(&mut both, &mut Refiners::none(), search)?));
         }
@@ -46,7 +46,7 @@ fn count_group(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
         (&mut group.must[..], &mut group.filter[..], &group.must_not[..])
         && let (Node::Term(_), Node::Term(_)) = (&*required_one, excluded)
     {
-        let all = search.of_all(required_one.cost());
+        let all = search.count_once(required_one.cost());
         group.filter.append(&mut group.must_not);
         return Ok(all.wrapping_sub(count_group(group, search)?));
     }

@@ -73,7 +73,7 @@ impl<'a> Group<'a> {
         alternatives || self.must.iter().any(Node::always_scores)
     }
 
-    /// See [`Node::expect`].
+    /// See [`Node::prefetch`].
     pub(super) fn prefetch(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
         self.nodes().try_fold(true, |all, node| Ok(all && node.prefetch(range, scored)?))
     }

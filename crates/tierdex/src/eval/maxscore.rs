@@ -189,13 +189,13 @@ impl Run<'_, '_, '_> {
         &mut self,
         nodes: &mut [Node<'_>],
         (others, min_score): (usize, u32),
-        ((first, last), documents): ((u32, u32), u32),
+        ((first, last), end): ((u32, u32), u32),
     ) -> Result<()> {
         if first < self.prefetched_to {
             return Ok(());
         }
         let (others, essential) = self.order.split_at(others);
-        let mut blocks_of = |range| -> Result<bool> {
+        let mut prefetch_clauses = |range| -> Result<bool> {
             let mut blocks = 0;
             for number in essential {
                 blocks += nodes[*number].blocks_in(range);
@@ -215,9 +215,10 @@ impl Run<'_, '_, '_> {
             })
         };
         let refiners = &mut *self.refiners;
-        let all =
-            |range| -> Result<bool> { Ok(blocks_of(range)? && refiners.prefetch_candidates(range, false)?) };
-        self.prefetched_to = prefetch_ahead(first, documents, all)?.max(last);
+        let prefetch_window = |range| -> Result<bool> {
+            Ok(prefetch_clauses(range)? && refiners.prefetch_candidates(range, false)?)
+        };
+        self.prefetched_to = prefetch_ahead(first, end, prefetch_window)?.max(last);
         Ok(())
     }
 

@@ -55,7 +55,7 @@ pub use log::{Evaluation, ListUse};
 pub use memory::{leaf_memory, working_memory};
 pub use open::open;
 pub use scratch::{RANGE_BYTES, Scratch};
-pub use search::{Part, Search};
+pub use search::{DocumentRange, Search};
 pub use small_merge::is_small;
 pub use strategy::{Strategy, evaluate};
 pub use term::TERM_BYTES;

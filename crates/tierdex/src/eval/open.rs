@@ -166,7 +166,7 @@ fn documents_with_prefix(
     for info in infos {
         source.checkpoint(0..0)?;
         let record = ahead.record(field, &info)?;
-        let mut cursor = PostingsCursor::with_record(field, info, record, source)?;
+        let mut cursor = PostingsCursor::with_record(field, record, source)?;
         cursor.advance(0)?;
         loop {
             let (block, _) = cursor.rest_of_block()?;

@@ -9,15 +9,15 @@ use std::ops::Range;
 
 /// The documents that an evaluation looks at, numbered in the index. Another evaluation may take the last of
 /// them ([`BlockSource::checkpoint`]).
-pub struct Part {
+pub struct DocumentRange {
     first: u32,
     end: Cell<u32>,
 }
 
-impl Part {
+impl DocumentRange {
     /// These documents.
-    pub fn new(documents: Range<u32>) -> Part {
-        Part { first: documents.start, end: Cell::new(documents.end) }
+    pub fn new(documents: Range<u32>) -> DocumentRange {
+        DocumentRange { first: documents.start, end: Cell::new(documents.end) }
     }
 
     /// The documents of a segment that are among them, numbered in the segment.
@@ -35,7 +35,7 @@ pub struct Search<'s> {
     /// The documents to look at: the first, and the one after the last. There is at least one.
     pub(super) first: u32,
     pub(super) end: u32,
-    part: &'s Part,
+    part: &'s DocumentRange,
     /// Nothing is pruned: every match is scored.
     pub exhaustive: bool,
     /// Every match is counted.
@@ -50,7 +50,7 @@ impl<'s> Search<'s> {
     /// the part are in the segment.
     pub fn new(
         (base, documents): (u32, u32),
-        part: &'s Part,
+        part: &'s DocumentRange,
         source: &'s dyn BlockSource,
         (scratch, top): (&'s mut Scratch, &'s mut TopK),
     ) -> Search<'s> {
@@ -59,7 +59,8 @@ impl<'s> Search<'s> {
     }
 
     /// See [`BlockSource::checkpoint`]. Documents of the segment before `next` have been looked at, and none
-    /// from there on; where documents are not looked at in their order, `next` is [`Search::end`].
+    /// from there on. A strategy that does not go in document order passes [`Search::end`]: then only documents
+    /// of later segments can be given away.
     #[inline]
     pub(super) fn checkpoint(&mut self, next: u32) -> Result<()> {
         let rest = self.base + next..self.part.end.get();
@@ -72,8 +73,9 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
-    /// A number of all documents of the segment: it is counted by the evaluation that looks at the first.
-    pub(super) fn of_all(&self, count: u64) -> u64 {
+    /// A count of the whole segment, such as the document frequency of a term: reported by the part that has
+    /// the segment's first document, so that parts add up.
+    pub(super) fn count_once(&self, count: u64) -> u64 {
         if self.first == 0 { count } else { 0 }
     }
 

@@ -5,8 +5,8 @@
 /// The *phrase start* of an occurrence of a term is its position minus the term's distance from the first
 /// term of the phrase: in an exact match all terms have the same phrase start. An interval `[low, high]` of
 /// phrase starts matches if each term has an occurrence in it; a repeated term needs an occurrence for each
-/// repetition. Minimal intervals (those that contain no smaller match) no wider than the slop count `1 / (1
-/// + high - low)` each. They are summed in increasing order in `f64`, and the sum is rounded to `f32`. So
+/// repetition. Minimal intervals (those that contain no smaller match) no wider than the slop count
+/// `1 / (1 + high - low)` each. They are summed in increasing order in `f64`, and the sum is rounded to `f32`. So
 /// the frequency never exceeds the number of occurrences of any term, which pruning uses as an upper bound.
 /// (In `f32`, ten times a tenth is more than 1.)
 ///

@@ -44,7 +44,7 @@ pub fn evaluate(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, St
     }
     match root {
         Node::Term(term) if !search.exhaustive => {
-            let postings = search.of_all(term.postings());
+            let postings = search.count_once(term.postings());
             impact_ordered(term, &mut Refiners::none(), search)?;
             Ok((postings, Strategy::ImpactOrdered))
         }

@@ -16,10 +16,10 @@ pub(super) fn origin(first: u32) -> u32 {
 /// Returns the first document that was not prefetched.
 pub(super) fn prefetch_ahead(
     first: u32,
-    documents: u32,
+    end: u32,
     mut prefetch: impl FnMut((u32, u32)) -> Result<bool>,
 ) -> Result<u32> {
-    for first in (first..documents).step_by(PREFETCHED_TOGETHER as usize) {
+    for first in (first..end).step_by(PREFETCHED_TOGETHER as usize) {
         if !prefetch((first, first.saturating_add(PREFETCHED_TOGETHER - 1)))? {
             return Ok(first);
         }
@@ -30,10 +30,10 @@ pub(super) fn prefetch_ahead(
 /// Documents whose blocks are prefetched together.
 const PREFETCHED_TOGETHER: u32 = 8 * WINDOW as u32;
 
-/// The range of at most `size` documents that `first` begins, below `documents`: its first and its last
+/// The range of at most `size` documents that `first` begins, before `end`: its first and its last
 /// document.
-pub(super) fn range_from(first: u32, size: usize, documents: u32) -> (u32, u32) {
-    (first, origin(first).saturating_add(size as u32 - 1).min(documents - 1))
+pub(super) fn range_from(first: u32, size: usize, end: u32) -> (u32, u32) {
+    (first, origin(first).saturating_add(size as u32 - 1).min(end - 1))
 }
 
 /// Positions of the documents, in ascending order, that are from `first` to `last`.

@@ -36,7 +36,7 @@ pub(super) fn windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u6
 /// Offers the documents that match with score 0, as long as one may be a hit.
 pub(super) fn offer_zero_scores(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<()> {
     let mut window = search.scratch.window();
-    // Others that take a part would look for other documents of it too.
+    // Not divided: another evaluation would repeat the first pass over its part.
     for_each_range(root, search, false, |root, range, search| {
         if !search.may_enter(0, range.0) {
             return Ok(false);

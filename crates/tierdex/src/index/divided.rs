@@ -60,7 +60,10 @@ impl Searcher {
             Ok::<_, crate::Error>((found, threshold))
         };
         let (mut found, threshold) = evaluate(self.shared_threshold((&plan, &FILES), options)?)?;
-        if found.as_ref().is_some_and(|found| found.lacks_hits(options.k, &self.documents(), &threshold)) {
+        if found
+            .as_ref()
+            .is_some_and(|found| found.threshold_was_too_high(options.k, &self.documents(), &threshold))
+        {
             found = evaluate(Arc::default())?.0;
         }
         let nothing = || PartFound { hits: Vec::new(), total: 0, complete: true };

@@ -2,7 +2,7 @@
 
 use super::searcher::{Found, PartFound, SearchOptions, Searcher};
 use crate::error::Result;
-use crate::eval::{Evaluation, Part, Scratch};
+use crate::eval::{DocumentRange, Evaluation, Scratch};
 use crate::query::{Plan, Query};
 use crate::rank::{Scale, TopK};
 use crate::segment::read::{FILES, Segment};
@@ -73,7 +73,7 @@ fn explain_from(
     let index = searcher.index();
     let mut top = TopK::new(options.k, index.documents());
     top.set_initial_threshold(expected);
-    let part = Part::new(searcher.documents());
+    let part = DocumentRange::new(searcher.documents());
     let mut segments = Vec::with_capacity(before.len());
     for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
         let least_before = least(&top, plan.scale);

@@ -3,7 +3,7 @@
 use super::explain::{Explanation, explain};
 use super::reader::Index;
 use crate::error::{Error, Result};
-use crate::eval::{Evaluation, Part, Scratch, Search, Strategy, evaluate, initial_threshold, open};
+use crate::eval::{DocumentRange, Evaluation, Scratch, Search, Strategy, evaluate, initial_threshold, open};
 use crate::query::{Marks, Plan, Query};
 use crate::rank::{Bm25, Collection, Hit, Lengths, Scale, SharedThreshold, Statistics, TopK};
 use crate::segment::read::{BlockSource, FILES, Files, Segment, Stored};
@@ -118,7 +118,7 @@ impl Searcher {
     ) -> Result<Found> {
         let threshold = self.shared_threshold((plan, source), options)?;
         let mut found = self.search_part((plan, source), options, self.documents(), &threshold)?;
-        if found.lacks_hits(options.k, &self.documents(), &threshold) {
+        if found.threshold_was_too_high(options.k, &self.documents(), &threshold) {
             found = self.search_part((plan, source), options, self.documents(), &Arc::default())?;
         }
         Ok(found.finish(options, plan.scale))
@@ -156,7 +156,7 @@ impl Searcher {
         let QueryBuffers { scratch, top } = &mut *buffers;
         top.restart(options.k, self.index.documents());
         top.share_threshold(threshold.clone());
-        let part = Part::new(documents);
+        let part = DocumentRange::new(documents);
         let (mut total, mut done) = (0_u64, Ok(()));
         for number in 0..self.bases.len() {
             match self.segment((plan, source), (number, &part), options, (&mut *scratch, &mut *top), None) {
@@ -268,7 +268,7 @@ impl Searcher {
     pub(super) fn segment(
         &self,
         (plan, source): (&Plan, &dyn BlockSource),
-        (number, part): (usize, &Part),
+        (number, part): (usize, &DocumentRange),
         options: &SearchOptions,
         (scratch, top): (&mut Scratch, &mut TopK),
         mut log: Option<&mut Evaluation>,
@@ -278,14 +278,14 @@ impl Searcher {
         if documents.is_empty() {
             return Ok(0);
         }
-        // The evaluation that looks at the first document counts all.
-        let of_all = |count| if documents.start == 0 { count } else { 0 };
+        // A count of the whole segment is reported by the part that has its first document.
+        let once = |count| if documents.start == 0 { count } else { 0 };
         let known = plan.known_count(number, segment).filter(|_| options.count || options.k == 0);
         if let Some(matches) = known.filter(|_| top.k() == 0) {
             if let Some(log) = log {
                 log.strategy = Strategy::Dictionary;
             }
-            return Ok(of_all(matches));
+            return Ok(once(matches));
         }
         let mut search = Search::new((base, segment.documents()), part, source, (scratch, top));
         search.exhaustive = options.exhaustive;
@@ -301,7 +301,7 @@ impl Searcher {
             log.end(plan, (number, segment), &mut node, *strategy);
         }
         node.close(search.scratch());
-        evaluated.map(|(matches, _)| known.map_or(matches, of_all))
+        evaluated.map(|(matches, _)| known.map_or(matches, once))
     }
 
     /// What `query` looks for in a field, for marking it in a text.
@@ -424,9 +424,14 @@ impl PartFound {
         self.total = if self.complete { self.total.wrapping_add(other.total) } else { 0 };
     }
 
-    /// Whether skip data promised more hits than there are, of `k` that are wanted of `documents`. The query is to
-    /// be evaluated again, from no threshold on.
-    pub(crate) fn lacks_hits(&self, k: usize, documents: &Range<u32>, threshold: &SharedThreshold) -> bool {
+    /// Whether there are fewer than `k` hits of `documents` although the initial threshold promised as many:
+    /// the skip data is wrong. The query is to be evaluated again, without a threshold.
+    pub(crate) fn threshold_was_too_high(
+        &self,
+        k: usize,
+        documents: &Range<u32>,
+        threshold: &SharedThreshold,
+    ) -> bool {
         self.complete && self.hits.len() < k.min(documents.len()) && threshold.get() > 0
     }
 

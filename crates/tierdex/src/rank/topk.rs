@@ -57,7 +57,7 @@ pub struct TopK {
     shared: Option<Arc<SharedThreshold>>,
 }
 
-/// The highest threshold of several evaluations, which look for hits in different documents.
+/// The highest score of the `k`-th best hit of several evaluations, which look at different documents.
 #[derive(Default)]
 pub struct SharedThreshold(AtomicU32);
 
@@ -111,7 +111,8 @@ impl TopK {
         self.adopt_threshold();
     }
 
-    /// Takes no hits that score less than as many hits of another evaluation as are wanted.
+    /// Raises the threshold to the shared one. Documents of an equal score still enter: the smaller document
+    /// is the better.
     #[inline]
     pub fn adopt_threshold(&mut self) {
         if let Some(shared) = &self.shared {
