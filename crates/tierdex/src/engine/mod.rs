@@ -22,6 +22,7 @@
 
 mod active;
 mod budget;
+mod current;
 mod executor;
 mod ids;
 mod line;
@@ -47,12 +48,13 @@ pub use ticket::{CancelHandle, Ticket};
 use crate::error::{Error, Result};
 use crate::index::Index;
 use budget::{Shares, check_hits};
+use current::Current;
 use executor::page_readers;
 use queue::{Job, Queue};
 use snapshot::ResidentBudget;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 use tierdex_cache::{self as cache, Frames};
@@ -92,7 +94,7 @@ struct Owner {
 struct Shared {
     frames: Arc<Frames>,
     queue: Arc<Queue>,
-    current: RwLock<Arc<Snapshot>>,
+    current: Current<Snapshot>,
     resident: Arc<ResidentBudget>,
     threads: usize,
     /// Interactive evaluations that run.
@@ -128,7 +130,7 @@ impl Engine {
         let shared = Arc::new(Shared {
             frames,
             queue: Arc::new(Queue::new(budget::queue_bytes(options.dram) / 2)),
-            current: RwLock::new(Arc::new(snapshot)),
+            current: Current::new(snapshot),
             resident,
             threads: options.threads,
             interactive: AtomicUsize::new(0),
@@ -156,7 +158,7 @@ impl Engine {
 
     /// The commit that requests without a snapshot of their own search now.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.shared().current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared().current.get()
     }
 
     /// Opens the newest commit for requests to come; those under way keep theirs. Returns whether it is
@@ -167,12 +169,7 @@ impl Engine {
     /// else as [`Index::open`]. Requests search the commit of before then.
     pub fn refresh(&self) -> Result<bool> {
         let shared = self.shared();
-        // One at a time, and no request waits for it.
-        let _one = shared.resident.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = self.snapshot();
-        let Some(new) = old.newest(&shared.frames, &shared.resident)? else { return Ok(false) };
-        *shared.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
-        Ok(true)
+        shared.current.replace(|old| old.newest(&shared.frames, &shared.resident))
     }
 
     /// Puts a request into its queue.

@@ -35,8 +35,6 @@ pub(super) struct ResidentBudget {
     /// Bytes beyond those of the first snapshot that they may take; none: as many as it takes.
     growth: Option<u64>,
     bytes: Mutex<Bytes>,
-    /// Held while a commit is opened.
-    pub(super) opening: Mutex<()>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -51,7 +49,6 @@ impl ResidentBudget {
             meta: options.meta.clone(),
             growth: options.dram.map(|_| options.growth),
             bytes: Mutex::default(),
-            opening: Mutex::default(),
         }
     }
 

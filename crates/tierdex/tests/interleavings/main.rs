@@ -1,5 +1,5 @@
-//! All interleavings of a few threads over what the engine shares: tickets, and the states of pages in the
-//! cache. The sources are those of the engine, with the types of loom in place of `std::sync`.
+//! All interleavings of a few threads over what the engine shares: tickets, the current snapshot, and the
+//! states of pages in the cache. The sources are those of the engine, with the types of loom in place of `std::sync`.
 #![allow(dead_code, unreachable_pub)]
 
 mod sync {
@@ -40,9 +40,11 @@ mod engine {
 
     mod sync {
         pub use loom::sync::atomic::{AtomicBool, Ordering};
-        pub use loom::sync::{Condvar, Mutex, MutexGuard};
+        pub use loom::sync::{Condvar, Mutex, MutexGuard, RwLock};
     }
 
+    #[path = "../../../src/engine/current.rs"]
+    mod current;
     mod tests;
     #[path = "../../../src/engine/ticket.rs"]
     mod ticket;

@@ -1,9 +1,13 @@
+use super::current::Current;
 use super::request::Answer;
 use super::ticket::{Reply, Ticket};
 use crate::error::Error;
 use loom::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Its accesses are interleaved too.
+type Newest = loom::sync::atomic::AtomicUsize;
 
 /// Runs `caller` beside a thread that answers by `answer`.
 fn beside(answer: fn(Reply), caller: fn(Ticket)) {
@@ -68,4 +72,33 @@ fn an_answer_that_is_polled_is_taken_once() {
             }
         },
     );
+}
+
+#[test]
+fn a_newer_value_is_never_replaced_by_an_older_one() {
+    loom::model(|| {
+        let current = Arc::new(Current::new(0));
+        let newest = Arc::new(Newest::new(2));
+        let refresh = |current: &Current<usize>, newest: &Newest| {
+            // What is newest is looked up while others may replace the value.
+            let newer = |old: &usize| {
+                let new = newest.load(Ordering::SeqCst);
+                Ok::<_, ()>((new > *old).then_some(new))
+            };
+            current.replace(newer).unwrap();
+        };
+        let other = {
+            let (current, newest) = (current.clone(), newest.clone());
+            thread::spawn(move || {
+                newest.store(3, Ordering::SeqCst);
+                refresh(&current, &newest);
+            })
+        };
+        let first = *current.get();
+        refresh(&current, &newest);
+        let second = *current.get();
+        other.join().unwrap();
+        assert!(first <= second && second <= *current.get());
+        assert_eq!(*current.get(), 3);
+    });
 }

@@ -1,0 +1,29 @@
+//! The newest snapshot, which callers share and a refresh replaces.
+
+use super::sync::{Mutex, RwLock};
+use std::sync::{Arc, PoisonError};
+
+/// A shared value. Readers never wait for what replaces it to be made.
+pub(super) struct Current<T> {
+    value: RwLock<Arc<T>>,
+    replacing: Mutex<()>,
+}
+
+impl<T> Current<T> {
+    pub(super) fn new(value: T) -> Current<T> {
+        Current { value: RwLock::new(Arc::new(value)), replacing: Mutex::new(()) }
+    }
+
+    pub(super) fn get(&self) -> Arc<T> {
+        self.value.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the value by what `newer` makes of it, if it makes something; one thread at a time. Whether it
+    /// was replaced.
+    pub(super) fn replace<E>(&self, newer: impl FnOnce(&T) -> Result<Option<T>, E>) -> Result<bool, E> {
+        let _one = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(new) = newer(&self.get())? else { return Ok(false) };
+        *self.value.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
+        Ok(true)
+    }
+}
