@@ -1,31 +1,10 @@
 //! The `tierdex` command. One file a subcommand; exit code 2 for usage, 1 for failure, 130 for Ctrl-C.
 
-#![deny(clippy::print_stderr, clippy::print_stdout)]
-
-mod cmd;
-mod columns;
-mod defect;
-mod failure;
-mod input;
-mod interrupt;
-mod job;
-mod marks;
-mod messages;
-mod near;
-mod open;
-mod progress;
-mod queries;
-mod run_file;
-mod size;
-mod tally;
-mod usage;
-mod values;
-
 use clap::{Parser, Subcommand};
-use failure::Outcome;
 use std::process::ExitCode;
-use tierdex::codec::Kernel;
-use tierdex::io::{ExitOutOfMemory, ignore_file_size_signal};
+use tierdex::io::ExitOutOfMemory;
+use tierdex_cli::cmd;
+use tierdex_cli::failure::Outcome;
 
 #[global_allocator]
 static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;
@@ -50,7 +29,7 @@ enum Command {
     Batch(cmd::batch::Arguments),
     /// Say what an index holds, and how large each part is
     Info(cmd::info::Arguments),
-    /// Say how postings would come near without further flags, or with these, and which memory that takes
+    /// Say how postings would be read and cached, by default or with these flags, and how much memory that takes
     Stats(cmd::stats::Arguments),
     /// Verify every byte and every invariant of an index
     Check(cmd::check::Arguments),
@@ -58,25 +37,10 @@ enum Command {
     Eval(cmd::eval::Arguments),
     /// Index text that this machine has, and ask it a few queries
     Demo(cmd::demo::Arguments),
-    /// Run an experiment and report its figures
-    Bench(cmd::bench::Arguments),
 }
 
 fn main() -> ExitCode {
-    match command() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
-}
-
-fn command() -> Outcome {
-    defect::exit_on_panic();
-    ignore_file_size_signal();
-    interrupt::watch()?;
-    let Some(arguments) = usage::parse::<Arguments>()? else { return Ok(()) };
-    // A wrong name in the environment is wrong usage, whatever the subcommand.
-    Kernel::from_env().map_err(tierdex::Error::from)?;
-    run(arguments.command)
+    tierdex_cli::run(|arguments: Arguments| run(arguments.command))
 }
 
 fn run(command: Command) -> Outcome {
@@ -90,7 +54,6 @@ fn run(command: Command) -> Outcome {
         Command::Check(arguments) => (cmd::check::run(arguments), Some(&arguments.dir)),
         Command::Eval(arguments) => (cmd::eval::run(arguments), None),
         Command::Demo(arguments) => (cmd::demo::run(arguments), None),
-        Command::Bench(arguments) => (cmd::bench::run(arguments), None),
     };
     outcome.map_err(|failure| index.into_iter().fold(failure, |failure, index| failure.within(index)))
 }

@@ -18,11 +18,11 @@ pub fn parse<A: Parser>() -> Outcome<Option<A>> {
         messages::report(&error.render().to_string());
         return Err(Failure::Usage("a subcommand is missing".to_string()));
     }
-    Err(Failure::Usage(one_line(&error)))
+    Err(Failure::Usage(one_line::<A>(&error)))
 }
 
 /// Paragraphs of the parser's message behind one another, and where the help is.
-fn one_line(error: &Error) -> String {
+fn one_line<A: Parser>(error: &Error) -> String {
     let text = error.render().to_string();
     let (message, rest) = text.split_once("\nUsage: ").unwrap_or((&text, ""));
     let command = rest.split_whitespace().take_while(|word| !word.starts_with(['[', '<', '-']));
@@ -43,7 +43,7 @@ fn one_line(error: &Error) -> String {
         };
         line = line + joint + part;
     }
-    let command = if command.is_empty() { "tierdex" } else { &command };
+    let command = if command.is_empty() { A::command().get_name().to_string() } else { command };
     if error.kind() == ErrorKind::UnknownArgument && has_query {
         line += "; put -- before a query that begins with -";
     }

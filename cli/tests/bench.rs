@@ -1,14 +1,15 @@
-//! `tierdex bench` as a user meets it: the files it writes, and what it says to wrong flags. No figure is looked at.
+//! `tierdex-bench` as a user meets it: the files it writes, and what it says to wrong flags. No figure is looked at.
 
+mod place;
+
+use place::program;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 fn run(place: &Path, arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tierdex"));
-    command.args(arguments.split(' ')).current_dir(place).stdin(Stdio::null());
-    command.output().unwrap()
+    program(arguments.split(' ')).current_dir(place).stdin(Stdio::null()).output().unwrap()
 }
 
 fn ok(place: &Path, arguments: &str) -> String {
@@ -29,7 +30,8 @@ fn fails(place: &Path, code: i32, arguments: &str, words: &str) {
 #[test]
 fn a_quick_run_writes_its_report_rows_and_plot() {
     let place = tempfile::tempdir().unwrap();
-    let table = ok(place.path(), "bench codecs --quick --codec bp256-delta --codec vbyte --out new/out");
+    let table =
+        ok(place.path(), "tierdex-bench codecs --quick --codec bp256-delta --codec vbyte --out new/out");
     for words in
         ["\nuniform: ", "\nclustered: ", "\nzipf-freq: ", "bp256-delta", "scalar", "memcpy", "bits/int"]
     {
@@ -44,7 +46,7 @@ fn a_quick_run_writes_its_report_rows_and_plot() {
     assert!(sums("uniform", "bp256-delta") >= 1 && sums("zipf-freq", "vbyte") >= 1);
     assert_eq!((sums("uniform", "memcpy"), sums("uniform", "vbyte")), (1, 0));
     assert!(rows.as_array().unwrap().iter().all(|row| row["decode_l1_gips"].as_f64().unwrap() > 0.0));
-    let command = "tierdex bench codecs --quick --codec bp256-delta --codec vbyte --seed 1 --out new/out";
+    let command = "tierdex-bench codecs --quick --codec bp256-delta --codec vbyte --seed 1 --out new/out";
     let report = read("report.md");
     assert!(report.contains(command) && report.contains("| bp256-delta |"), "{report}");
     assert!(!report.contains(&*place.path().to_string_lossy()));
@@ -57,16 +59,17 @@ fn lists_of_an_index_are_measured() {
     let documents = (0..300).map(|id| format!("{{\"id\":\"{id}\",\"text\":\"the the word{id}\"}}\n"));
     fs::write(place.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
     ok(place.path(), "index docs.jsonl --out i");
-    let table = ok(place.path(), "bench codecs --quick --codec streamvbyte --kernel scalar --index i");
+    let table =
+        ok(place.path(), "tierdex-bench codecs --quick --codec streamvbyte --kernel scalar --index i");
     assert!(table.contains("\nreal-freq: 0.0 million frequencies in 1 lists\n"), "{table}");
     assert!(table.contains("\nreal-freq-less-one: ") && !table.contains("\nreal: "), "{table}");
 
     fs::write(place.path().join("few.jsonl"), "{\"id\":\"1\",\"text\":\"the cat\"}\n").unwrap();
     ok(place.path(), "index few.jsonl --out few");
-    fails(place.path(), 1, "bench codecs --quick --index few", "no term stands in 256 documents");
+    fails(place.path(), 1, "tierdex-bench codecs --quick --index few", "no term stands in 256 documents");
 }
 
-const GENERATE: &str = "bench generate --docs 2000 --postings 60000 --vocabulary 3000";
+const GENERATE: &str = "tierdex-bench generate --docs 2000 --postings 60000 --vocabulary 3000";
 
 #[test]
 fn a_generated_index_is_one_as_any_other() {
@@ -88,7 +91,9 @@ fn a_generated_index_is_one_as_any_other() {
 fn a_generator_with_wrong_flags_or_places_is_one_line() {
     let place = tempfile::tempdir().unwrap();
     let generate = |docs: &str, postings: &str, vocabulary: &str| {
-        format!("bench generate --docs {docs} --postings {postings} --vocabulary {vocabulary} --out i")
+        format!(
+            "tierdex-bench generate --docs {docs} --postings {postings} --vocabulary {vocabulary} --out i"
+        )
     };
     fails(place.path(), 2, &generate("0", "1", "1"), "--docs 0: an index has 1 to 4294967294 documents");
     fails(place.path(), 2, &generate("4294967295", "1", "1"), "--docs 4294967295");
@@ -116,9 +121,9 @@ fn a_generator_with_wrong_flags_or_places_is_one_line() {
 #[test]
 fn a_generator_that_is_stopped_or_has_no_room_leaves_no_index() {
     let place = tempfile::tempdir().unwrap();
-    let large = "bench generate --docs 1000000 --postings 100000000 --vocabulary 10000 --out i";
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tierdex"));
-    command.args(large.split(' ')).current_dir(place.path()).stderr(Stdio::piped());
+    let large = "tierdex-bench generate --docs 1000000 --postings 100000000 --vocabulary 10000 --out i";
+    let mut command = program(large.split(' '));
+    command.current_dir(place.path()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let lists = place.path().join("i/0000000000000001.0.docs");
     while fs::metadata(&lists).map_or(0, |file| file.len()) == 0 {
@@ -139,9 +144,10 @@ fn a_generator_that_is_stopped_or_has_no_room_leaves_no_index() {
     assert!(!place.path().join("i").exists(), "nothing stays");
 
     // A limit on the size of files stands in for a device without room. SIGXFSZ is ignored, so writes fail.
-    let script = format!("trap '' XFSZ; ulimit -f 32; exec \"$0\" {GENERATE} --out small");
-    let tierdex = env!("CARGO_BIN_EXE_tierdex");
-    let output = Command::new("bash").args(["-c", &script, tierdex]).current_dir(place.path()).output();
+    let arguments = GENERATE.trim_start_matches("tierdex-bench ");
+    let script = format!("trap '' XFSZ; ulimit -f 32; exec \"$0\" {arguments} --out small");
+    let bench = env!("CARGO_BIN_EXE_tierdex-bench");
+    let output = Command::new("bash").args(["-c", &script, bench]).current_dir(place.path()).output();
     let output = output.unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{error}");
@@ -153,12 +159,22 @@ fn a_generator_that_is_stopped_or_has_no_room_leaves_no_index() {
 fn wrong_flags_and_places_are_one_line() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("file"), "").unwrap();
-    fails(place.path(), 2, "bench codecs --codec zip", "no codec is called `zip`; there are raw, vbyte, ");
-    fails(place.path(), 2, "bench codecs --kernel mmx", "no kernel is called `mmx`");
-    fails(place.path(), 1, "bench codecs --index none", "none");
-    fails(place.path(), 1, "bench codecs --codec vbyte --out file", "file");
-    for wrong in ["bench", "bench frob", "bench codecs --seed x", "bench codecs --frob", "bench codecs more"]
-    {
+    fails(
+        place.path(),
+        2,
+        "tierdex-bench codecs --codec zip",
+        "no codec is called `zip`; there are raw, vbyte, ",
+    );
+    fails(place.path(), 2, "tierdex-bench codecs --kernel mmx", "no kernel is called `mmx`");
+    fails(place.path(), 1, "tierdex-bench codecs --index none", "none");
+    fails(place.path(), 1, "tierdex-bench codecs --codec vbyte --out file", "file");
+    for wrong in [
+        "tierdex-bench",
+        "tierdex-bench frob",
+        "tierdex-bench codecs --seed x",
+        "tierdex-bench codecs --frob",
+        "tierdex-bench codecs more",
+    ] {
         assert_eq!(run(place.path(), wrong).status.code(), Some(2), "{wrong}");
     }
     assert!(!place.path().join("none").exists());
@@ -166,8 +182,8 @@ fn wrong_flags_and_places_are_one_line() {
 
 /// What the server says to these lines.
 fn served(place: &Path, arguments: &str, lines: &[u8]) -> Vec<String> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tierdex"));
-    command.args(arguments.split(' ')).current_dir(place);
+    let mut command = program(arguments.split(' '));
+    command.current_dir(place);
     let mut server =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     server.stdin.take().unwrap().write_all(lines).unwrap();
@@ -187,7 +203,7 @@ fn the_server_answers_a_line_by_a_line() {
     ok(place.path(), "index docs.jsonl --out i");
     let lines = "COUNT\tcat\nTOP_10\tcat\nTOP_1000\tdog\nTOP_5_COUNT\t+cat +dog\nCOUNT\tcat dog\nDOCS_2\tdog\n\
                  NOPE\tcat\nCOUNT\ncat\nCOUNT\t(\nCOUNT\tfish\n";
-    for arguments in ["bench serve i", "bench serve i --exhaustive"] {
+    for arguments in ["tierdex-bench serve i", "tierdex-bench serve i --exhaustive"] {
         let answers = served(place.path(), arguments, lines.as_bytes());
         assert_eq!(answers[..6], ["READY", "600", "10", "200", "200", "600"]);
         let first: Vec<&str> = answers[6].split([' ', ':']).collect();
@@ -210,7 +226,7 @@ fn the_server_times_a_batch_of_lines() {
     fs::write(place.path().join("lines"), "COUNT\tthe\nTOP_7\tthe\nNOPE\tthe\nDOCS_2\tword5\n").unwrap();
     ok(place.path(), "index docs.jsonl --out i");
     let batches = "!BATCH\tlines\t2\tlatencies\n!BATCH\tlines\t0\t-\n!BATCH\tmissing\t1\t-\n";
-    let answers = served(place.path(), "bench serve i", batches.as_bytes());
+    let answers = served(place.path(), "tierdex-bench serve i", batches.as_bytes());
     let times: serde_json::Value = serde_json::from_str(&answers[1]).unwrap();
     assert_eq!((&times["n"], &times["sum"], &times["unsupported"]), (&4.into(), &308.into(), &1.into()));
     assert!(times["p50_ns"].as_u64() <= times["p99_ns"].as_u64() && times["wall_ns"].is_u64());
@@ -225,8 +241,8 @@ fn a_kernel_that_cannot_be_had_is_refused_before_anything_is_done() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("docs.jsonl"), "{\"id\":\"a\",\"text\":\"cat\"}\n").unwrap();
     let run = |kernel: &str, arguments: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tierdex"));
-        command.args(arguments.split(' ')).current_dir(place.path()).stdin(Stdio::null());
+        let mut command = program(arguments.split(' '));
+        command.current_dir(place.path()).stdin(Stdio::null());
         let output = command.env("TIERDEX_KERNEL", kernel).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
@@ -241,11 +257,11 @@ fn a_kernel_that_cannot_be_had_is_refused_before_anything_is_done() {
         "stats good",
         "check good",
         "demo . --out new",
-        "bench codecs --quick",
-        "bench intersect --quick",
-        "bench generate --docs 9 --postings 9 --vocabulary 5 --out new",
-        "bench serve good",
-        "bench cache good --out new",
+        "tierdex-bench codecs --quick",
+        "tierdex-bench intersect --quick",
+        "tierdex-bench generate --docs 9 --postings 9 --vocabulary 5 --out new",
+        "tierdex-bench serve good",
+        "tierdex-bench cache good --out new",
     ] {
         let (code, error) = run("sse", arguments);
         let line = "tierdex: TIERDEX_KERNEL: no kernel is called `sse`; there are scalar, avx2, avx512\n";
@@ -260,7 +276,7 @@ fn a_kernel_that_cannot_be_had_is_refused_before_anything_is_done() {
 fn caches_are_measured_in_processes_of_their_own() {
     let place = tempfile::tempdir().unwrap();
     ok(place.path(), &format!("{GENERATE} --out i"));
-    let run = "bench cache i --out o --no-group --keep-caches --region dram --modes memory,hybrid-prefetch,direct \
+    let run = "tierdex-bench cache i --out o --no-group --keep-caches --region dram --modes memory,hybrid-prefetch,direct \
                --sizes 20,100 --count 10 --lookahead adaptive";
     let table = ok(place.path(), &run.split_whitespace().collect::<Vec<_>>().join(" "));
     let of = |start: &str| table.lines().filter(|line| line.starts_with(start)).count();
@@ -270,11 +286,10 @@ fn caches_are_measured_in_processes_of_their_own() {
     let rows = rows.as_array().unwrap();
     assert!(rows.iter().all(|row| row["queries"] == 10 && row["process_peak_bytes"].as_u64().unwrap() > 0));
     assert!(
-        read("report.md").contains("tierdex bench cache i --out o --modes memory,hybrid-prefetch,direct ")
+        read("report.md").contains("tierdex-bench cache i --out o --modes memory,hybrid-prefetch,direct ")
     );
 
-    let small =
-        "bench cache i --out p --no-group --keep-caches --region dram --modes direct --dram 1M --sizes 20";
+    let small = "tierdex-bench cache i --out p --no-group --keep-caches --region dram --modes direct --dram 1M --sizes 20";
     let table = ok(place.path(), small);
     assert!(
         table.contains("exit code 1: tierdex: a budget of 1048576 bytes of DRAM is too small"),
@@ -286,13 +301,13 @@ fn caches_are_measured_in_processes_of_their_own() {
 fn caches_with_wrong_flags_are_one_line() {
     let place = tempfile::tempdir().unwrap();
     ok(place.path(), &format!("{GENERATE} --out i"));
-    fails(place.path(), 2, "bench cache i --out o --segments 3K", "--segments must be powers of two");
-    fails(place.path(), 1, "bench cache none --out o --no-group", "none");
-    fails(place.path(), 2, "bench cache-cell", "what to measure is no JSON");
+    fails(place.path(), 2, "tierdex-bench cache i --out o --segments 3K", "--segments must be powers of two");
+    fails(place.path(), 1, "tierdex-bench cache none --out o --no-group", "none");
+    fails(place.path(), 2, "tierdex-bench cache-cell", "what to measure is no JSON");
     for wrong in
         ["--modes ram", "--sizes 0", "--classes X", "--repeats 100", "--devices nvme", "--region ram"]
     {
-        let output = self::run(place.path(), &format!("bench cache i --out o {wrong}"));
+        let output = self::run(place.path(), &format!("tierdex-bench cache i --out o {wrong}"));
         assert_eq!(output.status.code(), Some(2), "{wrong}");
     }
     assert!(!place.path().join("o").exists());
@@ -305,7 +320,7 @@ fn single_requests_are_timed_beside_a_batch() {
     fs::write(place.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
     ok(place.path(), "index docs.jsonl --out i");
     fs::write(place.path().join("q.txt"), "the\n+the +word3\n\n+the -word1\nnone\n").unwrap();
-    let table = ok(place.path(), "bench latency i --queries q.txt --dram 50M");
+    let table = ok(place.path(), "tierdex-bench latency i --queries q.txt --dram 50M");
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows.len(), 4, "{table}");
     for (row, name) in rows[1..].iter().zip(["alone", "beside", "ratio"]) {
@@ -313,10 +328,10 @@ fn single_requests_are_timed_beside_a_batch() {
     }
     fs::write(place.path().join("none.txt"), "\n").unwrap();
     for (code, command, why) in [
-        (2, "bench latency i --queries none.txt", "none.txt has no query"),
-        (1, "bench latency i --queries missing.txt", "cannot read missing.txt"),
-        (2, "bench latency i --queries q.txt --dram 1M", "is too small"),
-        (2, "bench latency i --queries q.txt --mode base", "--mode"),
+        (2, "tierdex-bench latency i --queries none.txt", "none.txt has no query"),
+        (1, "tierdex-bench latency i --queries missing.txt", "cannot read missing.txt"),
+        (2, "tierdex-bench latency i --queries q.txt --dram 1M", "is too small"),
+        (2, "tierdex-bench latency i --queries q.txt --mode base", "--mode"),
     ] {
         fails(place.path(), code, command, why);
     }

@@ -1,5 +1,8 @@
 //! A budget of memory, enforced from outside: the command answers inside a control group that has little more.
 
+mod place;
+
+use place::program;
 use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -51,7 +54,7 @@ impl Drop for Group {
 }
 
 fn tierdex(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tierdex")).args(arguments).output().unwrap()
+    program(arguments.iter().copied()).output().unwrap()
 }
 
 fn assert_ok(output: &Output) -> String {
@@ -67,7 +70,7 @@ fn answers_are_the_same_within_a_budget_and_nobody_is_killed() {
     let path = |name: &str| place.path().join(name).display().to_string();
     let (index, queries, free, bound) = (path("index"), path("queries"), path("free"), path("bound"));
     let size = ["--docs", "400000", "--postings", "40000000", "--vocabulary", "20000"];
-    assert_ok(&tierdex(&[&["bench", "generate"][..], &size, &["--out", &index]].concat()));
+    assert_ok(&tierdex(&[&["tierdex-bench", "generate"][..], &size, &["--out", &index]].concat()));
     let lines = (0..150).map(|i| {
         let term = |j: u32| format!("t{:07}", 1 + (i * 7 + j * 31) % (20 + 100 * j));
         let query = match i % 3 {
@@ -122,7 +125,7 @@ fn queries_of_many_terms_are_answered_or_refused_and_nobody_is_killed() {
     let path = |name: &str| place.path().join(name).display().to_string();
     let (index, run) = (path("index"), path("run"));
     let size = ["--docs", "200000", "--postings", "20000000", "--vocabulary", "20000"];
-    assert_ok(&tierdex(&[&["bench", "generate"][..], &size, &["--out", &index]].concat()));
+    assert_ok(&tierdex(&[&["tierdex-bench", "generate"][..], &size, &["--out", &index]].concat()));
     // So many queries as keep two threads busy, and what is found without a budget.
     let queries = |name: &str, terms: usize, (start, mark): (&str, &str)| {
         let term = |query: usize, term: usize| format!("{mark}t{:07}", 1 + 10 * query + term);

@@ -454,12 +454,12 @@ fn commands_in_the_documents_exist() {
         let text = std::fs::read_to_string(root.join(name)).unwrap();
         let fenced = text.split("```").skip(1).step_by(2).flat_map(str::lines).map(str::trim);
         let commands = fenced.filter_map(|line| {
-            line.strip_prefix("tierdex ").or(line.strip_prefix("cargo run --release -- "))
+            let own = line.strip_prefix("tierdex ").or(line.strip_prefix("cargo run --release -- "));
+            own.or(line.starts_with("tierdex-bench ").then_some(line))
         });
         for command in commands {
             let words: Vec<&str> = command.split_whitespace().collect();
-            // An experiment is a subcommand of its own.
-            let names = &words[..if words[0] == "bench" { 2 } else { 1 }];
+            let names = &words[..if words[0] == "tierdex-bench" { 2 } else { 1 }];
             let help = succeeded(&place.run_with(names.iter().copied().chain(["--help"])));
             for flag in words.iter().filter(|word| word.starts_with("--")) {
                 assert!(help.contains(flag), "{name}: `{command}`: no {flag}");

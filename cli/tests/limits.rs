@@ -6,8 +6,6 @@ use place::{DOCUMENTS, Place, failed, succeeded};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
-const TIERDEX: &str = env!("CARGO_BIN_EXE_tierdex");
-
 /// A user for each test of each process: limits count all threads of a user, and neither they nor permissions
 /// hold for root.
 fn user(test: u32) -> [String; 4] {
@@ -24,7 +22,12 @@ fn documents() -> String {
 
 fn run(place: &Place, wrapper: &[&str], arguments: &str) -> Output {
     let mut command = Command::new(wrapper[0]);
-    command.args(&wrapper[1..]).arg(TIERDEX).args(arguments.split(' ')).env("RUST_BACKTRACE", "1");
+    let program = place::program(arguments.split(' '));
+    command
+        .args(&wrapper[1..])
+        .arg(program.get_program())
+        .args(program.get_args())
+        .env("RUST_BACKTRACE", "1");
     let input = std::fs::File::open(place.path("docs.jsonl")).unwrap();
     command.current_dir(place.path("")).stdin(input).output().unwrap()
 }
@@ -97,7 +100,7 @@ fn threads_that_cannot_be_started_end_in_one_line() {
     for arguments in [
         "index docs.jsonl --out out/a --replace --threads 4",
         "index - --out out/b --replace --format text --threads 1",
-        "bench generate --out out/c --docs 1000 --postings 5000 --vocabulary 50",
+        "tierdex-bench generate --out out/c --docs 1000 --postings 5000 --vocabulary 50",
     ] {
         for threads in 1..=4 {
             let limit = format!("--nproc={threads}");

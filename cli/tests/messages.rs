@@ -82,7 +82,7 @@ fn wrong_arguments_are_one_line() {
         ("search", "arguments were not provided: <DIR>"),
         ("search i cat --format yaml", "[possible values: table, json]"),
         ("serch", "unrecognized subcommand 'serch'"),
-        ("bench frob", "see `tierdex bench --help`"),
+        ("tierdex-bench frob", "see `tierdex-bench --help`"),
         ("search i cat -k many", "see `tierdex --help`"),
     ] {
         place.fails(2, arguments, words);
@@ -192,7 +192,10 @@ fn one_is_no_plural() {
         ("check i", "1 document, 1 term, 1 posting"),
         ("batch i --queries q --run r", "1 query, 1 hit, "),
         ("batch i --queries q --run r --count", "1 query, 1 match, "),
-        ("bench generate --docs 1 --postings 1 --vocabulary 1 --out g", "1 document, 1 term, 1 posting, "),
+        (
+            "tierdex-bench generate --docs 1 --postings 1 --vocabulary 1 --out g",
+            "1 document, 1 term, 1 posting, ",
+        ),
     ] {
         let said = place.ok(arguments);
         assert!(said.contains(words), "{arguments}: {said}");

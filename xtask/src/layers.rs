@@ -9,9 +9,14 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("tierdex_cache", "crates/cache/src/", &["tierdex_io"]),
     ("tierdex", "crates/tierdex/src/", &["tierdex_codec", "tierdex_io", "tierdex_cache"]),
     ("tierdex_bench", "bench/src/", &["tierdex_codec", "tierdex_io", "tierdex_cache", "tierdex"]),
-    ("cli", "cli/src/", &["tierdex", "tierdex_bench"]),
+    ("tierdex_cli", "cli/src/", &["tierdex"]),
+    ("tierdex-bench", "cli/bench/", &["tierdex", "tierdex_bench", "tierdex_cli"]),
     // Names the crates in strings, and depends on none of them.
-    ("xtask", "xtask/src/", &["tierdex_codec", "tierdex_io", "tierdex_cache", "tierdex", "tierdex_bench"]),
+    (
+        "xtask",
+        "xtask/src/",
+        &["tierdex_codec", "tierdex_io", "tierdex_cache", "tierdex", "tierdex_bench", "tierdex_cli"],
+    ),
 ];
 
 /// Workspaces of their own, in which other projects' crates are compared with this one's.

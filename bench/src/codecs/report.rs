@@ -160,10 +160,10 @@ mod tests {
     #[test]
     fn a_report_says_where_how_and_what() {
         let facts = Facts { machine: Machine::here(), rounds: 5, group_ints: 1 << 19, real: Some((1000, 3)) };
-        let text = markdown("tierdex bench codecs --seed 1", &facts, &rows(), &[]);
+        let text = markdown("tierdex-bench codecs --seed 1", &facts, &rows(), &[]);
         for words in [
             "- CPU: ",
-            "\ntierdex bench codecs --seed 1\n",
+            "\ntierdex-bench codecs --seed 1\n",
             "5 rounds",
             "one of 3 of the 1000 terms",
             "## uniform: 2.0 million ids in 20 lists",

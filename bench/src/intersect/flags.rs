@@ -149,7 +149,7 @@ impl Flags {
             Some(name) if path.is_absolute() => name.to_string_lossy().into_owned(),
             _ => path.to_string_lossy().into_owned(),
         };
-        let mut words = vec!["tierdex bench intersect".to_string()];
+        let mut words = vec!["tierdex-bench intersect".to_string()];
         words.extend(self.quick.then(|| "--quick".to_string()));
         for (flag, value) in [("--index", &self.index), ("--queries", &self.queries), ("--work", &self.work)]
         {

@@ -2,9 +2,9 @@
 
 use super::index::OnError;
 use super::search::{QueryThreads, Ranking};
+use crate::cache_flags::{self, CacheFlags};
 use crate::failure::{Failure, Outcome, output};
 use crate::messages;
-use crate::near::{self, Near};
 use crate::queries::Queries;
 use crate::run_file::{RunFile, are_same, descriptor, is_in};
 use crate::{open, size};
@@ -62,7 +62,7 @@ pub struct Arguments {
     #[arg(long, hide = true, conflicts_with = "count")]
     no_count: bool,
     #[command(flatten)]
-    near: Near,
+    cache: CacheFlags,
     /// File to write: how many queries ahead lists were fetched, each time a query ended (the last 65,536
     /// times)
     #[arg(long, value_name = "FILE")]
@@ -123,9 +123,9 @@ pub fn run(arguments: &Arguments) -> Outcome {
         samples: if arguments.lookahead_log.is_some() { LOOKAHEAD_SAMPLES } else { 0 },
         ..ExecutorOptions::default()
     };
-    let near = arguments.near.options(&index, defaults)?;
+    let executor_options = arguments.cache.options(&index, defaults)?;
     let start = Instant::now();
-    let done = write_run(&index, queries, (&options, &near), arguments)?;
+    let done = write_run(&index, queries, (&options, &executor_options), arguments)?;
     let (one, many) = if arguments.count { ("match", "matches") } else { ("hit", "hits") };
     let left_out = match done.left_out {
         0 => String::new(),
@@ -144,7 +144,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     .map_err(output)
 }
 
-/// Answers that are written some later, when their ids have come near.
+/// Answers that are written some later, when their ids have been read.
 const ANSWERS_KEPT: usize = 4;
 
 /// What was done.
@@ -162,10 +162,10 @@ struct Done {
 fn write_run(
     index: &Index,
     mut queries: Queries,
-    (options, near): (&SearchOptions, &ExecutorOptions),
+    (options, executor_options): (&SearchOptions, &ExecutorOptions),
     arguments: &Arguments,
 ) -> Outcome<Done> {
-    let executor = arguments.near.executor(index, near)?;
+    let executor = arguments.cache.executor(index, executor_options)?;
     let (path, file) = (&arguments.run, queries.name().to_string());
     let run_file = RunFile::create(path).map_err(|error| cannot_write(path, &error))?;
     let mut out = BufWriter::new(run_file);
@@ -250,8 +250,8 @@ fn write_run(
     // Also those before a query that failed.
     found_before.into_iter().try_for_each(write)?;
     run?;
-    if arguments.near.stats {
-        messages::report(&near::report(&executor, near));
+    if arguments.cache.stats {
+        messages::report(&cache_flags::report(&executor, executor_options));
     }
     if let Some(path) = &arguments.lookahead_log {
         log_lookahead(path, &executor.lookahead_samples()).map_err(|error| cannot_write(path, &error))?;

@@ -1,7 +1,6 @@
 //! Subcommands, one a file.
 
 pub mod batch;
-pub mod bench;
 pub mod check;
 pub mod demo;
 pub mod eval;

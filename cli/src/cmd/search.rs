@@ -1,9 +1,9 @@
 //! `tierdex search`: one query.
 
 use super::hits::{HitsWriter, Json, Shown, Summary, Table};
+use crate::cache_flags::{self, CacheFlags};
 use crate::failure::{Failure, Outcome, output};
 use crate::messages;
-use crate::near::{self, Near};
 use crate::open;
 use clap::{Args, ValueEnum};
 use std::io::{BufWriter, Write, stdout};
@@ -24,7 +24,7 @@ pub struct Arguments {
     #[command(flatten)]
     pub asked: Asked,
     #[command(flatten)]
-    near: Near,
+    cache: CacheFlags,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -128,7 +128,7 @@ pub enum Format {
 pub fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.asked.options()?;
     let (index, query) = arguments.asked.open()?;
-    if arguments.near.is_silent() {
+    if arguments.cache.is_silent() {
         return answer(&index, &query, &options, arguments.format);
     }
     let defaults = ExecutorOptions {
@@ -138,8 +138,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
         previews: true,
         ..ExecutorOptions::default()
     };
-    let near = arguments.near.options(&index, defaults)?;
-    let executor = arguments.near.executor(&index, &near)?;
+    let executor_options = arguments.cache.options(&index, defaults)?;
+    let executor = arguments.cache.executor(&index, &executor_options)?;
     let start = Instant::now();
     let (mut query, mut answered) = (Some(query), Ok(()));
     let asked = query.clone();
@@ -158,8 +158,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
             Ok::<(), Failure>(())
         },
     )?;
-    if arguments.near.stats {
-        messages::report(&near::report(&executor, &near));
+    if arguments.cache.stats {
+        messages::report(&cache_flags::report(&executor, &executor_options));
     }
     answered
 }

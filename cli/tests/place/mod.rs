@@ -42,8 +42,8 @@ impl Place {
     }
 
     pub fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tierdex"));
-        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
+        let mut command = program(arguments);
+        command.current_dir(self.0.path()).stdin(Stdio::null());
         command
     }
 
@@ -55,6 +55,16 @@ impl Place {
     pub fn fails(&self, code: i32, arguments: &str, words: &str) {
         failed(&self.run(arguments), code, words);
     }
+}
+
+/// The program `tierdex` with these arguments, or `tierdex-bench` if that is the first of them.
+pub fn program<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut arguments = arguments.into_iter().peekable();
+    let is_bench = arguments.next_if_eq(&"tierdex-bench").is_some();
+    let tierdex = env!("CARGO_BIN_EXE_tierdex");
+    let mut command = Command::new(if is_bench { env!("CARGO_BIN_EXE_tierdex-bench") } else { tierdex });
+    command.args(arguments);
+    command
 }
 
 pub fn succeeded(output: &Output) -> String {

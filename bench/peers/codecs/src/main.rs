@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use tierdex_bench::codecs::{self, Flags, Peer};
 use tierdex_bench::{Error, Result};
 
-/// The experiment of `tierdex bench codecs` with other projects' codecs beside this one's.
+/// The experiment of `tierdex-bench codecs` with other projects' codecs beside this one's.
 #[derive(Parser)]
 #[command(version, max_term_width = 110)]
 struct Arguments {

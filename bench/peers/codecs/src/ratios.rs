@@ -56,7 +56,7 @@ const ABOUT: &str = "A figure of the codec on the left by the same figure of the
     - `streamvbyte64`: blocks of 256, `Coder1234`; one to three values behind the last group of four by this \
     project's scalar codecs.\n\n\
     All is compiled with AVX2, which two of the peers need for their vector loops; this project's scalar kernel may be \
-    faster for it than in `tierdex bench codecs`.";
+    faster for it than in `tierdex-bench codecs`.";
 
 const SCALAR: &str = "scalar";
 

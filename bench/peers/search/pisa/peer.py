@@ -1,4 +1,4 @@
-"""PISA behind the line protocol of `tierdex bench serve`, by its Python binding.
+"""PISA behind the line protocol of `tierdex-bench serve`, by its Python binding.
 
     peer.py version
     peer.py index TOKENS DIR --memory BYTES
@@ -49,7 +49,7 @@ def main():
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description="PISA behind the line protocol of tierdex bench serve")
+    parser = argparse.ArgumentParser(description="PISA behind the line protocol of tierdex-bench serve")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("version")
     indexing = commands.add_parser("index")

@@ -89,7 +89,7 @@ pub struct Flags {
     /// Bytes of the limit that are not in tierdex's budget: page cache [default: a tenth]
     #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "limit")]
     pub tierdex_spare: Option<u64>,
-    /// Flags for `tierdex bench serve` instead of those that follow from the limit, with blanks between
+    /// Flags for `tierdex-bench serve` instead of those that follow from the limit, with blanks between
     #[arg(long, value_name = "FLAGS", requires = "limit", allow_hyphen_values = true)]
     pub tierdex_flags: Option<String>,
     /// Kilobytes that the device of WORK reads ahead, for this run; an interrupted run leaves it so

@@ -22,7 +22,7 @@
 //! 3. [`sets`]: query sets, drawn by document frequency, cut from the text, or real; phrases are asked of
 //!    indexes with
 //!    positions, the others of indexes without;
-//! 4. [`server`]: an engine as a child process behind the line protocol of `tierdex bench serve`;
+//! 4. [`server`]: an engine as a child process behind the line protocol of `tierdex-bench serve`;
 //! 5. [`check`]: whether numbers of matches agree, and how many of the best ten hits;
 //! 6. [`rounds`]: engines take turns on each set and command, round after round;
 //! 7. or [`limit`]: engines under a limit of memory, one at a time, from files;

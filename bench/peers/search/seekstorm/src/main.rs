@@ -1,4 +1,4 @@
-//! SeekStorm behind the line protocol of `tierdex bench serve`.
+//! SeekStorm behind the line protocol of `tierdex-bench serve`.
 //!
 //! You have a file of tokens, one document a line, blanks between tokens; `index` gives a directory with an
 //! index of one shard, and `serve` answers `COMMAND<TAB>QUERY` from it.
@@ -19,7 +19,7 @@ use std::io::stdin;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// SeekStorm behind the line protocol of `tierdex bench serve`.
+/// SeekStorm behind the line protocol of `tierdex-bench serve`.
 #[derive(Parser)]
 #[command(max_term_width = 110)]
 struct Arguments {

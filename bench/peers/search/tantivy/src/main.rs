@@ -1,4 +1,4 @@
-//! Tantivy behind the line protocol of `tierdex bench serve`.
+//! Tantivy behind the line protocol of `tierdex-bench serve`.
 //!
 //! You have a file of tokens, one document a line, blanks between tokens; `index` gives a directory with an
 //! index of one segment, and `serve` answers `COMMAND<TAB>QUERY` from it.
@@ -20,7 +20,7 @@ use std::io::{stdin, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Tantivy behind the line protocol of `tierdex bench serve`.
+/// Tantivy behind the line protocol of `tierdex-bench serve`.
 #[derive(Parser)]
 #[command(max_term_width = 110)]
 struct Arguments {

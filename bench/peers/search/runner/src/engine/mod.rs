@@ -153,7 +153,8 @@ impl Engine {
     pub fn serve_words(&self, variant: &Variant, dir: &Path) -> Vec<OsString> {
         let mut words = self.program.clone();
         if self.kind == Kind::Tierdex {
-            words.push("bench".into());
+            // It is built beside the other.
+            words[0] = Path::new(&words[0]).with_file_name("tierdex-bench").into();
         }
         words.extend(["serve".into(), dir.into()]);
         if let Some((k1, b)) = variant.bm25 {

@@ -11,7 +11,7 @@ import org.apache.lucene.search.similarities.BM25Similarity;
 import org.apache.lucene.util.Version;
 
 /**
- * Lucene behind the line protocol of {@code tierdex bench serve}: {@code version}, {@code index TOKENS DIR
+ * Lucene behind the line protocol of {@code tierdex-bench serve}: {@code version}, {@code index TOKENS DIR
  * [--memory BYTES] [--positions] [--commit-every DOCUMENTS]}, {@code serve DIR [--advice normal|random] [--k1
  * K1] [--b B]}.
  */

@@ -1,11 +1,5 @@
-//! `tierdex bench generate`: an index of any size, without text.
+//! `tierdex-bench generate`: an index of any size, without text.
 
-use crate::cmd::index::{output_disk, threads};
-use crate::failure::{Failure, Outcome, output};
-use crate::interrupt;
-use crate::job::doubtful;
-use crate::messages::printable;
-use crate::{progress, size};
 use std::io::{Write, stdout};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,6 +7,11 @@ use tierdex::index::{IndexWriter, Manifest, Merge, OpenMode, Stop, WriterOptions
 use tierdex::io::Disk;
 use tierdex::limits::MEMORY_MIN;
 use tierdex_bench::generate::{Collection, Flags};
+use tierdex_cli::cmd::index::{output_disk, threads};
+use tierdex_cli::failure::{Failure, Outcome, output};
+use tierdex_cli::job::doubtful;
+use tierdex_cli::messages::printable;
+use tierdex_cli::{interrupt, progress, size};
 
 pub fn run(flags: &Flags) -> Outcome {
     let start = Instant::now();

@@ -10,7 +10,7 @@ use tierdex::index::Index;
 use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 
 #[derive(Args)]
-pub struct Near {
+pub struct CacheFlags {
     /// How postings are read: base (through the system's page cache), base-prefetch (the same, with a worker
     /// that reads ahead), hybrid (a cache of whole lists, filled after a miss), hybrid-prefetch (the same,
     /// filled ahead of the queries), direct (a cache of pages, read past the page cache while other queries
@@ -51,10 +51,10 @@ pub struct Near {
     pub stats: bool,
 }
 
-impl Near {
+impl CacheFlags {
     /// Whether no flag asks for anything but the mode that is chosen without flags.
     pub fn is_silent(&self) -> bool {
-        let Near { mode, dram, cache, meta_tier, io, depth, policy, lookahead, segment, stats } = self;
+        let CacheFlags { mode, dram, cache, meta_tier, io, depth, policy, lookahead, segment, stats } = self;
         let of_budget = mode.is_some() || dram.is_some() || cache.is_some() || meta_tier.is_some();
         let of_cache = depth.is_some() || policy.is_some() || lookahead.is_some() || segment.is_some();
         !(of_budget || of_cache || io.is_some() || *stats)

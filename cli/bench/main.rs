@@ -1,0 +1,125 @@
+//! The `tierdex-bench` command: experiments, one a subcommand. The crate of that name has what they do.
+
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
+mod cache;
+mod generate;
+
+use clap::{Args, Parser, Subcommand};
+use std::io::{stdin, stdout};
+use std::process::ExitCode;
+use tierdex::engine::{ExecutorOptions, THREADS_CHOSEN};
+use tierdex::io::ExitOutOfMemory;
+use tierdex_bench::{Error, cache as caches, codecs, generate as generator, intersect, latency, serve};
+use tierdex_cli::cache_flags::CacheFlags;
+use tierdex_cli::failure::{Failure, Outcome, output};
+use tierdex_cli::open;
+
+#[global_allocator]
+static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;
+
+/// Run an experiment and report its figures.
+#[derive(Parser)]
+#[command(name = "tierdex-bench", version, max_term_width = 110)]
+struct Arguments {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Subcommand)]
+enum Experiment {
+    /// Queries a second by mode, cache size and device, each cell in a process with a limit of memory
+    Cache(Box<caches::Flags>),
+    /// Measure the cell that is described on standard input
+    #[command(hide = true)]
+    CacheCell,
+    /// Bits an integer and speed of every codec by every kernel
+    Codecs(codecs::Flags),
+    /// Make an index of any size, without text: lists as those of English documents of 1 KB
+    Generate(generator::Flags),
+    /// Time, pages and bytes that five algorithms take to intersect lists on disk
+    Intersect(intersect::Flags),
+    /// Latency of single requests, alone and beside a batch that never ends
+    Latency(Latency),
+    /// Answer lines of COMMAND<TAB>QUERY on standard input: from an index in memory, or with flags that say otherwise from
+    /// where these bring postings
+    Serve(Serve),
+}
+
+#[derive(Args)]
+struct Latency {
+    #[command(flatten)]
+    flags: latency::Flags,
+    #[command(flatten)]
+    cache: CacheFlags,
+}
+
+#[derive(Args)]
+struct Serve {
+    #[command(flatten)]
+    flags: serve::Flags,
+    #[command(flatten)]
+    cache: CacheFlags,
+}
+
+fn main() -> ExitCode {
+    tierdex_cli::run(|arguments: Arguments| run(&arguments.experiment))
+}
+
+fn run(experiment: &Experiment) -> Outcome {
+    match experiment {
+        Experiment::Cache(flags) => cache::run(flags),
+        Experiment::CacheCell => caches::run_cell(&mut stdin().lock(), &mut stdout().lock()).map_err(failure),
+        Experiment::Codecs(flags) => run_codecs(flags).map_err(failure),
+        Experiment::Generate(flags) => generate::run(flags),
+        Experiment::Intersect(flags) => run_intersect(flags).map_err(failure),
+        Experiment::Latency(Latency { flags, cache }) => {
+            let index = open::index(&flags.dir)?;
+            let defaults = ExecutorOptions {
+                threads: flags.threads.map_or(THREADS_CHOSEN, std::num::NonZero::get),
+                hits: flags.k,
+                ..ExecutorOptions::default()
+            };
+            let options = cache.options(&index, defaults)?;
+            latency::run(&index, &options, flags, &mut stdout().lock()).map_err(failure)
+        }
+        Experiment::Serve(Serve { flags, cache }) => {
+            let index = open::index(&flags.dir)?;
+            let silent = cache.is_silent();
+            let options = (!silent)
+                .then(|| {
+                    cache.options(
+                        &index,
+                        ExecutorOptions { threads: THREADS_CHOSEN, ..ExecutorOptions::default() },
+                    )
+                })
+                .transpose()?;
+            serve::run(&index, options.as_ref(), flags, &mut stdin().lock(), &mut stdout().lock())
+                .map_err(failure)
+        }
+    }
+}
+
+fn run_codecs(flags: &codecs::Flags) -> Result<(), Error> {
+    let results = codecs::run(flags, Vec::new())?;
+    results.save("tierdex-bench codecs", &[])?;
+    results.print(&mut stdout(), &[])
+}
+
+fn run_intersect(flags: &intersect::Flags) -> Result<(), Error> {
+    let results = intersect::run(flags)?;
+    results.save()?;
+    results.print(&mut stdout())
+}
+
+/// Why an experiment failed.
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::Usage(message) => Failure::Usage(message),
+        Error::Failed(message) => Failure::Failed(message),
+        Error::Output(error) => output(error),
+        Error::Interrupted => {
+            Failure::Interrupted("interrupted; what was measured so far is in the report".to_string())
+        }
+    }
+}
