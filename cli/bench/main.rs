@@ -41,8 +41,8 @@ enum Experiment {
     Intersect(intersect::Flags),
     /// Latency of single requests, alone and beside a batch that never ends
     Latency(Latency),
-    /// Answer lines of COMMAND<TAB>QUERY on standard input: from an index in memory, or with flags that say otherwise from
-    /// where these bring postings
+    /// Answer lines of COMMAND<TAB>QUERY on standard input: from an index in memory, or with flags that say
+    /// otherwise from where these bring postings
     Serve(Serve),
 }
 

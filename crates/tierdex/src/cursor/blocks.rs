@@ -49,8 +49,8 @@ impl<'a> Chunk<'a> {
         Chunk { part, source, ahead, least: ahead, blocks: 0..0, start: 0, last: None, bytes: Vec::new() }
     }
 
-    /// Where a block stands in the file: behind the one before it in its superblock, if that was asked for
-    /// last.
+    /// Byte range of a block in the file. After a request for the same block, or for the previous one of its
+    /// superblock, it is derived from that range; else from the skip data.
     fn range(&mut self, list: &BlockList, block: usize) -> Result<Range<u64>> {
         let range = match &self.last {
             Some((last, range)) if *last == block => range.clone(),

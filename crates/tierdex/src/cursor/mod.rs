@@ -1,8 +1,8 @@
-//! You have a term's record; this room gives its documents in order, block after block.
+//! Cursors over the posting list of one term, given its skip record.
 //!
-//! A [`PostingsCursor`] holds one decoded block of up to 256 documents. It moves forward only. Blocks that a
-//! caller passes over are neither decoded nor looked at. [`ScatteredBlocks`] gives blocks in any order. The
-//! room knows files and codecs, but no scores.
+//! A [`PostingsCursor`] moves forward through the documents and holds one decoded block of up to 256. Blocks
+//! that the caller skips are not decoded. [`ScatteredBlocks`] decodes blocks in any order. This module
+//! depends on files and codecs, not on scoring.
 
 mod ahead;
 mod blocks;

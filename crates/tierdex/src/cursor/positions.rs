@@ -25,7 +25,7 @@ pub const POSITIONS_BUFFER: usize = (READ + 2 * PAGE) as usize;
 /// Bytes of a block that the processor is asked for at once.
 const PREFETCHED: usize = 2048;
 
-/// The sum before a piece, then that up to each of its numbers, and behind it what a vector may read.
+/// Running sums of a piece: the sum before it, the sum up to each of its numbers, padding for SIMD loads.
 pub type Sums = [u32; 1 + BLOCK + RUN_SLACK];
 
 /// Numbers of a block before each of its documents, and all.

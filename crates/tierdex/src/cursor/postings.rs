@@ -88,7 +88,8 @@ impl<'a> PostingsCursor<'a> {
         Ok((&self.documents[self.at..self.len], &self.frequencies[self.at..self.len]))
     }
 
-    /// Moves on by `count` documents of the present block, which has them; at its end the next block is decoded.
+    /// Moves on by `count` documents of the present block, which has them; at its end the next block is
+    /// decoded.
     pub fn skip(&mut self, count: usize) -> Result<()> {
         self.at += count;
         if self.at >= self.len && self.block != NONE {

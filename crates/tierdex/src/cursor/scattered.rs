@@ -142,7 +142,7 @@ impl<'a> ScatteredBlocks<'a> {
         self.blocks.find(from, document)
     }
 
-    /// A document that no document of a block is after.
+    /// Upper bound of the documents of a block: its last one, or `u32::MAX` for a list without skip data.
     pub fn last(&self, block: usize) -> u32 {
         self.skips().map_or(u32::MAX, |list| list.last(block))
     }

@@ -1,5 +1,4 @@
-//! Which blocks of a list a query came to, for those who ask: nothing is noted, and no memory taken, until
-//! they do.
+//! Optional trace of which blocks of a list were decoded or pruned. It takes no memory until it is started.
 
 use super::blocks::Blocks;
 use crate::segment::read::Part;

@@ -1,9 +1,9 @@
-//! A request that is evaluated: by one evaluation, or by several that divide its documents among them.
+//! A request under evaluation, by one evaluation or by several in parallel.
 //!
-//! A request has one or more parts, which are ranges of documents (as the slices of Lucene). An evaluation
-//! looks at one part. When it has worked for some time and a thread sleeps, that thread gets the second half of
-//! the documents that are left: a task, as long as it has not begun. All evaluations share a threshold. The
-//! last that ends answers.
+//! Each evaluation covers one contiguous range of documents, like a slice of Lucene's `IndexSearcher`. Once
+//! it has run for a while and another thread is idle, it hands the second half of its remaining documents to
+//! that thread as a task. All evaluations share one top-k threshold. The last one to finish sends the
+//! answer.
 
 use super::paged::Stop;
 use super::queue::Job;
@@ -30,7 +30,7 @@ pub(super) struct ActiveRequest {
     pub(super) planned: OnceLock<Planned>,
     arrived: Instant,
     queued: Duration,
-    state: Mutex<State>,
+    state: Mutex<RequestState>,
 }
 
 /// The plan, and the bytes of it and of an evaluation.
@@ -39,8 +39,8 @@ pub(super) struct Planned {
     pub(super) memory: u64,
 }
 
-struct State {
-    /// Evaluations so far, and those that have not ended.
+struct RequestState {
+    /// Evaluations started so far; `evaluations` counts those that are still running.
     parts: usize,
     evaluations: usize,
     found: Option<PartFound>,
@@ -74,7 +74,7 @@ impl Task {
             planned: OnceLock::new(),
             arrived,
             queued: arrived.elapsed(),
-            state: Mutex::new(State {
+            state: Mutex::new(RequestState {
                 parts: 1,
                 evaluations: 1,
                 found: None,
@@ -112,8 +112,8 @@ impl ActiveRequest {
         Ok(threshold)
     }
 
-    /// An evaluation has ended. The last one answers, unless the query is to be evaluated again: that task is
-    /// returned.
+    /// Merges the result of a finished evaluation. The last one sends the answer, or returns a task if the
+    /// query must be evaluated again because the initial threshold was too high.
     pub(super) fn finish(self: &Arc<Self>, done: Result<PartFound>) -> Option<Task> {
         let k = self.options.k;
         let mut state = self.lock();
@@ -184,7 +184,7 @@ impl ActiveRequest {
         Ok(Answer { hits, total, timed_out: !complete, parts, took, queued, snapshot: self.snapshot.clone() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RequestState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

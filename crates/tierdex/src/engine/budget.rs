@@ -1,7 +1,7 @@
 //! The memory budget: the size of each part, known before any of it is allocated.
 
+use super::delivery::ANSWERS_AHEAD;
 use super::ids::Ids;
-use super::line::ANSWERS_AHEAD;
 use super::options::{ExecutorOptions, MetaTier, Mode};
 use super::supply::LIST;
 use crate::error::{Error, Result};
@@ -28,8 +28,8 @@ pub(super) fn evaluation(hits: usize) -> u64 {
     EVALUATION.saturating_add(HIT.saturating_mul(hits as u64))
 }
 
-/// Bytes a hit that is asked for: in the thread that looks for it, in an answer, and in the answer that is
-/// written and those that wait to be written, beside its id.
+/// Bytes per requested hit: `HIT` during evaluation, `HIT_FOUND` in each answer held in memory, and
+/// `HIT_SHOWN` in the output, without its id.
 const HIT: u64 = 64;
 const HIT_FOUND: u64 = 8;
 const HIT_SHOWN: u64 = 64;
@@ -48,8 +48,9 @@ const WORKER: u64 = 256 << 10;
 /// A thread that reads for it, in an engine that has such: its stack, here and in the kernel.
 const READER: u64 = 64 << 10;
 
-/// Bytes for planned queries, at least and at most; between them, this part of the budget. [`WAITING_FREE`]
-/// without a budget. Half of it is for the last one that is planned; a query that takes more is rejected.
+/// Memory of planned queries: 1/`WAITING_PART` of the budget, at most `WAITING_MAX` bytes, but at least
+/// `WAITING_MIN` and enough for [`TERMS`] terms; `WAITING_FREE` without a budget. Half of it is reserved for
+/// the last query planned; with a budget, a query that needs more than that half is rejected.
 const WAITING_MIN: u64 = 128 << 10;
 const WAITING_MAX: u64 = 64 << 20;
 const WAITING_PART: u64 = 16;
@@ -58,9 +59,9 @@ const WAITING_FREE: u64 = 16 << 20;
 /// Terms whose memory is always reserved: of a query that is planned, and of each that is answered.
 const TERMS: usize = 32;
 
-/// Bytes for the plans and lists of the queries that are answered: this part of the budget, and no more than
-/// this on each thread unless [`TERMS`] need it. They also have what remains of the budget. A query that
-/// takes more is rejected.
+/// Memory for the plans and posting lists of running queries: 1/`LISTS_PART` of the budget, at most
+/// `LISTS_MAX` bytes a thread unless [`TERMS`] terms need more, plus the unallocated rest of the budget. A
+/// query that needs more is rejected.
 const LISTS_PART: u64 = 16;
 const LISTS_MAX: u64 = 256 << 20;
 
@@ -70,11 +71,11 @@ const LISTS_MAX: u64 = 256 << 20;
 const RECORDS: u64 = 2;
 const RECORDS_MAX: u64 = 2 << 20;
 
-/// What grows with the budget.
+/// Labels of the rows that grow with the budget.
 const WAITING: &str = "queries that wait";
 const LISTS: &str = "lists of queries that are answered";
 
-/// What can be less, or elsewhere.
+/// Labels of the rows that can be reduced or moved to another region: [`Accounts::check`] suggests it.
 const CACHE: &str = "cached lists";
 const DICTIONARIES: &str = "dictionaries";
 
@@ -94,7 +95,7 @@ pub(super) fn queue_bytes(dram: Option<u64>) -> u64 {
 }
 
 /// Rejects a query that takes more than it may.
-pub(super) fn refuse(what: &str, takes: u64, may: u64) -> Result<()> {
+pub(super) fn check_query_memory(what: &str, takes: u64, may: u64) -> Result<()> {
     if takes <= may {
         return Ok(());
     }
@@ -109,7 +110,7 @@ pub(super) fn check_hits(most: Option<usize>, options: &SearchOptions, index: &I
     let asked = (options.k as u64).min(index.documents());
     match most {
         Some(most) if asked > most as u64 => Err(Error::Usage(format!(
-            "{asked} hits are asked for, and the memory budget counts {most} a query; set the option `hits` to more"
+            "{asked} hits requested, but the memory budget allows {most} a query; raise the option `hits`"
         ))),
         _ => Ok(()),
     }
@@ -133,11 +134,12 @@ pub struct Accounts {
     pub rows: Vec<Account>,
     /// Bytes of ordinary memory for all that is in no region.
     pub dram: Option<u64>,
-    /// The least budget that is enough, if this one is not: queries have a part of it.
+    /// Smallest sufficient budget, if `dram` is too small; 0 otherwise. It differs from [`Accounts::needed`]
+    /// because some rows grow with the budget.
     least: u64,
 }
 
-/// What has a part of the budget, and what of it in any case.
+/// Inputs of the rows that are shares of the budget, and their minimums in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shares {
     /// Threads that answer, all together, and the least bytes for lists on each.
@@ -150,7 +152,7 @@ pub(super) struct Shares {
     waiting_min: u64,
 }
 
-/// Bytes of what says where postings are.
+/// Sizes in bytes of the metadata of segments: dictionaries, skip data, norms, page checksums, id offsets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ResidentSizes {
     /// Dictionaries and skip data.
@@ -160,7 +162,8 @@ pub(super) struct ResidentSizes {
     pub(super) codes: u64,
     /// Exact lengths, which are always in ordinary memory.
     lengths: u64,
-    /// What of dictionaries is resident in any case, and what is beside those that are resident whole.
+    /// First terms of dictionary pages, always resident; and the term heads that are added when whole
+    /// dictionaries are resident.
     term_index: u64,
     term_heads: u64,
     checksums: u64,
@@ -268,7 +271,7 @@ impl Accounts {
         if accounts.dram.is_some_and(|dram| accounts.needed() > dram) {
             let with = |dram| ExecutorOptions { dram: Some(dram), ..options.clone() };
             let needed = |dram| Accounts::with(index, &with(dram), cache).needed();
-            // From below: what is enough for one budget is never more than what a larger one needs.
+            // Least fixed point, iterated from below: the memory needed never falls as the budget grows.
             let (mut least, mut next) = (0, needed(0));
             while next > least {
                 (least, next) = (next, needed(next));

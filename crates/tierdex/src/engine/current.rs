@@ -18,7 +18,7 @@ impl<T> Current<T> {
         self.value.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces the value by what `newer` makes of it, if it makes something; one thread at a time. Whether it
+    /// Replaces the value by the result of `newer`, if it is `Some`; one thread at a time. Returns whether it
     /// was replaced.
     pub(super) fn replace<E>(&self, newer: impl FnOnce(&T) -> Result<Option<T>, E>) -> Result<bool, E> {
         let _one = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);

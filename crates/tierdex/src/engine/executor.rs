@@ -1,14 +1,14 @@
-//! Files of queries, answered in order: by an [`Engine`], or in the modes of the thesis.
+//! Answers a sequence of queries in order, by an [`Engine`] or in one of the modes of the thesis.
 //!
-//! *Input*: an index on disk, and queries in a queue. *Output*: their answers in order. In the modes of the
-//! thesis a query is planned when it enters a window of the queue; its lists are fetched whole, while the
-//! queries before it are answered (thesis, sections 7.2 and 7.3). Threads take queries in the order of the
-//! queue, hold one at a time, and wait for nothing else while they have its lists: so the oldest query that
-//! has not ended is one that a thread works on.
+//! *Input*: an index on disk and a source of queries. *Output*: the answers, in the order of the queries. In
+//! the modes of the thesis a query is planned when it enters the planning window of the query queue; its
+//! posting lists are fetched whole while earlier queries are answered (thesis, sections 7.2 and 7.3).
+//! Threads take queries in queue order, one at a time, and wait for nothing else while they hold its lists.
+//! So some thread is always working on the oldest unfinished query.
 
-use super::budget::{Accounts, Shares, check_hits, refuse};
+use super::budget::{Accounts, Shares, check_hits, check_query_memory};
+use super::delivery::{self, Delivery, PendingAnswer};
 use super::ids::Ids;
-use super::line::{self, Delivery, Owed};
 use super::options::{ExecutorOptions, Mode, PAGES_AHEAD};
 use super::snapshot::keep;
 use super::supply::{Fetched, LIST, Supply};
@@ -27,8 +27,7 @@ use tierdex_io::{Advice, Cells, Engine as ReadEngine, EngineOptions, Region};
 /// Queries that are planned ahead of the one that is answered, at most.
 const AHEAD: usize = 1024;
 
-/// Bytes that a query takes for its lists where there is no budget: as much as it pays to read ahead in a
-/// few.
+/// Memory for the lists of a query, in bytes, without a budget: enough to read far ahead in a few lists.
 const LISTS_FREE: u64 = 16 << 20;
 
 /// Segments that a cache has at least.
@@ -207,9 +206,9 @@ impl Executor {
             return engine
                 .run_ordered(|| Ok(source()?.map(request)), |number, done| answer(number, done.map(found)));
         }
-        let (line, delivery) =
-            (PlannedQueries::new(source), Delivery::new(answer, line::ANSWERS_AHEAD * self.threads));
-        self.on_threads(|| self.work(&line, options, &delivery));
+        let (queries, delivery) =
+            (PlannedQueries::new(source), Delivery::new(answer, delivery::ANSWERS_AHEAD * self.threads));
+        self.on_threads(|| self.work(&queries, options, &delivery));
         delivery.end()
     }
 
@@ -225,7 +224,7 @@ impl Executor {
         });
     }
 
-    /// How often lists were found, read and given up so far; none without a cache.
+    /// Hits, reads and evictions of the cache so far; `None` without a cache.
     pub fn stats(&self) -> Option<cache::Stats> {
         match &self.reads {
             Reads::Supply(supply) => supply.stats(),
@@ -281,7 +280,7 @@ impl Executor {
     /// Answers queries until there are none.
     fn work<S, A, E>(
         &self,
-        line: &PlannedQueries<S>,
+        queries: &PlannedQueries<S>,
         options: &SearchOptions,
         delivery: &Delivery<Timed, A, E>,
     ) where
@@ -289,19 +288,19 @@ impl Executor {
         A: FnMut(usize, Result<Timed>) -> std::result::Result<(), E>,
     {
         loop {
-            let (number, next) = match self.next(line, options) {
+            let (number, next) = match self.next(queries, options) {
                 Ok(Some(next)) => next,
                 Ok(None) => return,
                 Err(error) => return delivery.fail(error),
             };
-            let owed = Owed::new(delivery, number);
+            let pending = PendingAnswer::new(delivery, number);
             let found = next.and_then(|next| {
                 let began = Instant::now();
                 Ok((self.answer(next, options)?, began.elapsed()))
             });
-            owed.paid();
-            if !delivery.give(number, found) {
-                drop(line.change(|state| state.ended = true));
+            pending.disarm();
+            if !delivery.deliver(number, found) {
+                drop(queries.change(|state| state.ended = true));
                 return;
             }
         }
@@ -312,23 +311,23 @@ impl Executor {
     #[allow(clippy::type_complexity, reason = "a number, and a query or why it cannot be planned")]
     fn next<S, E>(
         &self,
-        line: &PlannedQueries<S>,
+        queries: &PlannedQueries<S>,
         options: &SearchOptions,
     ) -> std::result::Result<Option<(usize, Result<Waiting>)>, E>
     where
         S: FnMut() -> std::result::Result<Option<Query>, E>,
     {
-        let mut state = line.lock();
+        let mut state = queries.lock();
         loop {
             let takes =
                 state.waiting.len() < AHEAD && (state.bytes < self.waiting / 2 || state.waiting.is_empty());
             let source = if takes && !state.ended { state.source.take() } else { None };
             if let Some(mut source) = source {
                 drop(state);
-                let planning = Planning(line);
+                let planning = Planning(queries);
                 let planned = source().map(|query| query.map(|query| self.queue(&query, options)));
                 std::mem::forget(planning);
-                state = line.change(|state| {
+                state = queries.change(|state| {
                     state.source = Some(source);
                     match &planned {
                         Ok(Some(waiting)) => {
@@ -349,7 +348,7 @@ impl Executor {
                 return Ok(None);
             }
             state.idle += 1;
-            state = line.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = queries.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.idle -= 1;
         }
     }
@@ -367,7 +366,7 @@ impl Executor {
         };
         let bytes = (plan.memory() + jobs.len() * LIST) as u64;
         if self.lists.is_some() {
-            refuse("planning", bytes, self.waiting / 2)?;
+            check_query_memory("planning", bytes, self.waiting / 2)?;
         }
         self.read_ahead(bytes, &plan)?;
         Ok(Waiting { plan, jobs, bytes, fetched })
@@ -384,19 +383,19 @@ impl Executor {
         self.searcher.answer(plan, options, &WholeLists::new(jobs, &lists, read_ahead))
     }
 
-    /// Bytes that a query which takes `own` bytes may read ahead of each part of a list; an error if there
-    /// is too little.
+    /// Read-ahead bytes for each part of a list, for a query whose plan and jobs take `own` bytes; an error
+    /// if the query does not fit into its memory budget.
     fn read_ahead(&self, own: u64, plan: &Plan) -> Result<usize> {
         let allowance = self.lists.map_or(LISTS_FREE, |lists| lists.saturating_sub(own));
         let memory = plan.working_memory(self.index.segments(), allowance);
         if let Some(lists) = self.lists {
-            refuse("answering", own + memory.bytes, lists)?;
+            check_query_memory("answering", own + memory.bytes, lists)?;
         }
         Ok(memory.read_ahead)
     }
 }
 
-/// No reader is there for this thread.
+/// Error of a query thread without a prefetch strategy. Unreachable: [`Reads::Pages`] answers by its engine.
 fn stopped() -> Error {
     Error::Failed("a thread that answered has stopped".to_string())
 }
@@ -482,7 +481,7 @@ fn without_read_ahead(index: &Index) {
     }
 }
 
-/// Bytes of the cache: a part of the index is at least so much that there can be a cache.
+/// Size of the cache in bytes; 0 without one. A size relative to the index is at least `SEGMENTS_MIN` cells.
 fn cache_bytes(index: &Index, options: &ExecutorOptions) -> u64 {
     let bytes = options.size.of(index.postings_bytes());
     match options.size {

@@ -1,7 +1,7 @@
 //! Ids of hits: prefetched into the page cache, many pages at a time, while other queries are answered.
 //!
-//! *You have* hits whose ids will be asked for. *You get* nothing, but the ids without waiting for each page
-//! that holds one.
+//! *Input*: hits whose ids will be read soon. *Output*: none; the pages that contain the ids are loaded into
+//! the page cache.
 
 use crate::index::{Index, SearchHit, Searcher};
 use std::sync::{Arc, Mutex, PoisonError};

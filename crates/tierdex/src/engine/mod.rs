@@ -23,9 +23,9 @@
 mod active;
 mod budget;
 mod current;
+mod delivery;
 mod executor;
 mod ids;
-mod line;
 mod options;
 mod paged;
 mod queue;
@@ -106,7 +106,7 @@ struct Shared {
     /// Hits that a request may ask for, if memory is bounded.
     hits_max: Option<usize>,
     accounts: Accounts,
-    /// How files are read, and why not otherwise.
+    /// Name of the read engine, and why it was chosen instead of a faster one, if it was.
     read_engine: (String, Option<String>),
 }
 

@@ -59,7 +59,7 @@ impl FromStr for Mode {
         let found = Mode::ALL.into_iter().find(|mode| mode.to_string() == text);
         found.ok_or_else(|| {
             let names = "base, base-prefetch, hybrid, hybrid-prefetch or direct";
-            Error::Usage(format!("`{text}` is no mode; write {names}"))
+            Error::Usage(format!("unknown mode `{text}`; expected {names}"))
         })
     }
 }
@@ -105,13 +105,13 @@ impl FromStr for MetaTier {
             "terms" => Ok(MetaTier::Terms),
             "dram" => Ok(MetaTier::Dram),
             other => other.parse().map(MetaTier::Region).map_err(|error: tierdex_io::Error| {
-                Error::Usage(format!("{error}; terms, skip data and lengths may also be on disk, or only terms in memory: terms"))
+                Error::Usage(format!("{error}; or disk (nothing resident), or terms (dictionaries resident)"))
             }),
         }
     }
 }
 
-/// What an [`super::Executor`] reads with, where to, and how much memory it may take for all else.
+/// Options of an [`super::Executor`] or [`super::Engine`]: read mode, cache, threads and memory budget.
 #[derive(Clone, Debug)]
 pub struct ExecutorOptions {
     /// How postings are read.
@@ -135,17 +135,17 @@ pub struct ExecutorOptions {
     pub workers: usize,
     /// Threads that answer; [`ExecutorOptions::complete`] chooses for [`THREADS_CHOSEN`].
     pub threads: usize,
-    /// Hits that are asked for of a query, at most: for the accounts.
+    /// Maximum number of hits a query may request, for the memory budget report; enforced if `dram` is set.
     pub hits: usize,
     /// Whether titles and texts of hits are shown ([`Searcher::preview`]): for the accounts.
     ///
     /// [`Searcher::preview`]: crate::index::Searcher::preview
     pub previews: bool,
-    /// So often the lookahead is noted, when a query ends: the last times.
+    /// Number of lookahead samples to keep, the most recent ones. One is taken whenever a query ends.
     pub samples: usize,
     /// Where terms, skip data and lengths live.
     pub meta: MetaTier,
-    /// Bytes of ordinary memory for all that is in no region; none: as much as it takes.
+    /// Memory budget in bytes for everything that is not in a region; `None`: unlimited.
     pub dram: Option<u64>,
     /// Bytes of these for what segments of later commits keep in memory
     /// ([`Engine::refresh`](super::Engine::refresh)), beyond what closed segments released.
@@ -186,10 +186,12 @@ impl Default for ExecutorOptions {
 /// The cache that is taken without being asked for has at most this part of the memory that is available.
 const AVAILABLE_PART: u64 = 4;
 
-/// Terms alone are in memory if so much of the budget is left for so much of them.
+/// With a budget and no explicit cache size, dictionaries alone are resident only if at least this many
+/// times their size is left for the cache.
 const LEFT_FOR_TERMS: u64 = 3;
 
-/// And so many bytes, or this part of all documents and frequencies if that is more.
+/// Default cache size without a budget, at most: `CACHE_MAX` bytes, or 1/`CACHE_PART` of all documents and
+/// frequencies of the index if that is more.
 const CACHE_MAX: u64 = 64 << 20;
 const CACHE_PART: u64 = 10;
 

@@ -27,7 +27,7 @@ pub(super) enum Wait {
     Turn,
     /// Pages in these frames.
     Pages(Rc<RefCell<Vec<u32>>>),
-    /// Memory: reservations have changed since there were this number of changes.
+    /// Memory: until [`Reservations::changes`] exceeds this count.
     Memory(u64),
 }
 
@@ -38,15 +38,16 @@ pub(super) struct ThreadContext {
     pub(super) queue: Arc<Queue>,
 }
 
-/// Pages that an evaluation prefetches together at first, and twice as many each further time: before the first
-/// have been evaluated, it knows little of which can be skipped.
+/// Pages that an evaluation prefetches together at first, and twice as many each further time: before the
+/// first have been evaluated, it knows little of which can be skipped.
 const AHEAD_FIRST: usize = 32;
 
 /// How long an evaluation works before others of its thread go on: a single request waits for each of them
 /// no longer than this.
 const SLICE: Duration = Duration::from_micros(200);
 
-/// How long after its begin, waiting included, an evaluation may be divided: to wake a thread takes some 50 µs.
+/// How long after its begin, waiting included, an evaluation may be divided: to wake a thread takes some 50
+/// µs.
 const DIVIDE_AFTER: Duration = Duration::from_micros(400);
 
 /// Documents that are given to another evaluation, at least.
@@ -90,8 +91,8 @@ pub(super) struct PagedSource<'e> {
     began: Instant,
     /// When it first looked at documents, and how long it had worked by then.
     prepared: Cell<Option<(Instant, Duration)>>,
-    /// How long it has worked before it was resumed last; since when it works; checkpoints until the clock is
-    /// looked at.
+    /// Time worked up to the last suspension, instant of the last resumption, and checkpoints left until the
+    /// clock is read again.
     worked: Cell<Duration>,
     resumed: Cell<Instant>,
     until_clock: Cell<u32>,
@@ -239,7 +240,7 @@ impl<'e> PagedSource<'e> {
         if !pages.clone().all(|page| find(&pinned, file.number(), page).is_some()) {
             let more = pages.end - pages.start;
             if !self.unpin(&mut pinned, more) {
-                // What was prefetched first and not read since was mostly pruned.
+                // The oldest prefetched pages that are still unread mostly belong to pruned blocks.
                 let excess = (pinned.len() + more as usize).saturating_sub(self.pinned_max);
                 pinned.drain(..excess);
                 self.last_prefetched.set((u64::MAX, 0));
@@ -321,7 +322,11 @@ impl BlockSource for PagedSource<'_> {
             return Ok(());
         }
         if range.start < file.payload().start || range.end > file.payload().end {
-            return Err(Error::corrupt(file.name(), range.start, "bytes from here on are not all payload"));
+            return Err(Error::corrupt(
+                file.name(),
+                range.start,
+                "the range extends past the payload of the file",
+            ));
         }
         if self.ahead.take() > 0 {
             self.ahead_max.set((2 * self.ahead_max.get()).min(self.pinned_max));

@@ -53,7 +53,7 @@ pub(super) enum Next {
 }
 
 pub(super) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// There is a request or a part of one, or the engine was closed.
     changed: Condvar,
     /// A request of a batch was taken, or the engine was closed.
@@ -69,7 +69,7 @@ pub(super) struct Queue {
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     interactive: Class,
     batch: Class,
     /// Parts of requests for threads that sleep.
@@ -114,7 +114,7 @@ impl Class {
     }
 }
 
-impl State {
+impl QueueState {
     /// Threads that sleep and were not woken for what waits.
     fn unoccupied(&self) -> usize {
         let waiting = self.interactive.jobs.len() + self.batch.jobs.len() + self.tasks.len();
@@ -176,7 +176,7 @@ impl Queue {
         self.add(state, job);
     }
 
-    fn add(&self, mut state: MutexGuard<'_, State>, job: Job) {
+    fn add(&self, mut state: MutexGuard<'_, QueueState>, job: Job) {
         if state.closed {
             // It is answered by an error when it is dropped.
             return drop(state);
@@ -200,7 +200,7 @@ impl Queue {
         }
         let mut state = self.lock();
         let mut due = Vec::new();
-        let State { interactive, batch, .. } = &mut *state;
+        let QueueState { interactive, batch, .. } = &mut *state;
         for class in [&mut *interactive, batch] {
             due.extend(class.remove_due());
         }
@@ -283,7 +283,7 @@ impl Queue {
     }
 
     /// Stores what is read without the lock.
-    fn publish(&self, state: &State) {
+    fn publish(&self, state: &QueueState) {
         self.interactive.store(state.interactive.jobs.len(), Ordering::Relaxed);
         self.idle.store(state.unoccupied(), Ordering::Relaxed);
     }
@@ -310,7 +310,7 @@ impl Queue {
         drop(waiting);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

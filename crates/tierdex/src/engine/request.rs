@@ -142,6 +142,6 @@ pub struct Answer {
     pub took: Duration,
     /// How much of that it waited for a thread.
     pub queued: Duration,
-    /// The commit that was searched: the numbers of the hits' documents are its.
+    /// The commit that was searched; [`SearchHit::document`] is a document number of this commit.
     pub snapshot: Arc<Snapshot>,
 }

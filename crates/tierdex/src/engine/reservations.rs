@@ -41,7 +41,7 @@ impl Reservations {
         self.max
     }
 
-    /// Reservations that were made or released, and waiters that have gone.
+    /// Change counter: incremented when a reservation is released and when a waiter leaves the queue.
     pub(super) fn changes(&self) -> u64 {
         self.changes.get()
     }

@@ -131,7 +131,8 @@ impl ResidentSegment {
         Arc::new(ResidentSegment { segment, bytes, frames, budget })
     }
 
-    /// Loads what a new segment keeps in memory: as much as the first segments do, or what of it fits.
+    /// Loads the resident data of a new segment, in the memory tier of the first segments if it fits into the
+    /// budget, else in one that takes less memory.
     fn load(
         segment: &Arc<Segment>,
         (frames, budget): (&Arc<Frames>, &Arc<ResidentBudget>),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// The answer that a request will have. Dropped, it cancels the request.
 pub struct Ticket {
     state: Arc<TicketState>,
-    /// Nobody else would see the answer.
+    /// Whether dropping the ticket cancels the request; false once a callback is registered.
     cancels: bool,
 }
 
@@ -86,9 +86,10 @@ impl Ticket {
         self.state.lock().answer.take()
     }
 
-    /// Has the answer given to `callback`, and returns a handle to cancel the request. The callback is called on
-    /// the thread that answers, on this one if there is an answer already, or, if the request never starts, on
-    /// one that submits another request or closes the engine. It must not block: other requests would wait.
+    /// Has the answer given to `callback`, and returns a handle to cancel the request. The callback is
+    /// called on the thread that answers, on this one if there is an answer already, or, if the request
+    /// never starts, on one that submits another request or closes the engine. It must not block: other
+    /// requests would wait.
     pub fn on_ready(mut self, callback: impl FnOnce(Result<Answer>) + Send + 'static) -> CancelHandle {
         self.cancels = false;
         let handle = CancelHandle(self.state.clone());
@@ -103,7 +104,8 @@ impl Ticket {
         handle
     }
 
-    /// Stops the evaluation at the next page that it waits for, or after some blocks or windows of documents.
+    /// Stops the evaluation at the next page that it waits for, or after some blocks or windows of
+    /// documents.
     pub fn cancel(&self) {
         self.state.cancelled.store(true, Ordering::Relaxed);
     }

@@ -8,7 +8,7 @@
 
 use super::Shared;
 use super::active::{ActiveRequest, Planned, Task};
-use super::budget::refuse;
+use super::budget::check_query_memory;
 use super::paged::{PagedSource, ThreadContext, Wait};
 use super::queue::{Job, Next};
 use super::request::Priority;
@@ -122,9 +122,9 @@ impl<'x> Worker<'x> {
             if self.running.len() >= self.running_max {
                 return true;
             }
-            // Interactive evaluations wait for the same disk: beside them a thread runs at most one of a batch.
-            // 99th percentile beside a batch, in 50 MB: 2.0 to 2.6 times that alone, and 3.3 to 6.4 without
-            // this; the batch is a tenth to a fifth slower.
+            // Interactive evaluations wait for the same disk: beside them a thread runs at most one of a
+            // batch. 99th percentile beside a batch, in 50 MB: 2.0 to 2.6 times that alone, and 3.3 to 6.4
+            // without this; the batch is a tenth to a fifth slower.
             let interactive_runs = self.shared.interactive.load(Ordering::Relaxed) > 0;
             let has_batch = self.running.last().is_some_and(|last| last.priority == Priority::Batch);
             let takes_batch = self.running.len() < self.batch_max && !(interactive_runs && has_batch);
@@ -137,8 +137,8 @@ impl<'x> Worker<'x> {
         }
     }
 
-    /// Resumes evaluations that can go on, interactive ones first. Ends early when one of these should go first
-    /// again. False when all wait.
+    /// Resumes evaluations that can go on, interactive ones first. Ends early when one of these should go
+    /// first again. False when all wait.
     fn round(&mut self) -> bool {
         let (mut at, mut any) = (0, false);
         while at < self.running.len() {
@@ -285,7 +285,7 @@ fn evaluate(
             };
             let segments = snapshot.index().segments();
             let memory = plan.memory() as u64 + plan.working_memory(segments, 0).bytes;
-            refuse("answering", memory, memory_max)?;
+            check_query_memory("answering", memory, memory_max)?;
             request.planned.get_or_init(|| Planned { plan, memory })
         }
     };

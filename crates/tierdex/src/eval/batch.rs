@@ -71,8 +71,8 @@ impl Batch {
         self.truncate(kept.len());
     }
 
-    /// Moves the documents at some positions whose scores are at least `min_score` to position `to`, which is
-    /// not after them; returns the position after the last of them.
+    /// Moves the documents at some positions whose scores are at least `min_score` to position `to`, which
+    /// is not after them; returns the position after the last of them.
     pub(super) fn keep(&mut self, positions: Range<usize>, to: usize, min_score: u32) -> usize {
         let from = positions.start - to;
         if min_score == 0 {
@@ -122,8 +122,8 @@ impl Batch {
         to
     }
 
-    /// Does with those that are among `matches`, or not, what the refinement says. `score` gives the score of
-    /// a match, of its score here without the included bound and of that in `matches`.
+    /// Applies a refinement, given the documents that match the clause. The score of a match becomes
+    /// `score(rest, s)`: `rest` is its score here less the included upper bound, `s` its score in `matches`.
     pub(super) fn join(
         &mut self,
         matches: &Batch,
@@ -144,7 +144,8 @@ impl Batch {
         self.retain(min_score);
     }
 
-    /// Appends the union of two ranges of `from`, each ascending; a document of both has the sum of its scores.
+    /// Appends the union of two ranges of `from`, each ascending; a document of both has the sum of its
+    /// scores.
     pub(super) fn push_union(&mut self, from: &Batch, first: Range<usize>, second: Range<usize>) {
         let mut to = self.len();
         let (mut i, mut j) = (first.start, second.start);

@@ -79,9 +79,9 @@ impl Bounds {
         (1.0 - 1e-5) / (1.0 + self.slope * ((UNITS - units) / units) + self.positive_offset)
     }
 
-    /// A number of units with less than which no share is as much as `share`.
+    /// Lower bound of the stored units of any block that contains a posting with at least this `share`.
     pub fn min_units(&self, share: f32) -> u16 {
-        // Any share is: of no threshold, or of one that every match reaches.
+        // There is no threshold, or every match reaches it: no block can be skipped.
         if share <= 0.0 {
             return 0;
         }

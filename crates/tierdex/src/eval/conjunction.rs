@@ -56,7 +56,7 @@ pub(super) fn conjunction<'a>(
     let (lead, others) = required.split_first_mut().expect("a clause is required");
     let intersect_first =
         others.iter().filter(|other| other.is_scored).count() + usize::from(lead.is_scored) > 2;
-    let mut run = Run {
+    let mut run = ConjunctionRun {
         others,
         refiners,
         intersect_first: intersect_first || search.count,
@@ -74,7 +74,7 @@ pub(super) fn conjunction<'a>(
     done.map(|()| matches)
 }
 
-struct Run<'r, 'n, 'a, 'f> {
+struct ConjunctionRun<'r, 'n, 'a, 'f> {
     others: &'r mut [Required<'n, 'a>],
     refiners: &'r mut Refiners<'f, 'a>,
     /// Candidates are found in all lists before they are scored.
@@ -83,7 +83,7 @@ struct Run<'r, 'n, 'a, 'f> {
     matches: u64,
 }
 
-impl<'a> Run<'_, '_, 'a, '_> {
+impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     /// Upper bound of what the other clauses add in a range; `None` if nothing matches there.
     fn others_max(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
         let mut others_max = 0;
@@ -283,7 +283,7 @@ impl<'a> Run<'_, '_, 'a, '_> {
         may_have_hits: bool,
         search: &mut Search<'_>,
     ) -> Result<()> {
-        let Run { others, refiners, batch, .. } = self;
+        let ConjunctionRun { others, refiners, batch, .. } = self;
         let min_score = if search.count { 0 } else { search.min_score() };
         for other in &mut others[looked_up..] {
             if batch.len() == 0 {

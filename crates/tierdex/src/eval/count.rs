@@ -10,8 +10,8 @@ use super::window::{prefetch_ahead, range_from};
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 
-/// The number of documents that match. Of a part of the documents it may be below zero, modulo 2^64, where one
-/// part subtracts what another adds: only the sum over all parts has a meaning.
+/// The number of matching documents, modulo 2^64. For a part of the documents it may be negative, because
+/// counts of a whole segment are added by one part only: only the sum over all parts is meaningful.
 pub(super) fn count(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
     match root {
         Node::Term(term) => Ok(search.count_once(term.postings())),
@@ -35,7 +35,7 @@ fn count_group(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
             && !(is_dense(one) && is_dense(other))
             && let (Node::Term(_), Node::Term(_)) = (&one, &other)
         {
-            // Those of either, but for those of both, which are quicker to find.
+            // |A or B| = |A| + |B| - |A and B|; the intersection is cheaper to count than the union.
             let all = search.count_once(one.cost() + other.cost());
             let mut both = required(&mut [], &mut group.should);
             return Ok(all.wrapping_sub(conjunction(&mut both, &mut Refiners::none(), search)?));

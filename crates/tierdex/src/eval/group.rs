@@ -45,7 +45,7 @@ impl<'a> Group<'a> {
             return self.should.iter_mut().map(|node| node.next(from)).min().unwrap_or(NO_DOCUMENT);
         }
         let mut next: Vec<u32> = self.should.iter_mut().map(|node| node.next(from)).collect();
-        // A match is in so many of them, so that it is not before the last but so many.
+        // A match is in `minimum` clauses: not before the `minimum`-th smallest of their next documents.
         *next.select_nth_unstable(self.minimum - 1).1
     }
 

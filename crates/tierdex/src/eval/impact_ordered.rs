@@ -28,8 +28,9 @@ use crate::segment::read::{BlockSource, FILES, Record, Segment};
 use std::sync::Arc;
 use tierdex_codec::largest;
 
-/// Whether the best `k` of a term are found sooner by its blocks than by the rarest of the clauses that must
-/// match: so many candidates are expected to be looked at until `k` have passed the others.
+/// Whether impact order is cheaper than a conjunction: the expected number of candidates until `k` pass the
+/// filters and exclusions, times [`IMPACT_ORDER_RATIO`], is less than the length of the rarest required list.
+/// Always true without filters.
 pub(super) fn is_worth(term: &Term<'_>, refiners: &Refiners<'_, '_>, k: usize, documents: u32) -> bool {
     let Some(rarest) = refiners.filters().map(Node::cost).min() else { return true };
     let rarest = rarest.min(term.postings()) as f64;
@@ -64,7 +65,7 @@ fn run<'a, 'b>(
     let first = first.min(term.blocks.len());
     // A block that is read takes longer than the impacts of many.
     let by_impacts = term.has_loose_bounds() && prefetches;
-    // Each superblock has a block that is as good as its maximum score.
+    // Some block of each superblock has its max score, so `first` blocks reach the `first`-th best of these.
     let least =
         nth_superblock_max((term, by_impacts), first, &mut search.scratch.bounds)?.max(search.min_score());
     blocks_at_least((term, by_impacts), least, search, keys)?;
@@ -73,7 +74,7 @@ fn run<'a, 'b>(
         largest(keys, first, selection);
     }
     let worst = keys[..first].iter().copied().min().unwrap_or(u64::MAX);
-    let mut run = Run { term, refiners, evaluated: 0 };
+    let mut run = ImpactOrderedRun { term, refiners, evaluated: 0 };
     run.in_order(&mut keys[..first], search)?;
     let min_score = search.min_score();
     if min_score < least {
@@ -108,13 +109,13 @@ fn run<'a, 'b>(
     Ok(run.evaluated)
 }
 
-struct Run<'r, 'n, 'a, 'b> {
+struct ImpactOrderedRun<'r, 'n, 'a, 'b> {
     term: &'r mut Term<'a>,
     refiners: &'r mut Refiners<'n, 'b>,
     evaluated: u64,
 }
 
-impl Run<'_, '_, '_, '_> {
+impl ImpactOrderedRun<'_, '_, '_, '_> {
     /// Prefetches a block and the candidates' blocks of other lists. False if not all could be prefetched
     /// yet.
     fn prefetch(&mut self, block: usize) -> Result<bool> {

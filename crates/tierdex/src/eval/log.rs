@@ -37,8 +37,8 @@ pub struct ListUse {
     pub highest_bound: Option<f32>,
     /// Candidates of other lists that were looked up in it.
     pub candidates: u64,
-    /// Of these, those that were kept: because the list has them, because it does not (an exclusion), or
-    /// because it need not.
+    /// Of these, the candidates that were kept: those found in the list; for an exclusion, those not found;
+    /// for an optional clause, both.
     pub kept: u64,
     /// What became of its blocks.
     pub blocks: Blockwise,

@@ -28,7 +28,7 @@ pub(super) fn maxscore(
     refiners: &mut Refiners<'_, '_>,
     search: &mut Search<'_>,
 ) -> Result<u64> {
-    let mut run = Run {
+    let mut run = MaxScoreRun {
         refiners,
         evaluated: 0,
         exhaustive: 0,
@@ -40,14 +40,14 @@ pub(super) fn maxscore(
         batch: search.scratch.batch(),
     };
     let done = run.windows(nodes, search);
-    let Run { evaluated, bounds, order, prefix_sums, window, batch, .. } = run;
+    let MaxScoreRun { evaluated, bounds, order, prefix_sums, window, batch, .. } = run;
     search.scratch.give_window(window);
     search.scratch.give_batch(batch);
     (search.scratch.bounds, search.scratch.order, search.scratch.prefix_sums) = (bounds, order, prefix_sums);
     done.map(|()| evaluated)
 }
 
-struct Run<'r, 'n, 'a> {
+struct MaxScoreRun<'r, 'n, 'a> {
     refiners: &'r mut Refiners<'n, 'a>,
     evaluated: u64,
     /// Windows to come over which all clauses are summed.
@@ -64,7 +64,7 @@ struct Run<'r, 'n, 'a> {
     batch: Batch,
 }
 
-impl Run<'_, '_, '_> {
+impl MaxScoreRun<'_, '_, '_> {
     fn windows(&mut self, nodes: &mut [Node<'_>], search: &mut Search<'_>) -> Result<()> {
         let mut first = search.first;
         while first < search.end {
@@ -222,8 +222,9 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// Makes the window the block of its one essential clause, if the maximum scores of the others are not
-    /// too much there; returns its last document.
+    /// Extends the window to the end of the current block of its only essential clause, if the maximum
+    /// scores of the other clauses there sum to less than the threshold. Returns the last document of the
+    /// window.
     fn widen(
         &mut self,
         nodes: &mut [Node<'_>],

@@ -1,9 +1,9 @@
-//! What a query takes of memory while it waits and while it is answered: known when it is planned.
+//! Memory of a query, computed when it is planned: of its plan while it is queued, and of its evaluation.
 //!
-//! While it is answered, in one segment after the other on each thread, all its lists in the segment are
-//! open. Each takes as much as is decoded of it, its record, where that is not resident, and two buffers of
-//! documents and of frequencies. What these hold together is bounded: lists that are few read far ahead, and
-//! many no more than a block each.
+//! An evaluation searches one segment after the other and opens all lists of the query in that segment. Each
+//! takes a decoded block, its skip record if that is not resident, and two read buffers, for documents and
+//! for frequencies. The sum of the read buffers is bounded: with few lists each reads far ahead, with many
+//! each holds one block.
 
 use super::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
 use super::{RANGE_BYTES, TERM_BYTES, is_small};

@@ -45,7 +45,7 @@ pub struct Refinement {
 }
 
 impl Refinement {
-    /// Of candidates whose scores contain nothing of this clause, and all of which are wanted.
+    /// For candidates whose scores include no upper bound of this clause, without a score threshold.
     pub(super) fn all(how: Refine) -> Refinement {
         Refinement { how, included_bound: 0, min_score: 0 }
     }

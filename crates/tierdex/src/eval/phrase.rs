@@ -172,8 +172,8 @@ impl<'a> Phrase<'a> {
         Ok(())
     }
 
-    /// Keeps the candidates that hold the phrase, and may reach what is needed. They are at most [`BLOCK`],
-    /// and the rarest term has found them.
+    /// Keeps the candidates that contain the phrase; if it is scored, only those whose upper bound reaches
+    /// `min_score`. The batch has at most [`BLOCK`] candidates, already found in the list of the rarest term.
     pub(super) fn refine_found(&mut self, batch: &mut Batch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
         for term in &mut self.terms[1..self.looked_up_first] {

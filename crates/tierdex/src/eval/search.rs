@@ -59,8 +59,8 @@ impl<'s> Search<'s> {
     }
 
     /// See [`BlockSource::checkpoint`]. Documents of the segment before `next` have been looked at, and none
-    /// from there on. A strategy that does not go in document order passes [`Search::end`]: then only documents
-    /// of later segments can be given away.
+    /// from there on. A strategy that does not go in document order passes [`Search::end`]: then only
+    /// documents of later segments can be given away.
     #[inline]
     pub(super) fn checkpoint(&mut self, next: u32) -> Result<()> {
         let rest = self.base + next..self.part.end.get();

@@ -6,9 +6,9 @@
 /// term of the phrase: in an exact match all terms have the same phrase start. An interval `[low, high]` of
 /// phrase starts matches if each term has an occurrence in it; a repeated term needs an occurrence for each
 /// repetition. Minimal intervals (those that contain no smaller match) no wider than the slop count
-/// `1 / (1 + high - low)` each. They are summed in increasing order in `f64`, and the sum is rounded to `f32`. So
-/// the frequency never exceeds the number of occurrences of any term, which pruning uses as an upper bound.
-/// (In `f32`, ten times a tenth is more than 1.)
+/// `1 / (1 + high - low)` each. They are summed in increasing order in `f64`, and the sum is rounded to
+/// `f32`. So the frequency never exceeds the number of occurrences of any term, which pruning uses as an upper
+/// bound. (In `f32`, ten times a tenth is more than 1.)
 ///
 /// A slop of 0 is an exact match; one term moved by n positions needs a slop of n, and two neighbours in the
 /// wrong order need 2. This is Lucene's sloppy frequency, except that Lucene's greedy search may miss
@@ -67,7 +67,8 @@ impl Alignments {
         frequency as f32
     }
 
-    /// The range of the first occurrences whose places are `least` or more. `least` rises from call to call.
+    /// The interval of the first occurrences whose phrase starts are at least `least`, which must rise from
+    /// call to call.
     fn range_from(&mut self, least: i64) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i64::MAX, i64::MIN);
         for number in 0..self.slots.len() {

@@ -264,8 +264,8 @@ impl<'a> Term<'a> {
         Ok((documents, scores))
     }
 
-    /// Documents of a block that may score `min_score`, and their scores: none is left out that does. The
-    /// others are not scored, and if there is none the documents are not decoded.
+    /// A superset of the documents of a block that score at least `min_score`, with their scores. If it is
+    /// empty, no documents are decoded.
     pub(super) fn read_at_least(&mut self, block: usize, min_score: u32) -> Result<(&[u32], &[u32])> {
         let selected = self.select(block, min_score)?;
         self.read_selected(block, selected)

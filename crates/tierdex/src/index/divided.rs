@@ -36,8 +36,8 @@ impl<F: FnMut(Range<u32>) -> Option<u32>> BlockSource for Dividing<F> {
 }
 
 impl Searcher {
-    /// As [`Searcher::search`]. At each checkpoint `cut` is called with the documents that have not been looked
-    /// at, and may return one of them: from there on they are left to another evaluation.
+    /// As [`Searcher::search`]. At each checkpoint `cut` is called with the documents that have not been
+    /// looked at, and may return one of them: from there on they are left to another evaluation.
     #[doc(hidden)]
     pub fn search_divided(
         &self,

@@ -39,7 +39,7 @@ impl Default for SearchOptions {
 /// The answer to a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Documents that match; if they were not to be counted, some number from that of the hits to theirs.
+    /// Number of matching documents; a lower bound, at least the number of hits, unless they were counted.
     pub total: u64,
     /// The best of them, best first; equal scores by document.
     pub hits: Vec<SearchHit>,
@@ -60,7 +60,7 @@ pub struct Searcher {
     /// Number of the first document of each segment.
     bases: Vec<u32>,
     collections: Vec<Collection>,
-    /// What follows from them for the parameters that were asked for last.
+    /// Length normalization of each field, for the BM25 parameters that were used last.
     lengths: Mutex<(Bm25, Arc<[Arc<Lengths>]>)>,
     /// Memory of queries that have been answered.
     buffers: Buffers,
@@ -263,8 +263,8 @@ impl Searcher {
         }
     }
 
-    /// Offers the hits of a part of the documents that are in the segment of that number. Returns how many of
-    /// them match: modulo 2^64, so that it is the sum of those of all parts.
+    /// Offers the hits of a part of the documents that are in the segment of that number. Returns how many
+    /// of them match: modulo 2^64, so that it is the sum of those of all parts.
     pub(super) fn segment(
         &self,
         (plan, source): (&Plan, &dyn BlockSource),

@@ -1,4 +1,4 @@
-//! Answers of several threads, given in the order of the queries: for the modes of the thesis.
+//! Delivers the answers of several threads in the order of the queries: for the modes of the thesis.
 
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
@@ -7,21 +7,21 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Answers that may wait for an earlier one, for each thread.
 pub(super) const ANSWERS_AHEAD: usize = 4;
 
-/// Answers on their way to whoever asked.
+/// Reorder buffer: passes answers to the consumer callback in query order.
 pub(super) struct Delivery<T, A, E> {
-    state: Mutex<State<T, A, E>>,
+    state: Mutex<DeliveryState<T, A, E>>,
     moved: Condvar,
     /// Answers that may wait for an earlier one.
     most: usize,
 }
 
-struct State<T, A, E> {
-    /// The number of the next answer to give.
+struct DeliveryState<T, A, E> {
+    /// The number of the next answer to deliver.
     next: usize,
     done: BTreeMap<usize, Result<T>>,
     answer: A,
     failed: Option<E>,
-    /// No more answers are given: one failed, or whoever asked has panicked.
+    /// No more answers are given: one failed, or the consumer callback panicked.
     ended: bool,
     /// Threads that wait. Nobody is woken when there are none: that would be a system call for each answer.
     waiting: usize,
@@ -30,13 +30,15 @@ struct State<T, A, E> {
 impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T, A, E> {
     /// Answers may wait for an earlier one, `most` of them.
     pub(super) fn new(answer: A, most: usize) -> Delivery<T, A, E> {
-        let state = State { next: 0, done: BTreeMap::new(), answer, failed: None, ended: false, waiting: 0 };
+        let state =
+            DeliveryState { next: 0, done: BTreeMap::new(), answer, failed: None, ended: false, waiting: 0 };
         Delivery { state: Mutex::new(state), moved: Condvar::new(), most }
     }
 
-    /// Gives the answer of that number, and those behind it that wait, as soon as all before it were given.
-    /// Waits as long as too many wait for an earlier one. False when all is to end.
-    pub(super) fn give(&self, number: usize, found: Result<T>) -> bool {
+    /// Buffers the answer to query `number`, then delivers all buffered answers that are next in order.
+    /// Waits while the query is more than `most` ahead of the next one to deliver. False if delivery has
+    /// ended.
+    pub(super) fn deliver(&self, number: usize, found: Result<T>) -> bool {
         let mut state = self.lock();
         while number > state.next + self.most && !state.ended {
             state.waiting += 1;
@@ -70,10 +72,10 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
         self.moved.notify_all();
     }
 
-    /// A thread has gone without its answer: nobody waits for it.
-    pub(super) fn give_up(&self, number: usize) {
-        let stopped = Error::Failed("a thread that answered has stopped".to_string());
-        self.give(number, Err(stopped));
+    /// Delivers an error for a query whose thread has panicked, so that later answers are not blocked.
+    pub(super) fn deliver_failure(&self, number: usize) {
+        let stopped = Error::Failed("the thread of the query panicked".to_string());
+        self.deliver(number, Err(stopped));
     }
 
     /// How it ended.
@@ -82,13 +84,14 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
         state.failed.map_or(Ok(()), Err)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T, A, E>> {
+    fn lock(&self) -> MutexGuard<'_, DeliveryState<T, A, E>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// An answer that a thread owes; one that panics gives it up, so that nobody waits for it.
-pub(super) struct Owed<'d, T, A, E>
+/// An answer that a thread will deliver: dropped by a panic, it delivers an error, so that no thread waits
+/// for it.
+pub(super) struct PendingAnswer<'d, T, A, E>
 where
     A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
 {
@@ -96,30 +99,30 @@ where
     number: usize,
 }
 
-impl<'d, T, A, E> Owed<'d, T, A, E>
+impl<'d, T, A, E> PendingAnswer<'d, T, A, E>
 where
     A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
 {
     pub(super) fn new(delivery: &'d Delivery<T, A, E>, number: usize) -> Self {
-        Owed { delivery, number }
+        PendingAnswer { delivery, number }
     }
 
-    /// It is no longer owed: it is given.
-    pub(super) fn paid(self) {
+    /// The answer is delivered by other means.
+    pub(super) fn disarm(self) {
         std::mem::forget(self);
     }
 }
 
-impl<T, A, E> Drop for Owed<'_, T, A, E>
+impl<T, A, E> Drop for PendingAnswer<'_, T, A, E>
 where
     A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
 {
     fn drop(&mut self) {
-        self.delivery.give_up(self.number);
+        self.delivery.deliver_failure(self.number);
     }
 }
 
-/// Wakes all that wait when a panic passes.
+/// Wakes all waiting threads when a panic unwinds.
 struct Wakes<'c>(&'c Condvar);
 
 impl Drop for Wakes<'_> {
@@ -139,13 +142,13 @@ mod tests {
         let answer = |number, _: Result<()>| -> std::result::Result<(), ()> { panic!("answer {number}") };
         let delivery = Delivery::new(answer, ANSWERS_AHEAD);
         thread::scope(|scope| {
-            let early = scope.spawn(|| delivery.give(ANSWERS_AHEAD + 1, Ok(())));
+            let early = scope.spawn(|| delivery.deliver(ANSWERS_AHEAD + 1, Ok(())));
             while delivery.lock().waiting == 0 {
                 thread::yield_now();
             }
-            assert!(catch_unwind(AssertUnwindSafe(|| delivery.give(0, Ok(())))).is_err());
+            assert!(catch_unwind(AssertUnwindSafe(|| delivery.deliver(0, Ok(())))).is_err());
             assert!(!early.join().unwrap());
         });
-        assert!(!delivery.give(1, Ok(())));
+        assert!(!delivery.deliver(1, Ok(())));
     }
 }
