@@ -1,4 +1,5 @@
-//! `tierdex-bench` as a user meets it: the files it writes, and what it says to wrong flags. No figure is looked at.
+//! The command `tierdex-bench`: the files that it writes, and its messages about wrong flags. No measured
+//! figure is checked.
 
 mod place;
 

@@ -135,7 +135,7 @@ pub(crate) enum Claim<'f> {
 }
 
 impl Frames {
-    /// A cache in `cells` of 4 KiB, which nobody else uses from now on. Its memory is allocated here, but
+    /// A cache in `cells` of 4 KiB, of which it is the only user from now on. Its memory is allocated here, but
     /// for what says why pages could not be read.
     ///
     /// # Errors

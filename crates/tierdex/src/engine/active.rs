@@ -44,8 +44,6 @@ struct RequestState {
     parts: usize,
     evaluations: usize,
     found: Option<PartFound>,
-    /// What was found with an initial threshold that was too high.
-    first_found: Option<PartFound>,
     failed: Option<Error>,
     /// Made by the first evaluation.
     threshold: Option<Arc<SharedThreshold>>,
@@ -78,7 +76,6 @@ impl Task {
                 parts: 1,
                 evaluations: 1,
                 found: None,
-                first_found: None,
                 failed: None,
                 threshold: None,
                 reply: Some(reply),
@@ -117,20 +114,13 @@ impl ActiveRequest {
     pub(super) fn finish(self: &Arc<Self>, done: Result<PartFound>) -> Option<Task> {
         let k = self.options.k;
         let mut state = self.lock();
-        match done {
-            Ok(found) => match &mut state.found {
-                Some(others) => others.merge(found, k),
-                none => *none = Some(found),
-            },
-            Err(Error::Interrupted) => {
-                let nothing = PartFound { hits: Vec::new(), total: 0, complete: false };
-                match &mut state.found {
-                    Some(others) => others.merge(nothing, k),
-                    none => *none = Some(nothing),
-                }
-            }
-            Err(error) => {
-                state.failed = state.failed.take().or(Some(error));
+        let nothing = || PartFound { hits: Vec::new(), total: 0, complete: false };
+        let done = if let Err(Error::Interrupted) = done { Ok(nothing()) } else { done };
+        match (done, &mut state.found) {
+            (Ok(found), Some(others)) => others.merge(found, k),
+            (Ok(found), none) => *none = Some(found),
+            (Err(error), _) => {
+                state.failed.get_or_insert(error);
                 // The other parts stop.
                 self.stop.flag.cancel();
             }
@@ -139,20 +129,15 @@ impl ActiveRequest {
         if state.evaluations > 0 {
             return None;
         }
-        let (mut found, failed) = (state.found.take(), state.failed.take());
+        let (found, failed) = (state.found.take(), state.failed.take());
         if let (Some(some), None, Some(threshold)) = (&found, &failed, &state.threshold)
             && let documents = self.snapshot.searcher().documents()
             && some.threshold_was_too_high(k, &documents, threshold)
         {
             state.threshold = Some(Arc::default());
-            state.first_found = found;
+            state.parts = 0;
             drop(state);
             return Some(self.divide(documents));
-        }
-        if found.as_ref().is_some_and(|found| !found.complete)
-            && let Some(first) = state.first_found.take()
-        {
-            found = Some(PartFound { complete: false, ..first });
         }
         let (parts, reply) = (state.parts, state.reply.take());
         drop(state);

@@ -115,7 +115,7 @@ impl Class {
 }
 
 impl QueueState {
-    /// Threads that sleep and were not woken for what waits.
+    /// Number of sleeping threads beyond those that were woken for waiting requests and tasks.
     fn unoccupied(&self) -> usize {
         let waiting = self.interactive.jobs.len() + self.batch.jobs.len() + self.tasks.len();
         self.idle.saturating_sub(waiting)

@@ -130,8 +130,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Prefetches the blocks in which candidates of this range will be looked up, unless there are so many
-    /// that most of their pages have no candidate. False if not all could be prefetched yet.
+    /// Prefetches the blocks in which candidates of this range will be looked up, unless there are more than
+    /// [`LOOKED_UP_BLOCKS`]: then most of their pages have no candidate. False if not all could be prefetched yet.
     pub(super) fn prefetch_candidates(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
         match self {
             Node::Term(term) if term.blocks.prefetches() => {

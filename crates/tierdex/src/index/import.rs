@@ -116,12 +116,12 @@ impl<'a> ListsBuilder<'_, 'a> {
 }
 
 impl ListBuilder<'_, '_, '_> {
-    /// Appends postings: documents of the segment, rising over all calls, and how often the term stands in
-    /// each, at least once.
+    /// Appends postings: document numbers of the segment, which increase over all calls, and the frequency of
+    /// the term in each, at least 1.
     ///
     /// # Errors
-    /// [`Error::Usage`] for anything else; [`Error::Limit`] for a term that stands in a document more often
-    /// than that may have tokens, [`FIELD_TOKENS_MAX`]; [`Error::Interrupted`] when the writer's stop signal
+    /// [`Error::Usage`] for other postings; [`Error::Limit`] for a frequency above the number of tokens that a
+    /// document may have, [`FIELD_TOKENS_MAX`]; [`Error::Interrupted`] when the writer's stop signal
     /// is raised; what writing gives.
     pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {
         self.stop.check()?;

@@ -188,12 +188,12 @@ impl IndexWriter {
         }
     }
 
-    /// Adds a batch behind all documents added before.
+    /// Adds a batch after all documents added before.
     pub fn push(&mut self, batch: SealedBatch) -> Result<()> {
         self.guard(|writer| writer.try_push(batch))
     }
 
-    /// Adds documents by their postings instead of their text, as a segment of its own behind all documents
+    /// Adds documents by their postings instead of their text, as a separate segment after all documents
     /// added before. `lengths` holds the tokens of each document: what `check` compares with the sum of its
     /// frequencies. `id` appends the external id of a document to an empty string. `body` gives the terms in
     /// order.

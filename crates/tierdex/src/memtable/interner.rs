@@ -1,13 +1,13 @@
 //! Terms to small numbers.
 //!
 //! Most tokens of a text are short and seen before, so the table is made for them: an entry holds the term
-//! itself when it has up to eight bytes, and one cache line answers. Of a longer term it holds the hash, and
-//! the term is compared where it stands.
+//! itself when it has up to eight bytes, so that a look-up reads one cache line. For a longer term it holds
+//! the hash, and the term is compared in the buffer of all terms.
 
 use super::run::sort_prefix;
 use ahash::RandomState;
 
-/// Gives each distinct term the next number. Terms stand one behind another in one buffer.
+/// Gives each distinct term the next number. All terms are stored in one buffer, one after the other.
 pub(super) struct Interner {
     hasher: RandomState,
     /// Makes the places of short terms unpredictable, as the hasher does for long ones.

@@ -1,8 +1,8 @@
 //! Syntax to queries: words become terms by the chain of their field.
 //!
-//! Words of phrases and plain words go through the whole chain. Prefixes and fuzzy words are brought into
-//! lower case and lose their accents as the chain says, but they are no stop words and have no stem. What
-//! the chain cuts into several tokens is several alternatives; of a prefix only the last is a prefix.
+//! Plain words and words of phrases go through the whole analysis chain. Prefixes and fuzzy words are only
+//! lower-cased and stripped of accents, if the chain does so; they are not stemmed or dropped as stop words. A
+//! word that becomes several tokens becomes several alternatives; of a prefix only the last token is one.
 
 use super::syntax::{Occur, Problems, Syntax};
 use super::tree::Query;

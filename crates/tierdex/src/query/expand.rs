@@ -1,5 +1,5 @@
-//! Which terms a prefix or a fuzzy word stands for, in all segments together: the same however documents are
-//! cut into segments.
+//! Expands a prefix or a fuzzy word into terms, over all segments together: the terms do not depend on how the
+//! documents are divided into segments.
 
 use super::fuzzy::Levenshtein;
 use crate::error::{Error, Result};

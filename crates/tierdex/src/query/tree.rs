@@ -44,9 +44,9 @@ pub enum Query {
     /// Documents that hold one of the terms that are close to a word: at most `distance` insertions,
     /// deletions, replacements and swaps of two neighbouring characters away, and fewer than either of the
     /// two has characters. Of more than [`crate::limits::FUZZY_EXPANSIONS_MAX`] terms those count that are
-    /// closest, then those that stand in most documents, then the first by their bytes; in this order their
-    /// scores are summed. Each scores as a term of its own that stands in as many documents as the most
-    /// frequent of them, and counts `1 - distance / length` times its boost, `length` being that of the
+    /// closest, then those with the highest document frequency, then the first by their bytes; in this order
+    /// their scores are summed. Each scores as a term with the document frequency of the most frequent of
+    /// them, and counts `1 - distance / length` times its boost, `length` being that of the
     /// shorter of it and the word.
     Fuzzy {
         /// Number of the field.

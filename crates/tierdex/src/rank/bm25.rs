@@ -201,7 +201,7 @@ impl TermScorer {
         None
     }
 
-    /// The smallest `k` of documents with that code: it stands for lengths from its floor on, and ranking
+    /// The smallest `k` of documents with that length code: their lengths are at least its floor, and ranking
     /// may know the exact one.
     fn min_k(&self, code: u8) -> f32 {
         self.exact_k(norm::floor(code)).min(self.lengths.by_code.get(code))

@@ -1,5 +1,5 @@
-//! You have text and an [`Analysis`]; this room gives tokens: terms with their positions and places in the
-//! text.
+//! Text analysis: from text and an [`Analysis`] to tokens, which are terms with their positions and byte
+//! ranges in the text.
 //!
 //! The same chain runs over documents, queries and snippets: tokens, lower case, accents, stop words, stems.
 //! Dropped tokens (stop words, tokens of over 255 bytes) keep their position, so that phrases keep their

@@ -10,8 +10,8 @@
 //! | 232 ..= 253 | 16,384 ..= 2^25 - 1 | 2 | 1/4 |
 //! | 254 | 2^25 and more | | |
 //!
-//! A code stands for all lengths from its floor to the next code's floor; ranking takes the middle of them.
-//! A smaller code never stands for a longer document, so impacts compare codes. Steps are finest where
+//! A code represents all lengths from its floor up to the next code's floor; ranking takes the middle of them.
+//! Codes never decrease with the length, so impacts compare codes. Steps are finest where
 //! documents are short, because there one token more or less changes the order of hits.
 
 /// Codes in use.

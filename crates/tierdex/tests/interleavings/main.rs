@@ -1,5 +1,6 @@
 //! All interleavings of a few threads over what the engine shares: tickets, the current snapshot, and the
-//! states of pages in the cache. The sources are those of the engine, with the types of loom in place of `std::sync`.
+//! states of pages in the cache. The sources are those of the engine, with the types of loom instead of
+//! those of `std::sync`.
 #![allow(dead_code, unreachable_pub)]
 
 mod sync {

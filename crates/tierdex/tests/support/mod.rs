@@ -9,6 +9,7 @@ pub mod corpus;
 pub mod model;
 pub mod queries;
 pub mod random;
+pub mod requests;
 pub mod script;
 
 use std::collections::BTreeSet;
@@ -108,7 +109,7 @@ pub enum Growth {
 }
 
 /// Writes `docs` to an empty disk, cut at `cuts`; all commits keep their segments but the last, which does
-/// as told.
+/// as given.
 pub fn build(
     disk: &Arc<dyn Disk>,
     schema: &Schema,

@@ -10,13 +10,13 @@
 //! phrase  = '"' words '"'
 //! ```
 //!
-//! What stands behind a word, a phrase or a group follows it at once; `^` may come before `~`. A backslash
-//! makes the next character ordinary. In words most of these characters are ordinary anyway:
+//! A suffix follows its word, phrase or group without a space; `^` may come before `~`. A backslash makes the
+//! next character ordinary. In words most of these characters are ordinary anyway:
 //!
 //! - `+`, `-` and `#` mean something in front of a word, a phrase or a group only: `c++` and `state-of` are
 //!   words;
 //! - `*` at the end of a word only: `5*3` is a word;
-//! - `~` and `^` behind the first character, where the word's end, a digit, a sign or a point follows:
+//! - `~` and `^` after the first character, where the word's end, a digit, a sign or a point follows:
 //!   `a^b`, `~user` and `x~=y` are words, and `a^b^2` is the word `a^b`, which counts twice;
 //! - `name:` in front of a word, a phrase or a group, when the index has a field of that name. If it has
 //!   not, and what is in front looks like a name, it is a fault: `author:x`, but not `12:30`, `http://x`,

@@ -1,5 +1,5 @@
-//! What may stand behind a word, a phrase or a group: `^` with a boost, `~` with a number that means
-//! fuzziness, slop or how many alternatives must match.
+//! Suffixes of a word, a phrase or a group: `^` with a boost; `~` with the edit distance of a word, the slop
+//! of a phrase, or the number of alternatives of a group that must match.
 
 use super::problems::Problems;
 use crate::error::Result;
@@ -92,13 +92,13 @@ impl Suffixes {
     }
 }
 
-/// Whether `c` begins an operator behind a clause.
+/// Whether `c` begins the suffix of a clause.
 pub(super) fn is_mark(c: char) -> bool {
     matches!(c, '^' | '~')
 }
 
-/// Whether `text` behind a `^` or `~` in a word is meant as its number. Otherwise these are ordinary
-/// characters.
+/// Whether `text`, which follows a `^` or `~` in a word, is the number of a suffix. Otherwise these are
+/// ordinary characters.
 pub(super) fn is_number_like(text: &str) -> bool {
     text.chars().next().is_none_or(|c| c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))
 }

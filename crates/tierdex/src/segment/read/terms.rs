@@ -230,8 +230,8 @@ impl TermStream<'_> {
         &self.term
     }
 
-    /// Passes over the terms before `target`, which is behind the last term that was returned. Pages in
-    /// between are not read.
+    /// Skips the terms before `target`, which is greater than the last term that was returned. Pages in between
+    /// are not read.
     pub fn seek(&mut self, target: &[u8]) {
         self.target.clear();
         self.target.extend_from_slice(target);
@@ -305,8 +305,8 @@ impl<'a> Page<'a> {
         Ok(Page { file, at, bytes, terms, restarts, skips, documents })
     }
 
-    /// The last restart that is not behind `term`, or the first; `heads` are the first bytes of all, if they
-    /// are known.
+    /// The last restart that is not greater than `term`, or the first; `heads` are the first bytes of all, if
+    /// they are known.
     fn restart_of(&self, term: &[u8], heads: &[u64]) -> Result<usize> {
         if heads.len() != self.restarts {
             return self.restart_before(0, term);
@@ -324,7 +324,7 @@ impl<'a> Page<'a> {
         Ok(restart)
     }
 
-    /// The last restart from `first` on that is not behind `term`, or `first`.
+    /// The last restart from `first` on that is not greater than `term`, or `first`.
     fn restart_before(&self, first: usize, term: &[u8]) -> Result<usize> {
         let (mut low, mut high) = (first, self.restarts);
         while high - low > 1 {

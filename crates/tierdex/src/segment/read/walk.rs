@@ -1,8 +1,8 @@
 //! The terms of a dictionary that an automaton accepts, without looking at all of them.
 //!
 //! Terms are read in order, each from where it differs from the one before. When the automaton is dead at
-//! some byte, no term that begins so is accepted: the walk goes on at the first string behind these that may
-//! be, and pages before it are not read.
+//! some byte, no term with that prefix is accepted: the walk continues at the next greater string that may be
+//! accepted, and pages before it are not read.
 
 use super::source::BlockSource;
 use super::terms::{TermInfo, TermStream, TermsReader};
@@ -25,8 +25,8 @@ pub trait Automaton {
 pub struct Walk<'a, A> {
     stream: TermStream<'a>,
     automaton: A,
-    /// The beginning of the last term on which the automaton lives, and its states before and behind each
-    /// byte.
+    /// The longest prefix of the last term that the automaton does not reject, and its states before and after
+    /// each byte.
     path: Vec<u8>,
     states: Vec<u32>,
     finished: bool,
@@ -44,8 +44,8 @@ impl TermsReader {
 }
 
 impl<A: Automaton> Walk<'_, A> {
-    /// Moves to the next term, which is [`Walk::term`] then; `None` behind the last. Beside what the
-    /// dictionary says of it, the state that accepts it.
+    /// Moves to the next term, which is [`Walk::term`] then; `None` after the last. Returns its dictionary
+    /// entry and the state that accepts it.
     pub fn advance(&mut self) -> Result<Option<(TermInfo, u32)>> {
         while !self.finished {
             self.stream.source().checkpoint(0..0)?;
@@ -83,8 +83,8 @@ impl<A: Automaton> Walk<'_, A> {
         Ok(state)
     }
 
-    /// Moves the path to the first one behind itself and `byte` on which the automaton lives. Whether there
-    /// is one.
+    /// Moves the path to the next greater one than itself followed by `byte` that the automaton does not reject.
+    /// Returns whether there is one.
     fn succeed(&mut self, mut byte: u8) -> bool {
         while let Some(state) = self.states.last() {
             if self.extend(*state, byte.checked_add(1)) {

@@ -41,8 +41,8 @@ impl Postings<'_, '_> {
         self.lists.postings(documents, frequencies)
     }
 
-    /// Appends a closed superblock of so many documents and occurrences to a list that has only full ones so
-    /// far. For fields without positions.
+    /// Appends an encoded superblock, with its numbers of documents and occurrences, to a list whose previous
+    /// superblocks are all full. For fields without positions.
     pub fn superblock(
         &mut self,
         superblock: &Superblock,

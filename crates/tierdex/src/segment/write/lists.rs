@@ -121,8 +121,8 @@ impl<'a> ListsWriter<'a> {
         if self.pending.documents.len() == BLOCK { self.close_block() } else { Ok(()) }
     }
 
-    /// Appends postings to the list in the making: documents rising, and the frequency of each. For fields
-    /// without positions. Whole blocks are encoded from where they stand.
+    /// Appends postings to the current list: increasing documents, and the frequency of each. For fields
+    /// without positions. Whole blocks are encoded from the given slices, without a copy.
     pub(super) fn postings(&mut self, mut documents: &[u32], mut frequencies: &[u32]) -> Result<()> {
         debug_assert!(self.positions.is_none() && documents.len() == frequencies.len());
         while !documents.is_empty() {
@@ -171,8 +171,8 @@ impl<'a> ListsWriter<'a> {
         Ok(self.skips.write(bytes)?)
     }
 
-    /// Ends the list and appends its record. Returns where its blocks of documents and of frequencies stand,
-    /// if it has some.
+    /// Ends the list and appends its record. Returns the byte ranges of its blocks of documents and of
+    /// frequencies, if it has some.
     pub(super) fn finish_list(&mut self) -> Result<Option<[Range<u64>; 2]>> {
         if std::mem::take(&mut self.written) {
             return Ok(None);

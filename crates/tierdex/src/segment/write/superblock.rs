@@ -1,5 +1,5 @@
-//! Superblocks: up to 32 blocks of a list, encoded. Their bytes do not depend on where they come to stand in
-//! the files, so many threads can make them at once.
+//! Superblocks: up to 32 blocks of a list, encoded. Their bytes do not depend on their offset in the files, so
+//! several threads can encode them in parallel.
 
 use super::super::layout::bound_units;
 use crate::limits::SUPERBLOCK;

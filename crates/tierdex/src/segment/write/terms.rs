@@ -47,8 +47,8 @@ impl TermsWriter {
         })
     }
 
-    /// Appends a term: `documents` hold it `occurrences` times; its record ends at `skips_end`, and its
-    /// blocks of documents and of frequencies, if it has some, stand in `blocks`.
+    /// Appends a term, which `documents` contain `occurrences` times; its record ends at `skips_end`, and
+    /// `blocks` are the byte ranges of its blocks of documents and of frequencies, if it has some.
     pub(super) fn add(
         &mut self,
         term: &[u8],

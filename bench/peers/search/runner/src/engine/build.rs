@@ -14,21 +14,21 @@ const JAVA_MIN: u32 = 25;
 /// The release of PISA's binding that was tried.
 const PISA: &str = "pyterrier_pisa==0.4.9";
 
-/// tierdex, from the project that this workspace stands in.
+/// tierdex, from the project that contains this workspace.
 pub fn tierdex() -> Built {
-    let program = cargo(&workspace().join("../../.."), "tierdex-cli")?;
+    let program = cargo(&workspace().join("../../.."), "tierdex-cli", "tierdex")?;
     Engine::new(Kind::Tierdex, vec![program.clone().into()], &[program])
 }
 
 /// Tantivy, from this workspace.
 pub fn tantivy() -> Built {
-    let program = cargo(&workspace(), "tierdex-peer-tantivy")?;
+    let program = cargo(&workspace(), "tierdex-peer-tantivy", "tierdex-peer-tantivy")?;
     Engine::new(Kind::Tantivy, vec![program.clone().into()], &[program])
 }
 
 /// SeekStorm, from this workspace.
 pub fn seekstorm() -> Built {
-    let program = cargo(&workspace(), "tierdex-peer-seekstorm")?;
+    let program = cargo(&workspace(), "tierdex-peer-seekstorm", "tierdex-peer-seekstorm")?;
     Engine::new(Kind::Seekstorm, vec![program.clone().into()], &[program])
 }
 
@@ -85,8 +85,8 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
-/// Builds a package of the workspace in `folder`; gives its program.
-fn cargo(folder: &Path, package: &str) -> Result<PathBuf, String> {
+/// Builds a package of the workspace in `folder`; returns the path of one of its programs.
+fn cargo(folder: &Path, package: &str, program: &str) -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let words = ["build", "--release", "--quiet", "-p", package, "--message-format", "json"];
     let said = tools::output(Command::new(cargo).args(words).current_dir(folder))?;
@@ -94,7 +94,8 @@ fn cargo(folder: &Path, package: &str) -> Result<PathBuf, String> {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         Some(PathBuf::from(message.get("executable")?.as_str()?))
     });
-    programs.next_back().ok_or_else(|| format!("cargo built no program of {package}"))
+    let found = programs.find(|path| path.file_stem().is_some_and(|name| name == program));
+    found.ok_or_else(|| format!("cargo built no program {program} of {package}"))
 }
 
 /// The first of JAVA_HOME, the `java` of the path, and the usual folder that is new enough.

@@ -1,0 +1,208 @@
+//! The engine's threads: which request they answer first, when they divide one, and when they stop.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use support::requests::{bits, heavy, large, options, parse};
+use tierdex::Error;
+use tierdex::engine::{Engine, ExecutorOptions, Priority, Request, TotalHits};
+use tierdex::index::{Index, SearchOptions};
+
+/// Submits requests while the only thread of an engine waits in a callback, and waits for all answers. Returns
+/// the numbers of the requests in the order of their answers. `filler` is answered before.
+fn order_of_answers(engine: &Engine, filler: impl Fn() -> Request, requests: Vec<Request>) -> Vec<usize> {
+    let (submitted, caller) = (Arc::new(AtomicBool::new(false)), std::thread::current().id());
+    let is_held = Arc::new(AtomicBool::new(false));
+    while !is_held.load(Ordering::Acquire) {
+        let (submitted, is_held) = (submitted.clone(), is_held.clone());
+        let (called, call) = std::sync::mpsc::channel();
+        engine.submit(filler()).unwrap().on_ready(move |_| {
+            // It may have been answered before there was a callback.
+            let is_caller = std::thread::current().id() == caller;
+            is_held.store(!is_caller, Ordering::Release);
+            called.send(()).unwrap();
+            while !is_caller && !submitted.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+        });
+        call.recv().unwrap();
+    }
+    let (count, order) = (requests.len(), Arc::new(Mutex::new(Vec::new())));
+    for (number, request) in requests.into_iter().enumerate() {
+        let order = order.clone();
+        engine.submit(request).unwrap().on_ready(move |answer| {
+            answer.unwrap();
+            order.lock().unwrap().push(number);
+        });
+    }
+    submitted.store(true, Ordering::Release);
+    while order.lock().unwrap().len() < count {
+        std::thread::yield_now();
+    }
+    let order = order.lock().unwrap();
+    order.clone()
+}
+
+/// A request that takes many slices of time.
+fn slow(index: &Index) -> Request {
+    // Its groups are evaluated one by one.
+    let groups = parse(index, "+(t0 t1 t2) +(t3 t4 t5) +(t0 t3 t4) +(t1 t2 t5)");
+    let all = SearchOptions { exhaustive: true, count: true, ..SearchOptions::default() };
+    Request::new(groups).options(all)
+}
+
+#[test]
+fn others_are_answered_before_one_that_takes_long() {
+    let index = &Index::open(large(3_000_000)).unwrap();
+    let engine = Engine::new(index, &options(20_000, 1)).unwrap();
+    // Read what is needed, so that only work is compared.
+    engine.submit(heavy(index)).unwrap().wait().unwrap();
+    let mut requests = vec![slow(index)];
+    requests.extend((1..64).map(|_| Request::new(parse(index, "rare")).k(1)));
+    let order = order_of_answers(&engine, || heavy(index), requests);
+    assert_eq!(order.last(), Some(&0), "{order:?}");
+}
+
+#[test]
+fn a_batch_goes_on_while_an_interactive_request_takes_long() {
+    let index = &Index::open(large(3_000_000)).unwrap();
+    // With so many hits a thread has memory for a single evaluation of a batch.
+    for hits in [10, 1_000_000] {
+        let engine = Engine::new(index, &ExecutorOptions { hits, ..options(20_000, 1) }).unwrap();
+        engine.submit(heavy(index)).unwrap().wait().unwrap();
+        let batch = Request::new(parse(index, "rare")).k(1).priority(Priority::Batch);
+        let order = order_of_answers(&engine, || heavy(index), vec![slow(index), batch]);
+        assert_eq!(order, [1, 0], "{hits} hits");
+    }
+}
+
+#[test]
+fn a_long_request_is_divided_among_threads() {
+    let index = &Index::open(large(3_000_000)).unwrap();
+    let engine = Engine::new(index, &options(20_000, 3)).unwrap();
+    let texts =
+        ["t0 t1 t2", "+t0 +t1", "+t0 +t1 t2 -rare", "+(t0 t1) +(t2 t3)", "t0 -t1", "#t0 #t1", "(t0 t1 t2)~2"];
+    let mut divided = 0;
+    for text in texts {
+        for (k, count, exhaustive) in
+            [(10, false, false), (10, true, false), (0, true, false), (10, true, true)]
+        {
+            let all = SearchOptions { k, count, exhaustive, ..SearchOptions::default() };
+            let expected = index.searcher().search(&parse(index, text), &all).unwrap();
+            let answer =
+                engine.submit(Request::new(parse(index, text)).options(all)).unwrap().wait().unwrap();
+            assert_eq!(bits(&answer.hits), bits(&expected.hits), "{text} {all:?}");
+            assert!(!count || answer.total == TotalHits::Exact(expected.total), "{text} {all:?}");
+            divided += usize::from(answer.parts > 1);
+        }
+    }
+    assert!(divided > 0);
+}
+
+#[test]
+fn a_batch_does_not_hold_up_a_single_request() {
+    let index = Index::open(large(200_000)).unwrap();
+    for threads in [1, 2] {
+        let engine = Engine::new(&index, &options(20_000, threads)).unwrap();
+        let (answered, mut at) = (AtomicUsize::new(0), None);
+        let mut left = 60;
+        let source = || -> std::result::Result<_, ()> {
+            left -= 1;
+            Ok((left >= 0).then(|| heavy(&index)))
+        };
+        engine
+            .run_ordered(source, |number, answer| {
+                answer.unwrap();
+                answered.store(number + 1, Ordering::Relaxed);
+                if number == 0 {
+                    let single = engine.submit(Request::new(parse(&index, "rare")).k(1)).unwrap();
+                    single.wait().unwrap();
+                    at = Some(engine.submit(Request::new(parse(&index, "rare")).k(1)).unwrap());
+                }
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(answered.into_inner(), 60);
+        assert!(at.unwrap().poll().is_some());
+    }
+}
+
+#[test]
+fn an_answer_that_is_late_says_what_was_found_until_then() {
+    let index = Index::open(large(1_000_000)).unwrap();
+    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    let whole = engine.submit(heavy(&index)).unwrap().wait().unwrap();
+    let TotalHits::Exact(total) = whole.total else { panic!("{:?}", whole.total) };
+    let all = SearchOptions { k: 1_000_000, ..SearchOptions::default() };
+    let all = index.searcher().search(&parse(&index, "t0 t1 t2 t3 t4 t5"), &all).unwrap();
+    let all: std::collections::HashSet<_> = bits(&all.hits).into_iter().collect();
+    let mut partial = 0;
+    for microseconds in (0..100).map(|step| 100 * step) {
+        let deadline = Instant::now() + Duration::from_micros(microseconds);
+        let answer = engine.submit(heavy(&index).deadline(deadline)).unwrap().wait().unwrap();
+        assert!(answer.timed_out || answer.total == TotalHits::Exact(total));
+        if answer.timed_out {
+            let TotalHits::AtLeast(least) = answer.total else { panic!("{:?}", answer.total) };
+            assert!(least <= total && least >= answer.hits.len() as u64);
+            assert!(bits(&answer.hits).iter().all(|hit| all.contains(hit)));
+            partial += usize::from(!answer.hits.is_empty());
+        }
+    }
+    assert!(partial > 0, "none was stopped in the middle");
+    let passed = heavy(&index).deadline(Instant::now());
+    let answer = engine.submit(passed).unwrap().wait().unwrap();
+    assert!(answer.timed_out && answer.hits.is_empty() && answer.total == TotalHits::AtLeast(0));
+}
+
+#[test]
+fn a_deadline_passes_while_a_request_waits_for_a_thread() {
+    let index = Index::open(large(1_000_000)).unwrap();
+    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    let ahead: Vec<_> = (0..40).map(|_| engine.submit(heavy(&index)).unwrap()).collect();
+    let deadline = Instant::now() + Duration::from_millis(1);
+    let late: Vec<_> = (0..10).map(|_| engine.submit(heavy(&index).deadline(deadline)).unwrap()).collect();
+    for ticket in late {
+        let answer = ticket.wait().unwrap();
+        assert!(answer.timed_out && answer.total == TotalHits::AtLeast(0) && answer.queued == answer.took);
+    }
+    // Cancelled, they need not be evaluated.
+    drop(ahead);
+    assert_eq!(engine.submit(Request::new(parse(&index, "rare"))).unwrap().wait().unwrap().hits.len(), 3);
+}
+
+#[test]
+fn a_request_that_is_cancelled_ends() {
+    let index = Index::open(large(1_000_000)).unwrap();
+    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    let mut cancelled = 0;
+    for _ in 0..20 {
+        let ticket = engine.submit(heavy(&index)).unwrap();
+        ticket.cancel();
+        // It may have been answered before.
+        match ticket.wait() {
+            Ok(answer) => assert!(!answer.timed_out),
+            Err(error) => {
+                assert!(matches!(error, Error::Cancelled), "{error}");
+                cancelled += 1;
+            }
+        }
+        // Nobody waits for it.
+        drop(engine.submit(heavy(&index)).unwrap());
+    }
+    assert!(cancelled > 0);
+    let ticket = engine.submit(Request::new(parse(&index, "t1"))).unwrap();
+    while !ticket.wait_timeout(Duration::from_millis(1)) {}
+    assert_eq!(ticket.poll().unwrap().unwrap().hits.len(), 10);
+}
+
+#[test]
+fn requests_of_a_closed_engine_fail() {
+    let index = Index::open(large(1_000_000)).unwrap();
+    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    let tickets: Vec<_> = (0..30).map(|_| engine.submit(heavy(&index)).unwrap()).collect();
+    drop(engine);
+    let failed = tickets.into_iter().filter_map(|ticket| ticket.wait().err()).count();
+    assert!(failed > 20, "{failed}");
+}

@@ -1,0 +1,69 @@
+//! Indexes, options and requests for tests of the engine.
+
+use std::sync::Arc;
+use tierdex::engine::{ExecutorOptions, MetaTier, Request};
+use tierdex::index::{
+    Index, IndexWriter, ListsBuilder, Merge, OpenMode, SearchHit, SearchOptions, WriterOptions,
+};
+use tierdex::io::{EngineKind, EngineOptions, MemDisk, RegionKind, Size};
+use tierdex::query::Query;
+use tierdex::schema::{Field, Schema, Source};
+
+/// Options with a cache of `pages` pages, without a read queue; dictionaries and skip data on disk.
+pub fn options(pages: u64, threads: usize) -> ExecutorOptions {
+    ExecutorOptions {
+        region: RegionKind::Dram,
+        size: Size::Bytes(4096 * pages),
+        engine: EngineOptions { kind: EngineKind::Pread, depth: 4, direct: false },
+        meta: MetaTier::Disk,
+        threads,
+        ..ExecutorOptions::default()
+    }
+}
+
+/// Documents and scores, to be compared bit for bit.
+pub fn bits(hits: &[SearchHit]) -> Vec<(u32, u32)> {
+    hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
+}
+
+/// Reads a query.
+pub fn parse(index: &Index, text: &str) -> Query {
+    Query::parse(text, index.schema()).unwrap()
+}
+
+/// Six terms in about every second document, and a rare one.
+pub fn large(documents: u32) -> Arc<MemDisk> {
+    let disk = Arc::new(MemDisk::new());
+    let field = Field { positions: false, ..Field::new("text", Source::Text) };
+    let schema = Schema { fields: vec![field], stored: false };
+    let mut writer =
+        IndexWriter::open(disk.clone(), schema, OpenMode::New, WriterOptions::default()).unwrap();
+    let list = |number: u32| -> (Vec<u32>, Vec<u32>) {
+        let holds = |document: &u32| document.wrapping_mul(2654435761 + 2 * number) >> 31 == 0;
+        let documents: Vec<u32> = (0..documents).filter(holds).collect();
+        let frequencies = documents.iter().map(|document| 1 + document % (number + 2)).collect();
+        (documents, frequencies)
+    };
+    let mut lists: Vec<_> = (0..6).map(list).collect();
+    lists.insert(0, (vec![7, 70, 700], vec![1; 3]));
+    let mut lengths = vec![0; documents as usize];
+    for (documents, frequencies) in &lists {
+        documents.iter().zip(frequencies).for_each(|(document, times)| lengths[*document as usize] += times);
+    }
+    let id = |document: u32, id: &mut String| id.push_str(&document.to_string());
+    let give = |builder: &mut ListsBuilder<'_, '_>| {
+        let terms = ["rare", "t0", "t1", "t2", "t3", "t4", "t5"];
+        lists.iter().zip(terms).try_for_each(|((documents, frequencies), term)| {
+            builder.term(term, |list| list.extend(documents, frequencies))
+        })
+    };
+    writer.import(lengths.clone(), id, give).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    disk
+}
+
+/// Scores and counts every document.
+pub fn heavy(index: &Index) -> Request {
+    let options = SearchOptions { exhaustive: true, count: true, k: 10, ..SearchOptions::default() };
+    Request::new(parse(index, "t0 t1 t2 t3 t4 t5")).options(options)
+}
