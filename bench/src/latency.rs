@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tierdex::engine::{Engine, ExecutorOptions, Mode, Request};
+use tierdex::engine::{Engine, ExecutorOptions, Mode, SearchRequest};
 use tierdex::index::{Index, SearchHit};
 use tierdex::query::Query;
 
@@ -77,11 +77,11 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
     if options.mode != Mode::Direct {
         return Err(Error::Usage(format!("an engine reads in --mode direct only, not in {}", options.mode)));
     }
-    let engine = Engine::new(index, options).map_err(|error| match error {
+    let engine = Engine::with_options(index, options).map_err(|error| match error {
         tierdex::Error::Usage(message) => Error::Usage(message),
         error => error.into(),
     })?;
-    let request = |query: &Query| Request::new(query.clone()).k(flags.k).count(flags.count);
+    let request = |query: &Query| SearchRequest::new(query.clone()).k(flags.k).count(flags.count);
     let mut warm = queries.iter();
     engine.run_ordered(|| Ok(warm.next().map(request)), |_, answer| answer.map(drop))?;
     let (mut alone, mut beside) = (Case::default(), Case::default());
@@ -144,7 +144,7 @@ impl Drop for Ends<'_> {
 fn ask(
     engine: &Engine,
     queries: &[Query],
-    request: impl Fn(&Query) -> Request,
+    request: impl Fn(&Query) -> SearchRequest,
     case: &mut Case,
 ) -> tierdex::Result<()> {
     let began = Instant::now();

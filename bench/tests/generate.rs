@@ -59,7 +59,7 @@ fn sound(flags: &Flags, collection: &Collection, disk: &MemDisk) {
         (report.documents, report.terms, report.postings),
         (flags.docs, flags.vocabulary, flags.postings)
     );
-    let index = Index::open(Arc::new(disk.clone())).unwrap();
+    let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     let [segment] = index.segments() else { panic!("one segment") };
     let lists = lists(segment.field(0));
     for (rank, (term, documents, frequencies)) in (1..).zip(&lists) {
@@ -118,7 +118,7 @@ fn long_lists_are_sound_by_any_number_of_threads() {
 #[test]
 fn the_same_collection_is_made_everywhere() {
     let disk = generated(&flags(5000, 300_000, 3000, 1), 2).1;
-    let index = Index::open(Arc::new(disk)).unwrap();
+    let index = Index::open_on(Arc::new(disk)).unwrap();
     let mut sum = 0u64;
     for (_, documents, frequencies) in lists(index.segments()[0].field(0)) {
         for number in documents.iter().chain(&frequencies) {
@@ -131,11 +131,12 @@ fn the_same_collection_is_made_everywhere() {
 #[test]
 fn queries_find_as_many_documents_as_the_law_says() {
     let (collection, disk) = generated(&flags(20_000, 1_000_000, 10_000, 3), 2);
-    let index = Index::open(Arc::new(disk)).unwrap();
+    let index = Index::open_on(Arc::new(disk)).unwrap();
     let searcher = index.searcher();
     for rank in [1, 2, 10, 100, 1000, 9999, 10_000] {
         let query = Query::parse(&collection.term(rank), index.schema()).unwrap();
-        let found = searcher.search(&query, &SearchOptions::default()).unwrap();
+        let found =
+            searcher.search(&query, &SearchOptions { count: true, ..SearchOptions::default() }).unwrap();
         assert_eq!(found.total, u64::from(collection.documents(rank)));
         let hit = &found.hits[0];
         assert_eq!(searcher.id(hit.document).unwrap(), hit.document.to_string());
@@ -146,7 +147,7 @@ fn queries_find_as_many_documents_as_the_law_says() {
 fn documents_are_alike_and_lists_are_uneven_but_reach_to_the_end() {
     let (docs, postings) = (40_000, 4_280_000);
     let disk = generated(&flags(docs, postings, 100_000, 5), 2).1;
-    let index = Index::open(Arc::new(disk)).unwrap();
+    let index = Index::open_on(Arc::new(disk)).unwrap();
     let field = index.segments()[0].field(0);
     let mut lengths = vec![0u32; docs as usize];
     for (_, documents, frequencies) in lists(field) {

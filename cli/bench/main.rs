@@ -1,18 +1,21 @@
-//! The `tierdex-bench` command: experiments, one a subcommand. The crate of that name has what they do.
+//! The `tierdex-bench` command: experiments, one a subcommand. The crate of that name implements them.
 
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
+mod batch;
 mod cache;
 mod generate;
+mod read_flags;
 
 use clap::{Args, Parser, Subcommand};
+use read_flags::ReadFlags;
 use std::io::{stdin, stdout};
 use std::process::ExitCode;
 use tierdex::engine::{ExecutorOptions, THREADS_CHOSEN};
 use tierdex::io::ExitOutOfMemory;
 use tierdex_bench::{Error, cache as caches, codecs, generate as generator, intersect, latency, serve};
-use tierdex_cli::cache_flags::CacheFlags;
 use tierdex_cli::failure::{Failure, Outcome, output};
+use tierdex_cli::memory_flags::MemoryFlags;
 use tierdex_cli::open;
 
 #[global_allocator]
@@ -28,6 +31,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Experiment {
+    /// `tierdex batch` in any read mode, with a log of the lookahead, or without pruning
+    Batch(batch::Batch),
     /// Queries a second by mode, cache size and device, each cell in a process with a limit of memory
     Cache(Box<caches::Flags>),
     /// Measure the cell that is described on standard input
@@ -39,11 +44,13 @@ enum Experiment {
     Generate(generator::Flags),
     /// Time, pages and bytes that five algorithms take to intersect lists on disk
     Intersect(intersect::Flags),
-    /// Latency of single requests, alone and beside a batch that never ends
+    /// Latency of single requests, alone and beside an endless batch
     Latency(Latency),
-    /// Answer lines of COMMAND<TAB>QUERY on standard input: from an index in memory, or with flags that say
-    /// otherwise from where these bring postings
+    /// Answer lines of COMMAND<TAB>QUERY on standard input, from an index that is wholly in memory, or, with
+    /// flags for memory or reads, from disk
     Serve(Serve),
+    /// `tierdex stats` in any read mode
+    Stats(batch::Stats),
 }
 
 #[derive(Args)]
@@ -51,7 +58,9 @@ struct Latency {
     #[command(flatten)]
     flags: latency::Flags,
     #[command(flatten)]
-    cache: CacheFlags,
+    memory: MemoryFlags,
+    #[command(flatten)]
+    reads: ReadFlags,
 }
 
 #[derive(Args)]
@@ -59,7 +68,9 @@ struct Serve {
     #[command(flatten)]
     flags: serve::Flags,
     #[command(flatten)]
-    cache: CacheFlags,
+    memory: MemoryFlags,
+    #[command(flatten)]
+    reads: ReadFlags,
 }
 
 fn main() -> ExitCode {
@@ -68,32 +79,29 @@ fn main() -> ExitCode {
 
 fn run(experiment: &Experiment) -> Outcome {
     match experiment {
+        Experiment::Batch(batch) => batch.run(),
+        Experiment::Stats(stats) => stats.run(),
         Experiment::Cache(flags) => cache::run(flags),
         Experiment::CacheCell => caches::run_cell(&mut stdin().lock(), &mut stdout().lock()).map_err(failure),
         Experiment::Codecs(flags) => run_codecs(flags).map_err(failure),
         Experiment::Generate(flags) => generate::run(flags),
         Experiment::Intersect(flags) => run_intersect(flags).map_err(failure),
-        Experiment::Latency(Latency { flags, cache }) => {
+        Experiment::Latency(Latency { flags, memory, reads }) => {
             let index = open::index(&flags.dir)?;
             let defaults = ExecutorOptions {
                 threads: flags.threads.map_or(THREADS_CHOSEN, std::num::NonZero::get),
                 hits: flags.k,
                 ..ExecutorOptions::default()
             };
-            let options = cache.options(&index, defaults)?;
+            let options = memory.options(&index, reads.options(memory, defaults)?, reads.meta_tier());
             latency::run(&index, &options, flags, &mut stdout().lock()).map_err(failure)
         }
-        Experiment::Serve(Serve { flags, cache }) => {
+        Experiment::Serve(Serve { flags, memory, reads }) => {
             let index = open::index(&flags.dir)?;
-            let silent = cache.is_silent();
-            let options = (!silent)
-                .then(|| {
-                    cache.options(
-                        &index,
-                        ExecutorOptions { threads: THREADS_CHOSEN, ..ExecutorOptions::default() },
-                    )
-                })
-                .transpose()?;
+            let defaults = ExecutorOptions { threads: THREADS_CHOSEN, ..ExecutorOptions::default() };
+            let in_memory = memory.is_default() && reads.is_default();
+            let options = reads.options(memory, defaults)?;
+            let options = (!in_memory).then(|| memory.options(&index, options, reads.meta_tier()));
             serve::run(&index, options.as_ref(), flags, &mut stdin().lock(), &mut stdout().lock())
                 .map_err(failure)
         }

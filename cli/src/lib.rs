@@ -1,9 +1,8 @@
-//! What the programs `tierdex` and `tierdex-bench` share. It is not a library for others: that is `tierdex`.
+//! Modules that the programs `tierdex` and `tierdex-bench` share. Applications use the crate `tierdex`.
 
 #![allow(missing_docs, reason = "no other program uses it")]
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
-pub mod cache_flags;
 pub mod cmd;
 mod columns;
 pub mod defect;
@@ -12,6 +11,7 @@ mod input;
 pub mod interrupt;
 pub mod job;
 mod marks;
+pub mod memory_flags;
 pub mod messages;
 pub mod open;
 pub mod progress;
@@ -20,7 +20,7 @@ mod run_file;
 pub mod size;
 mod tally;
 pub mod usage;
-mod values;
+pub mod values;
 
 use clap::Parser;
 use failure::Outcome;

@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use tierdex::engine::ExecutorOptions;
 use tierdex::io::ExitOutOfMemory;
 use tierdex_cli::cmd;
 use tierdex_cli::failure::Outcome;
@@ -23,19 +24,19 @@ enum Command {
     Index(cmd::index::Arguments),
     /// Answer one query
     Search(cmd::search::Arguments),
-    /// Answer one query, and say which blocks of which lists that took
+    /// Answer one query, and report strategy, blocks and reads for each posting list
     Explain(cmd::explain::Arguments),
     /// Answer a file of queries and write a TREC run
     Batch(cmd::batch::Arguments),
-    /// Say what an index holds, and how large each part is
+    /// Describe an index: fields, segments, size of each part
     Info(cmd::info::Arguments),
-    /// Say how postings would be read and cached, by default or with these flags, and how much memory that takes
+    /// Report the memory that searching an index would take, by part
     Stats(cmd::stats::Arguments),
     /// Verify every byte and every invariant of an index
     Check(cmd::check::Arguments),
-    /// Measure a TREC run against relevance judgements
+    /// Measure a TREC run against relevance judgments
     Eval(cmd::eval::Arguments),
-    /// Index text that this machine has, and ask it a few queries
+    /// Index the text files of this machine, and answer a few queries
     Demo(cmd::demo::Arguments),
 }
 
@@ -48,9 +49,13 @@ fn run(command: Command) -> Outcome {
         Command::Index(arguments) => (cmd::index::run(arguments), Some(&arguments.out)),
         Command::Search(arguments) => (cmd::search::run(arguments), Some(&arguments.asked.dir)),
         Command::Explain(arguments) => (cmd::explain::run(arguments), Some(&arguments.asked.dir)),
-        Command::Batch(arguments) => (cmd::batch::run(arguments), Some(&arguments.dir)),
+        Command::Batch(arguments) => {
+            (cmd::batch::run(arguments, &cmd::batch::Experiment::default()), Some(&arguments.dir))
+        }
         Command::Info(arguments) => (cmd::info::run(arguments), Some(&arguments.dir)),
-        Command::Stats(arguments) => (cmd::stats::run(arguments), Some(&arguments.dir)),
+        Command::Stats(arguments) => {
+            (cmd::stats::run(arguments, ExecutorOptions::default(), None), Some(&arguments.dir))
+        }
         Command::Check(arguments) => (cmd::check::run(arguments), Some(&arguments.dir)),
         Command::Eval(arguments) => (cmd::eval::run(arguments), None),
         Command::Demo(arguments) => (cmd::demo::run(arguments), None),

@@ -21,7 +21,7 @@ pub fn disk(dir: &Path) -> Outcome<Arc<PosixDisk>> {
 
 /// The newest commit in a directory.
 pub fn index(dir: &Path) -> Outcome<Index> {
-    Index::open(disk(dir)?).map_err(not_usage)
+    Index::open_on(disk(dir)?).map_err(not_usage)
 }
 
 /// A folder without an index is a failure, and no wrong usage.

@@ -35,7 +35,8 @@ impl Group {
     fn run(&self, arguments: &[&str]) -> Output {
         let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.folder.display());
         let mut command = Command::new("sh");
-        command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_tierdex")]).args(arguments);
+        let program = program(arguments.iter().copied());
+        command.args(["-c", &script, "sh"]).arg(program.get_program()).args(program.get_args());
         command.output().unwrap()
     }
 
@@ -82,7 +83,19 @@ fn answers_are_the_same_within_a_budget_and_nobody_is_killed() {
     });
     fs::write(&queries, lines.collect::<String>()).unwrap();
     let ask = |run: &str| -> Vec<String> {
-        let words = ["batch", &index, "--syntax", "query", "--queries", &queries, "-k", "50", "--run", run];
+        let words = [
+            "tierdex-bench",
+            "batch",
+            &index,
+            "--syntax",
+            "query",
+            "--queries",
+            &queries,
+            "-k",
+            "50",
+            "--run",
+            run,
+        ];
         words.map(str::to_string).to_vec()
     };
     let words = ask(&free);
@@ -134,7 +147,18 @@ fn queries_of_many_terms_are_answered_or_refused_and_nobody_is_killed() {
             format!("{query}\t{start}{}\n", terms.join(" "))
         };
         fs::write(path(name), (0..6).map(line).collect::<String>()).unwrap();
-        let words = ["batch", &index, "--syntax", "query", "--queries", &path(name), "-k", "50", "--run"];
+        let words = [
+            "tierdex-bench",
+            "batch",
+            &index,
+            "--syntax",
+            "query",
+            "--queries",
+            &path(name),
+            "-k",
+            "50",
+            "--run",
+        ];
         let words: Vec<String> = words.map(str::to_string).to_vec();
         let free = path(&format!("{name}-free"));
         let words_free = words.iter().chain([&free]).map(String::as_str).chain(["--mode", "base"]);
@@ -207,10 +231,9 @@ fn what_is_shown_keeps_to_the_least_budget_and_nobody_is_killed() {
     assert_ok(&tierdex(&["index", &input, "--out", &index, "--memory", "256M"]));
     fs::write(&queries, "1\tfox\n2\tnumber7 words\n3\tgiant\n").unwrap();
     let search = |k: &'static str, format: &'static str| {
-        vec!["search", &index, "fox", "-k", k, "--format", format, "--meta-tier", "disk"]
+        vec!["search", &index, "fox", "-k", k, "--format", format, "--count"]
     };
-    let batch =
-        vec!["batch", &index, "--queries", &queries, "--run", &run, "-k", "5000", "--meta-tier", "disk"];
+    let batch = vec!["batch", &index, "--queries", &queries, "--run", &run, "-k", "5000"];
     let commands = [search("1", "json"), search("20000", "json"), search("20000", "table"), batch];
     for command in commands {
         let with = |dram: &str| -> Vec<String> {
@@ -257,7 +280,8 @@ fn a_phrase_in_a_giant_document_fits_a_budget() {
         return;
     };
     let dram = DRAM.to_string();
-    let output = group.run(&["search", &index, "\"quick brown\"", "--dram", &dram, "--format", "json"]);
+    let output =
+        group.run(&["search", &index, "\"quick brown\"", "--dram", &dram, "--format", "json", "--count"]);
     assert_ok(&output);
     assert_eq!(group.kills(), 0);
     assert!(String::from_utf8_lossy(&output.stdout).contains("\"total\":1,"));

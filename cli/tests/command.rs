@@ -130,7 +130,7 @@ fn wrong_usage_exits_with_2() {
     failed(&place.run_with(["search", "i", "cat~3"]), 2, "0 to 2 edits");
     failed(&place.run_with(["search", "i", "*"]), 2, "byte 1: `*` needs");
     place.file("q.tsv", "1\tcat\n");
-    place.fails(2, "batch i --queries q.tsv --run out.trec --lenient", "--syntax query");
+    place.fails(2, "batch i --queries q.tsv --run out.trec --lenient --syntax terms", "--syntax query");
     place.file("notes/mine.txt", "hands off");
     place.fails(2, "demo notes --out i", "holds an index already");
     place.fails(2, "index docs.jsonl --out notes", "mine.txt");
@@ -421,7 +421,7 @@ fn queries_are_explained() {
         let said = succeeded(&place.run_with(["explain", "i", query]));
         assert!(said.contains(way), "{query}: {said}");
     }
-    let said = place.ok("explain i cat --format json --io --exhaustive");
+    let said = place.ok("explain i cat --format json --io --count");
     let value: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!((&value["total"], &value["segments"][0]["lists"][0]["decoded"]), (&2.into(), &1.into()));
     assert!(value["segments"][0]["used"].as_array().is_some_and(|used| !used.is_empty()), "{said}");
@@ -432,11 +432,16 @@ fn queries_are_explained() {
 }
 
 #[test]
-fn a_count_may_be_left_out() {
+fn matches_are_counted_on_request() {
     let place = Place::new();
     place.file("docs.jsonl", DOCUMENTS);
     place.ok("index docs.jsonl --out i");
-    assert!(place.ok("search i cat --no-count").contains("at least"));
+    assert!(place.ok("search i cat -k 1").contains("at least 1 document"));
+    // Where all matches are hits their number is known.
+    assert!(
+        place.ok("search i cat").contains("\n2 documents")
+            && place.ok("search i cat -k 1 --count").contains("\n2 documents")
+    );
     for wrong in ["batch i --queries q --run r --threads 0", "batch i --queries q --run r --threads x"] {
         let output = place.run(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong}");

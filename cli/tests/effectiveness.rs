@@ -62,6 +62,8 @@ fn measures_agree_with_the_reference() {
                     k1,
                     "--b",
                     b,
+                    "--syntax",
+                    "terms",
                     "--count",
                 ]);
                 assert_eq!(numbers(&said)[1], *matches as f64, "{name}: {said}");

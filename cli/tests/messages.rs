@@ -171,7 +171,7 @@ fn sizes_say_what_is_wrong_with_them() {
         ("search i cat --dram 99999999999G", "it is too large: a size is 18446744073709551615 bytes or less"),
         ("search i cat --dram 1.5G", "`1.5G` is not a size"),
         ("index x --out i --memory 0K", "it is too small"),
-        ("search i cat --segment 99999999999999999999999", "it is too large"),
+        ("index x --out i --split 99999999999999999999999", "it is too large"),
     ] {
         place.fails(2, arguments, words);
     }

@@ -81,10 +81,12 @@ fn no_file_is_written_over_another_of_the_same_command() {
         ("--queries q --run new --lookahead-log i/../new", "--run and --lookahead-log"),
         ("--queries q --run dangling --lookahead-log new", "--run and --lookahead-log"),
     ] {
-        place.fails(2, &format!("batch i {files}"), words);
+        place.fails(2, &format!("tierdex-bench batch i {files}"), words);
     }
     assert_eq!(fs::read_to_string(place.path("q")).unwrap(), "q1\tcat\n");
-    place.ok("batch i --queries q --run /dev/null --lookahead-log /dev/null");
+    place.ok(
+        "tierdex-bench batch i --queries q --run /dev/null --mode hybrid-prefetch --lookahead-log /dev/null",
+    );
 }
 
 /// What the shell has opened is written on, where it is, and not replaced.

@@ -117,6 +117,6 @@ fn index() -> &'static Index {
             }
             writer.commit(Merge::Keep).expect("a commit");
         }
-        Index::open(disk).expect("an index")
+        Index::open_on(disk).expect("an index")
     })
 }

@@ -40,7 +40,7 @@ pub(super) fn run(task: &Task) -> Result<Measured> {
         fs::write(procs, std::process::id().to_string())
             .map_err(|error| Error::Failed(format!("cannot join {}: {error}", procs.display())))?;
     }
-    let index = Index::open(Arc::new(PosixDisk::open(&task.index)?))?;
+    let index = Index::open_on(Arc::new(PosixDisk::open(&task.index)?))?;
     let queries: Vec<Query> = task.queries.iter().map(|terms| task.shape.query(task.field, terms)).collect();
     let mut measured = match task.executor() {
         None => in_memory(task, &index, &queries)?,

@@ -64,7 +64,7 @@ impl Plan {
     /// # Errors
     /// If the index cannot be read, or has no such terms.
     pub(super) fn new(flags: &Flags) -> Result<Plan> {
-        let index = Index::open(Arc::new(PosixDisk::open(&flags.index)?))?;
+        let index = Index::open_on(Arc::new(PosixDisk::open(&flags.index)?))?;
         let terms = Terms::read(&index, &flags.classes)?;
         let draw = |workload| Ok((workload, terms.draw(workload, flags.count, flags.seed)?));
         let workloads: Vec<_> = Workload::all(flags).into_iter().map(draw).collect::<Result<_>>()?;
@@ -100,9 +100,9 @@ fn needs(flags: &Flags, index: &Index, task: &Task) -> Needs {
     let (Some(options), Contender::Near(mode)) = (task.executor(), task.contender) else {
         return Needs::default();
     };
-    let accounts = Executor::accounts(index, &options).rows;
+    let report = Executor::memory_report(index, &options).rows;
     let huge = RegionKind::Hugetlb.to_string();
-    let regions = || accounts.iter().filter_map(|row| Some((row.region.as_deref()?, row.bytes)));
+    let regions = || report.iter().filter_map(|row| Some((row.region.as_deref()?, row.bytes)));
     let huge_pages =
         regions().filter(|(region, _)| *region == huge).map(|(_, bytes)| bytes.div_ceil(HUGE_PAGE));
     // Huge pages and persistent memory are not charged to a group.

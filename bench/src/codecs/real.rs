@@ -35,7 +35,7 @@ struct Class {
 impl RealLists {
     /// Reads lists of about `ints_max` documents together, or fewer.
     pub(super) fn read(dir: &Path, ints_max: u64) -> Result<RealLists> {
-        let index = Index::open(Arc::new(PosixDisk::open(dir)?))?;
+        let index = Index::open_on(Arc::new(PosixDisk::open(dir)?))?;
         let (mut terms, mut ints) = (0, 0);
         long_terms(&index, &mut |_, term| {
             terms += 1;

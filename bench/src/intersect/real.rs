@@ -30,7 +30,7 @@ pub(super) fn run(
     results: &mut Results,
 ) -> Result<()> {
     super::say("copying lists");
-    let index = Index::open(Arc::new(PosixDisk::open(index)?))?;
+    let index = Index::open_on(Arc::new(PosixDisk::open(index)?))?;
     let (terms, queries) = Terms::read(&index, queries, settings.limit)?;
     results.set_queries(queries.len(), terms.lists.len());
     let all: Vec<&[u32]> = terms.lists.iter().map(Vec::as_slice).collect();

@@ -2,8 +2,8 @@
 
 use super::index::OnError;
 use super::search::{QueryThreads, Ranking};
-use crate::cache_flags::{self, CacheFlags};
 use crate::failure::{Failure, Outcome, output};
+use crate::memory_flags::{self, MemoryFlags};
 use crate::messages;
 use crate::queries::Queries;
 use crate::run_file::{RunFile, are_same, descriptor, is_in};
@@ -18,15 +18,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tierdex::Error;
 use tierdex::cache::Sample;
-use tierdex::engine::{ExecutorOptions, THREADS_CHOSEN};
+use tierdex::engine::{ExecutorOptions, MetaTier, THREADS_CHOSEN};
 use tierdex::index::{Found, Index, SearchOptions};
 use tierdex::query::Query;
 
 /// Characters of a query that is shown as an example.
 const EXAMPLE_CHARS_MAX: usize = 60;
-
-/// Lines of a log of the lookahead, at most: the last ones.
-const LOOKAHEAD_SAMPLES: usize = 1 << 16;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -38,35 +35,27 @@ pub struct Arguments {
     /// TREC run to write: query Q0 id rank score tag
     #[arg(long)]
     run: PathBuf,
-    /// Hits for each query, at most
+    /// Number of hits for each query, at most
     #[arg(short, default_value_t = 1000)]
     k: usize,
     #[command(flatten)]
     ranking: Ranking,
     #[command(flatten)]
     threads: QueryThreads,
-    /// How queries are read: plain words that are alternatives, or the language of `tierdex search`
-    #[arg(long, value_enum, default_value_t = Syntax::Plain)]
-    syntax: Syntax,
-    /// With --syntax query: leave out what cannot be read of a query, with a warning, and answer the rest
+    /// Syntax of the queries [default: query]
+    #[arg(long, value_enum)]
+    syntax: Option<Syntax>,
+    /// Leave out parts of queries with syntax errors, with a warning, and answer the rest
     #[arg(long)]
     lenient: bool,
-    /// What to do about a query that cannot be read or answered
+    /// What to do about a query with a syntax error, or one that cannot be answered
     #[arg(long, value_enum, default_value_t = OnError::Fail)]
     on_error: OnError,
-    /// Count the documents that match each query, and say how many these are together: more work than to
-    /// find the best
+    /// Count all matching documents of each query, and report their sum; queries then take longer
     #[arg(long)]
     count: bool,
-    /// What is done without --count, for those who say so
-    #[arg(long, hide = true, conflicts_with = "count")]
-    no_count: bool,
     #[command(flatten)]
-    cache: CacheFlags,
-    /// File to write: how many queries ahead lists were fetched, each time a query ended (the last 65,536
-    /// times)
-    #[arg(long, value_name = "FILE")]
-    lookahead_log: Option<PathBuf>,
+    pub memory: MemoryFlags,
     /// Last column of the run
     #[arg(long, default_value = "tierdex")]
     tag: String,
@@ -74,22 +63,32 @@ pub struct Arguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Syntax {
-    /// Words; documents that hold any of them match.
-    Plain,
-    /// The query language.
+    /// The query language of `tierdex search`.
     Query,
+    /// Bags of words: documents with any of the words match; no character is an operator.
+    Terms,
+}
+
+/// Options of experiments, beyond those of the command `tierdex batch`.
+#[derive(Default)]
+pub struct Experiment {
+    /// Options for what no flag chooses.
+    pub defaults: ExecutorOptions,
+    /// Memory tier of dictionary, skip data and norms; chosen by the memory budget by default.
+    pub meta_tier: Option<MetaTier>,
+    /// Whether every matching document is scored.
+    pub exhaustive: bool,
+    /// File to which samples of the lookahead are written.
+    pub lookahead_log: Option<PathBuf>,
 }
 
 impl Arguments {
     /// None of the files may be written over another.
-    fn check_files(&self) -> Outcome {
+    fn check_files(&self, lookahead_log: Option<&PathBuf>) -> Outcome {
         let stdin = PathBuf::from("/dev/stdin");
         let queries = if self.queries.as_os_str() == "-" { &stdin } else { &self.queries };
-        let files = [
-            ("--queries", Some(queries)),
-            ("--run", Some(&self.run)),
-            ("--lookahead-log", self.lookahead_log.as_ref()),
-        ];
+        let files =
+            [("--queries", Some(queries)), ("--run", Some(&self.run)), ("--lookahead-log", lookahead_log)];
         for (at, (flag, file)) in files.iter().enumerate() {
             for (other_flag, other) in &files[..at] {
                 if file.zip(*other).is_some_and(|(file, other)| are_same(file, other)) {
@@ -104,28 +103,28 @@ impl Arguments {
     }
 }
 
-pub fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.ranking.options(arguments.k, arguments.count)?;
+pub fn run(arguments: &Arguments, experiment: &Experiment) -> Outcome {
+    let mut options = arguments.ranking.options(arguments.k, arguments.count)?;
+    options.exhaustive = experiment.exhaustive;
     if arguments.tag.is_empty() || arguments.tag.contains(char::is_whitespace) {
         return Err(Failure::Usage("--tag must be one word".to_string()));
     }
-    if arguments.lenient && arguments.syntax == Syntax::Plain {
+    if arguments.lenient && arguments.syntax == Some(Syntax::Terms) {
         return Err(Failure::Usage(
-            "--lenient goes with --syntax query: plain words have no faults".to_string(),
+            "--lenient goes with --syntax query: words have no syntax errors".to_string(),
         ));
     }
-    arguments.check_files()?;
+    arguments.check_files(experiment.lookahead_log.as_ref())?;
     let queries = Queries::open(&arguments.queries)?;
     let index = open::index(&arguments.dir)?;
     let defaults = ExecutorOptions {
         threads: arguments.threads.threads.unwrap_or(THREADS_CHOSEN),
         hits: options.k,
-        samples: if arguments.lookahead_log.is_some() { LOOKAHEAD_SAMPLES } else { 0 },
-        ..ExecutorOptions::default()
+        ..experiment.defaults.clone()
     };
-    let executor_options = arguments.cache.options(&index, defaults)?;
+    let executor_options = arguments.memory.options(&index, defaults, experiment.meta_tier.clone());
     let start = Instant::now();
-    let done = write_run(&index, queries, (&options, &executor_options), arguments)?;
+    let done = write_run(&index, queries, (&options, &executor_options), (arguments, experiment))?;
     let (one, many) = if arguments.count { ("match", "matches") } else { ("hit", "hits") };
     let left_out = match done.left_out {
         0 => String::new(),
@@ -163,9 +162,9 @@ fn write_run(
     index: &Index,
     mut queries: Queries,
     (options, executor_options): (&SearchOptions, &ExecutorOptions),
-    arguments: &Arguments,
+    (arguments, experiment): (&Arguments, &Experiment),
 ) -> Outcome<Done> {
-    let executor = arguments.cache.executor(index, executor_options)?;
+    let executor = arguments.memory.executor(index, executor_options)?;
     let (path, file) = (&arguments.run, queries.name().to_string());
     let run_file = RunFile::create(path).map_err(|error| cannot_write(path, &error))?;
     let mut out = BufWriter::new(run_file);
@@ -187,13 +186,19 @@ fn write_run(
     };
     let mut parse = |id: &str, text: &str| {
         let query = match arguments.syntax {
-            Syntax::Plain => {
-                Query::any_term(text, index.schema()).inspect(|query| operators.note(text, query, index))
-            }
-            Syntax::Query if arguments.lenient => Ok(lenient(text, id, index, &file)),
-            Syntax::Query => Query::parse(text, index.schema()),
+            Some(Syntax::Terms) => Query::any_term(text, index.schema()),
+            _ if arguments.lenient => Ok(lenient(text, id, index, &file)),
+            _ => Query::parse(text, index.schema()),
         };
-        query.map_err(|error| named(id, error))
+        if arguments.syntax.is_none() {
+            operators.note(text, query.as_ref(), index);
+        }
+        query.map_err(|error| match named(id, error) {
+            Failure::Failed(what) if arguments.syntax.is_none() => {
+                Failure::Failed(format!("{what}; --syntax terms takes queries as plain words"))
+            }
+            failure => failure,
+        })
     };
     // Ids of the queries that were read and not answered.
     let ids = Mutex::new(VecDeque::new());
@@ -250,10 +255,10 @@ fn write_run(
     // Also those before a query that failed.
     found_before.into_iter().try_for_each(write)?;
     run?;
-    if arguments.cache.stats {
-        messages::report(&cache_flags::report(&executor, executor_options));
+    if arguments.memory.stats {
+        messages::report(&memory_flags::report(&executor, executor_options));
     }
-    if let Some(path) = &arguments.lookahead_log {
+    if let Some(path) = &experiment.lookahead_log {
         log_lookahead(path, &executor.lookahead_samples()).map_err(|error| cannot_write(path, &error))?;
     }
     let left_out = left_out.into_inner();
@@ -266,7 +271,7 @@ fn write_run(
     Ok(Done { read: executor.bytes_read(), left_out, ..done })
 }
 
-/// Queries that the query language would read otherwise than as plain words.
+/// Queries in the query language that mean something else than their words as alternatives.
 #[derive(Default)]
 struct Operators {
     queries: u64,
@@ -274,11 +279,11 @@ struct Operators {
 }
 
 impl Operators {
-    /// Notes a query whose text was read as the plain words `plain`.
-    fn note(&mut self, text: &str, plain: &Query, index: &Index) {
+    /// Notes a query text and the query that it was parsed to.
+    fn note(&mut self, text: &str, parsed: Result<&Query, &Error>, index: &Index) {
         let may = text.contains(['+', '-', '#', '"', '*', '~', '^', ':', '(', '\\'])
             || text.split_whitespace().any(|word| matches!(word, "AND" | "OR" | "NOT"));
-        if may && Query::parse(text, index.schema()).ok().as_ref() != Some(plain) {
+        if may && Query::any_term(text, index.schema()).ok().as_ref() != parsed.ok() {
             if self.queries == 0 {
                 self.example = text.chars().take(EXAMPLE_CHARS_MAX).collect();
             }
@@ -290,14 +295,15 @@ impl Operators {
         if self.queries > 0 {
             let queries = size::count(self.queries, "query", "queries");
             messages::say(format_args!(
-                "{file}: {queries} with operators, such as `{}`, read as plain words; --syntax query reads operators",
+                "{file}: {queries} with operators, such as `{}`, parsed in the query language; --syntax terms takes \
+                 them as plain words, --syntax query as they are, without this warning",
                 self.example
             ));
         }
     }
 }
 
-/// Writes how far ahead lists were fetched each time a query ended.
+/// Writes the number of queries and cells that were prefetched, each time a query ended.
 fn log_lookahead(path: &Path, samples: &[Sample]) -> std::io::Result<()> {
     let mut out = BufWriter::new(descriptor(path).unwrap_or_else(|| File::create(path))?);
     writeln!(out, "ended\tqueries ahead\tsegments")?;
@@ -307,7 +313,7 @@ fn log_lookahead(path: &Path, samples: &[Sample]) -> std::io::Result<()> {
     out.flush()
 }
 
-/// What can be read of a query; the rest is reported.
+/// Parses a query and reports its syntax errors as warnings.
 fn lenient(text: &str, id: &str, index: &Index, file: &str) -> Query {
     let (query, warnings) = Query::parse_lenient(text, index.schema());
     for warning in warnings {

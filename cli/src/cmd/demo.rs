@@ -46,7 +46,12 @@ pub fn run(arguments: &Arguments) -> Outcome {
     for query in queries(&index)? {
         say(&format!("\n$ {program} search {} '{query}' -k 3", out.display()))?;
         let read = Query::parse(&query, index.schema())?;
-        answer(&index, &read, &SearchOptions { k: 3, ..SearchOptions::default() }, Format::Table)?;
+        answer(
+            &index,
+            &read,
+            &SearchOptions { k: 3, count: true, ..SearchOptions::default() },
+            Format::Table,
+        )?;
     }
     say(&format!(
         "\nGo on:\n  {program} search {0} 'your words'\n  {program} info {0}\n  {program} check {0}\n  \
@@ -152,7 +157,7 @@ fn words(index: &Index) -> Outcome<Vec<String>> {
 fn best_document(index: &Index, word: &str) -> Outcome<Vec<String>> {
     let searcher = index.searcher();
     let query = Query::any_term(word, index.schema())?;
-    let found = searcher.search(&query, &SearchOptions { k: 1, ..SearchOptions::default() })?;
+    let found = searcher.search(&query, &SearchOptions { k: 1, count: true, ..SearchOptions::default() })?;
     let Some(hit) = found.hits.first() else { return Ok(Vec::new()) };
     let text = searcher.stored(hit.document)?.map(|stored| stored.text).unwrap_or_default();
     Ok(Analyzer::new(&index.schema().fields[0].analysis).terms(&text))

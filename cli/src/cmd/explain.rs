@@ -46,7 +46,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let explanation = index.searcher().explain(&query, &options)?;
     match arguments.format {
         Format::Json => write_json(&explanation, arguments.io).map_err(output),
-        Format::Table => as_text(&explanation, options.count, arguments.io).map_err(output),
+        Format::Table => as_text(&explanation, options.is_exact(explanation.found.hits.len()), arguments.io)
+            .map_err(output),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use tierdex::index::{Index, Manifest};
-use tierdex::schema::{Field, NormKind, Source, Tokenizer};
+use tierdex::schema::{Field, Tokenizer};
 use tierdex::segment::{FieldStats, FileKind};
 
 #[derive(Args)]
@@ -70,10 +70,10 @@ fn kinds(field: &Field) -> impl Iterator<Item = (FileKind, &'static str)> {
 
 fn analysis(field: &Field) -> String {
     let of = &field.analysis;
-    let mut chain = vec![match of.tokenizer {
-        Tokenizer::Alphanumeric => "alphanumeric, lower case".to_string(),
-        Tokenizer::Whitespace => "whitespace".to_string(),
-    }];
+    let mut chain = vec![of.tokenizer.name().to_string()];
+    if of.tokenizer == Tokenizer::Alphanumeric {
+        chain.push("lower case".to_string());
+    }
     if of.fold_accents {
         chain.push("accents folded".to_string());
     }
@@ -98,12 +98,7 @@ fn as_table(index: &Index) -> std::io::Result<()> {
     for (number, field) in manifest.schema.fields.iter().enumerate() {
         let stats = stats(manifest, number);
         let average = stats.tokens as f64 / f64::from(stats.documents.max(1));
-        let source = match field.source {
-            Source::Title => "title",
-            Source::Text => "text",
-            Source::TitleAndText => "title and text",
-        };
-        writeln!(out, "\nfield {} (of {source}; {})", field.name, analysis(field))?;
+        writeln!(out, "\nfield {} (of {}; {})", field.name, field.source.name(), analysis(field))?;
         writeln!(
             out,
             "  {}, {}, {} in {}, {average:.3} each",
@@ -146,7 +141,7 @@ fn as_json(manifest: &Manifest) -> Value {
             "name": field.name,
             "analysis": analysis(field),
             "positions": field.positions,
-            "norms": match field.norms { NormKind::Byte => "byte", NormKind::Exact => "exact" },
+            "norms": field.norms.name(),
             "doc_codec": field.doc_codec.name(),
             "freq_codec": field.freq_codec.name(),
             "documents": stats.documents,

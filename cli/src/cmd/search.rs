@@ -1,15 +1,15 @@
 //! `tierdex search`: one query.
 
 use super::hits::{HitsWriter, Json, Shown, Summary, Table};
-use crate::cache_flags::{self, CacheFlags};
 use crate::failure::{Failure, Outcome, output};
+use crate::memory_flags::{self, MemoryFlags};
 use crate::messages;
 use crate::open;
 use clap::{Args, ValueEnum};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tierdex::engine::{ExecutorOptions, Mode, THREADS_CHOSEN};
+use tierdex::engine::{ExecutorOptions, THREADS_CHOSEN};
 use tierdex::index::{Found, Index, SearchOptions, Searcher};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
@@ -24,13 +24,13 @@ pub struct Arguments {
     #[command(flatten)]
     pub asked: Asked,
     #[command(flatten)]
-    cache: CacheFlags,
-    /// Form of the output
+    memory: MemoryFlags,
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 
-/// One query and where to ask it, shared by the commands that answer one.
+/// One query and its index, shared by the commands that answer one query.
 #[derive(Args)]
 pub struct Asked {
     /// Directory of the index
@@ -40,23 +40,24 @@ pub struct Asked {
     /// text, which holds titles too. Several arguments are one query; if it begins with -, put -- before
     #[arg(required = true)]
     query: Vec<String>,
-    /// Leave out what cannot be read of the query, with a warning, and answer the rest
+    /// Leave out parts of the query with syntax errors, with a warning, and answer the rest
     #[arg(long)]
     lenient: bool,
-    /// Hits to show, at most
+    /// Number of hits to show, at most
     #[arg(short, default_value_t = 10)]
     k: usize,
     #[command(flatten)]
     ranking: Ranking,
-    /// Do not count the documents that match but for those that are met on the way to the best
+    /// Count all matching documents; otherwise those that cannot be among the best are skipped, and the number of
+    /// matches is a lower bound
     #[arg(long)]
-    no_count: bool,
+    count: bool,
 }
 
 /// Threads of many queries.
 #[derive(Args, Clone, Copy)]
 pub struct QueryThreads {
-    /// Threads that answer queries; the run is the same [default: one a core in mode direct, else 1]
+    /// Number of threads that evaluate queries; the results do not depend on it [default: number of processors]
     #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<usize>,
 }
@@ -70,12 +71,12 @@ pub fn threads(text: &str) -> Result<usize, String> {
 }
 
 impl Asked {
-    /// How to search, checked.
+    /// The options of the search, checked.
     pub fn options(&self) -> Outcome<SearchOptions> {
-        self.ranking.options(self.k, !self.no_count)
+        self.ranking.options(self.k, self.count)
     }
 
-    /// The index, and the query as it reads it.
+    /// The index, and the query parsed by its schema.
     pub fn open(&self) -> Outcome<(Index, Query)> {
         let text = self.query.join(" ");
         if text.trim().is_empty() {
@@ -97,26 +98,23 @@ impl Asked {
 /// Parameters of BM25, shared by the commands that rank.
 #[derive(Args, Clone, Copy)]
 pub struct Ranking {
-    /// BM25: how slowly further occurrences lose weight
+    /// BM25: saturation of the term frequency, 0 to 1000
     #[arg(long, default_value_t = DEFAULT_K1, allow_negative_numbers = true)]
     k1: f64,
-    /// BM25: how much a document's length matters
+    /// BM25: normalization by document length, 0 to 1
     #[arg(long, default_value_t = DEFAULT_B, allow_negative_numbers = true)]
     b: f64,
-    /// Score every matching document, also those that cannot be among the best; the answer is the same
-    #[arg(long)]
-    exhaustive: bool,
 }
 
 impl Ranking {
-    /// How to search for the best `k`, and for how many match if `count` is set; checked.
+    /// Options of a search for the best `k`, which counts matches if `count` is set; checked.
     pub fn options(self, k: usize, count: bool) -> Outcome<SearchOptions> {
         let bm25 = Bm25::new(self.k1, self.b)?;
-        Ok(SearchOptions { k, bm25, exhaustive: self.exhaustive, count })
+        Ok(SearchOptions { k, bm25, exhaustive: false, count })
     }
 }
 
-/// Form of the output.
+/// Output format.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -128,18 +126,17 @@ pub enum Format {
 pub fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.asked.options()?;
     let (index, query) = arguments.asked.open()?;
-    if arguments.cache.is_silent() {
+    if arguments.memory.is_default() {
         return answer(&index, &query, &options, arguments.format);
     }
     let defaults = ExecutorOptions {
-        mode: Mode::Base,
         threads: THREADS_CHOSEN,
         hits: options.k,
         previews: true,
         ..ExecutorOptions::default()
     };
-    let executor_options = arguments.cache.options(&index, defaults)?;
-    let executor = arguments.cache.executor(&index, &executor_options)?;
+    let executor_options = arguments.memory.options(&index, defaults, None);
+    let executor = arguments.memory.executor(&index, &executor_options)?;
     let start = Instant::now();
     let (mut query, mut answered) = (Some(query), Ok(()));
     let asked = query.clone();
@@ -158,8 +155,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
             Ok::<(), Failure>(())
         },
     )?;
-    if arguments.cache.stats {
-        messages::report(&cache_flags::report(&executor, &executor_options));
+    if arguments.memory.stats {
+        messages::report(&memory_flags::report(&executor, &executor_options));
     }
     answered
 }
@@ -186,7 +183,7 @@ fn write(
         Format::Json => &mut Json::default(),
         Format::Table => &mut Table::new(searcher, found)?,
     };
-    let summary = Summary { total: found.total, counted: options.count, took };
+    let summary = Summary { total: found.total, counted: options.is_exact(found.hits.len()), took };
     writer.begin(&mut out, &summary).map_err(output)?;
     searcher.for_each_id(&found.hits, |hit, id| {
         let stored = searcher.preview(hit.document)?;

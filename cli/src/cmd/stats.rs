@@ -1,37 +1,37 @@
-//! `tierdex stats`: which memory answering from an index would take, before any is taken.
+//! `tierdex stats`: the memory that searching an index would take.
 
 use super::search::QueryThreads;
-use crate::cache_flags::{self, CacheFlags};
 use crate::failure::{Outcome, output};
+use crate::memory_flags::{self, MemoryFlags};
 use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
-use tierdex::engine::{Executor, ExecutorOptions, THREADS_CHOSEN};
+use tierdex::engine::{Executor, ExecutorOptions, MetaTier, THREADS_CHOSEN};
 
 #[derive(Args)]
 pub struct Arguments {
     /// Directory of the index
     pub dir: PathBuf,
     #[command(flatten)]
-    cache: CacheFlags,
+    pub memory: MemoryFlags,
     #[command(flatten)]
     threads: QueryThreads,
 }
 
-pub fn run(arguments: &Arguments) -> Outcome {
+/// Prints the report. `defaults` and `meta_tier` hold for what no flag chooses.
+pub fn run(arguments: &Arguments, defaults: ExecutorOptions, meta_tier: Option<MetaTier>) -> Outcome {
     let index = open::index(&arguments.dir)?;
     let threads = arguments.threads.threads.unwrap_or(THREADS_CHOSEN);
-    let defaults = ExecutorOptions { threads, ..ExecutorOptions::default() };
-    let options = arguments.cache.options(&index, defaults)?;
-    let accounts = Executor::accounts(&index, &options);
+    let options = arguments.memory.options(&index, ExecutorOptions { threads, ..defaults }, meta_tier);
+    let report = Executor::memory_report(&index, &options);
     write!(
         stdout(),
-        "{}\n{accounts}{} of documents and frequencies in {} of files\n",
-        cache_flags::chosen(&options),
+        "{}\n{report}{} of documents and frequencies in {} of files\n",
+        memory_flags::describe(&options),
         size::show(index.postings_bytes()),
         size::show(super::info::total_bytes(index.manifest())),
     )
     .map_err(output)?;
-    Ok(accounts.check()?)
+    Ok(report.check()?)
 }

@@ -1,49 +1,50 @@
-//! What can go wrong, said in one line.
+//! Errors of the engine.
 
 use std::fmt;
 
-pub use tierdex_io::ErrorKind;
+pub use tierdex_io::{Error as StorageError, ErrorKind};
 
 /// Result of an engine call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An engine error. `Display` is one line that says what, where and, where it helps, what to do.
+/// An error of the engine. `Display` is one line: what happened, where and, if it helps, what to do.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Error {
-    /// A device failed, or a file is damaged.
-    Storage(tierdex_io::Error),
-    /// The caller asked for something that this index or engine does not have.
+    /// A device failed, or a file is missing or damaged ([`StorageError::kind`]).
+    Storage(StorageError),
+    /// An option or an argument that this index or engine does not support.
     Usage(String),
-    /// A bound of [`crate::limits`] was reached.
+    /// A limit was reached: of sizes, of memory, of waiting requests.
     Limit(String),
-    /// A query cannot be read, or asks for more than a query may.
+    /// A query has a syntax error, or is larger than a query may be.
     Query {
-        /// Byte offset in the query's text, where the fault is in one place; messages count it from 1.
+        /// Byte offset of the error in the text of the query, if it has one; messages count from 1.
         at: Option<usize>,
-        /// What is wrong there.
+        /// The error.
         message: String,
     },
-    /// The caller's own input or callback failed; the message is the caller's.
+    /// The input or a callback of the caller failed; the message is the caller's.
     Failed(String),
-    /// The caller's stop signal was raised. Within an evaluation: its deadline has passed, or it was
-    /// cancelled.
+    /// The writer was stopped by its stop signal.
     Interrupted,
     /// The caller cancelled the request.
     Cancelled,
 }
 
 impl Error {
-    /// A damaged file: what is wrong at which byte.
+    /// A damaged file: its name, the offset of the damage in bytes, and what is wrong there.
+    #[doc(hidden)]
     pub fn corrupt(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Error {
         Error::Storage(tierdex_io::Error::corrupt(file, offset, what))
     }
 
-    /// A fault of a query as a whole.
+    /// An error that concerns the whole query.
     pub(crate) fn query(message: impl Into<String>) -> Error {
         Error::Query { at: None, message: message.into() }
     }
 
-    /// Whether the error reports damaged bytes.
+    /// Whether a file is damaged.
     pub fn is_corrupt(&self) -> bool {
         matches!(self, Error::Storage(error) if error.kind() == ErrorKind::Corrupt)
     }
@@ -74,4 +75,12 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // `Display` has its text: the source is what is behind it.
+            Error::Storage(error) => std::error::Error::source(error),
+            _ => None,
+        }
+    }
+}

@@ -1,38 +1,154 @@
-//! tierdex: full-text search for indexes larger than memory.
+//! Full-text search for indexes larger than memory.
 //!
-//! Text goes in through [`index::IndexWriter`], a commit makes it durable, and [`index::Index`] answers
-//! ranked queries over what was committed. Documents added after the last commit are lost when the process
-//! dies: there is no hidden log.
+//! tierdex answers ranked queries (BM25) over an index on a solid-state disk within a memory budget in bytes
+//! that the application gives. Postings are compressed with SIMD codecs; block-max scores say which blocks a
+//! query needs; the engine reads these past the page cache of the system, into a cache of its own, while it
+//! evaluates other queries.
 //!
-//! The rooms stand in dependency order; each uses only those named before it.
+//! | to | use |
+//! |---|---|
+//! | add documents | [`IndexWriter`], [`WriterOptions`], [`schema`], [`Document`], [`Merge`] |
+//! | search | [`Engine`], [`EngineOptions`], [`Query`], [`SearchRequest`], [`Hits`] |
+//! | search without waiting | [`Ticket`], [`CancelHandle`], [`Priority`] |
+//! | look at a commit | [`Index`], [`Snapshot`] |
+//! | handle errors | [`Error`], [`Result`] |
+//!
+//! # Index and search
+//!
+//! ```
+//! use tierdex::{Engine, EngineOptions, IndexWriter, Merge, Query, Schema, SearchRequest, WriterOptions};
+//! # let temporary = tempfile::tempdir().unwrap();
+//! # let dir = temporary.path().join("my-index");
+//!
+//! let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
+//! writer.add("d1", "Solid-state disk", "A disk without moving parts.")?;
+//! writer.add("d2", "Hard disk", "A disk with platters that turn.")?;
+//! writer.commit(Merge::Keep)?;
+//!
+//! let engine = Engine::open(&dir, &EngineOptions::new())?;
+//! let snapshot = engine.snapshot();
+//! let query = Query::parse("disk AND (platters OR tape)", snapshot.schema())?;
+//! let hits = engine.search(SearchRequest::new(query))?;
+//! for (hit, id) in hits.hits.iter().zip(hits.ids()?) {
+//!     let title = snapshot.stored(hit.document)?.map(|stored| stored.title);
+//!     println!("{:.3} {id} {}", hit.score, title.unwrap_or_default());
+//! }
+//! # assert_eq!(hits.ids()?, ["d2"]);
+//! # Ok::<(), tierdex::Error>(())
+//! ```
+//!
+//! # An index larger than memory
+//!
+//! [`EngineOptions::dram`] bounds the memory of the engine. A budget that is too small is an error at the
+//! start that says how many bytes are needed; [`Engine::memory`] says what takes how much.
+//!
+//! ```
+//! use tierdex::{Document, Engine, EngineOptions, IndexWriter, Merge, Query, SearchRequest, TotalHits};
+//! # use tierdex::{Schema, WriterOptions};
+//! # let temporary = tempfile::tempdir().unwrap();
+//! # let dir = temporary.path().join("my-index");
+//!
+//! // Any iterator: lines of a file, rows of a database.
+//! let documents = (0..10_000).map(|number| Document {
+//!     id: format!("{number}"),
+//!     title: String::new(),
+//!     text: format!("entry {number} of device {}", number % 7),
+//! });
+//! let options = WriterOptions { memory: 64 << 20, ..WriterOptions::default() };
+//! let mut writer = IndexWriter::create(&dir, Schema::default(), options)?;
+//! writer.add_all(documents, 2)?;
+//! writer.commit(Merge::One)?;
+//!
+//! let engine = Engine::open(&dir, &EngineOptions::new().dram(30_000_000).threads(2))?;
+//! println!("{}", engine.memory());
+//! let query = Query::parse("device AND 3", engine.snapshot().schema())?;
+//! let hits = engine.search(SearchRequest::new(query).k(5).count(true))?;
+//! assert_eq!(hits.hits.len(), 5);
+//! assert_eq!(hits.total, TotalHits::Exact(1429));
+//! # Ok::<(), tierdex::Error>(())
+//! ```
+//!
+//! # A batch of queries
+//!
+//! [`Engine::run_ordered`] evaluates several queries at the same time and returns results in order. While
+//! one waits for the disk, others are evaluated.
+//!
+//! ```
+//! use tierdex::{Engine, EngineOptions, Error, Query, SearchRequest};
+//! # use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
+//! # let temporary = tempfile::tempdir().unwrap();
+//! # let dir = temporary.path().join("my-index");
+//! # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
+//! # writer.add("d1", "", "one")?;
+//! # writer.add("d2", "", "two")?;
+//! # writer.commit(Merge::Keep)?;
+//!
+//! let engine = Engine::open(&dir, &EngineOptions::new())?;
+//! let schema = engine.snapshot().schema().clone();
+//! let mut queries = ["one", "two", "one OR two"].into_iter();
+//! engine.run_ordered(
+//!     || queries.next().map(|text| Ok(SearchRequest::new(Query::parse(text, &schema)?))).transpose(),
+//!     |number, result| {
+//!         println!("query {number}: {:?}", result?.ids()?);
+//!         Ok::<(), Error>(())
+//!     },
+//! )?;
+//! # Ok::<(), tierdex::Error>(())
+//! ```
+//!
+//! # Limits
+//!
+//! Linux on a 64-bit processor. One writer at a time. Documents have an id, a title and a text; they cannot
+//! be changed or deleted yet. Modules that this page does not list are internal and change without notice.
 #![forbid(unsafe_code)]
 
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+compile_error!("tierdex runs on 64-bit Linux only: it reads with io_uring, O_DIRECT and Linux file locks");
+
+// In dependency order: each module uses only those before it.
+#[doc(hidden)]
 pub mod bytes;
+#[doc(hidden)]
+pub mod cursor;
+#[doc(hidden)]
+pub mod engine;
+#[doc(hidden)]
 pub mod error;
+mod eval;
+#[doc(hidden)]
+pub mod index;
+#[doc(hidden)]
 pub mod limits;
-pub mod schema;
-
-pub mod text;
-
+#[doc(hidden)]
 pub mod memtable;
-
+#[doc(hidden)]
+pub mod query;
+#[doc(hidden)]
+pub mod rank;
+pub mod schema;
+#[doc(hidden)]
+pub mod segment;
+#[doc(hidden)]
+pub mod text;
+#[doc(hidden)]
 pub mod transform;
 
-pub mod segment;
+pub use engine::{
+    CancelHandle, Engine, EngineOptions, Hits, MemoryReport, MemoryUse, Priority, SearchRequest, Snapshot,
+    Ticket, TotalHits,
+};
+pub use error::{Error, ErrorKind, Result, StorageError};
+pub use index::{Document, Index, IndexWriter, Merge, SearchHit, WriterOptions};
+pub use query::Query;
+pub use rank::Bm25;
+pub use schema::Schema;
+pub use segment::read::StoredDocument;
+#[doc(inline)]
+pub use tierdex_io::RegionKind;
 
-pub mod cursor;
-
-pub mod rank;
-
-pub mod query;
-
-mod eval;
-
-pub mod index;
-
-pub mod engine;
-
-pub use error::{Error, Result};
+#[doc(hidden)]
 pub use tierdex_cache as cache;
+#[doc(hidden)]
 pub use tierdex_codec as codec;
+#[doc(hidden)]
 pub use tierdex_io as io;

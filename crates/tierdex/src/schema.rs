@@ -1,44 +1,55 @@
-//! What an index keeps of its documents: named text fields, each with its own analysis, terms, postings and
-//! norms.
+//! The schema of an index: its text fields, each with its own analysis, dictionary, postings and norms.
 
 use crate::bytes::{View, push_bytes, push_varint};
 use crate::error::{Error, Result};
 use crate::limits;
-use tierdex_codec::Codec;
+pub use tierdex_codec::Codec;
 
-/// Characters of a setting's value that a message shows: a list of stop words can be long.
+/// Characters of the value of a setting that a message shows, at most: a list of stop words can be long.
 const SETTING_CHARS_SHOWN: usize = 40;
 
-/// The fields of an index and whether documents are kept for display.
+/// The fields of an index, and whether documents are stored.
+///
+/// ```
+/// use tierdex::schema::{Field, Language, Schema, Source};
+///
+/// let mut text = Field::new("text", Source::TitleAndText);
+/// text.positions = true;
+/// text.analysis.stemmer = Some(Language::English);
+/// let schema = Schema { fields: vec![text, Field::new("title", Source::Title)], stored: true };
+/// schema.validate()?;
+/// # Ok::<(), tierdex::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
-    /// Fields in the order of their numbers; the first is the one that queries search by default.
+    /// Fields in the order of their numbers; queries search the first by default.
     pub fields: Vec<Field>,
-    /// Whether title and text are kept, so that hits have titles and snippets.
+    /// Whether title and text are stored, for display ([`Snapshot::stored`](crate::Snapshot::stored)).
     pub stored: bool,
 }
 
 /// One text field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Name as written in queries (`name:term`).
+    /// Name, as in queries (`name:term`): 1 to 64 of the characters a-z, A-Z, 0-9, _ and -.
     pub name: String,
-    /// Which parts of a document it is made of.
+    /// The parts of a document that are indexed in this field.
     pub source: Source,
-    /// How text becomes terms, for documents and queries alike.
+    /// The analysis of text into terms, of documents and of queries.
     pub analysis: Analysis,
-    /// Whether positions are kept, as phrases need.
+    /// Whether positions are indexed: phrase queries need them.
     pub positions: bool,
-    /// How the length of a document is kept.
+    /// The precision of document lengths.
     pub norms: NormKind,
-    /// Codec of document ids.
+    /// Codec of document numbers.
     pub doc_codec: Codec,
     /// Codec of frequencies and positions; never a delta codec.
     pub freq_codec: Codec,
 }
 
-/// Parts of a document that make a field.
+/// The parts of a document that a field indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Source {
     /// The title alone.
     Title,
@@ -48,42 +59,76 @@ pub enum Source {
     TitleAndText,
 }
 
-/// How a document's length in tokens is kept for ranking.
+/// The precision in which the length of a document, in tokens, is stored for ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NormKind {
-    /// One byte a document ([`crate::transform::norm`]): exact below 128, within 1/64 below 512.
+    /// One byte a document: exact below 128, within 1/64 below 512.
     Byte,
     /// Four bytes a document, exact.
     Exact,
 }
 
-/// The analysis chain: tokens, lower case, accents, stop words, stems.
+/// The analysis of text into terms: tokens, lower case, accents, stop words, stems.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Analysis {
-    /// Where tokens begin and end.
+    /// The tokenizer.
     pub tokenizer: Tokenizer,
     /// Whether accents are folded (`é` to `e`).
     pub fold_accents: bool,
-    /// Words that are not indexed, as they stand after lower-casing and folding; sorted, unique.
+    /// Words that are not indexed, in the form after lower-casing and folding; sorted, without duplicates.
     pub stop_words: Vec<String>,
-    /// Snowball stemmer.
+    /// The language of the Snowball stemmer; `None`: no stemming.
     pub stemmer: Option<Language>,
 }
 
-/// Where tokens begin and end.
+/// Splits text into tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Tokenizer {
     /// Maximal runs of alphanumeric characters, lower-cased (full Unicode).
     #[default]
     Alphanumeric,
-    /// Runs of anything but white space, as they stand: for text that is tokens already.
+    /// Runs of characters that are not white space, unchanged: for text that is tokenized already.
     Whitespace,
+}
+
+impl Source {
+    /// Name, such as `title and text`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Title => "title",
+            Source::Text => "text",
+            Source::TitleAndText => "title and text",
+        }
+    }
+}
+
+impl NormKind {
+    /// Name: `byte` or `exact`.
+    pub fn name(self) -> &'static str {
+        match self {
+            NormKind::Byte => "byte",
+            NormKind::Exact => "exact",
+        }
+    }
+}
+
+impl Tokenizer {
+    /// Name: `alphanumeric` or `whitespace`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tokenizer::Alphanumeric => "alphanumeric",
+            Tokenizer::Whitespace => "whitespace",
+        }
+    }
 }
 
 macro_rules! languages {
     ($($variant:ident $id:literal $name:literal),* $(,)?) => {
         /// Languages with a Snowball stemmer.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
         #[allow(missing_docs)]
         pub enum Language { $($variant),* }
 
@@ -91,7 +136,7 @@ macro_rules! languages {
             /// All of them.
             pub const ALL: &'static [Language] = &[$(Language::$variant),*];
 
-            /// Name as users type it.
+            /// Name in lower case, such as `english`.
             pub fn name(self) -> &'static str {
                 match self { $(Language::$variant => $name),* }
             }
@@ -111,7 +156,7 @@ languages! {
 }
 
 impl Language {
-    /// The language that users call `name`.
+    /// The language with this [`Language::name`].
     pub fn from_name(name: &str) -> Option<Language> {
         Language::ALL.iter().copied().find(|language| language.name() == name)
     }
@@ -122,14 +167,14 @@ impl Language {
 }
 
 impl Default for Schema {
-    /// One field, `text`, made of title, a blank and text; documents are kept for display.
+    /// One field, `text`, of title, a blank and text; documents are stored.
     fn default() -> Schema {
         Schema { fields: vec![Field::new("text", Source::TitleAndText)], stored: true }
     }
 }
 
 impl Field {
-    /// A field with plain analysis, no positions, one-byte norms and the default codecs.
+    /// A field with the default analysis, without positions, with one-byte norms and the default codecs.
     pub fn new(name: &str, source: Source) -> Field {
         Field {
             name: name.to_string(),
@@ -144,7 +189,10 @@ impl Field {
 }
 
 impl Schema {
-    /// Says what makes the schema impossible, if anything does.
+    /// Checks the schema.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] or [`Error::Limit`] with the reason why it is invalid.
     pub fn validate(&self) -> Result<()> {
         if self.fields.is_empty() || self.fields.len() > limits::FIELDS_MAX {
             return Err(Error::Usage(format!("a schema has 1 to {} fields", limits::FIELDS_MAX)));
@@ -163,7 +211,8 @@ impl Schema {
         self.fields.iter().position(|field| field.name == name)
     }
 
-    /// In what `other` differs, for a message: "positions: no, here yes; stemmer: none, here english".
+    /// The settings in which `other` differs, as in "positions: no, here yes; stemmer: none, here english".
+    #[doc(hidden)]
     pub fn differences(&self, other: &Schema) -> String {
         let (own, others) = (self.settings(), other.settings());
         let differ = own.iter().zip(&others).filter(|(own, other)| own != other);
@@ -176,14 +225,15 @@ impl Schema {
     /// Names and values of all settings: first those of the index, among them its fields, then those of each
     /// field.
     fn settings(&self) -> Vec<(&'static str, String)> {
-        let fields = self.fields.iter().map(|field| format!("{} ({:?})", field.name, field.source));
+        let fields = self.fields.iter().map(|field| format!("{} ({})", field.name, field.source.name()));
         let fields = fields.collect::<Vec<_>>().join(", ");
         let mut settings = vec![("stored text", yes_no(self.stored)), ("fields", fields)];
         settings.extend(self.fields.iter().flat_map(Field::settings));
         settings
     }
 
-    /// Appends the schema as the manifest keeps it.
+    /// Appends the schema in the format of the manifest.
+    #[doc(hidden)]
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(u8::from(self.stored));
         push_varint(out, self.fields.len() as u64);
@@ -192,7 +242,8 @@ impl Schema {
         }
     }
 
-    /// Reads what [`Schema::write`] wrote.
+    /// Reads a schema in the format of the manifest.
+    #[doc(hidden)]
     pub fn read(view: &mut View<'_>) -> Result<Schema> {
         let stored = read_flag(view)?;
         let count = view.varint()?;
@@ -243,10 +294,10 @@ impl Field {
         let words = &self.analysis.stop_words;
         [
             ("positions", yes_no(self.positions)),
-            ("norms", format!("{:?}", self.norms).to_lowercase()),
+            ("norms", self.norms.name().to_string()),
             ("codec", self.doc_codec.name().to_string()),
             ("codec of frequencies", self.freq_codec.name().to_string()),
-            ("tokenizer", format!("{:?}", self.analysis.tokenizer).to_lowercase()),
+            ("tokenizer", self.analysis.tokenizer.name().to_string()),
             ("accents folded", yes_no(self.analysis.fold_accents)),
             ("stemmer", self.analysis.stemmer.map_or("none", Language::name).to_string()),
             ("stop words", format!("{} {}", words.len(), words.join(" ")).trim_end().to_string()),
@@ -377,7 +428,7 @@ mod tests {
         assert!(ours.differences(&theirs).starts_with("stop words: 0, here 100 word100 word101"));
         assert!(ours.differences(&theirs).len() < 80);
         theirs.fields[0] = Field::new("title", Source::Title);
-        assert_eq!(ours.differences(&theirs), "fields: text (TitleAndText), here title (Title)");
+        assert_eq!(ours.differences(&theirs), "fields: text (title and text), here title (title)");
     }
 
     #[test]

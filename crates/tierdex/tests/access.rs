@@ -40,7 +40,7 @@ struct Case {
 
 impl Case {
     fn new(disk: &Arc<dyn Disk>, seed: u64, search: SearchOptions) -> Case {
-        let index = Index::open(disk.clone()).unwrap();
+        let index = Index::open_on(disk.clone()).unwrap();
         let mut random = Random::new(seed);
         let (mut texts, mut queries) = (Vec::new(), Vec::new());
         while queries.len() < QUERIES {
@@ -82,7 +82,7 @@ impl Case {
 
 /// Searches that prune, count, or do neither.
 fn searches() -> [SearchOptions; 4] {
-    let default = SearchOptions { k: 20, ..SearchOptions::default() };
+    let default = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
     [
         SearchOptions { count: false, ..default },
         SearchOptions { count: false, k: 400, bm25: Bm25 { k1: 0.9, b: 0.4 }, ..default },
@@ -117,7 +117,7 @@ fn lists_in_memory_and_in_files_give_the_same_answers() {
     ];
     for (disk, search) in disks.iter().flat_map(|disk| searches().map(|search| (disk, search))) {
         let case = Case::new(disk, 11, search);
-        let kept = Index::open(disk.clone()).unwrap();
+        let kept = Index::open_on(disk.clone()).unwrap();
         kept.keep_in_memory().unwrap();
         let read = kept.bytes_read();
         let searcher = kept.searcher();
@@ -137,7 +137,7 @@ fn codecs_give_the_same_answers() {
     for search in searches() {
         let case = Case::new(&disks[0], 12, search);
         for (disk, codec) in disks.iter().zip(codecs).skip(1) {
-            let index = Index::open(disk.clone()).unwrap();
+            let index = Index::open_on(disk.clone()).unwrap();
             let searcher = index.searcher();
             for (number, query) in case.queries.iter().enumerate() {
                 case.check(number, &searcher.search(query, &search).unwrap(), codec.name());
@@ -191,7 +191,7 @@ fn executors_of_all_modes_give_the_same_answers() {
 #[should_panic(expected = "other documents")]
 fn another_answer_is_noticed() {
     let case = Case::new(&written(200, 1, Codec::Auto, memory()), 5, searches()[3]);
-    let other = Index::open(written(190, 1, Codec::Auto, memory())).unwrap();
+    let other = Index::open_on(written(190, 1, Codec::Auto, memory())).unwrap();
     for (number, query) in case.queries.iter().enumerate() {
         case.check(number, &other.searcher().search(query, &case.search).unwrap(), "other documents");
     }

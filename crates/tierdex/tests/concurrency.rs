@@ -91,7 +91,7 @@ fn a_reader_keeps_its_commit() {
     let disk = directory(folder.path());
     let docs = corpus(2, 500);
     build(&disk, &schema(), &docs[..300], &[100, 200], Growth::Commits, Merge::Keep);
-    let reader = Index::open(disk.clone()).unwrap();
+    let reader = Index::open_on(disk.clone()).unwrap();
     let (generation, before) = (reader.manifest().generation, disk.list().unwrap());
     let mut writer = open_writer(&disk, &schema(), OpenMode::Append);
     add(&mut writer, &docs[300..400]);
@@ -106,7 +106,7 @@ fn a_reader_keeps_its_commit() {
     // Asked for the first time only now, when all of its files are gone.
     assert_eq!(answers(&reader), expected(&docs[..300]));
     assert_eq!(reader.manifest().generation, generation);
-    assert_eq!(answers(&Index::open(disk.clone()).unwrap()), expected(&docs[400..]));
+    assert_eq!(answers(&Index::open_on(disk.clone()).unwrap()), expected(&docs[400..]));
     assert!(check(disk.as_ref()).unwrap().problems.is_empty());
 }
 
@@ -128,7 +128,7 @@ fn readers_always_see_a_whole_commit() {
         let (mut seen, mut opened) = (0, 0);
         while seen < COMMITS as u64 {
             let floor = acknowledged.load(Ordering::SeqCst);
-            let index = Index::open(disk.clone()).unwrap();
+            let index = Index::open_on(disk.clone()).unwrap();
             let generation = index.manifest().generation;
             assert!(generation >= floor.max(seen), "generation {generation} after {floor}");
             assert_eq!(answers(&index), generations[generation as usize], "generation {generation}");
@@ -160,7 +160,7 @@ fn many_threads_share_an_index() {
     build(&disk, &schema(), &docs, &[250], Growth::Commits, Merge::Keep);
     let wanted = expected(&docs);
     for _ in 0..5 {
-        let index = Index::open(disk.clone()).unwrap();
+        let index = Index::open_on(disk.clone()).unwrap();
         std::thread::scope(|scope| {
             for first in 0..8 {
                 let (index, wanted) = (&index, &wanted);

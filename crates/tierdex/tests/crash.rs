@@ -220,6 +220,6 @@ fn uncommitted_documents_leave_nothing_behind() {
         assert_eq!(script.verify(&disk.crash(image), outcome.acknowledged), Ok(script.generations()));
     }
     drop(writer);
-    let index = tierdex::index::Index::open(shared).unwrap();
+    let index = tierdex::index::Index::open_on(shared).unwrap();
     support::script::only_named(&disk, Some(&index)).unwrap();
 }

@@ -52,7 +52,7 @@ fn sample(docs: &[Doc]) -> Sample {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     build(&shared, &schema(), docs, &[docs.len() - 6], Growth::Commits, Merge::Keep);
-    let answers = answers(&Index::open(shared).unwrap()).unwrap();
+    let answers = answers(&Index::open_on(shared).unwrap()).unwrap();
     assert!(check(&disk).unwrap().problems.is_empty());
     Sample { disk, answers }
 }
@@ -81,7 +81,7 @@ impl Sample {
             Err(error) if !is_no_index(&error) => return Some(format!("check: {error}")),
             _ => {}
         }
-        let index = match Index::open(Arc::new(disk.clone())) {
+        let index = match Index::open_on(Arc::new(disk.clone())) {
             Ok(index) => index,
             Err(error) if is_clear(&error) || is_no_index(&error) => return None,
             Err(error) => return Some(format!("open: {error}")),
@@ -274,7 +274,7 @@ fn a_damaged_manifest_does_not_uncover_an_older_one() {
     let (old, new) = (Manifest::file_name(generation - 1), Manifest::file_name(generation));
     let old_bytes = older.disk.bytes(&old).unwrap();
     shared.create(&old).unwrap().append(&old_bytes).unwrap();
-    assert_eq!(Index::open(shared.clone()).unwrap().manifest().generation, generation);
+    assert_eq!(Index::open_on(shared.clone()).unwrap().manifest().generation, generation);
 
     let bytes = disk.bytes(&new).unwrap();
     let mut trials = 0;
@@ -282,7 +282,7 @@ fn a_damaged_manifest_does_not_uncover_an_older_one() {
         let damaged = disk.snapshot();
         damaged.corrupt(&new, |bytes| damage(bytes));
         trials += 1;
-        match Index::open(Arc::new(damaged)) {
+        match Index::open_on(Arc::new(damaged)) {
             Ok(index) => panic!("generation {} is served", index.manifest().generation),
             Err(error) => assert!(is_clear(&error) && error.is_corrupt(), "{error}"),
         }
@@ -307,7 +307,7 @@ fn a_missing_file_is_named() {
     for (name, _) in sample.files() {
         let disk = sample.disk.snapshot();
         disk.remove(&name).unwrap();
-        let error = Index::open(Arc::new(disk.clone())).err().expect("a file is missing");
+        let error = Index::open_on(Arc::new(disk.clone())).err().expect("a file is missing");
         if name.starts_with("manifest") {
             assert!(is_no_index(&error) && is_no_index(&check(&disk).unwrap_err()), "{error}");
         } else {

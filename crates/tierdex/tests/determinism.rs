@@ -24,7 +24,7 @@ fn files(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
 /// Payloads of a single segment's files by field and kind. Envelopes differ with the segment's number, and
 /// stored blocks with the batches that they were packed in.
 fn payloads(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
-    let index = Index::open(Arc::new(disk.clone())).unwrap();
+    let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     let [segment] = index.segments() else { panic!("one segment is wanted") };
     let files = segment.files().filter(|file| !file.name().ends_with(".stored"));
     let payload = |file: &tierdex::io::SealedFile| {

@@ -10,7 +10,7 @@ use support::corpus::{Shape, corpus};
 use support::random::Random;
 use support::requests::{bits, options, parse};
 use support::{Growth, build, open_writer};
-use tierdex::engine::{Answer, Engine, ExecutorOptions, Priority, Request, TotalHits};
+use tierdex::engine::{Engine, ExecutorOptions, Hits, Priority, SearchRequest, TotalHits};
 use tierdex::index::{Index, Merge, OpenMode, SearchHit, SearchOptions};
 use tierdex::io::{
     Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, Repeat,
@@ -30,12 +30,12 @@ const TEXTS: [&str; 8] =
 
 #[test]
 fn many_callers_get_the_answers_that_they_would_get_alone() {
-    let index = Index::open(small(5, 3000)).unwrap();
+    let index = Index::open_on(small(5, 3000)).unwrap();
     let search = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
     let found = |text| index.searcher().search(&parse(&index, text), &search).unwrap();
     let expected = TEXTS.map(found);
     for (pages, threads) in [(40, 1), (64, 2), (4000, 3)] {
-        let engine = Engine::new(&index, &options(pages, threads)).unwrap();
+        let engine = Engine::with_options(&index, &options(pages, threads)).unwrap();
         std::thread::scope(|scope| {
             for caller in 0..8 {
                 let (engine, index, expected) = (engine.clone(), &index, &expected);
@@ -43,8 +43,9 @@ fn many_callers_get_the_answers_that_they_would_get_alone() {
                     for turn in 0..40 {
                         let number = (caller * 7 + turn * 3) % TEXTS.len();
                         let priority = if turn % 3 == 0 { Priority::Batch } else { Priority::Interactive };
-                        let request =
-                            Request::new(parse(index, TEXTS[number])).options(search).priority(priority);
+                        let request = SearchRequest::new(parse(index, TEXTS[number]))
+                            .options(search)
+                            .priority(priority);
                         let answer = engine.submit(request).unwrap().wait().unwrap();
                         assert_eq!(bits(&answer.hits), bits(&expected[number].hits), "{}", TEXTS[number]);
                         assert_eq!(answer.total, TotalHits::Exact(expected[number].total));
@@ -63,7 +64,7 @@ fn many_callers_get_the_answers_that_they_would_get_alone() {
 fn an_engine_over_an_empty_index_finds_what_is_added() {
     let disk = small(1, 0);
     let options = ExecutorOptions { dram: Some(64 << 20), growth: 4 << 20, ..options(1000, 2) };
-    let engine = Engine::new(&Index::open(disk.clone()).unwrap(), &options).unwrap();
+    let engine = Engine::with_options(&Index::open_on(disk.clone()).unwrap(), &options).unwrap();
     assert_eq!(search(&engine, "all").unwrap().total, TotalHits::Exact(0));
     for seed in 2..6 {
         append(&disk, seed, 500, if seed == 4 { Merge::One } else { Merge::Keep });
@@ -74,9 +75,9 @@ fn an_engine_over_an_empty_index_finds_what_is_added() {
         }
     }
     // A snapshot is of one engine.
-    let other = Engine::new(&Index::open(disk).unwrap(), &options).unwrap();
+    let other = Engine::with_options(&Index::open_on(disk).unwrap(), &options).unwrap();
     let query = parse(engine.snapshot().index(), "all");
-    let error = other.submit(Request::new(query).snapshot(engine.snapshot())).err().unwrap();
+    let error = other.submit(SearchRequest::new(query).snapshot(engine.snapshot())).err().unwrap();
     assert!(error.to_string().contains("another engine"), "{error}");
 }
 
@@ -86,14 +87,15 @@ fn shards_with_common_statistics_score_as_one_index() {
     let index = |docs: &[_]| {
         let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
         build(&disk, &schema, docs, &[], Growth::Commits, Merge::Keep);
-        Index::open(disk).unwrap()
+        Index::open_on(disk).unwrap()
     };
     let docs = corpus(11, 3000);
     // Of very different sizes.
     let cuts = [0, 40, 2000, 2001, 3000];
     let whole = index(&docs);
     let shards: Vec<_> = cuts.windows(2).map(|cut| index(&docs[cut[0]..cut[1]])).collect();
-    let engines: Vec<_> = shards.iter().map(|shard| Engine::new(shard, &options(500, 1)).unwrap()).collect();
+    let engines: Vec<_> =
+        shards.iter().map(|shard| Engine::with_options(shard, &options(500, 1)).unwrap()).collect();
     for text in TEXTS {
         let query = parse(&whole, text);
         let mut statistics = Statistics::default();
@@ -102,13 +104,13 @@ fn shards_with_common_statistics_score_as_one_index() {
         let statistics = Arc::new(statistics);
         let mut hits: Vec<SearchHit> = Vec::new();
         for (engine, first) in engines.iter().zip(cuts) {
-            let request = Request::new(query.clone()).k(50).statistics(statistics.clone());
+            let request = SearchRequest::new(query.clone()).k(50).statistics(statistics.clone());
             let found = engine.submit(request).unwrap().wait().unwrap().hits;
             hits.extend(found.iter().map(|hit| SearchHit { document: hit.document + first as u32, ..*hit }));
         }
         hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.document.cmp(&b.document)));
         hits.truncate(50);
-        let expected = SearchOptions { k: 50, ..SearchOptions::default() };
+        let expected = SearchOptions { k: 50, count: true, ..SearchOptions::default() };
         let expected = whole.searcher().search(&query, &expected).unwrap();
         assert_eq!(bits(&hits), bits(&expected.hits), "{text}");
     }
@@ -116,22 +118,28 @@ fn shards_with_common_statistics_score_as_one_index() {
 
 #[test]
 fn a_callback_that_panics_harms_no_other() {
-    let index = Index::open(small(5, 500)).unwrap();
-    let engine = Engine::new(&index, &options(100, 1)).unwrap();
+    let index = Index::open_on(small(5, 500)).unwrap();
+    let engine = Engine::with_options(&index, &options(100, 1)).unwrap();
     for _ in 0..3 {
-        engine.submit(Request::new(parse(&index, "all"))).unwrap().on_ready(|_| panic!("as a test wants it"));
+        engine
+            .submit(SearchRequest::new(parse(&index, "all")))
+            .unwrap()
+            .on_ready(|_| panic!("as a test wants it"));
     }
-    assert_eq!(engine.submit(Request::new(parse(&index, "all"))).unwrap().wait().unwrap().hits.len(), 10);
+    assert_eq!(
+        engine.submit(SearchRequest::new(parse(&index, "all"))).unwrap().wait().unwrap().hits.len(),
+        10
+    );
     drop(engine);
     // The last handle may go with a callback, also while other threads read.
     (1..4).for_each(|threads| last_handle_in_a_callback(&index, threads));
 }
 
 fn last_handle_in_a_callback(index: &Index, threads: usize) {
-    let engine = Engine::new(index, &options(100, threads)).unwrap();
+    let engine = Engine::with_options(index, &options(100, threads)).unwrap();
     let others: Vec<_> =
-        TEXTS.iter().map(|text| engine.submit(Request::new(parse(index, text))).unwrap()).collect();
-    let (handle, ask) = (engine.clone(), Request::new(parse(index, "all")));
+        TEXTS.iter().map(|text| engine.submit(SearchRequest::new(parse(index, text))).unwrap()).collect();
+    let (handle, ask) = (engine.clone(), SearchRequest::new(parse(index, "all")));
     let done = Arc::new(AtomicUsize::new(0));
     let ticket = engine.submit(ask).unwrap();
     drop(engine);
@@ -147,22 +155,22 @@ fn last_handle_in_a_callback(index: &Index, threads: usize) {
     others.into_iter().for_each(|ticket| drop(ticket.wait()));
 }
 
-fn search(engine: &Engine, text: &str) -> Result<Answer> {
+fn search(engine: &Engine, text: &str) -> Result<Hits> {
     let query = parse(engine.snapshot().index(), text);
-    engine.submit(Request::new(query).k(30).count(true))?.wait()
+    engine.submit(SearchRequest::new(query).k(30).count(true))?.wait()
 }
 
 /// What a reader that opened the index just now finds.
 fn fresh(disk: &Arc<MemDisk>, text: &str) -> (u64, Vec<(u32, u32)>) {
-    let index = Index::open(disk.clone()).unwrap();
-    let search = SearchOptions { k: 30, ..SearchOptions::default() };
+    let index = Index::open_on(disk.clone()).unwrap();
+    let search = SearchOptions { k: 30, count: true, ..SearchOptions::default() };
     let found = index.searcher().search(&parse(&index, text), &search).unwrap();
     (found.total, bits(&found.hits))
 }
 
 /// A commit of more documents.
 fn append(disk: &Arc<MemDisk>, seed: u64, documents: usize, merge: Merge) {
-    let schema = Index::open(disk.clone()).unwrap().schema().clone();
+    let schema = Index::open_on(disk.clone()).unwrap().schema().clone();
     let mut writer = open_writer(&(disk.clone() as _), &schema, OpenMode::Append);
     corpus(seed, documents).iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
     writer.commit(merge).unwrap();
@@ -171,8 +179,8 @@ fn append(disk: &Arc<MemDisk>, seed: u64, documents: usize, merge: Merge) {
 #[test]
 fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
     let disk = small(5, 3000);
-    let index = Index::open(disk.clone()).unwrap();
-    let engine = Engine::new(&index, &options(4000, 2)).unwrap();
+    let index = Index::open_on(disk.clone()).unwrap();
+    let engine = Engine::with_options(&index, &options(4000, 2)).unwrap();
     assert!(!engine.refresh().unwrap());
     let before: Vec<_> = TEXTS.iter().map(|text| search(&engine, text).unwrap()).collect();
     let read = engine.stats();
@@ -181,7 +189,7 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
     assert!(engine.refresh().unwrap() && !engine.refresh().unwrap());
     // The old commit is as it was, and nothing of it is read again.
     for (text, before) in TEXTS.iter().zip(&before) {
-        let request = Request::new(parse(old.index(), text)).k(30).count(true).snapshot(old.clone());
+        let request = SearchRequest::new(parse(old.index(), text)).k(30).count(true).snapshot(old.clone());
         let again = engine.submit(request).unwrap().wait().unwrap();
         assert_eq!((bits(&again.hits), again.total), (bits(&before.hits), before.total));
     }
@@ -211,7 +219,7 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
 #[test]
 fn pages_of_another_segment_of_the_same_number_are_not_served() {
     let disk = small(5, 3000);
-    let engine = Engine::new(&Index::open(disk.clone()).unwrap(), &options(4000, 1)).unwrap();
+    let engine = Engine::with_options(&Index::open_on(disk.clone()).unwrap(), &options(4000, 1)).unwrap();
     TEXTS.iter().for_each(|text| drop(search(&engine, text).unwrap()));
     let numbers = |engine: &Engine| -> Vec<u64> {
         engine.snapshot().index().segments().iter().map(|segment| segment.meta().id).collect()
@@ -233,7 +241,7 @@ fn pages_of_another_segment_of_the_same_number_are_not_served() {
 #[test]
 fn the_budget_counts_hits_requests_that_wait_and_later_commits() {
     let disk = small(5, 3000);
-    let index = Index::open(disk.clone()).unwrap();
+    let index = Index::open_on(disk.clone()).unwrap();
     let bounded = |growth| {
         let options = ExecutorOptions {
             dram: Some(64 << 20),
@@ -242,10 +250,11 @@ fn the_budget_counts_hits_requests_that_wait_and_later_commits() {
             growth,
             ..ExecutorOptions::default()
         };
-        Engine::new(&index, &options.complete(&index, None, None)).unwrap()
+        Engine::with_options(&index, &options.complete(&index, None, None)).unwrap()
     };
     let engine = bounded(0);
-    let ask = |k| engine.submit(Request::new(parse(&index, "all")).k(k)).map(|ticket| ticket.wait().unwrap());
+    let ask =
+        |k| engine.submit(SearchRequest::new(parse(&index, "all")).k(k)).map(|ticket| ticket.wait().unwrap());
     assert_eq!(ask(50).unwrap().hits.len(), 50);
     let error = ask(51).err().unwrap();
     assert!(matches!(error, Error::Usage(_)) && error.to_string().contains("51 hits"), "{error}");
@@ -254,7 +263,7 @@ fn the_budget_counts_hits_requests_that_wait_and_later_commits() {
     let words: String = (0..500).map(|number| format!("word{number} ")).collect();
     let long = parse(&index, &format!("all {words}"));
     let error = loop {
-        match engine.submit(Request::new(long.clone())) {
+        match engine.submit(SearchRequest::new(long.clone())) {
             Ok(ticket) => tickets.push(ticket),
             Err(error) => break error,
         }
@@ -270,7 +279,11 @@ fn the_budget_counts_hits_requests_that_wait_and_later_commits() {
     assert_eq!(
         search(&engine, "all").unwrap().total,
         TotalHits::Exact(
-            index.searcher().search(&parse(&index, "all"), &SearchOptions::default()).unwrap().total
+            index
+                .searcher()
+                .search(&parse(&index, "all"), &SearchOptions { count: true, ..SearchOptions::default() })
+                .unwrap()
+                .total
         )
     );
     assert!(roomy.refresh().unwrap());
@@ -281,17 +294,20 @@ fn the_budget_counts_hits_requests_that_wait_and_later_commits() {
 #[test]
 fn a_read_that_fails_fails_the_requests_that_need_it_and_no_other() {
     let inner = small(3, 3000);
-    let whole = Index::open(inner.clone()).unwrap();
+    let whole = Index::open_on(inner.clone()).unwrap();
     let mut harmed = 0;
     for at in 1..30 {
         let disk = Arc::new(FaultDisk::new(inner.clone(), FaultPlan::none()));
-        let index = Index::open(disk.clone()).unwrap();
-        let engine = Engine::new(&index, &options(400, 2)).unwrap();
+        let index = Index::open_on(disk.clone()).unwrap();
+        let engine = Engine::with_options(&index, &options(400, 2)).unwrap();
         disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
-        let ask = |text: &&str| engine.submit(Request::new(parse(&index, text)).k(10)).unwrap();
+        let ask = |text: &&str| engine.submit(SearchRequest::new(parse(&index, text)).k(10)).unwrap();
         let tickets: Vec<_> = TEXTS.iter().map(ask).collect();
         for (ticket, text) in tickets.into_iter().zip(TEXTS) {
-            let expected = whole.searcher().search(&parse(&whole, text), &SearchOptions::default()).unwrap();
+            let expected = whole
+                .searcher()
+                .search(&parse(&whole, text), &SearchOptions { count: true, ..SearchOptions::default() })
+                .unwrap();
             match ticket.wait() {
                 Ok(answer) => assert_eq!(bits(&answer.hits), bits(&expected.hits)),
                 Err(error) => {
@@ -315,7 +331,7 @@ fn refreshes_under_load(time: Duration) -> Vec<u64> {
     build(&disk, &schema, &corpus(1, 4000), &[], Growth::Commits, Merge::Keep);
     let engine = EngineOptions { kind: EngineKind::Auto, depth: 8, direct: true };
     let options = ExecutorOptions { dram: Some(64 << 20), growth: 8 << 20, engine, ..options(60, 2) };
-    let engine = Engine::new(&Index::open(disk.clone()).unwrap(), &options).unwrap();
+    let engine = Engine::with_options(&Index::open_on(disk.clone()).unwrap(), &options).unwrap();
     let (end, answers, resident) = (Instant::now() + time, AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for caller in 0..4 {
@@ -327,9 +343,9 @@ fn refreshes_under_load(time: Duration) -> Vec<u64> {
                     let query = parse(engine.snapshot().index(), text);
                     let k = [0, 1, 10, 300][random.below(4)];
                     let priority = if caller == 0 { Priority::Batch } else { Priority::Interactive };
-                    let request = Request::new(query.clone()).k(k).count(true).priority(priority);
+                    let request = SearchRequest::new(query.clone()).k(k).count(true).priority(priority);
                     let answer = engine.submit(request).unwrap().wait().unwrap();
-                    let expected = SearchOptions { k, ..SearchOptions::default() };
+                    let expected = SearchOptions { k, count: true, ..SearchOptions::default() };
                     let expected = answer.snapshot.searcher().search(&query, &expected).unwrap();
                     assert_eq!(bits(&answer.hits), bits(&expected.hits), "{text}");
                     assert_eq!(answer.total, TotalHits::Exact(expected.total));

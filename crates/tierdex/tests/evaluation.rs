@@ -49,7 +49,7 @@ fn index(docs: &[Doc], segments: usize) -> Index {
     let disk = Arc::new(MemDisk::new());
     let cuts: Vec<usize> = (1..segments).map(|part| part * docs.len() / segments).collect();
     build(&(disk.clone() as _), &schema(), docs, &cuts, Growth::Commits, Merge::Keep);
-    let index = Index::open(disk).unwrap();
+    let index = Index::open_on(disk).unwrap();
     assert_eq!(index.segments().len(), segments);
     // Where skip data is resident, it says before any segment is searched what hits score at least.
     if [1, 64].contains(&segments) {
@@ -132,7 +132,7 @@ fn what_is_pruned_counted_cut_and_shared_out_changes_no_answer() {
                 continue;
             };
             let bm25 = *random.pick(&RANKINGS);
-            let exhaustive = SearchOptions { k: K_MAX, bm25, exhaustive: true, ..SearchOptions::default() };
+            let exhaustive = SearchOptions { k: K_MAX, bm25, exhaustive: true, count: true };
             let first = random.below(searchers.len());
             let all = searchers[first].search(&query, &exhaustive).unwrap();
             matching += usize::from(all.total > 0);
@@ -201,11 +201,11 @@ fn terms_of_hardly_any_weight_have_hits() {
             for rank in [0, 3, 12] {
                 let text = format!("{}^{weight:.9} nowhere", word(rank));
                 let query = Query::parse(&text, &schema).unwrap();
-                let exhaustive = SearchOptions { k: 100, bm25, exhaustive: true, ..SearchOptions::default() };
+                let exhaustive = SearchOptions { k: 100, bm25, exhaustive: true, count: true };
                 let all = searcher.search(&query, &exhaustive).unwrap();
                 assert!(all.total > 0, "{text}");
                 for k in [1, 10, 100] {
-                    let options = SearchOptions { k, bm25, ..SearchOptions::default() };
+                    let options = SearchOptions { k, bm25, count: true, ..SearchOptions::default() };
                     let found = searcher.search(&query, &options).unwrap();
                     check(&found, &all, &options, || format!("{text} in {segments} segments"));
                 }
@@ -223,7 +223,7 @@ fn an_initial_threshold_is_no_more_than_the_last_hit() {
     for (rank, bm25) in (0..40).flat_map(|rank| RANKINGS.map(|bm25| (rank, bm25))) {
         for text in [word(rank), format!("{} {}", word(rank), word(rank + 1))] {
             let query = Query::parse(&text, &schema).unwrap();
-            let options = SearchOptions { k: 10, bm25, ..SearchOptions::default() };
+            let options = SearchOptions { k: 10, bm25, count: true, ..SearchOptions::default() };
             let explained = index.searcher().explain(&query, &options).unwrap();
             let last = explained.found.hits.last().filter(|_| explained.found.hits.len() == 10);
             let Some(initial) = explained.segments[0].least_before else { continue };
@@ -306,9 +306,9 @@ fn a_sloppy_phrase_occurs_no_more_often_than_its_rarest_term() {
         let docs: Vec<Doc> = texts.map(doc).collect();
         let disk = Arc::new(MemDisk::new());
         build(&(disk.clone() as _), &schema, &docs, &[], Growth::Commits, Merge::Keep);
-        let index = Index::open(disk).unwrap();
+        let index = Index::open_on(disk).unwrap();
         let bm25 = Bm25 { k1: 1.2, b: 1.0 };
-        let options = SearchOptions { k: 2, bm25, exhaustive: true, ..SearchOptions::default() };
+        let options = SearchOptions { k: 2, bm25, exhaustive: true, count: true };
         let all = index.searcher().search(&phrase, &options).unwrap();
         assert_eq!(all.total, 2, "{length} words, {times} times");
         for k in [1, 2] {
@@ -339,8 +339,7 @@ fn of_equal_scores_the_first_documents_are_hits() {
                 .flat_map(|query| RANKINGS.map(|bm25| (query, bm25)))
             {
                 let query = Query::parse(query, index.schema()).unwrap();
-                let exhaustive =
-                    SearchOptions { k: 1000, bm25, exhaustive: true, ..SearchOptions::default() };
+                let exhaustive = SearchOptions { k: 1000, bm25, exhaustive: true, count: true };
                 let all = index.searcher().search(&query, &exhaustive).unwrap();
                 for k in [1, 3, 10, 40, 60, 400] {
                     let options = SearchOptions { k, bm25, count: false, ..SearchOptions::default() };
@@ -361,7 +360,7 @@ fn a_lost_hit_is_noticed() {
     let docs = documents_in_bursts(7, 300);
     let index = index(&docs, 2);
     let query = Query::parse("w0 w2", index.schema()).unwrap();
-    let options = SearchOptions::default();
+    let options = SearchOptions { count: true, ..SearchOptions::default() };
     let all = index.searcher().search(&query, &options).unwrap();
     let mut found = all.clone();
     found.hits.remove(3);

@@ -84,7 +84,7 @@ proptest! {
         };
         let schema = Shape { title: false, ..Shape::default() }.schema();
         build(&disk, &schema, &corpus(seed, 3000), &[1700], Growth::Commits, Merge::Keep);
-        let index = Index::open(disk).unwrap();
+        let index = Index::open_on(disk).unwrap();
         let queries = queries(&mut Random::new(seed), 60, &index);
         let search = SearchOptions { k: 20, exhaustive, count, ..SearchOptions::default() };
         let searcher = index.searcher();
@@ -119,12 +119,12 @@ fn a_read_that_fails_fails_one_query() {
     let inner = Arc::new(MemDisk::new());
     let schema = Shape { title: false, ..Shape::default() }.schema();
     build(&(inner.clone() as _), &schema, &corpus(3, 3000), &[], Growth::Commits, Merge::Keep);
-    let whole = Index::open(inner.clone()).unwrap();
-    let search = SearchOptions::default();
+    let whole = Index::open_on(inner.clone()).unwrap();
+    let search = SearchOptions { count: true, ..SearchOptions::default() };
     let mut harmed = 0;
     for place in 0..40 {
         let disk = Arc::new(FaultDisk::new(inner.clone(), FaultPlan::none()));
-        let index = Index::open(disk.clone()).unwrap();
+        let index = Index::open_on(disk.clone()).unwrap();
         let queries = queries(&mut Random::new(9), 30, &index);
         let options = options(4096 * 12, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
         let executor = Executor::new(&index, &options).unwrap();
@@ -155,13 +155,13 @@ fn a_budget_that_is_too_small_is_refused() {
     let disk = Arc::new(MemDisk::new());
     let schema = Shape { title: false, ..Shape::default() }.schema();
     build(&(disk.clone() as _), &schema, &corpus(3, 3000), &[], Growth::Commits, Merge::Keep);
-    let index = Index::open(disk).unwrap();
+    let index = Index::open_on(disk).unwrap();
     let ask = |dram, cache: Option<u64>| {
         let options =
             ExecutorOptions { dram: Some(dram), mode: Mode::HybridPrefetch, ..ExecutorOptions::default() };
         let options =
             options.complete(&index, cache.map(|bytes| (RegionKind::Dram, Size::Bytes(bytes))), None);
-        let needed = Executor::accounts(&index, &options).needed();
+        let needed = Executor::memory_report(&index, &options).needed();
         (Executor::new(&index, &options), options, needed)
     };
     let (refused, ..) = ask(1 << 20, None);
@@ -184,20 +184,21 @@ fn a_source_that_fails_ends_the_run_and_so_does_an_answer() {
     let disk = Arc::new(MemDisk::new());
     let schema = Shape { title: false, ..Shape::default() }.schema();
     build(&(disk.clone() as _), &schema, &corpus(3, 1000), &[], Growth::Commits, Merge::Keep);
-    let index = Index::open(disk).unwrap();
+    let index = Index::open_on(disk).unwrap();
     let queries = queries(&mut Random::new(9), 50, &index);
     for threads in [1, 3] {
         let options = options(4096 * 12, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
         let executor = Executor::new(&index, &ExecutorOptions { threads, ..options }).unwrap();
         let mut given = queries.iter().take(20);
         let source = || given.next().cloned().map(Some).ok_or("no more");
-        let run = executor.run(source, &SearchOptions::default(), |_, _| Ok(()));
+        let run =
+            executor.run(source, &SearchOptions { count: true, ..SearchOptions::default() }, |_, _| Ok(()));
         assert_eq!(run, Err("no more"));
         let mut answered = 0;
         let mut given = queries.iter();
         let run = executor.run(
             || Ok(given.next().cloned()),
-            &SearchOptions::default(),
+            &SearchOptions { count: true, ..SearchOptions::default() },
             |number, found| {
                 assert_eq!((number, found.is_ok()), (answered, true));
                 answered += 1;
@@ -269,7 +270,7 @@ fn sparse(documents: u32) -> Arc<MemDisk> {
 
 #[test]
 fn only_blocks_that_may_hold_a_hit_are_read() {
-    let index = Index::open(sparse(3_000_000)).unwrap();
+    let index = Index::open_on(sparse(3_000_000)).unwrap();
     let words = [
         "s1",
         "s2",
@@ -290,7 +291,7 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
         (MetaTier::Disk, 3, Bm25 { k1: 0.5, b: 0.3 }),
         (MetaTier::Disk, 5000, Bm25::default()),
     ] {
-        let search = SearchOptions { k, bm25, ..SearchOptions::default() };
+        let search = SearchOptions { k, bm25, count: true, ..SearchOptions::default() };
         let found = words.each_ref().map(|word| rows(&index.searcher().search(word, &search).unwrap()));
         let read = |mode| {
             let options = options(4096 * 2000, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
@@ -317,7 +318,7 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
 
 #[test]
 fn of_alternatives_long_lists_that_add_little_are_not_read_whole() {
-    let index = Index::open(sparse(3_000_000)).unwrap();
+    let index = Index::open_on(sparse(3_000_000)).unwrap();
     let words = ["s1 s5", "s6 s5 s1", "s5 s2 s7 s3", "s0 s5", "s5 s7", "s6 s7 s5 s4 s1 none"];
     let words = words.map(|word| Query::parse(word, index.schema()).unwrap());
     for (meta, k, bm25) in [
@@ -356,10 +357,11 @@ fn of_alternatives_long_lists_that_add_little_are_not_read_whole() {
 
 #[test]
 fn the_dictionary_counts_without_a_read() {
-    let index = Index::open(sparse(100_000)).unwrap();
+    let index = Index::open_on(sparse(100_000)).unwrap();
     let options = options(4096 * 40, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
     let executor = Executor::new(&index, &options).unwrap();
-    let (before, search) = (executor.bytes_read(), SearchOptions { k: 0, ..SearchOptions::default() });
+    let (before, search) =
+        (executor.bytes_read(), SearchOptions { k: 0, count: true, ..SearchOptions::default() });
     let words = ["s5", "s0"].map(|word| Query::parse(word, index.schema()).unwrap());
     let mut totals = Vec::new();
     let run: Result<(), ()> = executor.run(source(&words), &search, |_, answer| {
@@ -390,13 +392,13 @@ fn a_query_that_takes_too_much_is_refused_and_harms_no_other() {
     let lengths = |document: &u32| (0..TERMS as u32).map(|number| 1 + (document + number) % 7).sum();
     writer.import(documents.iter().map(lengths).collect(), number, give).unwrap();
     writer.commit(Merge::Keep).unwrap();
-    let index = Index::open(disk).unwrap();
+    let index = Index::open_on(disk).unwrap();
     let query = |terms: usize| {
         let text: Vec<String> = (0..terms).map(|number| format!("t{number:03}")).collect();
         Query::parse(&text.join(" "), index.schema()).unwrap()
     };
     let queries = [query(32), query(TERMS), query(1), query(32)];
-    let search = SearchOptions::default();
+    let search = SearchOptions { count: true, ..SearchOptions::default() };
     for (mode, meta) in [
         (Mode::Base, MetaTier::Disk),
         (Mode::Base, MetaTier::Dram),
@@ -440,7 +442,7 @@ fn least(index: &Index, options: &ExecutorOptions) -> u64 {
 
 #[test]
 fn a_budget_that_is_refused_names_one_that_is_enough() {
-    let index = Index::open(sparse(100_000)).unwrap();
+    let index = Index::open_on(sparse(100_000)).unwrap();
     let options = options(4096 * 40, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
     let needed = |options: &ExecutorOptions| least(&index, options);
     let small = ExecutorOptions { dram: Some(1), ..options };

@@ -27,7 +27,7 @@ fn schema() -> Schema {
 fn index(schema: &Schema, docs: &[Doc], cuts: &[usize]) -> Index {
     let disk = Arc::new(MemDisk::new());
     build(&(disk.clone() as _), schema, docs, cuts, Growth::Commits, Merge::Keep);
-    Index::open(disk).unwrap()
+    Index::open_on(disk).unwrap()
 }
 
 fn texts<T: ToString>(texts: impl IntoIterator<Item = T>) -> Vec<Doc> {

@@ -17,7 +17,7 @@ fn index(docs: &[Doc], shape: Shape, segments: usize) -> Index {
     let disk = Arc::new(MemDisk::new());
     let cuts: Vec<usize> = (1..segments).map(|part| part * docs.len() / segments).collect();
     build(&(disk.clone() as _), &shape.schema(), docs, &cuts, Growth::Commits, Merge::Keep);
-    Index::open(disk).unwrap()
+    Index::open_on(disk).unwrap()
 }
 
 /// Documents and bits of scores, and the number of matches.
@@ -90,7 +90,7 @@ proptest! {
         for text in QUERIES {
             let query = Query::parse(text, index.schema()).unwrap();
             for (k, exhaustive) in [(0, false), (1, false), (10, false), (10, true), (usize::MAX, false)] {
-                let options = SearchOptions { k, exhaustive, ..SearchOptions::default() };
+                let options = SearchOptions { k, exhaustive, count: true, ..SearchOptions::default() };
                 let alone = searcher.search(&query, &options).unwrap();
                 for parts in [2, 3, 5, 64] {
                     let cut = |rest: std::ops::Range<u32>| Some(rest.end - rest.len() as u32 / parts);
@@ -155,7 +155,7 @@ fn a_term_of_half_of_the_documents_decodes_a_twentieth() {
     let shape = Shape { stored: false, positions: false, title: false, ..Shape::default() };
     let docs = halves(200_000);
     let index = index(&docs, shape, 1);
-    let explained = explain(&index, "half", &SearchOptions::default());
+    let explained = explain(&index, "half", &SearchOptions { count: true, ..SearchOptions::default() });
     let segment = &explained.segments[0];
     let list = &segment.evaluation.lists[0];
     let of = &list.blocks;
@@ -164,7 +164,8 @@ fn a_term_of_half_of_the_documents_decodes_a_twentieth() {
     assert!(of.decoded > 0 && of.decoded * 20 < of.blocks, "{list:?}");
     assert!(segment.files.iter().all(|file| file.reads > 0 && file.bytes > 0));
     assert_eq!(explained.threshold, explained.found.hits.last().map(|hit| hit.score));
-    let all = explain(&index, "half", &SearchOptions { exhaustive: true, ..SearchOptions::default() });
+    let all =
+        explain(&index, "half", &SearchOptions { exhaustive: true, count: true, ..SearchOptions::default() });
     let of = &all.segments[0].evaluation.lists[0].blocks;
     assert_eq!(of.decoded, of.blocks);
     assert_eq!(rows(&all.found), rows(&explained.found));

@@ -212,7 +212,7 @@ fn a_failed_last_sync_costs_no_commit() {
         drop(writer);
         for image in crash_images(0..20) {
             states += 1;
-            let found = Index::open(Arc::new(faulty.inner().crash(image)))
+            let found = Index::open_on(Arc::new(faulty.inner().crash(image)))
                 .and_then(|index| ask(&index, "all", Look::default()));
             match found {
                 Ok(found) => assert!([1, 2].contains(&found.total)),
@@ -254,7 +254,7 @@ fn every_read_of_opening_fails() {
         for at in 1.. {
             let plan = read_plan(at, repeat);
             let faulty = FaultDisk::new(disk.clone(), plan);
-            let opened = Index::open(Arc::new(faulty.clone()));
+            let opened = Index::open_on(Arc::new(faulty.clone()));
             if faulty.injected() == 0 {
                 break;
             }
@@ -262,7 +262,7 @@ fn every_read_of_opening_fails() {
             let error = opened.err().expect("the fault was passed over");
             assert!(names_its_file(&error, &hit(&faulty, plan)), "{error}");
             faulty.arm(FaultPlan::none());
-            let index = Index::open(Arc::new(faulty)).unwrap();
+            let index = Index::open_on(Arc::new(faulty)).unwrap();
             assert!(ask(&index, "all", Look::default()).unwrap().total > 0);
         }
     }
@@ -274,7 +274,7 @@ fn every_read_of_opening_fails() {
 #[test]
 fn every_read_of_a_query_fails() {
     let disk = readable();
-    let plain = Index::open(Arc::new(disk.clone())).unwrap();
+    let plain = Index::open_on(Arc::new(disk.clone())).unwrap();
     let mut injected = 0;
     for text in QUERIES {
         let expected = ask(&plain, text, Look::default()).unwrap();
@@ -282,7 +282,7 @@ fn every_read_of_a_query_fails() {
             let faulty = FaultDisk::new(disk.clone(), FaultPlan::none());
             for at in 1.. {
                 faulty.arm(FaultPlan::none());
-                let index = Index::open(Arc::new(faulty.clone())).unwrap();
+                let index = Index::open_on(Arc::new(faulty.clone())).unwrap();
                 faulty.arm(read_plan(at, repeat));
                 let answered: Result<_> = ask(&index, text, Look::default());
                 if faulty.injected() == 0 {
@@ -305,17 +305,17 @@ fn every_read_of_a_query_fails() {
 #[test]
 fn every_read_of_a_count_fails() {
     let faulty = FaultDisk::new(readable(), FaultPlan::none());
-    let index = Index::open(Arc::new(faulty.clone())).unwrap();
+    let index = Index::open_on(Arc::new(faulty.clone())).unwrap();
     let counts = ["all w0 w5", "+all +w0", "w0 w5", "w5 über1 prefix2"];
     let counts = counts.map(|text| Query::parse(text, index.schema()).unwrap());
-    let options = SearchOptions { k: 0, ..SearchOptions::default() };
+    let options = SearchOptions { k: 0, count: true, ..SearchOptions::default() };
     let count = |searcher: &Searcher, query| Ok(searcher.search(query, &options)?.total);
     let expected = counts.each_ref().map(|query| count(&index.searcher(), query).unwrap());
     let mut injected = 0;
     for query in &counts {
         for at in 1.. {
             faulty.arm(FaultPlan::none());
-            let index = Index::open(Arc::new(faulty.clone())).unwrap();
+            let index = Index::open_on(Arc::new(faulty.clone())).unwrap();
             let searcher = index.searcher();
             faulty.arm(read_plan(at, Repeat::Once));
             let counted: Result<u64> = count(&searcher, query);
@@ -384,7 +384,7 @@ fn a_poisoned_writer_still_frees_its_lock() {
     let faulty = FaultDisk::new(readable(), FaultPlan::none());
     let shared: Arc<dyn Disk> = Arc::new(faulty.clone());
     let schema = support::corpus::Shape::default().schema();
-    let reader = Index::open(shared.clone()).unwrap();
+    let reader = Index::open_on(shared.clone()).unwrap();
     let expected = ask(&reader, "all", Look::default()).unwrap();
     let mut writer = support::open_writer(&shared, &schema, tierdex::index::OpenMode::Append);
     writer.add("new", "", "all").unwrap();
@@ -401,6 +401,6 @@ fn a_poisoned_writer_still_frees_its_lock() {
     let mut writer = support::open_writer(&shared, &schema, tierdex::index::OpenMode::Append);
     writer.add("new", "", "all").unwrap();
     writer.commit(Merge::Keep).unwrap();
-    let found = ask(&Index::open(shared).unwrap(), "all", Look::default()).unwrap();
+    let found = ask(&Index::open_on(shared).unwrap(), "all", Look::default()).unwrap();
     assert_eq!(found.total, expected.total + 1);
 }

@@ -41,7 +41,7 @@ fn index(docs: &[Doc], schema: &Schema, cuts: &[usize], last: Merge) -> (MemDisk
     build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, Growth::Commits, last);
     let report = check(&disk).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
-    let index = Index::open(Arc::new(disk.clone())).unwrap();
+    let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     (disk, index)
 }
 

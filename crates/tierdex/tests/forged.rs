@@ -154,7 +154,7 @@ fn number(bytes: &mut [u8], at: usize, random: &mut Random) {
 fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let report = check(disk)?;
-    let index = Index::open(shared.clone())?;
+    let index = Index::open_on(shared.clone())?;
     let searcher = index.searcher();
     let mut errors: Vec<Error> = report.problems;
     let kept = random.one_in(2);
@@ -298,7 +298,7 @@ fn a_wrong_number_of_documents_with_a_field_is_found() {
                 let impossible =
                     documents == 0 || documents > segment.documents || u64::from(documents) > stats.tokens;
                 let (file, words) = if impossible {
-                    assert!(Index::open(Arc::new(forged.clone())).err().unwrap().is_corrupt());
+                    assert!(Index::open_on(Arc::new(forged.clone())).err().unwrap().is_corrupt());
                     rejected += 1;
                     ("manifest-".to_string(), "impossible numbers".to_string())
                 } else {

@@ -200,7 +200,7 @@ fn imported_documents_follow_those_that_were_added() {
     assert_eq!(writer.documents(), 4);
     writer.commit(Merge::One).unwrap();
     assert!(check(&disk).unwrap().problems.is_empty());
-    let index = Index::open(Arc::new(disk)).unwrap();
+    let index = Index::open_on(Arc::new(disk)).unwrap();
     let ids: Vec<String> = (0..4).map(|document| index.searcher().id(document).unwrap()).collect();
     assert_eq!(ids, ["text", "list-0", "list-1", "last"]);
 }
@@ -322,7 +322,7 @@ fn a_stop_and_a_full_disk_leave_nothing() {
     };
     let disk = MemDisk::new();
     assert!(matches!(attempt(&disk, &Stop::default(), 100), Err(Error::Interrupted)));
-    assert!(files(&disk).is_empty() && Index::open(Arc::new(disk)).is_err());
+    assert!(files(&disk).is_empty() && Index::open_on(Arc::new(disk)).is_err());
     let whole = MemDisk::new();
     attempt(&whole, &Stop::default(), usize::MAX).unwrap();
     let bytes: usize = files(&whole).values().map(Vec::len).sum();
@@ -330,6 +330,6 @@ fn a_stop_and_a_full_disk_leave_nothing() {
         let disk = MemDisk::with_capacity(capacity as u64);
         let error = attempt(&disk, &Stop::default(), usize::MAX).unwrap_err();
         assert!(error.to_string().contains("full"), "{error}");
-        assert!(Index::open(Arc::new(disk)).err().unwrap().to_string().contains("holds no tierdex index"));
+        assert!(Index::open_on(Arc::new(disk)).err().unwrap().to_string().contains("holds no tierdex index"));
     }
 }

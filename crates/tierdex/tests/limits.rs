@@ -30,7 +30,7 @@ fn indexed(docs: &[Doc]) -> Index {
     build(&(Arc::new(disk.clone()) as _), &schema(), docs, &[], Growth::Commits, Merge::Keep);
     let report = check(&disk).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
-    Index::open(Arc::new(disk)).unwrap()
+    Index::open_on(Arc::new(disk)).unwrap()
 }
 
 /// Compares with the naive engine and returns the number of documents found.
@@ -45,7 +45,7 @@ fn same_as_model(docs: &[Doc], index: &Index, text: &str) -> u64 {
 #[test]
 fn an_empty_disk_holds_no_index() {
     let disk = MemDisk::new();
-    for error in [Index::open(Arc::new(disk.clone())).err(), check(&disk).err()] {
+    for error in [Index::open_on(Arc::new(disk.clone())).err(), check(&disk).err()] {
         assert!(error.unwrap().to_string().contains("holds no tierdex index"));
     }
 }
@@ -100,7 +100,7 @@ fn a_hundred_thousand_equal_documents() {
     }
     writer.commit(Merge::One).unwrap();
     assert!(check(&disk).unwrap().problems.is_empty());
-    let index = Index::open(shared).unwrap();
+    let index = Index::open_on(shared).unwrap();
     for text in
         ["same", "again text", "\"again and again\"", "title:same", "NOT other", "text AND the OR other"]
     {
@@ -162,7 +162,7 @@ fn an_id_that_is_too_long_is_refused_and_leaves_no_trace() {
     writer.commit(Merge::Keep).unwrap();
     drop(writer);
     let docs = [doc("good", "second", "kept"), doc("batched", "fourth", "kept")];
-    let index = Index::open(disk).unwrap();
+    let index = Index::open_on(disk).unwrap();
     assert_eq!(same_as_model(&docs, &index, "kept"), 2);
     assert_eq!(same_as_model(&docs, &index, "refused title:first title:third"), 0);
 }
@@ -241,7 +241,7 @@ fn a_phrase_without_positions_says_what_to_do() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let schema = Shape { positions: false, ..Shape::default() }.schema();
     build(&disk, &schema, &[doc("1", "", "a b")], &[], Growth::Commits, Merge::Keep);
-    let index = Index::open(disk).unwrap();
+    let index = Index::open_on(disk).unwrap();
     let error = ask(&index, "\"a b\"", Look::default()).unwrap_err();
     assert!(matches!(&error, Error::Usage(message) if message.contains("positions")), "{error}");
     assert_eq!(ask(&index, "\"a\"", Look::default()).unwrap().total, 1);
@@ -306,7 +306,7 @@ fn terms_with_zero_bytes_stay_apart() {
         build(&(Arc::new(disk.clone()) as _), &schema, &docs, &cuts, Growth::Batches(1), Merge::One);
         let report = check(&disk).unwrap();
         assert!(report.problems.is_empty(), "{:?}", report.problems);
-        let index = Index::open(Arc::new(disk)).unwrap();
+        let index = Index::open_on(Arc::new(disk)).unwrap();
         for term in terms {
             assert!(same_as_model(&docs, &index, term) > 0, "{term:?}");
         }
@@ -323,7 +323,7 @@ fn many_segments_are_merged_in_passes() {
     let disk = MemDisk::new();
     let cuts: Vec<usize> = (1..count).collect();
     build(&(Arc::new(disk.clone()) as _), &schema(), &docs, &cuts, Growth::Commits, Merge::One);
-    let index = Index::open(Arc::new(disk.clone())).unwrap();
+    let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     assert_eq!(index.segments().len(), 1);
     for text in ["x", "y1 AND NOT z5", "z100", "\"x y2\""] {
         assert!(same_as_model(&docs, &index, text) > 0, "{text}");
@@ -351,11 +351,11 @@ fn a_writer_of_little_memory_flushes_by_itself() {
         writer.add(&number.to_string(), "", &text).unwrap();
     }
     writer.commit(Merge::Keep).unwrap();
-    let kept = Index::open(disk.clone()).unwrap();
+    let kept = Index::open_on(disk.clone()).unwrap();
     assert!(kept.segments().len() > 1, "{} segments", kept.segments().len());
     writer.commit(Merge::One).unwrap();
     drop(writer);
-    let merged = Index::open(disk.clone()).unwrap();
+    let merged = Index::open_on(disk.clone()).unwrap();
     assert_eq!(merged.segments().len(), 1);
     for text in ["third", "t1 t2 t3", "t7 AND third", "NOT other"] {
         let look = Look { k: 100, ..Look::default() };
@@ -380,11 +380,11 @@ fn writers_say_what_they_cannot_do() {
     writer.stop().raise();
     assert!(matches!(writer.commit(Merge::Keep), Err(Error::Interrupted)));
     drop(writer);
-    assert_eq!(Index::open(disk.clone()).unwrap().documents(), 1);
+    assert_eq!(Index::open_on(disk.clone()).unwrap().documents(), 1);
     let mut writer = open(other.clone(), OpenMode::Replace).unwrap();
-    assert_eq!(Index::open(disk.clone()).unwrap().documents(), 1, "not before the commit");
+    assert_eq!(Index::open_on(disk.clone()).unwrap().documents(), 1, "not before the commit");
     assert_eq!(writer.commit(Merge::Keep).unwrap(), 2);
-    let index = Index::open(disk.clone()).unwrap();
+    let index = Index::open_on(disk.clone()).unwrap();
     assert!(index.documents() == 0 && *index.schema() == other);
 }
 

@@ -26,7 +26,7 @@ fn add(writer: &mut IndexWriter, docs: &[Doc]) {
 
 /// The index has this number of documents and is sound.
 fn holds(disk: &Arc<dyn Disk>, documents: u64) {
-    let index = Index::open(disk.clone()).unwrap();
+    let index = Index::open_on(disk.clone()).unwrap();
     assert_eq!(index.manifest().documents(), documents);
     let report = check(disk.as_ref()).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
@@ -244,7 +244,7 @@ fn segments_whose_manifest_is_lost_are_kept_until_they_are_replaced() {
         let error = open(&disk, mode).err().unwrap();
         assert!(error.contains("no manifest") && error.contains("replace the index"), "{error}");
     }
-    let error = Index::open(disk.clone()).err().unwrap().to_string();
+    let error = Index::open_on(disk.clone()).err().unwrap().to_string();
     assert!(error.contains("holds no tierdex index") && error.contains("no manifest"), "{error}");
     let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
     add(&mut writer, &docs[30..]);

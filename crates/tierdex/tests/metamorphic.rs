@@ -32,7 +32,7 @@ fn all(index: &Index, text: &str) -> Answer {
 fn for_pairs(mut body: impl FnMut(&Index, &str, &str)) {
     for seed in 0..CORPORA {
         let docs = corpus(seed, 400);
-        let index = Index::open(build_new(&docs, &[50, 300], Growth::Commits, Merge::Keep)).unwrap();
+        let index = Index::open_on(build_new(&docs, &[50, 300], Growth::Commits, Merge::Keep)).unwrap();
         let mut random = Random::new(seed);
         for _ in 0..QUERIES {
             let mut text = || format!("({})", queries::query(&mut random, &schema()).text());
@@ -87,7 +87,7 @@ fn fewer_hits_are_the_first_of_more() {
 fn phrases_are_found_among_conjunctions() {
     let (mut found, mut random) = (0, Random::new(3));
     let docs = corpus(77, 600);
-    let index = Index::open(build_new(&docs, &[], Growth::Commits, Merge::One)).unwrap();
+    let index = Index::open_on(build_new(&docs, &[], Growth::Commits, Merge::One)).unwrap();
     for _ in 0..400 {
         let mut word = || support::corpus::word(random.skewed(12));
         let (a, b) = (word(), word());
@@ -111,7 +111,8 @@ fn history_changes_nothing() {
             build_new(&docs, &[33], Growth::Batches(10), Merge::Keep),
             build_new(&docs, &(1..100).map(|cut| 3 * cut).collect::<Vec<_>>(), Growth::Commits, Merge::One),
         ];
-        let indexes = grown.map(|disk| (Index::open(disk.clone()).unwrap(), Index::open(disk).unwrap()));
+        let indexes =
+            grown.map(|disk| (Index::open_on(disk.clone()).unwrap(), Index::open_on(disk).unwrap()));
         let mut random = Random::new(seed);
         for _ in 0..QUERIES {
             let text = queries::query(&mut random, &schema()).text();
@@ -131,11 +132,11 @@ fn another_document_changes_only_the_weight() {
     let docs = corpus(9, 300);
     let disk = build_new(&docs, &[], Growth::Commits, Merge::Keep);
     let look = Look { bm25: Bm25 { k1: 1.2, b: 0.0 }, shown: 0, ..Look::default() };
-    let before = Index::open(disk.clone()).unwrap();
+    let before = Index::open_on(disk.clone()).unwrap();
     let mut writer = support::open_writer(&disk, &schema(), OpenMode::Append);
     writer.add("new", "nothing", "of what is asked for").unwrap();
     writer.commit(Merge::Keep).unwrap();
-    let after = Index::open(disk).unwrap();
+    let after = Index::open_on(disk).unwrap();
     for text in [EVERYWHERE, "w0", "über1", "\"w0 w0\"", "title:w0"] {
         let (old, new) = (ask(&before, text, look).unwrap(), ask(&after, text, look).unwrap());
         assert!(old.total > 1 && old.total == new.total, "{text}");

@@ -70,7 +70,7 @@ fn cases() -> impl Strategy<Value = Case> {
 fn open(docs: &[Doc], schema: &Schema, cuts: &[usize], growth: Growth, last: Merge) -> (MemDisk, Index) {
     let disk = MemDisk::new();
     build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, growth, last);
-    let index = Index::open(Arc::new(disk.clone())).unwrap();
+    let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     (disk, index)
 }
 

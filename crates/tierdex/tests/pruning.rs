@@ -53,7 +53,7 @@ fn index(docs: &[Doc], cuts: &[usize], codec: Codec, norms: NormKind) -> Index {
     let schema =
         Shape { codec, norms, stored: false, positions: false, title: false, ..Shape::default() }.schema();
     build(&(disk.clone() as _), &schema, docs, cuts, Growth::Commits, Merge::Keep);
-    Index::open(disk).unwrap()
+    Index::open_on(disk).unwrap()
 }
 
 proptest! {
@@ -132,7 +132,7 @@ fn the_ten_best_of_many_take_a_few_blocks() {
     let index = index(&documents(5, 40_000), &[], Codec::Auto, NormKind::Byte);
     let query = Query::parse("often", index.schema()).unwrap();
     for bm25 in [Bm25::default(), Bm25 { k1: 0.9, b: 0.4 }] {
-        let options = SearchOptions { k: 10, bm25, ..SearchOptions::default() };
+        let options = SearchOptions { k: 10, bm25, count: true, ..SearchOptions::default() };
         let explained = index.searcher().explain(&query, &options).unwrap();
         let of = &explained.segments[0].evaluation.lists[0].blocks;
         assert_eq!(explained.found.hits.len(), 10);
@@ -151,7 +151,7 @@ fn a_count_leaves_nothing_to_the_next() {
             ["+everywhere +often", "half some seldom", "+m0 +m1 +m2", "often m0", "some seldom", "+half +m1"];
         let queries = queries.map(|text| Query::parse(text, index.schema()).unwrap());
         let count = |query, exhaustive| {
-            let options = SearchOptions { k: 0, exhaustive, ..SearchOptions::default() };
+            let options = SearchOptions { k: 0, exhaustive, count: true, ..SearchOptions::default() };
             searcher.search(query, &options).unwrap().total
         };
         let expected = queries.each_ref().map(|query| count(query, true));

@@ -7,12 +7,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::requests::{bits, heavy, large, options, parse};
 use tierdex::Error;
-use tierdex::engine::{Engine, ExecutorOptions, Priority, Request, TotalHits};
+use tierdex::engine::{Engine, ExecutorOptions, Priority, SearchRequest, TotalHits};
 use tierdex::index::{Index, SearchOptions};
 
 /// Submits requests while the only thread of an engine waits in a callback, and waits for all answers. Returns
 /// the numbers of the requests in the order of their answers. `filler` is answered before.
-fn order_of_answers(engine: &Engine, filler: impl Fn() -> Request, requests: Vec<Request>) -> Vec<usize> {
+fn order_of_answers(
+    engine: &Engine,
+    filler: impl Fn() -> SearchRequest,
+    requests: Vec<SearchRequest>,
+) -> Vec<usize> {
     let (submitted, caller) = (Arc::new(AtomicBool::new(false)), std::thread::current().id());
     let is_held = Arc::new(AtomicBool::new(false));
     while !is_held.load(Ordering::Acquire) {
@@ -46,33 +50,33 @@ fn order_of_answers(engine: &Engine, filler: impl Fn() -> Request, requests: Vec
 }
 
 /// A request that takes many slices of time.
-fn slow(index: &Index) -> Request {
+fn slow(index: &Index) -> SearchRequest {
     // Its groups are evaluated one by one.
     let groups = parse(index, "+(t0 t1 t2) +(t3 t4 t5) +(t0 t3 t4) +(t1 t2 t5)");
     let all = SearchOptions { exhaustive: true, count: true, ..SearchOptions::default() };
-    Request::new(groups).options(all)
+    SearchRequest::new(groups).options(all)
 }
 
 #[test]
 fn others_are_answered_before_one_that_takes_long() {
-    let index = &Index::open(large(3_000_000)).unwrap();
-    let engine = Engine::new(index, &options(20_000, 1)).unwrap();
+    let index = &Index::open_on(large(3_000_000)).unwrap();
+    let engine = Engine::with_options(index, &options(20_000, 1)).unwrap();
     // Read what is needed, so that only work is compared.
     engine.submit(heavy(index)).unwrap().wait().unwrap();
     let mut requests = vec![slow(index)];
-    requests.extend((1..64).map(|_| Request::new(parse(index, "rare")).k(1)));
+    requests.extend((1..64).map(|_| SearchRequest::new(parse(index, "rare")).k(1)));
     let order = order_of_answers(&engine, || heavy(index), requests);
     assert_eq!(order.last(), Some(&0), "{order:?}");
 }
 
 #[test]
 fn a_batch_goes_on_while_an_interactive_request_takes_long() {
-    let index = &Index::open(large(3_000_000)).unwrap();
+    let index = &Index::open_on(large(3_000_000)).unwrap();
     // With so many hits a thread has memory for a single evaluation of a batch.
     for hits in [10, 1_000_000] {
-        let engine = Engine::new(index, &ExecutorOptions { hits, ..options(20_000, 1) }).unwrap();
+        let engine = Engine::with_options(index, &ExecutorOptions { hits, ..options(20_000, 1) }).unwrap();
         engine.submit(heavy(index)).unwrap().wait().unwrap();
-        let batch = Request::new(parse(index, "rare")).k(1).priority(Priority::Batch);
+        let batch = SearchRequest::new(parse(index, "rare")).k(1).priority(Priority::Batch);
         let order = order_of_answers(&engine, || heavy(index), vec![slow(index), batch]);
         assert_eq!(order, [1, 0], "{hits} hits");
     }
@@ -80,8 +84,8 @@ fn a_batch_goes_on_while_an_interactive_request_takes_long() {
 
 #[test]
 fn a_long_request_is_divided_among_threads() {
-    let index = &Index::open(large(3_000_000)).unwrap();
-    let engine = Engine::new(index, &options(20_000, 3)).unwrap();
+    let index = &Index::open_on(large(3_000_000)).unwrap();
+    let engine = Engine::with_options(index, &options(20_000, 3)).unwrap();
     let texts =
         ["t0 t1 t2", "+t0 +t1", "+t0 +t1 t2 -rare", "+(t0 t1) +(t2 t3)", "t0 -t1", "#t0 #t1", "(t0 t1 t2)~2"];
     let mut divided = 0;
@@ -92,7 +96,7 @@ fn a_long_request_is_divided_among_threads() {
             let all = SearchOptions { k, count, exhaustive, ..SearchOptions::default() };
             let expected = index.searcher().search(&parse(index, text), &all).unwrap();
             let answer =
-                engine.submit(Request::new(parse(index, text)).options(all)).unwrap().wait().unwrap();
+                engine.submit(SearchRequest::new(parse(index, text)).options(all)).unwrap().wait().unwrap();
             assert_eq!(bits(&answer.hits), bits(&expected.hits), "{text} {all:?}");
             assert!(!count || answer.total == TotalHits::Exact(expected.total), "{text} {all:?}");
             divided += usize::from(answer.parts > 1);
@@ -103,9 +107,9 @@ fn a_long_request_is_divided_among_threads() {
 
 #[test]
 fn a_batch_does_not_hold_up_a_single_request() {
-    let index = Index::open(large(200_000)).unwrap();
+    let index = Index::open_on(large(200_000)).unwrap();
     for threads in [1, 2] {
-        let engine = Engine::new(&index, &options(20_000, threads)).unwrap();
+        let engine = Engine::with_options(&index, &options(20_000, threads)).unwrap();
         let (answered, mut at) = (AtomicUsize::new(0), None);
         let mut left = 60;
         let source = || -> std::result::Result<_, ()> {
@@ -117,9 +121,9 @@ fn a_batch_does_not_hold_up_a_single_request() {
                 answer.unwrap();
                 answered.store(number + 1, Ordering::Relaxed);
                 if number == 0 {
-                    let single = engine.submit(Request::new(parse(&index, "rare")).k(1)).unwrap();
+                    let single = engine.submit(SearchRequest::new(parse(&index, "rare")).k(1)).unwrap();
                     single.wait().unwrap();
-                    at = Some(engine.submit(Request::new(parse(&index, "rare")).k(1)).unwrap());
+                    at = Some(engine.submit(SearchRequest::new(parse(&index, "rare")).k(1)).unwrap());
                 }
                 Ok(())
             })
@@ -131,11 +135,11 @@ fn a_batch_does_not_hold_up_a_single_request() {
 
 #[test]
 fn an_answer_that_is_late_says_what_was_found_until_then() {
-    let index = Index::open(large(1_000_000)).unwrap();
-    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    let index = Index::open_on(large(1_000_000)).unwrap();
+    let engine = Engine::with_options(&index, &options(20_000, 1)).unwrap();
     let whole = engine.submit(heavy(&index)).unwrap().wait().unwrap();
     let TotalHits::Exact(total) = whole.total else { panic!("{:?}", whole.total) };
-    let all = SearchOptions { k: 1_000_000, ..SearchOptions::default() };
+    let all = SearchOptions { k: 1_000_000, count: true, ..SearchOptions::default() };
     let all = index.searcher().search(&parse(&index, "t0 t1 t2 t3 t4 t5"), &all).unwrap();
     let all: std::collections::HashSet<_> = bits(&all.hits).into_iter().collect();
     let mut partial = 0;
@@ -158,8 +162,8 @@ fn an_answer_that_is_late_says_what_was_found_until_then() {
 
 #[test]
 fn a_deadline_passes_while_a_request_waits_for_a_thread() {
-    let index = Index::open(large(1_000_000)).unwrap();
-    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    let index = Index::open_on(large(1_000_000)).unwrap();
+    let engine = Engine::with_options(&index, &options(20_000, 1)).unwrap();
     let ahead: Vec<_> = (0..40).map(|_| engine.submit(heavy(&index)).unwrap()).collect();
     let deadline = Instant::now() + Duration::from_millis(1);
     let late: Vec<_> = (0..10).map(|_| engine.submit(heavy(&index).deadline(deadline)).unwrap()).collect();
@@ -169,13 +173,16 @@ fn a_deadline_passes_while_a_request_waits_for_a_thread() {
     }
     // Cancelled, they need not be evaluated.
     drop(ahead);
-    assert_eq!(engine.submit(Request::new(parse(&index, "rare"))).unwrap().wait().unwrap().hits.len(), 3);
+    assert_eq!(
+        engine.submit(SearchRequest::new(parse(&index, "rare"))).unwrap().wait().unwrap().hits.len(),
+        3
+    );
 }
 
 #[test]
 fn a_request_that_is_cancelled_ends() {
-    let index = Index::open(large(1_000_000)).unwrap();
-    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    let index = Index::open_on(large(1_000_000)).unwrap();
+    let engine = Engine::with_options(&index, &options(20_000, 1)).unwrap();
     let mut cancelled = 0;
     for _ in 0..20 {
         let ticket = engine.submit(heavy(&index)).unwrap();
@@ -192,15 +199,15 @@ fn a_request_that_is_cancelled_ends() {
         drop(engine.submit(heavy(&index)).unwrap());
     }
     assert!(cancelled > 0);
-    let ticket = engine.submit(Request::new(parse(&index, "t1"))).unwrap();
+    let ticket = engine.submit(SearchRequest::new(parse(&index, "t1"))).unwrap();
     while !ticket.wait_timeout(Duration::from_millis(1)) {}
     assert_eq!(ticket.poll().unwrap().unwrap().hits.len(), 10);
 }
 
 #[test]
 fn requests_of_a_closed_engine_fail() {
-    let index = Index::open(large(1_000_000)).unwrap();
-    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    let index = Index::open_on(large(1_000_000)).unwrap();
+    let engine = Engine::with_options(&index, &options(20_000, 1)).unwrap();
     let tickets: Vec<_> = (0..30).map(|_| engine.submit(heavy(&index)).unwrap()).collect();
     drop(engine);
     let failed = tickets.into_iter().filter_map(|ticket| ticket.wait().err()).count();

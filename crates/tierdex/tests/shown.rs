@@ -24,7 +24,7 @@ fn index(docs: &[(String, String, String)], cuts: usize) -> Index {
         docs.iter().for_each(|(id, title, text)| writer.add(id, title, text).unwrap());
         writer.commit(Merge::Keep).unwrap();
     }
-    Index::open(disk).unwrap()
+    Index::open_on(disk).unwrap()
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use super::paged::Stop;
 use super::queue::Job;
-use super::request::{Answer, Priority, Request, TotalHits};
+use super::request::{Hits, Priority, SearchRequest, TotalHits};
 use super::snapshot::Snapshot;
 use super::ticket::Reply;
 use crate::error::{Error, Result};
@@ -60,7 +60,7 @@ impl Task {
     /// All documents of a request that waited.
     pub(super) fn first(job: Job) -> Task {
         let Job { request, snapshot, reply, arrived } = job;
-        let Request { query, options, statistics, deadline, priority, .. } = request;
+        let SearchRequest { query, options, statistics, deadline, priority, .. } = request;
         let documents = snapshot.searcher().documents();
         let request = ActiveRequest {
             query,
@@ -148,7 +148,7 @@ impl ActiveRequest {
         None
     }
 
-    fn answer(&self, found: Option<PartFound>, failed: Option<Error>, parts: usize) -> Result<Answer> {
+    fn answer(&self, found: Option<PartFound>, failed: Option<Error>, parts: usize) -> Result<Hits> {
         if let Some(error) = failed {
             return Err(error);
         }
@@ -163,10 +163,10 @@ impl ActiveRequest {
             }
             _ => (Vec::new(), 0),
         };
-        let is_exact = complete && (self.options.count || self.options.k == 0);
+        let is_exact = complete && self.options.is_exact(hits.len());
         let total = if is_exact { TotalHits::Exact(total) } else { TotalHits::AtLeast(total) };
         let (took, queued) = (self.arrived.elapsed(), self.queued);
-        Ok(Answer { hits, total, timed_out: !complete, parts, took, queued, snapshot: self.snapshot.clone() })
+        Ok(Hits { hits, total, timed_out: !complete, parts, took, queued, snapshot: self.snapshot.clone() })
     }
 
     fn lock(&self) -> MutexGuard<'_, RequestState> {

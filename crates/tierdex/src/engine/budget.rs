@@ -75,7 +75,7 @@ const RECORDS_MAX: u64 = 2 << 20;
 const WAITING: &str = "queries that wait";
 const LISTS: &str = "lists of queries that are answered";
 
-/// Labels of the rows that can be reduced or moved to another region: [`Accounts::check`] suggests it.
+/// Labels of the rows that can be reduced or moved to another region: [`MemoryReport::check`] suggests it.
 const CACHE: &str = "cached lists";
 const DICTIONARIES: &str = "dictionaries";
 
@@ -116,25 +116,28 @@ pub(super) fn check_hits(most: Option<usize>, options: &SearchOptions, index: &I
     }
 }
 
-/// Something that takes memory.
+/// A part of the memory of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Account {
-    /// What it is.
+#[non_exhaustive]
+pub struct MemoryUse {
+    /// What takes the memory.
     pub what: &'static str,
-    /// How much it takes, in bytes.
+    /// Bytes, at most.
     pub bytes: u64,
-    /// The region in which it is, unless that is ordinary memory within the budget.
+    /// The memory region, if it is another than DRAM within the budget.
     pub region: Option<String>,
 }
 
-/// All that takes memory which grows with data or load.
+/// The memory that an engine takes, by part: all that grows with the index, the options or the load.
+/// `Display` writes a line for each part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accounts {
-    /// Each of them.
-    pub rows: Vec<Account>,
-    /// Bytes of ordinary memory for all that is in no region.
+#[non_exhaustive]
+pub struct MemoryReport {
+    /// The parts.
+    pub rows: Vec<MemoryUse>,
+    /// The memory budget in bytes.
     pub dram: Option<u64>,
-    /// Smallest sufficient budget, if `dram` is too small; 0 otherwise. It differs from [`Accounts::needed`]
+    /// Smallest sufficient budget, if `dram` is too small; 0 otherwise. It differs from [`MemoryReport::needed`]
     /// because some rows grow with the budget.
     least: u64,
 }
@@ -264,27 +267,27 @@ impl Shares {
     }
 }
 
-impl Accounts {
+impl MemoryReport {
     /// What an executor with `options` takes; `cache` bytes are for the cache.
-    pub(super) fn of(index: &Index, options: &ExecutorOptions, cache: u64) -> Accounts {
-        let mut accounts = Accounts::with(index, options, cache);
-        if accounts.dram.is_some_and(|dram| accounts.needed() > dram) {
+    pub(super) fn of(index: &Index, options: &ExecutorOptions, cache: u64) -> MemoryReport {
+        let mut report = MemoryReport::with(index, options, cache);
+        if report.dram.is_some_and(|dram| report.needed() > dram) {
             let with = |dram| ExecutorOptions { dram: Some(dram), ..options.clone() };
-            let needed = |dram| Accounts::with(index, &with(dram), cache).needed();
+            let needed = |dram| MemoryReport::with(index, &with(dram), cache).needed();
             // Least fixed point, iterated from below: the memory needed never falls as the budget grows.
             let (mut least, mut next) = (0, needed(0));
             while next > least {
                 (least, next) = (next, needed(next));
             }
-            accounts.least = least;
+            report.least = least;
         }
-        accounts
+        report
     }
 
-    fn with(index: &Index, options: &ExecutorOptions, cache: u64) -> Accounts {
+    fn with(index: &Index, options: &ExecutorOptions, cache: u64) -> MemoryReport {
         let (sizes, shares) = (ResidentSizes::of(index), Shares::of(index, options));
         let mut rows = Vec::new();
-        let mut add = |what, bytes, region: Option<String>| rows.push(Account { what, bytes, region });
+        let mut add = |what, bytes, region: Option<String>| rows.push(MemoryUse { what, bytes, region });
         add("the program", PROGRAM, None);
         add("first terms of dictionary pages", sizes.term_index, None);
         add("checksums of pages", sizes.checksums, None);
@@ -344,39 +347,34 @@ impl Accounts {
             let bytes = worker + READER * threads as u64 + read * engine.depth as u64;
             add("threads that read", readers as u64 * bytes, None);
         }
-        Accounts { rows, dram: options.dram, least: 0 }
+        MemoryReport { rows, dram: options.dram, least: 0 }
     }
 
-    /// Bytes of ordinary memory that are in no region.
+    /// Bytes of DRAM that the parts take together, without those in other regions.
     pub fn needed(&self) -> u64 {
         self.rows.iter().filter(|row| row.region.is_none()).map(|row| row.bytes).sum()
     }
 
-    /// Refuses what does not fit.
+    /// Checks that the parts fit into the budget.
     ///
     /// # Errors
-    /// [`Error::Usage`]; the table says why.
+    /// [`Error::Usage`] with the smallest sufficient budget.
     pub fn check(&self) -> Result<()> {
         let Some(dram) = self.dram.filter(|dram| self.needed() > *dram) else { return Ok(()) };
-        let takes = |what| self.rows.iter().any(|row| row.what == what && row.region.is_none());
-        let mut advice = "make it larger".to_string();
-        if takes(CACHE) {
-            advice += ", the cache smaller or its segments larger";
-        }
-        if takes(DICTIONARIES) {
-            advice += ", or have terms, skip data and lengths on disk or in another region";
-        }
+        let resident = self.rows.iter().any(|row| row.what == DICTIONARIES && row.region.is_none());
+        let advice =
+            if resident { ", or keep terms, skip data and lengths on disk or in another region" } else { "" };
         let least = self.least;
         Err(Error::Usage(format!(
-            "a budget of {dram} bytes of DRAM is too small: {least} are needed; {advice}"
+            "a budget of {dram} bytes of DRAM is too small: {least} are needed; make it larger{advice}"
         )))
     }
 }
 
-impl fmt::Display for Accounts {
+impl fmt::Display for MemoryReport {
     /// A line for each account, and one for their sum.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Account { what, bytes, region } in &self.rows {
+        for MemoryUse { what, bytes, region } in &self.rows {
             let place = region.as_ref().map(|region| format!("  (in {region})")).unwrap_or_default();
             writeln!(f, "{bytes:>15}  {what}{place}")?;
         }

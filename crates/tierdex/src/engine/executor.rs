@@ -6,14 +6,14 @@
 //! Threads take queries in queue order, one at a time, and wait for nothing else while they hold its lists.
 //! So some thread is always working on the oldest unfinished query.
 
-use super::budget::{Accounts, Shares, check_hits, check_query_memory};
+use super::budget::{MemoryReport, Shares, check_hits, check_query_memory};
 use super::delivery::{self, Delivery, PendingAnswer};
 use super::ids::Ids;
 use super::options::{ExecutorOptions, Mode, PAGES_AHEAD};
 use super::snapshot::keep;
 use super::supply::{Fetched, LIST, Supply};
 use super::whole_lists::WholeLists;
-use super::{Answer, Engine, Request};
+use super::{Engine, Hits, SearchRequest};
 use crate::error::{Error, Result};
 use crate::index::{Found, Index, SearchHit, SearchOptions, Searcher};
 use crate::query::{Plan, Query};
@@ -44,7 +44,7 @@ pub struct Executor {
     lists: Option<u64>,
     /// Hits that a query may ask for, if memory is bounded.
     hits_max: Option<usize>,
-    accounts: Accounts,
+    report: MemoryReport,
     ids: Option<Ids>,
     /// How files are read, and why not otherwise.
     read_engine: (String, Option<String>),
@@ -130,7 +130,7 @@ impl Executor {
     /// Reads what is to be resident, and sets up the cache and its workers.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the budget is too small, as [`Executor::accounts`] shows, or the cache; else
+    /// [`Error::Usage`] when the budget is too small, as [`Executor::memory_report`] shows, or the cache; else
     /// when memory cannot be had, or the files not be read in that way.
     pub fn new(index: &Index, options: &ExecutorOptions) -> Result<Executor> {
         if options.threads == 0 || options.workers == 0 {
@@ -138,10 +138,10 @@ impl Executor {
                 "an executor needs a thread that answers and one that reads".to_string(),
             ));
         }
-        let accounts = Executor::accounts(index, options);
-        accounts.check()?;
+        let report = Executor::memory_report(index, options);
+        report.check()?;
         let (reads, read_engine) = if options.mode == Mode::Direct {
-            let engine = Engine::new(index, options)?;
+            let engine = Engine::with_options(index, options)?;
             let described = (engine.read_engine().to_string(), engine.fallback().map(str::to_string));
             (Reads::Pages(engine), described)
         } else {
@@ -151,7 +151,7 @@ impl Executor {
         };
         let shares = Shares::of(index, options);
         // What is left of the budget has no other use.
-        let lists = options.dram.map(|dram| shares.lists(Some(dram)) + shares.each(dram - accounts.needed()));
+        let lists = options.dram.map(|dram| shares.lists(Some(dram)) + shares.each(dram - report.needed()));
         let ids = if options.mode == Mode::Direct { Ids::new(index, &options.engine) } else { None };
         Ok(Executor {
             searcher: index.searcher(),
@@ -161,15 +161,15 @@ impl Executor {
             waiting: shares.waiting(options.dram),
             lists,
             hits_max: options.dram.map(|_| options.hits),
-            accounts,
+            report,
             ids,
             read_engine,
         })
     }
 
     /// What an executor with `options` takes of which memory.
-    pub fn accounts(index: &Index, options: &ExecutorOptions) -> Accounts {
-        Accounts::of(index, options, cache_bytes(index, options))
+    pub fn memory_report(index: &Index, options: &ExecutorOptions) -> MemoryReport {
+        MemoryReport::of(index, options, cache_bytes(index, options))
     }
 
     /// Answers the queries that `source` gives until it gives none, on as many threads as there are: calls
@@ -199,8 +199,8 @@ impl Executor {
         mut answer: impl FnMut(usize, Result<Timed>) -> std::result::Result<(), E> + Send,
     ) -> std::result::Result<(), E> {
         if let Reads::Pages(engine) = &self.reads {
-            let request = |query| Request::new(query).options(*options);
-            let found = |Answer { hits, total, took, queued, .. }| {
+            let request = |query| SearchRequest::new(query).options(*options);
+            let found = |Hits { hits, total, took, queued, .. }| {
                 (Found { total: total.value(), hits }, took.saturating_sub(queued))
             };
             return engine
@@ -261,8 +261,8 @@ impl Executor {
     }
 
     /// What it takes of which memory.
-    pub fn memory(&self) -> &Accounts {
-        &self.accounts
+    pub fn memory(&self) -> &MemoryReport {
+        &self.report
     }
 
     /// Begins to read the ids of hits, for which [`Executor::searcher`] will be asked later.

@@ -31,6 +31,7 @@ mod paged;
 mod queue;
 mod request;
 mod reservations;
+mod settings;
 mod snapshot;
 mod supply;
 mod sync;
@@ -38,10 +39,11 @@ mod ticket;
 mod whole_lists;
 mod worker;
 
-pub use budget::{Account, Accounts};
+pub use budget::{MemoryReport, MemoryUse};
 pub use executor::Executor;
 pub use options::{ExecutorOptions, MetaTier, Mode, PAGES_AHEAD, THREADS_CHOSEN};
-pub use request::{Answer, Priority, Request, TotalHits};
+pub use request::{Hits, Priority, SearchRequest, TotalHits};
+pub use settings::EngineOptions;
 pub use snapshot::Snapshot;
 pub use ticket::{CancelHandle, Ticket};
 
@@ -53,6 +55,7 @@ use executor::page_readers;
 use queue::{Job, Queue};
 use snapshot::ResidentBudget;
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -60,25 +63,24 @@ use std::time::Instant;
 use tierdex_cache::{self as cache, Frames};
 use worker::Worker;
 
-/// Answers requests over an index. Clones are the same engine; when the last is dropped, requests that wait
-/// fail and its threads end.
+/// Searches an index from any number of threads, within a memory budget.
+///
+/// An engine has a cache of index pages and threads that evaluate requests. Clones are handles of the same
+/// engine; when the last is dropped, waiting requests fail and the threads end.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use tierdex::engine::{Engine, ExecutorOptions, Request};
-/// use tierdex::index::{Index, IndexWriter, Merge, OpenMode, WriterOptions};
-/// use tierdex::query::Query;
-/// use tierdex::schema::Schema;
+/// use tierdex::{Engine, EngineOptions, Query, SearchRequest};
+/// # use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let dir = dir.path().join("index");
+/// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
+/// # writer.add("1", "Disks", "A solid state disk.")?;
+/// # writer.commit(Merge::Keep)?;
 ///
-/// let disk = Arc::new(tierdex::io::MemDisk::new());
-/// let settings = WriterOptions::default();
-/// let mut writer = IndexWriter::open(disk.clone(), Schema::default(), OpenMode::New, settings)?;
-/// writer.add("1", "Disks", "A solid state disk.")?;
-/// writer.commit(Merge::Keep)?;
-/// let engine = Engine::new(&Index::open(disk)?, &ExecutorOptions::default())?;
-/// let query = Query::parse("+solid +state", engine.snapshot().index().schema())?;
-/// let answer = engine.submit(Request::new(query).k(10))?.wait()?;
-/// assert_eq!(answer.hits.len(), 1);
+/// let engine = Engine::open(&dir, &EngineOptions::new())?;
+/// let query = Query::parse("+solid +state", engine.snapshot().schema())?;
+/// let hits = engine.search(SearchRequest::new(query).k(10))?;
+/// assert_eq!(hits.ids()?, ["1"]);
 /// # Ok::<(), tierdex::Error>(())
 /// ```
 #[derive(Clone)]
@@ -105,28 +107,43 @@ struct Shared {
     lists: u64,
     /// Hits that a request may ask for, if memory is bounded.
     hits_max: Option<usize>,
-    accounts: Accounts,
+    report: MemoryReport,
     /// Name of the read engine, and why it was chosen instead of a faster one, if it was.
     read_engine: (String, Option<String>),
 }
 
 impl Engine {
-    /// Starts the cache and the threads, in [`Mode::Direct`] whatever the options say. A part of the index
-    /// as the size of the cache is a part of this commit: for an index that grows, give bytes.
+    /// Opens the newest commit of the index in a directory.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the memory budget is too small ([`Executor::accounts`] shows the parts); else
-    /// when memory or a thread cannot be had, or the files not be read in that way.
-    pub fn new(index: &Index, options: &ExecutorOptions) -> Result<Engine> {
+    /// As [`Index::open`] and [`Engine::new`].
+    pub fn open(dir: impl AsRef<Path>, options: &EngineOptions) -> Result<Engine> {
+        Engine::new(&Index::open(dir)?, options)
+    }
+
+    /// Starts an engine for an index: allocates the cache, loads dictionaries and skip data into the memory
+    /// that is left for them, and starts the threads.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the memory budget is too small: the message says how many bytes are needed;
+    /// [`Error::Storage`] when memory or threads cannot be had or files cannot be read.
+    pub fn new(index: &Index, options: &EngineOptions) -> Result<Engine> {
+        Engine::with_options(index, &options.resolve(index))
+    }
+
+    /// The same with options of an [`Executor`], in [`Mode::Direct`]. A cache size that is a part of the
+    /// index is a part of this commit.
+    #[doc(hidden)]
+    pub fn with_options(index: &Index, options: &ExecutorOptions) -> Result<Engine> {
         let options = &ExecutorOptions { mode: Mode::Direct, ..options.clone() }.with_threads();
-        let accounts = Executor::accounts(index, options);
-        accounts.check()?;
+        let report = Executor::memory_report(index, options);
+        report.check()?;
         let (frames, readers, read_engine) = page_readers(index, options)?;
         let resident = Arc::new(ResidentBudget::new(options));
         let snapshot = Snapshot::first(index, &frames, &resident)?;
         let shares = Shares::of(index, options);
         // What is left of the budget has no other use.
-        let lists = options.dram.map(|dram| shares.lists(Some(dram)) + shares.each(dram - accounts.needed()));
+        let lists = options.dram.map(|dram| shares.lists(Some(dram)) + shares.each(dram - report.needed()));
         let shared = Arc::new(Shared {
             frames,
             queue: Arc::new(Queue::new(budget::queue_bytes(options.dram) / 2)),
@@ -137,7 +154,7 @@ impl Engine {
             in_flight: options.in_flight(),
             lists: lists.unwrap_or(u64::MAX),
             hits_max: options.dram.map(|_| options.hits),
-            accounts,
+            report,
             read_engine,
         });
         let owner = Owner { shared, threads: Mutex::default() };
@@ -156,34 +173,42 @@ impl Engine {
         Ok(Engine(Arc::new(owner)))
     }
 
-    /// The commit that requests without a snapshot of their own search now.
+    /// The newest commit that the engine has opened: requests without a snapshot of their own search it.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.shared().current.get()
     }
 
-    /// Opens the newest commit for requests to come; those under way keep theirs. Returns whether it is
-    /// another than before. Only new segments are opened; the cache keeps what it has of the others.
+    /// Opens the newest commit for later requests; those in progress keep theirs. Returns whether there is a
+    /// new commit. Only new segments are opened; cached pages of the others stay cached.
     ///
     /// # Errors
-    /// [`Error::Limit`] when what new segments keep in memory does not fit into [`ExecutorOptions::growth`];
-    /// else as [`Index::open`]. Requests search the commit of before then.
+    /// [`Error::Limit`] when dictionaries, skip data and norms of new segments exceed
+    /// [`EngineOptions::growth`]; else as [`Index::open`]. Requests then search the old commit.
     pub fn refresh(&self) -> Result<bool> {
         let shared = self.shared();
         shared.current.replace(|old| old.newest(&shared.frames, &shared.resident))
     }
 
-    /// Puts a request into its queue.
+    /// Answers a request; the calling thread waits.
     ///
     /// # Errors
-    /// [`Error::Limit`] when too many requests wait; [`Error::Usage`] when more hits are asked for than the
-    /// memory budget counts.
-    pub fn submit(&self, request: Request) -> Result<Ticket> {
+    /// As [`Engine::submit`] and [`Ticket::wait`].
+    pub fn search(&self, request: SearchRequest) -> Result<Hits> {
+        self.submit(request)?.wait()
+    }
+
+    /// Adds a request to the queue and returns at once.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] when the queue is full; [`Error::Usage`] when more hits are requested than
+    /// [`EngineOptions::hits_max`] allows, or the snapshot belongs to another engine.
+    pub fn submit(&self, request: SearchRequest) -> Result<Ticket> {
         let (job, ticket) = self.job(request)?;
         self.shared().queue.push(job)?;
         Ok(ticket)
     }
 
-    fn job(&self, request: Request) -> Result<(Job, Ticket)> {
+    fn job(&self, request: SearchRequest) -> Result<(Job, Ticket)> {
         let snapshot = request.snapshot.clone().unwrap_or_else(|| self.snapshot());
         if !snapshot.is_of(&self.shared().frames) {
             return Err(Error::Usage("the request has a snapshot of another engine".to_string()));
@@ -193,16 +218,17 @@ impl Engine {
         Ok((Job { request, snapshot, reply, arrived: Instant::now() }, ticket))
     }
 
-    /// Answers the requests that `source` gives until it gives none, all with [`Priority::Batch`]: calls
-    /// `answer` with the number of each, in order. A request that fails is answered by its error, and harms
-    /// no other. Several are taken before the first is answered; `source` must not wait for answers.
+    /// Answers a sequence of requests, all with [`Priority::Batch`]. `source` returns the next request, or
+    /// `None` after the last; `answer` receives the number of each request, from 0, and its result, in the
+    /// order of the requests. The error of a request goes to `answer`; the others are answered. Several
+    /// requests are in progress at the same time; `source` must not wait for answers.
     ///
     /// # Errors
-    /// The first of `answer`; that of `source`, after the queries before it were answered.
+    /// The first error of `answer`, or that of `source` after all requests before it were answered.
     pub fn run_ordered<E>(
         &self,
-        mut source: impl FnMut() -> std::result::Result<Option<Request>, E>,
-        mut answer: impl FnMut(usize, Result<Answer>) -> std::result::Result<(), E>,
+        mut source: impl FnMut() -> std::result::Result<Option<SearchRequest>, E>,
+        mut answer: impl FnMut(usize, Result<Hits>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let ahead = 2 * self.shared().in_flight * self.shared().threads;
         let (mut tickets, mut number, mut ended) = (VecDeque::with_capacity(ahead), 0, Ok(true));
@@ -227,22 +253,25 @@ impl Engine {
         }
     }
 
-    /// What the cache did so far.
+    /// Counters of the cache: hits, reads, evictions.
+    #[doc(hidden)]
     pub fn stats(&self) -> cache::Stats {
         self.shared().frames.stats()
     }
 
-    /// The parts of the memory budget.
-    pub fn memory(&self) -> &Accounts {
-        &self.shared().accounts
+    /// The memory that the engine takes, by part.
+    pub fn memory(&self) -> &MemoryReport {
+        &self.shared().report
     }
 
-    /// How files are read.
+    /// Name of the system interface by which files are read.
+    #[doc(hidden)]
     pub fn read_engine(&self) -> &str {
         &self.shared().read_engine.0
     }
 
-    /// Why they are not read in a faster way.
+    /// Why a faster interface is not used, if that is so.
+    #[doc(hidden)]
     pub fn fallback(&self) -> Option<&str> {
         self.shared().read_engine.1.as_deref()
     }

@@ -137,7 +137,7 @@ pub struct ExecutorOptions {
     pub threads: usize,
     /// Maximum number of hits a query may request, for the memory budget report; enforced if `dram` is set.
     pub hits: usize,
-    /// Whether titles and texts of hits are shown ([`Searcher::preview`]): for the accounts.
+    /// Whether titles and texts of hits are shown ([`Searcher::preview`]): for the report.
     ///
     /// [`Searcher::preview`]: crate::index::Searcher::preview
     pub previews: bool,
@@ -273,7 +273,7 @@ impl ExecutorOptions {
         let mut options = ExecutorOptions { region, size, meta: MetaTier::Dram, ..self.with_threads() };
         let smallest = SEGMENTS_MIN * options.cell_bytes() as u64;
         let left = |options: &ExecutorOptions| {
-            let needed = Executor::accounts(index, options).needed();
+            let needed = Executor::memory_report(index, options).needed();
             options.dram.map_or(Some(quarter), |dram| dram.checked_sub(needed))
         };
         let sizes = ResidentSizes::of(index);

@@ -1,7 +1,7 @@
 //! Requests that wait: two queues, of which threads empty the interactive one first.
 
 use super::active::Task;
-use super::request::{Answer, Priority, Request};
+use super::request::{Hits, Priority, SearchRequest};
 use super::snapshot::Snapshot;
 use super::ticket::Reply;
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use std::time::Instant;
 
 /// A request that waits.
 pub(super) struct Job {
-    pub(super) request: Request,
+    pub(super) request: SearchRequest,
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) reply: Reply,
     pub(super) arrived: Instant,
@@ -29,7 +29,7 @@ impl Job {
         let answer = if reply.is_cancelled() {
             Err(Error::Cancelled)
         } else {
-            Ok(Answer::expired(snapshot, arrived.elapsed()))
+            Ok(Hits::expired(snapshot, arrived.elapsed()))
         };
         reply.send(answer);
     }

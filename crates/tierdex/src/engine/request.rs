@@ -1,25 +1,37 @@
-//! What an engine is asked, and what it answers.
+//! Requests to an engine, and their results.
 
 use super::snapshot::Snapshot;
+use crate::error::Result;
 use crate::index::{SearchHit, SearchOptions};
 use crate::query::Query;
 use crate::rank::{Bm25, Statistics};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Which requests go first.
+/// The queue that a request waits in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Somebody waits for this one answer.
+    /// A user waits for the result: evaluated before requests of batches, with eight slices of time for one
+    /// of theirs.
     #[default]
     Interactive,
-    /// One of many: interactive requests do not wait for it.
+    /// One of many: throughput matters, latency does not.
     Batch,
 }
 
-/// A query, and how to answer it.
+/// A query, and the options of its search: number of hits, counting, ranking, deadline.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use tierdex::{Query, Schema, SearchRequest};
+///
+/// let query = Query::parse("+solid +state", &Schema::default())?;
+/// let deadline = Instant::now() + Duration::from_millis(200);
+/// let request = SearchRequest::new(query).k(20).count(true).deadline(deadline);
+/// # Ok::<(), tierdex::Error>(())
+/// ```
 #[derive(Clone)]
-pub struct Request {
+pub struct SearchRequest {
     pub(super) query: Query,
     pub(super) snapshot: Option<Arc<Snapshot>>,
     pub(super) options: SearchOptions,
@@ -28,85 +40,87 @@ pub struct Request {
     pub(super) priority: Priority,
 }
 
-impl Request {
-    /// Asks for the ten best documents, uncounted, in the engine's newest snapshot, without a deadline.
-    pub fn new(query: Query) -> Request {
-        Request {
+impl SearchRequest {
+    /// The ten best documents in the newest snapshot of the engine; matches are not counted, and there is no
+    /// deadline.
+    pub fn new(query: Query) -> SearchRequest {
+        SearchRequest {
             query,
             snapshot: None,
-            options: SearchOptions { count: false, ..SearchOptions::default() },
+            options: SearchOptions::default(),
             statistics: None,
             deadline: None,
             priority: Priority::Interactive,
         }
     }
 
-    /// Hits to return, at most; 0 to count only.
+    /// Sets the number of hits to return, at most: 10 by default; 0 only counts.
     #[must_use]
-    pub fn k(mut self, k: usize) -> Request {
+    pub fn k(mut self, k: usize) -> SearchRequest {
         self.options.k = k;
         self
     }
 
-    /// Whether every matching document is counted: else documents that cannot be hits are skipped, and the
-    /// total is a lower bound.
+    /// Sets whether every matching document is counted. If not, which is the default, documents that cannot
+    /// be among the best are skipped, and [`Hits::total`] is a lower bound. Counting takes longer.
     #[must_use]
-    pub fn count(mut self, count: bool) -> Request {
+    pub fn count(mut self, count: bool) -> SearchRequest {
         self.options.count = count;
         self
     }
 
-    /// The parameters of the ranking.
+    /// Sets the parameters of BM25.
     #[must_use]
-    pub fn bm25(mut self, bm25: Bm25) -> Request {
+    pub fn bm25(mut self, bm25: Bm25) -> SearchRequest {
         self.options.bm25 = bm25;
         self
     }
 
-    /// All options of a search.
+    /// Sets number of hits, counting and ranking together.
+    #[doc(hidden)]
     #[must_use]
-    pub fn options(mut self, options: SearchOptions) -> Request {
+    pub fn options(mut self, options: SearchOptions) -> SearchRequest {
         self.options = options;
         self
     }
 
-    /// Statistics to score by, such as those of all shards together ([`Searcher::statistics`]).
-    ///
-    /// [`Searcher::statistics`]: crate::index::Searcher::statistics
+    /// Sets the collection statistics to score by, such as the sums of all shards.
+    #[doc(hidden)]
     #[must_use]
-    pub fn statistics(mut self, statistics: Arc<Statistics>) -> Request {
+    pub fn statistics(mut self, statistics: Arc<Statistics>) -> SearchRequest {
         self.statistics = Some(statistics);
         self
     }
 
-    /// The commit to search.
+    /// Sets the commit to search; the newest that the engine has opened by default.
     #[must_use]
-    pub fn snapshot(mut self, snapshot: Arc<Snapshot>) -> Request {
+    pub fn snapshot(mut self, snapshot: Arc<Snapshot>) -> SearchRequest {
         self.snapshot = Some(snapshot);
         self
     }
 
-    /// When to stop: the answer is then what was found until then ([`Answer::timed_out`]).
+    /// Sets when to stop. The result then has the best documents that were evaluated until then
+    /// ([`Hits::timed_out`]).
     #[must_use]
-    pub fn deadline(mut self, deadline: Instant) -> Request {
+    pub fn deadline(mut self, deadline: Instant) -> SearchRequest {
         self.deadline = Some(deadline);
         self
     }
 
-    /// Which requests go first.
+    /// Sets the priority; [`Priority::Interactive`] by default.
     #[must_use]
-    pub fn priority(mut self, priority: Priority) -> Request {
+    pub fn priority(mut self, priority: Priority) -> SearchRequest {
         self.priority = priority;
         self
     }
 }
 
-/// How many documents match.
+/// Number of documents that match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TotalHits {
     /// Exactly this many.
     Exact(u64),
-    /// This many or more: they were not counted, or the deadline passed.
+    /// This many or more: matches were not counted, or the deadline passed.
     AtLeast(u64),
 }
 
@@ -119,29 +133,41 @@ impl TotalHits {
     }
 }
 
-impl Answer {
+impl Hits {
     /// The deadline passed before a thread took the request.
-    pub(super) fn expired(snapshot: Arc<Snapshot>, took: Duration) -> Answer {
+    pub(super) fn expired(snapshot: Arc<Snapshot>, took: Duration) -> Hits {
         let total = TotalHits::AtLeast(0);
-        Answer { hits: Vec::new(), total, timed_out: true, parts: 0, took, queued: took, snapshot }
+        Hits { hits: Vec::new(), total, timed_out: true, parts: 0, took, queued: took, snapshot }
     }
 }
 
-/// The answer to a request.
+/// The result of a request.
 #[derive(Clone)]
-pub struct Answer {
-    /// The best documents, best first; equal scores by document.
+#[non_exhaustive]
+pub struct Hits {
+    /// The best documents in order of decreasing score; equal scores in order of documents.
     pub hits: Vec<SearchHit>,
-    /// How many documents match.
+    /// Number of documents that match.
     pub total: TotalHits,
-    /// The deadline passed: hits are the best of the documents that were evaluated until then.
+    /// Whether the deadline passed: hits are the best of the documents that were evaluated until then.
     pub timed_out: bool,
-    /// Parts in which the documents were evaluated: several if threads had nothing else to do.
+    /// Ranges of documents that were evaluated by themselves: more than one if other threads were idle.
+    #[doc(hidden)]
     pub parts: usize,
-    /// From the arrival of the request to its answer.
+    /// Time from the arrival of the request to its result.
     pub took: Duration,
-    /// How much of that it waited for a thread.
+    /// The part of that time in which the request waited for a thread.
     pub queued: Duration,
     /// The commit that was searched; [`SearchHit::document`] is a document number of this commit.
     pub snapshot: Arc<Snapshot>,
+}
+
+impl Hits {
+    /// The external ids of the hits, in their order: [`Snapshot::ids`].
+    ///
+    /// # Errors
+    /// As [`Snapshot::ids`].
+    pub fn ids(&self) -> Result<Vec<String>> {
+        self.snapshot.ids(&self.hits)
+    }
 }

@@ -6,13 +6,15 @@
 use super::budget::ResidentSizes;
 use super::options::{ExecutorOptions, MetaTier};
 use crate::error::{Error, Result};
-use crate::index::{Index, Searcher};
-use crate::segment::read::Segment;
+use crate::index::{Index, SearchHit, Searcher};
+use crate::schema::Schema;
+use crate::segment::read::{Segment, StoredDocument};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tierdex_cache::Frames;
 use tierdex_io::{Arena, Region, SealedFile};
 
-/// One commit. It never changes; requests keep theirs open until they are answered.
+/// One commit of an index, opened by an [`Engine`](super::Engine). It never changes. Its files stay open
+/// for as long as a snapshot, a request or [`Hits`](super::Hits) refers to it.
 pub struct Snapshot {
     searcher: Searcher,
     segments: Vec<Arc<ResidentSegment>>,
@@ -110,12 +112,40 @@ impl Snapshot {
         std::ptr::eq(self.frames.as_ptr(), Arc::as_ptr(frames))
     }
 
-    /// The index as of this commit.
+    /// The index at this commit.
     pub fn index(&self) -> &Index {
         self.searcher.index()
     }
 
-    /// Gives ids, titles and texts of hits.
+    /// The schema, by which queries are parsed.
+    pub fn schema(&self) -> &Schema {
+        self.index().schema()
+    }
+
+    /// The external ids of documents, in the order of `hits`. Ids are read from disk, in order of documents.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when the file cannot be read or is damaged; [`Error::Usage`] when a hit is of
+    /// another commit that has more documents.
+    pub fn ids(&self, hits: &[SearchHit]) -> Result<Vec<String>> {
+        let mut ids = Vec::with_capacity(hits.len());
+        self.searcher.for_each_id(hits, |_, id| {
+            ids.push(id.to_string());
+            Ok::<(), Error>(())
+        })?;
+        Ok(ids)
+    }
+
+    /// Title and text of a document ([`SearchHit::document`]); `None` if the schema does not keep them.
+    ///
+    /// # Errors
+    /// As [`Snapshot::ids`].
+    pub fn stored(&self, document: u32) -> Result<Option<StoredDocument>> {
+        self.searcher.stored(document)
+    }
+
+    /// Evaluates queries on the thread of the caller, and reads ids, titles and texts.
+    #[doc(hidden)]
     pub fn searcher(&self) -> &Searcher {
         &self.searcher
     }

@@ -1,13 +1,13 @@
 //! The two ends of a request: the caller's ticket, and the reply of the thread that answers it.
 
-use super::request::Answer;
+use super::request::Hits;
 use super::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 use crate::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The answer that a request will have. Dropped, it cancels the request.
+/// The future result of a request. A ticket that is dropped cancels its request.
 pub struct Ticket {
     state: Arc<TicketState>,
     /// Whether dropping the ticket cancels the request; false once a callback is registered.
@@ -19,11 +19,11 @@ pub(super) struct Reply {
     state: Arc<TicketState>,
 }
 
-/// Cancels a request whose answer goes to a callback.
+/// Cancels a request whose result goes to a callback ([`Ticket::on_ready`]).
 #[derive(Clone)]
 pub struct CancelHandle(Arc<TicketState>);
 
-type Callback = Box<dyn FnOnce(Result<Answer>) + Send>;
+type Callback = Box<dyn FnOnce(Result<Hits>) + Send>;
 
 #[derive(Default)]
 struct TicketState {
@@ -34,7 +34,7 @@ struct TicketState {
 
 #[derive(Default)]
 struct Slot {
-    answer: Option<Result<Answer>>,
+    answer: Option<Result<Hits>>,
     /// It was given to the ticket or to the callback, or is in `answer`.
     answered: bool,
     callback: Option<Callback>,
@@ -48,11 +48,12 @@ impl Ticket {
         (Ticket { state: state.clone(), cancels: true }, Reply { state })
     }
 
-    /// Waits for the answer.
+    /// Waits for the result.
     ///
     /// # Errors
-    /// Those of the search; [`Error::Cancelled`] after [`Ticket::cancel`].
-    pub fn wait(self) -> Result<Answer> {
+    /// [`Error::Storage`] when a file cannot be read or is damaged; [`Error::Limit`] when the query needs more
+    /// memory than the budget leaves; [`Error::Cancelled`] after [`Ticket::cancel`].
+    pub fn wait(self) -> Result<Hits> {
         let mut slot = self.state.lock();
         loop {
             if let Some(answer) = slot.answer.take() {
@@ -66,7 +67,7 @@ impl Ticket {
         }
     }
 
-    /// Waits until there is an answer, or the time has passed. Whether there is one.
+    /// Waits until there is a result, at most for `time`. Returns whether there is one.
     pub fn wait_timeout(&self, time: Duration) -> bool {
         let until = Instant::now().checked_add(time);
         let mut slot = self.state.lock();
@@ -81,16 +82,16 @@ impl Ticket {
         true
     }
 
-    /// Takes the answer, if it is there.
-    pub fn poll(&self) -> Option<Result<Answer>> {
+    /// Takes the result, if there is one.
+    pub fn poll(&self) -> Option<Result<Hits>> {
         self.state.lock().answer.take()
     }
 
-    /// Has the answer given to `callback`, and returns a handle to cancel the request. The callback is
-    /// called on the thread that answers, on this one if there is an answer already, or, if the request
-    /// never starts, on one that submits another request or closes the engine. It must not block: other
+    /// Passes the result to `callback`, and returns a handle to cancel the request. The callback runs on the
+    /// thread that evaluates the request; on this thread if there is a result already; or, if the request
+    /// never starts, on a thread that submits another request or drops the engine. It must not block: other
     /// requests would wait.
-    pub fn on_ready(mut self, callback: impl FnOnce(Result<Answer>) + Send + 'static) -> CancelHandle {
+    pub fn on_ready(mut self, callback: impl FnOnce(Result<Hits>) + Send + 'static) -> CancelHandle {
         self.cancels = false;
         let handle = CancelHandle(self.state.clone());
         let mut slot = self.state.lock();
@@ -104,8 +105,8 @@ impl Ticket {
         handle
     }
 
-    /// Stops the evaluation at the next page that it waits for, or after some blocks or windows of
-    /// documents.
+    /// Cancels the request. The evaluation stops at its next read, or after at most a few milliseconds of
+    /// work.
     pub fn cancel(&self) {
         self.state.cancelled.store(true, Ordering::Relaxed);
     }
@@ -130,7 +131,7 @@ impl Reply {
     }
 
     /// Gives the answer.
-    pub(super) fn send(self, answer: Result<Answer>) {
+    pub(super) fn send(self, answer: Result<Hits>) {
         self.state.answer(answer);
     }
 }
@@ -160,7 +161,7 @@ impl TicketState {
     }
 
     /// The first answer counts.
-    fn answer(&self, answer: Result<Answer>) {
+    fn answer(&self, answer: Result<Hits>) {
         let mut slot = self.lock();
         if slot.answered {
             return;

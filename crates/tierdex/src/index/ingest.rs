@@ -114,6 +114,49 @@ fn collect<P>(
     Ok(())
 }
 
+/// A document to add to an index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Document {
+    /// External id, up to 4,096 bytes. Ids may repeat.
+    pub id: String,
+    /// Title, possibly empty.
+    pub title: String,
+    /// Text, possibly empty.
+    pub text: String,
+}
+
+/// Bytes of the documents that a thread takes at a time.
+const PIECE_BYTES: usize = 256 << 10;
+
+impl IndexWriter {
+    /// Adds all documents of an iterator, in its order, with up to `threads` threads for analysis, and no
+    /// more than the memory of the writer allows. The index does not depend on the number of threads.
+    ///
+    /// # Errors
+    /// As [`IndexWriter::add`]; any error stops the writer, and nothing can be committed after it.
+    pub fn add_all<D>(&mut self, documents: D, threads: usize) -> Result<()>
+    where
+        D: IntoIterator<Item = Document>,
+        D::IntoIter: Send,
+    {
+        let mut documents = documents.into_iter();
+        let piece = || {
+            let (mut piece, mut bytes) = (Vec::new(), 0);
+            while bytes < PIECE_BYTES
+                && let Some(document) = documents.next()
+            {
+                bytes += document.id.len() + document.title.len() + document.text.len();
+                piece.push(document);
+            }
+            Ok(Some(piece).filter(|piece| !piece.is_empty()))
+        };
+        let add = |piece: Vec<Document>, add: &mut dyn FnMut(&str, &str, &str) -> Result<()>| {
+            piece.iter().try_for_each(|Document { id, title, text }| add(id, title, text))
+        };
+        ingest(self, threads, piece, add, |()| Ok(()))
+    }
+}
+
 /// Numbered pieces, and whose turn it is to hand over.
 struct Queue<N> {
     source: Mutex<(u64, N)>,

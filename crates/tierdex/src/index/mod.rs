@@ -31,7 +31,7 @@ pub use batch::{Batch, LeftOut, SealedBatch};
 pub use check::{CheckReport, check};
 pub use explain::{Explanation, FileUse, SegmentExplanation};
 pub use import::{EncodedPostings, ListBuilder, ListEncoder, ListsBuilder, PIECE_POSTINGS};
-pub use ingest::ingest;
+pub use ingest::{Document, ingest};
 pub use manifest::Manifest;
 pub use reader::Index;
 pub use searcher::{Found, SearchHit, SearchOptions, Searcher};

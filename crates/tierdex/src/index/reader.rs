@@ -7,12 +7,14 @@ use crate::error::{Error, Result};
 use crate::schema::Schema;
 use crate::segment::layout::SegmentMeta;
 use crate::segment::read::Segment;
+use std::path::Path;
 use std::sync::Arc;
 use tierdex_codec::Kernel;
-use tierdex_io::{Arena, Disk, ErrorKind, Region, RegionKind};
+use tierdex_io::{Arena, Disk, ErrorKind, PosixDisk, Region, RegionKind};
 
-/// An open commit of an index. Many threads may search it at once; writers do not disturb it. Clones share
-/// its files and memory.
+/// One commit of an index, open for reading. Writers do not change it. Clones share its files and memory.
+///
+/// [`Engine`](crate::Engine) searches it.
 #[derive(Clone)]
 pub struct Index(Arc<Opened>);
 
@@ -24,8 +26,18 @@ struct Opened {
 }
 
 impl Index {
-    /// Opens the newest commit.
-    pub fn open(disk: Arc<dyn Disk>) -> Result<Index> {
+    /// Opens the newest commit of the index in a directory.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the directory holds no index; [`Error::Storage`] when a file cannot be read or
+    /// is damaged.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Index> {
+        Index::open_on(Arc::new(PosixDisk::open(dir.as_ref())?))
+    }
+
+    /// Opens the newest commit on a disk.
+    #[doc(hidden)]
+    pub fn open_on(disk: Arc<dyn Disk>) -> Result<Index> {
         // Before anything is decoded: what the environment asks for may not be possible.
         Kernel::from_env()?;
         Index::open_sharing(disk, None)
@@ -59,7 +71,13 @@ impl Index {
         }
     }
 
-    /// What the commit consists of.
+    /// The number of the commit: it grows by one with each.
+    pub fn generation(&self) -> u64 {
+        self.0.manifest.generation
+    }
+
+    /// The manifest: the segments of the commit.
+    #[doc(hidden)]
     pub fn manifest(&self) -> &Manifest {
         &self.0.manifest
     }
@@ -70,42 +88,47 @@ impl Index {
     }
 
     /// Open segments in document order.
+    #[doc(hidden)]
     pub fn segments(&self) -> &[Arc<Segment>] {
         &self.0.segments
     }
 
-    /// Where the index lives, for messages.
+    /// The directory, for messages.
+    #[doc(hidden)]
     pub fn describe(&self) -> String {
         self.0.disk.describe()
     }
 
-    /// Documents.
+    /// Number of documents.
     pub fn documents(&self) -> u64 {
         self.0.manifest.documents()
     }
 
-    /// Reads all that queries need into memory, and verifies it, so that they read nothing more. It takes as
-    /// much memory as the files have bytes, without ids and stored texts. It is one allocation, so that
-    /// small segments share huge pages.
+    /// Reads all files that queries use into memory and verifies them, so that queries read nothing more. It
+    /// takes as much memory as these files have bytes: those of ids and stored texts are not among them. It
+    /// is one allocation, so that small segments share huge pages.
+    #[doc(hidden)]
     pub fn keep_in_memory(&self) -> Result<()> {
         let bytes: u64 = self.0.segments.iter().map(|segment| segment.bytes_in_memory()).sum();
         let mut arena = Arena::new(Region::new(&RegionKind::Dram, bytes.max(1))?);
         self.0.segments.iter().try_for_each(|segment| segment.keep_in_memory(&mut arena))
     }
 
-    /// Bytes of all documents and frequencies in blocks.
+    /// Bytes of all blocks of document numbers and frequencies.
+    #[doc(hidden)]
     pub fn postings_bytes(&self) -> u64 {
         let fields = self.0.segments.iter().flat_map(|segment| segment.fields());
         let files = fields.flat_map(|field| [field.docs(), field.freqs()]);
         files.map(|file| file.payload().end - file.payload().start).sum()
     }
 
-    /// Where the index lives.
+    /// The disk of the index.
     pub(crate) fn disk(&self) -> &dyn Disk {
         self.0.disk.as_ref()
     }
 
-    /// Answers queries.
+    /// Evaluates queries on the thread of the caller, through the page cache of the system.
+    #[doc(hidden)]
     pub fn searcher(&self) -> Searcher {
         Searcher::new(self.clone())
     }
@@ -116,6 +139,7 @@ impl Index {
     }
 
     /// Bytes read from the index's files so far, as whole pages.
+    #[doc(hidden)]
     pub fn bytes_read(&self) -> u64 {
         self.0.segments.iter().map(|segment| segment.bytes_read()).sum()
     }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::eval::{DocumentRange, Evaluation, Scratch, Search, Strategy, evaluate, initial_threshold, open};
 use crate::query::{Marks, Plan, Query};
 use crate::rank::{Bm25, Collection, Hit, Lengths, Scale, SharedThreshold, Statistics, TopK};
-use crate::segment::read::{BlockSource, FILES, Files, Segment, Stored};
+use crate::segment::read::{BlockSource, FILES, Files, Segment, StoredDocument};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,23 +16,32 @@ pub(crate) const IDS_BYTES: usize = 256 << 10;
 /// What answering a query takes where there is no budget: as much as it pays to read ahead in a few lists.
 const WORKING_MEMORY: u64 = 16 << 20;
 
-/// How to search.
+/// Number of hits, ranking and counting of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchOptions {
-    /// Hits to return; more than there are documents is as good as all.
+    /// Number of hits to return, at most.
     pub k: usize,
-    /// Ranking.
+    /// Parameters of BM25.
     pub bm25: Bm25,
-    /// Score every matching document, also those that cannot be among the best. The answer is the same.
+    /// Whether every matching document is scored, also those that cannot be among the best. The result is the
+    /// same.
     pub exhaustive: bool,
-    /// Count every matching document. If not, those that cannot be among the best may be passed over
-    /// uncounted.
+    /// Whether every matching document is counted. If not, documents that cannot be among the best are
+    /// skipped.
     pub count: bool,
 }
 
 impl Default for SearchOptions {
     fn default() -> SearchOptions {
-        SearchOptions { k: 10, bm25: Bm25::default(), exhaustive: false, count: true }
+        SearchOptions { k: 10, bm25: Bm25::default(), exhaustive: false, count: false }
+    }
+}
+
+impl SearchOptions {
+    /// Whether a search that found `hits` knows the exact number of matches: they were counted, or all of them
+    /// are hits.
+    pub fn is_exact(&self, hits: usize) -> bool {
+        self.count || self.k == 0 || hits < self.k
     }
 }
 
@@ -45,12 +54,12 @@ pub struct Found {
     pub hits: Vec<SearchHit>,
 }
 
-/// A document that matches.
+/// A matching document and its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchHit {
-    /// Its number in the index: the order in which documents were added.
+    /// Number of the document in its commit, from 0, in the order in which documents were added.
     pub document: u32,
-    /// Its score.
+    /// BM25 score, times boosts.
     pub score: f32,
 }
 
@@ -381,7 +390,7 @@ impl Searcher {
     }
 
     /// Title and text of a document; `None` when the index does not keep them.
-    pub fn stored(&self, document: u32) -> Result<Option<Stored>> {
+    pub fn stored(&self, document: u32) -> Result<Option<StoredDocument>> {
         let (segment, local) = self.locate(document)?;
         segment.stored().map(|stored| stored.get(local)).transpose()
     }
@@ -390,7 +399,7 @@ impl Searcher {
     /// when the index does not keep them.
     ///
     /// [`StoredReader::preview`]: crate::segment::read::StoredReader::preview
-    pub fn preview(&self, document: u32) -> Result<Option<Stored>> {
+    pub fn preview(&self, document: u32) -> Result<Option<StoredDocument>> {
         let (segment, local) = self.locate(document)?;
         segment.stored().map(|stored| stored.preview(local)).transpose()
     }

@@ -14,12 +14,13 @@ use crate::schema::Schema;
 use crate::segment::SegmentMeta;
 use crate::segment::layout::parse_file_name;
 use crate::segment::read::Segment;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tierdex_codec::Kernel;
-use tierdex_io::{Disk, DiskLock, ErrorKind};
+use tierdex_io::{Disk, DiskLock, ErrorKind, PosixDisk};
 
-/// What to do about an index that is there already.
+/// How a writer treats an existing index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
     /// There must be none.
@@ -30,21 +31,29 @@ pub enum OpenMode {
     Replace,
 }
 
-/// What a commit does with segments.
+/// Whether a commit merges segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// Merges all of them to one.
+    /// Into one: the fastest to search, and the whole index is written again.
     One,
-    /// Leaves them as they were flushed, unless there are more than [`SEGMENTS_KEPT_MAX`].
+    /// Not, unless there are more than 64.
     Keep,
 }
 
-/// Bounds of a writer.
+/// Options of an [`IndexWriter`].
+///
+/// ```
+/// use tierdex::WriterOptions;
+///
+/// let options = WriterOptions { memory: 64 << 20, ..WriterOptions::default() };
+/// ```
 #[derive(Clone, Debug)]
 pub struct WriterOptions {
-    /// Bytes for postings that wait in memory and for batches being analysed.
+    /// Bytes of memory for postings and for batches of documents, at least 16 MiB; 1 GiB by default. More
+    /// memory gives fewer and larger segments.
     pub memory: usize,
-    /// Set from outside to stop: the call in progress returns [`Error::Interrupted`].
+    /// Set from another thread to stop: the call in progress then returns [`Error::Interrupted`].
+    #[doc(hidden)]
     pub stop: Stop,
 }
 
@@ -73,7 +82,20 @@ impl Default for WriterOptions {
 /// Bytes that one thread needs for the batch it analyses: text, tokens, the run that comes out.
 const BATCH_MEMORY: usize = 8 * BATCH_BYTES;
 
-/// Adds documents to an index. What is not committed is lost.
+/// Adds documents to an index. One writer at a time holds the lock of the index.
+///
+/// Documents are durable and visible after [`IndexWriter::commit`]. Documents that were not committed are
+/// lost when the writer is dropped or the process ends. After an error of [`IndexWriter::commit`] or of the
+/// disk the writer rejects all calls: the last commit is intact; open a new writer.
+///
+/// ```no_run
+/// use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
+///
+/// let mut writer = IndexWriter::create("my-index", Schema::default(), WriterOptions::default())?;
+/// writer.add("1", "Title", "The text of a document.")?;
+/// writer.commit(Merge::Keep)?;
+/// # Ok::<(), tierdex::Error>(())
+/// ```
 pub struct IndexWriter {
     disk: Arc<dyn Disk>,
     schema: Arc<Schema>,
@@ -99,7 +121,37 @@ pub struct IndexWriter {
 }
 
 impl IndexWriter {
-    /// Locks the disk, reads its newest commit and removes what a crash left behind.
+    /// Creates an index in a directory, which is created if it does not exist.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the directory has an index already, the schema is invalid or the memory too
+    /// little; [`Error::Storage`] when the directory cannot be written or another writer has it.
+    pub fn create(dir: impl AsRef<Path>, schema: Schema, options: WriterOptions) -> Result<IndexWriter> {
+        IndexWriter::open(Arc::new(PosixDisk::create(dir.as_ref())?), schema, OpenMode::New, options)
+    }
+
+    /// Opens the index in a directory to add documents to it.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when there is no index; else as [`IndexWriter::create`].
+    pub fn append(dir: impl AsRef<Path>, options: WriterOptions) -> Result<IndexWriter> {
+        let disk = Arc::new(PosixDisk::open(dir.as_ref())?);
+        let Some(manifest) = Manifest::read_newest(disk.as_ref())? else {
+            return Err(recovery::no_index(disk.as_ref()));
+        };
+        IndexWriter::open(disk, manifest.schema, OpenMode::Append, options)
+    }
+
+    /// Opens a directory to write a new index, which replaces the one that is there by its first commit.
+    ///
+    /// # Errors
+    /// As [`IndexWriter::create`]; an index, even a damaged one, may be there.
+    pub fn replace(dir: impl AsRef<Path>, schema: Schema, options: WriterOptions) -> Result<IndexWriter> {
+        IndexWriter::open(Arc::new(PosixDisk::create(dir.as_ref())?), schema, OpenMode::Replace, options)
+    }
+
+    /// Locks the disk, reads its newest commit and removes the files that a crash left behind.
+    #[doc(hidden)]
     pub fn open(
         disk: Arc<dyn Disk>,
         schema: Schema,
@@ -141,31 +193,37 @@ impl IndexWriter {
     }
 
     /// The signal that stops this writer.
+    #[doc(hidden)]
     pub fn stop(&self) -> &Stop {
         &self.options.stop
     }
 
-    /// How many threads may analyse batches at once within the writer's memory.
+    /// Threads that may analyse batches at the same time within the memory of the writer.
     pub fn threads_max(&self) -> usize {
         (self.options.memory / 4 / BATCH_MEMORY).max(1)
     }
 
-    /// Largest document that this writer takes, title and text together: a quarter of its memory.
+    /// Bytes of the largest document that this writer takes, title and text together: a quarter of its
+    /// memory.
+    #[doc(hidden)]
     pub fn document_bytes_max(&self) -> usize {
         (self.options.memory / 4).min(DOCUMENT_BYTES_MAX)
     }
 
-    /// Documents that the next commit will hold.
+    /// Number of documents that the next commit will have.
     pub fn documents(&self) -> u64 {
         self.pushed() + self.batch.as_ref().map_or(0, |batch| batch.documents() as u64)
     }
 
-    /// What could not be indexed of the documents in batches that were sealed; after a commit, of all.
+    /// Counts of tokens and terms that were not indexed because they exceed a limit, in the batches that
+    /// were added so far; after a commit, in all.
+    #[doc(hidden)]
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// Whether a commit failed so late that it may stand nevertheless.
+    /// Whether a commit failed so late that it may be durable nevertheless.
+    #[doc(hidden)]
     pub fn in_doubt(&self) -> bool {
         self.in_doubt
     }
@@ -176,7 +234,11 @@ impl IndexWriter {
         flushed + self.building.as_ref().map_or(0, |builder| u64::from(builder.documents()))
     }
 
-    /// Adds one document.
+    /// Adds a document: its external id, title and text. Ids may repeat; title and text may be empty.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] when the id or the text is too long, or there are too many documents; the document
+    /// is then not added and the writer goes on. Other errors stop the writer.
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
         self.refuse_poisoned()?;
         let (schema, document_max) = (&self.schema, self.document_bytes_max());
@@ -189,7 +251,9 @@ impl IndexWriter {
     }
 
     /// Adds a batch after all documents added before.
+    #[doc(hidden)]
     pub fn push(&mut self, batch: SealedBatch) -> Result<()> {
+        self.seal_batch()?;
         self.guard(|writer| writer.try_push(batch))
     }
 
@@ -204,6 +268,7 @@ impl IndexWriter {
     /// [`Error::Usage`] if the schema has several fields, positions or stored text, if there is no document,
     /// or if terms or postings are not what [`ListsBuilder`] takes; [`Error::Limit`] if there are too many
     /// documents.
+    #[doc(hidden)]
     pub fn import(
         &mut self,
         lengths: Vec<u32>,
@@ -228,8 +293,11 @@ impl IndexWriter {
         })
     }
 
-    /// Makes all added documents durable and visible; returns the generation. Without new documents the
-    /// commit of an index that has one does nothing.
+    /// Makes all added documents durable and visible; returns the generation of the commit. Without new
+    /// documents, and with a commit before, it does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when a file cannot be written; the last commit is then intact.
     pub fn commit(&mut self, policy: Merge) -> Result<u64> {
         self.seal_batch()?;
         self.guard(|writer| writer.try_commit(policy))

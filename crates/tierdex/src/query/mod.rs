@@ -3,7 +3,7 @@
 //! 1. [`syntax`] reads the text into a syntax tree and says where it is wrong.
 //! 2. `analyse` makes terms of its words by the field's own chain; [`tree`] brings the [`Query`] into normal
 //!    form.
-//! 3. [`plan`] looks its terms up in all segments (`expand` finds the terms of a prefix or a fuzzy word), and
+//! 3. `plan` looks its terms up in all segments (`expand` finds the terms of a prefix or a fuzzy word), and
 //!    weighs them by the statistics of the whole index.
 //! 4. `simplify` brings the plan into the form that is the least work to evaluate.
 //!

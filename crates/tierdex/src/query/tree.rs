@@ -9,8 +9,23 @@ use std::collections::HashMap;
 /// Clauses that are compared with one another rather than looked up.
 const FEW_CLAUSES: usize = 12;
 
-/// A query whose words are terms.
+/// A query: its words are terms of the index, its fields are numbers.
+///
+/// [`Query::parse`] reads the query language: `a b` (either), `+a -b` or `a AND NOT b`, `"a b"~2` (phrase
+/// with slop), `title:a`, `pre*`, `fuzy~1`, `a^2` (boost), `#a` (filter), groups in parentheses. Queries may
+/// also be built from their variants.
+///
+/// ```
+/// use tierdex::{Query, Schema};
+///
+/// let query = Query::parse("disk", &Schema::default())?;
+/// assert_eq!(query, Query::Term { field: 0, term: "disk".to_string(), boost: 1.0 });
+/// let error = Query::parse("disk AND", &Schema::default()).unwrap_err();
+/// assert!(error.to_string().starts_with("query, byte "));
+/// # Ok::<(), tierdex::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Query {
     /// Documents that hold a term.
     Term {
@@ -84,6 +99,7 @@ pub enum Query {
 
 impl Query {
     /// Bytes of memory that it takes.
+    #[doc(hidden)]
     pub fn memory(&self) -> usize {
         let text = match self {
             Query::Term { term, .. } => term.capacity(),
@@ -101,14 +117,17 @@ impl Query {
         size_of::<Query>() + text
     }
 
-    /// Reads `text` by the query language ([`super::syntax`]); words without a field search the first field.
+    /// Parses a query in the query language; words without a field search the first field.
+    ///
+    /// # Errors
+    /// [`Error::Query`] with the position of the syntax error.
     pub fn parse(text: &str, schema: &Schema) -> Result<Query> {
         let syntax = parse(text, &|name| is_field(schema, name))?;
         let query = Analyzers::new(schema, &mut Problems::strict()).query(&syntax, 1.0)?;
         Ok(query.map_or(Query::Nothing, Query::normal))
     }
 
-    /// Reads what can be read of any text, and says what [`Query::parse`] would have refused.
+    /// Parses any text: leaves out what [`Query::parse`] would reject, and returns the errors.
     pub fn parse_lenient(text: &str, schema: &Schema) -> (Query, Vec<Error>) {
         let mut problems = Problems::lenient();
         // Problems that are noted are no errors, so that there is always a query.
@@ -118,14 +137,17 @@ impl Query {
         (query, problems.into_warnings())
     }
 
-    /// Documents that hold any term of `text`, which is plain text: no operators.
+    /// The terms of a plain text as alternatives: no character is an operator.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the text is too long or has too many terms.
     pub fn any_term(text: &str, schema: &Schema) -> Result<Query> {
         check_length(text)?;
         let query = Analyzers::new(schema, &mut Problems::strict()).words(0, text, 1.0)?;
         Ok(query.map_or(Query::Nothing, Query::normal))
     }
 
-    /// Clauses that must match, or that are alternatives, with no further condition.
+    /// A query of clauses, with no filter and no minimum of alternatives.
     pub fn clauses(must: Vec<Query>, should: Vec<Query>, must_not: Vec<Query>) -> Query {
         Query::Bool { must, filter: Vec::new(), should, must_not, minimum: 0 }
     }

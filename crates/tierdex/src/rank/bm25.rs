@@ -11,12 +11,12 @@ use crate::transform::{impact::Impact, norm};
 use std::sync::Arc;
 use tierdex_codec::{ByCode, Saturation};
 
-/// The parameters.
+/// The parameters of BM25.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bm25 {
-    /// How slowly further occurrences lose weight, 0 and up.
+    /// Saturation of the term frequency, 0 to 1000; 1.2 by default. 0 scores presence only.
     pub k1: f64,
-    /// How much the length of a document matters, 0 to 1.
+    /// Normalization by the length of the document, 0 (none) to 1 (full); 0.75 by default.
     pub b: f64,
 }
 
@@ -27,7 +27,10 @@ impl Default for Bm25 {
 }
 
 impl Bm25 {
-    /// Parameters, if they make sense.
+    /// Parameters within their ranges.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when one is outside.
     pub fn new(k1: f64, b: f64) -> Result<Bm25> {
         if !(0.0..=1000.0).contains(&k1) {
             return Err(Error::Usage(format!("k1 is {k1}; it must lie between 0 and 1000")));

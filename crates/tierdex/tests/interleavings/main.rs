@@ -36,7 +36,7 @@ mod engine {
     pub mod request {
         /// The number of the request.
         #[derive(Debug, PartialEq)]
-        pub struct Answer(pub u32);
+        pub struct Hits(pub u32);
     }
 
     mod sync {

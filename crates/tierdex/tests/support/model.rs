@@ -81,6 +81,7 @@ impl Model {
                 close.iter().map(|(_, similarity)| weight(idf, boost * similarity)).sum()
             }
             Query::Bool { must, should, .. } => all(should, all(must, 0.0)),
+            other => unreachable!("{other:?}"),
         }
     }
 
@@ -111,6 +112,7 @@ impl Model {
                     |clauses: &[Query]| clauses.iter().map(|c| self.scores(c, rank)).collect::<Vec<_>>();
                 self.boolean(&all(must), &all(filter), &all(should), &all(must_not), *minimum as usize)
             }
+            other => unreachable!("{other:?}"),
         }
     }
 
@@ -165,6 +167,7 @@ impl FieldModel {
                 Source::Title => doc.title.clone(),
                 Source::Text => doc.text.clone(),
                 Source::TitleAndText => format!("{} {}", doc.title, doc.text),
+                other => unreachable!("{other:?}"),
             };
             let mut length = 0;
             for (position, token) in (0u32..).zip(tokens(&text, field.analysis.tokenizer)) {
@@ -289,6 +292,7 @@ pub fn tokens(text: &str, tokenizer: Tokenizer) -> Vec<String> {
             let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
             runs.map(str::to_lowercase).collect()
         }
+        other => unreachable!("{other:?}"),
     }
 }
 

@@ -411,7 +411,7 @@ fn scale(query: &mut Query, factor: f64) {
         | Query::Prefix { boost, .. }
         | Query::Fuzzy { boost, .. }
         | Query::All { boost } => *boost *= factor,
-        Query::Nothing => {}
+        _ => {}
     }
 }
 
@@ -448,6 +448,6 @@ fn counted(clause: &Query) -> (Option<String>, f64) {
             (Some(format!("fuzzy {field} {word} {distance}")), *boost)
         }
         Query::All { boost } => (Some("all".to_string()), *boost),
-        Query::Bool { .. } | Query::Nothing => (None, 0.0),
+        _ => (None, 0.0),
     }
 }

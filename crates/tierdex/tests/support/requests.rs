@@ -1,7 +1,7 @@
 //! Indexes, options and requests for tests of the engine.
 
 use std::sync::Arc;
-use tierdex::engine::{ExecutorOptions, MetaTier, Request};
+use tierdex::engine::{ExecutorOptions, MetaTier, SearchRequest};
 use tierdex::index::{
     Index, IndexWriter, ListsBuilder, Merge, OpenMode, SearchHit, SearchOptions, WriterOptions,
 };
@@ -63,7 +63,7 @@ pub fn large(documents: u32) -> Arc<MemDisk> {
 }
 
 /// Scores and counts every document.
-pub fn heavy(index: &Index) -> Request {
+pub fn heavy(index: &Index) -> SearchRequest {
     let options = SearchOptions { exhaustive: true, count: true, k: 10, ..SearchOptions::default() };
-    Request::new(parse(index, "t0 t1 t2 t3 t4 t5")).options(options)
+    SearchRequest::new(parse(index, "t0 t1 t2 t3 t4 t5")).options(options)
 }

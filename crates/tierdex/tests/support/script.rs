@@ -116,7 +116,7 @@ impl Script {
     /// Returns the generation.
     pub fn verify(&self, disk: &MemDisk, acknowledged: u64) -> Result<u64, String> {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-        let generation = match Index::open(shared) {
+        let generation = match Index::open_on(shared) {
             Ok(index) => {
                 let generation = index.manifest().generation;
                 let (expected, _) = self
@@ -146,7 +146,7 @@ impl Script {
         let mut writer = self.recovering_writer(disk, generation)?;
         add_all(&mut writer, &self.extra)?;
         let generation = writer.commit(Merge::Keep)?;
-        only_named(disk.as_ref(), Some(&Index::open(disk.clone())?))?;
+        only_named(disk.as_ref(), Some(&Index::open_on(disk.clone())?))?;
         Ok(generation)
     }
 
@@ -157,7 +157,7 @@ impl Script {
             |mode| IndexWriter::open(disk.clone(), self.schema.clone(), mode, WriterOptions::default());
         if generation > 0 {
             let writer = open(OpenMode::Append)?;
-            only_named(disk.as_ref(), Some(&Index::open(disk.clone())?))?;
+            only_named(disk.as_ref(), Some(&Index::open_on(disk.clone())?))?;
             return Ok(writer);
         }
         let before = disk.list()?;
@@ -180,7 +180,7 @@ impl Script {
     /// What stands after [`Script::recover`] from `generation`.
     pub fn verify_recovered(&self, disk: &MemDisk, generation: u64) -> Result<(), String> {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-        let index = Index::open(shared).map_err(|error| format!("after recovery: {error}"))?;
+        let index = Index::open_on(shared).map_err(|error| format!("after recovery: {error}"))?;
         if index.manifest().generation != generation + 1 {
             return Err(format!("generation {} after {generation}", index.manifest().generation));
         }
@@ -194,7 +194,8 @@ impl Script {
     /// A crash during recovery: the generation before, or the one after it, whole.
     pub fn verify_half_recovered(&self, disk: &MemDisk, generation: u64) -> Result<(), String> {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-        let recovered = Index::open(shared).is_ok_and(|index| index.manifest().generation == generation + 1);
+        let recovered =
+            Index::open_on(shared).is_ok_and(|index| index.manifest().generation == generation + 1);
         if recovered {
             return self.verify_recovered(disk, generation);
         }

@@ -73,8 +73,8 @@ impl Server {
     fn open(dir: &Path, advice: Option<Advice>) -> Result<Server> {
         let failed = |error: tantivy::TantivyError| format!("cannot open {}: {error}", dir.display());
         let index = match advice {
-            Some(advice) => Index::open(mapped(dir, advice)?),
-            None => Index::open(in_memory(dir)?),
+            Some(advice) => Index::open_on(mapped(dir, advice)?),
+            None => Index::open_on(in_memory(dir)?),
         };
         let index = index.map_err(failed)?;
         register(&index);

@@ -18,7 +18,7 @@ pub use ids::IdsReader;
 pub use lists::{BlockList, InlineList, Part, Record};
 pub use norms::Norms;
 pub use source::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files};
-pub use stored::{Stored, StoredReader};
+pub use stored::{StoredDocument, StoredReader};
 pub use terms::{TermInfo, TermStream, TermsReader};
 pub use unpack::UNPACK_BYTES;
 pub use walk::{Automaton, Walk};

@@ -23,12 +23,12 @@ pub struct StoredReader {
     decoder: Mutex<Option<Decoder<'static>>>,
 }
 
-/// What is kept of a document.
+/// The stored parts of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
-    /// Its title, possibly empty.
+pub struct StoredDocument {
+    /// The title, possibly empty.
     pub title: String,
-    /// Its text.
+    /// The text.
     pub text: String,
 }
 
@@ -73,22 +73,22 @@ impl StoredReader {
     ///
     /// # Errors
     /// If the block is damaged, as far as it was read.
-    pub fn preview(&self, document: u32) -> Result<Stored> {
+    pub fn preview(&self, document: u32) -> Result<StoredDocument> {
         self.read(document, PREVIEW_TITLE_BYTES, PREVIEW_TEXT_BYTES)
     }
 
     /// Title and text of a document.
-    pub fn get(&self, document: u32) -> Result<Stored> {
+    pub fn get(&self, document: u32) -> Result<StoredDocument> {
         self.read(document, DOCUMENT_BYTES_MAX, DOCUMENT_BYTES_MAX)
     }
 
-    fn read(&self, document: u32, title_max: usize, text_max: usize) -> Result<Stored> {
+    fn read(&self, document: u32, title_max: usize, text_max: usize) -> Result<StoredDocument> {
         self.unpack(self.find(document)?, |unpacker, of| {
             for _ in of.first..document {
                 unpacker.string(0)?;
                 unpacker.string(0)?;
             }
-            Ok(Stored { title: unpacker.string(title_max)?, text: unpacker.string(text_max)? })
+            Ok(StoredDocument { title: unpacker.string(title_max)?, text: unpacker.string(text_max)? })
         })
     }
 

@@ -1,5 +1,5 @@
 use super::current::Current;
-use super::request::Answer;
+use super::request::Hits;
 use super::ticket::{Reply, Ticket};
 use crate::error::Error;
 use loom::thread;
@@ -21,7 +21,7 @@ fn beside(answer: fn(Reply), caller: fn(Ticket)) {
 
 #[test]
 fn an_answer_is_waited_for() {
-    beside(|reply| reply.send(Ok(Answer(5))), |ticket| assert_eq!(ticket.wait().unwrap(), Answer(5)));
+    beside(|reply| reply.send(Ok(Hits(5))), |ticket| assert_eq!(ticket.wait().unwrap(), Hits(5)));
 }
 
 #[test]
@@ -34,10 +34,10 @@ fn a_callback_is_called_once() {
     loom::model(|| {
         let (ticket, reply) = Ticket::new();
         let calls = Arc::new(AtomicUsize::new(0));
-        let thread = thread::spawn(move || reply.send(Ok(Answer(5))));
+        let thread = thread::spawn(move || reply.send(Ok(Hits(5))));
         let counted = calls.clone();
         ticket.on_ready(move |answer| {
-            assert_eq!(answer.unwrap(), Answer(5));
+            assert_eq!(answer.unwrap(), Hits(5));
             counted.fetch_add(1, Ordering::Relaxed);
         });
         thread.join().unwrap();
@@ -50,7 +50,7 @@ fn a_ticket_that_is_dropped_cancels() {
     loom::model(|| {
         let (ticket, reply) = Ticket::new();
         let cancelled = reply.cancel_handle();
-        let thread = thread::spawn(move || reply.send(Ok(Answer(5))));
+        let thread = thread::spawn(move || reply.send(Ok(Hits(5))));
         drop(ticket);
         assert!(cancelled.is_cancelled());
         thread.join().unwrap();
@@ -60,15 +60,15 @@ fn a_ticket_that_is_dropped_cancels() {
 #[test]
 fn an_answer_that_is_polled_is_taken_once() {
     beside(
-        |reply| reply.send(Ok(Answer(5))),
+        |reply| reply.send(Ok(Hits(5))),
         |ticket| {
             let polled = ticket.poll();
             match polled {
                 Some(answer) => {
-                    assert_eq!(answer.unwrap(), Answer(5));
+                    assert_eq!(answer.unwrap(), Hits(5));
                     assert!(matches!(ticket.wait(), Err(Error::Usage(_))));
                 }
-                None => assert_eq!(ticket.wait().unwrap(), Answer(5)),
+                None => assert_eq!(ticket.wait().unwrap(), Hits(5)),
             }
         },
     );

@@ -1,0 +1,127 @@
+//! Flags that choose how postings are read: the designs of the APCache thesis, for experiments.
+
+use clap::Args;
+use tierdex::cache::{Lookahead, PolicyKind};
+use tierdex::engine::{ExecutorOptions, MetaTier, Mode};
+use tierdex::io::{EngineKind, EngineOptions};
+use tierdex_cli::failure::{Failure, Outcome};
+use tierdex_cli::memory_flags::{MemoryFlags, bytes};
+use tierdex_cli::values::{ENGINES, MODES, POLICIES, one_of};
+
+/// Queries that the executor plans ahead, at most.
+const LOOKAHEAD_MAX: u64 = 1023;
+
+#[derive(Args)]
+pub struct ReadFlags {
+    /// How postings are read: base (through the page cache of the system), base-prefetch (the same, with a
+    /// worker that reads ahead), hybrid (a cache of whole lists, filled after a miss), hybrid-prefetch (the
+    /// same, filled ahead of the queries), direct (a cache of pages, read past the page cache while other
+    /// queries are evaluated) [default: direct]
+    #[arg(long, value_parser = one_of::<Mode>(MODES))]
+    mode: Option<Mode>,
+    /// Memory tier of dictionary, skip data and norms: disk, terms (the dictionary in DRAM, skip data on
+    /// disk), dram, or a region as in --cache [default: dram, terms or disk, whichever fits into --dram]
+    #[arg(long, value_name = "TIER")]
+    meta_tier: Option<MetaTier>,
+    /// System interface that reads files [default: auto, the fastest that works]
+    #[arg(long, value_parser = one_of::<EngineKind>(ENGINES))]
+    io: Option<EngineKind>,
+    /// Reads in flight, at most [default: 32]
+    #[arg(long)]
+    depth: Option<usize>,
+    /// Eviction policy; window spares lists that queued queries need [default: lru]
+    #[arg(long, value_parser = one_of::<PolicyKind>(POLICIES))]
+    policy: Option<PolicyKind>,
+    /// Number of queries that are prefetched, or adaptive: as many as fit in the cache, 16 in base-prefetch
+    /// [default: adaptive]
+    #[arg(long, value_parser = lookahead)]
+    lookahead: Option<Lookahead>,
+    /// Bytes of a cell of the cache in the modes hybrid and hybrid-prefetch, 4K to 1M [default: 32K]
+    #[arg(long, value_parser = bytes)]
+    segment: Option<u64>,
+}
+
+impl ReadFlags {
+    /// Whether no flag is given.
+    pub fn is_default(&self) -> bool {
+        let ReadFlags { mode, meta_tier, io, depth, policy, lookahead, segment } = self;
+        let of_cache = depth.is_some() || policy.is_some() || lookahead.is_some() || segment.is_some();
+        !(mode.is_some() || meta_tier.is_some() || io.is_some() || of_cache)
+    }
+
+    /// The memory tier of dictionary, skip data and norms, if one is given.
+    pub fn meta_tier(&self) -> Option<MetaTier> {
+        self.meta_tier.clone()
+    }
+
+    /// Options by the flags, the rest as in `defaults`.
+    pub fn options(&self, memory: &MemoryFlags, defaults: ExecutorOptions) -> Outcome<ExecutorOptions> {
+        let mode = self.mode.unwrap_or(defaults.mode);
+        let segment = self.segment.unwrap_or(defaults.segment as u64);
+        let depth = self.depth.unwrap_or(defaults.engine.depth);
+        self.check(memory, mode, (segment, depth), defaults.samples > 0).map_err(Failure::Usage)?;
+        let engine =
+            EngineOptions { kind: self.io.unwrap_or(EngineKind::Auto), depth, direct: mode == Mode::Direct };
+        Ok(ExecutorOptions {
+            mode,
+            segment: segment as usize,
+            policy: self.policy.unwrap_or(defaults.policy),
+            lookahead: self.lookahead.unwrap_or(defaults.lookahead),
+            engine,
+            ..defaults
+        })
+    }
+
+    fn check(
+        &self,
+        memory: &MemoryFlags,
+        mode: Mode,
+        (segment, depth): (u64, usize),
+        logs_lookahead: bool,
+    ) -> Result<(), String> {
+        if !segment.is_power_of_two() || !(4 << 10..=1 << 20).contains(&segment) {
+            return Err("--segment must be a power of two from 4K to 1M".to_string());
+        }
+        if !(1..=EngineOptions::DEPTH_MAX).contains(&depth) {
+            return Err(format!("--depth must be 1 to {}", EngineOptions::DEPTH_MAX));
+        }
+        if mode == Mode::Direct && self.io == Some(EngineKind::Mmap) {
+            return Err(
+                "--io mmap cannot read past the page cache; use it with --mode hybrid-prefetch".to_string()
+            );
+        }
+        let of_cache = [
+            ("--cache", memory.cache.is_some()),
+            ("--policy", self.policy.is_some()),
+            ("--segment", self.segment.is_some()),
+            ("--depth", self.depth.is_some()),
+        ];
+        if let Some((flag, _)) = of_cache.iter().find(|(_, given)| *given && !mode.has_cache()) {
+            return Err(format!(
+                "--mode {mode} has no cache; omit {flag}, or use another mode, such as direct"
+            ));
+        }
+        let of_lookahead = [("--lookahead", self.lookahead.is_some()), ("--lookahead-log", logs_lookahead)];
+        let prefetches = !matches!(mode, Mode::Base | Mode::Hybrid);
+        if let Some((flag, _)) = of_lookahead.iter().find(|(_, given)| *given && !prefetches) {
+            return Err(format!(
+                "--mode {mode} does not prefetch; omit {flag}, or use another mode, such as hybrid-prefetch"
+            ));
+        }
+        if !mode.has_cache() && self.io.is_some_and(|io| !matches!(io, EngineKind::Auto | EngineKind::Pread))
+        {
+            return Err(format!("--mode {mode} reads by pread through the page cache only"));
+        }
+        Ok(())
+    }
+}
+
+fn lookahead(text: &str) -> Result<Lookahead, String> {
+    if text == "adaptive" {
+        return Ok(Lookahead::Adaptive);
+    }
+    let queries = text.parse().ok().filter(|queries| (1..=LOOKAHEAD_MAX).contains(queries));
+    queries
+        .map(Lookahead::Queries)
+        .ok_or_else(|| format!("write adaptive, or a number of queries from 1 to {LOOKAHEAD_MAX}"))
+}

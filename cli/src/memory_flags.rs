@@ -1,0 +1,145 @@
+//! Flags of the memory budget and of the cache.
+
+use crate::failure::Outcome;
+use crate::messages;
+use clap::Args;
+use tierdex::engine::{Executor, ExecutorOptions, MetaTier, Mode};
+use tierdex::index::Index;
+use tierdex::io::{RegionKind, Size};
+
+#[derive(Args)]
+pub struct MemoryFlags {
+    /// Memory budget in bytes, such as 50M: dictionaries, skip data, cache and running queries. A budget that is
+    /// too small is rejected at start-up, with the number of bytes that are needed [default: none; the cache has
+    /// 64M or a tenth of the postings]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub dram: Option<u64>,
+    /// Memory region and size of the cache, REGION:SIZE; the region is not part of --dram. REGION is dram,
+    /// hugetlb, numa:NODE, dax:PATH, or file:PATH on a tmpfs such as /dev/shm; SIZE is in bytes, such as 512M, or
+    /// a part of the postings, such as 10%
+    #[arg(long, value_name = "REGION:SIZE", value_parser = cache)]
+    pub cache: Option<(RegionKind, Size)>,
+    /// Report memory by part, cache hits and reads on standard error
+    #[arg(long)]
+    pub stats: bool,
+}
+
+impl MemoryFlags {
+    /// Whether no flag is given.
+    pub fn is_default(&self) -> bool {
+        self.dram.is_none() && self.cache.is_none() && !self.stats
+    }
+
+    /// Options by the flags; the rest is chosen for the index and the machine, `defaults` permitting.
+    pub fn options(
+        &self,
+        index: &Index,
+        defaults: ExecutorOptions,
+        meta: Option<MetaTier>,
+    ) -> ExecutorOptions {
+        ExecutorOptions { dram: self.dram, ..defaults }.complete(index, self.cache.clone(), meta)
+    }
+
+    /// Starts an executor. Reports why it is rejected, and, if any flag is given, why a slower way of reading
+    /// files is used.
+    pub fn executor(&self, index: &Index, options: &ExecutorOptions) -> Outcome<Executor> {
+        let report = Executor::memory_report(index, options);
+        if report.check().is_err() {
+            messages::report(&report.to_string());
+        }
+        let executor = Executor::new(index, options)?;
+        if let Some(why) = executor.fallback().filter(|_| !self.is_default()) {
+            messages::say(why);
+        }
+        Ok(executor)
+    }
+}
+
+/// The read mode, memory tiers and cache in words.
+pub fn describe(options: &ExecutorOptions) -> String {
+    let tiers = match &options.meta {
+        MetaTier::Terms => "terms and lengths on dram, skip data on disk".to_string(),
+        tier => format!("terms, skip data and lengths on {tier}"),
+    };
+    let mut out = format!("mode {}, {tiers}", options.mode);
+    if options.mode.has_cache() {
+        out += &format!(", cache {}:{}, policy {}", options.region, options.size, options.policy);
+    }
+    out
+}
+
+/// Read mode, memory by part, and counters of cache and reads.
+pub fn report(executor: &Executor, options: &ExecutorOptions) -> String {
+    let group = crate::size::group;
+    let out = format!("{}\n{}", describe(options), executor.memory());
+    let read = crate::size::show(executor.bytes_read());
+    let Some(stats) = executor.stats() else {
+        return out + &format!("reads: {read} together by {}\n", executor.engine());
+    };
+    let bytes = |segments: u64| crate::size::show(segments * stats.segment_bytes);
+    let what = if options.mode == Mode::Direct { "pages" } else { "lists" };
+    let fell_back = match stats.reads_fell_back {
+        0 => String::new(),
+        reads => format!(", {} of them through the page cache all the same", group(reads)),
+    };
+    out + &format!(
+        "cache: {} in segments of {} bytes, {} in use; {} metadata\n\
+         {what}: {} found, {} fetched, {} streamed, {} evicted, {} failed; hit rate {:.3}\n\
+         reads: {} of {} together by {}{fell_back}; {read} with all else; {}\n\
+         lookahead: {} at most\n",
+        bytes(stats.segments + stats.window_segments),
+        group(stats.segment_bytes),
+        bytes(stats.segments_used()),
+        crate::size::show(stats.metadata_bytes),
+        group(stats.hits),
+        group(stats.fetched),
+        group(stats.streamed),
+        group(stats.evictions),
+        group(stats.failures),
+        stats.hit_rate(),
+        group(stats.reads),
+        crate::size::show(stats.bytes_read),
+        executor.engine(),
+        crate::size::count(stats.waits, "wait", "waits"),
+        crate::size::count(stats.lookahead_max, "query", "queries"),
+    )
+}
+
+/// Reads a number of bytes.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    crate::size::parse(text).map(|bytes| bytes as u64)
+}
+
+fn cache(text: &str) -> Result<(RegionKind, Size), String> {
+    let parts = text.rsplit_once(':').ok_or("write REGION:SIZE, such as dram:512M or hugetlb:10%");
+    let both = parts.map(|(region, size)| (region.parse::<RegionKind>(), size.parse::<Size>()));
+    if both.as_ref().map_or(true, |both| both.0.is_err()) && text.parse::<RegionKind>().is_ok() {
+        return Err(format!("say how much of it: {text}:512M, or a part of the index, {text}:10%"));
+    }
+    let (region, size) = both?;
+    Ok((region.map_err(|error| error.to_string())?, size.map_err(|error| error.to_string())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_is_a_region_and_a_size() {
+        let path = |path: &str| RegionKind::File(path.into());
+        assert_eq!(cache("dram:512M"), Ok((RegionKind::Dram, Size::Bytes(512 << 20))));
+        assert_eq!(cache("numa:1:10%"), Ok((RegionKind::Numa(1), Size::Part(1000))));
+        assert_eq!(cache("file:/dev/shm/a:1G"), Ok((path("/dev/shm/a"), Size::Bytes(1 << 30))));
+        for (wrong, says) in [
+            ("dram", "dram:512M"),
+            ("numa:1", "numa:1:10%"),
+            ("file:/dev/shm/a", "file:/dev/shm/a:512M"),
+            ("512M", "REGION:SIZE"),
+            ("ram:512M", "a region is"),
+            ("dram:0", "a size is"),
+        ] {
+            let error = cache(wrong).unwrap_err();
+            assert!(error.contains(says), "{wrong}: {error}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Options of an engine as applications choose them.
+
+use super::options::{ExecutorOptions, Mode, THREADS_CHOSEN};
+use crate::index::Index;
+use tierdex_io::{RegionKind, Size};
+
+/// Hits of a request that memory is reserved for by default, at most.
+const HITS_MAX: usize = 1000;
+
+/// 1/`GROWTH_PART` of the budget is for the metadata of later segments by default.
+const GROWTH_PART: u64 = 16;
+
+/// Memory, cache and threads of an [`Engine`](super::Engine).
+///
+/// ```
+/// use tierdex::EngineOptions;
+///
+/// let options = EngineOptions::new().dram(50_000_000).threads(2);
+/// ```
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    dram: Option<u64>,
+    cache: Option<(RegionKind, u64)>,
+    threads: usize,
+    hits_max: usize,
+    growth: Option<u64>,
+}
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions { dram: None, cache: None, threads: THREADS_CHOSEN, hits_max: HITS_MAX, growth: None }
+    }
+}
+
+impl EngineOptions {
+    /// No memory budget, a cache of 64 MiB or a tenth of the postings, a thread for each processor.
+    pub fn new() -> EngineOptions {
+        EngineOptions::default()
+    }
+
+    /// Sets the memory budget of the process in bytes: dictionaries, skip data, cache, evaluations. The cache
+    /// takes what the rest leaves. Without a budget the cache has 64 MiB, or a tenth of the postings if that
+    /// is more, but at most a quarter of the available memory.
+    #[must_use]
+    pub fn dram(mut self, bytes: u64) -> EngineOptions {
+        self.dram = Some(bytes);
+        self
+    }
+
+    /// Sets the memory region of the cache and its size in bytes. A region that is given in this way is not
+    /// part of the memory budget.
+    #[must_use]
+    pub fn cache(mut self, region: RegionKind, bytes: u64) -> EngineOptions {
+        self.cache = Some((region, bytes));
+        self
+    }
+
+    /// Sets the number of threads that evaluate requests; 0, the default, is one for each processor.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> EngineOptions {
+        self.threads = threads;
+        self
+    }
+
+    /// Sets the number of hits that a request may ask for; 1,000 by default. Memory is reserved for them, and
+    /// with a budget a request for more is rejected.
+    #[must_use]
+    pub fn hits_max(mut self, hits: usize) -> EngineOptions {
+        self.hits_max = hits;
+        self
+    }
+
+    /// Reserves bytes of the budget for the dictionaries, skip data and norms of segments that later commits
+    /// add ([`Engine::refresh`](super::Engine::refresh)); a sixteenth of the budget by default.
+    #[must_use]
+    pub fn growth(mut self, bytes: u64) -> EngineOptions {
+        self.growth = Some(bytes);
+        self
+    }
+
+    /// With the memory tiers and the cache size that fit this index.
+    pub(super) fn resolve(&self, index: &Index) -> ExecutorOptions {
+        let cache = self.cache.clone().map(|(region, bytes)| (region, Size::Bytes(bytes)));
+        let options = ExecutorOptions {
+            mode: Mode::Direct,
+            threads: self.threads,
+            hits: self.hits_max,
+            previews: true,
+            dram: self.dram,
+            growth: self.growth.or(self.dram.map(|dram| dram / GROWTH_PART)).unwrap_or(0),
+            ..ExecutorOptions::default()
+        };
+        options.complete(index, cache, None)
+    }
+}

@@ -1,0 +1,125 @@
+//! The public interface, as an application uses it: directories, engines, documents, errors.
+
+use tierdex::schema::{Field, Source};
+use tierdex::{
+    Document, Engine, EngineOptions, Error, Index, IndexWriter, Merge, Query, Schema, SearchHit,
+    SearchRequest, TotalHits, WriterOptions,
+};
+
+fn options() -> WriterOptions {
+    WriterOptions { memory: 64 << 20, ..WriterOptions::default() }
+}
+
+fn documents(count: usize) -> impl Iterator<Item = Document> + Send {
+    (0..count).map(|number| Document {
+        id: format!("id{number}"),
+        title: format!("title {}", number % 10),
+        text: format!("all {} {}", number % 100, "word ".repeat(number % 17)),
+    })
+}
+
+fn ids(engine: &Engine, text: &str, k: usize) -> Vec<String> {
+    let query = Query::parse(text, engine.snapshot().schema()).unwrap();
+    engine.search(SearchRequest::new(query).k(k)).unwrap().ids().unwrap()
+}
+
+#[test]
+fn an_index_is_created_searched_extended_and_replaced() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("index");
+    let mut writer = IndexWriter::create(&dir, Schema::default(), options()).unwrap();
+    writer.add_all(documents(5000), 3).unwrap();
+    writer.add("last", "", "unique").unwrap();
+    assert_eq!(writer.commit(Merge::Keep).unwrap(), 1);
+    drop(writer);
+
+    let engine = Engine::open(&dir, &EngineOptions::new().dram(40_000_000).threads(2)).unwrap();
+    assert_eq!(ids(&engine, "unique", 10), ["last"]);
+    let before = engine.snapshot();
+    assert_eq!((before.index().documents(), before.index().generation()), (5001, 1));
+    let query = Query::parse("+all +title", before.schema()).unwrap();
+    let hits = engine.search(SearchRequest::new(query).k(3).count(true)).unwrap();
+    assert_eq!((hits.total, hits.hits.len(), hits.timed_out), (TotalHits::Exact(5000), 3, false));
+    let stored = before.stored(4242).unwrap().unwrap();
+    assert_eq!(stored.title, "title 2");
+
+    let mut writer = IndexWriter::append(&dir, options()).unwrap();
+    writer.add("new", "", "unique").unwrap();
+    writer.commit(Merge::One).unwrap();
+    assert_eq!(ids(&engine, "unique", 10), ["last"]);
+    assert!(engine.refresh().unwrap() && !engine.refresh().unwrap());
+    assert_eq!(ids(&engine, "unique", 10), ["last", "new"]);
+    drop(writer);
+
+    let schema = Schema { fields: vec![Field::new("body", Source::Text)], stored: false };
+    let mut writer = IndexWriter::replace(&dir, schema, options()).unwrap();
+    writer.add("other", "not indexed", "unique").unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    assert!(engine.refresh().unwrap());
+    assert_eq!(ids(&engine, "body:unique", 10), ["other"]);
+    assert_eq!(ids(&engine, "indexed", 10), [""; 0]);
+    assert_eq!(engine.snapshot().stored(0).unwrap(), None);
+    // The snapshot of before is still whole.
+    assert_eq!(before.stored(4242).unwrap().unwrap(), stored);
+}
+
+#[test]
+fn an_index_does_not_depend_on_the_number_of_threads() {
+    let temporary = tempfile::tempdir().unwrap();
+    let write = |threads: usize| {
+        let dir = temporary.path().join(format!("threads-{threads}"));
+        let mut writer = IndexWriter::create(&dir, Schema::default(), options()).unwrap();
+        writer.add("first", "", "first").unwrap();
+        writer.add_all(documents(50_000), threads).unwrap();
+        writer.commit(Merge::One).unwrap();
+        let mut files: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        let bytes = files.into_iter().map(|file| std::fs::read(file).unwrap()).collect::<Vec<_>>();
+        (Engine::open(&dir, &EngineOptions::new()).unwrap(), bytes)
+    };
+    let (engine, one) = write(1);
+    let text: usize = documents(50_000).map(|document| document.text.len()).sum();
+    assert!(text > 1 << 20, "several pieces");
+    for threads in [2, 5] {
+        assert!(write(threads).1 == one, "{threads} threads");
+    }
+    // Documents keep their order, those that were added one by one among them.
+    let snapshot = engine.snapshot();
+    let expected = ["first".to_string()].into_iter().chain(documents(50_000).map(|document| document.id));
+    let all = (0..50_001).map(|document| SearchHit { document, score: 0.0 }).collect::<Vec<_>>();
+    assert!(snapshot.ids(&all).unwrap().into_iter().eq(expected));
+}
+
+#[test]
+fn errors_say_what_where_and_what_to_do() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("index");
+    let missing = Index::open(&dir).err().unwrap();
+    assert!(matches!(missing, Error::Storage(_)) && missing.to_string().contains("index"), "{missing}");
+    std::fs::create_dir(&dir).unwrap();
+    let empty = Index::open(&dir).err().unwrap();
+    assert!(
+        matches!(empty, Error::Usage(_)) && empty.to_string().contains("holds no tierdex index"),
+        "{empty}"
+    );
+    assert!(IndexWriter::append(&dir, options()).is_err());
+
+    let mut writer = IndexWriter::create(&dir, Schema::default(), options()).unwrap();
+    assert!(IndexWriter::create(&dir, Schema::default(), options()).is_err(), "the lock is held");
+    assert!(matches!(writer.add(&"i".repeat(5000), "", "").unwrap_err(), Error::Limit(_)));
+    writer.add("1", "", "one").unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    drop(writer);
+    assert!(IndexWriter::create(&dir, Schema::default(), options()).is_err(), "there is an index");
+
+    let small = Engine::open(&dir, &EngineOptions::new().dram(1000)).err().unwrap();
+    assert!(small.to_string().contains("are needed"), "{small}");
+    let engine = Engine::open(&dir, &EngineOptions::new().dram(20_000_000).hits_max(5)).unwrap();
+    let memory = engine.memory();
+    assert!(memory.needed() <= 20_000_000 && memory.dram == Some(20_000_000));
+    let query = Query::parse("one", engine.snapshot().schema()).unwrap();
+    // One document: more cannot be found.
+    assert_eq!(engine.search(SearchRequest::new(query)).unwrap().hits.len(), 1);
+    let fault = Query::parse("one AND (", engine.snapshot().schema()).unwrap_err();
+    assert!(matches!(fault, Error::Query { at: Some(_), .. }), "{fault}");
+}
