@@ -12,9 +12,9 @@ fn batches_write_trec_runs() {
     place.file("docs.jsonl", DOCUMENTS);
     place.ok("index docs.jsonl --out i");
     place.file("q.tsv", "q1\tcat - \"dog\nq2\tzebra\nq3\tbird\n");
-    let said = place.ok("batch i --queries q.tsv --run out.trec -k 1");
+    let said = place.ok("batch i --queries q.tsv --run out.trec -k 1 --syntax terms");
     assert!(said.contains("3 queries, 2 hits"), "{said}");
-    let said = place.ok("batch i --queries q.tsv --run out.trec -k 2 --count");
+    let said = place.ok("batch i --queries q.tsv --run out.trec -k 2 --count --syntax terms");
     assert!(said.contains("3 queries, 3 matches"), "{said}");
     let run = std::fs::read_to_string(place.path("out.trec")).unwrap();
     let columns: Vec<Vec<&str>> = run.lines().map(|line| line.split(' ').collect()).collect();
@@ -26,6 +26,7 @@ fn batches_write_trec_runs() {
     let line = |number: usize| format!("{{\"id\":\"{number}\",\"text\":\"bird cat {}\"}}\n", number % 7);
     place.file("many.jsonl", (0..2000).map(line).collect::<String>());
     place.ok("index many.jsonl --out many");
+    place.file("q.tsv", "q1\tcat dog\nq2\tzebra\nq3\tbird\n");
     place.ok("batch many --queries q.tsv --run plain.trec -k 50");
     let output = place.run("batch many --queries q.tsv --run near.trec -k 50 --cache dram:64K --stats");
     let said = String::from_utf8_lossy(&output.stderr);

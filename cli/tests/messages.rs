@@ -151,9 +151,9 @@ fn closed_sets_of_values_are_listed_by_the_help() {
     for (command, values) in [
         ("index", "raw, vbyte, "),
         ("index", "arabic, danish, "),
-        ("search", "base, base-prefetch, hybrid, hybrid-prefetch, direct]"),
-        ("batch", "lru, s3-fifo, sieve, window]"),
-        ("stats", "auto, uring, pread, mmap]"),
+        ("tierdex-bench serve", "base, base-prefetch, hybrid, hybrid-prefetch, direct]"),
+        ("tierdex-bench batch", "lru, s3-fifo, sieve, window]"),
+        ("tierdex-bench stats", "auto, uring, pread, mmap]"),
     ] {
         let help = help(command);
         assert!(help.contains(&format!("[possible values: {values}")), "{command}, {values}: {help}");

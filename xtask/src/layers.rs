@@ -48,6 +48,7 @@ pub fn problems(sources: &[File]) -> Vec<String> {
             CRATES.iter().find(|(_, folder, _)| file.path.starts_with(folder))
         else {
             let known = file.path.contains("/tests/")
+                || file.path.contains("/examples/")
                 || file.path.starts_with("fuzz/")
                 || file.path.contains("/benches/")
                 || file.path.starts_with(PEERS);

@@ -11,7 +11,15 @@ const PLACES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "std::fs",
-        &["crates/io/", "bench/", "cli/", "xtask/", "crates/codec/tests/", "crates/tierdex/tests/"],
+        &[
+            "crates/io/",
+            "bench/",
+            "cli/",
+            "xtask/",
+            "crates/codec/tests/",
+            "crates/tierdex/tests/",
+            "crates/tierdex/examples/",
+        ],
         "only io makes system calls",
     ),
     (
@@ -24,6 +32,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
             "bench/",
             "cli/",
             "crates/tierdex/tests/",
+            "crates/tierdex/examples/",
             "crates/codec/tests/",
         ],
         "threads are started in engine, index, cache and io",

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tierdex::engine::{ExecutorOptions, THREADS_CHOSEN};
+use tierdex::engine::ExecutorOptions;
 use tierdex::index::{Found, Index, SearchOptions, Searcher};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
@@ -129,12 +129,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     if arguments.memory.is_default() {
         return answer(&index, &query, &options, arguments.format);
     }
-    let defaults = ExecutorOptions {
-        threads: THREADS_CHOSEN,
-        hits: options.k,
-        previews: true,
-        ..ExecutorOptions::default()
-    };
+    let defaults = ExecutorOptions { hits: options.k, previews: true, ..ExecutorOptions::default() };
     let executor_options = arguments.memory.options(&index, defaults, None);
     let executor = arguments.memory.executor(&index, &executor_options)?;
     let start = Instant::now();

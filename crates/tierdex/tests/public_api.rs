@@ -114,9 +114,9 @@ fn errors_say_what_where_and_what_to_do() {
 
     let small = Engine::open(&dir, &EngineOptions::new().dram(1000)).err().unwrap();
     assert!(small.to_string().contains("are needed"), "{small}");
-    let engine = Engine::open(&dir, &EngineOptions::new().dram(20_000_000).hits_max(5)).unwrap();
+    let engine = Engine::open(&dir, &EngineOptions::new().dram(30_000_000).hits_max(5)).unwrap();
     let memory = engine.memory();
-    assert!(memory.needed() <= 20_000_000 && memory.dram == Some(20_000_000));
+    assert!(memory.needed() <= 30_000_000 && memory.dram == Some(30_000_000));
     let query = Query::parse("one", engine.snapshot().schema()).unwrap();
     // One document: more cannot be found.
     assert_eq!(engine.search(SearchRequest::new(query)).unwrap().hits.len(), 1);
