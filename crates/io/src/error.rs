@@ -1,18 +1,20 @@
-//! What went wrong, in which file, and where.
+//! Storage errors: kind, operation, file and offset.
 //!
-//! An [`Error`] can be cloned, because one failed read may have several waiting callers.
+//! An [`Error`] can be cloned, because several callers may wait for one failed read.
 
 use std::any::Any;
 use std::fmt;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
-/// The result of everything that touches storage.
+/// Result of a storage operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A failure of storage: its kind, the attempted operation, the file, and the byte where that is known.
+/// A storage error: its kind, the attempted operation, the file, and the offset where it is known.
 ///
-/// `Display` gives one line for a person.
+/// `Display` is one line for users, and includes the message of the operating system. The source is the
+/// error of the operating system, if there is one.
 #[derive(Debug, Clone)]
 pub struct Error {
     kind: ErrorKind,
@@ -20,58 +22,62 @@ pub struct Error {
     file: String,
     offset: Option<u64>,
     detail: String,
+    source: Option<Arc<io::Error>>,
 }
 
 /// The classes of failure that callers treat differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ErrorKind {
-    /// There is no such file or directory.
+    /// The file or directory does not exist.
     NotFound,
-    /// There is such a file already.
+    /// The file exists already.
     Exists,
-    /// Somebody else holds the lock or the resource.
+    /// The lock or resource is held by another owner.
     Busy,
-    /// A held lock keeps nobody out any more: its file or its directory was moved, removed or replaced.
+    /// A held lock no longer excludes others: its file or its directory was moved, removed or replaced.
     LockLost,
-    /// The device, the memory or the quota is full. It may pass.
+    /// The device, the memory or the quota is full. May be temporary.
     NoSpace,
-    /// The system, or the rule for file names, forbids it.
+    /// Forbidden by the system or by the rules of this crate, for example for file names.
     Denied,
-    /// The bytes are not those that were written.
+    /// The bytes differ from those that were written.
     Corrupt,
-    /// The file or the system is of a kind or version that this program cannot use.
+    /// This program does not support the kind or version of the file or the system.
     Unsupported,
-    /// Anything else; above all, errors of the device.
+    /// Any other error, mostly device errors.
     Other,
 }
 
 impl Error {
-    /// An error that has no operating-system error behind it. `op` is a verb: "cannot `op` `file`: `detail`".
+    /// An error without an operating-system error. `op` is a verb: "cannot `op` `file`: `detail`".
     pub fn new(
         kind: ErrorKind,
         op: &'static str,
         file: impl Into<String>,
         detail: impl Into<String>,
     ) -> Error {
-        Error { kind, op, file: file.into(), offset: None, detail: detail.into() }
+        Error { kind, op, file: file.into(), offset: None, detail: detail.into(), source: None }
     }
 
-    /// Damage: byte `offset` of `file`, or what begins there, is not what was written.
-    pub fn corrupt(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Error {
-        Error { offset: Some(offset), ..Error::new(ErrorKind::Corrupt, "read", file, what) }
+    /// Damage: the bytes of `file` at `offset` differ from those that were written. `detail` is the end of
+    /// the message.
+    pub fn corrupt(file: impl Into<String>, offset: u64, detail: impl Into<String>) -> Error {
+        Error { offset: Some(offset), ..Error::new(ErrorKind::Corrupt, "read", file, detail) }
     }
 
     /// An error of the operating system while it did `op` (a verb) to `file`.
     pub fn from_os(op: &'static str, file: impl Into<String>, source: &io::Error) -> Error {
-        Error::new(kind_of(source), op, file, lower_first(&source.to_string()))
+        let error = Error::new(kind_of(source), op, file, lower_first(&source.to_string()));
+        Error { source: Some(Arc::new(clone_of(source))), ..error }
     }
 
-    /// The same error, with the file offset where it happened, unless it has one.
+    /// The same error with a file offset, unless it has one.
     pub(crate) fn at(self, offset: u64) -> Error {
         Error { offset: self.offset.or(Some(offset)), ..self }
     }
 
-    /// The same error, with the folder in front of the file.
+    /// The same error with the directory joined to the file name.
     pub fn in_folder(self, folder: &Path) -> Error {
         Error { file: folder.join(&self.file).display().to_string(), ..self }
     }
@@ -81,12 +87,12 @@ impl Error {
         self.kind
     }
 
-    /// The file or directory that the failure concerns.
+    /// The file or directory of the failed operation.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The file offset, in bytes, where it was seen: for damage, and for reads by an engine.
+    /// The file offset in bytes: known for damage and for reads by an engine.
     pub fn offset(&self) -> Option<u64> {
         self.offset
     }
@@ -105,9 +111,13 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
 
-/// One line on a panic, of which there is what [`std::panic::catch_unwind`] gave: what it says.
+/// One line with the message of a panic, from the payload that [`std::panic::catch_unwind`] returned.
 pub fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
@@ -129,7 +139,15 @@ fn kind_of(source: &io::Error) -> ErrorKind {
     }
 }
 
-/// System messages begin with a capital; here they stand after a colon.
+/// An equal error: of the same code, or of the same kind and message.
+fn clone_of(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(number) => io::Error::from_raw_os_error(number),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
+/// System messages begin with a capital; here they follow a colon.
 fn lower_first(message: &str) -> String {
     let mut chars = message.chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
@@ -141,7 +159,7 @@ mod tests {
     use crate::errno::*;
 
     #[test]
-    fn system_errors_have_their_kinds() {
+    fn kinds_of_system_errors() {
         let pairs = [
             (ENOENT, ErrorKind::NotFound),
             (ENOSPC, ErrorKind::NoSpace),
@@ -176,7 +194,18 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_told_in_one_line() {
+    fn the_source_is_the_system_error() {
+        use std::error::Error as _;
+        let code = |error: &Error| error.source()?.downcast_ref::<io::Error>()?.raw_os_error();
+        let full = Error::from_os("write", "a", &io::Error::from_raw_os_error(ENOSPC));
+        assert_eq!((code(&full), code(&full.clone().at(1))), (Some(ENOSPC), Some(ENOSPC)));
+        let short = Error::from_os("read", "a", &io::Error::new(io::ErrorKind::NotFound, "no node"));
+        assert_eq!(short.source().map(|source| source.to_string()).as_deref(), Some("no node"));
+        assert!(Error::corrupt("a", 0, "torn").source().is_none());
+    }
+
+    #[test]
+    fn a_panic_message_is_one_line() {
         let (with, without): (Box<dyn Any + Send>, Box<dyn Any + Send>) =
             (Box::new("why:\n  1".to_owned()), Box::new(7));
         assert_eq!(panic_message(&*with), "a defect, it panicked: why: 1");
