@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tierdex::index::Stop;
-use tierdex::io::{exit_with_line, keep_ignored, remove_out_of_memory};
+use tierdex::io::{exit_with_line, keep_ignored_signals, remove_on_out_of_memory};
 
 /// What a signal does.
 enum Action {
@@ -28,7 +28,7 @@ pub struct Watched(());
 impl Drop for Watched {
     fn drop(&mut self) {
         *action() = Action::Exit;
-        remove_out_of_memory(None);
+        remove_on_out_of_memory(None);
     }
 }
 
@@ -37,7 +37,7 @@ impl Drop for Watched {
 /// # Errors
 /// If there is no thread for it: then signals would be lost.
 pub fn watch() -> Outcome {
-    keep_ignored(|| ctrlc::set_handler(stopped)).map_err(|error| {
+    keep_ignored_signals(|| ctrlc::set_handler(stopped)).map_err(|error| {
         let why = match error {
             ctrlc::Error::System(error) => error.to_string(),
             error => error.to_string(),
@@ -57,7 +57,7 @@ pub fn removes<T, E>(create: impl FnOnce() -> Result<(PathBuf, T), E>) -> Result
     let mut action = action();
     let (path, file) = create()?;
     *action = Action::Remove(path.clone());
-    remove_out_of_memory(CString::new(path.as_os_str().as_bytes()).ok());
+    remove_on_out_of_memory(CString::new(path.as_os_str().as_bytes()).ok());
     Ok((Watched(()), path, file))
 }
 

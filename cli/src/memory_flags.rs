@@ -128,7 +128,7 @@ mod tests {
     fn a_cache_is_a_region_and_a_size() {
         let path = |path: &str| RegionKind::File(path.into());
         assert_eq!(cache("dram:512M"), Ok((RegionKind::Dram, Size::Bytes(512 << 20))));
-        assert_eq!(cache("numa:1:10%"), Ok((RegionKind::Numa(1), Size::Part(1000))));
+        assert_eq!(cache("numa:1:10%"), Ok((RegionKind::Numa(1), Size::BasisPoints(1000))));
         assert_eq!(cache("file:/dev/shm/a:1G"), Ok((path("/dev/shm/a"), Size::Bytes(1 << 30))));
         for (wrong, says) in [
             ("dram", "dram:512M"),

@@ -209,7 +209,7 @@ impl Cell {
 /// What a size is in percent, or 0 if it is none.
 pub(super) fn percent(size: Size) -> f64 {
     match size {
-        Size::Part(part) => part as f64 / 100.0,
+        Size::BasisPoints(part) => part as f64 / 100.0,
         Size::Bytes(_) => 0.0,
     }
 }

@@ -20,7 +20,9 @@ use std::sync::Arc;
 use std::time::Instant;
 use tierdex::codec::{Shared, intersect};
 use tierdex::error::{Error, Result};
-use tierdex::io::{CELL_BYTES_MAX, CellMut, Cells, Disk, Engine, EngineOptions, Region, RegionKind, Target};
+use tierdex::io::{
+    CELL_BYTES_MAX, CellMut, Cells, Disk, EngineOptions, ReadEngine, ReadTarget, Region, RegionKind,
+};
 use tierdex::limits::BLOCK;
 
 /// A candidate for so many ids of a page, or fewer, is looked up.
@@ -42,7 +44,7 @@ pub struct DirectOptions {
 
 /// One thread's engine, memory and cost model.
 pub struct Direct {
-    engine: Engine,
+    engine: ReadEngine,
     free: Vec<CellMut>,
     read_pages_max: usize,
     cost: CostModel,
@@ -76,7 +78,7 @@ impl Direct {
         let cells = Cells::new(Region::new(region, (engine.depth * read_bytes_max) as u64)?, read_bytes_max)?;
         let free: Option<Vec<CellMut>> = (0..engine.depth).map(|cell| cells.write(cell)).collect();
         Ok(Direct {
-            engine: Engine::new(engine, disk, &[Arc::clone(&cells)])?,
+            engine: ReadEngine::new(engine, disk, &[Arc::clone(&cells)])?,
             free: free.expect("new cells are nobody's"),
             read_pages_max: read_bytes_max / PAGE_BYTES,
             cost: CostModel::default(),
@@ -288,7 +290,7 @@ impl Direct {
             while next < runs.len() && failed.is_none() {
                 let Some(cell) = self.free.pop() else { break };
                 let pages = &runs[next].pages;
-                let target = Target::new(cell, 0..pages.len() * PAGE_BYTES);
+                let target = ReadTarget::new(cell, 0..pages.len() * PAGE_BYTES);
                 self.reads.read(pages.len() * PAGE_BYTES);
                 self.engine.submit(list.file(), list.offset(pages.start), target, next as u64);
                 next += 1;

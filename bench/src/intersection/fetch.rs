@@ -5,14 +5,16 @@ use super::page::PAGE_BYTES;
 use super::reads::Reads;
 use std::sync::Arc;
 use tierdex::error::{Error, Result};
-use tierdex::io::{CELL_BYTES_MAX, CellMut, Cells, Disk, Engine, EngineOptions, Region, RegionKind, Target};
+use tierdex::io::{
+    CELL_BYTES_MAX, CellMut, Cells, Disk, EngineOptions, ReadEngine, ReadTarget, Region, RegionKind,
+};
 
 /// Pages of a list that are read together when it is read whole.
 pub(super) const PIECE: usize = CELL_BYTES_MAX / PAGE_BYTES;
 
 /// An engine, a page of memory, and the sum of what was read.
 pub(super) struct Reader {
-    pub(super) engine: Engine,
+    pub(super) engine: ReadEngine,
     pub(super) reads: Reads,
     cells: Arc<Cells>,
 }
@@ -20,7 +22,7 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(disk: &dyn Disk, options: EngineOptions) -> Result<Reader> {
         let cells = Cells::new(Region::new(&RegionKind::Dram, PAGE_BYTES as u64)?, PAGE_BYTES)?;
-        let engine = Engine::new(options, disk, std::slice::from_ref(&cells))?;
+        let engine = ReadEngine::new(options, disk, std::slice::from_ref(&cells))?;
         Ok(Reader { engine, reads: Reads::default(), cells })
     }
 
@@ -32,7 +34,7 @@ impl Reader {
             return list.decode(page, bytes, ids);
         }
         let cell = self.cells.write(0).expect("a reader has its page to itself");
-        self.engine.submit(list.file(), list.offset(page), Target::from(cell), 0);
+        self.engine.submit(list.file(), list.offset(page), ReadTarget::from(cell), 0);
         let done = self.engine.next(true).expect("a read was asked for");
         self.reads.read(PAGE_BYTES);
         let bytes = &done.target.bytes()[..done.result?];
@@ -72,7 +74,7 @@ pub(super) fn whole(reader: &mut Reader, list: &PagedList, cells: Vec<CellMut>) 
         }
         let range = (first - pages.start) * PAGE_BYTES..(last + 1 - pages.start) * PAGE_BYTES;
         reader.reads.read(range.len());
-        reader.engine.submit(list.file(), list.offset(first), Target::new(cell, range), piece as u64);
+        reader.engine.submit(list.file(), list.offset(first), ReadTarget::new(cell, range), piece as u64);
         reader.engine.flush();
     }
     while reader.engine.pending() > 0 {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tierdex_io::{CellMut, Completion, Engine, Error, ErrorKind, PAGE, Result, SealedFile, Target};
+use tierdex_io::{CellMut, Completion, Error, ErrorKind, PAGE, ReadEngine, ReadTarget, Result, SealedFile};
 
 use crate::frames::{Claim, Frames, PageKey, Pin};
 
@@ -14,7 +14,7 @@ pub const READ_PAGES_MAX: usize = 64;
 /// Reads pages for one thread. Dropped, it waits for the reads that are on their way.
 pub struct PageReader {
     frames: Arc<Frames>,
-    engine: Engine,
+    engine: ReadEngine,
     /// Pages that are to be read.
     wanted: Vec<Wanted>,
     /// Reads on their way, by tag.
@@ -39,7 +39,7 @@ struct Flight {
 
 impl PageReader {
     /// Reads into `frames` by `engine`.
-    pub fn new(frames: Arc<Frames>, engine: Engine) -> PageReader {
+    pub fn new(frames: Arc<Frames>, engine: ReadEngine) -> PageReader {
         PageReader { frames, engine, wanted: Vec::new(), flights: Vec::new() }
     }
 
@@ -81,7 +81,7 @@ impl PageReader {
                 frames.push(next.frame);
                 cells.push(next.cell);
             }
-            let Some(target) = Target::across(cells) else { continue };
+            let Some(target) = ReadTarget::across(cells) else { continue };
             let tag = self.flights.iter().position(Option::is_none).unwrap_or_else(|| {
                 self.flights.push(None);
                 self.flights.len() - 1

@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use tierdex_io::{CellMut, Completion, Engine, Error, ErrorKind, Result, Target, panic_message};
+use tierdex_io::{CellMut, Completion, Error, ErrorKind, ReadEngine, ReadTarget, Result, panic_message};
 
 use crate::cache::Cache;
 use crate::job::{Job, Part};
@@ -46,7 +46,7 @@ pub const READ_BYTES_MAX: u64 = 1 << 20;
 
 struct Worker {
     cache: Arc<Cache>,
-    engine: Engine,
+    engine: ReadEngine,
     /// Lists and pieces on their way, by number.
     fills: Vec<Option<Fill>>,
     /// Reads on their way, by tag.
@@ -99,7 +99,7 @@ impl Prefetcher {
     /// # Errors
     /// [`ErrorKind::Denied`] when there are none; [`ErrorKind::Busy`] as long as the cache has another prefetcher, also one
     /// whose workers have gone; else what the system says to a new thread.
-    pub fn start(cache: &Arc<Cache>, engines: Vec<Engine>, lookahead: Lookahead) -> Result<Prefetcher> {
+    pub fn start(cache: &Arc<Cache>, engines: Vec<ReadEngine>, lookahead: Lookahead) -> Result<Prefetcher> {
         let refused = |kind, why| Err(Error::new(kind, "start", "prefetcher", why));
         if engines.is_empty() {
             return refused(ErrorKind::Denied, "it has no engine");
@@ -242,7 +242,7 @@ impl Drop for Query {
 }
 
 impl Worker {
-    fn new(cache: Arc<Cache>, engine: Engine) -> Worker {
+    fn new(cache: Arc<Cache>, engine: ReadEngine) -> Worker {
         Worker { cache, engine, fills: Vec::new(), flights: Vec::new() }
     }
 
@@ -394,7 +394,7 @@ fn vacant<T>(places: &mut Vec<Option<T>>) -> usize {
 }
 
 /// Checks what was read from file offset `offset` on for a part: `len` bytes, which must be all that the part needs.
-fn check(part: &Part, offset: u64, target: &Target, len: usize) -> Result<()> {
+fn check(part: &Part, offset: u64, target: &ReadTarget, len: usize) -> Result<()> {
     let file = part.file();
     let wanted = part.range().end.min(offset + target.range().len() as u64);
     if offset + (len as u64) < wanted {
@@ -439,7 +439,7 @@ impl Fill {
     }
 
     /// The next read: of which part, from which file offset on, and into what; none when all are sent.
-    fn next_read(&mut self, cache: &Cache) -> Result<Option<(usize, u64, Target)>> {
+    fn next_read(&mut self, cache: &Cache) -> Result<Option<(usize, u64, ReadTarget)>> {
         let Some(Step { part, pages }) = self.next.take() else { return Ok(None) };
         let end = pages.end.min(pages.start + READ_BYTES_MAX);
         let (mut cells, mut left) = (Vec::new(), (end - pages.start) as usize);
@@ -455,7 +455,7 @@ impl Fill {
         self.next = more.or_else(|| self.of_part(part + 1));
         // Nobody writes to a cell of a list that is ready.
         self.rest = self.rest.take().filter(|_| self.next.is_some());
-        Ok(Target::across(cells).map(|target| (part, pages.start, target)))
+        Ok(ReadTarget::across(cells).map(|target| (part, pages.start, target)))
     }
 
     /// The cell behind what was read so far, or the rest of it.

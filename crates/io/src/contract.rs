@@ -1,29 +1,29 @@
-//! What every disk must do, as a suite that any implementation can run.
+//! The contract suite of [`Disk`]: tests that every implementation must pass.
 
-use crate::disk::{Disk, WriteFile};
+use crate::disk::{Disk, NAME_BYTES_MAX, WriteFile};
 use crate::error::{ErrorKind, Result};
 
-/// Runs the suite; each part gets a new, empty disk from `make`.
+/// Runs the suite; each rule gets a new, empty disk from `make`.
 ///
 /// # Panics
-/// At the first rule that a disk breaks.
+/// At the first rule that the disk breaks.
 pub fn disk_contract(make: &mut dyn FnMut() -> Box<dyn Disk>) {
     let rules: [fn(&dyn Disk); 15] = [
         a_new_disk_is_empty,
         appended_bytes_are_read_back,
-        appending_goes_on_after_a_sync,
+        appending_continues_after_a_sync,
         an_empty_file_is_a_file,
         a_reader_keeps_its_length,
-        creating_twice_is_refused,
+        creating_twice_is_rejected,
         a_missing_file_is_not_found,
         rename_replaces_nothing,
         names_are_listed_in_order,
         reading_past_the_end_fails,
         handles_outlive_names,
         a_lock_is_exclusive,
-        a_lock_knows_that_its_file_is_gone,
+        a_lock_reports_that_its_file_is_gone,
         two_locks_are_independent,
-        bad_names_are_refused,
+        bad_names_are_rejected,
     ];
     for rule in rules {
         rule(&*make());
@@ -50,7 +50,7 @@ fn appended_bytes_are_read_back(disk: &dyn Disk) {
     assert_eq!(&middle, b"netw");
 }
 
-fn appending_goes_on_after_a_sync(disk: &dyn Disk) {
+fn appending_continues_after_a_sync(disk: &dyn Disk) {
     let mut file = put(disk, "a", b"first ");
     file.append(b"second").unwrap();
     file.sync().unwrap();
@@ -73,7 +73,7 @@ fn a_reader_keeps_its_length(disk: &dyn Disk) {
     assert_eq!(disk.open("a").unwrap().len(), 3);
 }
 
-fn creating_twice_is_refused(disk: &dyn Disk) {
+fn creating_twice_is_rejected(disk: &dyn Disk) {
     drop(put(disk, "a", b"kept"));
     assert_eq!(kind(disk.create("a")), Some(ErrorKind::Exists));
     assert_eq!(content(disk, "a"), b"kept");
@@ -102,7 +102,7 @@ fn rename_replaces_nothing(disk: &dyn Disk) {
 }
 
 fn names_are_listed_in_order(disk: &dyn Disk) {
-    let longest = "z".repeat(crate::NAME_BYTES_MAX);
+    let longest = "z".repeat(NAME_BYTES_MAX);
     for name in ["b", "a", "B", "10", "9", ".a", "a.b", "a-b", "a_b", &longest] {
         drop(put(disk, name, b""));
     }
@@ -139,28 +139,28 @@ fn handles_outlive_names(disk: &dyn Disk) {
 fn a_lock_is_exclusive(disk: &dyn Disk) {
     let lock = disk.lock("lock").unwrap();
     assert_eq!(kind(disk.lock("lock")), Some(ErrorKind::Busy));
-    assert_eq!(kind(disk.lock("lock")), Some(ErrorKind::Busy), "a refused lock frees nothing");
-    assert_eq!(disk.list().unwrap(), ["lock"], "it is seen that somebody is at work");
+    assert_eq!(kind(disk.lock("lock")), Some(ErrorKind::Busy), "a failed lock releases nothing");
+    assert_eq!(disk.list().unwrap(), ["lock"], "the lock file is listed");
     lock.check().unwrap();
     drop(lock);
-    assert!(disk.list().unwrap().is_empty(), "no file stays that looks like a lock");
+    assert!(disk.list().unwrap().is_empty(), "no lock file remains");
     drop(put(disk, "lock", b"of a process that died"));
     drop(disk.lock("lock").unwrap());
     drop(disk.lock("lock").unwrap());
 }
 
-fn a_lock_knows_that_its_file_is_gone(disk: &dyn Disk) {
+fn a_lock_reports_that_its_file_is_gone(disk: &dyn Disk) {
     let one = disk.lock("lock").unwrap();
     disk.remove("lock").unwrap();
     assert_eq!(kind(one.check()), Some(ErrorKind::LockLost), "removed");
     let two = disk.lock("lock").unwrap();
-    assert_eq!(kind(one.check()), Some(ErrorKind::LockLost), "another's");
+    assert_eq!(kind(one.check()), Some(ErrorKind::LockLost), "locked by another");
     two.check().unwrap();
     let one_id = one.id();
     drop(one);
     two.check().unwrap();
-    assert_eq!(kind(disk.lock("lock")), Some(ErrorKind::Busy), "the lock of the other stays");
-    assert_ne!(one_id, two.id(), "two locks that are held at a time");
+    assert_eq!(kind(disk.lock("lock")), Some(ErrorKind::Busy), "the other lock is still held");
+    assert_ne!(one_id, two.id(), "two locks held at the same time");
     disk.remove("lock").unwrap();
     drop(put(disk, "lock", b"replaces it"));
     assert_eq!(kind(two.check()), Some(ErrorKind::LockLost), "replaced");
@@ -175,9 +175,9 @@ fn two_locks_are_independent(disk: &dyn Disk) {
     assert_eq!(disk.list().unwrap(), ["a", "one", "two"]);
 }
 
-fn bad_names_are_refused(disk: &dyn Disk) {
+fn bad_names_are_rejected(disk: &dyn Disk) {
     drop(put(disk, "a", b""));
-    let too_long = "a".repeat(crate::NAME_BYTES_MAX + 1);
+    let too_long = "a".repeat(NAME_BYTES_MAX + 1);
     for bad in ["", ".", "..", "../a", "a/b", "/a", "a\0", "a b", "ä", &too_long] {
         let kinds = [
             kind(disk.open(bad)),

@@ -1,53 +1,58 @@
-//! The one door to storage.
+//! The storage interface of the engine.
 //!
-//! A [`Disk`] is a flat directory of files that are written once, from front to end. An engine that keeps to these
-//! verbs can be run on a directory, in memory, under injected faults, and later on other devices.
+//! A [`Disk`] is a flat directory of files. Each file is written once, from front to end. Code that uses
+//! only these traits runs on a directory, in memory and under injected faults. The traits name no
+//! implementation.
 //!
-//! What is durable: bytes after [`WriteFile::sync`], names after [`Disk::sync_dir`]. Nothing else may be relied on after
-//! a crash, in either direction.
+//! Durability: bytes are durable after [`WriteFile::sync`], names after [`Disk::sync_dir`]. Any other change
+//! may or may not survive a crash.
 
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::posix::PosixFile;
 
-/// The longest file name, in bytes, as on the usual Linux file systems.
+/// Maximum length of a file name in bytes, as on the usual Linux file systems.
 pub const NAME_BYTES_MAX: usize = 255;
 
 /// A flat directory of files.
 ///
-/// Every name is checked by [`check_name`]; a refused one gives [`ErrorKind::Denied`].
+/// Every name is checked by [`check_name`]; a name that is not allowed gives [`ErrorKind::Denied`].
 pub trait Disk: Send + Sync {
-    /// The names of the plain files with an allowed name, sorted by byte. Other entries are not the index's own.
+    /// Names of the regular files with an allowed name, in byte order. Other entries do not belong to the
+    /// index.
     fn list(&self) -> Result<Vec<String>>;
 
-    /// Opens a file for reading. [`ErrorKind::NotFound`] when there is none.
+    /// Opens a file for reading. [`ErrorKind::NotFound`] when it does not exist.
     ///
     /// The handle stays readable when the name is renamed, replaced or removed.
     fn open(&self, name: &str) -> Result<Box<dyn ReadFile>>;
 
-    /// Creates an empty file. [`ErrorKind::Exists`] when there is one.
+    /// Creates an empty file. [`ErrorKind::Exists`] when the name is taken.
     fn create(&self, name: &str) -> Result<Box<dyn WriteFile>>;
 
-    /// Gives the file `from` the name `to`, in one step. [`ErrorKind::Exists`] when there is such a file.
+    /// Renames `from` to `to` atomically. [`ErrorKind::Exists`] when `to` exists.
     fn rename(&self, from: &str, to: &str) -> Result<()>;
 
     /// Removes a name. Open handles stay usable.
     fn remove(&self, name: &str) -> Result<()>;
 
-    /// Makes all creations, renames and removals so far durable. After an error nothing is known about them.
+    /// Makes all creations, renames and removals so far durable. After an error their durability is unknown.
     fn sync_dir(&self) -> Result<()>;
 
-    /// Takes the exclusive lock `name`, or gives [`ErrorKind::Busy`] at once when it is held, by this process too.
+    /// Takes the exclusive lock `name`, or returns [`ErrorKind::Busy`] immediately when it is held, also by
+    /// this process.
     ///
-    /// It is freed when dropped, and by the kernel when the process dies. A file of that name exists while it
-    /// is held; a process that dies leaves it behind, and that file does not keep anybody from locking again.
+    /// Dropping the lock releases it; the kernel releases it when the process dies. A file of that name
+    /// exists while the lock is held. A process that dies leaves the file behind, which does not prevent the
+    /// next lock.
     fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>>;
 
-    /// Where this is, for messages: the path of the directory, or "memory".
+    /// The location, for messages: the path of the directory, or "memory".
     fn describe(&self) -> String;
 
-    /// Whether files here can be read past the system's page cache; those that are not the system's always are.
+    /// Whether files can be read with direct I/O (O_DIRECT). A disk without a page cache always succeeds.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] with the reason.
@@ -56,60 +61,107 @@ pub trait Disk: Send + Sync {
     }
 }
 
-/// A file open for reading. Many threads may read at once.
+/// A file open for reading. Many threads may read concurrently.
 pub trait ReadFile: Send + Sync {
-    /// The name under which it was opened, for messages.
+    /// The name under which the file was opened, for messages.
     fn name(&self) -> &str;
 
-    /// The length in bytes at the time of opening.
+    /// Length in bytes at the time of opening.
     fn len(&self) -> u64;
 
-    /// Whether the file had no bytes at the time of opening.
+    /// Whether the file was empty at the time of opening.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Fills `buf` from byte `offset` on, or fails: short reads are continued, and a file that ends before `buf` is
-    /// full is [`ErrorKind::Corrupt`]. After an error the content of `buf` is unspecified.
+    /// Fills `buf` from byte `offset` on, or fails. Short reads are continued; a file that ends before `buf`
+    /// is full is [`ErrorKind::Corrupt`]. After an error the content of `buf` is unspecified.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// The file of the operating system that this is, if it is no more than that: engines may then read it in ways of
-    /// their own. Of any other they get the bytes by [`ReadFile::read_at`].
-    fn posix(&self) -> Option<&PosixFile> {
+    /// As [`ReadFile::read_at`], copied from a memory mapping of the file if the disk has mappings.
+    ///
+    /// A mapped page that cannot be read, also because the file was truncated in the meantime, is a SIGBUS
+    /// that ends the process: a mapping cannot report an error.
+    fn read_mapped(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.read_at(offset, buf)
+    }
+
+    /// A descriptor that reads this file through the page cache. Engines make their own system calls on it.
+    ///
+    /// `None` unless the bytes of this file are exactly those of one file of the operating system; engines
+    /// then use [`ReadFile::read_at`]. The descriptor is open, and the same one, for as long as this file is
+    /// open.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
+
+    /// As [`ReadFile::descriptor`], opened with O_DIRECT: offsets, lengths and addresses are multiples of 4
+    /// KiB.
+    ///
+    /// Opened on first use. `None` when the file cannot be opened with O_DIRECT; [`Disk::check_direct`]
+    /// gives the reason.
+    fn direct_descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Tells the system how the bytes of `range` will be read through the page cache. No effect on other
+    /// disks.
+    ///
+    /// # Errors
+    /// The error of the system call. Correctness does not depend on the advice.
+    fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
+        let _ = (range, advice);
+        Ok(())
+    }
+}
+
+/// Expected access pattern of a range of a file, as in `posix_fadvise`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// The system's default.
+    Normal,
+    /// Random access: no read-ahead.
+    Random,
+    /// Sequential access: more read-ahead.
+    Sequential,
+    /// Needed soon: start reading.
+    WillNeed,
+    /// Not needed again: may be evicted from the page cache.
+    DontNeed,
 }
 
 /// A file being written, from front to end.
 ///
-/// After any error the end of the file is unknown and the handle is of no more use: remove the file and start anew.
+/// After any error the end of the file is unknown and the handle is unusable: remove the file and start
+/// again.
 pub trait WriteFile: Send {
     /// Appends all of `bytes`. After an error any prefix of them may have been written.
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Makes the bytes appended so far durable; the name needs [`Disk::sync_dir`] as well.
+    /// Makes the bytes appended so far durable; the name also needs [`Disk::sync_dir`].
     ///
-    /// A failed sync must not be repeated: the kernel may have dropped the unwritten pages and report success next time.
+    /// A failed sync must not be retried: the kernel may have dropped the dirty pages and report success
+    /// next time.
     fn sync(&mut self) -> Result<()>;
 }
 
-/// A held lock. Drop it to free it.
+/// A held lock. Dropping it releases it.
 pub trait DiskLock: Send {
-    /// Checks that the lock still keeps others out: that its file has not been removed or replaced, and that
-    /// the directory is still the one at the path by which it was opened.
+    /// Checks that the lock still excludes others: its file has not been removed or replaced, and the
+    /// directory is still the one at the path by which it was opened.
     ///
     /// # Errors
-    /// [`ErrorKind::LockLost`] when it is not: another writer may be at work, and what is on the disk may be
-    /// its own.
+    /// [`ErrorKind::LockLost`] when it does not: another writer may be active and own the files on the disk.
     fn check(&self) -> Result<()>;
 
-    /// A number that no other held lock of this disk has, nor one that lost its file and is still held.
+    /// A number that differs from that of every other held lock of this disk, also of locks that lost their
+    /// file and are still held.
     fn id(&self) -> u64;
 }
 
-/// Refuses names that could leave the directory or differ between file systems.
+/// Rejects names that could leave the directory or differ between file systems.
 ///
-/// Allowed are 1 to [`NAME_BYTES_MAX`] bytes of `A-Z a-z 0-9 . _ -`, but not `.` and nothing with `..` in it.
+/// Allowed are 1 to [`NAME_BYTES_MAX`] bytes of `A-Z a-z 0-9 . _ -`, except `.` and names that contain `..`.
 ///
 /// # Errors
 /// [`ErrorKind::Denied`].
@@ -129,12 +181,17 @@ pub fn check_name(name: &str) -> Result<()> {
     Err(Error::new(ErrorKind::Denied, "use", format!("file name {name:?}"), problem))
 }
 
-/// The error of a read that meets the end of the file.
+/// The error of a read beyond the end of the file.
 pub(crate) fn ends_early(name: &str, offset: u64) -> Error {
     Error::corrupt(name, offset, "the file ends early")
 }
 
-/// Lets an owning pointer to a disk, also to `dyn Disk`, be used as a disk.
+/// The error of a lock that is held already.
+pub(crate) fn lock_is_held(name: &str) -> Error {
+    Error::new(ErrorKind::Busy, "lock", name, "it is held by another writer")
+}
+
+/// Implements [`Disk`] for an owning pointer to a disk, also to `dyn Disk`.
 macro_rules! forward_disk {
     ($pointer:ident) => {
         impl<D: Disk + ?Sized> Disk for $pointer<D> {
@@ -177,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names() {
+    fn allowed_names() {
         let longest = "a".repeat(NAME_BYTES_MAX);
         for good in ["a", "0000000000000001.0.docs", "manifest-1.tmp", "A_b", ".hidden", "-", &longest] {
             assert!(check_name(good).is_ok(), "{good:?}");

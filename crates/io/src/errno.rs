@@ -1,4 +1,4 @@
-//! The error numbers that fault plans inject, as Linux has them on all its common architectures.
+//! Error numbers for fault plans. Linux uses the same numbers on all common architectures.
 
 /// Operation not permitted.
 pub const EPERM: i32 = 1;

@@ -1,25 +1,25 @@
-//! Bytes on their way to and from storage.
+//! Storage of the engine: files with checksums, memory for caches, and asynchronous reads between the two.
 //!
-//! *You have* file names and bytes. *You get* files whose every read is checked, on a directory, in memory, or on a
-//! disk that fails on command.
+//! Input: file names and bytes. Output: files whose every read is checked, on a directory, in memory, or on
+//! a disk with injected faults.
 //!
-//! | you want | take |
+//! | purpose | items |
 //! |---|---|
-//! | the seam behind which all storage lies | [`Disk`], [`ReadFile`], [`WriteFile`], [`DiskLock`] |
+//! | the storage interface | [`Disk`], [`ReadFile`], [`WriteFile`], [`DiskLock`], [`Advice`] |
 //! | an index in a directory | [`PosixDisk`] |
-//! | a disk in memory that can lose power | [`MemDisk`], [`CrashImage`] |
-//! | a disk whose n-th operation fails | [`FaultDisk`], [`FaultPlan`] |
-//! | proof that a new disk behaves like the others | [`disk_contract`] |
-//! | a file that notices each changed bit | [`SealedWriter`], [`SealedFile`] |
-//! | memory of some kind for a cache, shared by threads | [`Region`], [`RegionKind`], [`Size`], [`Cells`] |
-//! | many reads at once, into that memory | [`Engine`], [`EngineKind`], [`Target`], [`Completion`] |
-//! | a file mapped, read past the page cache, or advised on | [`PosixFile`], [`Advice`] |
-//! | what went wrong, in which file, at which byte | [`Error`], [`ErrorKind`] |
-//! | one line when memory is exhausted, and no half file | [`ExitOutOfMemory`], [`remove_out_of_memory`] |
-//! | an error when a file may not grow | [`ignore_file_size_signal`] |
-//! | handlers of signals, but for those that `nohup` has ignored | [`keep_ignored`] |
+//! | an in-memory disk with simulated loss of power | [`MemDisk`], [`CrashImage`] |
+//! | a disk with injected faults | [`FaultDisk`], [`FaultPlan`] |
+//! | the contract tests of a disk | [`disk_contract`] |
+//! | files with checksums | [`SealedWriter`], [`SealedFile`] |
+//! | memory of several kinds for caches | [`Region`], [`RegionKind`], [`Size`], [`Cells`] |
+//! | asynchronous reads into that memory | [`ReadEngine`], [`EngineKind`], [`ReadTarget`], [`Completion`] |
+//! | resident files | [`ResidentBytes`], [`Arena`] |
+//! | errors with file and offset | [`Error`], [`ErrorKind`] |
+//! | handling of exhausted memory | [`ExitOutOfMemory`], [`remove_on_out_of_memory`] |
+//! | signals of the process | [`ignore_file_size_signal`], [`keep_ignored_signals`], [`exit_with_line`] |
 //!
-//! This room knows neither postings nor documents: a payload is bytes, and an [`Identity`] is three numbers.
+//! This crate knows neither postings nor documents: a payload is bytes, and an [`Identity`] is three
+//! numbers.
 
 #![deny(unsafe_code)]
 
@@ -37,17 +37,17 @@ mod process;
 mod random;
 
 pub use contract::disk_contract;
-pub use disk::{Disk, DiskLock, NAME_BYTES_MAX, ReadFile, WriteFile, check_name};
-pub use engine::{Completion, Engine, EngineKind, EngineOptions, Target};
+pub use disk::{Advice, Disk, DiskLock, NAME_BYTES_MAX, ReadFile, WriteFile, check_name};
+pub use engine::{Completion, EngineKind, EngineOptions, ReadEngine, ReadTarget};
 pub use envelope::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal, SealedFile, SealedWriter};
 pub use error::{Error, ErrorKind, Result, panic_message};
 pub use fault::{Effect, FaultDisk, FaultPlan, Op, OpClass, Operation, Repeat};
 pub use mem::{CrashImage, MemDisk};
 pub use memory::{
-    Arena, CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, Kept, Region, RegionKind, Size,
+    Arena, CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, Region, RegionKind, ResidentBytes, Size,
     available_memory,
 };
-pub use posix::{Advice, PosixDisk, PosixFile};
+pub use posix::PosixDisk;
 pub use process::{
-    ExitOutOfMemory, exit_with_line, ignore_file_size_signal, keep_ignored, remove_out_of_memory,
+    ExitOutOfMemory, exit_with_line, ignore_file_size_signal, keep_ignored_signals, remove_on_out_of_memory,
 };

@@ -1,13 +1,14 @@
-//! A small seeded generator for fault images: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+//! A seeded random number generator for crash images and torn writes: SplitMix64 (Steele, Lea, Flood, OOPSLA
+//! 2014).
 
-/// Repeatable numbers from one seed. Not for secrets.
-pub(crate) struct Random {
+/// Reproducible numbers from a seed. Not for secrets.
+pub(crate) struct SplitMix64 {
     state: u64,
 }
 
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random { state: seed }
+impl SplitMix64 {
+    pub(crate) fn new(seed: u64) -> SplitMix64 {
+        SplitMix64 { state: seed }
     }
 
     pub(crate) fn next(&mut self) -> u64 {
@@ -18,12 +19,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number in `0..bound`, or 0 when `bound` is 0.
+    /// A number in `0..bound`; 0 when `bound` is 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// True once in `n` times.
+    /// True with probability `1 / n`.
     pub(crate) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }

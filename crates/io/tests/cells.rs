@@ -1,4 +1,4 @@
-//! Cells lend like a `RefCell`, to any thread.
+//! Cells follow the borrow rules of `RefCell`, across threads.
 
 use std::sync::Arc;
 use std::thread;
@@ -11,7 +11,7 @@ fn cells(count: usize, cell_bytes: usize) -> Arc<Cells> {
 }
 
 #[test]
-fn a_region_is_cut_into_whole_cells() {
+fn a_region_is_divided_into_whole_cells() {
     let region = || Region::new(&RegionKind::Dram, 5 * 4096).unwrap();
     assert_eq!(Cells::new(region(), 4096).unwrap().len(), 5);
     let pairs = Cells::new(region(), 8192).unwrap();
@@ -32,12 +32,12 @@ fn a_region_is_cut_into_whole_cells() {
 
 #[test]
 #[should_panic(expected = "index out of bounds")]
-fn there_is_no_cell_behind_the_last() {
+fn an_index_beyond_the_last_cell_panics() {
     cells(2, CELL_BYTES_MIN).read(2);
 }
 
 #[test]
-fn what_is_written_is_read_and_neighbours_are_not_touched() {
+fn writes_stay_within_their_cell() {
     let cells = cells(3, CELL_BYTES_MIN);
     let mut middle = cells.write(1).unwrap();
     middle.fill(7);
@@ -46,7 +46,7 @@ fn what_is_written_is_read_and_neighbours_are_not_touched() {
     for other in [0, 2] {
         assert!(cells.read(other).unwrap().iter().all(|byte| *byte == 0));
     }
-    assert_eq!(cells.write(1).unwrap()[4095], 7, "a cell keeps what it has");
+    assert_eq!(cells.write(1).unwrap()[4095], 7, "a cell keeps its content");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_guard_outlives_the_handle() {
     assert_eq!(guard.cells().read(0).map(|guard| guard.len()), None);
 }
 
-/// Each writer fills a cell with one byte; a reader that ever sees two different ones has found a race.
+/// Each writer fills a cell with one byte value; a reader that sees two different values has found a race.
 #[test]
 fn threads_never_see_a_half_written_cell() {
     let cells = cells(4, CELL_BYTES_MIN);
@@ -83,10 +83,10 @@ fn threads_never_see_a_half_written_cell() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert!(counts.iter().all(|(read, written)| *read > 0 && *written > 0), "{counts:?}");
-    assert!((0..cells.len()).all(|index| cells.write(index).is_some()), "a guard was lost");
+    assert!((0..cells.len()).all(|index| cells.write(index).is_some()), "a guard was leaked");
 }
 
-/// Two parts are filled by two threads; who reads then sees both.
+/// Two threads fill two parts of a cell; a later reader sees both.
 #[test]
 fn parts_of_a_cell_are_written_by_several_threads() {
     let cells = cells(1, CELL_BYTES_MIN);
@@ -112,13 +112,13 @@ fn parts_of_a_cell_are_written_by_several_threads() {
 
 #[test]
 #[should_panic(expected = "byte 0 of 4096")]
-fn no_part_is_empty() {
+fn an_empty_part_panics() {
     cells(1, CELL_BYTES_MIN).write(0).unwrap().split_off(0);
 }
 
-/// Only one of several threads gets to write, and all of them together count as they should.
+/// Several threads increment a counter in one cell; no increment is lost.
 #[test]
-fn a_writer_is_alone() {
+fn a_writer_excludes_other_writers() {
     let cells = cells(1, CELL_BYTES_MIN);
     let add = || {
         for _ in 0..5_000 {
@@ -137,21 +137,21 @@ fn a_writer_is_alone() {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum CellStep {
     Read(usize),
     Write(usize),
-    /// Cuts one of the guards in two, if it writes more than a byte.
+    /// Splits one of the write guards with more than a byte in two.
     Split(usize),
-    /// Gives back one of the guards.
+    /// Drops one of the guards.
     Drop(usize),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<CellStep>> {
     let step = prop_oneof![
-        3 => (0..3_usize).prop_map(Step::Read),
-        2 => (0..3_usize).prop_map(Step::Write),
-        1 => any::<usize>().prop_map(Step::Split),
-        3 => any::<usize>().prop_map(Step::Drop),
+        3 => (0..3_usize).prop_map(CellStep::Read),
+        2 => (0..3_usize).prop_map(CellStep::Write),
+        1 => any::<usize>().prop_map(CellStep::Split),
+        3 => any::<usize>().prop_map(CellStep::Drop),
     ];
     prop::collection::vec(step, 0..200)
 }
@@ -171,25 +171,26 @@ impl Guard<'_> {
 }
 
 proptest! {
-    /// Against the guards that are there: reading needs that none of them writes, writing that there is none.
+    /// Model: the existing guards of a cell. A read guard needs that none of them writes, a write guard that
+    /// there is none.
     #[test]
     fn borrows_are_those_of_a_ref_cell(steps in steps()) {
         let cells = cells(3, CELL_BYTES_MIN);
         let mut guards: Vec<Guard> = Vec::new();
         for step in steps {
             match step {
-                Step::Read(index) => {
+                CellStep::Read(index) => {
                     let writes = |guard: &Guard| matches!(guard, Guard::Write(_)) && guard.index() == index;
                     let guard = cells.read(index);
                     prop_assert_eq!(guard.is_some(), !guards.iter().any(writes));
                     guards.extend(guard.map(Guard::Read));
                 }
-                Step::Write(index) => {
+                CellStep::Write(index) => {
                     let guard = cells.write(index);
                     prop_assert_eq!(guard.is_some(), !guards.iter().any(|guard| guard.index() == index));
                     guards.extend(guard.map(Guard::Write));
                 }
-                Step::Split(which) => {
+                CellStep::Split(which) => {
                     let writers = guards.iter_mut().filter_map(|guard| match guard {
                         Guard::Write(cell) if cell.len() > 1 => Some(cell),
                         _ => None,
@@ -201,8 +202,8 @@ proptest! {
                     prop_assert_eq!(cell.len() + other.len(), bytes);
                     guards.push(Guard::Write(other));
                 }
-                Step::Drop(which) if !guards.is_empty() => drop(guards.swap_remove(which % guards.len())),
-                Step::Drop(_) => {}
+                CellStep::Drop(which) if !guards.is_empty() => drop(guards.swap_remove(which % guards.len())),
+                CellStep::Drop(_) => {}
             }
         }
         guards.clear();

@@ -1,4 +1,4 @@
-//! The commit protocol on enveloped files: crash it, and fail it, at every operation.
+//! The commit protocol on sealed files, with a crash and with an error at every operation.
 
 use tierdex_io::{
     CrashImage, Disk, Effect, FaultDisk, FaultPlan, Identity, MemDisk, OpClass, Repeat, Result, SealedFile,
@@ -34,7 +34,7 @@ fn commit(disk: &dyn Disk, generation: u64) -> Result<()> {
     disk.sync_dir()
 }
 
-/// The generation found, after all its bytes have been compared.
+/// The recovered generation, after all its bytes have been compared.
 fn recover(disk: &dyn Disk) -> Result<u64> {
     let newest = disk.list()?.into_iter().rfind(|name| name.starts_with("manifest-")).unwrap();
     let manifest = SealedFile::open_unsealed(disk, &newest, Identity { kind: 1, field: 0, segment: 0 })?;
@@ -49,7 +49,7 @@ fn recover(disk: &dyn Disk) -> Result<u64> {
     Ok(generation)
 }
 
-/// A disk with generation 1 durable, and how many operations the next commit takes.
+/// A disk with generation 1 durable, and the number of operations of the next commit.
 fn committed() -> (MemDisk, u64) {
     let disk = MemDisk::new();
     commit(&disk, 1).unwrap();
@@ -59,7 +59,7 @@ fn committed() -> (MemDisk, u64) {
 }
 
 #[test]
-fn a_crash_at_any_operation_leaves_a_whole_generation() {
+fn a_crash_at_any_operation_leaves_a_complete_generation() {
     let (disk, operations) = committed();
     let (mut crashes, mut old, mut new) = (0, 0, 0);
     for at in 1..=operations {
@@ -72,7 +72,7 @@ fn a_crash_at_any_operation_leaves_a_whole_generation() {
             match recover(&faulty.inner().crash(image)).unwrap() {
                 1 => old += 1,
                 2 => new += 1,
-                other => panic!("generation {other} out of nowhere"),
+                other => panic!("generation {other} was never committed"),
             }
         }
     }
@@ -89,11 +89,11 @@ fn an_acknowledged_commit_survives_every_image() {
     }
 }
 
-/// A canary: the harness must be able to tell a protocol that forgets a sync.
+/// A canary: the harness must detect a protocol without directory syncs.
 #[test]
-fn a_commit_without_directory_syncs_is_caught() {
-    struct Careless(MemDisk);
-    impl Disk for Careless {
+fn a_commit_without_directory_syncs_is_detected() {
+    struct NoDirectorySync(MemDisk);
+    impl Disk for NoDirectorySync {
         fn list(&self) -> Result<Vec<String>> {
             self.0.list()
         }
@@ -120,15 +120,15 @@ fn a_commit_without_directory_syncs_is_caught() {
         }
     }
     let (disk, _) = committed();
-    let careless = Careless(disk);
-    commit(&careless, 2).unwrap();
-    let caught =
-        (0..100).filter(|seed| recover(&careless.0.crash(CrashImage::Random(*seed))).ok() != Some(2));
-    assert!(caught.count() > 10);
+    let no_sync = NoDirectorySync(disk);
+    commit(&no_sync, 2).unwrap();
+    let detected =
+        (0..100).filter(|seed| recover(&no_sync.0.crash(CrashImage::Random(*seed))).ok() != Some(2));
+    assert!(detected.count() > 10);
 }
 
 #[test]
-fn an_error_at_any_operation_fails_the_commit_and_harms_nothing() {
+fn an_error_at_any_operation_fails_the_commit_and_keeps_the_last_one() {
     let (disk, operations) = committed();
     let mut injected = 0;
     for at in 1..=operations {
@@ -145,7 +145,7 @@ fn an_error_at_any_operation_fails_the_commit_and_harms_nothing() {
 }
 
 #[test]
-fn a_read_error_fails_the_read_and_only_that() {
+fn a_read_error_fails_only_that_recovery() {
     let (disk, _) = committed();
     let counting = FaultDisk::new(disk.clone(), FaultPlan::none());
     recover(&counting).unwrap();
@@ -158,7 +158,7 @@ fn a_read_error_fails_the_read_and_only_that() {
         let error = recover(&faulty).unwrap_err();
         assert!(!error.file().is_empty() || error.to_string().starts_with("cannot list"), "{error}");
         injected += faulty.injected();
-        assert_eq!(recover(&faulty).unwrap(), 1, "it works again when the fault has passed");
+        assert_eq!(recover(&faulty).unwrap(), 1, "recovery succeeds after the fault");
     }
     assert!(injected == reads && reads > 5, "{injected} of {reads}");
 }
@@ -167,7 +167,7 @@ fn a_read_error_fails_the_read_and_only_that() {
 fn a_full_disk_of_any_size_keeps_the_last_generation() {
     let (disk, _) = committed();
     let used: usize = disk.list().unwrap().iter().map(|name| disk.bytes(name).unwrap().len()).sum();
-    let mut refused = 0;
+    let mut rejected = 0;
     for free in (0..12_000).step_by(97) {
         let full = disk.snapshot();
         full.set_capacity(Some(used as u64 + free));
@@ -176,9 +176,9 @@ fn a_full_disk_of_any_size_keeps_the_last_generation() {
             Err(error) => {
                 assert_eq!(error.kind(), tierdex_io::ErrorKind::NoSpace);
                 assert_eq!(recover(&full).unwrap(), 1);
-                refused += 1;
+                rejected += 1;
             }
         }
     }
-    assert!(refused > 50, "{refused}");
+    assert!(rejected > 50, "{rejected}");
 }

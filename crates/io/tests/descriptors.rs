@@ -1,4 +1,4 @@
-//! What happens when there are no descriptors left: a process of its own, because all its threads share them.
+//! Behaviour without free descriptors. A separate process, because the limit is per process.
 
 use std::fs::File;
 use std::process::{self, Command};
@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use tierdex_io::{
-    Cells, Disk, Engine, EngineKind, EngineOptions, PosixDisk, ReadFile, Region, RegionKind, Target,
+    Cells, Disk, EngineKind, EngineOptions, PosixDisk, ReadEngine, ReadFile, ReadTarget, Region, RegionKind,
 };
 
 #[test]
-fn a_file_is_read_past_the_page_cache_again_when_there_are_descriptors_again() {
+fn direct_io_resumes_when_descriptors_are_available() {
     let directory = TempDir::new().unwrap();
     let disk = PosixDisk::open(directory.path()).unwrap();
     disk.create("a").unwrap().append(&[7; 3 * 4096]).unwrap();
     let options = EngineOptions { kind: EngineKind::Pread, depth: 1, direct: true };
-    let mut engine = match Engine::new(options, &disk, &[]) {
+    let mut engine = match ReadEngine::new(options, &disk, &[]) {
         Ok(engine) => engine,
         Err(error) => return println!("not run: {error}"),
     };
@@ -26,14 +26,14 @@ fn a_file_is_read_past_the_page_cache_again_when_there_are_descriptors_again() {
     let cells = Cells::new(Region::new(&RegionKind::Dram, 4096).unwrap(), 4096).unwrap();
     let file: Arc<dyn ReadFile> = Arc::from(disk.open("a").unwrap());
     let mut fell_back = || {
-        engine.submit(&file, 4096, Target::from(cells.write(0).unwrap()), 0);
+        engine.submit(&file, 4096, ReadTarget::from(cells.write(0).unwrap()), 0);
         let ended = engine.next(true).unwrap();
         assert_eq!((ended.result.unwrap(), ended.target.bytes()), (4096, &[7; 4096][..]));
         ended.fell_back
     };
-    let all: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
-    assert!((1..100).contains(&all.len()));
+    let opened: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    assert!((1..100).contains(&opened.len()));
     assert!(fell_back());
-    drop(all);
+    drop(opened);
     assert!(!fell_back());
 }

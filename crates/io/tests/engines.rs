@@ -1,4 +1,4 @@
-//! All engines give the bytes that `read_at` gives, on every disk, and give back what they were lent.
+//! All engines return the same bytes as `read_at`, on every disk, and release all cells.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -6,15 +6,15 @@ use std::thread;
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tierdex_io::{
-    CellMut, Cells, Completion, Disk, DiskLock, Effect, Engine, EngineKind, EngineOptions, Error, ErrorKind,
-    FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadFile, Region, RegionKind, Repeat, Result, Target,
-    WriteFile, disk_contract, errno,
+    CellMut, Cells, Completion, Disk, DiskLock, Effect, EngineKind, EngineOptions, Error, ErrorKind,
+    FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadEngine, ReadFile, ReadTarget, Region, RegionKind,
+    Repeat, Result, WriteFile, disk_contract, errno,
 };
 
 const PAGE: usize = 4096;
 const CELL_BYTES: usize = 32 << 10;
 
-/// The engines of this system over a disk: kind, and whether past the page cache.
+/// The engines that this system supports on a disk: kind, and whether with direct I/O.
 fn engines(disk: &dyn Disk) -> Vec<(EngineKind, bool)> {
     let all = [
         (EngineKind::Mmap, false),
@@ -25,11 +25,11 @@ fn engines(disk: &dyn Disk) -> Vec<(EngineKind, bool)> {
         (EngineKind::Auto, false),
         (EngineKind::Auto, true),
     ];
-    let can_be_had = |(kind, direct): &(EngineKind, bool)| {
-        let opened = Engine::new(EngineOptions { kind: *kind, depth: 1, direct: *direct }, disk, &[]);
+    let available = |(kind, direct): &(EngineKind, bool)| {
+        let opened = ReadEngine::new(EngineOptions { kind: *kind, depth: 1, direct: *direct }, disk, &[]);
         opened.inspect_err(|error| println!("not run: {kind} (direct: {direct}): {error}")).is_ok()
     };
-    all.into_iter().filter(can_be_had).collect()
+    all.into_iter().filter(available).collect()
 }
 
 fn cells(count: usize) -> Arc<Cells> {
@@ -45,38 +45,38 @@ fn open(disk: &dyn Disk, name: &str, bytes: &[u8]) -> Arc<dyn ReadFile> {
     Arc::from(disk.open(name).unwrap())
 }
 
-/// Waits for everything that is pending, in the order of the tags.
-fn drain(engine: &mut Engine) -> Vec<Completion> {
+/// Waits for all pending reads; returns the completions in order of tags.
+fn drain(engine: &mut ReadEngine) -> Vec<Completion> {
     let mut ended: Vec<Completion> = std::iter::from_fn(|| engine.next(true)).collect();
     ended.sort_by_key(|completion| completion.tag);
     assert_eq!(engine.pending(), 0);
     ended
 }
 
-fn engine(kind: EngineKind, depth: usize, direct: bool, disk: &dyn Disk, cells: &[Arc<Cells>]) -> Engine {
-    Engine::new(EngineOptions { kind, depth, direct }, disk, cells).unwrap()
+fn engine(kind: EngineKind, depth: usize, direct: bool, disk: &dyn Disk, cells: &[Arc<Cells>]) -> ReadEngine {
+    ReadEngine::new(EngineOptions { kind, depth, direct }, disk, cells).unwrap()
 }
 
 #[derive(Debug, Clone)]
-struct Read {
+struct ReadCase {
     offset: usize,
     from: usize,
     to: usize,
 }
 
-/// Any read within and around a file of `file_len` bytes; half of them are of whole pages.
-fn reads(file_len: usize) -> impl Strategy<Value = Vec<Read>> {
+/// Reads within and around a file of `file_len` bytes; half of them are of whole pages.
+fn reads(file_len: usize) -> impl Strategy<Value = Vec<ReadCase>> {
     let read = (0..file_len + 2 * PAGE, 0..=CELL_BYTES, 0..=CELL_BYTES, any::<bool>());
     let read = read.prop_map(|(offset, one, other, pages)| {
         let unit = if pages { PAGE } else { 1 };
         let round = |number: usize| number / unit * unit;
-        Read { offset: round(offset), from: round(one.min(other)), to: round(one.max(other)) }
+        ReadCase { offset: round(offset), from: round(one.min(other)), to: round(one.max(other)) }
     });
     prop::collection::vec(read, 0..24)
 }
 
-/// What a read must give.
-fn expected<'a>(bytes: &'a [u8], read: &Read) -> Option<&'a [u8]> {
+/// The expected bytes of a read; `None` for an error.
+fn expected<'a>(bytes: &'a [u8], read: &ReadCase) -> Option<&'a [u8]> {
     let len = read.to - read.from;
     if len == 0 {
         return Some(&[]);
@@ -85,11 +85,11 @@ fn expected<'a>(bytes: &'a [u8], read: &Read) -> Option<&'a [u8]> {
     within.then(|| &bytes[read.offset..bytes.len().min(read.offset + len)])
 }
 
-/// Makes all reads with `count` cells, some of which the engine knows beforehand.
+/// Makes all reads with `cells`, some of which are registered.
 fn read_all(
-    mut engine: Engine,
+    mut engine: ReadEngine,
     file: &Arc<dyn ReadFile>,
-    reads: &[Read],
+    reads: &[ReadCase],
     cells: &[Arc<Cells>],
     blocking: bool,
 ) {
@@ -101,7 +101,7 @@ fn read_all(
     let mut take = |completion: Completion| {
         let Completion { tag, target, result, .. } = completion;
         let read = &reads[tag as usize];
-        assert!(!std::mem::replace(&mut seen[tag as usize], true), "{tag} ended twice");
+        assert!(!std::mem::replace(&mut seen[tag as usize], true), "{tag} completed twice");
         assert_eq!(target.range(), read.from..read.to);
         match (result, expected(&bytes, read)) {
             (Ok(len), Some(bytes)) => {
@@ -120,7 +120,7 @@ fn read_all(
         while free.is_empty() {
             free.extend(engine.next(blocking).map(&mut take));
         }
-        let mut target = Target::new(free.pop().unwrap(), read.from..read.to);
+        let mut target = ReadTarget::new(free.pop().unwrap(), read.from..read.to);
         target.bytes_mut().fill(0xA5);
         engine.submit(file, read.offset as u64, target, tag as u64);
     }
@@ -131,16 +131,16 @@ fn read_all(
     assert_eq!((free.len(), seen.iter().all(|seen| *seen)), (count, true));
 }
 
-fn all_agree(disk: &dyn Disk, len: usize, reads: &[Read], depth: usize, blocking: bool) {
+fn all_agree(disk: &dyn Disk, len: usize, reads: &[ReadCase], depth: usize, blocking: bool) {
     let file = open(disk, "a", &content(len));
     for (kind, direct) in engines(disk) {
         let cells = [cells(3), cells(2)];
-        let known = &cells[..depth % 3];
-        read_all(engine(kind, depth, direct, disk, known), &file, reads, &cells, blocking);
+        let registered = &cells[..depth % 3];
+        read_all(engine(kind, depth, direct, disk, registered), &file, reads, &cells, blocking);
     }
 }
 
-fn cases() -> impl Strategy<Value = (usize, Vec<Read>, usize, bool)> {
+fn cases() -> impl Strategy<Value = (usize, Vec<ReadCase>, usize, bool)> {
     let len = prop_oneof![0..3 * PAGE, 0..100_000_usize, (0..20_usize).prop_map(|pages| pages * PAGE)];
     len.prop_flat_map(|len| (Just(len), reads(len), 1..9_usize, any::<bool>()))
 }
@@ -167,7 +167,7 @@ proptest! {
     }
 }
 
-/// One fault at each of the reads: that one fails, with its place, and the others do not.
+/// One fault at each of the reads: that read fails, with its offset, and the others succeed.
 #[test]
 fn a_read_that_fails_fails_alone() {
     const READS: usize = 12;
@@ -207,19 +207,19 @@ fn a_read_that_fails_fails_alone() {
     println!("{injected} faults");
 }
 
-/// Cells are free when the engine is gone, and hold nothing that was still under way.
+/// The cells are free after the engine is dropped, and are not written afterwards.
 #[test]
-fn an_engine_that_is_dropped_gives_back_its_cells() {
+fn a_dropped_engine_releases_its_cells() {
     let directory = TempDir::new().unwrap();
     let posix = PosixDisk::open(directory.path()).unwrap();
     let disks: [&dyn Disk; 2] = [&posix, &MemDisk::new()];
     for disk in disks {
         let file = open(disk, "a", &content(64 * CELL_BYTES));
         for (kind, direct) in engines(disk) {
-            for (round, known) in [true, false].into_iter().cycle().take(20).enumerate() {
+            for (round, is_registered) in [true, false].into_iter().cycle().take(20).enumerate() {
                 let cells = cells(16);
-                let known = if known { std::slice::from_ref(&cells) } else { &[] };
-                let mut engine = engine(kind, 8, direct, disk, known);
+                let registered = if is_registered { std::slice::from_ref(&cells) } else { &[] };
+                let mut engine = engine(kind, 8, direct, disk, registered);
                 for index in 0..16 {
                     let offset = (index * 3 + round) % 64 * CELL_BYTES;
                     engine.submit(&file, offset as u64, cells.write(index).unwrap().into(), 0);
@@ -227,7 +227,7 @@ fn an_engine_that_is_dropped_gives_back_its_cells() {
                 if round % 3 == 0 {
                     engine.flush();
                 }
-                assert!(cells.write(round % 16).is_none(), "the engine has it");
+                assert!(cells.write(round % 16).is_none(), "in flight");
                 drop(engine);
                 for index in 0..16 {
                     cells.write(index).unwrap_or_else(|| panic!("{kind}: cell {index}")).fill(round as u8);
@@ -241,7 +241,7 @@ fn an_engine_that_is_dropped_gives_back_its_cells() {
     }
 }
 
-/// Memory that is a file of a tmpfs is written by devices as any other.
+/// Memory in a tmpfs file is a valid target.
 #[test]
 fn cells_of_a_mapped_file_are_filled() {
     let directory = TempDir::new().unwrap();
@@ -274,7 +274,7 @@ fn cells_of_a_mapped_file_are_filled() {
     }
 }
 
-/// The engine goes on where another thread left it, also when that thread has ended in the meantime.
+/// An engine continues in another thread, also after the submitting thread has ended.
 #[test]
 fn an_engine_moves_between_threads() {
     let directory = TempDir::new().unwrap();
@@ -307,7 +307,7 @@ fn an_engine_moves_between_threads() {
 }
 
 #[test]
-fn a_file_that_was_cut_is_damaged() {
+fn a_truncated_file_is_damaged() {
     let directory = TempDir::new().unwrap();
     let disk = PosixDisk::open(directory.path()).unwrap();
     let cells = cells(1);
@@ -321,7 +321,7 @@ fn a_file_that_was_cut_is_damaged() {
                 .set_len(left)
                 .unwrap();
             let mut engine = engine(kind, 1, direct, &disk, &[]);
-            engine.submit(&file, 4096, Target::new(cells.write(0).unwrap(), 0..4096), 7);
+            engine.submit(&file, 4096, ReadTarget::new(cells.write(0).unwrap(), 0..4096), 7);
             let ended = engine.next(true).unwrap();
             let error = ended.result.unwrap_err();
             assert_eq!(
@@ -335,14 +335,14 @@ fn a_file_that_was_cut_is_damaged() {
 }
 
 #[test]
-fn auto_says_what_it_took() {
+fn auto_describes_the_engine_it_took() {
     let directory = TempDir::new().unwrap();
     let disk = PosixDisk::open(directory.path()).unwrap();
     drop(open(&disk, "a", b"something"));
     let options = |kind, direct| EngineOptions { kind, depth: 4, direct };
     for direct in [false, true] {
-        let auto = Engine::new(options(EngineKind::Auto, direct), &disk, &[]).unwrap();
-        match Engine::new(options(EngineKind::Uring, direct), &disk, &[]) {
+        let auto = ReadEngine::new(options(EngineKind::Auto, direct), &disk, &[]).unwrap();
+        match ReadEngine::new(options(EngineKind::Uring, direct), &disk, &[]) {
             Ok(uring) => {
                 assert_eq!((auto.fallback(), auto.description()), (None, uring.description()));
             }
@@ -356,12 +356,13 @@ fn auto_says_what_it_took() {
     }
 }
 
-/// Where files cannot be read past the page cache, `auto` does without, and whoever insists is told why.
+/// Without support for direct I/O, `auto` reads through the page cache, and the other engines fail with the
+/// reason.
 #[test]
 fn without_direct_reads_auto_takes_pread() {
     let why = "O_DIRECT is refused: Invalid argument (os error 22)";
     let direct = Err(Error::new(ErrorKind::Unsupported, "read past the page cache", "a", why));
-    let disk = Wrapped { inner: Box::new(MemDisk::new()), direct, wrap: |file| file };
+    let disk = WrappedDisk { inner: Box::new(MemDisk::new()), direct, wrap: |file| file };
     let auto = engine(EngineKind::Auto, 2, true, &disk, &[]);
     assert_eq!(
         auto.fallback(),
@@ -371,57 +372,66 @@ fn without_direct_reads_auto_takes_pread() {
         )
     );
     for kind in [EngineKind::Pread, EngineKind::Uring] {
-        let error = Engine::new(EngineOptions { kind, depth: 2, direct: true }, &disk, &[]).err().unwrap();
+        let error =
+            ReadEngine::new(EngineOptions { kind, depth: 2, direct: true }, &disk, &[]).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
     }
 }
 
 #[test]
 #[should_panic(expected = "of a cell of 32768 bytes")]
-fn a_target_lies_within_its_cell() {
-    Target::new(cells(1).write(0).unwrap(), 0..CELL_BYTES + 1);
+fn a_target_is_within_its_cell() {
+    ReadTarget::new(cells(1).write(0).unwrap(), 0..CELL_BYTES + 1);
 }
 
-/// The suite of all disks, each byte of which goes through an engine.
+/// The contract suite of disks, with every read through an engine.
 #[test]
 fn engines_pass_the_contract_of_disks() {
-    fn through<const KIND: usize>(file: Box<dyn ReadFile>) -> Box<dyn ReadFile> {
-        let (kind, direct) = WAYS[KIND];
+    fn through_engine<const KIND: usize>(file: Box<dyn ReadFile>) -> Box<dyn ReadFile> {
+        let (kind, direct) = KINDS[KIND];
         let engine = engine(kind, 3, direct, &MemDisk::new(), &[]);
-        Box::new(Through { file: Arc::from(file), engine: Mutex::new(engine), cells: cells(4) })
+        Box::new(EngineFile { file: Arc::from(file), engine: Mutex::new(engine), cells: cells(4) })
     }
-    const WAYS: [(EngineKind, bool); 5] = [
+    const KINDS: [(EngineKind, bool); 5] = [
         (EngineKind::Mmap, false),
         (EngineKind::Pread, false),
         (EngineKind::Pread, true),
         (EngineKind::Uring, false),
         (EngineKind::Uring, true),
     ];
-    let wraps: [Wrap; 5] = [through::<0>, through::<1>, through::<2>, through::<3>, through::<4>];
+    let wraps: [WrapFile; 5] = [
+        through_engine::<0>,
+        through_engine::<1>,
+        through_engine::<2>,
+        through_engine::<3>,
+        through_engine::<4>,
+    ];
     let directory = TempDir::new().unwrap();
-    let can_be_had = engines(&PosixDisk::open(directory.path()).unwrap());
-    for (way, wrap) in WAYS.into_iter().zip(wraps) {
-        if !can_be_had.contains(&way) {
+    let available = engines(&PosixDisk::open(directory.path()).unwrap());
+    for (kind, wrap) in KINDS.into_iter().zip(wraps) {
+        if !available.contains(&kind) {
             continue;
         }
         let mut directories = Vec::new();
         disk_contract(&mut || {
             directories.push(TempDir::new().unwrap());
             let inner = Box::new(PosixDisk::open(directories[directories.len() - 1].path()).unwrap());
-            Box::new(Wrapped { inner, direct: Ok(()), wrap })
+            Box::new(WrappedDisk { inner, direct: Ok(()), wrap })
         });
-        disk_contract(&mut || Box::new(Wrapped { inner: Box::new(MemDisk::new()), direct: Ok(()), wrap }));
+        disk_contract(&mut || {
+            Box::new(WrappedDisk { inner: Box::new(MemDisk::new()), direct: Ok(()), wrap })
+        });
     }
 }
 
-/// A file whose bytes come through an engine, cell by cell.
-struct Through {
+/// A file that is read through an engine, cell by cell.
+struct EngineFile {
     file: Arc<dyn ReadFile>,
-    engine: Mutex<Engine>,
+    engine: Mutex<ReadEngine>,
     cells: Arc<Cells>,
 }
 
-impl ReadFile for Through {
+impl ReadFile for EngineFile {
     fn name(&self) -> &str {
         self.file.name()
     }
@@ -434,12 +444,12 @@ impl ReadFile for Through {
         let mut engine = self.engine.lock().unwrap();
         let mut failed = None;
         for (number, part) in buf.chunks_mut(CELL_BYTES).enumerate() {
-            let target = Target::new(self.cells.write(number % self.cells.len()).unwrap(), 0..part.len());
+            let target = ReadTarget::new(self.cells.write(number % self.cells.len()).unwrap(), 0..part.len());
             engine.submit(&self.file, offset + (number * CELL_BYTES) as u64, target, 0);
             let ended = engine.next(true).unwrap();
             match ended.result {
                 Ok(len) if len == part.len() => part.copy_from_slice(ended.target.bytes()),
-                // In its last page a read gives what the file has.
+                // A read in the last page of the file returns the bytes up to its end.
                 Ok(len) => {
                     failed = Some(Error::corrupt(self.name(), offset + len as u64, "the file ends early"))
                 }
@@ -449,22 +459,22 @@ impl ReadFile for Through {
         if offset + buf.len() as u64 <= self.len() || buf.is_empty() {
             return failed.map_or(Ok(()), Err);
         }
-        // Engines know the file as it was when it was opened; this disk's files may have grown since.
+        // Engines use the length at the time of opening; files of this disk may have grown since.
         assert!(failed.is_some());
         self.file.read_at(offset, buf)
     }
 }
 
-/// A disk like another, except for how its files are read.
-struct Wrapped {
+/// A disk whose files are replaced by a wrapper.
+struct WrappedDisk {
     inner: Box<dyn Disk>,
     direct: Result<()>,
-    wrap: Wrap,
+    wrap: WrapFile,
 }
 
-type Wrap = fn(Box<dyn ReadFile>) -> Box<dyn ReadFile>;
+type WrapFile = fn(Box<dyn ReadFile>) -> Box<dyn ReadFile>;
 
-impl Disk for Wrapped {
+impl Disk for WrappedDisk {
     fn list(&self) -> Result<Vec<String>> {
         self.inner.list()
     }

@@ -1,4 +1,4 @@
-//! No changed, missing, added or foreign byte passes for the one that was written.
+//! Every changed, missing, added or foreign byte is detected.
 
 use tierdex_io::{
     Disk, ErrorKind, HEADER_LEN, Identity, MemDisk, PAGE, Result, Seal, SealedFile, SealedWriter,
@@ -8,17 +8,17 @@ const NAME: &str = "1.docs";
 const IDENTITY: Identity = Identity { kind: 3, field: 1, segment: 7 };
 const PAGE_LEN: usize = PAGE as usize;
 
-/// Repeatable numbers below a bound.
-struct Dice(u64);
+/// A linear congruential generator.
+struct Lcg(u64);
 
-impl Dice {
+impl Lcg {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((u128::from(self.0) * bound as u128) >> 64) as usize
     }
 }
 
-/// A sealed file on a disk of its own, with what it ought to hold.
+/// A sealed file on its own disk, with the expected payload.
 struct Specimen {
     disk: MemDisk,
     identity: Identity,
@@ -32,8 +32,8 @@ impl Specimen {
     }
 
     fn with(identity: Identity, len: usize, seed: u64) -> Specimen {
-        let mut dice = Dice(seed);
-        let payload: Vec<u8> = (0..len).map(|_| dice.below(256) as u8).collect();
+        let mut random = Lcg(seed);
+        let payload: Vec<u8> = (0..len).map(|_| random.below(256) as u8).collect();
         let disk = MemDisk::new();
         let mut writer = SealedWriter::create(&disk, NAME, identity).unwrap();
         writer.write(&payload).unwrap();
@@ -60,22 +60,22 @@ impl Specimen {
         });
     }
 
-    /// The damage must be found by opening, or else by verifying; and without a seal too.
-    fn assert_found(&self, what: &str) {
+    /// The damage must be detected by opening or by verifying, with and without the seal.
+    fn assert_detected(&self, case: &str) {
         let found = self.open().and_then(|file| file.verify());
-        assert_eq!(found.map_err(|error| error.kind()), Err(ErrorKind::Corrupt), "{what}");
-        self.assert_found_unsealed(what);
+        assert_eq!(found.map_err(|error| error.kind()), Err(ErrorKind::Corrupt), "{case}");
+        self.assert_detected_unsealed(case);
     }
 
-    fn assert_found_unsealed(&self, what: &str) {
+    fn assert_detected_unsealed(&self, case: &str) {
         let file = SealedFile::open_unsealed(&self.disk, NAME, self.identity);
         let found = file.and_then(|file| file.verify());
-        assert_eq!(found.map_err(|error| error.kind()), Err(ErrorKind::Corrupt), "{what}");
+        assert_eq!(found.map_err(|error| error.kind()), Err(ErrorKind::Corrupt), "{case}");
     }
 
-    /// Reads give the right bytes or an error. Returns how many gave the bytes.
-    fn assert_reads_right(&self, file: &SealedFile, ranges: &[std::ops::Range<usize>]) -> usize {
-        let right =
+    /// Reads return the written bytes or an error. Returns the number of successful reads.
+    fn assert_reads_correct(&self, file: &SealedFile, ranges: &[std::ops::Range<usize>]) -> usize {
+        let correct =
             |range: &&std::ops::Range<usize>| match file.read(HEADER_LEN + range.start as u64, range.len()) {
                 Ok(bytes) => {
                     assert!(bytes == self.payload[(*range).clone()], "wrong bytes at {range:?}");
@@ -87,39 +87,39 @@ impl Specimen {
                     false
                 }
             };
-        ranges.iter().filter(right).count()
+        ranges.iter().filter(correct).count()
     }
 
-    /// The whole payload, what lies around file offset `at`, and a random part.
-    fn ranges(&self, at: usize, dice: &mut Dice) -> [std::ops::Range<usize>; 3] {
+    /// The whole payload, the bytes around file offset `at`, and a random range.
+    fn ranges(&self, at: usize, random: &mut Lcg) -> [std::ops::Range<usize>; 3] {
         let len = self.payload.len();
-        let near = at.saturating_sub(HEADER_LEN as usize).min(len);
-        let start = dice.below(len + 1);
-        [0..len, near.saturating_sub(3)..len.min(near + 5), start..start + dice.below(len - start + 1)]
+        let around = at.saturating_sub(HEADER_LEN as usize).min(len);
+        let start = random.below(len + 1);
+        [0..len, around.saturating_sub(3)..len.min(around + 5), start..start + random.below(len - start + 1)]
     }
 
-    /// Changes byte `at` while `before` is open and leaves it as it was.
-    fn try_flip(&self, before: &SealedFile, at: usize, mask: u8, dice: &mut Dice) {
+    /// Flips bits of byte `at` while `before` is open, and restores it.
+    fn try_flip(&self, before: &SealedFile, at: usize, mask: u8, random: &mut Lcg) {
         self.disk.corrupt(NAME, |bytes| bytes[at] ^= mask);
-        self.assert_found(&format!("byte {at} xor {mask:#x} of {}", self.len()));
-        assert!(before.verify().is_err(), "byte {at} of a file that was open");
-        let ranges = self.ranges(at, dice);
-        self.assert_reads_right(before, &ranges);
+        self.assert_detected(&format!("byte {at} xor {mask:#x} of {}", self.len()));
+        assert!(before.verify().is_err(), "byte {at} of an open file");
+        let ranges = self.ranges(at, random);
+        self.assert_reads_correct(before, &ranges);
         if let Ok(after) = self.open() {
-            self.assert_reads_right(&after, &ranges);
+            self.assert_reads_correct(&after, &ranges);
         }
         self.disk.corrupt(NAME, |bytes| bytes[at] ^= mask);
     }
 
-    /// Two changes to each of these bytes; the number of trials.
-    fn flip(&self, offsets: impl Iterator<Item = usize>, dice: &mut Dice) -> usize {
+    /// Changes each of these bytes in two ways. Returns the number of trials.
+    fn flip(&self, offsets: impl Iterator<Item = usize>, random: &mut Lcg) -> usize {
         let before = self.open().unwrap();
         before.verify().unwrap();
         let mut trials = 0;
         for at in offsets {
-            let bit = 1 << dice.below(8);
+            let bit = 1 << random.below(8);
             for mask in [0xFF, bit] {
-                self.try_flip(&before, at, mask, dice);
+                self.try_flip(&before, at, mask, random);
                 trials += 1;
             }
         }
@@ -128,34 +128,36 @@ impl Specimen {
     }
 }
 
-/// Payloads that end before, at and after the ends of pages; with the header's 64 bytes, 4032 fill one.
+/// Payloads that end before, at and after page boundaries; 4,032 bytes and the header of 64 bytes fill a
+/// page.
 const LENGTHS: [usize; 15] = [0, 1, 2, 3, 4, 5, 64, 1000, 4031, 4032, 4033, 8127, 8128, 12_400, 20_000];
 
 #[test]
-fn every_flipped_byte_is_found() {
-    let mut dice = Dice(42);
+fn every_flipped_byte_is_detected() {
+    let mut random = Lcg(42);
     let mut trials = 0;
     for len in LENGTHS {
         let specimen = Specimen::new(len);
-        trials += specimen.flip(0..specimen.len(), &mut dice);
+        trials += specimen.flip(0..specimen.len(), &mut random);
     }
     assert!(trials > 100_000, "{trials}");
 }
 
-/// More than 1,024 pages: two groups of the page table. All of the ends, a part of the rest.
+/// More than 1,024 pages: two groups of the page table. All bytes of the header and footer, a sample of the
+/// rest.
 #[test]
-fn flips_are_found_with_several_groups() {
+fn flips_are_detected_with_several_groups() {
     let specimen = Specimen::new(4 << 20);
     let payload_end = HEADER_LEN as usize + specimen.payload.len();
     let second_group = payload_end + 4096;
     assert_eq!(specimen.len(), second_group + 4 + 2 * 4 + 64);
-    let mut dice = Dice(43);
+    let mut random = Lcg(43);
     let offsets = (0..64)
         .chain((64..payload_end).step_by(20_011))
         .chain((payload_end..second_group).step_by(29))
         .chain(payload_end - 70..payload_end)
         .chain(second_group..specimen.len());
-    let trials = specimen.flip(offsets.collect::<Vec<_>>().into_iter(), &mut dice);
+    let trials = specimen.flip(offsets.collect::<Vec<_>>().into_iter(), &mut random);
     assert!(trials > 900, "{trials}");
 }
 
@@ -165,20 +167,20 @@ fn an_undamaged_page_is_read_beside_a_damaged_one() {
     specimen.disk.corrupt(NAME, |bytes| bytes[PAGE_LEN + 9] ^= 1);
     let file = specimen.open().unwrap();
     let ranges = [0..PAGE_LEN - 64, PAGE_LEN - 64..PAGE_LEN, 2 * PAGE_LEN - 64..3 * PAGE_LEN];
-    assert_eq!(specimen.assert_reads_right(&file, &ranges), 2);
+    assert_eq!(specimen.assert_reads_correct(&file, &ranges), 2);
     let error = file.read(PAGE, 1).unwrap_err();
     assert_eq!(error.to_string(), "1.docs is damaged at byte 4096: the page's checksum does not match");
 }
 
 #[test]
-fn every_truncation_is_found() {
+fn every_truncation_is_detected() {
     let mut trials = 0;
     for len in [0, 1, 4032, 4033, 9000] {
         let specimen = Specimen::new(len);
         let whole = specimen.bytes();
         for cut in 0..whole.len() {
             specimen.replace(&whole[..cut]);
-            specimen.assert_found(&format!("cut to {cut} of {}", whole.len()));
+            specimen.assert_detected(&format!("cut to {cut} of {}", whole.len()));
             trials += 1;
         }
     }
@@ -186,16 +188,16 @@ fn every_truncation_is_found() {
 }
 
 #[test]
-fn a_file_cut_while_open_gives_errors() {
+fn a_file_truncated_while_open_gives_errors() {
     let specimen = Specimen::new(9000);
     let whole = specimen.bytes();
-    let mut dice = Dice(44);
+    let mut random = Lcg(44);
     let mut trials = 0;
     for cut in (0..whole.len()).step_by(7) {
         let file = specimen.open().unwrap();
         specimen.replace(&whole[..cut]);
         assert_eq!(file.verify().unwrap_err().kind(), ErrorKind::Corrupt);
-        specimen.assert_reads_right(&file, &specimen.ranges(cut, &mut dice));
+        specimen.assert_reads_correct(&file, &specimen.ranges(cut, &mut random));
         specimen.replace(&whole);
         trials += 1;
     }
@@ -203,30 +205,30 @@ fn a_file_cut_while_open_gives_errors() {
 }
 
 #[test]
-fn garbage_at_the_end_is_found() {
+fn garbage_at_the_end_is_detected() {
     let mut trials = 0;
     for len in [0, 4032, 9000] {
         let specimen = Specimen::new(len);
         let whole = specimen.bytes();
-        let mut dice = Dice(45);
-        let random: Vec<u8> = (0..PAGE_LEN).map(|_| dice.below(256) as u8).collect();
+        let mut random = Lcg(45);
+        let random: Vec<u8> = (0..PAGE_LEN).map(|_| random.below(256) as u8).collect();
         let endings = [vec![0; PAGE_LEN], random, whole.repeat(PAGE_LEN / whole.len() + 1)];
         for ending in endings {
             for extra in 1..=PAGE_LEN {
                 specimen.replace(&[&whole[..], &ending[..extra]].concat());
-                specimen.assert_found(&format!("{extra} bytes more than {}", whole.len()));
+                specimen.assert_detected(&format!("{extra} bytes more than {}", whole.len()));
                 trials += 1;
             }
         }
-        // The end of the garbage is a whole footer of the same file.
+        // The garbage ends with the footer of the same file.
         specimen.replace(&[&whole[..], &whole[..]].concat());
-        specimen.assert_found("the file twice");
+        specimen.assert_detected("the file twice");
     }
     assert_eq!(trials, 3 * 3 * PAGE_LEN);
 }
 
 #[test]
-fn files_of_another_identity_are_refused() {
+fn files_of_another_identity_are_rejected() {
     let specimen = Specimen::new(9000);
     let others = [
         Identity { kind: 4, ..IDENTITY },
@@ -239,23 +241,23 @@ fn files_of_another_identity_are_refused() {
         assert_eq!(opened.err().map(|error| error.kind()), Some(ErrorKind::Corrupt));
         let stranger = Specimen::with(other, 9000, 1);
         specimen.replace(&stranger.bytes());
-        specimen.assert_found(&format!("{other:?}"));
+        specimen.assert_detected(&format!("{other:?}"));
     }
 }
 
 #[test]
-fn a_whole_file_of_the_same_identity_is_not_the_sealed_one() {
+fn an_intact_file_of_the_same_identity_is_not_the_sealed_one() {
     let specimen = Specimen::new(9000);
     specimen.replace(&Specimen::with(IDENTITY, 9000, 2).bytes());
     let error = specimen.open().err().expect("another file");
     assert!(error.to_string().ends_with("the file is whole, but not the one that was sealed"), "{error}");
     let unsealed = SealedFile::open_unsealed(&specimen.disk, NAME, IDENTITY).unwrap();
-    unsealed.verify().expect("it is whole");
+    unsealed.verify().expect("it is intact");
 }
 
-/// Swapped, misdirected and stale pages carry bytes that were valid elsewhere.
+/// Swapped, misdirected and stale pages have bytes that are valid at another offset or in another file.
 #[test]
-fn pages_from_elsewhere_are_found() {
+fn misplaced_pages_are_detected() {
     let specimen = Specimen::new(5 * PAGE_LEN);
     let whole = specimen.bytes();
     let sources =
@@ -264,20 +266,20 @@ fn pages_from_elsewhere_are_found() {
     for (source, from, to) in (0..50).map(|i| (&sources[i % 2], i / 2 % 5, i / 10)) {
         let mut bytes = whole.clone();
         bytes[to * PAGE_LEN..][..PAGE_LEN].copy_from_slice(&source[from * PAGE_LEN..][..PAGE_LEN]);
-        // Page 0 alone differs between the two sources in bytes, for it holds the header.
+        // The two sources differ only in page 0, which has the header.
         if bytes == whole {
             continue;
         }
         specimen.replace(&bytes);
-        specimen.assert_found(&format!("page {from} at {to}"));
+        specimen.assert_detected(&format!("page {from} at {to}"));
         trials += 1;
     }
     assert!(trials >= 40, "{trials}");
 }
 
-/// The salt at work: pages of equal bytes have unequal checksums, so that their table entries cannot be exchanged.
+/// The salt: equal pages have different checksums, so that their table entries cannot be exchanged.
 #[test]
-fn equal_pages_have_unequal_checksums() {
+fn equal_pages_have_different_checksums() {
     let disk = MemDisk::new();
     let mut seen = std::collections::BTreeSet::new();
     for segment in 0..10 {
@@ -294,7 +296,7 @@ fn equal_pages_have_unequal_checksums() {
 }
 
 #[test]
-fn zeroed_pages_and_sectors_are_found() {
+fn zeroed_pages_and_sectors_are_detected() {
     let specimen = Specimen::new(5 * PAGE_LEN);
     let whole = specimen.bytes();
     let mut trials = 0;
@@ -304,16 +306,16 @@ fn zeroed_pages_and_sectors_are_found() {
             let end = (start + unit).min(bytes.len());
             bytes[start..end].fill(0);
             specimen.replace(&bytes);
-            specimen.assert_found(&format!("zeros at {start}"));
+            specimen.assert_detected(&format!("zeros at {start}"));
             trials += 1;
         }
     }
     assert!(trials > 45, "{trials}");
 }
 
-/// Parts of an earlier file together with the checksums over them: each level is held by the one above.
+/// Stale parts together with their checksums: each level is covered by the level above.
 #[test]
-fn parts_with_their_checksums_are_found() {
+fn stale_parts_with_their_checksums_are_detected() {
     let specimen = Specimen::new(3 * PAGE_LEN);
     let (whole, stale) = (specimen.bytes(), Specimen::with(IDENTITY, 3 * PAGE_LEN, 2).bytes());
     let page_table = HEADER_LEN as usize + 3 * PAGE_LEN;
@@ -326,13 +328,13 @@ fn parts_with_their_checksums_are_found() {
         splice.iter().for_each(|part| bytes[part.clone()].copy_from_slice(&stale[part.clone()]));
         assert!(bytes != whole && bytes != stale);
         specimen.replace(&bytes);
-        specimen.assert_found(&format!("{splice:?}"));
+        specimen.assert_detected(&format!("{splice:?}"));
     }
 }
 
 /// Sectors of an earlier file of the same name, identity and length.
 #[test]
-fn stale_sectors_are_found() {
+fn stale_sectors_are_detected() {
     let specimen = Specimen::new(3 * PAGE_LEN);
     let (whole, stale) = (specimen.bytes(), Specimen::with(IDENTITY, 3 * PAGE_LEN, 2).bytes());
     let mut trials = 0;
@@ -341,20 +343,20 @@ fn stale_sectors_are_found() {
         let mut bytes = whole.clone();
         bytes[start..end].copy_from_slice(&stale[start..end]);
         specimen.replace(&bytes);
-        specimen.assert_found(&format!("stale at {start}"));
+        specimen.assert_detected(&format!("stale at {start}"));
         trials += 1;
     }
     assert!(trials > 20, "{trials}");
 }
 
-/// A file of arbitrary bytes costs no more memory than it has bytes and is refused.
+/// A file of random bytes is rejected.
 #[test]
-fn arbitrary_files_are_refused() {
-    let mut dice = Dice(46);
+fn random_files_are_rejected() {
+    let mut random = Lcg(46);
     let disk = MemDisk::new();
     drop(disk.create(NAME).unwrap());
     for trial in 0..2000 {
-        let bytes: Vec<u8> = (0..dice.below(500)).map(|_| dice.below(256) as u8).collect();
+        let bytes: Vec<u8> = (0..random.below(500)).map(|_| random.below(256) as u8).collect();
         disk.corrupt(NAME, |old| *old = bytes);
         let opened = SealedFile::open_unsealed(&disk, NAME, IDENTITY);
         assert_eq!(opened.err().map(|error| error.kind()), Some(ErrorKind::Corrupt), "{trial}");

@@ -1,4 +1,4 @@
-//! Enveloped files byte for byte, and reading them back.
+//! Sealed files: the encoding byte by byte, and reading it back.
 
 use std::fmt::Write as _;
 
@@ -35,7 +35,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_worked_example() {
+fn worked_example() {
     let disk = MemDisk::new();
     let seal = seal(&disk, b"hello");
     expect![[r#"
@@ -54,7 +54,7 @@ fn a_worked_example() {
 }
 
 #[test]
-fn every_range_is_read_back() {
+fn ranges_are_read_back() {
     for len in [0, 1, 100, 4031, 4032, 4033, 9000, (128 << 10) - 64, 128 << 10, 300_000] {
         let (disk, bytes) = (MemDisk::new(), noise(len));
         let seal = seal(&disk, &bytes);
@@ -72,7 +72,7 @@ fn every_range_is_read_back() {
 }
 
 #[test]
-fn a_read_takes_whole_pages_once() {
+fn a_read_reads_whole_pages_once() {
     let disk = MemDisk::new();
     let seal = seal(&disk, &noise(20_000));
     let counting = FaultDisk::new(disk, FaultPlan::none());
@@ -87,7 +87,7 @@ fn a_read_takes_whole_pages_once() {
 }
 
 #[test]
-fn ranges_outside_the_payload_are_refused() {
+fn ranges_outside_the_payload_are_rejected() {
     let disk = MemDisk::new();
     let seal = seal(&disk, &noise(100));
     let file = SealedFile::open(&disk, "a", IDENTITY, seal).unwrap();
@@ -103,7 +103,7 @@ fn ranges_outside_the_payload_are_refused() {
 }
 
 #[test]
-fn pieces_and_padding_make_no_difference() {
+fn the_sizes_of_writes_do_not_change_the_file() {
     let disk = MemDisk::new();
     let bytes = noise(300_000);
     let mut writer = SealedWriter::create(&disk, "a", IDENTITY).unwrap();
@@ -130,7 +130,7 @@ fn pieces_and_padding_make_no_difference() {
 }
 
 #[test]
-fn a_directory_holds_the_same_bytes_as_memory() {
+fn all_disks_have_the_same_bytes() {
     let home = tempfile::TempDir::new().unwrap();
     let (posix, memory) = (PosixDisk::open(home.path()).unwrap(), MemDisk::new());
     let bytes = noise(200_000);

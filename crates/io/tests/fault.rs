@@ -1,34 +1,34 @@
-//! Faults are counted, happen where they are planned, and are felt through open files.
+//! Faults are counted, occur at the planned operation, and also affect open files.
 
 use tierdex_io::{
     CrashImage, Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, Op, OpClass, Repeat, Result, errno,
 };
 
 /// Every operation at least once: 2 list, 1 create, 2 append, 2 sync, 1 sync_dir, 1 rename, 1 open, 1
-/// read_at, 1 lock and its check, 1 remove; 14 in all. Goes on after an error and returns the errors.
+/// read_at, 1 lock and its check, 1 remove; 14 in total. Continues after an error and returns the errors.
 fn all_operations(disk: &impl Disk) -> Vec<tierdex_io::Error> {
     let mut errors = Vec::new();
-    note(&mut errors, disk.list());
-    if let Some(mut file) = note(&mut errors, disk.create("a")) {
+    record(&mut errors, disk.list());
+    if let Some(mut file) = record(&mut errors, disk.create("a")) {
         for _ in 0..2 {
-            note(&mut errors, file.append(&[1; 1000]));
-            note(&mut errors, file.sync());
+            record(&mut errors, file.append(&[1; 1000]));
+            record(&mut errors, file.sync());
         }
     }
-    note(&mut errors, disk.sync_dir());
-    note(&mut errors, disk.rename("a", "b"));
-    if let Some(file) = note(&mut errors, disk.open("b")) {
-        note(&mut errors, file.read_at(0, &mut [0; 10]));
+    record(&mut errors, disk.sync_dir());
+    record(&mut errors, disk.rename("a", "b"));
+    if let Some(file) = record(&mut errors, disk.open("b")) {
+        record(&mut errors, file.read_at(0, &mut [0; 10]));
     }
-    if let Some(lock) = note(&mut errors, disk.lock("lock")) {
-        note(&mut errors, lock.check());
+    if let Some(lock) = record(&mut errors, disk.lock("lock")) {
+        record(&mut errors, lock.check());
     }
-    note(&mut errors, disk.remove("b"));
-    note(&mut errors, disk.list());
+    record(&mut errors, disk.remove("b"));
+    record(&mut errors, disk.list());
     errors
 }
 
-fn note<T>(errors: &mut Vec<tierdex_io::Error>, result: Result<T>) -> Option<T> {
+fn record<T>(errors: &mut Vec<tierdex_io::Error>, result: Result<T>) -> Option<T> {
     result.map_err(|error| errors.push(error)).ok()
 }
 
@@ -85,7 +85,7 @@ fn each_operation_fails_once() {
 }
 
 #[test]
-fn a_standing_fault_fails_all_that_follow() {
+fn a_permanent_fault_fails_all_later_operations() {
     for (class, count) in CLASSES {
         for at in 1..=count {
             let faults = plan(class, at, Effect::Error(errno::EIO), Repeat::Forever);
@@ -97,7 +97,7 @@ fn a_standing_fault_fails_all_that_follow() {
 }
 
 #[test]
-fn nothing_works_after_a_crash() {
+fn all_operations_fail_after_a_crash() {
     for at in 1..=13 {
         let disk = FaultDisk::new(MemDisk::new(), plan(OpClass::Any, at, Effect::Crash, Repeat::Once));
         let mut file = disk.create("before").ok();
@@ -109,7 +109,7 @@ fn nothing_works_after_a_crash() {
             assert!(file.append(b"x").is_err() && file.sync().is_err());
         }
         assert_eq!(disk.inner().bytes("before").is_some(), at > 1);
-        assert!(disk.inner().list().is_ok(), "what is behind can still be looked at");
+        assert!(disk.inner().list().is_ok(), "the underlying disk is still readable");
     }
 }
 
@@ -133,7 +133,7 @@ fn a_crashing_append_leaves_a_prefix_chosen_by_the_seed() {
 }
 
 #[test]
-fn a_sync_after_a_failed_one_succeeds_and_proves_nothing() {
+fn a_sync_after_a_failed_sync_succeeds_without_effect() {
     let fault = plan(OpClass::Sync, 1, Effect::Error(errno::EIO), Repeat::Once);
     let disk = FaultDisk::new(MemDisk::new(), fault);
     let mut file = disk.create("a").unwrap();
@@ -146,7 +146,7 @@ fn a_sync_after_a_failed_one_succeeds_and_proves_nothing() {
 }
 
 #[test]
-fn a_new_plan_counts_from_the_beginning() {
+fn a_new_plan_resets_the_counters() {
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
     let mut file = disk.create("a").unwrap();
     disk.arm(plan(OpClass::Write, 2, Effect::Error(errno::ENOSPC), Repeat::Once));

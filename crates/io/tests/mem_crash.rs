@@ -1,4 +1,4 @@
-//! What a disk in memory loses and keeps in a crash.
+//! Crash images of an in-memory disk: the bytes and names that are lost and kept.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ fn a_synced_name_has_no_bytes_before_they_are_synced() {
 }
 
 #[test]
-fn a_removal_may_be_undone_until_the_directory_is_synced() {
+fn an_unsynced_removal_may_be_lost() {
     let disk = MemDisk::new();
     drop(put(&disk, "a", b"back", b""));
     disk.sync_dir().unwrap();
@@ -58,7 +58,7 @@ fn a_removal_may_be_undone_until_the_directory_is_synced() {
 }
 
 #[test]
-fn a_rename_gives_the_old_name_or_the_new_one() {
+fn an_unsynced_rename_leaves_the_old_name_or_the_new_one() {
     let disk = MemDisk::new();
     drop(put(&disk, "manifest.tmp", b"new", b""));
     disk.sync_dir().unwrap();
@@ -78,7 +78,7 @@ fn a_rename_gives_the_old_name_or_the_new_one() {
 }
 
 #[test]
-fn a_rename_may_survive_though_the_bytes_do_not() {
+fn a_rename_may_survive_without_the_bytes() {
     let disk = MemDisk::new();
     let mut file = disk.create("tmp").unwrap();
     file.append(&[1; 2000]).unwrap();
@@ -89,7 +89,7 @@ fn a_rename_may_survive_though_the_bytes_do_not() {
 }
 
 #[test]
-fn random_images_tear_and_zero_at_sectors() {
+fn random_images_cut_and_zero_at_sectors() {
     let disk = MemDisk::new();
     let _file = put(&disk, "a", &[1; 700], &[2; 5000]);
     disk.sync_dir().unwrap();
@@ -120,7 +120,7 @@ fn the_same_seed_gives_the_same_image() {
 }
 
 #[test]
-fn a_crash_frees_locks_and_makes_the_rest_durable() {
+fn a_crash_releases_locks_and_makes_the_rest_durable() {
     let disk = MemDisk::new();
     let _lock = disk.lock("lock").unwrap();
     let _file = put(&disk, "a", b"1", b"2");
@@ -130,7 +130,7 @@ fn a_crash_frees_locks_and_makes_the_rest_durable() {
 }
 
 #[test]
-fn a_snapshot_shares_nothing_and_keeps_what_is_not_durable() {
+fn a_snapshot_is_independent_and_keeps_unsynced_changes() {
     let disk = MemDisk::new();
     let mut file = put(&disk, "a", b"1", b"2");
     let copy = disk.snapshot();
@@ -151,7 +151,7 @@ fn capacity_counts_live_bytes() {
     b.append(b"5").unwrap();
     let errors = [a.append(b"6"), b.append(b"6")].map(|full| full.unwrap_err().kind());
     assert_eq!(errors, [ErrorKind::NoSpace; 2]);
-    assert_eq!(disk.bytes("a").unwrap(), b"12345", "a refused append writes nothing");
+    assert_eq!(disk.bytes("a").unwrap(), b"12345", "a rejected append writes nothing");
     disk.remove("b").unwrap();
     assert!(a.append(b"6").is_err(), "an open file still takes its space");
     drop(b);
@@ -182,9 +182,9 @@ fn damaging_nothing_panics() {
     MemDisk::new().corrupt("a", |_| ());
 }
 
-/// A step of a random history over four names.
+/// A step of a random history with four names.
 #[derive(Debug, Clone)]
-enum Step {
+enum DiskStep {
     Create(usize),
     Append(usize, usize),
     Sync(usize),
@@ -195,25 +195,25 @@ enum Step {
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<DiskStep>> {
     let name = 0..NAMES.len();
     let step = prop_oneof![
-        3 => name.clone().prop_map(Step::Create),
-        4 => (name.clone(), 0..3000usize).prop_map(|(name, len)| Step::Append(name, len)),
-        3 => name.clone().prop_map(Step::Sync),
-        2 => (name.clone(), name.clone()).prop_map(|(from, to)| Step::Rename(from, to)),
-        1 => name.prop_map(Step::Remove),
-        2 => Just(Step::SyncDir),
+        3 => name.clone().prop_map(DiskStep::Create),
+        4 => (name.clone(), 0..3000usize).prop_map(|(name, len)| DiskStep::Append(name, len)),
+        3 => name.clone().prop_map(DiskStep::Sync),
+        2 => (name.clone(), name.clone()).prop_map(|(from, to)| DiskStep::Rename(from, to)),
+        1 => name.prop_map(DiskStep::Remove),
+        2 => Just(DiskStep::SyncDir),
     ];
     prop::collection::vec(step, 1..60)
 }
 
-/// What the history guarantees, kept independently of the disk.
+/// A model of the guarantees, independent of the disk.
 #[derive(Default)]
-struct Model {
+struct DiskModel {
     files: Vec<ModelFile>,
     live: BTreeMap<usize, usize>,
-    /// Names that must be there after any crash: synced, and neither they nor their file touched since.
+    /// Names that survive any crash: synced, and neither the name nor its file changed since.
     certain: BTreeMap<usize, usize>,
 }
 
@@ -223,15 +223,15 @@ struct ModelFile {
     synced: usize,
 }
 
-impl Model {
-    fn step(&mut self, disk: &MemDisk, step: &Step) {
+impl DiskModel {
+    fn step(&mut self, disk: &MemDisk, step: &DiskStep) {
         match *step {
-            Step::Create(name) => self.create(disk, name),
-            Step::Append(name, len) => self.append(name, len),
-            Step::Sync(name) => self.sync(name),
-            Step::Rename(from, to) => self.rename(disk, from, to),
-            Step::Remove(name) => self.remove(disk, name),
-            Step::SyncDir => {
+            DiskStep::Create(name) => self.create(disk, name),
+            DiskStep::Append(name, len) => self.append(name, len),
+            DiskStep::Sync(name) => self.sync(name),
+            DiskStep::Rename(from, to) => self.rename(disk, from, to),
+            DiskStep::Remove(name) => self.remove(disk, name),
+            DiskStep::SyncDir => {
                 disk.sync_dir().unwrap();
                 self.certain = self.live.clone();
             }
@@ -281,7 +281,7 @@ impl Model {
         self.certain.remove(&name);
     }
 
-    /// Counts the certain names that a crash image holds as promised.
+    /// Checks that a crash image has all certain names with their synced bytes. Returns their number.
     fn check(&self, after: &MemDisk) -> usize {
         for (name, file) in &self.certain {
             let file = &self.files[*file];
@@ -299,9 +299,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_synced_survives_every_crash(steps in steps(), seed: u64) {
+    fn synced_bytes_and_names_survive_every_crash(steps in steps(), seed: u64) {
         let disk = MemDisk::new();
-        let mut model = Model::default();
+        let mut model = DiskModel::default();
         for step in &steps {
             model.step(&disk, step);
             let images = [CrashImage::Lost, CrashImage::Kept, CrashImage::Random(seed), CrashImage::Random(!seed)];

@@ -1,4 +1,4 @@
-//! What only a directory of a real file system can show.
+//! Tests of `PosixDisk` that need a directory of a real file system.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tierdex_io::{Advice, Disk, ErrorKind, PosixDisk, ReadFile};
 
 fn open_error(path: &Path) -> ErrorKind {
-    PosixDisk::open(path).expect_err("must be refused").kind()
+    PosixDisk::open(path).expect_err("must be rejected").kind()
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn foreign_entries_are_neither_listed_nor_opened() {
         assert_eq!((locked.kind(), locked.to_string()), (ErrorKind::Unsupported, why("lock")));
     }
     assert!(!home.path().join("nothing").exists());
-    // Somebody who reads the pipe makes it one that can be opened for writing.
+    // A FIFO with a reader can be opened for writing.
     let reader = fs::File::options().read(true).write(true).open(home.path().join("pipe")).unwrap();
     assert_eq!(disk.lock("pipe").err().unwrap().kind(), ErrorKind::Unsupported);
     drop(reader);
@@ -63,7 +63,7 @@ fn foreign_entries_are_neither_listed_nor_opened() {
 }
 
 #[test]
-fn a_file_that_shrinks_behind_a_reader_ends_early() {
+fn a_file_truncated_after_opening_ends_early() {
     let home = TempDir::new().unwrap();
     let disk = PosixDisk::open(home.path()).unwrap();
     disk.create("a").unwrap().append(&[1; 100]).unwrap();
@@ -86,7 +86,7 @@ fn two_disks_on_one_directory_share_the_lock() {
 }
 
 #[test]
-fn a_directory_that_is_moved_stays_the_one_that_was_opened() {
+fn a_renamed_directory_stays_open() {
     let home = TempDir::new().unwrap();
     let (here, there) = (home.path().join("here"), home.path().join("there"));
     let disk = PosixDisk::create(&here).unwrap();
@@ -100,12 +100,12 @@ fn a_directory_that_is_moved_stays_the_one_that_was_opened() {
     assert_eq!(error.to_string(), format!("cannot keep the lock of {}: {why}", here.display()));
     let other = PosixDisk::create(&here).unwrap();
     drop(other.create("a").unwrap());
-    assert_eq!(lock.check().unwrap_err().kind(), ErrorKind::LockLost, "another directory has the path");
+    assert_eq!(lock.check().unwrap_err().kind(), ErrorKind::LockLost, "the path refers to another directory");
     disk.rename("a", "b").unwrap();
     drop(disk.create("c").unwrap());
     disk.remove("c").unwrap();
     assert_eq!(disk.list().unwrap(), ["b", "lock"]);
-    assert_eq!(other.list().unwrap(), ["a"], "the other is untouched");
+    assert_eq!(other.list().unwrap(), ["a"], "the other directory is unchanged");
     drop(lock);
     assert!(!there.join("lock").exists() && there.join("b").exists());
     drop(other);
@@ -115,7 +115,7 @@ fn a_directory_that_is_moved_stays_the_one_that_was_opened() {
 }
 
 #[test]
-fn what_was_created_is_removed_unless_it_is_used() {
+fn created_directories_are_removed_unless_they_are_used() {
     let home = TempDir::new().unwrap();
     fs::create_dir(home.path().join("a")).unwrap();
     let disk = PosixDisk::create(&home.path().join("a/b/c")).unwrap();
@@ -126,12 +126,12 @@ fn what_was_created_is_removed_unless_it_is_used() {
     disk.remove_created();
     assert!(!home.path().join("a/b").exists() && home.path().join("a").exists());
     PosixDisk::create(&home.path().join("a")).unwrap().remove_created();
-    assert!(home.path().join("a").exists(), "it was there before");
+    assert!(home.path().join("a").exists(), "it existed before");
 }
 
-/// Many take the lock, hold it, and give it back: never two at a time, though its file comes and goes.
+/// Threads take and release the lock, whose file is created and removed each time: it is never held twice.
 #[test]
-fn a_lock_whose_file_comes_and_goes_is_held_once() {
+fn a_contended_lock_is_held_once() {
     let home = TempDir::new().unwrap();
     let (held, taken) = (AtomicU32::new(0), AtomicU32::new(0));
     let contend = || {
@@ -161,64 +161,68 @@ fn ten_thousand(disk: &PosixDisk) -> (Vec<u8>, Box<dyn ReadFile>) {
 }
 
 #[test]
-fn a_mapped_file_is_its_bytes() {
+fn mapped_reads_return_the_bytes_of_the_file() {
     let home = TempDir::new().unwrap();
     let disk = PosixDisk::open(home.path()).unwrap();
     let (bytes, file) = ten_thousand(&disk);
-    let posix = file.posix().unwrap();
-    assert!(posix.mapped().unwrap() == bytes);
-    assert_eq!(posix.mapped().unwrap().as_ptr(), posix.mapped().unwrap().as_ptr(), "mapped once");
+    let read = |file: &dyn ReadFile, offset: u64, len: usize| {
+        let mut buf = vec![0; len];
+        file.read_mapped(offset, &mut buf).map(|()| buf)
+    };
+    assert!(read(&*file, 0, 10_000).unwrap() == bytes);
+    assert!(read(&*file, 4_095, 4_098).unwrap() == bytes[4_095..8_193]);
+    for (offset, len) in [(0, 10_001), (10_000, 1), (10_001, 0), (u64::MAX, 1)] {
+        assert_eq!(read(&*file, offset, len).unwrap_err().kind(), ErrorKind::Corrupt, "{offset} {len}");
+    }
     drop(disk.create("empty").unwrap());
-    assert_eq!(disk.open("empty").unwrap().posix().unwrap().mapped().unwrap(), [0; 0]);
+    assert_eq!(read(&*disk.open("empty").unwrap(), 0, 0).unwrap(), [0; 0]);
 }
 
 #[test]
-fn a_file_that_was_cut_is_not_mapped() {
+fn a_truncated_file_is_not_mapped() {
     let home = TempDir::new().unwrap();
     let disk = PosixDisk::open(home.path()).unwrap();
     let (_, file) = ten_thousand(&disk);
     fs::File::options().write(true).open(home.path().join("a")).unwrap().set_len(9_999).unwrap();
-    let error = file.posix().unwrap().mapped().unwrap_err();
+    let error = file.read_mapped(0, &mut [0]).unwrap_err();
     assert_eq!(error.to_string(), "a is damaged at byte 9999: the file ends early");
 }
 
 #[test]
-fn advice_changes_no_byte() {
+fn advice_does_not_change_bytes() {
     let home = TempDir::new().unwrap();
     let disk = PosixDisk::open(home.path()).unwrap();
     let (bytes, file) = ten_thousand(&disk);
-    let posix = file.posix().unwrap();
     let advices = [Advice::Normal, Advice::Random, Advice::Sequential, Advice::WillNeed, Advice::DontNeed];
+    let mut read = vec![0; bytes.len()];
     for mapped in [false, true] {
         for advice in advices {
             for range in [0..10_000, 0..0, 1..2, 5_000..9_000, 9_999..u64::MAX, 20_000..30_000] {
-                posix.advise(range, advice).unwrap();
+                file.advise(range, advice).unwrap();
             }
-            assert!(!mapped || posix.mapped().unwrap() == bytes);
-            let mut read = vec![0; bytes.len()];
+            if mapped {
+                file.read_mapped(0, &mut read).unwrap();
+                assert!(read == bytes, "{advice:?}");
+            }
             file.read_at(0, &mut read).unwrap();
             assert!(read == bytes, "{advice:?}");
         }
-        posix.mapped().unwrap();
+        file.read_mapped(0, &mut read).unwrap();
     }
 }
 
 #[test]
-fn whether_the_page_cache_can_be_passed_by_is_known() {
+fn support_for_direct_io_is_reported() {
     let home = TempDir::new().unwrap();
     let disk = PosixDisk::open(home.path()).unwrap();
     disk.check_direct().unwrap();
     let (_, file) = ten_thousand(&disk);
-    match (disk.check_direct(), file.posix().unwrap().check_direct()) {
-        (Ok(()), Ok(())) => {}
-        (Err(error), Err(same)) => {
-            assert_eq!((error.kind(), error.to_string()), (ErrorKind::Unsupported, same.to_string()));
-            assert!(
-                error.to_string().starts_with("cannot read past the page cache a: O_DIRECT is refused: ")
-            );
-        }
-        other => panic!("{other:?}"),
+    assert!(file.descriptor().is_some());
+    assert_eq!(file.direct_descriptor().is_some(), disk.check_direct().is_ok());
+    if let Err(error) = disk.check_direct() {
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().starts_with("cannot read past the page cache a: O_DIRECT is refused: "));
     }
     fs::remove_file(home.path().join("a")).unwrap();
-    assert!(disk.check_direct().is_ok(), "nothing to read");
+    assert!(disk.check_direct().is_ok(), "no file to test");
 }

@@ -1,4 +1,4 @@
-//! Regions are there from the start, or refused in one line.
+//! Regions are allocated on creation, or rejected with one line.
 
 use std::fs;
 use std::path::Path;
@@ -18,47 +18,47 @@ fn write_and_read(region: Region) {
     }
 }
 
-fn refusal(kind: &RegionKind, bytes: u64) -> (ErrorKind, String) {
+fn rejection(kind: &RegionKind, bytes: u64) -> (ErrorKind, String) {
     let error = Region::new(kind, bytes).err().unwrap_or_else(|| panic!("region {kind} of {bytes} bytes"));
     assert_eq!(error.to_string().lines().count(), 1);
     (error.kind(), error.to_string())
 }
 
-/// A number that the kernel counts, or 0.
-fn huge_pages(what: &str) -> u64 {
-    let text = fs::read_to_string(format!("/sys/kernel/mm/hugepages/hugepages-2048kB/{what}"));
+/// A counter of the kernel, or 0.
+fn huge_pages(name: &str) -> u64 {
+    let text = fs::read_to_string(format!("/sys/kernel/mm/hugepages/hugepages-2048kB/{name}"));
     text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
 #[test]
-fn dram_is_written_and_read() {
+fn dram_is_writable() {
     let region = Region::new(&RegionKind::Dram, (3 << 20) + 1).unwrap();
     assert_eq!((region.len(), region.kind()), ((3 << 20) + 4096, &RegionKind::Dram));
     write_and_read(region);
 }
 
 #[test]
-fn sizes_that_cannot_be_are_refused() {
+fn impossible_sizes_are_rejected() {
     for bytes in [0, u64::MAX, u64::MAX / 2, 1 << 62] {
         for kind in [RegionKind::Dram, RegionKind::Hugetlb] {
-            let (_, message) = refusal(&kind, bytes);
+            let (_, message) = rejection(&kind, bytes);
             assert!(message.starts_with(&format!("cannot make region {kind}: ")), "{message}");
         }
     }
 }
 
 #[test]
-fn more_memory_than_there_is_is_refused_before_it_is_touched() {
-    let (kind, message) = refusal(&RegionKind::Dram, 1 << 46);
+fn more_memory_than_available_is_rejected_before_allocation() {
+    let (kind, message) = rejection(&RegionKind::Dram, 1 << 46);
     assert_eq!(kind, ErrorKind::NoSpace);
     assert!(message.contains("it needs 70368744177664 bytes and "), "{message}");
 }
 
 #[test]
-fn too_few_huge_pages_are_named() {
-    // More than any machine has, so that it holds whatever is reserved here.
+fn too_few_huge_pages_are_reported() {
+    // More than any machine has, independent of the pages reserved here.
     let pages = 1 << 26;
-    let (kind, message) = refusal(&RegionKind::Hugetlb, pages << 21);
+    let (kind, message) = rejection(&RegionKind::Hugetlb, pages << 21);
     assert_eq!(kind, ErrorKind::NoSpace);
     assert!(
         message.starts_with("cannot make region hugetlb: it needs 67108864 huge pages of 2 MiB and "),
@@ -66,7 +66,7 @@ fn too_few_huge_pages_are_named() {
     );
     assert!(message.contains("; set vm.nr_hugepages to "), "{message}");
     if huge_pages("nr_hugepages") == 0 && huge_pages("nr_overcommit_hugepages") == 0 {
-        let (_, message) = refusal(&RegionKind::Hugetlb, (3 << 20) + 1);
+        let (_, message) = rejection(&RegionKind::Hugetlb, (3 << 20) + 1);
         let expected = "cannot make region hugetlb: it needs 2 huge pages of 2 MiB and 0 are free; set \
                         vm.nr_hugepages to 2 or more";
         assert_eq!(message, expected);
@@ -74,7 +74,7 @@ fn too_few_huge_pages_are_named() {
 }
 
 #[test]
-fn huge_pages_are_written_and_read() {
+fn huge_pages_are_writable() {
     if huge_pages("free_hugepages") - huge_pages("resv_hugepages").min(huge_pages("free_hugepages")) < 2 {
         println!("not run: it needs 2 free huge pages (vm.nr_hugepages)");
         return;
@@ -85,7 +85,7 @@ fn huge_pages_are_written_and_read() {
 }
 
 #[test]
-fn a_node_is_bound() {
+fn memory_is_bound_to_a_node() {
     if !Path::new("/sys/devices/system/node/node0").exists() {
         println!("not run: this system tells of no NUMA nodes");
         return;
@@ -98,31 +98,31 @@ fn a_node_is_bound() {
 }
 
 #[test]
-fn a_node_that_is_not_there_is_refused() {
-    let refused = (ErrorKind::NotFound, "cannot make region numa:1000: there is no node 1000".to_owned());
-    assert_eq!(refusal(&RegionKind::Numa(1000), 1 << 20), refused);
-    assert_eq!(refusal(&RegionKind::Numa(u32::MAX), 1 << 20).0, ErrorKind::NotFound);
+fn a_missing_node_is_rejected() {
+    let expected = (ErrorKind::NotFound, "cannot make region numa:1000: there is no node 1000".to_owned());
+    assert_eq!(rejection(&RegionKind::Numa(1000), 1 << 20), expected);
+    assert_eq!(rejection(&RegionKind::Numa(u32::MAX), 1 << 20).0, ErrorKind::NotFound);
 }
 
-/// A folder of a file system in memory.
-fn in_memory() -> Option<TempDir> {
+/// A directory of an in-memory file system.
+fn tmpfs_directory() -> Option<TempDir> {
     let directory = TempDir::new_in("/dev/shm");
-    directory.inspect_err(|error| println!("not run: no folder in /dev/shm: {error}")).ok()
+    directory.inspect_err(|error| println!("not run: no directory in /dev/shm: {error}")).ok()
 }
 
 #[test]
-fn a_file_is_mapped_and_leaves_nothing() {
-    let Some(directory) = in_memory() else { return };
+fn a_file_region_leaves_no_file() {
+    let Some(directory) = tmpfs_directory() else { return };
     let kind = RegionKind::File(directory.path().join("cache"));
     let region = Region::new(&kind, 1 << 20).unwrap();
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     write_and_read(region);
 }
 
-/// Its pages would be written out and read back unchecked, and a device that fails would end the process.
+/// Its pages would be written out and read back unchecked, and a device error would end the process.
 #[test]
-fn a_file_of_a_disk_is_refused_and_leaves_nothing() {
-    // Where programs are built is a disk, more often than where temporary files are.
+fn a_file_on_a_device_is_rejected_and_leaves_no_file() {
+    // The target directory is more often on a device than the directory of temporary files.
     let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = directory.path().join("cache");
     match Region::new(&RegionKind::File(path.clone()), 4096) {
@@ -137,21 +137,21 @@ fn a_file_of_a_disk_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn a_file_that_does_not_fit_or_is_there_is_refused_and_leaves_nothing() {
-    let Some(directory) = in_memory() else { return };
+fn a_file_that_does_not_fit_or_exists_is_rejected() {
+    let Some(directory) = tmpfs_directory() else { return };
     let path = directory.path().join("cache");
-    // 4 EiB: full, or more than a file can have.
-    let (_, message) = refusal(&RegionKind::File(path.clone()), 1 << 62);
+    // 4 EiB: more than the file system or a file can hold.
+    let (_, message) = rejection(&RegionKind::File(path.clone()), 1 << 62);
     assert!(message.starts_with(&format!("cannot make region file:{}: ", path.display())), "{message}");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     fs::write(&path, "kept").unwrap();
-    assert_eq!(refusal(&RegionKind::File(path.clone()), 4096).0, ErrorKind::Exists);
+    assert_eq!(rejection(&RegionKind::File(path.clone()), 4096).0, ErrorKind::Exists);
     assert_eq!(fs::read(&path).unwrap(), b"kept");
-    assert_eq!(refusal(&RegionKind::File(directory.path().join("a/b")), 4096).0, ErrorKind::NotFound);
+    assert_eq!(rejection(&RegionKind::File(directory.path().join("a/b")), 4096).0, ErrorKind::NotFound);
 }
 
 #[test]
-fn a_file_system_without_dax_is_refused_with_the_reason() {
+fn a_file_system_without_dax_is_rejected_with_the_reason() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("cache");
     match Region::new(&RegionKind::Dax(path.clone()), 1) {

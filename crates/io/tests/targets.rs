@@ -1,12 +1,12 @@
-//! Reads that go into several cells, or into parts of them, by every engine.
+//! Reads into several cells, or into parts of them, by every engine.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tierdex_io::{
-    CellMut, Cells, Disk, Engine, EngineKind, EngineOptions, FaultDisk, FaultPlan, PosixDisk, ReadFile,
-    Region, RegionKind, Target,
+    CellMut, Cells, Disk, EngineKind, EngineOptions, FaultDisk, FaultPlan, PosixDisk, ReadEngine, ReadFile,
+    ReadTarget, Region, RegionKind,
 };
 
 const PAGE: usize = 4096;
@@ -27,12 +27,13 @@ fn content(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at.wrapping_mul(31) ^ (at >> 8) ^ (at >> 16)) as u8).collect()
 }
 
-/// Reads a file of `bytes` into `cells` in this order, by reads of so many pages each; cells are split where reads meet.
+/// Reads a file of `bytes` into `cells` in this order, with reads of `sizes` pages. Cells are split at the
+/// borders of reads.
 fn read_all(
-    mut engine: Engine,
+    mut engine: ReadEngine,
     file: &Arc<dyn ReadFile>,
     bytes: &[u8],
-    cells: &[CellMutOf],
+    cells: &[CellIndex],
     sizes: &[usize],
 ) {
     let mut order = cells.iter().map(|(cells, index)| cells.write(*index).unwrap());
@@ -52,7 +53,7 @@ fn read_all(
             (left, at) = (left - cell.len(), at + cell.len());
             target.push(cell);
         }
-        let target = Target::across(target).unwrap();
+        let target = ReadTarget::across(target).unwrap();
         assert_eq!(target.range().len(), at - tag);
         engine.submit(file, tag as u64, target, tag as u64);
     }
@@ -68,10 +69,10 @@ fn read_all(
     for (expected, (cells, index)) in bytes.chunks(cell_bytes).zip(cells) {
         assert!(cells.read(*index).unwrap()[..expected.len()] == *expected, "cell {index}");
     }
-    assert!(cells.iter().all(|(cells, index)| cells.write(*index).is_some()), "a part of a cell was lost");
+    assert!(cells.iter().all(|(cells, index)| cells.write(*index).is_some()), "a part of a cell was leaked");
 }
 
-type CellMutOf = (Arc<Cells>, usize);
+type CellIndex = (Arc<Cells>, usize);
 
 fn all_agree(
     disk: &dyn Disk,
@@ -84,13 +85,13 @@ fn all_agree(
     disk.create("a").unwrap().append(bytes).unwrap();
     let file: Arc<dyn ReadFile> = Arc::from(disk.open("a").unwrap());
     for (kind, direct) in KINDS {
-        for known in [false, true] {
+        for is_registered in [false, true] {
             let cells = cells(order.len(), cell_bytes);
-            let registered = if known { std::slice::from_ref(&cells) } else { &[] };
-            let engine = Engine::new(EngineOptions { kind, depth, direct }, disk, registered);
+            let registered = if is_registered { std::slice::from_ref(&cells) } else { &[] };
+            let engine = ReadEngine::new(EngineOptions { kind, depth, direct }, disk, registered);
             let engine = engine.inspect_err(|error| println!("not run: {kind} (direct: {direct}): {error}"));
             let Ok(engine) = engine else { continue };
-            let order: Vec<CellMutOf> = order.iter().map(|index| (Arc::clone(&cells), *index)).collect();
+            let order: Vec<CellIndex> = order.iter().map(|index| (Arc::clone(&cells), *index)).collect();
             read_all(engine, &file, bytes, &order, sizes);
         }
     }
@@ -100,7 +101,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn cells_in_any_order_shared_where_reads_meet(
+    fn cells_in_any_order_split_at_borders_of_reads(
         len in 1..40 * PAGE,
         order in Just((0..40).collect::<Vec<usize>>()).prop_shuffle(),
         runs in any::<bool>(),
@@ -109,7 +110,7 @@ proptest! {
         depth in 1..5_usize,
         is_posix in any::<bool>(),
     ) {
-        // In runs, as cells of a cache are that nobody has shuffled yet.
+        // Ascending, as the cells of a new cache.
         let order = if runs { (order[0]..40).chain(0..order[0]).collect() } else { order };
         let directory = TempDir::new().unwrap();
         let disk = PosixDisk::open(directory.path()).unwrap();
@@ -123,9 +124,9 @@ proptest! {
     }
 }
 
-/// The system takes 1,024 places at once.
+/// A system call takes at most 1,024 buffers.
 #[test]
-fn a_read_into_more_places_than_the_system_takes() {
+fn a_read_into_more_buffers_than_a_system_call_takes() {
     let directory = TempDir::new().unwrap();
     let disk = PosixDisk::open(directory.path()).unwrap();
     let order: Vec<usize> = (0..2_100).rev().collect();
@@ -134,12 +135,12 @@ fn a_read_into_more_places_than_the_system_takes() {
 
 #[test]
 #[should_panic(expected = "cells of several memories")]
-fn cells_of_a_read_are_of_one_memory() {
+fn cells_of_a_target_are_of_one_region() {
     let cells = [cells(1, PAGE), cells(1, PAGE)];
-    Target::across(cells.iter().map(|cells| cells.write(0).unwrap()));
+    ReadTarget::across(cells.iter().map(|cells| cells.write(0).unwrap()));
 }
 
 #[test]
 fn no_cells_are_no_target() {
-    assert!(Target::across([]).is_none());
+    assert!(ReadTarget::across([]).is_none());
 }

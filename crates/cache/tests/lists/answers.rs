@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 use tierdex_cache::{Cache, Job, Key, Lookahead, Part, PolicyKind, Prefetcher, Query};
 use tierdex_io::{
-    Cells, Disk, Engine, EngineKind, EngineOptions, HEADER_LEN, MemDisk, PosixDisk, Region, RegionKind,
+    Cells, Disk, EngineKind, EngineOptions, HEADER_LEN, MemDisk, PosixDisk, ReadEngine, Region, RegionKind,
 };
 
 use super::world::{Written, assert_at_rest, cache, engine, kinds, watched, write};
@@ -170,7 +170,7 @@ fn pages_past_the_page_cache_land_where_they_stay() {
             let region = Region::new(&RegionKind::Dram, 1 << 20).unwrap();
             let cells = Cells::new(region, 32 << 10).unwrap();
             let opened = [true, false].into_iter().find_map(|direct| {
-                Engine::new(EngineOptions { kind, depth: 8, direct }, &disk, &[Arc::clone(&cells)]).ok()
+                ReadEngine::new(EngineOptions { kind, depth: 8, direct }, &disk, &[Arc::clone(&cells)]).ok()
             });
             let Some(engine) = opened else { continue };
             let cache = Cache::new(cells, PolicyKind::Lru).unwrap();

@@ -7,7 +7,7 @@ use std::{process, thread};
 
 use tierdex_cache::{Cache, Job, Key, List, Lookahead, Part, PolicyKind, Prefetcher};
 use tierdex_io::{
-    Cells, Disk, DiskLock, Engine, EngineKind, EngineOptions, Identity, MemDisk, PAGE, ReadFile, Region,
+    Cells, Disk, DiskLock, EngineKind, EngineOptions, Identity, MemDisk, PAGE, ReadEngine, ReadFile, Region,
     RegionKind, Result, SealedFile, SealedWriter, WriteFile,
 };
 
@@ -88,13 +88,13 @@ pub fn cache(segments: usize, policy: PolicyKind) -> Arc<Cache> {
 /// The engines that can be had here.
 pub fn kinds() -> Vec<EngineKind> {
     let can_be_had = |kind: &EngineKind| {
-        Engine::new(EngineOptions { kind: *kind, depth: 1, direct: false }, &MemDisk::new(), &[]).is_ok()
+        ReadEngine::new(EngineOptions { kind: *kind, depth: 1, direct: false }, &MemDisk::new(), &[]).is_ok()
     };
     [EngineKind::Pread, EngineKind::Uring, EngineKind::Mmap].into_iter().filter(can_be_had).collect()
 }
 
-pub fn engine(disk: &dyn Disk, kind: EngineKind, depth: usize) -> Engine {
-    Engine::new(EngineOptions { kind, depth, direct: false }, disk, &[]).unwrap()
+pub fn engine(disk: &dyn Disk, kind: EngineKind, depth: usize) -> ReadEngine {
+    ReadEngine::new(EngineOptions { kind, depth, direct: false }, disk, &[]).unwrap()
 }
 
 /// One worker that reads with two threads.

@@ -1,20 +1,21 @@
-//! Reading by copying from a mapped file, through the page cache: as the papers' baseline and most other engines do.
+//! Reads by copying from a mapped file, through the page cache: the baseline of the papers and of most other
+//! engines.
 //!
-//! A device that fails, and a file that is cut while it is mapped, end the process by a signal (SIGBUS): this way of
-//! reading cannot report an error. It is for comparison.
+//! A device error, and a file that is truncated while it is mapped, end the process by a signal (SIGBUS): a
+//! mapping cannot report an error. For comparison only.
 
-use super::job::Job;
-use super::{Completion, Method};
+use super::backend::Backend;
+use super::in_flight::{Completion, InFlightRead};
 
 pub(super) struct Mmap;
 
-impl Method for Mmap {
-    fn start(&mut self, job: Job) -> Option<Completion> {
-        Some(job.copy())
+impl Backend for Mmap {
+    fn start(&mut self, read: InFlightRead) -> Option<Completion> {
+        Some(read.read_mapped())
     }
 
-    /// Nothing is ever in flight.
-    fn finish(&mut self, _wait: bool) -> Option<Completion> {
+    /// No read is ever in flight.
+    fn next_completion(&mut self, _wait: bool) -> Option<Completion> {
         None
     }
 }

@@ -1,68 +1,72 @@
-//! Reading by threads, each with one system call at a time.
+//! Reads by a thread pool; each thread makes one system call at a time.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::job::Job;
-use super::{Completion, EngineOptions, Method};
+use super::backend::Backend;
+use super::in_flight::{Completion, InFlightRead};
+use super::options::EngineOptions;
 
 /// Two channels and the threads between them.
 pub(super) struct Pread {
-    /// None only while it is dropped: the threads then end when all jobs are done.
-    jobs: Option<SyncSender<Job>>,
-    ended: Receiver<Completion>,
+    /// `None` only during drop: the threads then end after the last read.
+    reads: Option<SyncSender<InFlightRead>>,
+    completed: Receiver<Completion>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Pread {
-    /// Takes up to `depth` jobs at a time.
+    /// Holds up to `depth` reads.
     pub(super) fn new(depth: usize, direct: bool) -> io::Result<Pread> {
-        let (job_sender, job_receiver) = sync_channel(depth);
-        let (ended_sender, ended) = channel();
-        let job_receiver = Arc::new(Mutex::new(job_receiver));
-        // Made first, so that threads which have started end when a later one does not start.
-        let mut pread = Pread { jobs: Some(job_sender), ended, threads: Vec::new() };
+        let (read_sender, read_receiver) = sync_channel(depth);
+        let (completed_sender, completed) = channel();
+        let read_receiver = Arc::new(Mutex::new(read_receiver));
+        // Created first, so that the threads already started end when a later one fails to start.
+        let mut pread = Pread { reads: Some(read_sender), completed, threads: Vec::new() };
         for number in 0..depth.min(EngineOptions::THREADS_MAX) {
-            let (jobs, ended) = (Arc::clone(&job_receiver), ended_sender.clone());
+            let (reads, completed) = (Arc::clone(&read_receiver), completed_sender.clone());
             let thread = thread::Builder::new().name(format!("pread-{number}"));
-            pread.threads.push(thread.spawn(move || work(&jobs, &ended, direct))?);
+            pread.threads.push(thread.spawn(move || work(&reads, &completed, direct))?);
         }
         Ok(pread)
     }
 }
 
-impl Method for Pread {
-    fn start(&mut self, job: Job) -> Option<Completion> {
-        // The channel holds `depth` jobs, and the threads are there for as long as it is: neither waits nor fails.
-        let sent = self.jobs.as_ref().map(|jobs| jobs.send(job).is_ok());
+impl Backend for Pread {
+    fn start(&mut self, read: InFlightRead) -> Option<Completion> {
+        // Neither blocks nor fails: the channel has capacity for `depth` reads, and the threads live as long
+        // as it does.
+        let sent = self.reads.as_ref().map(|reads| reads.send(read).is_ok());
         debug_assert_eq!(sent, Some(true));
         None
     }
 
-    fn finish(&mut self, wait: bool) -> Option<Completion> {
-        if wait { self.ended.recv().ok() } else { self.ended.try_recv().ok() }
+    fn next_completion(&mut self, wait: bool) -> Option<Completion> {
+        if wait { self.completed.recv().ok() } else { self.completed.try_recv().ok() }
     }
 }
 
 impl Drop for Pread {
     fn drop(&mut self) {
-        self.jobs = None;
+        self.reads = None;
         for thread in self.threads.drain(..) {
-            // What reads others' files catches their panics: no thread ends before the last job.
+            // `InFlightRead::pread` catches panics of other `ReadFile`s: no thread ends before the last
+            // read.
             let _ = thread.join();
         }
     }
 }
 
-fn work(jobs: &Mutex<Receiver<Job>>, ended: &Sender<Completion>, direct: bool) {
+fn work(reads: &Mutex<Receiver<InFlightRead>>, completed: &Sender<Completion>, direct: bool) {
     loop {
-        // Held while waiting: the others wait for the lock instead, and one of them is woken by each job.
-        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(mut job) = job else { return };
-        job.decide(direct);
-        if ended.send(job.pread()).is_err() {
+        // One thread waits in `recv` and holds the lock; the others wait for the lock. Each read wakes one
+        // thread.
+        let read = reads.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(mut read) = read else { return };
+        read.choose_path(direct);
+        if completed.send(read.pread()).is_err() {
             return;
         }
     }

@@ -1,7 +1,7 @@
-//! Reading by the kernel's own queue (io_uring): submissions and completions lie in memory that both sides see.
+//! Reads by io_uring: submission and completion queues in memory shared with the kernel.
 //!
-//! Whatever the kernel may write into lies in a slot: the job with its file and its target. It leaves the slot when its
-//! completion has arrived, or when it is certain that the kernel has never seen it, and not before.
+//! A slot owns everything that the kernel accesses for a read: the file and the target. A read leaves its
+//! slot only when its completion has arrived, or when the kernel has certainly never taken its submission.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,46 +12,47 @@ use std::time::Duration;
 
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 
-use super::job::{Job, Rest};
-use super::{Completion, Method};
+use super::backend::Backend;
+use super::in_flight::{Completion, InFlightRead, RemainingRead};
+use super::preadv::IOVECS_MAX;
 use crate::error::{Error, ErrorKind};
 use crate::memory::Cells;
-use crate::posix::PIECES_MAX;
 
-/// The most bytes that the kernel takes as one registered buffer. Cells do not lie across: both are powers of two.
+/// Maximum bytes of one registered buffer. No cell crosses a buffer boundary: both sizes are powers of two.
 const BUFFER_BYTES_MAX: usize = 1 << 30;
 
 const _: () = assert!(BUFFER_BYTES_MAX.is_multiple_of(crate::memory::CELL_BYTES_MAX));
 
-/// Adjacent bytes that are read into, as the system describes them: an iovec.
+/// A buffer as `libc::iovec` describes it, with an integer address so that it is `Send`.
 #[repr(C)]
-struct Place {
+struct IoVec {
     start: usize,
     len: usize,
 }
 
-const _: () = assert!(size_of::<Place>() == size_of::<libc::iovec>());
+const _: () = assert!(size_of::<IoVec>() == size_of::<libc::iovec>());
 
 pub(super) struct Uring {
     ring: IoUring,
     direct: bool,
-    slots: Box<[Option<Job>]>,
-    /// Where the reads of slots go that go into several places.
-    places: Box<[Vec<Place>]>,
+    slots: Box<[Option<InFlightRead>]>,
+    /// Buffers of the read in each slot; the kernel reads them for a vectored read.
+    iovecs: Box<[Vec<IoVec>]>,
     free: Vec<usize>,
     /// Slots whose submission the kernel has not taken yet, oldest first.
     queued: VecDeque<usize>,
-    /// Memory that the kernel knows, each with the number of its first buffer.
+    /// Memory registered with the kernel, each with the index of its first buffer.
     registered: Vec<(Arc<Cells>, u16)>,
-    /// Why the kernel takes no more submissions. What it took before still ends.
+    /// Why the kernel takes no more submissions. Those already taken still complete.
     broken: Option<io::Error>,
 }
 
 impl Uring {
-    /// A ring for `depth` reads at a time. The second result says why the memory is not registered, if it is not.
+    /// A ring for `depth` reads in flight. The second result is the reason when the memory could not be
+    /// registered.
     ///
     /// # Errors
-    /// When the kernel gives no ring, or one that cannot read.
+    /// When the kernel cannot create a ring, or the ring does not support reads.
     pub(super) fn new(
         depth: usize,
         direct: bool,
@@ -68,17 +69,17 @@ impl Uring {
             ring,
             direct,
             slots: (0..depth).map(|_| None).collect(),
-            places: (0..depth).map(|_| Vec::new()).collect(),
+            iovecs: (0..depth).map(|_| Vec::new()).collect(),
             free: (0..depth).rev().collect(),
             queued: VecDeque::with_capacity(depth),
             registered: Vec::new(),
             broken: None,
         };
-        let refused = uring.register(cells).err();
-        Ok((uring, refused))
+        let unregistered = uring.register(cells).err();
+        Ok((uring, unregistered))
     }
 
-    /// Lets the kernel find and hold the pages once, instead of at each read.
+    /// Registers the cells' memory, so that the kernel pins the pages once instead of at each read.
     fn register(&mut self, cells: &[Arc<Cells>]) -> io::Result<()> {
         let mut buffers = Vec::new();
         let mut registered = Vec::new();
@@ -95,78 +96,80 @@ impl Uring {
         if buffers.is_empty() {
             return Ok(());
         }
-        // SAFETY: `registered` keeps the regions mapped for as long as there is the ring; each write into them is one
-        // that `entry` asks for.
+        // SAFETY: `registered` keeps the regions mapped as long as the ring exists; the kernel writes into
+        // them only for reads that `entry` builds.
         unsafe { self.ring.submitter().register_buffers(&buffers) }?;
         self.registered = registered;
         Ok(())
     }
 
-    /// The submission for what is left of the job in a slot.
+    /// The submission for the remaining bytes of the read in a slot.
     fn entry(&mut self, slot: usize) -> Option<squeue::Entry> {
-        let job = self.slots[slot].as_mut()?;
-        let Rest { file, offset, from, len } = job.rest(job.posix()?);
+        let read = self.slots[slot].as_mut()?;
+        let RemainingRead { file, offset, from, len } = read.remaining(read.file())?;
         let fd = types::Fd(file.as_raw_fd());
-        let target = job.target_mut();
-        let known = self.registered.iter().find(|(cells, _)| Arc::ptr_eq(cells, target.cells()));
-        let places = &mut self.places[slot];
-        places.clear();
+        let target = read.target_mut();
+        let registered = self.registered.iter().find(|(cells, _)| Arc::ptr_eq(cells, target.cells()));
+        let iovecs = &mut self.iovecs[slot];
+        iovecs.clear();
         let mut buffer = 0;
-        for (bytes, offset) in target.places_mut(from..from + len) {
-            let (start, len, last, count) = (bytes.expose_provenance(), bytes.len(), buffer, places.len());
+        for (bytes, offset) in target.raw_pieces_mut(from..from + len) {
+            let (start, len, last, count) = (bytes.expose_provenance(), bytes.len(), buffer, iovecs.len());
             buffer = offset / BUFFER_BYTES_MAX;
-            match places.last_mut() {
-                // Cells that stand side by side, within one buffer.
-                Some(place) if place.start + place.len == start && buffer == last => place.len += len,
-                _ if count == PIECES_MAX => break,
-                _ => places.push(Place { start, len }),
+            match iovecs.last_mut() {
+                // Adjacent cells within one registered buffer.
+                Some(iovec) if iovec.start + iovec.len == start && buffer == last => iovec.len += len,
+                _ if count == IOVECS_MAX => break,
+                _ => iovecs.push(IoVec { start, len }),
             }
         }
-        let entry = match (&places[..], known) {
-            ([place], Some((_, first))) => {
-                let start = std::ptr::with_exposed_provenance_mut(place.start);
-                let len = u32::try_from(place.len).ok()?;
+        let entry = match (&iovecs[..], registered) {
+            ([iovec], Some((_, first))) => {
+                let start = std::ptr::with_exposed_provenance_mut(iovec.start);
+                let len = u32::try_from(iovec.len).ok()?;
                 opcode::ReadFixed::new(fd, start, len, first + buffer as u16).offset(offset).build()
             }
-            (places, _) => {
-                let count = places.len() as u32;
-                opcode::Readv::new(fd, places.as_ptr().cast(), count).offset(offset).build()
+            (iovecs, _) => {
+                let count = iovecs.len() as u32;
+                opcode::Readv::new(fd, iovecs.as_ptr().cast(), count).offset(offset).build()
             }
         };
         Some(entry.user_data(slot as u64))
     }
 
-    /// Puts the job in a slot into the queue of submissions.
+    /// Pushes the read in a slot onto the submission queue.
     fn push(&mut self, slot: usize) {
-        let entry = self.entry(slot).expect("a slot that is pushed has a job on a file of the system");
-        // SAFETY: file and memory belong to the slot, which keeps both until the completion has arrived; `drop` waits
-        // for it too. The target is within its cells.
+        let entry = self.entry(slot).expect("the read in a pushed slot has a descriptor");
+        // SAFETY: the slot owns the file, which keeps its descriptor open, and the target, which is within
+        // its cells. It keeps both, and its iovecs unchanged, until the completion has arrived; `drop` waits
+        // for it too.
         let pushed = unsafe { self.ring.submission().push(&entry) };
-        pushed.expect("the queue is as long as there are slots, and a slot is in it once");
+        pushed.expect("the queue has an entry for each slot, and a slot is queued once");
         self.queued.push_back(slot);
     }
 
-    /// Hands queued submissions to the kernel and waits for `wanted` completions.
-    fn enter(&mut self, wanted: usize) {
+    /// Submits queued entries to the kernel and waits for `completions` completions.
+    fn enter(&mut self, completions: usize) {
         if self.broken.is_some() {
-            // Not called again, so that what it has not taken is never begun. What it took ends by itself.
-            if wanted > 0 {
+            // No further call, so that entries which the kernel has not taken are never started. The others
+            // complete without a call.
+            if completions > 0 {
                 thread::sleep(Duration::from_millis(1));
             }
             return;
         }
-        match self.ring.submit_and_wait(wanted) {
+        match self.ring.submit_and_wait(completions) {
             Ok(taken) => drop(self.queued.drain(..taken.min(self.queued.len()))),
             Err(error) => match error.raw_os_error() {
                 Some(libc::EINTR) => {}
-                // Out of memory for the moment, or completions are to be taken first: the caller does.
+                // Out of memory for the moment, or the completion queue is full: the caller drains it.
                 Some(libc::EAGAIN | libc::EBUSY) => thread::yield_now(),
                 _ => self.broken = Some(error),
             },
         }
     }
 
-    /// The next completion that has arrived, or a job that the kernel will never see.
+    /// The next completion that has arrived, or the failure of a read that the kernel will never take.
     fn arrived(&mut self) -> Option<Completion> {
         loop {
             let Some(entry) = self.ring.completion().next() else { break };
@@ -175,33 +178,33 @@ impl Uring {
                 bytes if bytes >= 0 => Ok(bytes as usize),
                 error => Err(io::Error::from_raw_os_error(-error)),
             };
-            let job = self.slots[slot].as_mut().expect("a completion belongs to a job");
-            match job.advance(read) {
-                Some(result) => return Some(self.take(slot).end(result)),
+            let in_flight = self.slots[slot].as_mut().expect("a completion belongs to a read");
+            match in_flight.advance(read) {
+                Some(result) => return Some(self.take(slot).complete(result)),
                 None if self.broken.is_some() => return Some(self.take(slot).pread()),
                 None => self.push(slot),
             }
         }
         let why = format!("io_uring: {}", self.broken.as_ref()?);
-        let job = self.queued.pop_front().map(|slot| self.take(slot))?;
-        let error = Error::new(ErrorKind::Other, "read", job.name(), why);
-        Some(job.end(Err(error)))
+        let read = self.queued.pop_front().map(|slot| self.take(slot))?;
+        let error = Error::new(ErrorKind::Other, "read", read.name(), why);
+        Some(read.complete(Err(error)))
     }
 
-    fn take(&mut self, slot: usize) -> Job {
+    fn take(&mut self, slot: usize) -> InFlightRead {
         self.free.push(slot);
-        self.slots[slot].take().expect("a slot that ends has a job")
+        self.slots[slot].take().expect("a slot in use has a read")
     }
 }
 
-impl Method for Uring {
-    fn start(&mut self, mut job: Job) -> Option<Completion> {
-        job.decide(self.direct);
-        if job.posix().is_none() || self.broken.is_some() {
-            return Some(job.pread());
+impl Backend for Uring {
+    fn start(&mut self, mut read: InFlightRead) -> Option<Completion> {
+        read.choose_path(self.direct);
+        if !read.has_descriptor() || self.broken.is_some() {
+            return Some(read.pread());
         }
-        let slot = self.free.pop().expect("no more jobs than slots");
-        self.slots[slot] = Some(job);
+        let slot = self.free.pop().expect("at most as many reads as slots");
+        self.slots[slot] = Some(read);
         self.push(slot);
         None
     }
@@ -212,12 +215,12 @@ impl Method for Uring {
         }
     }
 
-    fn finish(&mut self, wait: bool) -> Option<Completion> {
+    fn next_completion(&mut self, wait: bool) -> Option<Completion> {
         loop {
-            if let Some(ended) = self.arrived() {
-                return Some(ended);
+            if let Some(completion) = self.arrived() {
+                return Some(completion);
             }
-            // A short read that goes on is queued anew.
+            // A short read that continues is queued again.
             if wait || !self.queued.is_empty() {
                 self.enter(usize::from(wait));
             }
@@ -231,10 +234,11 @@ impl Method for Uring {
 impl Drop for Uring {
     fn drop(&mut self) {
         while self.free.len() < self.slots.len() {
-            drop(self.finish(true));
+            drop(self.next_completion(true));
         }
         if !self.registered.is_empty() {
-            // Closing the ring would let go of the memory some time later, and huge pages are few. It cannot fail.
+            // Closing the ring unpins the memory only some time later, and huge pages are scarce. This
+            // cannot fail.
             let _ = self.ring.submitter().unregister_buffers();
         }
     }
@@ -242,15 +246,15 @@ impl Drop for Uring {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Target;
     use super::*;
     use crate::disk::{Disk, ReadFile};
+    use crate::engine::target::ReadTarget;
     use crate::memory::{Region, RegionKind};
     use crate::posix::PosixDisk;
 
     const CELL: usize = 4096;
 
-    /// A ring, a file of eight cells, and the cells; None where there is no ring.
+    /// A ring, a file of eight cells, and the cells; `None` where io_uring is not available.
     fn ring() -> Option<(Uring, Arc<dyn ReadFile>, Arc<Cells>)> {
         let region = Region::new(&RegionKind::Dram, 8 * CELL as u64).unwrap();
         let cells = Cells::new(region, CELL).unwrap();
@@ -262,21 +266,26 @@ mod tests {
         Some((uring, Arc::from(disk.open("a").unwrap()), cells))
     }
 
-    fn job(file: &Arc<dyn ReadFile>, cells: &Arc<Cells>, index: usize) -> Job {
-        Job::new(file, (index * CELL) as u64, Target::from(cells.write(index).unwrap()), index as u64)
+    fn read(file: &Arc<dyn ReadFile>, cells: &Arc<Cells>, index: usize) -> InFlightRead {
+        InFlightRead::new(
+            file,
+            (index * CELL) as u64,
+            ReadTarget::from(cells.write(index).unwrap()),
+            index as u64,
+        )
     }
 
-    /// What the kernel has taken ends, what it has not fails, and what comes later is read without it.
+    /// Reads that the kernel has taken complete, queued reads fail, and later reads use `pread`.
     #[test]
-    fn a_ring_that_breaks_loses_no_memory() {
+    fn a_broken_ring_releases_all_cells() {
         let Some((mut uring, file, cells)) = ring() else { return };
-        (0..3).for_each(|index| assert!(uring.start(job(&file, &cells, index)).is_none()));
+        (0..3).for_each(|index| assert!(uring.start(read(&file, &cells, index)).is_none()));
         uring.flush();
-        (3..6).for_each(|index| assert!(uring.start(job(&file, &cells, index)).is_none()));
+        (3..6).for_each(|index| assert!(uring.start(read(&file, &cells, index)).is_none()));
         uring.broken = Some(io::Error::from_raw_os_error(libc::EINVAL));
-        let later = uring.start(job(&file, &cells, 6)).unwrap();
+        let later = uring.start(read(&file, &cells, 6)).unwrap();
         assert!(later.result.is_ok() && later.target.bytes() == [7; CELL]);
-        let mut ended: Vec<Completion> = (0..6).map(|_| uring.finish(true).unwrap()).collect();
+        let mut ended: Vec<Completion> = (0..6).map(|_| uring.next_completion(true).unwrap()).collect();
         ended.sort_by_key(|completion| completion.tag);
         for Completion { tag, target, result, .. } in ended {
             if tag < 3 {
@@ -295,9 +304,9 @@ mod tests {
     #[test]
     fn a_broken_ring_can_be_dropped() {
         let Some((mut uring, file, cells)) = ring() else { return };
-        (0..4).for_each(|index| assert!(uring.start(job(&file, &cells, index)).is_none()));
+        (0..4).for_each(|index| assert!(uring.start(read(&file, &cells, index)).is_none()));
         uring.flush();
-        (4..8).for_each(|index| assert!(uring.start(job(&file, &cells, index)).is_none()));
+        (4..8).for_each(|index| assert!(uring.start(read(&file, &cells, index)).is_none()));
         uring.broken = Some(io::Error::from_raw_os_error(libc::EINVAL));
         drop(uring);
         assert!((0..8).all(|index| cells.write(index).is_some()));

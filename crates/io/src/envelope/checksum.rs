@@ -1,13 +1,14 @@
 //! Salted CRC-32C.
 //!
-//! A checksum is the CRC-32C of: role u8, kind u8, field u8, segment u64, number u64, and the bytes themselves. The role
-//! tells pages, groups of the page table and the top table apart; the number counts within the role.
+//! A checksum is the CRC-32C of: role u8, kind u8, field u8, segment u64, number u64, and the bytes
+//! themselves. The role distinguishes pages, groups of the page table and the top table; the number counts
+//! within the role.
 
 use crc32c::{crc32c, crc32c_append};
 
-use super::Identity;
+use super::identity::Identity;
 
-/// The checksums of one file, with the part of the salt that is common to a role computed once.
+/// Computes the checksums of one file. The CRC of the salt up to the segment is computed once per role.
 pub(super) struct Checksums {
     page: u32,
     group: u32,
@@ -19,17 +20,17 @@ impl Checksums {
         Checksums { page: salt(0, identity), group: salt(1, identity), top: salt(2, identity) }
     }
 
-    /// Of page `number` of the file.
+    /// Checksum of page `number` of the file.
     pub(super) fn page(&self, number: u64, bytes: &[u8]) -> u32 {
         salted(self.page, number, bytes)
     }
 
-    /// Of group `number` of the page table.
+    /// Checksum of group `number` of the page table.
     pub(super) fn group(&self, number: u64, bytes: &[u8]) -> u32 {
         salted(self.group, number, bytes)
     }
 
-    /// Of the top table.
+    /// Checksum of the top table.
     pub(super) fn top(&self, bytes: &[u8]) -> u32 {
         salted(self.top, 0, bytes)
     }

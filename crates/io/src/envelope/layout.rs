@@ -1,8 +1,17 @@
-//! Where the parts of a file lie, and the fixed bytes at its two ends.
+//! Offsets of the parts of a sealed file, and encoding of its header and footer.
 
 use crc32c::crc32c;
 
-use super::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal};
+use super::identity::{Identity, Seal};
+
+/// The unit of checking, in bytes.
+pub const PAGE: u64 = 4096;
+
+/// The length of the header in bytes; the file offset of the payload.
+pub const HEADER_LEN: u64 = 64;
+
+/// The version of the envelope that this program writes and reads.
+pub const FORMAT_VERSION: u16 = 3;
 
 /// The length of the footer in bytes.
 pub(super) const FOOTER_LEN: u64 = 64;
@@ -10,40 +19,41 @@ pub(super) const FOOTER_LEN: u64 = 64;
 /// The length of an entry of a table in bytes.
 pub(super) const ENTRY_LEN: u64 = 4;
 
-/// The entries of the page table that one entry of the top table covers: a page of them.
+/// Entries of the page table that one entry of the top table covers: one page.
 pub(super) const GROUP: u64 = PAGE / ENTRY_LEN;
 
 const HEADER_MAGIC: &[u8; 8] = b"TIERDEX\n";
 const FOOTER_MAGIC: &[u8; 8] = b"XEDREIT\n";
 
-/// Where the footer's own checksum begins.
+/// Offset of the footer's own checksum in the footer.
 const FOOTER_CRC: usize = FOOTER_LEN as usize - 4;
 
-/// The header, or the footer.
-pub(super) type End = [u8; 64];
+/// An encoded header or footer.
+pub(super) type EndBlock = [u8; 64];
 
-const _: () = assert!(HEADER_LEN == FOOTER_LEN && size_of::<End>() as u64 == HEADER_LEN);
+const _: () = assert!(HEADER_LEN == FOOTER_LEN && size_of::<EndBlock>() as u64 == HEADER_LEN);
 
-/// File offsets and counts, all derived from where the payload ends.
+/// File offsets and counts, all derived from the end of the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
-    /// The end of the payload, where the page table begins.
+pub(super) struct EnvelopeLayout {
+    /// The end of the payload and offset of the page table.
     pub(super) payload_end: u64,
-    /// The entries of the page table.
+    /// Number of entries of the page table.
     pub(super) pages: u64,
-    /// The entries of the top table.
+    /// Number of entries of the top table.
     pub(super) groups: u64,
-    /// Where the top table begins.
+    /// Offset of the top table.
     pub(super) top_start: u64,
-    /// Where the footer begins.
+    /// Offset of the footer.
     pub(super) footer_start: u64,
     /// The length of the whole file.
     pub(super) file_len: u64,
 }
 
-impl Layout {
-    /// None when no file can be like that: the payload would end inside the header, or the file beyond 2^64 bytes.
-    pub(super) fn of(payload_end: u64) -> Option<Layout> {
+impl EnvelopeLayout {
+    /// `None` when no such file exists: the payload would end inside the header, or the file would exceed
+    /// 2^64 bytes.
+    pub(super) fn of(payload_end: u64) -> Option<EnvelopeLayout> {
         if payload_end < HEADER_LEN {
             return None;
         }
@@ -52,7 +62,7 @@ impl Layout {
         let top_start = payload_end.checked_add(pages.checked_mul(ENTRY_LEN)?)?;
         let footer_start = top_start.checked_add(groups.checked_mul(ENTRY_LEN)?)?;
         let file_len = footer_start.checked_add(FOOTER_LEN)?;
-        Some(Layout { payload_end, pages, groups, top_start, footer_start, file_len })
+        Some(EnvelopeLayout { payload_end, pages, groups, top_start, footer_start, file_len })
     }
 
     /// The file offsets of group `number` of the page table.
@@ -65,27 +75,27 @@ impl Layout {
 /// The footer, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Footer {
-    pub(super) layout: Layout,
+    pub(super) layout: EnvelopeLayout,
     pub(super) top_crc: u32,
     pub(super) seal: Seal,
 }
 
-/// Why the bytes at an end of a file are refused.
+/// Why a footer is rejected.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    /// They are not what this program wrote.
+pub(super) enum FooterError {
+    /// The bytes differ from those that were written.
     Damaged(String),
-    /// They are of another version of the format, and whole.
+    /// The footer is intact but has another version of the format.
     Version(u16),
 }
 
 /// The first bytes of a file.
-pub(super) fn header(identity: Identity) -> End {
+pub(super) fn header(identity: Identity) -> EndBlock {
     start(HEADER_MAGIC, identity)
 }
 
 /// The last bytes of a file, and its seal.
-pub(super) fn footer(identity: Identity, layout: Layout, top_crc: u32) -> (End, Seal) {
+pub(super) fn footer(identity: Identity, layout: EnvelopeLayout, top_crc: u32) -> (EndBlock, Seal) {
     let mut bytes = start(FOOTER_MAGIC, identity);
     bytes[20..28].copy_from_slice(&layout.payload_end.to_le_bytes());
     bytes[28..32].copy_from_slice(&top_crc.to_le_bytes());
@@ -94,9 +104,13 @@ pub(super) fn footer(identity: Identity, layout: Layout, top_crc: u32) -> (End, 
     (bytes, Seal { len: layout.file_len, crc })
 }
 
-/// Checks everything that can be known from the last bytes of a file and its length.
-pub(super) fn decode_footer(bytes: &End, identity: Identity, file_len: u64) -> Result<Footer, Refusal> {
-    let crc = number(bytes, FOOTER_CRC);
+/// Decodes a footer and checks it against the identity and the length of the file.
+pub(super) fn decode_footer(
+    bytes: &EndBlock,
+    identity: Identity,
+    file_len: u64,
+) -> Result<Footer, FooterError> {
+    let crc = u32_at(bytes, FOOTER_CRC);
     if bytes[..8] != *FOOTER_MAGIC {
         return damaged("there is no footer: the file is cut short, or of another kind");
     }
@@ -105,13 +119,14 @@ pub(super) fn decode_footer(bytes: &End, identity: Identity, file_len: u64) -> R
     }
     let version = u16::from_le_bytes([bytes[8], bytes[9]]);
     if version != FORMAT_VERSION {
-        return Err(Refusal::Version(version));
+        return Err(FooterError::Version(version));
     }
-    let Some(layout) = Layout::of(long_number(bytes, 20)).filter(|layout| layout.file_len == file_len) else {
+    let Some(layout) = EnvelopeLayout::of(u64_at(bytes, 20)).filter(|layout| layout.file_len == file_len)
+    else {
         return damaged("the footer tells another length than the file has");
     };
-    let top_crc = number(bytes, 28);
-    // The footer is its fields and nothing else: what this file's footer ought to be, byte for byte.
+    let top_crc = u32_at(bytes, 28);
+    // All bytes of a footer follow from its fields: compare with the footer that the writer would write.
     let (expected, seal) = footer(identity, layout, top_crc);
     if bytes[..20] != expected[..20] {
         return damaged(&format!("it is {}, not {}", describe(bytes), describe(&expected)));
@@ -128,7 +143,7 @@ pub(super) fn entries(bytes: &[u8]) -> Box<[u32]> {
     entries.iter().map(|entry| u32::from_le_bytes(*entry)).collect()
 }
 
-fn start(magic: &[u8; 8], identity: Identity) -> End {
+fn start(magic: &[u8; 8], identity: Identity) -> EndBlock {
     let mut bytes = [0; 64];
     bytes[..8].copy_from_slice(magic);
     bytes[8..10].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -138,19 +153,19 @@ fn start(magic: &[u8; 8], identity: Identity) -> End {
     bytes
 }
 
-fn describe(end: &End) -> String {
-    format!("kind {} field {} segment {}", end[10], end[11], long_number(end, 12))
+fn describe(end: &EndBlock) -> String {
+    format!("kind {} field {} segment {}", end[10], end[11], u64_at(end, 12))
 }
 
-fn damaged(what: &str) -> Result<Footer, Refusal> {
-    Err(Refusal::Damaged(what.to_owned()))
+fn damaged(detail: &str) -> Result<Footer, FooterError> {
+    Err(FooterError::Damaged(detail.to_owned()))
 }
 
-fn number(bytes: &End, at: usize) -> u32 {
+fn u32_at(bytes: &EndBlock, at: usize) -> u32 {
     u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
 }
 
-fn long_number(bytes: &End, at: usize) -> u64 {
+fn u64_at(bytes: &EndBlock, at: usize) -> u64 {
     u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
 }
 
@@ -161,12 +176,12 @@ mod tests {
     const IDENTITY: Identity = Identity { kind: 3, field: 1, segment: 77 };
 
     #[test]
-    fn lengths_are_exact() {
-        let layout = Layout::of(HEADER_LEN).unwrap();
+    fn lengths_of_a_layout() {
+        let layout = EnvelopeLayout::of(HEADER_LEN).unwrap();
         assert_eq!((layout.pages, layout.groups, layout.file_len), (1, 1, 64 + 4 + 4 + 64));
-        let full_group = Layout::of(GROUP * PAGE).unwrap();
+        let full_group = EnvelopeLayout::of(GROUP * PAGE).unwrap();
         assert_eq!((full_group.pages, full_group.groups), (1024, 1));
-        let one_more = Layout::of(GROUP * PAGE + 1).unwrap();
+        let one_more = EnvelopeLayout::of(GROUP * PAGE + 1).unwrap();
         assert_eq!((one_more.pages, one_more.groups), (1025, 2));
         assert_eq!(one_more.group(1).end, one_more.top_start);
         assert_eq!(one_more.group(1).end - one_more.group(1).start, ENTRY_LEN);
@@ -175,17 +190,17 @@ mod tests {
     #[test]
     fn no_length_overflows() {
         for payload_end in [0, 1, HEADER_LEN - 1, u64::MAX, u64::MAX - PAGE, u64::MAX / 1025 * 1024 + PAGE] {
-            assert_eq!(Layout::of(payload_end), None, "{payload_end}");
+            assert_eq!(EnvelopeLayout::of(payload_end), None, "{payload_end}");
         }
-        let ten_terabytes = Layout::of(10 << 40).unwrap();
+        let ten_terabytes = EnvelopeLayout::of(10 << 40).unwrap();
         assert_eq!(ten_terabytes.pages, 10 << 28);
         assert_eq!(ten_terabytes.groups, 10 << 18);
         assert_eq!(ten_terabytes.group((10 << 18) - 1).end, ten_terabytes.top_start);
     }
 
-    /// Writes a footer with a valid checksum over whatever `edit` makes of it.
-    fn crafted(edit: impl FnOnce(&mut End)) -> Result<Footer, Refusal> {
-        let layout = Layout::of(1000).unwrap();
+    /// Decodes a footer changed by `edit`, with a valid checksum.
+    fn crafted(edit: impl FnOnce(&mut EndBlock)) -> Result<Footer, FooterError> {
+        let layout = EnvelopeLayout::of(1000).unwrap();
         let (mut bytes, _) = footer(IDENTITY, layout, 5);
         edit(&mut bytes);
         let crc = crc32c(&bytes[..FOOTER_CRC]);
@@ -194,10 +209,10 @@ mod tests {
     }
 
     #[test]
-    fn crafted_footers_are_refused() {
+    fn crafted_footers_are_rejected() {
         assert!(crafted(|_| ()).is_ok());
-        assert_eq!(crafted(|bytes| bytes[8] += 1), Err(Refusal::Version(FORMAT_VERSION + 1)));
-        let edits: [fn(&mut End); 6] = [
+        assert_eq!(crafted(|bytes| bytes[8] += 1), Err(FooterError::Version(FORMAT_VERSION + 1)));
+        let edits: [fn(&mut EndBlock); 6] = [
             |bytes| bytes[0] = b'x',
             |bytes| bytes[10] = 9,
             |bytes| bytes[12] = 9,
@@ -206,7 +221,7 @@ mod tests {
             |bytes| bytes[40] = 1,
         ];
         for edit in edits {
-            assert!(matches!(crafted(edit), Err(Refusal::Damaged(_))));
+            assert!(matches!(crafted(edit), Err(FooterError::Damaged(_))));
         }
     }
 }

@@ -1,30 +1,31 @@
-//! Reading an enveloped file.
+//! Reader of sealed files: every byte is checked before it is returned.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::checksum::Checksums;
+use super::identity::{Identity, Seal};
 use super::layout::{
-    ENTRY_LEN, End, FOOTER_LEN, Footer, GROUP, Layout, Refusal, decode_footer, entries, header,
+    ENTRY_LEN, EndBlock, EnvelopeLayout, FOOTER_LEN, FORMAT_VERSION, Footer, FooterError, GROUP, HEADER_LEN,
+    PAGE, decode_footer, entries, header,
 };
-use super::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal};
 use crate::disk::{Disk, ReadFile};
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::{Arena, Kept};
+use crate::memory::{Arena, ResidentBytes};
 
 const PAGE_LEN: usize = PAGE as usize;
 
-/// How many pages [`SealedFile::verify`] reads at once: 256 KiB.
+/// Pages per read of [`SealedFile::verify`] and [`SealedFile::load`]: 256 KiB.
 const VERIFY_PAGES: u64 = 64;
 
-/// Files opened so far by this process.
+/// Number of files that this process has opened.
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
-/// A sealed file, open for reading by any number of threads. No byte leaves it unchecked.
+/// A sealed file, open for reading by any number of threads. It returns checked bytes only.
 ///
-/// Memory: the top table (1 MiB for each TiB), 24 bytes for each group of 4 MiB, and the groups that were needed so
-/// far, 4 KiB each. Nothing is allocated before its size has been checked against the file's real length.
+/// Memory: the top table (1 MiB per TiB), 24 bytes per group of 4 MiB, and the groups read so far, 4 KiB
+/// each. The size of an allocation is first checked against the actual length of the file.
 pub struct SealedFile {
     number: u64,
     file: Arc<dyn ReadFile>,
@@ -33,10 +34,10 @@ pub struct SealedFile {
     checksums: Checksums,
     footer: Footer,
     top_table: Box<[u32]>,
-    /// The page table, group by group, each from the first time it is needed.
+    /// The groups of the page table, each read on first use.
     groups: Box<[OnceLock<Box<[u32]>>]>,
-    /// The payload, verified, once [`SealedFile::keep`] was called.
-    kept: OnceLock<Kept>,
+    /// The checked payload, after [`SealedFile::load`].
+    resident: OnceLock<ResidentBytes>,
     bytes_read: AtomicU64,
     reads: AtomicU64,
 }
@@ -45,13 +46,13 @@ impl SealedFile {
     /// Opens the file that was written as `identity` and sealed as `seal`; reads its footer and top table.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`]; [`ErrorKind::Corrupt`] when it is damaged, or whole but another file;
-    /// [`ErrorKind::Unsupported`] when it has another version of the format.
+    /// [`ErrorKind::NotFound`]; [`ErrorKind::Corrupt`] when it is damaged, or intact but not the sealed
+    /// file; [`ErrorKind::Unsupported`] when it has another version of the format.
     pub fn open(disk: &dyn Disk, name: &str, identity: Identity, seal: Seal) -> Result<Self> {
         let file = disk.open(name)?;
         if file.len() != seal.len {
-            let what = format!("the file has {} bytes and should have {}", file.len(), seal.len);
-            return Err(Error::corrupt(name, file.len().min(seal.len), what));
+            let detail = format!("the file has {} bytes and should have {}", file.len(), seal.len);
+            return Err(Error::corrupt(name, file.len().min(seal.len), detail));
         }
         let opened = SealedFile::start(file, name, identity)?;
         if opened.seal() != seal {
@@ -61,7 +62,7 @@ impl SealedFile {
         Ok(opened)
     }
 
-    /// Opens a file whose seal is not known: the manifest. It proves itself to be whole, but not to be the newest.
+    /// Opens a file without a known seal: the manifest. Checks that it is intact, not that it is the newest.
     ///
     /// # Errors
     /// As [`SealedFile::open`].
@@ -69,8 +70,7 @@ impl SealedFile {
         SealedFile::start(disk.open(name)?, name, identity)
     }
 
-    /// A number that no other file has which this process has opened: the same file, opened again, has
-    /// another.
+    /// A number unique among the files that this process opens. Each opening of a file gets a new number.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -93,8 +93,8 @@ impl SealedFile {
     /// The `len` bytes from file offset `offset` on.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] when the range is not within [`SealedFile::payload`] or a page does not match its checksum,
-    /// else what the disk reports.
+    /// [`ErrorKind::Corrupt`] when the range is not within [`SealedFile::payload`] or a page does not match
+    /// its checksum, else the error of the disk.
     pub fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.read_into(offset, len, &mut bytes)?;
@@ -103,7 +103,8 @@ impl SealedFile {
 
     /// As [`SealedFile::read`], into `out`, whose content is replaced; it is empty after an error.
     ///
-    /// The pages that cover the range are read with one [`ReadFile::read_at`]. `out` grows to hold them: up to two pages more than `len`.
+    /// The pages that cover the range are read with one [`ReadFile::read_at`]. `out` grows to hold them: up
+    /// to two pages more than `len`.
     pub fn read_into(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
         let read = self.read_range(offset, len, out);
         if read.is_err() {
@@ -112,31 +113,31 @@ impl SealedFile {
         read
     }
 
-    /// Reads the whole payload, checks it and keeps it in memory: from then on [`SealedFile::kept`] gives it, and reads
-    /// are copies of it. It takes as much memory as the payload is long.
+    /// Loads the whole payload into memory and checks it: then [`SealedFile::resident`] returns it, and
+    /// reads copy from it. Uses as much memory as the length of the payload.
     ///
     /// # Errors
-    /// As [`SealedFile::read`]; then nothing is kept.
-    pub fn keep(&self) -> Result<()> {
-        self.keep_in(None)
+    /// As [`SealedFile::read`]; then the payload is not resident.
+    pub fn load(&self) -> Result<()> {
+        self.load_into(None)
     }
 
-    /// As [`SealedFile::keep`], in `arena` if there is one.
+    /// As [`SealedFile::load`], into memory of `arena` if there is one.
     ///
     /// # Errors
-    /// As [`SealedFile::keep`]; [`ErrorKind::NoSpace`] when the arena has not so much left.
-    pub fn keep_in(&self, arena: Option<&mut Arena>) -> Result<()> {
-        if self.kept.get().is_some() {
+    /// As [`SealedFile::load`]; [`ErrorKind::NoSpace`] when the arena has too little memory left.
+    pub fn load_into(&self, arena: Option<&mut Arena>) -> Result<()> {
+        if self.resident.get().is_some() {
             return Ok(());
         }
-        let len = self.in_memory(self.layout().payload_end - HEADER_LEN)?;
+        let len = self.to_usize(self.layout().payload_end - HEADER_LEN)?;
         let fill = |payload: &mut [u8]| self.read_payload(payload);
-        let kept = match arena {
-            Some(arena) => arena.take(len, fill, &self.name)?,
-            None => Kept::own(len, fill, &self.name)?,
+        let resident = match arena {
+            Some(arena) => arena.allocate(len, fill, &self.name)?,
+            None => ResidentBytes::anonymous(len, fill, &self.name)?,
         };
-        // Another thread may have kept it in the meantime: both are the same bytes.
-        let _ = self.kept.set(kept);
+        // Another thread may have loaded it in the meantime; both have the same bytes.
+        let _ = self.resident.set(resident);
         Ok(())
     }
 
@@ -148,49 +149,50 @@ impl SealedFile {
             self.read_pages(first..end, &mut pages)?;
             self.check_pages(first, &pages)?;
             let header = if first == 0 { HEADER_LEN as usize } else { 0 };
-            let place = (first * PAGE).saturating_sub(HEADER_LEN) as usize;
-            payload[place..place + pages.len() - header].copy_from_slice(&pages[header..]);
+            let start = (first * PAGE).saturating_sub(HEADER_LEN) as usize;
+            payload[start..start + pages.len() - header].copy_from_slice(&pages[header..]);
         }
         Ok(())
     }
 
-    /// The payload, if it is kept in memory.
+    /// The payload, if it is resident.
     #[inline]
-    pub fn kept(&self) -> Option<&Kept> {
-        self.kept.get()
+    pub fn resident(&self) -> Option<&ResidentBytes> {
+        self.resident.get()
     }
 
-    /// Some bytes of the payload, if it is kept in memory and has them.
+    /// The `len` bytes from file offset `offset` on, if the payload is resident and contains them.
     #[inline]
-    pub fn kept_range(&self, offset: u64, len: usize) -> Option<&[u8]> {
+    pub fn resident_range(&self, offset: u64, len: usize) -> Option<&[u8]> {
         let from = usize::try_from(offset.checked_sub(self.payload().start)?).ok()?;
-        self.kept()?.get(from..from.checked_add(len)?)
+        self.resident()?.get(from..from.checked_add(len)?)
     }
 
-    /// Begins to load `len` bytes from `offset` on into the caches of the processor, if the payload is kept in
-    /// memory and has them.
+    /// Prefetches the CPU cache lines of the `len` bytes from file offset `offset` on, if the payload is
+    /// resident.
     #[inline]
     pub fn load_lines(&self, offset: u64, len: usize) {
         let from = offset.checked_sub(self.payload().start).and_then(|from| usize::try_from(from).ok());
-        if let (Some(kept), Some(from)) = (self.kept(), from) {
-            kept.load_lines(from..from.saturating_add(len));
+        if let (Some(payload), Some(from)) = (self.resident(), from) {
+            payload.load_lines(from..from.saturating_add(len));
         }
     }
 
-    /// The file itself, for an engine. What is read from it is unchecked until [`SealedFile::check`] has seen it, and not
-    /// counted in [`SealedFile::bytes_read`].
+    /// The file itself, for an engine. Bytes read from it must be checked by [`SealedFile::check`], and are
+    /// not counted in [`SealedFile::bytes_read`].
     pub fn file(&self) -> &Arc<dyn ReadFile> {
         &self.file
     }
 
-    /// Checks pages that were read by other means: `bytes` is what stands in the file from page `first_page` on
-    /// ([`PAGE`] bytes each, the header at the beginning of page 0). The payload's last page may be short, and what
-    /// stands behind the payload is not looked at.
+    /// Checks pages that were read by an engine. `bytes` are the bytes of the file from page `first_page` on
+    /// ([`PAGE`] bytes each; page 0 begins with the header). The last page of the payload may be short;
+    /// bytes after the payload are ignored.
     ///
-    /// Makes no read once [`SealedFile::load_tables`] was called.
+    /// Reads nothing after [`SealedFile::load_tables`].
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] when a page does not match its checksum or is not all there, or when `bytes` holds no payload.
+    /// [`ErrorKind::Corrupt`] when a page does not match its checksum or is incomplete, or when `bytes` has
+    /// no payload.
     pub fn check(&self, first_page: u64, bytes: &[u8]) -> Result<()> {
         let payload_end = self.layout().payload_end;
         let start = first_page.checked_mul(PAGE).filter(|start| *start < payload_end && !bytes.is_empty());
@@ -204,7 +206,8 @@ impl SealedFile {
         self.check_pages(first_page, &bytes[..left.min(bytes.len())])
     }
 
-    /// Reads the page table, so that no check has to: 4 bytes of memory for each page of [`PAGE`] bytes.
+    /// Reads the whole page table, so that later checks read nothing: 4 bytes of memory per page of [`PAGE`]
+    /// bytes.
     ///
     /// # Errors
     /// As [`SealedFile::read`].
@@ -212,10 +215,11 @@ impl SealedFile {
         (0..self.layout().groups).try_for_each(|group| self.group(group).map(drop))
     }
 
-    /// Reads the whole file anew and checks it: both ends, both tables, every page, and that nothing else is there.
+    /// Reads the whole file again and checks header, footer, both tables and every page; the parts cover all
+    /// bytes.
     ///
     /// # Errors
-    /// The first damage found, or the disk's error.
+    /// The first damage found, or the error of the disk.
     pub fn verify(&self) -> Result<()> {
         let footer = self.read_footer()?;
         if footer != self.footer {
@@ -232,18 +236,18 @@ impl SealedFile {
         Ok(())
     }
 
-    /// How many bytes were read from the disk through this file so far, tables included.
+    /// Bytes read from the disk through this file so far, including tables.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read.load(Ordering::Relaxed)
     }
 
-    /// How many times the disk was asked for them.
+    /// Number of reads from the disk through this file so far.
     pub fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
     }
 
     fn start(file: Box<dyn ReadFile>, name: &str, identity: Identity) -> Result<SealedFile> {
-        let nothing = Layout::of(HEADER_LEN).expect("an empty payload fits");
+        let nothing = EnvelopeLayout::of(HEADER_LEN).expect("an empty payload fits");
         let mut opened = SealedFile {
             number: OPENED.fetch_add(1, Ordering::Relaxed),
             file: Arc::from(file),
@@ -253,7 +257,7 @@ impl SealedFile {
             footer: Footer { layout: nothing, top_crc: 0, seal: Seal { len: 0, crc: 0 } },
             top_table: Box::default(),
             groups: Box::default(),
-            kept: OnceLock::new(),
+            resident: OnceLock::new(),
             bytes_read: AtomicU64::new(0),
             reads: AtomicU64::new(0),
         };
@@ -263,12 +267,12 @@ impl SealedFile {
         Ok(opened)
     }
 
-    fn layout(&self) -> &Layout {
+    fn layout(&self) -> &EnvelopeLayout {
         &self.footer.layout
     }
 
-    fn corrupt(&self, offset: u64, what: &str) -> Error {
-        Error::corrupt(&*self.name, offset, what)
+    fn corrupt(&self, offset: u64, detail: &str) -> Error {
+        Error::corrupt(&*self.name, offset, detail)
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
@@ -277,9 +281,9 @@ impl SealedFile {
         self.file.read_at(offset, buf)
     }
 
-    /// Reads a part whose length is bounded by the file's own.
+    /// Reads a part of the file. The caller has checked that it is within the file.
     fn read_part(&self, part: Range<u64>) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; self.in_memory(part.end - part.start)?];
+        let mut bytes = vec![0; self.to_usize(part.end - part.start)?];
         self.read_at(part.start, &mut bytes)?;
         Ok(bytes)
     }
@@ -289,11 +293,11 @@ impl SealedFile {
         let Some(footer_start) = file_len.checked_sub(FOOTER_LEN) else {
             return Err(self.corrupt(file_len, "the file is shorter than a footer"));
         };
-        let mut bytes: End = [0; 64];
+        let mut bytes: EndBlock = [0; 64];
         self.read_at(footer_start, &mut bytes)?;
-        decode_footer(&bytes, self.identity, file_len).map_err(|refusal| match refusal {
-            Refusal::Damaged(what) => self.corrupt(footer_start, &what),
-            Refusal::Version(version) => self.other_version(version),
+        decode_footer(&bytes, self.identity, file_len).map_err(|error| match error {
+            FooterError::Damaged(detail) => self.corrupt(footer_start, &detail),
+            FooterError::Version(version) => self.other_version(version),
         })
     }
 
@@ -305,7 +309,7 @@ impl SealedFile {
     }
 
     fn read_top_table(&self, footer: &Footer) -> Result<Box<[u32]>> {
-        let Layout { top_start, footer_start, .. } = footer.layout;
+        let EnvelopeLayout { top_start, footer_start, .. } = footer.layout;
         let bytes = self.read_part(top_start..footer_start)?;
         if self.checksums.top(&bytes) != footer.top_crc {
             return Err(self.corrupt(top_start, "the top table's checksum does not match"));
@@ -317,15 +321,15 @@ impl SealedFile {
         let part = self.layout().group(group);
         let start = part.start;
         let bytes = self.read_part(part)?;
-        if self.checksums.group(group, &bytes) != self.top_table[self.in_memory(group)?] {
+        if self.checksums.group(group, &bytes) != self.top_table[self.to_usize(group)?] {
             return Err(self.corrupt(start, "the page table's checksum does not match"));
         }
         Ok(entries(&bytes))
     }
 
-    /// The checked entries of a group. Threads that need it at the same time may each read it; errors are not kept.
+    /// The checked entries of a group. Concurrent first uses may each read it; errors are not cached.
     fn group(&self, group: u64) -> Result<&[u32]> {
-        let slot = &self.groups[self.in_memory(group)?];
+        let slot = &self.groups[self.to_usize(group)?];
         match slot.get() {
             Some(table) => Ok(table),
             None => {
@@ -340,7 +344,7 @@ impl SealedFile {
         let Some(end) = end.filter(|_| offset >= HEADER_LEN) else {
             return Err(self.corrupt(offset, &format!("{len} bytes from here on are not all payload")));
         };
-        if let Some(payload) = self.kept() {
+        if let Some(payload) = self.resident() {
             let start = (offset - HEADER_LEN) as usize;
             out.clear();
             out.extend_from_slice(&payload[start..start + len]);
@@ -359,12 +363,12 @@ impl SealedFile {
         Ok(())
     }
 
-    /// Replaces `out` by these pages, unchecked.
+    /// Replaces the content of `out` by these pages, unchecked.
     fn read_pages(&self, pages: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         let start = pages.start * PAGE;
         let end = self.layout().payload_end.min(pages.end * PAGE);
-        let len = self.in_memory(end - start)?;
-        // Memory is counted: no more than is asked for.
+        let len = self.to_usize(end - start)?;
+        // Exact, because callers count this memory in their budget.
         out.reserve_exact(len.saturating_sub(out.len()));
         out.resize(len, 0);
         self.read_at(start, out)
@@ -400,10 +404,10 @@ impl SealedFile {
         Ok(())
     }
 
-    /// A length or number within the file, as one of memory: fails where addresses are shorter than files.
-    fn in_memory(&self, number: u64) -> Result<usize> {
-        let what = "the part does not fit the address space";
-        usize::try_from(number).map_err(|_| Error::new(ErrorKind::Unsupported, "read", &*self.name, what))
+    /// Converts a length or index within the file; fails where addresses have fewer bits than file offsets.
+    fn to_usize(&self, number: u64) -> Result<usize> {
+        let why = "the part does not fit the address space";
+        usize::try_from(number).map_err(|_| Error::new(ErrorKind::Unsupported, "read", &*self.name, why))
     }
 }
 
@@ -418,12 +422,12 @@ mod tests {
 
     const IDENTITY: Identity = Identity { kind: 3, field: 1, segment: 77 };
 
-    /// A file of `identity` whose first bytes are `start` and whose checksums are all right.
-    fn crafted(start: &End, identity: Identity) -> SealedFile {
+    /// A file of `identity` that begins with `start` and has valid checksums.
+    fn crafted(start: &EndBlock, identity: Identity) -> SealedFile {
         let checksums = Checksums::new(identity);
         let page_table = checksums.page(0, start).to_le_bytes();
         let top_table = checksums.group(0, &page_table).to_le_bytes();
-        let layout = Layout::of(HEADER_LEN).unwrap();
+        let layout = EnvelopeLayout::of(HEADER_LEN).unwrap();
         let (footer, seal) = footer(identity, layout, checksums.top(&top_table));
         let disk = MemDisk::new();
         let mut file = disk.create("a").unwrap();
@@ -432,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_payload_is_what_reads_give() {
+    fn a_resident_payload_equals_the_reads() {
         let disk = MemDisk::new();
         for len in [0, 1, 4031, 4032, 4033, 300_000] {
             let payload: Vec<u8> = (0..len).map(|k| (k * 7 + k / 256) as u8).collect();
@@ -440,9 +444,9 @@ mod tests {
             writer.write(&payload).unwrap();
             let seal = writer.finish().unwrap();
             let file = SealedFile::open(&disk, "b", IDENTITY, seal).unwrap();
-            assert!(file.kept().is_none());
-            file.keep().unwrap();
-            assert_eq!(file.kept().map(|kept| &**kept), Some(&payload[..]));
+            assert!(file.resident().is_none());
+            file.load().unwrap();
+            assert_eq!(file.resident().map(|resident| &**resident), Some(&payload[..]));
             let read = file.bytes_read();
             let middle = payload.len() / 3..payload.len() / 2;
             let found = file.read(HEADER_LEN + middle.start as u64, middle.len()).unwrap();
@@ -453,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_from_elsewhere_are_checked() {
+    fn pages_read_by_an_engine_are_checked() {
         let disk = MemDisk::new();
         let payload: Vec<u8> = (0..5 << 20).map(|k: u32| (k * 7 + k / 256) as u8).collect();
         let mut writer = SealedWriter::create(&disk, "b", IDENTITY).unwrap();
@@ -484,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_other_versions_are_refused() {
+    fn files_of_other_versions_are_rejected() {
         for version in [1, FORMAT_VERSION - 1, FORMAT_VERSION + 1] {
             let disk = MemDisk::new();
             let seal = SealedWriter::create(&disk, "b", IDENTITY).unwrap().finish().unwrap();
@@ -496,15 +500,15 @@ mod tests {
                 bytes[end..].copy_from_slice(&crc.to_le_bytes());
             });
             let error = SealedFile::open(&disk, "b", IDENTITY, seal).err().unwrap();
-            let words =
+            let message =
                 format!("it has format version {version}, and this program reads version {FORMAT_VERSION}");
             assert_eq!(error.kind(), ErrorKind::Unsupported);
-            assert!(error.to_string().contains(&words), "{error}");
+            assert!(error.to_string().contains(&message), "{error}");
         }
     }
 
     #[test]
-    fn a_foreign_header_under_right_checksums_is_found() {
+    fn a_foreign_header_with_valid_checksums_is_detected() {
         crafted(&header(IDENTITY), IDENTITY).verify().unwrap();
         let foreign = crafted(&header(Identity { segment: 78, ..IDENTITY }), IDENTITY);
         let error = foreign.verify().unwrap_err();

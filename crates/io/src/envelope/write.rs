@@ -1,13 +1,12 @@
-//! Writing an enveloped file.
+//! Writer of sealed files: splits the payload into pages and appends their checksums.
 
 use super::checksum::Checksums;
-use super::layout::{Layout, footer, header};
-use super::{Identity, PAGE, Seal};
+use super::identity::{Identity, Seal};
+use super::layout::{EnvelopeLayout, PAGE, footer, header};
 use crate::disk::{Disk, WriteFile};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Bytes that are gathered before they are handed to the disk. A multiple of [`PAGE`], so that what is handed over
-/// always begins with a page.
+/// Size of the write buffer. A multiple of [`PAGE`], so that each flush begins at a page.
 const BUFFER_LEN: usize = 128 << 10;
 
 const PAGE_LEN: usize = PAGE as usize;
@@ -16,23 +15,23 @@ const _: () = assert!(BUFFER_LEN.is_multiple_of(PAGE_LEN));
 
 /// Appends a payload to a new file and seals it.
 ///
-/// Memory: a buffer of 128 KiB, and the page table, 4 bytes for each 4 KiB written (1 MiB for each GiB), because it
-/// follows the payload. A writer that is dropped before [`SealedWriter::finish`] leaves a file that no reader accepts.
+/// Memory: a buffer of 128 KiB, and the page table, which follows the payload: 4 bytes per 4 KiB written (1
+/// MiB per GiB). Dropping the writer before [`SealedWriter::finish`] leaves a file that no reader accepts.
 pub struct SealedWriter {
     file: Box<dyn WriteFile>,
     name: String,
     identity: Identity,
     checksums: Checksums,
     buffer: Vec<u8>,
-    /// Bytes handed to the disk: whole pages, until the last flush.
+    /// Bytes appended to the file: whole pages, until the last flush.
     flushed: u64,
     page_table: Vec<u8>,
-    /// The error after which nothing is known about the file's end.
+    /// The first write error; the end of the file is unknown after it.
     failed: Option<Error>,
 }
 
 impl SealedWriter {
-    /// Begins a new file; see [`Disk::create`] for the errors.
+    /// Creates a new file; see [`Disk::create`] for the errors.
     pub fn create(disk: &dyn Disk, name: &str, identity: Identity) -> Result<Self> {
         let file = disk.create(name)?;
         let mut buffer = Vec::with_capacity(BUFFER_LEN);
@@ -49,12 +48,12 @@ impl SealedWriter {
         })
     }
 
-    /// The file offset of the next byte; [`super::HEADER_LEN`] at first.
+    /// The file offset of the next byte; initially [`super::HEADER_LEN`].
     pub fn position(&self) -> u64 {
         self.flushed + self.buffer.len() as u64
     }
 
-    /// Appends `bytes` to the payload. After an error all later calls give that error again.
+    /// Appends `bytes` to the payload. After an error all later calls return the same error.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.check()?;
         while bytes.len() >= BUFFER_LEN - self.buffer.len() {
@@ -67,16 +66,18 @@ impl SealedWriter {
         Ok(())
     }
 
-    /// Appends zeros until [`SealedWriter::position`] is a multiple of [`PAGE`]. They are part of the payload.
+    /// Appends zeros until [`SealedWriter::position`] is a multiple of [`PAGE`]. They are part of the
+    /// payload.
     pub fn pad_to_page(&mut self) -> Result<()> {
         let missing = self.position().next_multiple_of(PAGE) - self.position();
         self.write(&[0; PAGE_LEN][..missing as usize])
     }
 
-    /// Writes what is left, the tables and the footer, and syncs the file. Its name needs [`Disk::sync_dir`] yet.
+    /// Writes the buffered bytes, the tables and the footer, and syncs the file. Its name still needs
+    /// [`Disk::sync_dir`].
     pub fn finish(mut self) -> Result<Seal> {
         self.check()?;
-        let layout = Layout::of(self.position()).ok_or_else(|| self.too_long())?;
+        let layout = EnvelopeLayout::of(self.position()).ok_or_else(|| self.too_long())?;
         self.flush()?;
         let (end, seal) = self.top_table_and_footer(layout);
         self.file.append(&self.page_table)?;
@@ -89,7 +90,7 @@ impl SealedWriter {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Hands the buffer to the disk and notes its pages' checksums.
+    /// Appends the buffer to the file and the checksums of its pages to the page table.
     fn flush(&mut self) -> Result<()> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -104,7 +105,7 @@ impl SealedWriter {
         appended
     }
 
-    fn top_table_and_footer(&self, layout: Layout) -> (Vec<u8>, Seal) {
+    fn top_table_and_footer(&self, layout: EnvelopeLayout) -> (Vec<u8>, Seal) {
         let mut bytes = Vec::new();
         for (group, number) in self.page_table.chunks(PAGE_LEN).zip(0..) {
             bytes.extend_from_slice(&self.checksums.group(number, group).to_le_bytes());

@@ -1,25 +1,25 @@
-//! Open files and held locks that pass the switch.
+//! Open files and held locks whose operations pass the fault injector.
 
 use std::sync::Arc;
 
+use super::injector::FaultInjector;
 use super::plan::Op;
-use super::switch::Switch;
 use crate::disk::{DiskLock, ReadFile, WriteFile};
 use crate::error::Result;
 
-pub(super) struct Reader {
+pub(super) struct FaultReader {
     inner: Box<dyn ReadFile>,
     name: String,
-    switch: Arc<Switch>,
+    injector: Arc<FaultInjector>,
 }
 
-impl Reader {
-    pub(super) fn new(inner: Box<dyn ReadFile>, name: &str, switch: Arc<Switch>) -> Reader {
-        Reader { inner, name: name.to_owned(), switch }
+impl FaultReader {
+    pub(super) fn new(inner: Box<dyn ReadFile>, name: &str, injector: Arc<FaultInjector>) -> FaultReader {
+        FaultReader { inner, name: name.to_owned(), injector }
     }
 }
 
-impl ReadFile for Reader {
+impl ReadFile for FaultReader {
     fn name(&self) -> &str {
         &self.name
     }
@@ -29,62 +29,62 @@ impl ReadFile for Reader {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.switch.pass(Op::ReadAt, &self.name)?;
+        self.injector.check(Op::ReadAt, &self.name)?;
         self.inner.read_at(offset, buf)
     }
 }
 
-pub(super) struct Writer {
+pub(super) struct FaultWriter {
     inner: Box<dyn WriteFile>,
     name: String,
-    switch: Arc<Switch>,
-    /// A sync has failed: the unwritten pages count as clean, and syncs succeed without effect.
-    lost: bool,
+    injector: Arc<FaultInjector>,
+    /// A sync has failed: dirty pages are marked clean, and later syncs succeed without effect.
+    sync_failed: bool,
 }
 
-impl Writer {
-    pub(super) fn new(inner: Box<dyn WriteFile>, name: &str, switch: Arc<Switch>) -> Writer {
-        Writer { inner, name: name.to_owned(), switch, lost: false }
+impl FaultWriter {
+    pub(super) fn new(inner: Box<dyn WriteFile>, name: &str, injector: Arc<FaultInjector>) -> FaultWriter {
+        FaultWriter { inner, name: name.to_owned(), injector, sync_failed: false }
     }
 }
 
-impl WriteFile for Writer {
+impl WriteFile for FaultWriter {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        let Err(fault) = self.switch.pass(Op::Append, &self.name) else {
+        let Err(fault) = self.injector.check(Op::Append, &self.name) else {
             return self.inner.append(bytes);
         };
-        if fault.begun {
-            // Whether this prefix arrives is left open anyway, so its own failure tells nothing.
-            self.inner.append(&bytes[..self.switch.torn_length(bytes.len())]).ok();
+        if fault.started {
+            // The prefix may or may not be written, so its own error is ignored.
+            self.inner.append(&bytes[..self.injector.torn_length(bytes.len())]).ok();
         }
         Err(fault.into())
     }
 
     fn sync(&mut self) -> Result<()> {
-        if let Err(fault) = self.switch.pass(Op::Sync, &self.name) {
-            self.lost = true;
+        if let Err(fault) = self.injector.check(Op::Sync, &self.name) {
+            self.sync_failed = true;
             return Err(fault.into());
         }
-        if self.lost { Ok(()) } else { self.inner.sync() }
+        if self.sync_failed { Ok(()) } else { self.inner.sync() }
     }
 }
 
-pub(super) struct Lock {
-    /// None only while it is dropped.
+pub(super) struct FaultLock {
+    /// `None` only during drop.
     inner: Option<Box<dyn DiskLock>>,
     name: String,
-    switch: Arc<Switch>,
+    injector: Arc<FaultInjector>,
 }
 
-impl Lock {
-    pub(super) fn new(inner: Box<dyn DiskLock>, name: &str, switch: Arc<Switch>) -> Lock {
-        Lock { inner: Some(inner), name: name.to_owned(), switch }
+impl FaultLock {
+    pub(super) fn new(inner: Box<dyn DiskLock>, name: &str, injector: Arc<FaultInjector>) -> FaultLock {
+        FaultLock { inner: Some(inner), name: name.to_owned(), injector }
     }
 }
 
-impl DiskLock for Lock {
+impl DiskLock for FaultLock {
     fn check(&self) -> Result<()> {
-        self.switch.pass(Op::CheckLock, &self.name)?;
+        self.injector.check(Op::CheckLock, &self.name)?;
         self.inner.as_ref().map_or(Ok(()), |inner| inner.check())
     }
 
@@ -93,10 +93,10 @@ impl DiskLock for Lock {
     }
 }
 
-impl Drop for Lock {
-    /// A dead process does not remove the file of its lock.
+impl Drop for FaultLock {
+    /// After a crash the file of the lock stays.
     fn drop(&mut self) {
-        if self.switch.crashed() {
+        if self.injector.crashed() {
             std::mem::forget(self.inner.take());
         }
     }

@@ -1,15 +1,15 @@
-//! Which operation fails, and how.
+//! Fault plans: the operation that fails, and how.
 
-/// One fault, or a standing one.
+/// A fault that occurs once or from some operation on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaultPlan {
     /// The operations that are counted.
     pub class: OpClass,
-    /// The number of the failing operation among them, from 1. 0: none fails.
+    /// The number of the failing operation among them, from 1; 0 for none.
     pub at: u64,
-    /// What happens to it.
+    /// The effect of the fault.
     pub effect: Effect,
-    /// Whether the later ones of the class fail too.
+    /// Whether later operations of the class fail too.
     pub repeat: Repeat,
 }
 
@@ -29,16 +29,16 @@ impl FaultPlan {
     }
 }
 
-/// What a fault does.
+/// Effect of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// The operation fails with this error of the system; see [`crate::errno`].
+    /// The operation fails with this error number of the system; see [`crate::errno`].
     Error(i32),
-    /// The operation and all that follow fail: the process is as good as dead.
+    /// This operation and all later ones fail, as after a crash of the process.
     Crash,
 }
 
-/// Whether a fault passes.
+/// Duration of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeat {
     /// One operation fails.
@@ -58,7 +58,7 @@ pub enum OpClass {
     Write,
     /// sync, sync_dir.
     Sync,
-    /// rename, remove, lock, and the check of a lock.
+    /// rename, remove, lock, and check of a lock.
     Meta,
 }
 
@@ -128,7 +128,7 @@ impl Op {
 /// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
-    /// What was asked for.
+    /// The operation.
     pub op: Op,
     /// The file; empty for the directory; `from -> to` for a rename.
     pub file: String,

@@ -1,16 +1,28 @@
-//! What survives a crash of a disk in memory.
+//! Crash images: the bytes and names of an in-memory disk that survive a crash.
 
-use super::CrashImage;
-use super::state::{Directory, Inode, State};
-use crate::random::Random;
+use super::state::{Directory, Inode, MemState};
+use crate::random::SplitMix64;
 
-/// The unit, in bytes, that a device writes whole or not at all.
+/// Which of the bytes and names that were not made durable survive a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CrashImage {
+    /// None: the disk as of the last syncs.
+    Lost,
+    /// All: as when the process is killed and the system continues.
+    Kept,
+    /// A random subset, chosen by the seed. Each unsynced creation, rename and removal is kept or lost
+    /// independently; those kept take effect in order. Of the unsynced bytes of each file a prefix of random
+    /// length is kept, cut at a sector of 512 bytes; some of its sectors are zeroed.
+    Random(u64),
+}
+
+/// The unit of atomic writes of a device, in bytes.
 const SECTOR: usize = 512;
 
-impl State {
-    /// The disk that is found after a crash; see [`CrashImage`].
-    pub(super) fn crash(&self, image: CrashImage) -> State {
-        let mut random = Random::new(match image {
+impl MemState {
+    /// The state after a crash; see [`CrashImage`].
+    pub(super) fn crash(&self, image: CrashImage) -> MemState {
+        let mut random = SplitMix64::new(match image {
             CrashImage::Random(seed) => seed,
             CrashImage::Lost | CrashImage::Kept => 0,
         });
@@ -18,18 +30,18 @@ impl State {
         let files = directory
             .into_iter()
             .map(|(name, inode)| (name, surviving_bytes(self.inode(inode), image, &mut random)));
-        State::durable(files.collect(), self.capacity())
+        MemState::durable(files.collect(), self.capacity())
     }
 
-    fn surviving_names(&self, image: CrashImage, random: &mut Random) -> Directory {
+    fn surviving_names(&self, image: CrashImage, random: &mut SplitMix64) -> Directory {
         match image {
             CrashImage::Lost => self.durable_directory().clone(),
             CrashImage::Kept => self.live().clone(),
-            CrashImage::Random(_) => self.some_names(random),
+            CrashImage::Random(_) => self.random_names(random),
         }
     }
 
-    fn some_names(&self, random: &mut Random) -> Directory {
+    fn random_names(&self, random: &mut SplitMix64) -> Directory {
         let mut directory = self.durable_directory().clone();
         for change in self.changes() {
             if random.one_in(2) {
@@ -40,23 +52,23 @@ impl State {
     }
 }
 
-fn surviving_bytes(file: &Inode, image: CrashImage, random: &mut Random) -> Vec<u8> {
+fn surviving_bytes(file: &Inode, image: CrashImage, random: &mut SplitMix64) -> Vec<u8> {
     match image {
         CrashImage::Lost => file.bytes()[..file.synced()].to_vec(),
         CrashImage::Kept => file.bytes().to_vec(),
-        CrashImage::Random(_) => some_bytes(file, random),
+        CrashImage::Random(_) => random_bytes(file, random),
     }
 }
 
-fn some_bytes(file: &Inode, random: &mut Random) -> Vec<u8> {
+fn random_bytes(file: &Inode, random: &mut SplitMix64) -> Vec<u8> {
     let mut bytes = file.bytes().to_vec();
     bytes.truncate(torn_length(file.synced(), bytes.len(), random));
-    zero_some_sectors(&mut bytes, file.synced(), random);
+    zero_random_sectors(&mut bytes, file.synced(), random);
     bytes
 }
 
 /// A length between `synced` and `len`: one of the two, or the start of a sector between them.
-fn torn_length(synced: usize, len: usize, random: &mut Random) -> usize {
+fn torn_length(synced: usize, len: usize, random: &mut SplitMix64) -> usize {
     match random.below(4) {
         0 => synced,
         1 => len,
@@ -67,8 +79,8 @@ fn torn_length(synced: usize, len: usize, random: &mut Random) -> usize {
     }
 }
 
-/// One unsynced sector in four was allotted but never written. Half of the files are spared.
-fn zero_some_sectors(bytes: &mut [u8], synced: usize, random: &mut Random) {
+/// Zeroes one unsynced sector in four, as if it was allocated but never written, in half of the files.
+fn zero_random_sectors(bytes: &mut [u8], synced: usize, random: &mut SplitMix64) {
     if random.one_in(2) {
         return;
     }

@@ -1,71 +1,59 @@
-//! A disk in memory that knows what a loss of power would leave of it.
+//! An in-memory disk that simulates a loss of power.
 //!
-//! It keeps apart what is live (what a running program sees) and what is durable: bytes up to the last sync of their
-//! file, names as of the last sync of the directory. [`MemDisk::crash`] builds a disk from what survived.
+//! It separates the live state, which a running program sees, from the durable state: bytes up to the last
+//! sync of their file, names as of the last sync of the directory. [`MemDisk::crash`] builds a disk from the
+//! surviving state.
 
 mod crash;
 mod state;
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::disk::{Disk, DiskLock, ReadFile, WriteFile, check_name, ends_early};
+use crate::disk::{Disk, DiskLock, ReadFile, WriteFile, check_name, ends_early, lock_is_held};
 use crate::error::{Error, ErrorKind, Result};
-use crate::posix::held;
-use state::State;
+pub use crash::CrashImage;
+use state::MemState;
 
-/// Which of the bytes and names that were not made durable survive a crash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CrashImage {
-    /// None: the disk as of the last syncs.
-    Lost,
-    /// All: as when the process is killed and the system lives on.
-    Kept,
-    /// Some, chosen by the seed. Each unsynced creation, rename and removal is kept or lost on its own; those kept take
-    /// effect in order. Of each file's unsynced bytes a prefix of random length is kept, cut at a sector of 512 bytes,
-    /// and some sectors in it hold zeros instead.
-    Random(u64),
-}
-
-/// A disk in memory. Clones share it; [`MemDisk::snapshot`] copies it.
+/// An in-memory disk. Clones share it; [`MemDisk::snapshot`] copies it.
 #[derive(Clone, Default)]
 pub struct MemDisk {
-    state: Arc<RwLock<State>>,
+    state: Arc<RwLock<MemState>>,
 }
 
 impl MemDisk {
-    /// An empty disk without a limit.
+    /// An empty disk without a capacity limit.
     pub fn new() -> MemDisk {
         MemDisk::default()
     }
 
-    /// An empty disk that can hold `bytes` bytes.
+    /// An empty disk with a capacity of `bytes` bytes.
     pub fn with_capacity(bytes: u64) -> MemDisk {
         let disk = MemDisk::new();
         disk.set_capacity(Some(bytes));
         disk
     }
 
-    /// Sets or lifts the limit, in bytes, of all files together, removed ones that are still open included. An append
-    /// that would exceed it writes nothing and gives [`ErrorKind::NoSpace`].
+    /// Sets or removes the limit of the total bytes of all files, including removed files that are still
+    /// open. An append that would exceed it writes nothing and returns [`ErrorKind::NoSpace`].
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.write().set_capacity(bytes);
     }
 
-    /// The disk that a machine would find which lost its power now. This disk stays as it is. Locks are not held on the
-    /// new one, and everything on it is durable.
+    /// The disk after a loss of power at this moment. Its state is durable and its locks are free. This disk
+    /// does not change.
     pub fn crash(&self, image: CrashImage) -> MemDisk {
         MemDisk::of(self.read().crash(image))
     }
 
-    /// A copy that shares nothing, with the same durable and live state; without locks.
+    /// An independent copy with the same durable and live state, without locks.
     pub fn snapshot(&self) -> MemDisk {
         MemDisk::of(self.read().snapshot())
     }
 
-    /// Changes a file where it lies, as decay of the medium would: durable bytes too, open handles see it.
+    /// Corrupts a file in place, as media decay would: also its durable bytes. Open handles see the change.
     ///
     /// # Panics
-    /// When there is no such file, because a test that damages nothing proves nothing.
+    /// When the file does not exist, because a test that damages nothing proves nothing.
     pub fn corrupt(&self, name: &str, edit: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.write();
         let file = state.file_mut(name).unwrap_or_else(|| panic!("no file {name} to damage"));
@@ -77,21 +65,21 @@ impl MemDisk {
         self.read().file(name).map(|file| file.bytes().to_vec())
     }
 
-    fn of(state: State) -> MemDisk {
+    fn of(state: MemState) -> MemDisk {
         MemDisk { state: Arc::new(RwLock::new(state)) }
     }
 
-    /// A panic in a caller's `edit` leaves the state whole, so poisoning is of no interest.
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    /// Ignores poisoning: a panic in a caller's `edit` leaves the state consistent.
+    fn read(&self) -> RwLockReadGuard<'_, MemState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, MemState> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn handle(&self, inode: u64, name: &str) -> Handle {
-        Handle { disk: self.clone(), inode, name: name.to_owned() }
+    fn handle(&self, inode: u64, name: &str) -> InodeHandle {
+        InodeHandle { disk: self.clone(), inode, name: name.to_owned() }
     }
 }
 
@@ -103,14 +91,14 @@ impl Disk for MemDisk {
     fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
         check_name(name)?;
         let (inode, len) = self.write().open(name).ok_or_else(|| not_found("open", name))?;
-        Ok(Box::new(Reader { handle: self.handle(inode, name), len }))
+        Ok(Box::new(MemReader { handle: self.handle(inode, name), len }))
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
         check_name(name)?;
         let exists = || Error::new(ErrorKind::Exists, "create", name, "there is such a file");
         let inode = self.write().create(name).ok_or_else(exists)?;
-        Ok(Box::new(Writer { handle: self.handle(inode, name) }))
+        Ok(Box::new(MemWriter { handle: self.handle(inode, name) }))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
@@ -135,8 +123,8 @@ impl Disk for MemDisk {
 
     fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
         check_name(name)?;
-        let inode = self.write().lock(name).ok_or_else(|| held(name))?;
-        Ok(Box::new(Lock { handle: self.handle(inode, name) }))
+        let inode = self.write().lock(name).ok_or_else(|| lock_is_held(name))?;
+        Ok(Box::new(MemLock { handle: self.handle(inode, name) }))
     }
 
     fn describe(&self) -> String {
@@ -144,25 +132,25 @@ impl Disk for MemDisk {
     }
 }
 
-/// An open file: keeps its inode alive.
-struct Handle {
+/// An open file; keeps its inode alive.
+struct InodeHandle {
     disk: MemDisk,
     inode: u64,
     name: String,
 }
 
-impl Drop for Handle {
+impl Drop for InodeHandle {
     fn drop(&mut self) {
         self.disk.write().close(self.inode);
     }
 }
 
-struct Reader {
-    handle: Handle,
+struct MemReader {
+    handle: InodeHandle,
     len: u64,
 }
 
-impl ReadFile for Reader {
+impl ReadFile for MemReader {
     fn name(&self) -> &str {
         &self.handle.name
     }
@@ -182,11 +170,11 @@ impl ReadFile for Reader {
     }
 }
 
-struct Writer {
-    handle: Handle,
+struct MemWriter {
+    handle: InodeHandle,
 }
 
-impl WriteFile for Writer {
+impl WriteFile for MemWriter {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         let full =
             || Error::new(ErrorKind::NoSpace, "write", &*self.handle.name, "the disk in memory is full");
@@ -199,18 +187,18 @@ impl WriteFile for Writer {
     }
 }
 
-struct Lock {
-    handle: Handle,
+struct MemLock {
+    handle: InodeHandle,
 }
 
-impl DiskLock for Lock {
+impl DiskLock for MemLock {
     fn check(&self) -> Result<()> {
-        let Handle { disk, inode, name } = &self.handle;
+        let InodeHandle { disk, inode, name } = &self.handle;
         if disk.read().is_named(name, *inode) {
             return Ok(());
         }
-        let what = format!("{name} was removed or replaced while it was being written");
-        Err(Error::new(ErrorKind::LockLost, "keep the lock of", disk.describe(), what))
+        let why = format!("{name} was removed or replaced while it was being written");
+        Err(Error::new(ErrorKind::LockLost, "keep the lock of", disk.describe(), why))
     }
 
     fn id(&self) -> u64 {
@@ -218,7 +206,7 @@ impl DiskLock for Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for MemLock {
     fn drop(&mut self) {
         self.handle.disk.write().unlock(&self.handle.name, self.handle.inode);
     }

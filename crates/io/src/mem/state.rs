@@ -1,25 +1,25 @@
-//! The files and the two directories of a disk in memory: the live one and the durable one.
+//! State of an in-memory disk: its files, the live directory and the durable directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names to inode numbers.
 pub(super) type Directory = BTreeMap<String, u64>;
 
-/// Everything a disk in memory holds.
+/// The state of an in-memory disk.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct MemState {
     inodes: BTreeMap<u64, Inode>,
     live: Directory,
     durable: Directory,
-    /// What happened to the live directory since the durable one equalled it, in order.
-    changes: Vec<Change>,
+    /// Changes of the live directory since the last sync of the directory, in order.
+    changes: Vec<DirectoryChange>,
     /// Inodes of the files that are locked.
     locks: BTreeSet<u64>,
     capacity: Option<u64>,
     next_inode: u64,
 }
 
-/// The bytes of a file. They only grow, so the durable ones are a prefix of the live ones.
+/// The bytes of a file. Files only grow, so the durable bytes are a prefix of the live bytes.
 #[derive(Clone, Default)]
 pub(super) struct Inode {
     bytes: Vec<u8>,
@@ -29,28 +29,28 @@ pub(super) struct Inode {
 
 /// One change of the directory. A file has one name at most.
 #[derive(Clone)]
-pub(super) enum Change {
-    /// The file's name is now this: it was created or renamed.
+pub(super) enum DirectoryChange {
+    /// The file was created with this name or renamed to it.
     Name { inode: u64, name: String },
-    /// The file has no name any more.
+    /// The file was removed.
     Unlink { inode: u64 },
 }
 
-impl Change {
-    /// Brings the change about in `directory`.
+impl DirectoryChange {
+    /// Applies the change to `directory`.
     pub(super) fn apply(&self, directory: &mut Directory) {
         match self {
-            Change::Name { inode, name } => {
+            DirectoryChange::Name { inode, name } => {
                 directory.retain(|_, entry| entry != inode);
                 directory.insert(name.clone(), *inode);
             }
-            Change::Unlink { inode } => directory.retain(|_, entry| entry != inode),
+            DirectoryChange::Unlink { inode } => directory.retain(|_, entry| entry != inode),
         }
     }
 
     fn inode(&self) -> u64 {
         match self {
-            Change::Name { inode, .. } | Change::Unlink { inode } => *inode,
+            DirectoryChange::Name { inode, .. } | DirectoryChange::Unlink { inode } => *inode,
         }
     }
 }
@@ -64,7 +64,7 @@ impl Inode {
         &self.bytes
     }
 
-    /// How many bytes, from the first on, are durable.
+    /// Length of the durable prefix.
     pub(super) fn synced(&self) -> usize {
         self.synced
     }
@@ -73,7 +73,7 @@ impl Inode {
         self.synced = self.bytes.len();
     }
 
-    /// Changes bytes behind everybody's back; a wholly durable file stays so.
+    /// Changes bytes without a write operation. A file that is fully durable stays fully durable.
     pub(super) fn edit(&mut self, edit: impl FnOnce(&mut Vec<u8>)) {
         let whole = self.synced == self.bytes.len();
         edit(&mut self.bytes);
@@ -81,10 +81,10 @@ impl Inode {
     }
 }
 
-impl State {
-    /// A disk on which everything is durable.
-    pub(super) fn durable(files: BTreeMap<String, Vec<u8>>, capacity: Option<u64>) -> State {
-        let mut state = State { capacity, ..State::default() };
+impl MemState {
+    /// A disk whose files are all durable.
+    pub(super) fn durable(files: BTreeMap<String, Vec<u8>>, capacity: Option<u64>) -> MemState {
+        let mut state = MemState { capacity, ..MemState::default() };
         for (name, bytes) in files {
             let inode = state.add(Inode::durable(bytes));
             state.live.insert(name, inode);
@@ -93,10 +93,10 @@ impl State {
         state
     }
 
-    /// The same disk without open handles and locks.
-    pub(super) fn snapshot(&self) -> State {
+    /// A copy without open handles and locks.
+    pub(super) fn snapshot(&self) -> MemState {
         let closed = |(id, inode): (&u64, &Inode)| (*id, Inode { handles: 0, ..inode.clone() });
-        let mut copy = State {
+        let mut copy = MemState {
             inodes: self.inodes.iter().map(closed).collect(),
             live: self.live.clone(),
             durable: self.durable.clone(),
@@ -121,7 +121,7 @@ impl State {
         &self.durable
     }
 
-    pub(super) fn changes(&self) -> &[Change] {
+    pub(super) fn changes(&self) -> &[DirectoryChange] {
         &self.changes
     }
 
@@ -151,7 +151,7 @@ impl State {
         Some(self.inode_mut(inode))
     }
 
-    /// A handle on a named file: its inode and length. None when there is no such file.
+    /// Opens a handle: inode and length of the file. `None` when it does not exist.
     pub(super) fn open(&mut self, name: &str) -> Option<(u64, u64)> {
         let inode = *self.live.get(name)?;
         let file = self.inode_mut(inode);
@@ -159,13 +159,13 @@ impl State {
         Some((inode, file.bytes.len() as u64))
     }
 
-    /// A handle on a new file. None when the name is taken.
+    /// Opens a handle on a new file. `None` when the name is taken.
     pub(super) fn create(&mut self, name: &str) -> Option<u64> {
         if self.live.contains_key(name) {
             return None;
         }
         let inode = self.add(Inode { handles: 1, ..Inode::default() });
-        self.change(Change::Name { inode, name: name.to_owned() });
+        self.change(DirectoryChange::Name { inode, name: name.to_owned() });
         Some(inode)
     }
 
@@ -174,17 +174,17 @@ impl State {
         self.collect();
     }
 
-    /// None when there is no file `from`.
+    /// `None` when `from` does not exist.
     pub(super) fn rename(&mut self, from: &str, to: &str) -> Option<()> {
         let inode = *self.live.get(from)?;
-        self.change(Change::Name { inode, name: to.to_owned() });
+        self.change(DirectoryChange::Name { inode, name: to.to_owned() });
         Some(())
     }
 
-    /// None when there is no such file.
+    /// `None` when the file does not exist.
     pub(super) fn remove(&mut self, name: &str) -> Option<()> {
         let inode = *self.live.get(name)?;
-        self.change(Change::Unlink { inode });
+        self.change(DirectoryChange::Unlink { inode });
         Some(())
     }
 
@@ -194,7 +194,7 @@ impl State {
         self.collect();
     }
 
-    /// None, and nothing written, when the disk is full.
+    /// `None` when the disk is full; then nothing is written.
     pub(super) fn append(&mut self, inode: u64, bytes: &[u8]) -> Option<()> {
         if self.capacity.is_some_and(|capacity| self.used_bytes() + bytes.len() as u64 > capacity) {
             return None;
@@ -203,8 +203,8 @@ impl State {
         Some(())
     }
 
-    /// Locks the file of that name, which is created if it is missing: a handle on its inode. None when it is
-    /// held.
+    /// Locks the file of that name, created if it is missing, and opens a handle on it. `None` when the lock
+    /// is held.
     pub(super) fn lock(&mut self, name: &str) -> Option<u64> {
         let inode = self.open(name).map(|(inode, _)| inode).or_else(|| self.create(name))?;
         if self.locks.insert(inode) {
@@ -214,12 +214,12 @@ impl State {
         None
     }
 
-    /// Whether the name means this inode.
+    /// Whether the name refers to this inode.
     pub(super) fn is_named(&self, name: &str, inode: u64) -> bool {
         self.live.get(name) == Some(&inode)
     }
 
-    /// Frees the lock and removes its file, if that still has its name. The handle stays open.
+    /// Releases the lock and removes its file if the name still refers to it. The handle stays open.
     pub(super) fn unlock(&mut self, name: &str, inode: u64) {
         self.locks.remove(&inode);
         if self.is_named(name, inode) {
@@ -234,22 +234,22 @@ impl State {
         inode
     }
 
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, change: DirectoryChange) {
         change.apply(&mut self.live);
         self.changes.push(change);
     }
 
-    /// The bytes a file system would count: files with a name, and open ones without.
+    /// Bytes that a file system would count: named files, and open files without a name.
     fn used_bytes(&self) -> u64 {
         let named: BTreeSet<u64> = self.live.values().copied().collect();
         let counted = |(id, file): &(&u64, &Inode)| file.handles > 0 || named.contains(id);
         self.inodes.iter().filter(counted).map(|(_, file)| file.bytes.len() as u64).sum()
     }
 
-    /// Frees the inodes that nothing can reach, after a crash neither.
+    /// Frees inodes that are unreachable now and after any crash.
     fn collect(&mut self) {
         let names = self.live.values().chain(self.durable.values()).copied();
-        let kept: BTreeSet<u64> = names.chain(self.changes.iter().map(Change::inode)).collect();
+        let kept: BTreeSet<u64> = names.chain(self.changes.iter().map(DirectoryChange::inode)).collect();
         self.inodes.retain(|id, file| file.handles > 0 || kept.contains(id));
     }
 }

@@ -1,17 +1,17 @@
-//! How much memory this process could take.
+//! Memory that this process can still allocate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes that could be taken without swapping and without passing the limit of a control group, if the system tells: a
-/// process that takes more may be killed.
+/// Bytes that can be allocated without swapping and without exceeding the limit of a control group; a
+/// process that allocates more may be killed. `None` when the system does not report them.
 ///
-/// Of the control groups, of either version, those are looked at that can be seen under `/sys/fs/cgroup`. Pages of files
-/// that the group has read and not used of late count as free.
+/// Covers the control groups, of either version, that are visible under `/sys/fs/cgroup`. Inactive page
+/// cache of the group counts as free.
 pub fn available_memory() -> Option<u64> {
     let system = fs::read_to_string("/proc/meminfo").ok().and_then(|text| meminfo(&text));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let groups = groups.lines().flat_map(folders).filter_map(|folder| left(&folder));
+    let groups = groups.lines().flat_map(directories).filter_map(|directory| unused_limit(&directory));
     groups.chain(system).min()
 }
 
@@ -20,8 +20,8 @@ fn meminfo(text: &str) -> Option<u64> {
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
-/// The folders of a memory group and of those around it, from a line of `/proc/self/cgroup`.
-fn folders(line: &str) -> Vec<PathBuf> {
+/// The directories of a memory control group and of its ancestors, from a line of `/proc/self/cgroup`.
+fn directories(line: &str) -> Vec<PathBuf> {
     let mut columns = line.splitn(3, ':');
     let (Some(_), Some(controllers), Some(path)) = (columns.next(), columns.next(), columns.next()) else {
         return Vec::new();
@@ -32,25 +32,29 @@ fn folders(line: &str) -> Vec<PathBuf> {
         names if names.split(',').any(|name| name == "memory") => root.join("memory"),
         _ => return Vec::new(),
     };
-    let folder: PathBuf =
+    let directory: PathBuf =
         root.components().chain(Path::new(path.trim_start_matches('/')).components()).collect();
-    folder.ancestors().take_while(|folder| folder.starts_with(&root)).map(Path::to_path_buf).collect()
+    directory
+        .ancestors()
+        .take_while(|directory| directory.starts_with(&root))
+        .map(Path::to_path_buf)
+        .collect()
 }
 
-/// What the group of a folder may take beyond what it has, if it has a limit.
-fn left(folder: &Path) -> Option<u64> {
-    let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+/// Bytes that a control group may still allocate; `None` without a limit.
+fn unused_limit(directory: &Path) -> Option<u64> {
+    let number = |name: &str| fs::read_to_string(directory.join(name)).ok()?.trim().parse::<u64>().ok();
     let (limit, used) = match number("memory.max") {
         Some(limit) => (limit, number("memory.current")?),
         None => (number("memory.limit_in_bytes")?, number("memory.usage_in_bytes")?),
     };
-    let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
-    let of = |name: &str| {
+    let stat = fs::read_to_string(directory.join("memory.stat")).unwrap_or_default();
+    let counter = |name: &str| {
         let value = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         value.and_then(|value| value.trim().parse::<u64>().ok())
     };
-    let unused = of("total_inactive_file").or_else(|| of("inactive_file")).unwrap_or(0);
-    Some(limit.saturating_sub(used.saturating_sub(unused)))
+    let inactive = counter("total_inactive_file").or_else(|| counter("inactive_file")).unwrap_or(0);
+    Some(limit.saturating_sub(used.saturating_sub(inactive)))
 }
 
 #[cfg(test)]
@@ -58,9 +62,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_either_version_name_folders() {
+    fn both_cgroup_versions_are_parsed() {
         let paths = |line: &str| -> Vec<String> {
-            folders(line).iter().map(|folder| folder.display().to_string()).collect()
+            directories(line).iter().map(|directory| directory.display().to_string()).collect()
         };
         assert_eq!(paths("0::/a/b"), ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"]);
         assert_eq!(paths("4:memory:/x"), ["/sys/fs/cgroup/memory/x", "/sys/fs/cgroup/memory"]);
@@ -69,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_some() {
+    fn available_memory_is_not_zero() {
         assert_eq!(meminfo("MemTotal: 9 kB\nMemAvailable:    8 kB\n"), Some(8192));
         assert!(available_memory().is_none_or(|bytes| bytes > 0));
     }

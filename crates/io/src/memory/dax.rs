@@ -1,5 +1,5 @@
-//! Persistent memory: a file of a file system mounted with `dax`, mapped so that loads and stores reach the memory
-//! itself and no page cache (MAP_SYNC).
+//! Persistent memory: a file of a file system mounted with `dax`, mapped so that loads and stores access the
+//! memory directly, without a page cache (MAP_SYNC).
 
 use std::io;
 use std::path::Path;
@@ -9,11 +9,11 @@ use super::mapping::Mapping;
 
 pub(super) fn map(path: &Path, len: usize) -> io::Result<Mapping> {
     let file = preallocated(path, len)?;
-    let mapped = Mapping::of_own_file(&file, len, libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC);
+    let mapped = Mapping::of_exclusive_file(&file, len, libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC);
     mapped.map_err(|error| match error.raw_os_error() {
         Some(libc::EOPNOTSUPP) => {
-            let what = "the file system gives no MAP_SYNC: it is not persistent memory mounted with dax";
-            io::Error::new(io::ErrorKind::Unsupported, what)
+            let why = "the file system gives no MAP_SYNC: it is not persistent memory mounted with dax";
+            io::Error::new(io::ErrorKind::Unsupported, why)
         }
         _ => error,
     })

@@ -1,4 +1,4 @@
-//! Ordinary memory, on transparent huge pages where the system gives some.
+//! Ordinary memory, on transparent huge pages where available.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use super::mapping::Mapping;
 
 pub(super) fn map(len: usize) -> io::Result<Mapping> {
     if let Some(available) = available_memory().filter(|available| (len as u64) > *available) {
-        let what = format!("it needs {len} bytes and {available} are available");
-        return Err(io::Error::new(io::ErrorKind::OutOfMemory, what));
+        let why = format!("it needs {len} bytes and {available} are available");
+        return Err(io::Error::new(io::ErrorKind::OutOfMemory, why));
     }
     let mut mapping = Mapping::anonymous(len, 0)?;
     mapping.prefer_huge_pages();

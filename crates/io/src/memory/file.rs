@@ -1,8 +1,9 @@
-//! Memory of a file system whose files are memory: a tmpfs, such as `/dev/shm`, or huge pages (hugetlbfs). The file is new,
-//! is preallocated, and loses its name before anything can fail: whatever happens, nothing is left behind.
+//! Memory of an in-memory file system: a tmpfs, such as `/dev/shm`, a ramfs, or huge pages (hugetlbfs). The
+//! file is new and preallocated. It is unlinked right after creation, so that no file is left behind after
+//! any failure.
 //!
-//! Files of a disk are refused: the system would write pages out and read them back at any time, which nobody checks, and
-//! a device that fails then ends the process by a signal (SIGBUS).
+//! Files on a device are rejected: the system could write pages out and read them back at any time,
+//! unchecked, and a device error would then end the process by a signal (SIGBUS).
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,39 +14,39 @@ use std::path::Path;
 use super::mapping::Mapping;
 
 pub(super) fn map(path: &Path, len: usize) -> io::Result<Mapping> {
-    let file = nameless(path)?;
+    let file = unlinked_file(path)?;
     if !is_memory(&file)? {
         let why =
             "its file system is on a disk, which may fail unseen; take a path on a tmpfs, such as /dev/shm";
         return Err(io::Error::new(io::ErrorKind::Unsupported, why));
     }
     allocate(&file, len)?;
-    Mapping::of_own_file(&file, len, libc::MAP_SHARED)
+    Mapping::of_exclusive_file(&file, len, libc::MAP_SHARED)
 }
 
-/// A new file without a name, `len` bytes of which the file system has set apart.
+/// A new unlinked file with `len` bytes allocated.
 pub(super) fn preallocated(path: &Path, len: usize) -> io::Result<File> {
-    let file = nameless(path)?;
+    let file = unlinked_file(path)?;
     allocate(&file, len)?;
     Ok(file)
 }
 
-fn nameless(path: &Path) -> io::Result<File> {
+fn unlinked_file(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
     fs::remove_file(path)?;
     Ok(file)
 }
 
-/// Whether the file system of a file has its files in memory only.
+/// Whether the file system keeps its files in memory only.
 fn is_memory(file: &File) -> io::Result<bool> {
-    /// As `linux/magic.h` has it; libc does not.
+    /// From `linux/magic.h`; libc does not define it.
     const RAMFS_MAGIC: u32 = 0x8584_58F6;
     let mut stats = MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: writes no more than what it is given.
+    // SAFETY: the call writes one `statfs`, for which there is memory.
     if unsafe { libc::fstatfs(file.as_raw_fd(), stats.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: written by the call, which has succeeded.
+    // SAFETY: the successful call has written it.
     let stats = unsafe { stats.assume_init() };
     // The type of the field differs between architectures; the numbers have 32 bits.
     let magic = stats.f_type as u32;
@@ -55,7 +56,7 @@ fn is_memory(file: &File) -> io::Result<bool> {
 fn allocate(file: &File, len: usize) -> io::Result<()> {
     let len = libc::off_t::try_from(len).map_err(|_| io::ErrorKind::FileTooLarge)?;
     loop {
-        // SAFETY: touches no memory of this process.
+        // SAFETY: the call accesses no memory of this process.
         match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) } {
             0 => return Ok(()),
             libc::EINTR => {}

@@ -1,9 +1,11 @@
-//! Memory that holds much for long.
+//! Long-lived memory for caches and resident files.
 //!
-//! *You have* a kind of memory and a size. *You get* a [`Region`]: so many bytes, all of them there from the start, so
-//! that nothing can fail later. Cut into [`Cells`] it is shared by threads that read and a disk that writes.
+//! Input: a kind of memory and a size. Output: a [`Region`] of that many bytes, all of them allocated up
+//! front, so that no later access can fail. Divided into [`Cells`], a region is shared by reading threads
+//! and a writing device.
 //!
-//! One file a kind: `dram`, `hugetlb`, `numa`, `dax`, `file` (of a tmpfs). This folder knows no files of an index.
+//! Each kind has a file: `dram`, `hugetlb`, `numa`, `dax`, `file` (of a tmpfs). This module does not know
+//! index files.
 
 mod available;
 #[allow(unsafe_code, reason = "hands out parts of memory; each block says why it is sound")]
@@ -13,23 +15,19 @@ mod dram;
 #[allow(unsafe_code, reason = "two system calls, posix_fallocate and fstatfs")]
 mod file;
 mod hugetlb;
-#[allow(unsafe_code, reason = "hands out parts of memory; each block says why it is sound")]
-mod kept;
 #[allow(unsafe_code, reason = "maps memory; each block says why it is sound")]
 pub(crate) mod mapping;
 #[allow(unsafe_code, reason = "one system call, mbind")]
 mod numa;
+mod page;
 mod region;
+#[allow(unsafe_code, reason = "hands out parts of memory; each block says why it is sound")]
+mod resident;
 mod size;
 
 pub use available::available_memory;
 pub use cells::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells};
-pub use kept::{Arena, Kept};
+pub(crate) use page::PAGE_LEN;
 pub use region::{Region, RegionKind};
+pub use resident::{Arena, ResidentBytes};
 pub use size::Size;
-
-/// The granularity of memory and of reads past the page cache, in bytes.
-pub(crate) const PAGE_LEN: usize = 4096;
-
-/// The bytes of a huge page.
-pub(crate) const HUGE_PAGE_LEN: usize = 2 << 20;

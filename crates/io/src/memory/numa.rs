@@ -1,11 +1,11 @@
-//! Memory of one NUMA node, such as one that has memory and no processors (CXL).
+//! Memory of one NUMA node, for example of a node with memory and without processors (CXL).
 
 use std::fs;
 use std::io;
 
 use super::mapping::Mapping;
 
-/// Nodes that the kernel can name.
+/// Maximum number of nodes of the kernel.
 const NODES: usize = 1024;
 
 const WORD_BITS: usize = u64::BITS as usize;
@@ -13,8 +13,8 @@ const WORD_BITS: usize = u64::BITS as usize;
 pub(super) fn map(node: u32, len: usize) -> io::Result<Mapping> {
     let available = available_bytes(node)?;
     if len as u64 > available {
-        let what = format!("it needs {len} bytes and node {node} has {available} available");
-        return Err(io::Error::new(io::ErrorKind::OutOfMemory, what));
+        let why = format!("it needs {len} bytes and node {node} has {available} available");
+        return Err(io::Error::new(io::ErrorKind::OutOfMemory, why));
     }
     let mut mapping = Mapping::anonymous(len, 0)?;
     bind(&mapping, node)?;
@@ -23,7 +23,7 @@ pub(super) fn map(node: u32, len: usize) -> io::Result<Mapping> {
     Ok(mapping)
 }
 
-/// What a node could give: its free pages and those that hold files on disk.
+/// Bytes that a node can allocate: free pages, and page cache without shared memory.
 fn available_bytes(node: u32) -> io::Result<u64> {
     let path = format!("/sys/devices/system/node/node{node}/meminfo");
     let text = match fs::read_to_string(path) {
@@ -50,7 +50,8 @@ fn bind(mapping: &Mapping, node: u32) -> io::Result<()> {
     }
     let mut mask = [0_u64; NODES / WORD_BITS];
     mask[node / WORD_BITS] = 1 << (node % WORD_BITS);
-    // SAFETY: names pages of `mapping` alone, and a mask of NODES bits that outlives the call; changes no byte.
+    // SAFETY: the call gets the pages of `mapping` only, and a mask of NODES bits that outlives the call; it
+    // changes no byte.
     let bound = unsafe {
         libc::syscall(
             libc::SYS_mbind,
@@ -58,7 +59,7 @@ fn bind(mapping: &Mapping, node: u32) -> io::Result<()> {
             mapping.len(),
             libc::MPOL_BIND,
             mask.as_ptr(),
-            // The kernel reads one bit fewer than it is told.
+            // The kernel reads one bit less than this number.
             NODES + 1,
             0,
         )

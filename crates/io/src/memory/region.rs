@@ -1,4 +1,4 @@
-//! Which memory, and how much of it.
+//! A block of memory of a given kind and size.
 
 use std::fmt;
 use std::io;
@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::mapping::Mapping;
-use super::{HUGE_PAGE_LEN, PAGE_LEN, dax, dram, file, hugetlb, numa};
+use super::page::{HUGE_PAGE_LEN, PAGE_LEN};
+use super::{dax, dram, file, hugetlb, numa};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Byte-addressable memory for a tier, all of it given or set apart when it is made.
+/// Byte-addressable memory for a memory tier, all of it allocated or reserved on creation.
 pub struct Region {
     kind: RegionKind,
     mapping: Mapping,
@@ -22,33 +23,34 @@ impl fmt::Debug for Region {
 }
 
 impl Region {
-    /// `bytes` bytes of memory of `kind`, rounded up to its granularity: 2 MiB for `hugetlb` and `dax`, else 4 KiB.
+    /// `bytes` bytes of memory of `kind`, rounded up to its granularity: 2 MiB for `hugetlb` and `dax`, else
+    /// 4 KiB.
     ///
     /// # Errors
-    /// One line that says what is missing: [`ErrorKind::NoSpace`] when there is too little of it,
-    /// [`ErrorKind::Exists`] when the path is taken, [`ErrorKind::Unsupported`] when there is no such memory.
+    /// [`ErrorKind::NoSpace`] when too little of it is available, [`ErrorKind::Exists`] when the path is
+    /// taken, [`ErrorKind::Unsupported`] when the system has no such memory.
     pub fn new(kind: &RegionKind, bytes: u64) -> Result<Region> {
         let failed = |error: io::Error| Error::from_os("make", format!("region {kind}"), &error);
         let granularity = kind.granularity() as u64;
         let len = bytes.checked_next_multiple_of(granularity).and_then(|len| usize::try_from(len).ok());
         let len = len.filter(|len| *len > 0 && *len <= isize::MAX as usize);
-        let len = len.ok_or_else(|| refused("make", kind, &format!("{bytes} bytes are no size for it")))?;
+        let len = len.ok_or_else(|| rejected("make", kind, &format!("{bytes} bytes are no size for it")))?;
         let mapping = kind.map(len).map_err(failed)?;
         Ok(Region { kind: kind.clone(), mapping })
     }
 
-    /// Which memory it is.
+    /// The kind of memory.
     pub fn kind(&self) -> &RegionKind {
         &self.kind
     }
 
-    /// The length in bytes, rounded up.
-    #[expect(clippy::len_without_is_empty, reason = "there is no empty region")]
+    /// The length in bytes, a multiple of the granularity.
+    #[expect(clippy::len_without_is_empty, reason = "no region is empty")]
     pub fn len(&self) -> usize {
         self.mapping.len()
     }
 
-    /// The address of the first byte. The bytes are initialised and stay mapped for as long as the region lives.
+    /// The address of the first byte. The bytes are initialized and stay mapped as long as the region lives.
     pub(crate) fn start(&self) -> *mut u8 {
         self.mapping.start()
     }
@@ -59,13 +61,14 @@ impl Region {
 pub enum RegionKind {
     /// Ordinary memory.
     Dram,
-    /// Huge pages of 2 MiB that were set apart.
+    /// Preallocated huge pages of 2 MiB.
     Hugetlb,
-    /// Memory of this NUMA node.
+    /// Memory of the NUMA node with this number.
     Numa(u32),
-    /// Persistent memory: a new file at this path of a file system mounted with `dax`.
+    /// Persistent memory: a new file at this path, on a file system mounted with `dax`.
     Dax(PathBuf),
-    /// A new file at this path of a file system in memory: a tmpfs, such as `/dev/shm`, a ramfs or a hugetlbfs.
+    /// A new file at this path, on an in-memory file system: a tmpfs, such as `/dev/shm`, a ramfs or a
+    /// hugetlbfs.
     File(PathBuf),
 }
 
@@ -114,12 +117,12 @@ impl FromStr for RegionKind {
             _ => None,
         };
         kind.ok_or_else(|| {
-            refused("use", text, "a region is dram, hugetlb, numa:NODE, dax:PATH or file:PATH (on a tmpfs)")
+            rejected("use", text, "a region is dram, hugetlb, numa:NODE, dax:PATH or file:PATH (on a tmpfs)")
         })
     }
 }
 
-fn refused(op: &'static str, region: impl fmt::Display, why: &str) -> Error {
+fn rejected(op: &'static str, region: impl fmt::Display, why: &str) -> Error {
     Error::new(ErrorKind::Denied, op, format!("region {region}"), why)
 }
 
@@ -128,14 +131,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_read_as_they_are_written() {
+    fn display_round_trips() {
         for text in ["dram", "hugetlb", "numa:0", "numa:12", "dax:/mnt/pmem/cache", "file:/dev/shm/a:b"] {
             assert_eq!(text.parse::<RegionKind>().unwrap().to_string(), text);
         }
     }
 
     #[test]
-    fn others_are_refused_in_one_line() {
+    fn other_kinds_are_rejected_in_one_line() {
         for text in
             ["", "ram", "DRAM", "dram:", "numa", "numa:", "numa:x", "numa:-1", "dax", "dax:", "file:", ":"]
         {

@@ -1,34 +1,35 @@
-//! How much, as users write it.
+//! Sizes as users write them: bytes or a percentage.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// A number of bytes: `1048576`, `64K`, `512M`, `2G`, `1T` (powers of 1,024), or a part of something, `10%`, `0.5%`.
+/// A number of bytes: `1048576`, `64K`, `512M`, `2G`, `1T` (powers of 1,024), or a percentage, `10%`,
+/// `0.5%`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// So many hundredths of a percent.
-    Part(u64),
+    /// Hundredths of a percent.
+    BasisPoints(u64),
 }
 
-/// The whole, in hundredths of a percent.
+/// 100% in basis points.
 const WHOLE: u64 = 10_000;
 
-/// The largest part that can be written: a thousand times the whole.
-const PART_MAX: u64 = 1_000 * WHOLE;
+/// Maximum percentage: 100,000%.
+const BASIS_POINTS_MAX: u64 = 1_000 * WHOLE;
 
 const SUFFIXES: [(char, u32); 4] = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
 
 impl Size {
-    /// In bytes, where `total` is what a percentage is of. Parts are rounded up.
+    /// The size in bytes; a percentage is of `total`, rounded up.
     pub fn of(self, total: u64) -> u64 {
         match self {
             Size::Bytes(bytes) => bytes,
-            Size::Part(part) => {
-                let bytes = (u128::from(total) * u128::from(part)).div_ceil(u128::from(WHOLE));
+            Size::BasisPoints(points) => {
+                let bytes = (u128::from(total) * u128::from(points)).div_ceil(u128::from(WHOLE));
                 u64::try_from(bytes).unwrap_or(u64::MAX)
             }
         }
@@ -38,8 +39,8 @@ impl Size {
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Size::Part(part) if part.is_multiple_of(100) => write!(f, "{}%", part / 100),
-            Size::Part(part) => write!(f, "{}.{:02}%", part / 100, part % 100),
+            Size::BasisPoints(points) if points.is_multiple_of(100) => write!(f, "{}%", points / 100),
+            Size::BasisPoints(points) => write!(f, "{}.{:02}%", points / 100, points % 100),
             Size::Bytes(bytes) => {
                 let whole = |shift: u32| bytes > 0 && bytes.is_multiple_of(1 << shift);
                 match SUFFIXES.iter().rev().find(|(_, shift)| whole(*shift)) {
@@ -56,7 +57,7 @@ impl FromStr for Size {
 
     fn from_str(text: &str) -> Result<Size> {
         let size = match text.strip_suffix('%') {
-            Some(number) => percent(number).map(Size::Part),
+            Some(number) => basis_points(number).map(Size::BasisPoints),
             None => bytes(text).map(Size::Bytes),
         };
         size.ok_or_else(|| {
@@ -72,18 +73,18 @@ fn bytes(text: &str) -> Option<u64> {
     digits(number)?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
 }
 
-/// Hundredths of a percent.
-fn percent(text: &str) -> Option<u64> {
+/// Parses a percentage with up to two decimals.
+fn basis_points(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     if fraction.len() > 2 {
         return None;
     }
     let hundredths = digits(fraction)? * if fraction.len() == 1 { 10 } else { 1 };
-    let part = digits(whole)?.checked_mul(100)?.checked_add(hundredths)?;
-    (1..=PART_MAX).contains(&part).then_some(part)
+    let points = digits(whole)?.checked_mul(100)?.checked_add(hundredths)?;
+    (1..=BASIS_POINTS_MAX).contains(&points).then_some(points)
 }
 
-/// A number of nothing but digits: no sign.
+/// A number of digits only, without a sign.
 fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read() {
+    fn sizes_are_parsed() {
         let cases = [
             ("1", 1),
             ("1048576", 1 << 20),
@@ -116,14 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_written_as_they_are_read() {
+    fn display_round_trips() {
         for text in ["1", "1000", "64K", "512M", "2G", "1025M", "10%", "0.50%", "12.25%"] {
             assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
         }
     }
 
     #[test]
-    fn others_are_refused() {
+    fn other_texts_are_rejected() {
         let bad = [
             "",
             "0",

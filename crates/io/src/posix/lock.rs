@@ -1,11 +1,13 @@
 //! The lock of a directory: an advisory lock (flock) on a file in it.
 //!
-//! The kernel frees the lock when the process ends, however it ends. The file is removed when the lock is
-//! given back, so that no stale-looking file stays behind. Taking it therefore has three steps:
-//! 1. open the file, creating it if it is missing;
-//! 2. lock it, without waiting;
-//! 3. look whether the name still means the locked file. The holder before may have removed it between 1 and
-//!    2; then begin again.
+//! The kernel releases the lock when the process ends for any reason. The file is removed when the lock is
+//! released, so that no file remains which looks like a stale lock. Taking the lock therefore has three
+//! steps:
+//!
+//! 1. Open the file; create it if it is missing.
+//! 2. Lock it without waiting.
+//! 3. Check that the name still refers to the locked file. The previous holder may have removed it between
+//!    steps 1 and 2; then start again.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -15,67 +17,67 @@ use std::path::PathBuf;
 use rustix::fs::{AtFlags, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::{PosixDisk, held};
-use crate::disk::DiskLock;
+use super::directory::OpenDirectory;
+use crate::disk::{DiskLock, lock_is_held};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Attempts before the lock is reported as busy.
+/// Number of attempts before the lock is reported as busy.
 const ATTEMPTS: usize = 100;
 
-pub(super) struct Lock {
+pub(super) struct PosixLock {
     file: File,
     inode: u64,
     name: String,
     directory: File,
-    /// Path of the directory, absolute.
+    /// Absolute path of the directory.
     path: PathBuf,
     /// Path of the directory for messages.
     directory_name: String,
 }
 
-impl Lock {
-    pub(super) fn take(disk: &PosixDisk, name: &str) -> Result<Lock> {
+impl PosixLock {
+    pub(super) fn take(directory: &OpenDirectory, name: &str) -> Result<PosixLock> {
         let failed = |error: io::Error| Error::from_os("lock", name, &error);
         for _ in 0..ATTEMPTS {
-            let file = disk.open_plain(OFlags::WRONLY | OFlags::CREATE, ("lock", name))?;
+            let file = directory.open_regular(OFlags::WRONLY | OFlags::CREATE, ("lock", name))?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(held(name)),
+                Err(TryLockError::WouldBlock) => return Err(lock_is_held(name)),
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
-            let lock = Lock {
+            let lock = PosixLock {
                 inode: rustix::fs::fstat(&file).map_err(|error| failed(error.into()))?.st_ino,
                 file,
                 name: name.to_owned(),
-                directory: disk.directory.try_clone().map_err(failed)?,
-                path: disk.path.clone(),
-                directory_name: disk.name.clone(),
+                directory: directory.handle.try_clone().map_err(failed)?,
+                path: directory.path.clone(),
+                directory_name: directory.name.clone(),
             };
             if lock.is_named().map_err(failed)? {
                 return Ok(lock);
             }
         }
-        Err(held(name))
+        Err(lock_is_held(name))
     }
 
-    /// Whether the name in the directory still means the locked file.
+    /// Whether the name in the directory still refers to the locked file.
     fn is_named(&self) -> io::Result<bool> {
         let named = rustix::fs::statat(&self.directory, &*self.name, AtFlags::SYMLINK_NOFOLLOW);
-        Ok(same(&rustix::fs::fstat(&self.file)?, named)?)
+        Ok(is_same_file(&rustix::fs::fstat(&self.file)?, named)?)
     }
 
-    /// Whether the path still means the directory.
+    /// Whether the path still refers to the open directory.
     fn is_at_path(&self) -> io::Result<bool> {
-        Ok(same(&rustix::fs::fstat(self.directory.as_fd())?, rustix::fs::stat(&self.path))?)
+        Ok(is_same_file(&rustix::fs::fstat(self.directory.as_fd())?, rustix::fs::stat(&self.path))?)
     }
 }
 
-impl DiskLock for Lock {
+impl DiskLock for PosixLock {
     fn check(&self) -> Result<()> {
         let failed = |error: io::Error| Error::from_os("check the lock of", &*self.directory_name, &error);
-        let lost = |what: String| {
-            let what = format!("{what} while it was being written");
-            Err(Error::new(ErrorKind::LockLost, "keep the lock of", &*self.directory_name, what))
+        let lost = |why: String| {
+            let why = format!("{why} while it was being written");
+            Err(Error::new(ErrorKind::LockLost, "keep the lock of", &*self.directory_name, why))
         };
         if !self.is_at_path().map_err(failed)? {
             return lost("the directory was renamed or replaced".to_owned());
@@ -86,25 +88,25 @@ impl DiskLock for Lock {
         Ok(())
     }
 
-    /// The number of the file, which is given to no other as long as this one is open.
+    /// The inode number, which is not reused while the file is open.
     fn id(&self) -> u64 {
         self.inode
     }
 }
 
-impl Drop for Lock {
-    /// The file goes first and the lock with the descriptor: nobody can lock a file that has lost its name
-    /// for long.
+impl Drop for PosixLock {
+    /// Removes the file before closing the descriptor releases the lock, so that no process keeps a lock on
+    /// a file without a name: [`PosixLock::take`] checks the name after locking.
     fn drop(&mut self) {
         if self.is_named().unwrap_or(false) {
-            // A file that stays behind is locked again by the next writer.
+            // If the file cannot be removed, the next writer locks it again.
             let _ = rustix::fs::unlinkat(&self.directory, &*self.name, AtFlags::empty());
         }
     }
 }
 
-/// Whether both are the same file; one that is gone is not.
-fn same(own: &Stat, other: rustix::io::Result<Stat>) -> rustix::io::Result<bool> {
+/// Whether both are the same file; false when `other` does not exist.
+fn is_same_file(own: &Stat, other: rustix::io::Result<Stat>) -> rustix::io::Result<bool> {
     match other {
         Ok(other) => Ok((own.st_dev, own.st_ino) == (other.st_dev, other.st_ino)),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(false),

@@ -66,7 +66,7 @@ impl<'a> Chunk<'a> {
     /// Loads the beginning of a block that is in memory into the processor's cache.
     fn load_lines(&mut self, list: &BlockList, file: &SealedFile, block: usize) -> Result<()> {
         let range = self.range(list, block)?;
-        prefetch(file.kept_range(range.start, range_len(&range)).unwrap_or(&[]));
+        prefetch(file.resident_range(range.start, range_len(&range)).unwrap_or(&[]));
         Ok(())
     }
 
@@ -78,7 +78,7 @@ impl<'a> Chunk<'a> {
         block: usize,
     ) -> Result<(&'b [u8], u64)> {
         let range = self.range(list, block)?;
-        if let Some(payload) = file.kept() {
+        if let Some(payload) = file.resident() {
             let bytes = piece(payload, file.payload().start, &range);
             return Ok((bytes.ok_or_else(|| list.corrupt("a block lies outside its file"))?, range.start));
         }
@@ -124,7 +124,7 @@ impl<'a> Chunk<'a> {
 
     /// Prefetches a block. False if it could not be prefetched yet.
     fn prefetch(&mut self, list: &BlockList, file: &Arc<SealedFile>, block: usize) -> Result<bool> {
-        let is_here = file.kept().is_some() || self.blocks.contains(&block);
+        let is_here = file.resident().is_some() || self.blocks.contains(&block);
         Ok(is_here || self.source.prefetch(file, self.range(list, block)?))
     }
 }

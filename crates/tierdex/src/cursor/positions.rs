@@ -89,7 +89,7 @@ impl<'a> PositionsReader<'a> {
     pub(super) fn prefetch(&self, range: Range<u64>) -> bool {
         let Some(file) = self.encoded.field.positions() else { return true };
         let beginning = range.start..range.end.min(range.start + READ);
-        file.kept().is_some() || self.encoded.source.prefetch(file, beginning)
+        file.resident().is_some() || self.encoded.source.prefetch(file, beginning)
     }
 
     /// The block whose positions can be read.
@@ -119,7 +119,7 @@ impl<'a> PositionsReader<'a> {
         let range = blocks.positions_range(block)?;
         let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let file = self.encoded.field.positions();
-        let bytes = file.and_then(|file| file.kept_range(range.start, len)).unwrap_or(&[]);
+        let bytes = file.and_then(|file| file.resident_range(range.start, len)).unwrap_or(&[]);
         prefetch(&bytes[..bytes.len().min(PREFETCHED)]);
         self.ahead = (block, range);
         Ok(())
@@ -204,7 +204,7 @@ impl<'a> Encoded<'a> {
         };
         self.range = range;
         let len = usize::try_from(self.range.end - self.range.start).unwrap_or(usize::MAX);
-        if let Some(bytes) = file.kept_range(self.range.start, len) {
+        if let Some(bytes) = file.resident_range(self.range.start, len) {
             (self.bytes, self.start) = (Cow::Borrowed(bytes), self.range.start);
         }
         Ok(())

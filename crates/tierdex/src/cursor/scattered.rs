@@ -54,7 +54,7 @@ impl<'a> ScatteredBlocks<'a> {
     ) -> Result<ScatteredBlocks<'a>> {
         let blocks = Blocks::in_any_order(field.record(term, source)?, source);
         (decoded.documents.block, decoded.frequencies.block) = (usize::MAX, usize::MAX);
-        let prefetches = source.prefetches() && blocks.skips().is_some() && field.docs().kept().is_none();
+        let prefetches = source.prefetches() && blocks.skips().is_some() && field.docs().resident().is_none();
         Ok(ScatteredBlocks { field, blocks, prefetches, decoded, trace: Trace::default() })
     }
 

@@ -206,12 +206,12 @@ impl ResidentSizes {
     }
 
     fn add(&mut self, segment: &Segment, field: &FieldReader) {
-        self.terms += Arena::piece(payload(field.terms().file()));
-        self.skips += Arena::piece(payload(field.skips()));
+        self.terms += Arena::allocation_bytes(payload(field.terms().file()));
+        self.skips += Arena::allocation_bytes(payload(field.skips()));
         self.term_index += field.terms().memory() as u64;
         self.term_heads += field.terms().heads_memory();
         match field.field().norms {
-            NormKind::Byte => self.codes += Arena::piece(payload(field.norms_file())),
+            NormKind::Byte => self.codes += Arena::allocation_bytes(payload(field.norms_file())),
             NormKind::Exact => self.lengths += 4 * u64::from(segment.documents()),
         }
     }

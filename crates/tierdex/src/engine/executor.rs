@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tierdex_cache::{self as cache, Cache, Frames, Job, Lookahead, PagePrefetcher, PageReader, Prefetcher};
-use tierdex_io::{Advice, Cells, Engine as ReadEngine, EngineOptions, Region};
+use tierdex_io::{Advice, Cells, EngineOptions, ReadEngine, Region};
 
 /// Queries that are planned ahead of the one that is answered, at most.
 const AHEAD: usize = 1024;
@@ -475,9 +475,7 @@ fn read_engines(
 fn without_read_ahead(index: &Index) {
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
     for file in fields.flat_map(|field| [field.skips(), field.docs(), field.freqs()]) {
-        if let Some(file) = file.file().posix() {
-            let _ = file.advise(0..u64::MAX, Advice::Random);
-        }
+        let _ = file.file().advise(0..u64::MAX, Advice::Random);
     }
 }
 
@@ -486,7 +484,7 @@ fn cache_bytes(index: &Index, options: &ExecutorOptions) -> u64 {
     let bytes = options.size.of(index.postings_bytes());
     match options.size {
         _ if !options.mode.has_cache() => 0,
-        tierdex_io::Size::Part(_) => bytes.max(SEGMENTS_MIN * options.cell_bytes() as u64),
+        tierdex_io::Size::BasisPoints(_) => bytes.max(SEGMENTS_MIN * options.cell_bytes() as u64),
         tierdex_io::Size::Bytes(_) => bytes,
     }
 }

@@ -6,7 +6,7 @@
 use crate::index::{Index, SearchHit, Searcher};
 use std::sync::{Arc, Mutex, PoisonError};
 use tierdex_io::{
-    CellMut, Cells, Engine, EngineKind, EngineOptions, PAGE, ReadFile, Region, RegionKind, Target,
+    CellMut, Cells, EngineKind, EngineOptions, PAGE, ReadEngine, ReadFile, ReadTarget, Region, RegionKind,
 };
 
 /// Bytes of a read, at most: the ids of a group of documents stand in one page or two.
@@ -16,7 +16,7 @@ const READ_BYTES: usize = 2 * PAGE as usize;
 pub(super) struct Ids(Mutex<Reads>);
 
 struct Reads {
-    engine: Engine,
+    engine: ReadEngine,
     free: Vec<CellMut>,
 }
 
@@ -35,7 +35,7 @@ impl Ids {
         let options = EngineOptions { kind: EngineKind::Uring, direct: false, ..*options };
         let region = Region::new(&RegionKind::Dram, Ids::memory(options.depth)).ok()?;
         let cells = Cells::new(region, READ_BYTES).ok()?;
-        let engine = Engine::new(options, index.disk(), std::slice::from_ref(&cells)).ok()?;
+        let engine = ReadEngine::new(options, index.disk(), std::slice::from_ref(&cells)).ok()?;
         let free = (0..cells.len()).map(|cell| cells.write(cell)).collect::<Option<_>>()?;
         Some(Ids(Mutex::new(Reads { engine, free })))
     }
@@ -63,6 +63,6 @@ impl Reads {
             }
         };
         let len = to.min(file.len()).saturating_sub(from).min(READ_BYTES as u64) as usize;
-        self.engine.submit(file, from, Target::new(cell, 0..len), 0);
+        self.engine.submit(file, from, ReadTarget::new(cell, 0..len), 0);
     }
 }

@@ -165,7 +165,7 @@ impl Default for ExecutorOptions {
         ExecutorOptions {
             mode: Mode::Direct,
             region: RegionKind::Dram,
-            size: Size::Part(10_000),
+            size: Size::BasisPoints(10_000),
             within: false,
             segment: 32 << 10,
             policy: PolicyKind::Lru,

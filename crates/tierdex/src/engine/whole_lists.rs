@@ -23,7 +23,7 @@ pub(super) fn jobs(plan: &Plan, index: &Index) -> Result<Vec<Job>> {
 fn job(leaf: &Leaf, (number, segment): (usize, &Segment)) -> Result<Option<Job>> {
     let field = segment.field(leaf.field);
     let Some(info) = &leaf.infos[number] else { return Ok(None) };
-    let record = field.skips().kept().is_none().then_some((field.skips(), &info.skips));
+    let record = field.skips().resident().is_none().then_some((field.skips(), &info.skips));
     let files = [field.docs(), field.freqs()];
     let blocks = info.blocks.iter().flat_map(|ranges| files.into_iter().zip(ranges));
     let parts = record.into_iter().chain(blocks);

@@ -243,7 +243,7 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
     let mut least = 0;
     for (info, segment) in leaf.infos.iter().zip(segments) {
         let field = segment.field(leaf.field);
-        if field.skips().kept().is_none() || field.field().norms != NormKind::Byte {
+        if field.skips().resident().is_none() || field.field().norms != NormKind::Byte {
             return Ok(0);
         }
         let Some(info) = info.as_ref().filter(|info| info.blocks.is_some()) else { continue };

@@ -122,7 +122,7 @@ impl Plan {
         match node {
             PlanNode::Phrase { field, leaves, slop, .. } => {
                 let is_in_memory =
-                    segment.1.field(*field).positions().is_none_or(|file| file.kept().is_some());
+                    segment.1.field(*field).positions().is_none_or(|file| file.resident().is_some());
                 let buffer = if is_in_memory { 0 } else { POSITIONS_BUFFER };
                 let lists = || leaves.iter().map(|(_, leaf)| &self.leaves[*leaf]);
                 need.bytes += (PHRASE_BYTES + leaves.len() * (PHRASE_TERM_BYTES + buffer)) as u64;
@@ -150,7 +150,7 @@ impl Leaf {
     fn add_to(&self, (number, segment): (usize, &Segment), need: &mut Need) {
         let Some(info) = &self.infos[number] else { return };
         need.bytes += LIST;
-        if segment.field(self.field).skips().kept().is_none() {
+        if segment.field(self.field).skips().resident().is_none() {
             need.bytes += info.skips.end - info.skips.start;
         }
         if info.blocks.is_none() {

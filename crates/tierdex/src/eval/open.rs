@@ -92,7 +92,7 @@ impl<'a> Opener<'a, '_> {
         for leaf in &self.plan.leaves {
             let skips = self.segment.field(leaf.field).skips();
             if let Some(info) = &leaf.infos[self.number]
-                && skips.kept().is_none()
+                && skips.resident().is_none()
             {
                 self.source.prefetch(skips, info.skips.clone());
             }

@@ -125,7 +125,7 @@ impl Segment {
     /// Keeps all that queries need in memory, in `arena`: everything but ids and stored texts.
     pub fn keep_in_memory(&self, arena: &mut Arena) -> Result<()> {
         for field in &self.fields {
-            field.files().try_for_each(|file| file.keep_in(Some(&mut *arena)))?;
+            field.files().try_for_each(|file| file.load_into(Some(&mut *arena)))?;
             field.terms.keep(None)?;
         }
         Ok(())
@@ -133,8 +133,11 @@ impl Segment {
 
     /// How many bytes of an arena that takes, beside what is there already.
     pub fn bytes_in_memory(&self) -> u64 {
-        let files = self.fields.iter().flat_map(FieldReader::files).filter(|file| file.kept().is_none());
-        files.map(SealedFile::payload).map(|payload| Arena::piece(payload.end - payload.start)).sum()
+        let files = self.fields.iter().flat_map(FieldReader::files).filter(|file| file.resident().is_none());
+        files
+            .map(SealedFile::payload)
+            .map(|payload| Arena::allocation_bytes(payload.end - payload.start))
+            .sum()
     }
 
     /// Keeps terms in memory, in `arena` if there is one.
@@ -144,7 +147,7 @@ impl Segment {
 
     /// Keeps skip data in memory, in `arena` if there is one.
     pub fn keep_skips(&self, mut arena: Option<&mut Arena>) -> Result<()> {
-        self.fields.iter().try_for_each(|field| Ok(field.skips.keep_in(arena.as_deref_mut())?))
+        self.fields.iter().try_for_each(|field| Ok(field.skips.load_into(arena.as_deref_mut())?))
     }
 
     /// Reads lengths, in `arena` if there is one, and what it takes to check what is read of lists, so that
@@ -226,7 +229,7 @@ impl FieldReader {
     /// The skip record of a term, from memory or from `source`.
     pub fn record(&self, term: &TermInfo, source: &dyn BlockSource) -> Result<Record<'_>> {
         let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
-        let bytes = match self.skips.kept_range(term.skips.start, len) {
+        let bytes = match self.skips.resident_range(term.skips.start, len) {
             Some(bytes) => Cow::Borrowed(bytes),
             None => {
                 let mut bytes = Vec::new();

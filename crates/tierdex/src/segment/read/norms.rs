@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::schema::NormKind;
 use crate::transform::norm;
-use tierdex_io::{Arena, Kept, SealedFile};
+use tierdex_io::{Arena, ResidentBytes, SealedFile};
 
 /// Bytes that are read at a time, a multiple of four.
 const PIECE: usize = 1 << 20;
@@ -11,7 +11,7 @@ const PIECE: usize = 1 << 20;
 /// Lengths of all documents of a segment.
 pub enum Norms {
     /// Codes of [`crate::transform::norm`].
-    Byte(Kept),
+    Byte(ResidentBytes),
     /// Tokens.
     Exact(Vec<u32>),
 }
@@ -33,8 +33,8 @@ impl Norms {
         }
         match kind {
             NormKind::Byte => {
-                file.keep_in(arena)?;
-                Ok(Norms::Byte(file.kept().expect("it was kept").clone()))
+                file.load_into(arena)?;
+                Ok(Norms::Byte(file.resident().expect("it was kept").clone()))
             }
             NormKind::Exact => {
                 let mut lengths = Vec::with_capacity(documents as usize);

@@ -100,7 +100,7 @@ impl TermsReader {
         self.file.load_lines(start, PAGE_HEAD);
         self.file.load_lines(start + (TERM_PAGE - RESTARTS_LOADED) as u64, RESTARTS_LOADED);
         let mut buffer = Vec::new();
-        let bytes = match self.file.kept_range(PAGE + page * PAGE, TERM_PAGE) {
+        let bytes = match self.file.resident_range(PAGE + page * PAGE, TERM_PAGE) {
             Some(bytes) => bytes,
             None => {
                 self.read_page(page, source, &mut buffer)?;
@@ -113,7 +113,7 @@ impl TermsReader {
 
     /// Keeps all pages in memory, in `arena` if there is one.
     pub(super) fn keep(&self, arena: Option<&mut Arena>) -> Result<()> {
-        self.file.keep_in(arena)?;
+        self.file.load_into(arena)?;
         let mut heads = RestartHeads { heads: Vec::new(), starts: vec![0] };
         let mut buffer = Vec::new();
         for page in 0..self.pages {

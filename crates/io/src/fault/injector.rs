@@ -1,49 +1,49 @@
-//! The point that every operation passes: counts, logs, and decides whether it fails.
+//! Counts and logs every operation, and decides whether it fails.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::plan::{Effect, FaultPlan, Op, OpClass, Operation};
 use crate::error::{Error, ErrorKind};
-use crate::random::Random;
+use crate::random::SplitMix64;
 
 /// Shared by a fault disk, its clones and its open files.
-pub(super) struct Switch {
-    state: Mutex<State>,
+pub(super) struct FaultInjector {
+    state: Mutex<FaultState>,
 }
 
-struct State {
+struct FaultState {
     plan: FaultPlan,
     /// Operations counted in the plan's class.
     counted: u64,
     injected: u64,
     crashed: bool,
     log: Vec<Operation>,
-    random: Random,
+    random: SplitMix64,
 }
 
-/// A failure that was injected.
-pub(super) struct Fault {
+/// An injected failure.
+pub(super) struct InjectedFault {
     error: Error,
-    /// False when the process was dead before the operation, so that it cannot have begun.
-    pub(super) begun: bool,
+    /// False after a crash: the operation cannot have had any effect.
+    pub(super) started: bool,
 }
 
-impl From<Fault> for Error {
-    fn from(fault: Fault) -> Error {
+impl From<InjectedFault> for Error {
+    fn from(fault: InjectedFault) -> Error {
         fault.error
     }
 }
 
-impl Switch {
-    pub(super) fn new(plan: FaultPlan) -> Switch {
-        let random = Random::new(plan.at);
-        let state = State { plan, counted: 0, injected: 0, crashed: false, log: Vec::new(), random };
-        Switch { state: Mutex::new(state) }
+impl FaultInjector {
+    pub(super) fn new(plan: FaultPlan) -> FaultInjector {
+        let random = SplitMix64::new(plan.at);
+        let state = FaultState { plan, counted: 0, injected: 0, crashed: false, log: Vec::new(), random };
+        FaultInjector { state: Mutex::new(state) }
     }
 
     pub(super) fn seed(&self, seed: u64) {
-        self.state().random = Random::new(seed);
+        self.state().random = SplitMix64::new(seed);
     }
 
     pub(super) fn arm(&self, plan: FaultPlan) {
@@ -54,11 +54,11 @@ impl Switch {
         state.log.clear();
     }
 
-    /// Lets an operation happen, or not.
-    pub(super) fn pass(&self, op: Op, file: &str) -> Result<(), Fault> {
+    /// Records an operation, and fails if the plan says so.
+    pub(super) fn check(&self, op: Op, file: &str) -> Result<(), InjectedFault> {
         let mut state = self.state();
         if state.crashed {
-            return Err(Fault { error: dead(op, file), begun: false });
+            return Err(InjectedFault { error: crashed_error(op, file), started: false });
         }
         state.log.push(Operation { op, file: file.to_owned() });
         if !state.plan.class.contains(op) {
@@ -68,7 +68,7 @@ impl Switch {
         if state.plan.hits(state.counted) { Err(state.fail(op, file)) } else { Ok(()) }
     }
 
-    /// How many of `len` bytes a failing append still writes.
+    /// Number of bytes, of `len`, that a failing append still writes.
     pub(super) fn torn_length(&self, len: usize) -> usize {
         self.state().random.below(len as u64 + 1) as usize
     }
@@ -89,26 +89,26 @@ impl Switch {
         self.state().log.clone()
     }
 
-    /// A thread that panics in a test leaves the counters whole.
-    fn state(&self) -> MutexGuard<'_, State> {
+    /// Ignores poisoning: a test thread that panics leaves the counters consistent.
+    fn state(&self) -> MutexGuard<'_, FaultState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn fail(&mut self, op: Op, file: &str) -> Fault {
+impl FaultState {
+    fn fail(&mut self, op: Op, file: &str) -> InjectedFault {
         self.injected += 1;
         let error = match self.plan.effect {
             Effect::Error(number) => Error::from_os(op.verb(), file, &io::Error::from_raw_os_error(number)),
             Effect::Crash => {
                 self.crashed = true;
-                dead(op, file)
+                crashed_error(op, file)
             }
         };
-        Fault { error, begun: true }
+        InjectedFault { error, started: true }
     }
 }
 
-fn dead(op: Op, file: &str) -> Error {
+fn crashed_error(op: Op, file: &str) -> Error {
     Error::new(ErrorKind::Other, op.verb(), file, "the process has crashed (injected)")
 }

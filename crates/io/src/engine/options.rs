@@ -1,0 +1,87 @@
+//! Kind, depth and path of an engine, as chosen by the user.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A read method, as users write it: `auto`, `mmap`, `pread` or `uring`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineKind {
+    /// `uring`, with direct I/O if requested, where the system supports it; else `pread`.
+    Auto,
+    /// Copies from mapped files: through the page cache, one read at a time.
+    Mmap,
+    /// A thread pool.
+    Pread,
+    /// The kernel's submission and completion queues, io_uring.
+    Uring,
+}
+
+/// Options of an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// The read method.
+    pub kind: EngineKind,
+    /// Maximum reads in flight, 1 to [`EngineOptions::DEPTH_MAX`]; for `pread` also the number of threads,
+    /// up to 64.
+    pub depth: usize,
+    /// Whether to use direct I/O (O_DIRECT). `mmap` cannot.
+    pub direct: bool,
+}
+
+impl EngineOptions {
+    /// Maximum depth.
+    pub const DEPTH_MAX: usize = 4096;
+
+    /// Maximum threads of `pread`. At a larger depth, reads wait for a thread.
+    pub(super) const THREADS_MAX: usize = 64;
+
+    /// Maximum threads that the engine starts; `auto` counts as `pread`, to which it may fall back.
+    pub fn threads(&self) -> usize {
+        match self.kind {
+            EngineKind::Pread | EngineKind::Auto => self.depth.min(EngineOptions::THREADS_MAX),
+            EngineKind::Uring | EngineKind::Mmap => 0,
+        }
+    }
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EngineKind::Auto => "auto",
+            EngineKind::Mmap => "mmap",
+            EngineKind::Pread => "pread",
+            EngineKind::Uring => "uring",
+        })
+    }
+}
+
+impl FromStr for EngineKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<EngineKind> {
+        let kinds = [EngineKind::Auto, EngineKind::Mmap, EngineKind::Pread, EngineKind::Uring];
+        let found = kinds.into_iter().find(|kind| kind.to_string() == text);
+        found.ok_or_else(|| rejected(text, "an engine is auto, mmap, pread or uring"))
+    }
+}
+
+/// The error of an engine that cannot be configured like this.
+pub(super) fn rejected(kind: impl fmt::Display, why: &str) -> Error {
+    Error::new(ErrorKind::Denied, "use", format!("engine {kind}"), why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn display_round_trips() {
+        for text in ["auto", "mmap", "pread", "uring"] {
+            assert_eq!(text.parse::<EngineKind>().unwrap().to_string(), text);
+        }
+        let error = "io_uring".parse::<EngineKind>().unwrap_err();
+        assert_eq!(error.to_string(), "cannot use engine io_uring: an engine is auto, mmap, pread or uring");
+    }
+}
