@@ -76,7 +76,7 @@ pub fn report(executor: &Executor, options: &ExecutorOptions) -> String {
     let Some(stats) = executor.stats() else {
         return out + &format!("reads: {read} together by {}\n", executor.engine());
     };
-    let bytes = |segments: u64| crate::size::show(segments * stats.segment_bytes);
+    let bytes = |cells: u64| crate::size::show(cells * stats.cell_bytes);
     let what = if options.mode == Mode::Direct { "pages" } else { "lists" };
     let fell_back = match stats.reads_fell_back {
         0 => String::new(),
@@ -87,9 +87,9 @@ pub fn report(executor: &Executor, options: &ExecutorOptions) -> String {
          {what}: {} found, {} fetched, {} streamed, {} evicted, {} failed; hit rate {:.3}\n\
          reads: {} of {} together by {}{fell_back}; {read} with all else; {}\n\
          lookahead: {} at most\n",
-        bytes(stats.segments + stats.window_segments),
-        group(stats.segment_bytes),
-        bytes(stats.segments_used()),
+        bytes(stats.cells + stats.bounce_cells),
+        group(stats.cell_bytes),
+        bytes(stats.cells_used()),
         crate::size::show(stats.metadata_bytes),
         group(stats.hits),
         group(stats.fetched),

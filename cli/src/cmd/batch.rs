@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tierdex::Error;
-use tierdex::cache::Sample;
+use tierdex::cache::LookaheadSample;
 use tierdex::engine::{ExecutorOptions, MetaTier, THREADS_CHOSEN};
 use tierdex::index::{Found, Index, SearchOptions};
 use tierdex::query::Query;
@@ -304,11 +304,11 @@ impl Operators {
 }
 
 /// Writes the number of queries and cells that were prefetched, each time a query ended.
-fn log_lookahead(path: &Path, samples: &[Sample]) -> std::io::Result<()> {
+fn log_lookahead(path: &Path, samples: &[LookaheadSample]) -> std::io::Result<()> {
     let mut out = BufWriter::new(descriptor(path).unwrap_or_else(|| File::create(path))?);
     writeln!(out, "ended\tqueries ahead\tsegments")?;
-    for Sample { ended, queries, segments } in samples {
-        writeln!(out, "{ended}\t{queries}\t{segments}")?;
+    for LookaheadSample { ended, queries, cells } in samples {
+        writeln!(out, "{ended}\t{queries}\t{cells}")?;
     }
     out.flush()
 }

@@ -1,16 +1,17 @@
-//! A cache of pages of files, shared by threads that read on their own.
+//! A cache of pages of files, shared by threads that each submit their own reads.
 //!
-//! *Input*: pages of sealed files. *Output*: frames of 4 KiB in a region that hold them, checked and pinned.
+//! *Input*: pages of sealed files. *Output*: pinned frames of 4 KiB in a region that hold the pages,
+//! checked.
 //!
 //! 1. The page table is divided into shards by a hash of the page. Each shard has a lock, a part of the
 //!    frames, and an eviction policy.
-//! 2. [`Frames::claim`] pins the frame of a page. If the page has none, a free frame is taken, or one is
-//!    evicted that is not pinned; the caller fills it, and says so by [`Frames::landed`].
-//! 3. Pins are counted without the lock. Only a claim pins an unpinned frame, and it holds the lock: so a
+//! 2. [`Frames::lookup`] pins the frame of a page. If the page has none, a free frame is taken, or one that
+//!    is not pinned is evicted; the caller fills it and calls [`Frames::complete`].
+//! 3. Pins are counted without the lock. Only a lookup pins an unpinned frame, and it holds the lock: so a
 //!    frame that is found unpinned under the lock stays unpinned until the lock is released. A frame that
 //!    is being filled is not evicted either.
-//! 4. A page that cannot be read leaves the table at once, so that the next claim tries again. Its frame is
-//!    reused when the last pin is gone.
+//! 4. A page that cannot be read is removed from the table at once, so that the next lookup tries again.
+//!    Its frame is reused when the last pin is gone.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -18,15 +19,15 @@ use std::sync::{Arc, PoisonError};
 
 use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result};
 
-use crate::chains::mix;
+use crate::key::mix;
 use crate::policy::{Policy, PolicyKind};
-use crate::stats::Stats;
+use crate::stats::CacheStats;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
 
-/// Shards, at most; each has [`SHARD_FRAMES_MIN`] frames at least, unless there is one only.
+/// Shards, at most; each has at least [`SHARD_FRAMES_MIN`] frames, unless there is only one.
 const SHARDS_MAX: usize = 64;
 
-/// A shard of fewer frames than this would be full of pins too often.
+/// In a shard of fewer frames than this, all frames would be pinned too often.
 const SHARD_FRAMES_MIN: usize = 256;
 
 /// A page of an open file.
@@ -54,11 +55,11 @@ impl std::hash::Hash for PageKey {
     }
 }
 
-/// Keys are hashed already.
+/// Hasher of keys that are already hashed.
 #[derive(Default)]
-struct Hashed(u64);
+struct PreHashed(u64);
 
-impl Hasher for Hashed {
+impl Hasher for PreHashed {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -84,21 +85,21 @@ struct FrameState {
 
 struct Shard {
     /// The frame of each page, by its number in the shard.
-    table: HashMap<PageKey, u32, BuildHasherDefault<Hashed>>,
+    table: HashMap<PageKey, u32, BuildHasherDefault<PreHashed>>,
     /// The page of each frame.
     keys: Box<[PageKey]>,
     free: Vec<u32>,
-    /// Frames of pages that could not be read, and why; some may still be pinned.
+    /// Frames of pages that could not be read, and their errors; some may still be pinned.
     failed: Vec<(u32, Error)>,
     policy: Box<dyn Policy>,
 }
 
-/// The cache. See the module.
+/// A cache of pages; see the comment of the module.
 pub struct Frames {
     cells: Arc<Cells>,
     states: Box<[FrameState]>,
     shards: Box<[Mutex<Shard>]>,
-    /// Threads that wait for pages which others read.
+    /// Threads that wait for pages which other threads read.
     waiting: AtomicUsize,
     sleepers: Mutex<()>,
     landed: Condvar,
@@ -110,7 +111,7 @@ pub struct Frames {
 pub(crate) struct Counters {
     hits: AtomicU64,
     misses: AtomicU64,
-    /// Claims for which all frames of the shard were pinned.
+    /// Lookups for which all frames of the shard were pinned.
     pub(crate) refused: AtomicU64,
     evictions: AtomicU64,
     failures: AtomicU64,
@@ -126,17 +127,17 @@ pub struct Pin<'f> {
     frame: u32,
 }
 
-/// What has become of a page that was claimed.
-pub(crate) enum Claim<'f> {
-    /// It is there, or somebody else reads it.
+/// The result of a lookup.
+pub(crate) enum PageLookup<'f> {
+    /// The page is in the frame, or another thread reads it.
     Pinned(Pin<'f>),
-    /// The caller is to fill the cell.
+    /// The caller must read the page into the cell.
     Fill(Pin<'f>, CellMut),
 }
 
 impl Frames {
-    /// A cache in `cells` of 4 KiB, of which it is the only user from now on. Its memory is allocated here, but
-    /// for what says why pages could not be read.
+    /// A cache in `cells` of 4 KiB, of which it is the only user from now on. Its memory is allocated here,
+    /// except for the errors of pages that could not be read.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] when cells are not pages, or are 2^32 or more.
@@ -164,16 +165,16 @@ impl Frames {
         }))
     }
 
-    /// Bytes of memory beside the region for each frame, at most.
+    /// Bytes of memory outside the region for each frame, at most.
     pub fn metadata_bytes_max(policy: PolicyKind) -> usize {
         // A table is at least seven sixteenths full, and takes one byte more for each slot.
         let table = 16 * (size_of::<(PageKey, u32)>() + 1) / 7;
         let cell = size_of::<u32>();
-        let shard = size_of::<PageKey>() + size_of::<u32>() + table + policy.bytes_per_segment_max();
+        let shard = size_of::<PageKey>() + size_of::<u32>() + table + policy.bytes_per_entry_max();
         size_of::<FrameState>() + cell + shard
     }
 
-    /// How many frames there are.
+    /// Number of frames.
     pub fn frames(&self) -> usize {
         self.states.len()
     }
@@ -187,14 +188,14 @@ impl Frames {
         &self.counters
     }
 
-    /// What it did so far, and has now. Lists are pages, segments are frames.
-    pub fn stats(&self) -> Stats {
+    /// Counters since the start, and the current state. Lists are pages, and cells are frames.
+    pub fn stats(&self) -> CacheStats {
         let (mut free, mut evictable, mut loading) = (0, 0, 0);
         for (number, shard) in self.shards.iter().enumerate() {
             let shard = lock(shard);
             free += (shard.free.len() + shard.failed.len()) as u64;
             for frame in shard.table.values() {
-                let state = &self.states[self.global(number, *frame) as usize];
+                let state = &self.states[self.frame_number(number, *frame) as usize];
                 let is_loading = state.state.load(Ordering::Relaxed) == LOADING;
                 loading += u64::from(is_loading);
                 evictable += u64::from(!is_loading && state.pins.load(Ordering::Relaxed) == 0);
@@ -202,11 +203,11 @@ impl Frames {
         }
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.counters;
-        Stats {
+        CacheStats {
             hits: of(&counters.hits),
             misses: of(&counters.misses),
             streamed: of(&counters.refused),
-            // Counted one after the other, while threads read.
+            // The counters are read one after the other, while threads change them.
             fetched: of(&counters.misses)
                 .saturating_sub(of(&counters.refused) + of(&counters.failures) + loading),
             evictions: of(&counters.evictions),
@@ -215,31 +216,31 @@ impl Frames {
             reads: of(&counters.reads),
             reads_fell_back: of(&counters.reads_fell_back),
             bytes_read: of(&counters.bytes_read),
-            segment_bytes: PAGE,
-            segments: self.states.len() as u64,
-            segments_free: free,
-            segments_evictable: evictable,
+            cell_bytes: PAGE,
+            cells: self.states.len() as u64,
+            cells_free: free,
+            cells_evictable: evictable,
             loading,
             metadata_bytes: self.metadata_bytes,
-            ..Stats::default()
+            ..CacheStats::default()
         }
     }
 
-    /// Pins the frame of a page; `None` when the page has none and all frames that it could have are pinned.
-    pub(crate) fn claim(&self, key: PageKey) -> Option<Claim<'_>> {
+    /// Pins the frame of a page; `None` when the page has none and all frames of its shard are pinned.
+    pub(crate) fn lookup(&self, key: PageKey) -> Option<PageLookup<'_>> {
         let number = self.shard_of(key);
         let mut shard = lock(&self.shards[number]);
         if let Some(frame) = shard.table.get(&key).copied() {
             shard.policy.touch(frame);
             self.counters.hits.fetch_add(1, Ordering::Relaxed);
-            return Some(Claim::Pinned(self.pin(self.global(number, frame))));
+            return Some(PageLookup::Pinned(self.pin(self.frame_number(number, frame))));
         }
         self.counters.misses.fetch_add(1, Ordering::Relaxed);
-        let Some(frame) = self.vacate(number, &mut shard) else {
+        let Some(frame) = self.free_frame(number, &mut shard) else {
             self.counters.refused.fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        let global = self.global(number, frame);
+        let global = self.frame_number(number, frame);
         let Some(cell) = self.cells.write(global as usize) else {
             // Only a pinned frame has a cell in use.
             shard.free.push(frame);
@@ -249,12 +250,11 @@ impl Frames {
         shard.keys[frame as usize] = key;
         shard.table.insert(key, frame);
         shard.policy.insert(frame, key.hash(), 1);
-        Some(Claim::Fill(self.pin(global), cell))
+        Some(PageLookup::Fill(self.pin(global), cell))
     }
 
-    /// The page of a frame, which was to be filled, is there, or is not to be had. The cell has been given
-    /// back.
-    pub(crate) fn landed(&self, frame: u32, result: Result<()>) {
+    /// The page of a frame was read, or could not be. The caller has released the cell.
+    pub(crate) fn complete(&self, frame: u32, result: Result<()>) {
         let state = &self.states[frame as usize];
         match result {
             Ok(()) => state.state.store(READY, Ordering::SeqCst),
@@ -277,7 +277,7 @@ impl Frames {
         }
     }
 
-    /// Sleeps until one of these frames is settled.
+    /// Sleeps until one of these frames is settled: its page was read, or could not be.
     pub(crate) fn wait_for(&self, mut frames: impl Iterator<Item = u32> + Clone) {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
@@ -291,19 +291,19 @@ impl Frames {
         self.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Whether the page of a frame is there, or cannot be had.
+    /// Whether the page of a frame was read, or could not be.
     pub fn is_settled(&self, frame: u32) -> bool {
         self.states[frame as usize].state.load(Ordering::SeqCst) != LOADING
     }
 
-    /// Frees the frames of files, by their numbers, that nobody reads any more.
+    /// Frees the frames of these files, given by their numbers, that no thread uses.
     pub fn forget(&self, files: &[u64]) {
         for (at, shard) in self.shards.iter().enumerate() {
             let mut shard = lock(shard);
             let Shard { table, free, policy, .. } = &mut *shard;
             table.retain(|key, frame| {
-                let state = &self.states[self.global(at, *frame) as usize];
-                // Acquire: as in `vacate`.
+                let state = &self.states[self.frame_number(at, *frame) as usize];
+                // Acquire: as in `free_frame`.
                 let is_used =
                     state.pins.load(Ordering::Acquire) > 0 || state.state.load(Ordering::Acquire) != READY;
                 let keep = is_used || !files.contains(&key.file);
@@ -316,13 +316,13 @@ impl Frames {
         }
     }
 
-    /// A frame of the shard that is free, or the victim of the policy.
-    fn vacate(&self, number: usize, shard: &mut Shard) -> Option<u32> {
+    /// A free frame of the shard, or one that is evicted.
+    fn free_frame(&self, number: usize, shard: &mut Shard) -> Option<u32> {
         if let Some(frame) = shard.free.pop() {
             return Some(frame);
         }
         let pins = |frame: u32| {
-            let state = &self.states[self.global(number, frame) as usize];
+            let state = &self.states[self.frame_number(number, frame) as usize];
             // Acquire: the last reader has finished with the page before the frame is reused.
             (state.pins.load(Ordering::Acquire), state.state.load(Ordering::Acquire))
         };
@@ -342,8 +342,8 @@ impl Frames {
         ((key.hash() >> 32) as usize * self.shards.len()) >> 32
     }
 
-    /// The number of a shard's frame among all.
-    fn global(&self, shard: usize, frame: u32) -> u32 {
+    /// The number of a shard's frame among all frames.
+    fn frame_number(&self, shard: usize, frame: u32) -> u32 {
         frame * self.shards.len() as u32 + shard as u32
     }
 
@@ -373,7 +373,7 @@ impl Pin<'_> {
         self.frame
     }
 
-    /// Whether [`Pin::page`] would give the page, or say why not.
+    /// Whether [`Pin::page`] can be called.
     pub fn is_settled(&self) -> bool {
         self.frames.is_settled(self.frame)
     }
@@ -381,10 +381,10 @@ impl Pin<'_> {
     /// The page.
     ///
     /// # Errors
-    /// Why it could not be read.
+    /// The read error.
     ///
     /// # Panics
-    /// When it is still on its way.
+    /// When it is not settled.
     pub fn page(&self) -> Result<CellRef<'_>> {
         match self.frames.states[self.frame as usize].state.load(Ordering::Acquire) {
             READY => Ok(self.frames.cells.read(self.frame as usize).expect("a pinned frame is not written")),

@@ -1,56 +1,59 @@
-//! Which bytes are near: the postings cache.
+//! The postings cache: reads byte ranges of posting lists into memory, and checks them, before their query is evaluated.
 //!
-//! *You have* memory in cells, engines that read, and queries that name the byte ranges of their lists. *You get* these
-//! bytes in the memory, checked, before the query's turn comes. Source: the APCache thesis, chapter 7.
+//! *Input*: memory cut into cells, read engines, and requests that name the byte ranges of lists. *Output*: these bytes in
+//! memory, checked and pinned. Source: the APCache thesis, chapter 7; a cell is its cache segment (thesis, section 7.2).
 //!
-//! | you want | take |
+//! | task | API |
 //! |---|---|
-//! | a cache in some memory | [`Cache`], [`PolicyKind`] |
+//! | a cache in a memory region | [`Cache`], [`PolicyKind`] |
 //! | threads that fill it | [`Prefetcher`], [`Lookahead`] |
-//! | a list | [`Job`], [`Part`], [`Key`] |
-//! | the lists of the queries that wait, fetched ahead | [`Prefetcher::push`], [`Query::wait`] |
-//! | a list now | [`Prefetcher::fetch`] |
-//! | several at once, and to see which are there | [`Prefetcher::begin_all`], [`Begun::is_here`], [`Query::is_here`] |
-//! | not to wait | [`Begun::is_ready`], [`Query::is_ready`] |
-//! | a list behind the queries | [`Prefetcher::request`], [`Cache::lookup`] |
-//! | its bytes | [`List`], [`Pinned`], [`Stream`], [`Reader`] |
-//! | no cache, but pages read ahead into the system's | [`PagePrefetcher`], [`PageQuery`] |
-//! | single pages instead of lists, read by each thread for itself | [`Frames`], [`PageReader`], [`Pin`] |
-//! | what it did | [`Stats`], [`Sample`] |
-//! | which policy would have done better | [`trace`] |
+//! | to name a list | [`ListRequest`], [`ListPart`], [`ListKey`] |
+//! | to prefetch the lists of waiting queries | [`Prefetcher::push`], [`QueuedQuery::wait`] |
+//! | to fetch a list now | [`Prefetcher::fetch`] |
+//! | to fetch several at once, and test which are cached | [`Prefetcher::start_fetches`], [`PendingList::is_cached`], [`QueuedQuery::is_cached`] |
+//! | to test without waiting | [`PendingList::is_ready`], [`QueuedQuery::is_ready`] |
+//! | to look a list up, and fetch it after all queries | [`Cache::lookup`], [`Prefetcher::fetch_detached`] |
+//! | to read a list | [`FetchedList`], [`PinnedList`], [`ListStream`], [`ListReader`] |
+//! | to prefetch into the system's page cache instead | [`PagePrefetcher`], [`PageQuery`] |
+//! | single pages instead of lists, read by each thread itself | [`Frames`], [`PageReader`], [`Pin`] |
+//! | counters | [`CacheStats`], [`LookaheadSample`] |
+//! | to compare eviction policies | [`Policy`], [`BeladyWindow`] |
 //!
-//! This room knows ranges, budgets and jobs; it does not know what a posting is. It makes no system call but to start
-//! threads and to wait.
+//! This crate knows byte ranges, budgets and requests; it does not know what a posting is. It makes no system call except
+//! to start threads and to wait.
 
 #![forbid(unsafe_code)]
 
+mod bounce_buffer;
 mod cache;
-mod chains;
+mod cell_links;
+mod cell_walk;
+mod entry_table;
+mod error;
 mod frames;
-mod job;
+mod key;
 mod list;
+mod list_reader;
 mod lookahead;
 mod page_cache;
+mod page_reader;
 mod policy;
 mod queue;
-mod reader;
-mod segments;
+mod request;
 mod state;
 mod stats;
-mod stream;
 mod sync;
-pub mod trace;
-mod walk;
 mod worker;
 
 pub use cache::Cache;
-pub use chains::Key;
 pub use frames::{Frames, Pin};
-pub use job::{Job, PARTS_MAX, Part};
-pub use list::{Begun, List, Pinned, Reader, Stream};
-pub use lookahead::{Lookahead, Sample};
+pub use key::ListKey;
+pub use list::{FetchedList, ListStream, PendingList, PinnedList};
+pub use list_reader::ListReader;
+pub use lookahead::{Lookahead, LookaheadSample};
 pub use page_cache::{PagePrefetcher, PageQuery};
-pub use policy::{Lru, Policy, PolicyKind, S3Fifo, Sieve, Window};
-pub use reader::{PageReader, READ_PAGES_MAX};
-pub use stats::Stats;
-pub use worker::{Prefetcher, Query, READ_BYTES_MAX};
+pub use page_reader::{PageReader, READ_PAGES_MAX};
+pub use policy::{BeladyWindow, Policy, PolicyKind};
+pub use request::{ListPart, ListRequest, PARTS_MAX};
+pub use stats::CacheStats;
+pub use worker::{Prefetcher, QueuedQuery, READ_BYTES_MAX};

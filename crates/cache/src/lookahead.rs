@@ -1,93 +1,96 @@
 //! How far ahead of the queries lists are fetched (thesis, sections 7.2.2 and 7.2.4).
 //!
-//! Adaptive: the segments of the terms that were fetched ahead are added up, those of a repeated term again; the term's
-//! segments count as they are taken. A query that ends takes its own off. Before a chain is evicted, wait while
+//! The adaptive lookahead keeps a rolling sum of the cells of all lists that were fetched ahead; a repeated
+//! list counts again, and the list that is being allocated counts by the cells that it has so far. A query
+//! that ends subtracts its own lists. Before an entry is evicted, the worker waits while
 //!
 //! ```text
-//! rolling sum + segments of the eviction candidate > all segments
+//! rolling sum + cells of the eviction candidate > all cells
 //! ```
 //!
-//! In the thesis this rule is what keeps a list from being evicted under a query. Here pins do, exactly; the rule sets the
-//! pace. The queue of queries is its FIFO: each notes what was counted for it, so that queries may end in any order. And
-//! it never holds up the oldest query, behind which there would be nobody to end its wait.
+//! In the thesis this rule keeps a list from being evicted while a query uses it. Here pins do that
+//! exactly, and the rule only sets the pace. The query queue is its FIFO: each query records what was added
+//! for it, so queries may end in any order. The rule never delays the oldest query, as no older query could
+//! end and release it.
 
 use std::collections::VecDeque;
 
 /// How far ahead of the queries lists are fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookahead {
-    /// The rolling sum of segments (thesis, section 7.2.4).
+    /// By the rolling sum of cells (thesis, section 7.2.4).
     Adaptive,
-    /// At most so many queries beyond the oldest that has not ended (thesis, section 7.2.2).
+    /// At most this many queries behind the oldest that has not ended (thesis, section 7.2.2).
     Queries(u64),
-    /// As far as segments can be had that no query holds.
+    /// As long as there are cells that are not pinned.
     Pins,
 }
 
-/// The rolling sum.
+/// The rolling sum and its limit.
 #[derive(Debug)]
 pub(crate) struct Pace {
     pub(crate) lookahead: Lookahead,
     rolling_sum: u64,
-    segments: u32,
+    cells: u32,
 }
 
-/// The distance at one time (thesis, figures 8.13 and 8.14).
+/// The lookahead at one time (thesis, figures 8.13 and 8.14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
+pub struct LookaheadSample {
     /// How many queries had ended.
     pub ended: u64,
-    /// How many queries beyond the oldest had all their lists found or ordered.
+    /// How many queries behind the oldest had all their lists found in the cache or queued for a worker.
     pub queries: u64,
-    /// The rolling sum.
-    pub segments: u64,
+    /// The rolling sum, in cells.
+    pub cells: u64,
 }
 
-/// The last samples, as many as there is room for.
+/// The last samples, up to a fixed number.
 #[derive(Debug, Default)]
-pub(crate) struct Record {
-    samples: VecDeque<Sample>,
+pub(crate) struct LookaheadLog {
+    samples: VecDeque<LookaheadSample>,
     capacity: usize,
 }
 
 impl Pace {
-    pub(crate) fn new(lookahead: Lookahead, segments: u32) -> Pace {
-        Pace { lookahead, rolling_sum: 0, segments }
+    pub(crate) fn new(lookahead: Lookahead, cells: u32) -> Pace {
+        Pace { lookahead, rolling_sum: 0, cells }
     }
 
     pub(crate) fn rolling_sum(&self) -> u64 {
         self.rolling_sum
     }
 
-    /// A term of so many segments was fetched ahead, or found.
-    pub(crate) fn push(&mut self, segments: u64) {
-        self.rolling_sum += segments;
+    /// A list of `cells` cells was fetched ahead, or found in the cache.
+    pub(crate) fn push(&mut self, cells: u64) {
+        self.rolling_sum += cells;
     }
 
-    /// Terms of so many segments were finished.
-    pub(crate) fn pop(&mut self, segments: u64) {
-        self.rolling_sum -= segments;
+    /// Lists of `cells` cells in all are no longer used by the query that has ended.
+    pub(crate) fn pop(&mut self, cells: u64) {
+        self.rolling_sum -= cells;
     }
 
-    /// Whether to wait before evicting a chain of `candidate` segments for a term of which `taken` segments were taken.
+    /// Whether to wait before evicting an entry of `candidate` cells for a list that has `taken` cells so
+    /// far.
     pub(crate) fn waits(&self, taken: u32, candidate: u32) -> bool {
         let sum = self.rolling_sum + u64::from(taken) + u64::from(candidate);
-        self.lookahead == Lookahead::Adaptive && sum > u64::from(self.segments)
+        self.lookahead == Lookahead::Adaptive && sum > u64::from(self.cells)
     }
 
-    /// Whether a query `ahead` places behind the oldest is too far ahead.
+    /// Whether a query is too far ahead that is `ahead` queries behind the oldest.
     pub(crate) fn is_too_far(&self, ahead: u64) -> bool {
         matches!(self.lookahead, Lookahead::Queries(queries) if ahead > queries)
     }
 }
 
-impl Record {
-    /// Begins anew, with room for `capacity` samples.
+impl LookaheadLog {
+    /// Restarts with a capacity of `capacity` samples.
     pub(crate) fn start(&mut self, capacity: usize) {
-        *self = Record { samples: VecDeque::with_capacity(capacity), capacity };
+        *self = LookaheadLog { samples: VecDeque::with_capacity(capacity), capacity };
     }
 
-    pub(crate) fn add(&mut self, sample: Sample) {
+    pub(crate) fn add(&mut self, sample: LookaheadSample) {
         if self.capacity == 0 {
             return;
         }
@@ -97,7 +100,7 @@ impl Record {
         self.samples.push_back(sample);
     }
 
-    pub(crate) fn samples(&self) -> Vec<Sample> {
+    pub(crate) fn samples(&self) -> Vec<LookaheadSample> {
         self.samples.iter().copied().collect()
     }
 }
@@ -110,24 +113,25 @@ mod tests {
         Pace::new(Lookahead::Adaptive, 8)
     }
 
-    /// A cache of eight segments and terms of 4, 1 and 4 segments, each used once.
+    /// A cache of eight cells and terms of 4, 1 and 4 cells, each used once.
     #[test]
     fn figure_7_8() {
         let mut pace = pace();
         pace.push(4); // time 1: t0 is fetched
         pace.push(1); // time 2: t1 is fetched, the query thread begins with t0
         assert_eq!(pace.rolling_sum(), 5);
-        // Time 3: three segments of t2 are taken, the fourth would evict t0, which is in use.
+        // Time 3: three cells of t2 are taken; the fourth would evict t0, which is in use.
         assert!(pace.waits(3, 4));
         pace.pop(4); // time 4: t0 is finished
         assert_eq!(pace.rolling_sum(), 1);
-        // Time 5: the thesis leaves out what t2 has so far, 4 + 1 > 8; with it, 4 + 1 + 3 > 8. Neither waits.
+        // Time 5: the thesis omits the cells that t2 has so far, 4 + 1 > 8; with them, 4 + 1 + 3 > 8.
+        // Neither waits.
         assert!(!pace.waits(0, 4) && !pace.waits(3, 4));
         pace.push(4);
         assert_eq!(pace.rolling_sum(), 5);
     }
 
-    /// A term of 4 segments comes twice. Counted once, the sum would be 0 while it is in use for the second time.
+    /// A term of 4 cells is repeated. Counted once, the sum would be 0 during its second use.
     #[test]
     fn figure_7_9() {
         let mut wrong = pace();
@@ -143,7 +147,7 @@ mod tests {
         assert!(right.waits(4, 4), "t0 stays until it is finished for the second time");
     }
 
-    /// Terms of 2, 5 and 2 segments: t0, t1, t0, t2. The query thread is at t1, which is least recently used.
+    /// Terms of 2, 5 and 2 cells: t0, t1, t0, t2. The query thread uses t1, which is least recently used.
     #[test]
     fn figure_7_10() {
         let mut pace = pace();
@@ -151,7 +155,7 @@ mod tests {
         pace.push(5); // time 2: t1
         pace.push(2); // time 3: t0 again
         pace.pop(2); // time 4: the query thread finishes t0
-        // One of the two segments of t2 is taken, all 8 are in use.
+        // One of the two cells of t2 is taken, and all 8 are in use.
         assert_eq!(pace.rolling_sum() + 1, 8);
         let sum_alone_waits = pace.rolling_sum() + 1 > 8;
         assert!(!sum_alone_waits, "8 > 8 is false: without the candidate t1 would be evicted");
@@ -162,9 +166,9 @@ mod tests {
     }
 
     #[test]
-    fn the_record_keeps_the_last() {
-        let mut record = Record::default();
-        let sample = |ended| Sample { ended, queries: 0, segments: 0 };
+    fn the_log_keeps_the_last_samples() {
+        let mut record = LookaheadLog::default();
+        let sample = |ended| LookaheadSample { ended, queries: 0, cells: 0 };
         record.add(sample(1));
         assert_eq!(record.samples(), []);
         record.start(2);

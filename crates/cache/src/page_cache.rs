@@ -1,12 +1,12 @@
-//! Reading ahead into the system's page cache: the mode `base-prefetch` (thesis, section 7.2.2).
+//! Prefetching into the system's page cache: the mode `base-prefetch` (thesis, section 7.2.2).
 //!
-//! *You have* jobs, and no cache of your own. *You get* their pages into the page cache before the query's turn comes, as
-//! far as the system keeps them. A worker copies lists through a buffer of 4,096 bytes: what was copied was there. Which
-//! pages are evicted when, nobody tells, so the lookahead is fixed: a number of queries. What is copied is not looked at;
-//! the query checks what it reads.
+//! A worker reads the lists of waiting queries through a buffer of 4,096 bytes, so that their pages are in
+//! the page cache when a query is evaluated, unless the system has evicted them. As the system does not
+//! report evictions, the lookahead is fixed: a number of queries. The worker does not check the bytes; the
+//! query checks what it reads.
 //!
-//! Nobody waits for ever: the worker waits for reads, and for the oldest query to end; queries wait for the worker, which
-//! never keeps the oldest waiting.
+//! No thread waits for ever: the worker waits for reads, and for the oldest query to end; queries wait for
+//! the worker, which always reads for the oldest query.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,25 +16,25 @@ use std::thread::{self, JoinHandle};
 
 use tierdex_io::{Error, PAGE, Result, panic_message};
 
-use crate::cache::stopped;
-use crate::job::{Job, Part};
-use crate::lookahead::{Record, Sample};
+use crate::error::stopped;
+use crate::lookahead::{LookaheadLog, LookaheadSample};
+use crate::request::{ListPart, ListRequest};
 
-/// A worker that reads ahead into the page cache. Dropped, it ends the page that it is at, and reads no more.
+/// A worker that reads into the page cache. Dropping it ends the worker after its current page.
 pub struct PagePrefetcher {
-    shared: Arc<Shared>,
+    worker: Arc<PageWorker>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A query in the queue of a [`PagePrefetcher`]. Dropped, it has ended.
+/// A query in the queue of a [`PagePrefetcher`]. It ends when this is dropped.
 pub struct PageQuery {
-    shared: Arc<Shared>,
+    worker: Arc<PageWorker>,
     number: u64,
 }
 
-struct Shared {
-    state: Mutex<State>,
-    /// All is to stop. It changes under the lock; the worker sees it without, before each page.
+struct PageWorker {
+    state: Mutex<PageQueue>,
+    /// A stop request. Set under the lock; the worker reads it without the lock before each page.
     stopping: AtomicBool,
     /// The worker sleeps here.
     work: Condvar,
@@ -42,41 +42,42 @@ struct Shared {
     done: Condvar,
 }
 
-struct State {
+struct PageQueue {
     /// Queries that have not ended, by number.
-    entries: BTreeMap<u64, Entry>,
-    /// The numbers of the next query to come, and of the next to read.
+    entries: BTreeMap<u64, PageQueueEntry>,
+    /// The number of the next query to be pushed, and of the next to read for.
     next: u64,
     turn: u64,
-    /// How many of those before the turn have not ended.
+    /// How many of the queries before `turn` have not ended.
     taken: u64,
     lookahead: u64,
     ended: u64,
     bytes_read: u64,
-    record: Record,
+    lookahead_log: LookaheadLog,
     /// The worker sleeps, and was not woken.
     sleeping: bool,
     /// Query threads that sleep.
     waiting: usize,
-    /// What the worker's panic says, if it was one that made an end.
+    /// The message of the worker's panic, if it panicked.
     panic: Option<String>,
 }
 
-struct Entry {
-    jobs: Vec<Job>,
+struct PageQueueEntry {
+    requests: Vec<ListRequest>,
     read: Option<Result<()>>,
 }
 
 impl PagePrefetcher {
-    /// Starts a worker that reads for at most `lookahead` queries beyond the oldest that has not ended; the thesis takes 16.
-    /// It notes the lookahead each time a query ends: the last `samples` of them.
+    /// Starts a worker that reads for at most `lookahead` queries behind the oldest that has not ended; the
+    /// thesis takes 16. It records the lookahead each time a query ends, and keeps the last `samples` of
+    /// these.
     ///
     /// # Errors
-    /// What the system says to a new thread.
+    /// The error of starting a thread.
     pub fn start(lookahead: u64, samples: usize) -> Result<PagePrefetcher> {
-        let mut record = Record::default();
-        record.start(samples);
-        let state = State {
+        let mut lookahead_log = LookaheadLog::default();
+        lookahead_log.start(samples);
+        let state = PageQueue {
             entries: BTreeMap::new(),
             next: 0,
             turn: 0,
@@ -84,52 +85,52 @@ impl PagePrefetcher {
             lookahead,
             ended: 0,
             bytes_read: 0,
-            record,
+            lookahead_log,
             sleeping: false,
             waiting: 0,
             panic: None,
         };
-        let shared = Arc::new(Shared {
+        let worker = Arc::new(PageWorker {
             state: Mutex::new(state),
             stopping: AtomicBool::new(false),
             work: Condvar::new(),
             done: Condvar::new(),
         });
-        let worker = Arc::clone(&shared);
+        let own = Arc::clone(&worker);
         let thread = thread::Builder::new().name("fetch-pages".to_owned()).spawn(move || {
-            // However it ends, nobody waits for it any more.
-            let ended = catch_unwind(AssertUnwindSafe(|| worker.work()));
-            worker.lock().panic = ended.err().map(|panic| panic_message(&*panic));
-            worker.stop();
+            // After a return or a panic, no thread waits for it any more.
+            let ended = catch_unwind(AssertUnwindSafe(|| own.run()));
+            own.lock().panic = ended.err().map(|panic| panic_message(&*panic));
+            own.stop();
         });
         let thread = thread.map_err(|error| Error::from_os("start", "prefetcher", &error))?;
-        Ok(PagePrefetcher { shared, thread: Some(thread) })
+        Ok(PagePrefetcher { worker, thread: Some(thread) })
     }
 
-    /// Puts a query into the queue.
-    pub fn push(&self, jobs: Vec<Job>) -> PageQuery {
-        let mut state = self.shared.lock();
+    /// Appends a query to the queue.
+    pub fn push(&self, requests: Vec<ListRequest>) -> PageQuery {
+        let mut state = self.worker.lock();
         let number = state.next;
         state.next += 1;
-        state.entries.insert(number, Entry { jobs, read: None });
-        self.shared.wake_worker(state);
-        PageQuery { shared: Arc::clone(&self.shared), number }
+        state.entries.insert(number, PageQueueEntry { requests, read: None });
+        self.worker.wake(state);
+        PageQuery { worker: Arc::clone(&self.worker), number }
     }
 
-    /// How many bytes were copied.
+    /// Bytes that were read.
     pub fn bytes_read(&self) -> u64 {
-        self.shared.lock().bytes_read
+        self.worker.lock().bytes_read
     }
 
-    /// What was noted of the lookahead, the oldest first. There is no rolling sum.
-    pub fn lookahead_samples(&self) -> Vec<Sample> {
-        self.shared.lock().record.samples()
+    /// The recorded samples of the lookahead, oldest first. They have no rolling sum.
+    pub fn lookahead_samples(&self) -> Vec<LookaheadSample> {
+        self.worker.lock().lookahead_log.samples()
     }
 }
 
 impl Drop for PagePrefetcher {
     fn drop(&mut self) {
-        self.shared.stop();
+        self.worker.stop();
         self.thread.take().map(JoinHandle::join);
     }
 }
@@ -138,18 +139,18 @@ impl PageQuery {
     /// Waits until all lists of the query were read.
     ///
     /// # Errors
-    /// The first read that failed, or that the worker has stopped.
+    /// The first read error, or that the worker has stopped.
     pub fn wait(&self) -> Result<()> {
-        let mut state = self.shared.lock();
+        let mut state = self.worker.lock();
         loop {
             if let Some(result) = &state.entries[&self.number].read {
                 return result.clone();
             }
-            if self.shared.is_stopping() {
+            if self.worker.is_stopping() {
                 return Err(stopped(state.panic.as_deref()));
             }
             state.waiting += 1;
-            state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.worker.done.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
         }
     }
@@ -157,28 +158,29 @@ impl PageQuery {
 
 impl Drop for PageQuery {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
+        let mut state = self.worker.lock();
         state.end(self.number);
-        self.shared.wake_worker(state);
+        self.worker.wake(state);
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl PageWorker {
+    fn lock(&self) -> MutexGuard<'_, PageQueue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sleeps until the worker is wanted.
-    fn sleep<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    /// Sleeps until there is work for the worker.
+    fn sleep<'a>(&self, mut state: MutexGuard<'a, PageQueue>) -> MutexGuard<'a, PageQueue> {
         state.sleeping = true;
         let mut state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
         state.sleeping = false;
         state
     }
 
-    /// Gives the lock back and wakes the worker, if it sleeps and has something to read: else makes no system call.
-    fn wake_worker(&self, mut state: MutexGuard<'_, State>) {
-        let wakes = state.next_turn().is_some() && std::mem::take(&mut state.sleeping);
+    /// Releases the lock, and wakes the worker if it sleeps and there is a query to read for; makes no
+    /// system call otherwise.
+    fn wake(&self, mut state: MutexGuard<'_, PageQueue>) {
+        let wakes = state.next_query().is_some() && std::mem::take(&mut state.sleeping);
         drop(state);
         if wakes {
             self.work.notify_one();
@@ -189,7 +191,7 @@ impl Shared {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Has all end, and says so.
+    /// Stops the worker, and wakes all threads.
     fn stop(&self) {
         let state = self.lock();
         self.stopping.store(true, Ordering::Relaxed);
@@ -198,30 +200,30 @@ impl Shared {
         self.done.notify_all();
     }
 
-    fn work(&self) {
+    fn run(&self) {
         let mut buffer = [0; PAGE as usize];
         let mut state = self.lock();
         while !self.is_stopping() {
-            let Some((number, jobs)) = state.take_turn() else {
+            let Some((number, requests)) = state.take_query() else {
                 state = self.sleep(state);
                 continue;
             };
             drop(state);
             let mut bytes = 0;
-            let mut parts = jobs.iter().flat_map(Job::parts);
+            let mut parts = requests.iter().flat_map(ListRequest::parts);
             let result =
                 parts.try_for_each(|part| self.copy(part, &mut buffer).map(|copied| bytes += copied));
             state = self.lock();
             state.bytes_read += bytes;
-            state.was_read(number, result);
+            state.set_result(number, result);
             if state.waiting > 0 {
                 self.done.notify_all();
             }
         }
     }
 
-    /// Copies the pages of a part, one after the other, until all is to stop. Returns how many bytes.
-    fn copy(&self, part: &Part, buffer: &mut [u8; PAGE as usize]) -> Result<u64> {
+    /// Reads the pages of a part, one after the other, until a stop request. Returns the number of bytes.
+    fn copy(&self, part: &ListPart, buffer: &mut [u8; PAGE as usize]) -> Result<u64> {
         let file = part.file().file();
         let (start, end) = (part.pages().start, part.pages().end.min(file.len()));
         for page in (start..end).step_by(PAGE as usize) {
@@ -234,24 +236,24 @@ impl Shared {
     }
 }
 
-impl State {
+impl PageQueue {
     /// The next query to read for, unless it is too far ahead.
-    fn next_turn(&self) -> Option<(u64, &Entry)> {
+    fn next_query(&self) -> Option<(u64, &PageQueueEntry)> {
         let next = self.entries.range(self.turn..).next().filter(|_| self.taken <= self.lookahead);
         next.map(|(number, entry)| (*number, entry))
     }
 
-    /// Takes that turn: the number and the jobs.
-    fn take_turn(&mut self) -> Option<(u64, Vec<Job>)> {
-        let (number, entry) = self.next_turn()?;
-        let jobs = entry.jobs.clone();
+    /// Takes the next query: its number and its requests.
+    fn take_query(&mut self) -> Option<(u64, Vec<ListRequest>)> {
+        let (number, entry) = self.next_query()?;
+        let requests = entry.requests.clone();
         self.turn = number + 1;
         self.taken += 1;
-        Some((number, jobs))
+        Some((number, requests))
     }
 
-    /// Notes how reading went, for a query that may have ended.
-    fn was_read(&mut self, number: u64, result: Result<()>) {
+    /// Sets the result for a query, which may have ended.
+    fn set_result(&mut self, number: u64, result: Result<()>) {
         if let Some(entry) = self.entries.get_mut(&number) {
             entry.read = Some(result);
         }
@@ -262,6 +264,6 @@ impl State {
         self.entries.remove(&number);
         self.ended += 1;
         self.taken -= u64::from(number < self.turn);
-        self.record.add(Sample { ended: self.ended, queries, segments: 0 });
+        self.lookahead_log.add(LookaheadSample { ended: self.ended, queries, cells: 0 });
     }
 }

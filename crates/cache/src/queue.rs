@@ -1,96 +1,95 @@
-//! The queries that wait, in order.
+//! The prefetch queue: queries in the order in which they were pushed.
 //!
-//! An entry is a query: several lists. They are *admitted* one after the other, queries and their lists in order: each is
-//! given a chain, or is to be streamed. The queue knows what was admitted; who admits is [`crate::state`].
+//! A query consists of several lists. Queries, and the lists of each, are *admitted* in order: a list is
+//! assigned a cache entry, or will be streamed. The queue records admissions; `state` decides them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::job::Job;
-use crate::segments::NONE;
+use crate::request::ListRequest;
 
-/// Where the bytes of a list will be.
+/// How the bytes of a list will be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In this chain, which the entry has pinned unless it is detached.
-    Chain(u32),
-    /// Nowhere: they are streamed.
+pub(crate) enum Admission {
+    /// From this cache entry, which is pinned for the query unless the query is detached.
+    Cached(u32),
+    /// As a stream.
     Streamed,
-    /// Nowhere: what is in the cache by this key is another list.
-    Refused,
+    /// Not at all: the list in the cache under this key has other parts.
+    Rejected,
 }
 
-/// Where the lists of a query are, those that were admitted. It changes under the lock; the query sees it without.
+/// The admissions of the lists of one query. Written under the lock, read by the query without it.
 #[derive(Clone)]
-pub(crate) struct Places(Arc<[AtomicU32]>);
+pub(crate) struct Admissions(Arc<[AtomicU32]>);
 
-/// In place of a chain: not admitted.
-const WAITS: u32 = NONE;
+/// Instead of an entry: not admitted yet.
+const WAITING: u32 = u32::MAX;
 
-/// In place of a chain: to be streamed.
-const STREAMED: u32 = NONE - 1;
+/// Instead of an entry: streamed.
+const STREAMED: u32 = u32::MAX - 1;
 
-/// In place of a chain: refused.
-const REFUSED: u32 = NONE - 2;
+/// Instead of an entry: rejected.
+const REJECTED: u32 = u32::MAX - 2;
 
-/// All chains have smaller numbers.
-pub(crate) const CHAINS_MAX: u32 = REFUSED;
+/// Entries have smaller numbers.
+pub(crate) const ENTRIES_MAX: u32 = REJECTED;
 
-/// A query.
-struct Entry {
+/// A query in the queue.
+struct QueueEntry {
     number: u64,
-    jobs: Vec<Job>,
-    places: Places,
-    /// How many of them were admitted.
+    requests: Vec<ListRequest>,
+    admissions: Admissions,
+    /// How many of them are admitted.
     admitted: usize,
-    /// Segments that were added to the rolling sum for it.
-    counted: u64,
-    /// Nobody waits for it: it ends when all is admitted.
+    /// Cells that were added to the rolling sum for it.
+    paced_cells: u64,
+    /// No thread waits for it: it ends when all its lists are admitted.
     detached: bool,
     ended: bool,
 }
 
-/// A list whose turn it is to be admitted.
-pub(crate) struct Turn {
-    pub(crate) job: Job,
+/// The next list to be admitted.
+pub(crate) struct NextList {
+    pub(crate) request: ListRequest,
     pub(crate) detached: bool,
     /// How many queries before it have not ended.
     pub(crate) ahead: u64,
 }
 
-/// Queries, numbered from 0 in the order in which they came.
+/// Queries, numbered from 0 in the order in which they were pushed.
 #[derive(Default)]
-pub(crate) struct Queue {
-    /// By number. Those that have ended go in heaps: one that is held for long leaves no more of them behind it than
-    /// there are others, and [`ENDED_MAX`].
-    entries: VecDeque<Entry>,
-    /// How many have not ended, and how many of them are detached.
+pub(crate) struct PrefetchQueue {
+    /// By number. Ended queries are removed in bulk: at most as many of them remain behind an open query as
+    /// there are open queries, and [`ENDED_MAX`].
+    entries: VecDeque<QueueEntry>,
+    /// Number of queries that have not ended, and how many of them are detached.
     open: usize,
     detached: usize,
-    /// The number of the next query to come.
+    /// The number of the next query to be pushed.
     next: u64,
     /// All lists of queries with lower numbers are admitted.
     turn: u64,
-    /// How many of these have not ended.
+    /// How many of these queries have not ended.
     admitted: u64,
     ended: u64,
 }
 
-/// So many entries that have ended are no matter.
+/// This many ended queries may remain before they are removed.
 const ENDED_MAX: usize = 64;
 
-impl Queue {
-    /// Adds a query; gives its number, and where its lists will be.
-    pub(crate) fn push(&mut self, jobs: Vec<Job>, detached: bool) -> (u64, Places) {
-        let places = Places(jobs.iter().map(|_| AtomicU32::new(WAITS)).collect());
-        let (number, shared) = (self.next, places.clone());
-        self.entries.push_back(Entry {
+impl PrefetchQueue {
+    /// Appends a query. Returns its number, and its admissions to come.
+    pub(crate) fn push(&mut self, requests: Vec<ListRequest>, detached: bool) -> (u64, Admissions) {
+        let admissions = Admissions(requests.iter().map(|_| AtomicU32::new(WAITING)).collect());
+        let (number, shared) = (self.next, admissions.clone());
+        self.entries.push_back(QueueEntry {
             number,
-            jobs,
-            places,
+            requests,
+            admissions,
             admitted: 0,
-            counted: 0,
+            paced_cells: 0,
             detached,
             ended: false,
         });
@@ -100,26 +99,30 @@ impl Queue {
         (number, shared)
     }
 
-    /// The next list to admit.
-    pub(crate) fn turn(&mut self) -> Option<Turn> {
+    /// The next list to be admitted.
+    pub(crate) fn next_list(&mut self) -> Option<NextList> {
         loop {
             let at = self.at(self.turn);
             let entry = self.entries.get(at)?;
-            if let Some(job) = entry.jobs.get(entry.admitted) {
-                return Some(Turn { job: job.clone(), detached: entry.detached, ahead: self.admitted });
+            if let Some(request) = entry.requests.get(entry.admitted) {
+                return Some(NextList {
+                    request: request.clone(),
+                    detached: entry.detached,
+                    ahead: self.admitted,
+                });
             }
             self.pass(at);
         }
     }
 
-    /// Admits the list whose turn it is. `counted` segments were added to the rolling sum.
-    pub(crate) fn admit(&mut self, place: Place, counted: u64) {
+    /// Admits the next list. `paced_cells` cells were added to the rolling sum for it.
+    pub(crate) fn admit(&mut self, admission: Admission, paced_cells: u64) {
         let at = self.at(self.turn);
         let entry = &mut self.entries[at];
-        entry.places.set(entry.admitted, place);
+        entry.admissions.set(entry.admitted, admission);
         entry.admitted += 1;
-        entry.counted += counted;
-        if entry.admitted == entry.jobs.len() {
+        entry.paced_cells += paced_cells;
+        if entry.admitted == entry.requests.len() {
             let (ends, number) = (entry.detached, entry.number);
             self.pass(at);
             if ends {
@@ -128,32 +131,33 @@ impl Queue {
         }
     }
 
-    /// Goes behind an entry all of whose lists are admitted, or that has ended.
+    /// Moves on from a query whose lists are all admitted, or that has ended.
     fn pass(&mut self, at: usize) {
-        let Entry { number, ended, .. } = self.entries[at];
+        let QueueEntry { number, ended, .. } = self.entries[at];
         self.turn = number + 1;
         self.admitted += u64::from(!ended);
     }
 
-    /// The lists that are not admitted, in order.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Job> {
-        self.entries.range(self.at(self.turn)..).flat_map(|entry| &entry.jobs[entry.admitted..])
+    /// The lists that are not admitted yet, in order.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &ListRequest> {
+        self.entries.range(self.at(self.turn)..).flat_map(|entry| &entry.requests[entry.admitted..])
     }
 
-    /// The job of a list, and where it is, if it is admitted.
-    pub(crate) fn list(&self, number: u64, list: usize) -> (&Job, Option<Place>) {
+    /// The request for a list, and its admission, if there is one.
+    pub(crate) fn list(&self, number: u64, list: usize) -> (&ListRequest, Option<Admission>) {
         let entry = &self.entries[self.at(number)];
-        (&entry.jobs[list], entry.places.get(list))
+        (&entry.requests[list], entry.admissions.get(list))
     }
 
-    /// A query ends, whether or not all its lists were admitted. Gives what was added to the rolling sum for it.
+    /// Ends a query, whether or not all its lists are admitted. Returns what was added to the rolling sum
+    /// for it.
     pub(crate) fn end(&mut self, number: u64) -> u64 {
         let at = self.at(number);
         let entry = &mut self.entries[at];
         debug_assert!(entry.number == number && !entry.ended);
         entry.ended = true;
-        (entry.jobs, entry.admitted) = (Vec::new(), 0);
-        let counted = entry.counted;
+        (entry.requests, entry.admitted) = (Vec::new(), 0);
+        let paced_cells = entry.paced_cells;
         self.ended += 1;
         self.open -= 1;
         self.detached -= usize::from(entry.detached);
@@ -161,14 +165,14 @@ impl Queue {
         while self.entries.front().is_some_and(|entry| entry.ended) {
             self.entries.pop_front();
         }
-        // So many have ended since the last time that each of them has paid for a step or two.
+        // Amortized: at least as many queries have ended since the last removal as are moved now.
         if self.entries.len() > 2 * self.open + ENDED_MAX {
             self.entries.retain(|entry| !entry.ended);
         }
-        counted
+        paced_cells
     }
 
-    /// Ends all that nobody waits for.
+    /// Ends all detached queries.
     pub(crate) fn end_detached(&mut self) {
         let detached = self.entries.iter().filter(|entry| entry.detached && !entry.ended);
         let numbers: Vec<u64> = detached.map(|entry| entry.number).collect();
@@ -177,12 +181,12 @@ impl Queue {
         }
     }
 
-    /// Where the entry with this number stands, or the next one that there is, or would.
+    /// The index of the query with this number, or of the next one.
     fn at(&self, number: u64) -> usize {
         if number == self.next {
             return self.entries.len();
         }
-        // Unless some between them have gone, they stand as far apart as their numbers.
+        // Unless queries between them were removed, their indexes differ by as much as their numbers.
         let first = self.entries.front().map_or(number, |entry| entry.number);
         let near = number.saturating_sub(first) as usize;
         match self.entries.get(near) {
@@ -191,59 +195,59 @@ impl Queue {
         }
     }
 
-    /// How many entries there are.
+    /// Number of queries in the queue, ended ones included.
     #[cfg(test)]
     pub(crate) fn entries(&self) -> usize {
         self.entries.len()
     }
 
-    /// How many queries have not ended.
+    /// Number of queries that have not ended.
     pub(crate) fn len(&self) -> u64 {
         self.open as u64
     }
 
-    /// How many of them nobody waits for.
+    /// Number of detached queries that have not ended.
     pub(crate) fn detached(&self) -> usize {
         self.detached
     }
 
-    /// How many have ended.
+    /// Number of queries that have ended.
     pub(crate) fn ended(&self) -> u64 {
         self.ended
     }
 
-    /// How many queries beyond the oldest were admitted wholly and have not ended.
+    /// Number of queries behind the oldest whose lists are all admitted and that have not ended.
     pub(crate) fn lookahead(&self) -> u64 {
         self.admitted.saturating_sub(1)
     }
 }
 
-impl Places {
-    /// How many lists it has.
+impl Admissions {
+    /// Number of lists of the query.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Where a list is; none as long as it waits.
-    pub(crate) fn get(&self, list: usize) -> Option<Place> {
+    /// The admission of a list; `None` until it is admitted.
+    pub(crate) fn get(&self, list: usize) -> Option<Admission> {
         match self.0[list].load(Ordering::Acquire) {
-            WAITS => None,
-            STREAMED => Some(Place::Streamed),
-            REFUSED => Some(Place::Refused),
-            chain => Some(Place::Chain(chain)),
+            WAITING => None,
+            STREAMED => Some(Admission::Streamed),
+            REJECTED => Some(Admission::Rejected),
+            entry => Some(Admission::Cached(entry)),
         }
     }
 
-    /// Where those are that were admitted.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Place> {
+    /// The admissions so far.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Admission> {
         (0..self.len()).filter_map(|list| self.get(list))
     }
 
-    fn set(&self, list: usize, place: Place) {
-        let number = match place {
-            Place::Chain(chain) => chain,
-            Place::Streamed => STREAMED,
-            Place::Refused => REFUSED,
+    fn set(&self, list: usize, admission: Admission) {
+        let number = match admission {
+            Admission::Cached(entry) => entry,
+            Admission::Streamed => STREAMED,
+            Admission::Rejected => REJECTED,
         };
         self.0[list].store(number, Ordering::Release);
     }

@@ -1,60 +1,62 @@
-//! The accounts of a cache.
+//! Counters and sizes of a cache.
 
-/// What a cache did and has, at one time. Sizes are in segments of `segment_bytes` bytes unless they say bytes.
+/// A snapshot of a cache. Sizes are in cells of `cell_bytes` bytes unless their name says bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stats {
-    /// Lists that were asked for and stood in the cache, or on their way into it; those that were looked up, in it only.
-    /// What [`crate::Prefetcher::request`] asks for is no hit and no miss: it was looked up before.
+pub struct CacheStats {
+    /// Requested lists that were in the cache or loading; for [`crate::Cache::lookup`], ready ones only.
+    /// [`crate::Prefetcher::fetch_detached`] counts neither as a hit nor as a miss, as a lookup has counted
+    /// before.
     pub hits: u64,
-    /// Lists that were asked for and did not.
+    /// Requested lists that were not.
     pub misses: u64,
-    /// Of the misses, lists that were not to be cached, for want of room beside what was in use.
+    /// Misses that were not cached, as too few cells were available.
     pub streamed: u64,
-    /// Lists that were read into the cache, to their end.
+    /// Lists that were read into the cache completely.
     pub fetched: u64,
     /// Lists that were evicted.
     pub evictions: u64,
-    /// Lists and pieces of streams that could not be had.
+    /// Lists, and chunks of streams, that could not be read.
     pub failures: u64,
-    /// How often a query waited for a list or a piece.
+    /// How often a query waited for a list or a chunk.
     pub waits: u64,
-    /// Reads that have ended.
+    /// Completed reads.
     pub reads: u64,
-    /// Those of them that went through the system's page cache, though past it was asked.
+    /// Reads among them that went through the system's page cache although direct reads were asked for.
     pub reads_fell_back: u64,
-    /// The bytes that they gave.
+    /// Bytes that were read.
     pub bytes_read: u64,
-    /// Bytes of a segment.
-    pub segment_bytes: u64,
-    /// Segments in which lists can stand.
-    pub segments: u64,
-    /// Those in which none stands.
-    pub segments_free: u64,
-    /// Those whose lists could be evicted.
-    pub segments_evictable: u64,
-    /// Segments beside these, through which lists are streamed that do not fit.
-    pub window_segments: u64,
-    /// Lists that are on their way.
+    /// Bytes of a cell.
+    pub cell_bytes: u64,
+    /// Cells for lists.
+    pub cells: u64,
+    /// Cells that hold no list.
+    pub cells_free: u64,
+    /// Cells of lists that are ready and not pinned.
+    pub cells_evictable: u64,
+    /// Cells of the bounce buffer, which are not among `cells`.
+    pub bounce_cells: u64,
+    /// Lists that are loading.
     pub loading: u64,
     /// Queries in the queue that have not ended.
     pub queries: u64,
-    /// Queries beyond the oldest that have not ended and whose lists were all found or ordered.
+    /// Queries behind the oldest that have not ended and whose lists were all found or queued for a worker.
     pub lookahead: u64,
-    /// The most that ever was.
+    /// The maximum of `lookahead`.
     pub lookahead_max: u64,
-    /// The rolling sum of segments fetched ahead.
+    /// The rolling sum of the adaptive lookahead, in cells.
     pub rolling_sum: u64,
-    /// Bytes of memory beside the region, all of them allocated at the start: links, chains, index, policy, states of cells.
+    /// Bytes of memory outside the region, all allocated at the start: links, entries, index, policy,
+    /// states of cells.
     pub metadata_bytes: u64,
 }
 
-impl Stats {
-    /// Segments in which lists stand.
-    pub fn segments_used(&self) -> u64 {
-        self.segments - self.segments_free
+impl CacheStats {
+    /// Cells that hold lists.
+    pub fn cells_used(&self) -> u64 {
+        self.cells - self.cells_free
     }
 
-    /// Hits as a part of all lists that were asked for.
+    /// Hits as a fraction of requested lists.
     pub fn hit_rate(&self) -> f64 {
         self.hits as f64 / (self.hits + self.misses).max(1) as f64
     }

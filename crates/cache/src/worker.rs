@@ -1,14 +1,18 @@
-//! Threads that fetch.
+//! The prefetcher: worker threads that read lists into the cache.
 //!
-//! *You have* engines and jobs. *You get* lists in the cache. Each worker has an engine to itself and does, again and again:
+//! Each worker has its own read engine and repeats:
 //!
-//! 1. For as long as the engine takes reads, send those of what is at hand. When all are sent, take what is ordered, pieces
-//!    of streams before lists: it begins while what was taken before is still on its way. A read is of adjacent pages of a
-//!    part, as many as there are, into one segment after the other; reads of two parts share the segment in which they meet.
-//! 2. Wait for a read. Check its pages against their file, while nobody else can see them. Then give its cells back.
-//! 3. When the last read of a list has ended, say so: the list is ready, or has failed with the first error.
-//! 4. With nothing on the way and nothing ordered, sleep.
-//! 5. Once all is to stop, lists that need more reads have failed: what is in flight lands, and nothing more is sent.
+//! 1. While the engine accepts reads, submit those of the current fills. When all are submitted, take the
+//!    next task, chunks of streams before lists, so that it starts while earlier reads are still in flight.
+//!    A read covers adjacent pages of one part, across as many cells as they take; reads of two parts share
+//!    the cell in which the parts meet.
+//! 2. Wait for a read. Check its pages against the checksums of their file before any other thread can see
+//!    them. Then release its cells.
+//! 3. When the last read of a list has completed, publish the result: the list is ready, or has failed with
+//!    the first error.
+//! 4. With no read in flight and no task, sleep.
+//! 5. After a stop request, fail all lists that need more reads: reads in flight complete, and no more are
+//!    submitted.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,51 +21,53 @@ use std::thread::{self, JoinHandle};
 
 use tierdex_io::{CellMut, Completion, Error, ErrorKind, ReadEngine, ReadTarget, Result, panic_message};
 
+use crate::bounce_buffer::StreamChunk;
 use crate::cache::Cache;
-use crate::job::{Job, Part};
-use crate::list::{Begun, List};
+use crate::list::{FetchedList, PendingList};
 use crate::lookahead::Lookahead;
-use crate::queue::Places;
-use crate::state::{Order, State};
-use crate::stream::Piece;
+use crate::queue::Admissions;
+use crate::request::{ListPart, ListRequest};
+use crate::state::{CacheState, FetchTask};
 
-/// The workers of a cache. Dropped, it waits for the reads that are on their way and begins no more, also of lists of which
-/// a part is there; who waits for these gets an error.
+/// The workers of a cache. Dropping it waits for the reads in flight and submits no more, even for lists
+/// that are partly read; threads that wait for these get an error.
 pub struct Prefetcher {
     cache: Arc<Cache>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// A query in the queue. Its lists stay in the cache until it is dropped, whether or not they were used: then it has ended.
+/// A query in the queue. Its lists stay in the cache until it is dropped, whether or not they were used;
+/// then the query has ended.
 ///
-/// A thread that waits for a query must not have an earlier one that has not ended, for which this one may be waiting.
-pub struct Query {
+/// A thread that waits for a query must not hold an earlier query that has not ended, as this one may be
+/// waiting for it.
+pub struct QueuedQuery {
     cache: Arc<Cache>,
     number: u64,
-    places: Places,
+    admissions: Admissions,
 }
 
-/// The most bytes of a read: more are no faster.
+/// Bytes of a read, at most: larger reads are no faster.
 pub const READ_BYTES_MAX: u64 = 1 << 20;
 
-struct Worker {
+struct FetchWorker {
     cache: Arc<Cache>,
     engine: ReadEngine,
-    /// Lists and pieces on their way, by number.
+    /// Lists and chunks being read, by number.
     fills: Vec<Option<Fill>>,
-    /// Reads on their way, by tag.
-    flights: Vec<Option<Flight>>,
+    /// Reads in flight, by tag.
+    in_flight: Vec<Option<InFlightRead>>,
 }
 
-/// A list or a piece on its way.
+/// A list or a chunk being read.
 struct Fill {
-    job: Job,
-    into: Into,
-    /// The next read; none when all are sent.
-    next: Option<Step>,
-    /// The cell into which comes what has no room in `rest`.
+    request: ListRequest,
+    into: FillTarget,
+    /// The next read; `None` when all are submitted.
+    next: Option<NextPages>,
+    /// The cell for the bytes after those that fit into `rest`.
     cell: u32,
-    /// What reads before have left of their last cell.
+    /// The rest of the last cell of earlier reads.
     rest: Option<CellMut>,
     in_flight: usize,
     error: Option<Error>,
@@ -70,24 +76,24 @@ struct Fill {
     bytes_read: u64,
 }
 
-/// Where a fill goes.
+/// The destination of a fill.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Into {
-    Chain(u32),
-    Window,
+enum FillTarget {
+    Entry(u32),
+    Bounce,
 }
 
 /// Pages of a part that are still to be read.
 #[derive(Clone)]
-struct Step {
+struct NextPages {
     part: usize,
     /// File offsets, not empty.
     pages: Range<u64>,
 }
 
-/// A read on its way.
+/// A read in flight.
 #[derive(Clone, Copy)]
-struct Flight {
+struct InFlightRead {
     fill: usize,
     part: usize,
     offset: u64,
@@ -97,29 +103,29 @@ impl Prefetcher {
     /// Starts a worker for each engine.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] when there are none; [`ErrorKind::Busy`] as long as the cache has another prefetcher, also one
-    /// whose workers have gone; else what the system says to a new thread.
+    /// [`ErrorKind::Denied`] when there are none; [`ErrorKind::Busy`] as long as the cache has another
+    /// prefetcher, even one whose workers have stopped; else the error of starting a thread.
     pub fn start(cache: &Arc<Cache>, engines: Vec<ReadEngine>, lookahead: Lookahead) -> Result<Prefetcher> {
-        let refused = |kind, why| Err(Error::new(kind, "start", "prefetcher", why));
+        let failed = |kind, why| Err(Error::new(kind, "start", "prefetcher", why));
         if engines.is_empty() {
-            return refused(ErrorKind::Denied, "it has no engine");
+            return failed(ErrorKind::Denied, "it has no engine");
         }
         let mut state = cache.lock();
-        if state.owned {
-            return refused(ErrorKind::Busy, "the cache has one");
+        if state.has_prefetcher {
+            return failed(ErrorKind::Busy, "the cache has one");
         }
-        (state.owned, state.workers, state.stopping) = (true, engines.len(), false);
+        (state.has_prefetcher, state.workers, state.stopping) = (true, engines.len(), false);
         state.panic = None;
         state.pace.lookahead = lookahead;
-        cache.note_workers(&state);
+        cache.update_stopped(&state);
         drop(state);
         let mut prefetcher = Prefetcher { cache: Arc::clone(cache), threads: Vec::new() };
         for (number, engine) in engines.into_iter().enumerate() {
-            let mut worker = Worker::new(Arc::clone(cache), engine);
+            let mut worker = FetchWorker::new(Arc::clone(cache), engine);
             let thread = thread::Builder::new().name(format!("fetch-{number}"));
             let spawned = thread.spawn(move || {
                 let ended = catch_unwind(AssertUnwindSafe(|| worker.run()));
-                worker.leave(ended.err().map(|panic| panic_message(&*panic)));
+                worker.exit(ended.err().map(|panic| panic_message(&*panic)));
             });
             let spawned = spawned.map_err(|error| Error::from_os("start", "prefetcher", &error));
             prefetcher.threads.push(spawned?);
@@ -127,41 +133,45 @@ impl Prefetcher {
         Ok(prefetcher)
     }
 
-    /// Puts a query into the queue: its lists are fetched behind those of the queries before it, ahead of its turn
-    /// (modes `hybrid-prefetch` and `direct`). Each query takes the memory of its jobs and about 200 bytes until it is dropped.
-    pub fn push(&self, jobs: Vec<Job>) -> Query {
+    /// Appends a query to the queue: its lists are fetched after those of earlier queries, ahead of its
+    /// evaluation (mode `hybrid-prefetch`). Each query takes the memory of its requests and about 200 bytes
+    /// until it is dropped.
+    pub fn push(&self, requests: Vec<ListRequest>) -> QueuedQuery {
         let mut state = self.cache.lock();
-        let (number, places) = state.push(jobs, false);
+        let (number, admissions) = state.push(requests, false);
         self.cache.publish(state);
-        Query { cache: Arc::clone(&self.cache), number, places }
+        QueuedQuery { cache: Arc::clone(&self.cache), number, admissions }
     }
 
-    /// Has a list fetched behind the queries that are in the queue. Nobody waits for it, and nothing holds it when it is
-    /// there; without room, and behind 1,024 others of these, it is left out (mode `hybrid`).
-    pub fn request(&self, job: Job) {
+    /// Fetches a list after those of all queries in the queue (mode `hybrid`). No thread waits for it, and
+    /// it is not pinned. The request is ignored when too few cells are available, or when 1,024 of these
+    /// are in the queue.
+    pub fn fetch_detached(&self, request: ListRequest) {
         let mut state = self.cache.lock();
-        state.request(job);
+        state.push_detached(request);
         self.cache.publish(state);
     }
 
-    /// Orders a list at once, and does not wait for it. It is fetched behind what is ordered already, of the queue at most
-    /// one list a worker, and before all that still waits in the queue. A list that finds no room beside
-    /// what is pinned is a stream: this waits for nobody's pins, and can be called whatever the caller has pinned or begun.
-    pub fn begin(&self, job: Job) -> Begun {
-        self.begin_all(&[job]).remove(0)
+    /// Starts to fetch a list, and does not wait. The fetch comes after all tasks so far, of which at most
+    /// one per worker is for the queue, and before all lists that wait in the queue. A list for which too
+    /// few cells are available is streamed. So this waits for no pins, and can be called whatever the
+    /// caller has pinned or started.
+    pub fn start_fetch(&self, request: ListRequest) -> PendingList {
+        self.start_fetches(&[request]).remove(0)
     }
 
-    /// [`Prefetcher::begin`] for several lists, of which a worker knows all before it sends the first read.
-    pub fn begin_all(&self, jobs: &[Job]) -> Vec<Begun> {
-        self.cache.begin_all(jobs)
+    /// [`Prefetcher::start_fetch`] for several lists: all of them are tasks before a worker submits the
+    /// first read.
+    pub fn start_fetches(&self, requests: &[ListRequest]) -> Vec<PendingList> {
+        self.cache.start_fetches(requests)
     }
 
-    /// [`Prefetcher::begin`], and waits.
+    /// [`Prefetcher::start_fetch`], and waits.
     ///
     /// # Errors
-    /// Why it could not be read; the next one to ask tries anew.
-    pub fn fetch(&self, job: &Job) -> Result<List> {
-        self.begin(job.clone()).wait()
+    /// The read error; the next request for the list tries again.
+    pub fn fetch(&self, request: &ListRequest) -> Result<FetchedList> {
+        self.start_fetch(request.clone()).wait()
     }
 
     /// The cache.
@@ -174,58 +184,58 @@ impl Drop for Prefetcher {
     fn drop(&mut self) {
         let mut state = self.cache.lock();
         state.stopping = true;
-        self.cache.note_workers(&state);
+        self.cache.update_stopped(&state);
         drop(state);
         self.cache.wake_all();
         for thread in self.threads.drain(..) {
-            // A worker that panicked has said so, and left.
+            // A worker that panicked has reported that already.
             let _ = thread.join();
         }
         let mut state = self.cache.lock();
-        (state.owned, state.workers) = (false, 0);
-        self.cache.note_workers(&state);
-        state.abandon();
+        (state.has_prefetcher, state.workers) = (false, 0);
+        self.cache.update_stopped(&state);
+        state.fail_tasks();
         drop(state);
         self.cache.wake_all();
     }
 }
 
-impl Query {
-    /// How many lists it has.
+impl QueuedQuery {
+    /// Number of lists.
     pub fn lists(&self) -> usize {
-        self.places.len()
+        self.admissions.len()
     }
 
     /// Waits until list `list` can be read.
     ///
     /// # Errors
-    /// Why it could not be read.
+    /// The error of reading it.
     ///
     /// # Panics
     /// When there is no such list.
-    pub fn wait(&self, list: usize) -> Result<List> {
+    pub fn wait(&self, list: usize) -> Result<FetchedList> {
         self.assert_has(list);
         self.cache.wait(self.number, list)
     }
 
-    /// Whether [`Query::wait`] would give list `list`, or say why not, without sleeping; a stream is read only then.
-    /// Takes no lock and makes no system call.
+    /// Whether [`QueuedQuery::wait`] would return list `list` or an error without sleeping; the pages of a
+    /// stream are read only later. Takes no lock and makes no system call.
     ///
     /// # Panics
     /// When there is no such list.
     pub fn is_ready(&self, list: usize) -> bool {
         self.assert_has(list);
-        self.cache.is_settled(self.places.get(list))
+        self.cache.is_settled(self.admissions.get(list))
     }
 
-    /// Whether list `list` stands in the cache, pinned: what is ready is that, a stream, or an error. Takes no lock and
-    /// makes no system call.
+    /// Whether list `list` is ready and pinned in the cache; a ready one may also be a stream or an error.
+    /// Takes no lock and makes no system call.
     ///
     /// # Panics
     /// When there is no such list.
-    pub fn is_here(&self, list: usize) -> bool {
+    pub fn is_cached(&self, list: usize) -> bool {
         self.assert_has(list);
-        self.cache.is_here(self.places.get(list))
+        self.cache.is_cached(self.admissions.get(list))
     }
 
     fn assert_has(&self, list: usize) {
@@ -233,26 +243,26 @@ impl Query {
     }
 }
 
-impl Drop for Query {
+impl Drop for QueuedQuery {
     fn drop(&mut self) {
         let mut state = self.cache.lock();
-        state.end(self.number, &self.places);
+        state.end(self.number, &self.admissions);
         self.cache.publish(state);
     }
 }
 
-impl Worker {
-    fn new(cache: Arc<Cache>, engine: ReadEngine) -> Worker {
-        Worker { cache, engine, fills: Vec::new(), flights: Vec::new() }
+impl FetchWorker {
+    fn new(cache: Arc<Cache>, engine: ReadEngine) -> FetchWorker {
+        FetchWorker { cache, engine, fills: Vec::new(), in_flight: Vec::new() }
     }
 
     fn run(&mut self) {
         loop {
-            while !self.engine.is_full() && (self.send() || self.take_order()) {}
+            while !self.engine.is_full() && (self.submit_next() || self.take_task()) {}
             if self.engine.pending() > 0 {
                 let mut ended = self.engine.next(true);
                 while let Some(completion) = ended {
-                    self.land(completion);
+                    self.complete_read(completion);
                     ended = self.engine.next(false);
                 }
             } else if self.fills.iter().all(Option::is_none) && !self.sleep() {
@@ -261,14 +271,15 @@ impl Worker {
         }
     }
 
-    /// Says that it has gone. One that panicked, as only a defect lets it, fails what it had, and all is over.
-    fn leave(self, panic: Option<String>) {
-        let Worker { cache, engine, fills, .. } = self;
-        // What is in flight lands before its cells can be anybody else's.
+    /// Ends the worker. A worker that panicked, which only a defect causes, fails its lists and stops the
+    /// prefetcher.
+    fn exit(self, panic: Option<String>) {
+        let FetchWorker { cache, engine, fills, .. } = self;
+        // Waits for the reads in flight, before their cells are used for anything else.
         drop(engine);
         let mut state = cache.lock();
         state.stopping |= panic.is_some();
-        // Of several the first.
+        // Keeps the first of several.
         state.panic = state.panic.take().or(panic);
         let why = state.stopped();
         drop(state);
@@ -278,47 +289,50 @@ impl Worker {
         }
         let mut state = cache.lock();
         state.workers -= 1;
-        cache.note_workers(&state);
+        cache.update_stopped(&state);
         drop(state);
         cache.wake_all();
     }
 
-    /// Sends the next read of a fill, or gives the fill up when all is to stop. False when none has one.
-    fn send(&mut self) -> bool {
+    /// Submits the next read of a fill, or fails the fill after a stop request. False when no fill has a
+    /// read left.
+    fn submit_next(&mut self) -> bool {
         let Some(number) =
             self.fills.iter().position(|fill| fill.as_ref().is_some_and(|fill| fill.next.is_some()))
         else {
             return false;
         };
         let Some(fill) = self.fills[number].as_mut() else { return false };
-        if self.cache.is_over() {
+        if self.cache.is_stopped() {
             fill.fail(self.cache.lock().stopped());
-            self.end_if_over(number);
+            self.finish_if_done(number);
             return true;
         }
         match fill.next_read(&self.cache) {
             Ok(Some((part, offset, target))) => {
                 fill.in_flight += 1;
-                let tag = vacant(&mut self.flights);
-                self.flights[tag] = Some(Flight { fill: number, part, offset });
-                self.engine.submit(fill.job.parts()[part].file().file(), offset, target, tag as u64);
+                let tag = free_slot(&mut self.in_flight);
+                self.in_flight[tag] = Some(InFlightRead { fill: number, part, offset });
+                self.engine.submit(fill.request.parts()[part].file().file(), offset, target, tag as u64);
             }
             Ok(None) => {}
             Err(error) => {
                 fill.fail(error);
-                self.end_if_over(number);
+                self.finish_if_done(number);
             }
         }
         true
     }
 
-    /// A read has ended: nobody can see its bytes before they are checked.
-    fn land(&mut self, completion: Completion) {
+    /// A read has completed. Its bytes are checked before other threads can see them.
+    fn complete_read(&mut self, completion: Completion) {
         let Completion { tag, target, result, fell_back } = completion;
-        let Some(Flight { fill: number, part, offset }) = self.flights[tag as usize].take() else { return };
+        let Some(InFlightRead { fill: number, part, offset }) = self.in_flight[tag as usize].take() else {
+            return;
+        };
         let Some(fill) = self.fills[number].as_mut() else { return };
         let bytes = *result.as_ref().unwrap_or(&0);
-        let checked = result.and_then(|len| check(&fill.job.parts()[part], offset, &target, len));
+        let checked = result.and_then(|len| check(&fill.request.parts()[part], offset, &target, len));
         drop(target);
         fill.reads += 1;
         fill.reads_fell_back += u64::from(fell_back);
@@ -327,29 +341,29 @@ impl Worker {
         if let Err(error) = checked {
             fill.fail(error);
         }
-        self.end_if_over(number);
+        self.finish_if_done(number);
     }
 
-    /// Says how a fill ended, if it has.
-    fn end_if_over(&mut self, number: usize) {
+    /// Publishes the result of a fill if it is complete.
+    fn finish_if_done(&mut self, number: usize) {
         let over = |fill: &mut Fill| fill.in_flight == 0 && fill.next.is_none();
         if let Some(fill) = self.fills[number].take_if(over) {
             fill.end(&self.cache);
         }
     }
 
-    /// Takes an order, if there is one.
-    fn take_order(&mut self) -> bool {
+    /// Takes a task, if there is one.
+    fn take_task(&mut self) -> bool {
         let cache = Arc::clone(&self.cache);
         let mut state = cache.lock();
         state.advance();
-        let taken = take(&mut state, &cache);
-        // What stood behind it may now be ordered.
+        let taken = next_fill(&mut state, &cache);
+        // A list that waited for a worker may now be admitted.
         cache.publish(state);
         self.begin(taken)
     }
 
-    /// Sleeps until there is an order, and takes it. False when all is over.
+    /// Sleeps until there is a task, and takes it. False after a stop request.
     fn sleep(&mut self) -> bool {
         let cache = Arc::clone(&self.cache);
         let mut state = cache.lock();
@@ -358,7 +372,7 @@ impl Worker {
                 return false;
             }
             state.advance();
-            if let Some(fill) = take(&mut state, &cache) {
+            if let Some(fill) = next_fill(&mut state, &cache) {
                 cache.publish(state);
                 return self.begin(Some(fill));
             }
@@ -368,33 +382,34 @@ impl Worker {
 
     fn begin(&mut self, fill: Option<Fill>) -> bool {
         let Some(fill) = fill else { return false };
-        let number = vacant(&mut self.fills);
+        let number = free_slot(&mut self.fills);
         self.fills[number] = Some(fill);
         true
     }
 }
 
-/// What is ordered. Once all is to stop, nothing new is begun.
-fn take(state: &mut State, cache: &Cache) -> Option<Fill> {
+/// Starts the next task. None is started after a stop request.
+fn next_fill(state: &mut CacheState, cache: &Cache) -> Option<Fill> {
     if state.stopping {
         return None;
     }
-    if let Some(piece) = state.window.order.take() {
-        return Some(Fill::piece(piece, cache));
+    if let Some(chunk) = state.bounce.task.take() {
+        return Some(Fill::of_chunk(chunk, cache));
     }
-    state.take_order().map(Fill::chain)
+    state.take_task().map(Fill::of_entry)
 }
 
-/// The first free place, made if there is none.
-fn vacant<T>(places: &mut Vec<Option<T>>) -> usize {
-    places.iter().position(Option::is_none).unwrap_or_else(|| {
-        places.push(None);
-        places.len() - 1
+/// The first free slot; appends one if there is none.
+fn free_slot<T>(slots: &mut Vec<Option<T>>) -> usize {
+    slots.iter().position(Option::is_none).unwrap_or_else(|| {
+        slots.push(None);
+        slots.len() - 1
     })
 }
 
-/// Checks what was read from file offset `offset` on for a part: `len` bytes, which must be all that the part needs.
-fn check(part: &Part, offset: u64, target: &ReadTarget, len: usize) -> Result<()> {
+/// Checks the bytes of a part that were read from file offset `offset` on: `len` bytes, which must be all
+/// that the part needs.
+fn check(part: &ListPart, offset: u64, target: &ReadTarget, len: usize) -> Result<()> {
     let file = part.file();
     let wanted = part.range().end.min(offset + target.range().len() as u64);
     if offset + (len as u64) < wanted {
@@ -412,22 +427,22 @@ fn check(part: &Part, offset: u64, target: &ReadTarget, len: usize) -> Result<()
 }
 
 impl Fill {
-    fn chain(order: Order) -> Fill {
-        let Order { chain, job, .. } = order;
-        let pages = job.parts()[0].pages();
-        Fill::new(job, Into::Chain(chain), 0, pages, chain)
+    fn of_entry(task: FetchTask) -> Fill {
+        let FetchTask { entry, request, .. } = task;
+        let pages = request.parts()[0].pages();
+        Fill::new(request, FillTarget::Entry(entry), 0, pages, entry)
     }
 
-    fn piece(piece: Piece, cache: &Cache) -> Fill {
-        let Piece { job, part, pages } = piece;
-        Fill::new(job, Into::Window, part, pages, cache.window_cells().start as u32)
+    fn of_chunk(chunk: StreamChunk, cache: &Cache) -> Fill {
+        let StreamChunk { request, part, pages } = chunk;
+        Fill::new(request, FillTarget::Bounce, part, pages, cache.bounce_cells().start as u32)
     }
 
-    fn new(job: Job, into: Into, part: usize, pages: Range<u64>, cell: u32) -> Fill {
+    fn new(request: ListRequest, into: FillTarget, part: usize, pages: Range<u64>, cell: u32) -> Fill {
         Fill {
-            job,
+            request,
             into,
-            next: Some(Step { part, pages }),
+            next: Some(NextPages { part, pages }),
             cell,
             rest: None,
             in_flight: 0,
@@ -438,9 +453,9 @@ impl Fill {
         }
     }
 
-    /// The next read: of which part, from which file offset on, and into what; none when all are sent.
+    /// The next read: its part, its file offset, and its target; `None` when all are submitted.
     fn next_read(&mut self, cache: &Cache) -> Result<Option<(usize, u64, ReadTarget)>> {
-        let Some(Step { part, pages }) = self.next.take() else { return Ok(None) };
+        let Some(NextPages { part, pages }) = self.next.take() else { return Ok(None) };
         let end = pages.end.min(pages.start + READ_BYTES_MAX);
         let (mut cells, mut left) = (Vec::new(), (end - pages.start) as usize);
         while left > 0 {
@@ -451,36 +466,36 @@ impl Fill {
             left -= cell.len();
             cells.push(cell);
         }
-        let more = (end < pages.end).then_some(Step { part, pages: end..pages.end });
-        self.next = more.or_else(|| self.of_part(part + 1));
-        // Nobody writes to a cell of a list that is ready.
+        let more = (end < pages.end).then_some(NextPages { part, pages: end..pages.end });
+        self.next = more.or_else(|| self.whole_part(part + 1));
+        // No thread writes to a cell of a ready list.
         self.rest = self.rest.take().filter(|_| self.next.is_some());
         Ok(ReadTarget::across(cells).map(|target| (part, pages.start, target)))
     }
 
-    /// The cell behind what was read so far, or the rest of it.
+    /// The cell after those that were read so far, or the rest of the last one.
     fn next_cell(&mut self, part: usize, cache: &Cache) -> Result<CellMut> {
         if let Some(rest) = self.rest.take() {
             return Ok(rest);
         }
         let cell = self.cell;
         self.cell = match self.into {
-            Into::Chain(_) => cache.links().next(cell),
-            Into::Window => cell + 1,
+            FillTarget::Entry(_) => cache.links().next(cell),
+            FillTarget::Bounce => cell + 1,
         };
         cache.cells().write(cell as usize).ok_or_else(|| {
             let why = format!("cell {cell} of the cache is in other use");
-            Error::new(ErrorKind::Busy, "read", self.job.parts()[part].file().name(), why)
+            Error::new(ErrorKind::Busy, "read", self.request.parts()[part].file().name(), why)
         })
     }
 
-    /// All of a part, if there is that one; a piece has one only.
-    fn of_part(&self, part: usize) -> Option<Step> {
-        let pages = self.job.parts().get(part).filter(|_| self.into != Into::Window)?.pages();
-        Some(Step { part, pages })
+    /// All pages of a part, if there is such a part; a chunk has only one.
+    fn whole_part(&self, part: usize) -> Option<NextPages> {
+        let pages = self.request.parts().get(part).filter(|_| self.into != FillTarget::Bounce)?.pages();
+        Some(NextPages { part, pages })
     }
 
-    /// Says how it ended.
+    /// Publishes the result.
     fn end(self, cache: &Cache) {
         let result = self.error.map_or(Ok(()), Err);
         let mut state = cache.lock();
@@ -488,17 +503,17 @@ impl Fill {
         state.stats.reads_fell_back += self.reads_fell_back;
         state.stats.bytes_read += self.bytes_read;
         match self.into {
-            Into::Chain(chain) => state.fill_ended(chain, result),
-            Into::Window => {
+            FillTarget::Entry(entry) => state.fill_ended(entry, result),
+            FillTarget::Bounce => {
                 state.stats.failures += u64::from(result.is_err());
-                state.window.result = Some(result);
-                state.news = true;
+                state.bounce.result = Some(result);
+                state.changed = true;
             }
         }
         cache.publish(state);
     }
 
-    /// Keeps the first error, and sends nothing more.
+    /// Keeps the first error, and submits nothing more.
     fn fail(&mut self, error: Error) {
         (self.next, self.rest) = (None, None);
         self.error.get_or_insert(error);

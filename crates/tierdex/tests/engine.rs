@@ -56,7 +56,7 @@ fn many_callers_get_the_answers_that_they_would_get_alone() {
         });
         let stats = engine.stats();
         assert_eq!((stats.failures, stats.loading), (0, 0));
-        assert_eq!(stats.segments_free + stats.segments_evictable, stats.segments);
+        assert_eq!(stats.cells_free + stats.cells_evictable, stats.cells);
     }
 }
 
@@ -203,7 +203,7 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
     // A merge replaces all segments: their entries go when nobody searches them any more.
     append(&disk, 7, 10, Merge::One);
     assert!(engine.refresh().unwrap());
-    let used = |engine: &Engine| engine.stats().segments - engine.stats().segments_free;
+    let used = |engine: &Engine| engine.stats().cells - engine.stats().cells_free;
     assert!(used(&engine) > 0);
     drop((old, before));
     // A thread may hold a snapshot a moment longer than its answer.

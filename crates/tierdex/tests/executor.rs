@@ -107,7 +107,7 @@ proptest! {
         prop_assert_eq!(stats.failures, 0);
         if mode != Mode::Hybrid {
             prop_assert_eq!(stats.queries, 0);
-            prop_assert_eq!(stats.segments_free + stats.segments_evictable, stats.segments);
+            prop_assert_eq!(stats.cells_free + stats.cells_evictable, stats.cells);
         }
         let metadata = executor.memory().rows.iter().find(|row| row.what == "metadata of the cache").unwrap();
         prop_assert!(stats.metadata_bytes <= metadata.bytes, "{} {}", stats.metadata_bytes, metadata.bytes);

@@ -1,21 +1,21 @@
-//! The chain that was not used for the longest time goes first: the policy of the thesis (section 7.2.3).
+//! LRU: evicts the entry that was not used for the longest time, the policy of the thesis (section 7.2.3).
 
-use super::Policy;
-use super::list::{List, Neighbours};
+use super::entry_list::{EntryList, Neighbours};
+use super::eviction::Policy;
 
 /// Least recently used.
-pub struct Lru {
+pub(super) struct Lru {
     neighbours: Neighbours,
-    list: List,
+    list: EntryList,
 }
 
 impl Lru {
-    /// Bytes of memory for each chain.
-    pub(super) const BYTES_PER_CHAIN: usize = Neighbours::BYTES_PER_CHAIN;
+    /// Bytes of memory for each entry.
+    pub(super) const BYTES_PER_ENTRY: usize = Neighbours::BYTES_PER_ENTRY;
 
-    /// For chains below `chains`.
-    pub fn new(chains: u32) -> Lru {
-        Lru { neighbours: Neighbours::new(chains), list: List::EMPTY }
+    /// For entries below `entries`.
+    pub(super) fn new(entries: u32) -> Lru {
+        Lru { neighbours: Neighbours::new(entries), list: EntryList::EMPTY }
     }
 
     /// From the least recently used on.
@@ -25,21 +25,21 @@ impl Lru {
 }
 
 impl Policy for Lru {
-    fn insert(&mut self, chain: u32, _hash: u64, _segments: u32) {
-        self.neighbours.push_front(&mut self.list, chain);
+    fn insert(&mut self, entry: u32, _hash: u64, _segments: u32) {
+        self.neighbours.push_front(&mut self.list, entry);
     }
 
-    fn touch(&mut self, chain: u32) {
-        self.neighbours.remove(&mut self.list, chain);
-        self.neighbours.push_front(&mut self.list, chain);
+    fn touch(&mut self, entry: u32) {
+        self.neighbours.remove(&mut self.list, entry);
+        self.neighbours.push_front(&mut self.list, entry);
     }
 
-    fn remove(&mut self, chain: u32) {
-        self.neighbours.remove(&mut self.list, chain);
+    fn remove(&mut self, entry: u32) {
+        self.neighbours.remove(&mut self.list, entry);
     }
 
-    fn victim(&mut self, may_go: &dyn Fn(u32) -> bool) -> Option<u32> {
-        self.oldest_first().find(|chain| may_go(*chain))
+    fn victim(&mut self, is_evictable: &dyn Fn(u32) -> bool) -> Option<u32> {
+        self.oldest_first().find(|entry| is_evictable(*entry))
     }
 
     fn bytes(&self) -> usize {

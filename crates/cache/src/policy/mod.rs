@@ -1,10 +1,7 @@
-//! Which chain to evict: one policy a file.
-//!
-//! *You have* chains that come, are used and go. *You get* one to evict. A policy knows chains by number (fewer than it
-//! was made for), their hash and their size in segments; it knows no bytes and no pins: what must not go is refused by the
-//! caller of [`Policy::victim`]. It allocates when it is made, and never again. A hit costs constant time.
+//! Eviction policies, one per file.
 
-mod list;
+mod entry_list;
+mod eviction;
 mod lru;
 mod s3_fifo;
 mod sieve;
@@ -15,73 +12,48 @@ use std::str::FromStr;
 
 use tierdex_io::{Error, ErrorKind};
 
-pub use lru::Lru;
-pub use s3_fifo::S3Fifo;
-pub use sieve::Sieve;
-pub use window::Window;
+use lru::Lru;
+use s3_fifo::S3Fifo;
+use sieve::Sieve;
 
-/// A way to choose what to evict. Chains are numbers from 0 on.
-pub trait Policy: Send {
-    /// A chain comes. `hash` is that of its key, `segments` its size.
-    fn insert(&mut self, chain: u32, hash: u64, segments: u32);
+pub use eviction::Policy;
+pub use window::BeladyWindow;
 
-    /// A chain that is there is used.
-    fn touch(&mut self, chain: u32);
-
-    /// A chain goes: it was chosen, or its bytes could not be had.
-    fn remove(&mut self, chain: u32);
-
-    /// The chain to evict among those that may go. None when none of them may.
-    fn victim(&mut self, may_go: &dyn Fn(u32) -> bool) -> Option<u32>;
-
-    /// How many uses ahead [`Policy::expect`] wants to know; 0 for policies that look back only.
-    fn window(&self) -> usize {
-        0
-    }
-
-    /// Tells, before victims are asked for, which of the chains that are there will be used next, the nearest first;
-    /// a chain may occur more than once. It replaces what was told before.
-    fn expect(&mut self, _uses: &mut dyn Iterator<Item = u32>) {}
-
-    /// Bytes of memory.
-    fn bytes(&self) -> usize;
-}
-
-/// A policy, as users write it: `lru`, `s3-fifo`, `sieve` or `window`.
+/// A policy by its name on the command line: `lru`, `s3-fifo`, `sieve` or `window`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyKind {
     /// Least recently used first (the thesis).
     Lru,
-    /// Three queues, of which two hold chains.
+    /// S3-FIFO: three queues, of which two hold entries.
     S3Fifo,
-    /// One queue and a hand.
+    /// SIEVE: one queue and a hand.
     Sieve,
-    /// What the waiting queries need last, or not at all.
+    /// Belady's rule for the lists of waiting queries, LRU for all others.
     Window,
 }
 
 impl PolicyKind {
-    /// All of them.
+    /// All policies.
     pub const ALL: [PolicyKind; 4] =
         [PolicyKind::Lru, PolicyKind::S3Fifo, PolicyKind::Sieve, PolicyKind::Window];
 
-    /// The policy for chains numbered below `segments`, of so many segments in all.
-    pub fn policy(self, segments: u32) -> Box<dyn Policy> {
+    /// The policy for entries numbered below `cells`, of `cells` cells in all.
+    pub fn policy(self, cells: u32) -> Box<dyn Policy> {
         match self {
-            PolicyKind::Lru => Box::new(Lru::new(segments)),
-            PolicyKind::S3Fifo => Box::new(S3Fifo::new(segments)),
-            PolicyKind::Sieve => Box::new(Sieve::new(segments)),
-            PolicyKind::Window => Box::new(Window::new(segments, Window::USES)),
+            PolicyKind::Lru => Box::new(Lru::new(cells)),
+            PolicyKind::S3Fifo => Box::new(S3Fifo::new(cells)),
+            PolicyKind::Sieve => Box::new(Sieve::new(cells)),
+            PolicyKind::Window => Box::new(BeladyWindow::new(cells, BeladyWindow::USES)),
         }
     }
 
-    /// Bytes of memory for each segment, at most.
-    pub(crate) fn bytes_per_segment_max(self) -> usize {
+    /// Bytes of memory for each entry, at most.
+    pub(crate) fn bytes_per_entry_max(self) -> usize {
         match self {
-            PolicyKind::Lru => Lru::BYTES_PER_CHAIN,
-            PolicyKind::S3Fifo => S3Fifo::BYTES_PER_CHAIN_MAX,
-            PolicyKind::Sieve => Sieve::BYTES_PER_CHAIN,
-            PolicyKind::Window => Window::BYTES_PER_CHAIN_MAX,
+            PolicyKind::Lru => Lru::BYTES_PER_ENTRY,
+            PolicyKind::S3Fifo => S3Fifo::BYTES_PER_ENTRY_MAX,
+            PolicyKind::Sieve => Sieve::BYTES_PER_ENTRY,
+            PolicyKind::Window => BeladyWindow::BYTES_PER_ENTRY_MAX,
         }
     }
 }
@@ -112,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_read_as_they_are_written() {
+    fn names_of_policies_round_trip() {
         for kind in PolicyKind::ALL {
             assert_eq!(kind.to_string().parse::<PolicyKind>().unwrap(), kind);
         }
@@ -121,22 +93,22 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_go_is_not_chosen() {
+    fn only_evictable_entries_are_chosen() {
         for kind in PolicyKind::ALL {
             let mut policy = kind.policy(8);
             assert_eq!(policy.victim(&|_| true), None, "{kind}");
-            (0..8).for_each(|chain| policy.insert(chain, chain.into(), 1));
+            (0..8).for_each(|entry| policy.insert(entry, entry.into(), 1));
             assert_eq!(policy.victim(&|_| false), None, "{kind}");
             for only in [3, 0, 7, 5] {
                 policy.touch(only);
-                assert_eq!(policy.victim(&|chain| chain == only), Some(only), "{kind}");
+                assert_eq!(policy.victim(&|entry| entry == only), Some(only), "{kind}");
                 policy.remove(only);
-                assert_eq!(policy.victim(&|chain| chain == only), None, "{kind}");
+                assert_eq!(policy.victim(&|entry| entry == only), None, "{kind}");
             }
             let mut left = Vec::new();
-            while let Some(chain) = policy.victim(&|_| true) {
-                policy.remove(chain);
-                left.push(chain);
+            while let Some(entry) = policy.victim(&|_| true) {
+                policy.remove(entry);
+                left.push(entry);
             }
             left.sort_unstable();
             assert_eq!(left, [1, 2, 4, 6], "{kind}");

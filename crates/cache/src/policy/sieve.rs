@@ -1,62 +1,63 @@
-//! SIEVE: one queue in order of arrival, and a hand that moves from old to new. It spares, once, what was used since it
-//! last came by; what it spares keeps its place (Zhang and others, "SIEVE is Simpler than LRU", NSDI 2024).
+//! SIEVE: one queue in order of insertion, and a hand that moves from old to new. An entry that was used
+//! since the hand last passed is spared once, and keeps its position (Zhang and others, "SIEVE is Simpler
+//! than LRU", NSDI 2024).
 
-use super::Policy;
-use super::list::{List, Neighbours};
-use crate::segments::NONE;
+use super::entry_list::{EntryList, NONE, Neighbours};
+use super::eviction::Policy;
 
 /// SIEVE.
-pub struct Sieve {
+pub(super) struct Sieve {
     neighbours: Neighbours,
-    list: List,
+    list: EntryList,
     used: Box<[bool]>,
-    /// Where the hand goes on; `NONE`: at the oldest.
+    /// The next entry to examine; `NONE`: the oldest.
     hand: u32,
-    chains: u32,
+    entries: u32,
 }
 
 impl Sieve {
-    /// Bytes of memory for each chain.
-    pub(super) const BYTES_PER_CHAIN: usize = Neighbours::BYTES_PER_CHAIN + size_of::<bool>();
+    /// Bytes of memory for each entry.
+    pub(super) const BYTES_PER_ENTRY: usize = Neighbours::BYTES_PER_ENTRY + size_of::<bool>();
 
-    /// For chains below `chains`.
-    pub fn new(chains: u32) -> Sieve {
-        let used = vec![false; chains as usize].into();
-        Sieve { neighbours: Neighbours::new(chains), list: List::EMPTY, used, hand: NONE, chains: 0 }
+    /// For entries below `entries`.
+    pub(super) fn new(entries: u32) -> Sieve {
+        let used = vec![false; entries as usize].into();
+        Sieve { neighbours: Neighbours::new(entries), list: EntryList::EMPTY, used, hand: NONE, entries: 0 }
     }
 }
 
 impl Policy for Sieve {
-    fn insert(&mut self, chain: u32, _hash: u64, _segments: u32) {
-        self.neighbours.push_front(&mut self.list, chain);
-        self.used[chain as usize] = false;
-        self.chains += 1;
+    fn insert(&mut self, entry: u32, _hash: u64, _segments: u32) {
+        self.neighbours.push_front(&mut self.list, entry);
+        self.used[entry as usize] = false;
+        self.entries += 1;
     }
 
-    fn touch(&mut self, chain: u32) {
-        self.used[chain as usize] = true;
+    fn touch(&mut self, entry: u32) {
+        self.used[entry as usize] = true;
     }
 
-    fn remove(&mut self, chain: u32) {
-        if self.hand == chain {
-            self.hand = self.neighbours.before(chain);
+    fn remove(&mut self, entry: u32) {
+        if self.hand == entry {
+            self.hand = self.neighbours.before(entry);
         }
-        self.neighbours.remove(&mut self.list, chain);
-        self.chains -= 1;
+        self.neighbours.remove(&mut self.list, entry);
+        self.entries -= 1;
     }
 
-    fn victim(&mut self, may_go: &dyn Fn(u32) -> bool) -> Option<u32> {
-        // Twice around: the first time may have spared all that may go. What may not go is passed over as it is.
-        for _ in 0..=2 * self.chains {
-            let chain = if self.hand == NONE { self.list.back } else { self.hand };
-            if chain == NONE {
+    fn victim(&mut self, is_evictable: &dyn Fn(u32) -> bool) -> Option<u32> {
+        // Two rounds: the first may have spared all evictable entries. Others are skipped and keep their
+        // mark.
+        for _ in 0..=2 * self.entries {
+            let entry = if self.hand == NONE { self.list.back } else { self.hand };
+            if entry == NONE {
                 return None;
             }
-            if may_go(chain) && !std::mem::take(&mut self.used[chain as usize]) {
-                self.hand = chain;
-                return Some(chain);
+            if is_evictable(entry) && !std::mem::take(&mut self.used[entry as usize]) {
+                self.hand = entry;
+                return Some(entry);
             }
-            self.hand = self.neighbours.before(chain);
+            self.hand = self.neighbours.before(entry);
         }
         None
     }

@@ -1,424 +1,436 @@
-//! All that stands under the lock: which chains there are, who holds them, and who is next.
+//! The metadata of a cache, under its lock: entries and their pins, free cells, the prefetch queue, and the
+//! tasks of the workers.
 //!
-//! How a list of a query is admitted, in the order of the queue, by whichever thread has changed something:
+//! The lists of queries are admitted in queue order, by whichever thread has changed something:
 //!
-//! 1. Its chain is there, ready or loading: it is pinned. If that has other parts, the list is refused.
-//! 2. It is longer than the cache: it will be streamed.
-//! 3. The workers have enough to do: it waits. So chains are evicted no sooner than needed.
-//! 4. What is free and what could be evicted is too little. The oldest query waits until nothing is loading, and then will
-//!    stream the list; all others wait until a query ends. For these it is too little also if less than half of the cache would
-//!    be left once somebody has asked outside of the queue, as what is asked for there is wanted sooner; less and less of that
-//!    as queries end and nobody asks again.
-//! 5. Chains are evicted until there is room, at the pace of the lookahead; the oldest query waits for no pace.
-//! 6. A chain is taken, pinned for the query and for the worker that will fill it, and ordered.
+//! 1. If the list has an entry, ready or loading, the entry is pinned. If the entry has other parts, the
+//!    list is rejected.
+//! 2. If the list is longer than the cache, it will be streamed.
+//! 3. If each worker has a task already, the list waits. So entries are evicted no sooner than needed.
+//! 4. If free and evictable cells together are too few: the oldest query waits until no entry is loading,
+//!    and then streams the list; every other query waits until a query ends. For queries behind the oldest,
+//!    cells are also reserved for unqueued requests, as those lists are needed sooner: half of the cache
+//!    when an unqueued request arrives, and less with each query that ends.
+//! 5. Entries are evicted until enough cells are free, at the pace of the lookahead; the oldest query is
+//!    not paced.
+//! 6. Cells are allocated for an entry. It is pinned for the query and for the worker that will fill it,
+//!    and becomes a task.
 //!
-//! Who asks outside of the queue waits for nobody's room: what has none at once is streamed. However much that is, it holds
-//! up no list of the queue: at 3 only their own orders are counted, and those outside are none as long as 4 lasts.
+//! An unqueued request waits for no cells: if too few are available at once, the list is streamed. Such
+//! requests do not delay the lists of the queue: step 3 counts only the tasks of queued lists, and while
+//! the oldest query waits in step 4, unqueued requests get no cells.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tierdex_io::Error;
 
-use crate::cache::stopped;
-use crate::chains::{ChainState, Chains, States};
-use crate::job::Job;
-use crate::lookahead::{Lookahead, Pace, Record, Sample};
+use crate::bounce_buffer::BounceBuffer;
+use crate::cell_links::{CellLinks, FreeCells};
+use crate::entry_table::{EntryState, EntryStates, EntryTable};
+use crate::error::stopped;
+use crate::lookahead::{Lookahead, LookaheadLog, LookaheadSample, Pace};
 use crate::policy::Policy;
-use crate::queue::{Place, Places, Queue, Turn};
-use crate::segments::{Free, Links};
-use crate::stats::Stats;
-use crate::stream::Window;
+use crate::queue::{Admission, Admissions, NextList, PrefetchQueue};
+use crate::request::ListRequest;
+use crate::stats::CacheStats;
 
-/// So many lists that nobody waits for may wait.
-const REQUESTS_MAX: usize = 1024;
+/// Detached requests in the queue, at most.
+const DETACHED_MAX: usize = 1024;
 
-/// Queries behind others leave this part of all segments to those outside of the queue, when one of them has asked.
-const RESERVE_PART: u32 = 2;
+/// An unqueued request reserves one part in `RESERVE_DIVISOR` of all cells, which queries behind the oldest
+/// leave free.
+const RESERVE_DIVISOR: u32 = 2;
 
-/// With each query that ends, what is left to them is less by this part.
-const RESERVE_ENDS: u32 = 64;
+/// Each query that ends reduces the reserve by one part in `RESERVE_DECAY`.
+const RESERVE_DECAY: u32 = 64;
 
-/// A chain to be filled.
-pub(crate) struct Order {
-    pub(crate) chain: u32,
-    pub(crate) job: Job,
-    /// Whether it is for a query.
+/// An entry to be filled by a worker.
+pub(crate) struct FetchTask {
+    pub(crate) entry: u32,
+    pub(crate) request: ListRequest,
+    /// Whether it is for a queued list.
     queued: bool,
 }
 
 /// The metadata of a cache.
-pub(crate) struct State {
-    links: Arc<Links>,
-    free: Free,
-    chains: Chains,
+pub(crate) struct CacheState {
+    links: Arc<CellLinks>,
+    free: FreeCells,
+    entries: EntryTable,
     policy: Box<dyn Policy>,
-    segments: u32,
-    segment_bytes: usize,
-    /// Segments of chains that are ready and not pinned.
+    cells: u32,
+    cell_bytes: usize,
+    /// Cells of entries that are ready and not pinned.
     evictable: u32,
-    /// Chains that are loading.
+    /// Entries that are loading.
     loading: u32,
-    /// Segments that queries behind others leave to those outside of the queue.
+    /// Cells that queries behind the oldest leave free for unqueued requests.
     reserve: u32,
-    /// The oldest query waits until nothing is loading: nobody outside of the queue may prolong that.
+    /// The oldest query waits until no entry is loading; unqueued requests must not prolong that.
     oldest_waits: bool,
-    queue: Queue,
+    queue: PrefetchQueue,
     pub(crate) pace: Pace,
-    pub(crate) record: Record,
-    orders: VecDeque<Order>,
-    /// How many of them are for queries.
+    pub(crate) lookahead_log: LookaheadLog,
+    tasks: VecDeque<FetchTask>,
+    /// How many of the tasks are for queued lists.
     queued: usize,
-    pub(crate) window: Window,
-    /// A prefetcher is there. Its workers may have gone before it.
-    pub(crate) owned: bool,
+    pub(crate) bounce: BounceBuffer,
+    /// There is a prefetcher. Its workers may have stopped before it.
+    pub(crate) has_prefetcher: bool,
     /// Worker threads that run, and those of them that sleep.
     pub(crate) workers: usize,
-    pub(crate) sleeping: usize,
+    pub(crate) sleeping_workers: usize,
     /// Query threads that sleep.
-    pub(crate) waiting: usize,
-    /// Something happened that a query thread may wait for.
-    pub(crate) news: bool,
+    pub(crate) waiting_threads: usize,
+    /// Something changed that a query thread may wait for.
+    pub(crate) changed: bool,
     pub(crate) stopping: bool,
-    /// What a worker's panic says, if it was one that made an end.
+    /// The message of the worker's panic that stopped the prefetcher, if one did.
     pub(crate) panic: Option<String>,
-    pub(crate) stats: Stats,
+    pub(crate) stats: CacheStats,
 }
 
-/// Whether there is room.
+/// Whether enough cells are available.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Room {
+enum Availability {
     Now,
     Later,
     Never,
 }
 
-/// Who asks for room.
+/// The origin of a request, which decides how long it may wait for cells.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Claim {
-    /// A query behind others: waits for them.
+enum Requester {
+    /// A query behind the oldest: waits for older queries.
     Ahead,
-    /// The oldest query: waits for what is loading only.
+    /// The oldest query: waits for loading entries only.
     Oldest,
-    /// Somebody outside of the queue: waits for nobody.
-    Outside,
+    /// A caller outside the queue: does not wait.
+    Unqueued,
 }
 
-impl State {
-    pub(crate) fn new(links: Arc<Links>, free: Free, policy: Box<dyn Policy>, segment_bytes: usize) -> State {
-        let segments = free.count();
-        State {
+impl CacheState {
+    pub(crate) fn new(
+        links: Arc<CellLinks>,
+        free: FreeCells,
+        policy: Box<dyn Policy>,
+        cell_bytes: usize,
+    ) -> CacheState {
+        let cells = free.count();
+        CacheState {
             links,
             free,
-            chains: Chains::new(segments),
+            entries: EntryTable::new(cells),
             policy,
-            segments,
-            segment_bytes,
+            cells,
+            cell_bytes,
             evictable: 0,
             loading: 0,
             reserve: 0,
             oldest_waits: false,
-            queue: Queue::default(),
-            pace: Pace::new(Lookahead::Adaptive, segments),
-            record: Record::default(),
-            orders: VecDeque::new(),
+            queue: PrefetchQueue::default(),
+            pace: Pace::new(Lookahead::Adaptive, cells),
+            lookahead_log: LookaheadLog::default(),
+            tasks: VecDeque::new(),
             queued: 0,
-            window: Window::default(),
-            owned: false,
+            bounce: BounceBuffer::default(),
+            has_prefetcher: false,
             workers: 0,
-            sleeping: 0,
-            waiting: 0,
-            news: false,
+            sleeping_workers: 0,
+            waiting_threads: 0,
+            changed: false,
             stopping: false,
             panic: None,
-            stats: Stats::default(),
+            stats: CacheStats::default(),
         }
     }
 
-    /// The chain of a job that is ready, pinned; an error when it has other parts.
-    pub(crate) fn lookup(&mut self, job: &Job) -> Result<Option<u32>, Error> {
-        let chain = self.chains.find(job.key()).filter(|chain| self.state(*chain) == ChainState::Ready);
-        if chain.is_some_and(|chain| self.is_other(chain, job)) {
-            return Err(job.other_parts());
+    /// The entry of a request, pinned, if it is ready; an error when it has other parts.
+    pub(crate) fn lookup(&mut self, request: &ListRequest) -> Result<Option<u32>, Error> {
+        let entry = self.entries.find(request.key()).filter(|entry| self.state(*entry) == EntryState::Ready);
+        if entry.is_some_and(|entry| self.is_mismatch(entry, request)) {
+            return Err(request.mismatch());
         }
-        match chain {
-            Some(chain) => {
+        match entry {
+            Some(entry) => {
                 self.stats.hits += 1;
-                self.use_chain(chain);
+                self.touch_and_pin(entry);
             }
             None => self.stats.misses += 1,
         }
-        Ok(chain)
+        Ok(entry)
     }
 
-    /// Whether a chain has other parts than a job of its key, which is then refused.
-    fn is_other(&mut self, chain: u32, job: &Job) -> bool {
-        let is_other = self.chains.record(chain).print != job.print();
-        self.stats.failures += u64::from(is_other);
-        is_other
+    /// Whether an entry has other parts than a request with its key. Counts a failure if so.
+    fn is_mismatch(&mut self, entry: u32, request: &ListRequest) -> bool {
+        let is_mismatch = self.entries.entry(entry).fingerprint != request.fingerprint();
+        self.stats.failures += u64::from(is_mismatch);
+        is_mismatch
     }
 
-    /// The state of a chain that is pinned.
-    pub(crate) fn state(&self, chain: u32) -> ChainState {
-        self.chains.state(chain)
+    /// The state of a pinned entry.
+    pub(crate) fn state(&self, entry: u32) -> EntryState {
+        self.entries.state(entry)
     }
 
-    /// What chains are good for.
-    pub(crate) fn states(&self) -> &Arc<States> {
-        self.chains.states()
+    /// The states of all entries.
+    pub(crate) fn states(&self) -> &Arc<EntryStates> {
+        self.entries.states()
     }
 
-    /// Why a chain that is pinned failed.
-    pub(crate) fn error(&self, chain: u32) -> Option<Error> {
-        self.chains.error(chain).cloned()
+    /// The error of a pinned entry that failed.
+    pub(crate) fn error(&self, entry: u32) -> Option<Error> {
+        self.entries.error(entry).cloned()
     }
 
-    /// One more holds a chain.
-    pub(crate) fn pin(&mut self, chain: u32) {
-        let ready = self.state(chain) == ChainState::Ready;
-        let record = self.chains.record_mut(chain);
+    /// Adds a pin to an entry.
+    pub(crate) fn pin(&mut self, entry: u32) {
+        let ready = self.state(entry) == EntryState::Ready;
+        let record = self.entries.entry_mut(entry);
         if record.pins == 0 && ready {
             self.evictable -= record.count;
         }
         record.pins += 1;
     }
 
-    /// One fewer does. What no one holds can be evicted, and is given back if it failed.
-    pub(crate) fn unpin(&mut self, chain: u32) {
-        let state = self.state(chain);
-        let record = self.chains.record_mut(chain);
+    /// Removes a pin. An entry without pins can be evicted; if it failed, its cell is freed.
+    pub(crate) fn unpin(&mut self, entry: u32) {
+        let state = self.state(entry);
+        let record = self.entries.entry_mut(entry);
         record.pins -= 1;
         match state {
-            ChainState::Ready if record.pins == 0 => self.evictable += record.count,
-            ChainState::Failed if record.pins == 0 => {
-                let segments = self.chains.forget(chain);
-                self.links.give_back(&mut self.free, segments);
+            EntryState::Ready if record.pins == 0 => self.evictable += record.count,
+            EntryState::Failed if record.pins == 0 => {
+                let cells = self.entries.remove_failed(entry);
+                self.links.release(&mut self.free, cells);
             }
             _ => {}
         }
     }
 
-    /// A worker has filled a chain.
-    pub(crate) fn fill_ended(&mut self, chain: u32, result: Result<(), Error>) {
+    /// A worker has filled an entry, or failed to.
+    pub(crate) fn fill_ended(&mut self, entry: u32, result: Result<(), Error>) {
         self.loading -= 1;
-        self.news = true;
+        self.changed = true;
         match result {
             Ok(()) => {
                 self.stats.fetched += 1;
-                self.chains.finish(chain);
+                self.entries.set_ready(entry);
             }
             Err(error) => {
                 self.stats.failures += 1;
-                self.policy.remove(chain);
-                self.chains.fail(chain, error);
-                let segments = self.chains.segments(chain);
-                let head = self.links.give_back_all_but_head(&mut self.free, segments);
-                self.chains.shrink(head);
+                self.policy.remove(entry);
+                self.entries.fail(entry, error);
+                let cells = self.entries.cells(entry);
+                let head = self.links.release_all_but_head(&mut self.free, cells);
+                self.entries.shrink(head);
             }
         }
-        self.unpin(chain);
+        self.unpin(entry);
     }
 
-    /// Adds a query to the queue: its number, and where its lists will be.
-    pub(crate) fn push(&mut self, jobs: Vec<Job>, detached: bool) -> (u64, Places) {
-        self.queue.push(jobs, detached)
+    /// Appends a query to the queue. Returns its number, and its admissions to come.
+    pub(crate) fn push(&mut self, requests: Vec<ListRequest>, detached: bool) -> (u64, Admissions) {
+        self.queue.push(requests, detached)
     }
 
-    /// Adds a list that nobody waits for to the queue, unless there are enough of them, or nobody is there to fetch it.
-    pub(crate) fn request(&mut self, job: Job) {
-        if !self.stopping && self.workers > 0 && self.queue.detached() < REQUESTS_MAX {
-            self.push(vec![job], true);
+    /// Appends a list to the queue for which no thread waits. Ignored when there are too many of these, or
+    /// no worker.
+    pub(crate) fn push_detached(&mut self, request: ListRequest) {
+        if !self.stopping && self.workers > 0 && self.queue.detached() < DETACHED_MAX {
+            self.push(vec![request], true);
         }
     }
 
-    /// The job of a query's list, and where it is, if it is admitted.
-    pub(crate) fn list(&self, query: u64, list: usize) -> (&Job, Option<Place>) {
+    /// The request for a list of a query, and its admission, if there is one.
+    pub(crate) fn list(&self, query: u64, list: usize) -> (&ListRequest, Option<Admission>) {
         self.queue.list(query, list)
     }
 
-    /// A query ends: its chains are no longer held for it.
-    pub(crate) fn end(&mut self, query: u64, places: &Places) {
+    /// Ends a query, and removes the pins of its entries.
+    pub(crate) fn end(&mut self, query: u64, admissions: &Admissions) {
         let queries = self.queue.lookahead();
-        let counted = self.queue.end(query);
+        let paced_cells = self.queue.end(query);
         self.oldest_waits = false;
-        // Unless somebody asks again.
-        self.reserve -= self.reserve.div_ceil(RESERVE_ENDS);
-        self.pace.pop(counted);
-        for place in places.iter() {
-            if let Place::Chain(chain) = place {
-                self.unpin(chain);
+        // Decays until the next unqueued request.
+        self.reserve -= self.reserve.div_ceil(RESERVE_DECAY);
+        self.pace.pop(paced_cells);
+        for admission in admissions.iter() {
+            if let Admission::Cached(entry) = admission {
+                self.unpin(entry);
             }
         }
-        let sample = Sample { ended: self.queue.ended(), queries, segments: self.pace.rolling_sum() };
-        self.record.add(sample);
+        let sample = LookaheadSample { ended: self.queue.ended(), queries, cells: self.pace.rolling_sum() };
+        self.lookahead_log.add(sample);
     }
 
     /// Whether there is work for a worker.
-    pub(crate) fn has_orders(&self) -> bool {
-        !self.orders.is_empty() || self.window.order.is_some()
+    pub(crate) fn has_tasks(&self) -> bool {
+        !self.tasks.is_empty() || self.bounce.task.is_some()
     }
 
-    /// The next chain to be filled.
-    pub(crate) fn take_order(&mut self) -> Option<Order> {
-        let order = self.orders.pop_front()?;
-        self.queued -= usize::from(order.queued);
-        Some(order)
+    /// The next entry to be filled.
+    pub(crate) fn take_task(&mut self) -> Option<FetchTask> {
+        let task = self.tasks.pop_front()?;
+        self.queued -= usize::from(task.queued);
+        Some(task)
     }
 
-    /// The workers have gone: what they were to do is not done.
-    pub(crate) fn abandon(&mut self) {
+    /// Fails all tasks, after the workers have stopped.
+    pub(crate) fn fail_tasks(&mut self) {
         let why = self.stopped();
-        while let Some(Order { chain, .. }) = self.take_order() {
-            self.fill_ended(chain, Err(why.clone()));
+        while let Some(FetchTask { entry, .. }) = self.take_task() {
+            self.fill_ended(entry, Err(why.clone()));
         }
         self.queue.end_detached();
     }
 
-    /// Why what was to be done is not done.
+    /// The error for requests that no worker will serve.
     pub(crate) fn stopped(&self) -> Error {
         stopped(self.panic.as_deref())
     }
 
-    /// A list for somebody outside of the queue, at once: its chain, pinned, or to be streamed, or refused.
-    pub(crate) fn claim(&mut self, job: &Job) -> Place {
-        let place = self.place(job, Claim::Outside, true).unwrap_or(Place::Streamed);
-        if place == Place::Streamed {
+    /// Admits an unqueued request at once. The entry, if any, is pinned.
+    pub(crate) fn admit_unqueued(&mut self, request: &ListRequest) -> Admission {
+        let admission = self.admit(request, Requester::Unqueued, true).unwrap_or(Admission::Streamed);
+        if admission == Admission::Streamed {
             self.stats.streamed += 1;
         }
-        self.reserve = self.segments / RESERVE_PART;
-        place
+        self.reserve = self.cells / RESERVE_DIVISOR;
+        admission
     }
 
-    /// Admits as many lists of the queue as can be.
+    /// Admits as many lists of the queue as possible.
     pub(crate) fn advance(&mut self) {
         while !self.stopping && self.admit_next() {}
         self.stats.lookahead_max = self.stats.lookahead_max.max(self.queue.lookahead());
     }
 
     fn admit_next(&mut self) -> bool {
-        let Some(Turn { job, detached, ahead }) = self.queue.turn() else { return false };
+        let Some(NextList { request, detached, ahead }) = self.queue.next_list() else { return false };
         if self.pace.is_too_far(ahead) {
             return false;
         }
-        let claim = if ahead == 0 { Claim::Oldest } else { Claim::Ahead };
-        // Who had a list requested has looked it up before.
-        let Some(place) = self.place(&job, claim, !detached) else { return false };
+        let requester = if ahead == 0 { Requester::Oldest } else { Requester::Ahead };
+        // A detached request has been counted by a lookup before.
+        let Some(admission) = self.admit(&request, requester, !detached) else { return false };
         self.oldest_waits &= ahead > 0;
-        let mut counted = 0;
-        match place {
-            Place::Chain(chain) if detached => self.unpin(chain),
-            Place::Chain(chain) => {
-                counted = u64::from(self.chains.record(chain).count);
-                self.pace.push(counted);
+        let mut paced_cells = 0;
+        match admission {
+            Admission::Cached(entry) if detached => self.unpin(entry),
+            Admission::Cached(entry) => {
+                paced_cells = u64::from(self.entries.entry(entry).count);
+                self.pace.push(paced_cells);
             }
-            Place::Streamed => self.stats.streamed += u64::from(!detached),
-            Place::Refused => {}
+            Admission::Streamed => self.stats.streamed += u64::from(!detached),
+            Admission::Rejected => {}
         }
-        self.queue.admit(if detached { Place::Streamed } else { place }, counted);
-        self.news = true;
+        self.queue.admit(if detached { Admission::Streamed } else { admission }, paced_cells);
+        self.changed = true;
         true
     }
 
-    /// Where a list is to be; none as long as it has to wait. A hit or a miss only if it `counts`.
-    fn place(&mut self, job: &Job, claim: Claim, counts: bool) -> Option<Place> {
-        if let Some(chain) = self.chains.find(job.key()) {
-            if self.is_other(chain, job) {
-                return Some(Place::Refused);
+    /// Admits a list; `None` if it has to wait. Counts a hit or a miss if `counts`.
+    fn admit(&mut self, request: &ListRequest, requester: Requester, counts: bool) -> Option<Admission> {
+        if let Some(entry) = self.entries.find(request.key()) {
+            if self.is_mismatch(entry, request) {
+                return Some(Admission::Rejected);
             }
             self.stats.hits += u64::from(counts);
-            self.use_chain(chain);
-            return Some(Place::Chain(chain));
+            self.touch_and_pin(entry);
+            return Some(Admission::Cached(entry));
         }
-        let needed = u32::try_from(job.segments(self.segment_bytes)).unwrap_or(u32::MAX);
-        if needed <= self.segments && claim != Claim::Outside && self.queued >= self.workers {
+        let needed = u32::try_from(request.cells(self.cell_bytes)).unwrap_or(u32::MAX);
+        if needed <= self.cells && requester != Requester::Unqueued && self.queued >= self.workers {
             return None;
         }
-        let room = self.room(needed, claim);
-        if room == Room::Later {
+        let available = self.make_available(needed, requester);
+        if available == Availability::Later {
             return None;
         }
         self.stats.misses += u64::from(counts);
-        if room == Room::Never {
-            return Some(Place::Streamed);
+        if available == Availability::Never {
+            return Some(Admission::Streamed);
         }
-        let segments = self.links.take(&mut self.free, needed)?;
-        self.links.set_parts(segments.head, job.parts().iter().map(|part| (part.skip(), part.len())));
-        let chain = self.chains.insert((job.key(), job.print()), segments);
-        self.policy.insert(chain, job.key().hash(), needed);
+        let cells = self.links.take(&mut self.free, needed)?;
+        self.links.set_parts(cells.head, request.parts().iter().map(|part| (part.page_offset(), part.len())));
+        let entry = self.entries.insert((request.key(), request.fingerprint()), cells);
+        self.policy.insert(entry, request.key().hash(), needed);
         self.loading += 1;
-        self.pin(chain);
-        self.pin(chain);
-        let queued = claim != Claim::Outside;
+        self.pin(entry);
+        self.pin(entry);
+        let queued = requester != Requester::Unqueued;
         self.queued += usize::from(queued);
-        self.orders.push_back(Order { chain, job: job.clone(), queued });
-        Some(Place::Chain(chain))
+        self.tasks.push_back(FetchTask { entry, request: request.clone(), queued });
+        Some(Admission::Cached(entry))
     }
 
-    /// Evicts until `needed` segments are free, if that can be.
-    fn room(&mut self, needed: u32, claim: Claim) -> Room {
-        if needed > self.segments {
-            return Room::Never;
+    /// Evicts entries until `needed` cells are free, if that is possible.
+    fn make_available(&mut self, needed: u32, requester: Requester) -> Availability {
+        if needed > self.cells {
+            return Availability::Never;
         }
-        let reserve = if claim == Claim::Ahead { self.reserve.min(self.segments - needed) } else { 0 };
+        let reserve = if requester == Requester::Ahead { self.reserve.min(self.cells - needed) } else { 0 };
         if self.free.count() + self.evictable < needed.saturating_add(reserve) {
-            let waits = claim == Claim::Ahead || (claim == Claim::Oldest && self.loading > 0);
-            self.oldest_waits |= waits && claim == Claim::Oldest;
-            return if waits { Room::Later } else { Room::Never };
+            let waits = requester == Requester::Ahead || (requester == Requester::Oldest && self.loading > 0);
+            self.oldest_waits |= waits && requester == Requester::Oldest;
+            return if waits { Availability::Later } else { Availability::Never };
         }
-        if claim == Claim::Outside && self.oldest_waits {
-            return Room::Never;
+        if requester == Requester::Unqueued && self.oldest_waits {
+            return Availability::Never;
         }
         if self.free.count() < needed {
-            self.tell_what_is_expected();
+            self.report_upcoming_uses();
         }
         while self.free.count() < needed {
-            let chains = &self.chains;
-            let may_go =
-                |chain: u32| chains.record(chain).pins == 0 && chains.state(chain) == ChainState::Ready;
-            let Some(victim) = self.policy.victim(&may_go) else { return Room::Never };
-            let candidate = self.chains.record(victim).count;
-            if claim == Claim::Ahead && self.pace.waits(self.free.count(), candidate) {
-                return Room::Later;
+            let entries = &self.entries;
+            let is_evictable =
+                |entry: u32| entries.entry(entry).pins == 0 && entries.state(entry) == EntryState::Ready;
+            let Some(victim) = self.policy.victim(&is_evictable) else { return Availability::Never };
+            let candidate = self.entries.entry(victim).count;
+            if requester == Requester::Ahead && self.pace.waits(self.free.count(), candidate) {
+                return Availability::Later;
             }
             self.evict(victim);
         }
-        Room::Now
+        Availability::Now
     }
 
-    fn tell_what_is_expected(&mut self) {
+    fn report_upcoming_uses(&mut self) {
         let window = self.policy.window();
         if window > 0 {
             let waiting = self.queue.waiting().take(window);
-            self.policy.expect(&mut waiting.filter_map(|job| self.chains.find(job.key())));
+            self.policy.set_upcoming(&mut waiting.filter_map(|request| self.entries.find(request.key())));
         }
     }
 
-    fn evict(&mut self, chain: u32) {
-        self.policy.remove(chain);
-        let segments = self.chains.remove(chain);
-        self.evictable -= segments.count;
-        self.links.give_back(&mut self.free, segments);
+    fn evict(&mut self, entry: u32) {
+        self.policy.remove(entry);
+        let cells = self.entries.remove(entry);
+        self.evictable -= cells.count;
+        self.links.release(&mut self.free, cells);
         self.stats.evictions += 1;
     }
 
-    fn use_chain(&mut self, chain: u32) {
-        self.policy.touch(chain);
-        self.pin(chain);
+    fn touch_and_pin(&mut self, entry: u32) {
+        self.policy.touch(entry);
+        self.pin(entry);
     }
 
-    /// The accounts.
-    pub(crate) fn stats(&self) -> Stats {
-        let links = Links::BYTES_PER_SEGMENT * self.segments as usize;
-        Stats {
-            segment_bytes: self.segment_bytes as u64,
-            segments: self.segments.into(),
-            segments_free: self.free.count().into(),
-            segments_evictable: self.evictable.into(),
+    /// Counters and sizes.
+    pub(crate) fn stats(&self) -> CacheStats {
+        let links = CellLinks::BYTES_PER_CELL * self.cells as usize;
+        CacheStats {
+            cell_bytes: self.cell_bytes as u64,
+            cells: self.cells.into(),
+            cells_free: self.free.count().into(),
+            cells_evictable: self.evictable.into(),
             loading: self.loading.into(),
             queries: self.queue.len(),
             lookahead: self.queue.lookahead(),
             rolling_sum: self.pace.rolling_sum(),
-            metadata_bytes: (links + self.chains.bytes() + self.policy.bytes()) as u64,
+            metadata_bytes: (links + self.entries.bytes() + self.policy.bytes()) as u64,
             ..self.stats
         }
     }

@@ -1,29 +1,30 @@
-//! Reads that fail, and bytes that are not those that were written.
+//! Reads that fail, and bytes that differ from those written.
 
-use tierdex_cache::{Job, Lookahead, PolicyKind, Prefetcher};
+use tierdex_cache::{ListRequest, Lookahead, PolicyKind, Prefetcher};
 use tierdex_io::{
     Effect, EngineKind, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, Result, errno,
 };
 
-use super::world::{Written, assert_at_rest, cache, engine, kinds, prefetcher, watched, write};
+use super::fixture::{TestFile, assert_idle, cache, engine, kinds, prefetcher, watched, write};
 
 const LISTS: u64 = 6;
 
 /// Lists of three pages, and one that is streamed.
-fn jobs(written: &Written) -> Vec<Job> {
-    let lists = (0..LISTS).map(|list| written.job(list, 1 + list * 3, 3));
-    lists.chain([written.job(LISTS, 1, 9)]).collect()
+fn requests(written: &TestFile) -> Vec<ListRequest> {
+    let lists = (0..LISTS).map(|list| written.request(list, 1 + list * 3, 3));
+    lists.chain([written.request(LISTS, 1, 9)]).collect()
 }
 
-/// Asks for all lists, two a query, and says which had errors.
-fn ask(prefetcher: &Prefetcher, written: &Written, jobs: &[Job]) -> Vec<Result<()>> {
-    let queries: Vec<_> = jobs.chunks(2).map(|jobs| (jobs, prefetcher.push(jobs.to_vec()))).collect();
+/// Requests all lists, two per query, and returns the result of reading each.
+fn ask(prefetcher: &Prefetcher, written: &TestFile, requests: &[ListRequest]) -> Vec<Result<()>> {
+    let queries: Vec<_> =
+        requests.chunks(2).map(|requests| (requests, prefetcher.push(requests.to_vec()))).collect();
     let mut results = Vec::new();
-    for (jobs, query) in queries {
-        for (number, job) in jobs.iter().enumerate() {
+    for (requests, query) in queries {
+        for (number, request) in requests.iter().enumerate() {
             let read = query.wait(number).and_then(|list| {
-                // A stream fails where it is read.
-                let (expected, mut scratch) = (written.bytes(&job.parts()[0]), Vec::new());
+                // A stream fails when it is read.
+                let (expected, mut scratch) = (written.bytes(&request.parts()[0]), Vec::new());
                 let mut reader = list.reader(0);
                 assert!(reader.get(0..expected.len() as u64, &mut scratch)? == expected);
                 Ok(())
@@ -40,7 +41,7 @@ fn a_fault_at_each_read_fails_one_list_once() {
         for (kind, workers) in kinds().into_iter().zip([1, 2, 1]) {
             let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
             let written = write(&disk, "a", 24);
-            let jobs = jobs(&written);
+            let requests = requests(&written);
             disk.arm(FaultPlan::none());
             let mut injected = 0;
             for at in 1.. {
@@ -49,16 +50,16 @@ fn a_fault_at_each_read_fails_one_list_once() {
                 let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
                 let effect = Effect::Error(errno::EIO);
                 disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
-                let results = ask(&prefetcher, &written, &jobs);
+                let results = ask(&prefetcher, &written, &requests);
                 let failed: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
                 assert_eq!(failed.len() as u64, disk.injected().min(1));
                 assert!(failed.iter().all(|error| error.kind() == ErrorKind::Other && error.file() == "a"));
                 assert_eq!(cache.stats().failures, disk.injected().min(1));
                 let (none, injected_now) = (failed.is_empty(), disk.injected());
                 disk.arm(FaultPlan::none());
-                assert!(ask(&prefetcher, &written, &jobs).iter().all(Result::is_ok), "it passes");
+                assert!(ask(&prefetcher, &written, &requests).iter().all(Result::is_ok), "it passes");
                 drop(prefetcher);
-                assert_at_rest(&cache);
+                assert_idle(&cache);
                 if none {
                     break;
                 }
@@ -70,11 +71,11 @@ fn a_fault_at_each_read_fails_one_list_once() {
 }
 
 #[test]
-fn a_disk_that_fails_for_good_fails_all_and_holds_nothing() {
+fn a_permanent_fault_fails_all_lists_and_leaks_nothing() {
     watched(|| {
         let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
         let written = write(&disk, "a", 24);
-        let jobs = jobs(&written);
+        let requests = requests(&written);
         let cache = cache(8, PolicyKind::Window);
         let prefetcher =
             Prefetcher::start(&cache, vec![engine(&disk, EngineKind::Pread, 3)], Lookahead::Pins);
@@ -82,40 +83,41 @@ fn a_disk_that_fails_for_good_fails_all_and_holds_nothing() {
         let effect = Effect::Error(errno::EIO);
         disk.arm(FaultPlan { class: OpClass::Read, at: 1, effect, repeat: Repeat::Forever });
         for _ in 0..3 {
-            assert!(ask(&prefetcher, &written, &jobs).iter().all(Result::is_err));
+            assert!(ask(&prefetcher, &written, &requests).iter().all(Result::is_err));
         }
-        assert_at_rest(&cache);
-        assert_eq!(cache.stats().segments_used(), 0);
+        assert_idle(&cache);
+        assert_eq!(cache.stats().cells_used(), 0);
         disk.arm(FaultPlan::none());
-        assert!(ask(&prefetcher, &written, &jobs).iter().all(Result::is_ok));
+        assert!(ask(&prefetcher, &written, &requests).iter().all(Result::is_ok));
     });
 }
 
 #[test]
-fn a_page_that_was_changed_is_never_given_out() {
+fn a_corrupt_page_is_never_returned() {
     watched(|| {
         let disk = MemDisk::new();
         let written = write(&disk, "a", 24);
-        let jobs = jobs(&written);
+        let requests = requests(&written);
         let cache = cache(8, PolicyKind::Sieve);
         let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
         for page in 1..=18 {
             disk.corrupt("a", |bytes| bytes[page * 4096 + 17] ^= 4);
             // Lists that were read before the damage are evicted by others.
-            let others: Vec<Job> = (0..3).map(|list| written.job(100 + list, 19, 2)).collect();
-            others.iter().for_each(|job| drop(prefetcher.fetch(job).unwrap()));
+            let others: Vec<ListRequest> = (0..3).map(|list| written.request(100 + list, 19, 2)).collect();
+            others.iter().for_each(|request| drop(prefetcher.fetch(request).unwrap()));
             let damaged = (page as u64 - 1) / 3;
-            let list = prefetcher.fetch(&jobs[damaged as usize]);
+            let list = prefetcher.fetch(&requests[damaged as usize]);
             let error = list.err().expect("a damaged page");
             assert_eq!((error.kind(), error.offset()), (ErrorKind::Corrupt, Some(page as u64 * 4096)));
-            let stream = prefetcher.fetch(&jobs[LISTS as usize]).unwrap();
+            let stream = prefetcher.fetch(&requests[LISTS as usize]).unwrap();
             let mut scratch = Vec::new();
             let read = stream.reader(0).get(0..9 * 4096 - 150, &mut scratch).is_ok();
             assert_eq!(read, page > 9, "{page}");
             disk.corrupt("a", |bytes| bytes[page * 4096 + 17] ^= 4);
-            written.check(&jobs[damaged as usize], &prefetcher.fetch(&jobs[damaged as usize]).unwrap());
+            written
+                .check(&requests[damaged as usize], &prefetcher.fetch(&requests[damaged as usize]).unwrap());
         }
         drop(prefetcher);
-        assert_at_rest(&cache);
+        assert_idle(&cache);
     });
 }

@@ -9,7 +9,7 @@ use tierdex_io::{
     errno,
 };
 
-use super::world::{Written, engine, kinds, watched, write};
+use super::fixture::{TestFile, engine, kinds, watched, write};
 
 const PAGES: usize = 40;
 
@@ -22,7 +22,7 @@ fn frames(count: u64, policy: PolicyKind) -> Arc<Frames> {
 fn read<'f>(
     reader: &mut PageReader,
     frames: &'f Frames,
-    written: &Written,
+    written: &TestFile,
     first: u64,
     count: u64,
 ) -> Vec<(u64, Pin<'f>)> {
@@ -36,26 +36,22 @@ fn read<'f>(
     pinned
 }
 
-fn check(written: &Written, page: u64, pin: &Pin<'_>) {
+fn check(written: &TestFile, page: u64, pin: &Pin<'_>) {
     let bytes = pin.page().unwrap();
     let skipped = if page == 0 { 64 } else { 0 };
     let expected = written.page(page);
     assert!(bytes[skipped..skipped + expected.len()] == *expected, "page {page}");
 }
 
-fn assert_at_rest(frames: &Frames) {
+fn assert_idle(frames: &Frames) {
     let stats = frames.stats();
-    assert_eq!(
-        (stats.loading, stats.segments_free + stats.segments_evictable),
-        (0, stats.segments),
-        "{stats:?}"
-    );
+    assert_eq!((stats.loading, stats.cells_free + stats.cells_evictable), (0, stats.cells), "{stats:?}");
     let cells = frames.cells();
     assert!((0..cells.len()).all(|cell| cells.write(cell).is_some()), "a cell is in use");
 }
 
 #[test]
-fn threads_find_what_is_in_the_file() {
+fn concurrent_readers_find_the_bytes_of_the_file() {
     watched(|| {
         for policy in PolicyKind::ALL {
             for (kind, count) in kinds().into_iter().zip([9, 23, 60]) {
@@ -86,7 +82,7 @@ fn threads_find_what_is_in_the_file() {
                         });
                     }
                 });
-                assert_at_rest(&frames);
+                assert_idle(&frames);
                 assert!(frames.stats().hits > 0 && frames.stats().failures == 0);
             }
         }
@@ -94,7 +90,7 @@ fn threads_find_what_is_in_the_file() {
 }
 
 #[test]
-fn a_page_that_cannot_be_read_is_read_anew() {
+fn a_page_that_could_not_be_read_is_read_again() {
     watched(|| {
         for kind in kinds() {
             let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
@@ -112,7 +108,8 @@ fn a_page_that_cannot_be_read_is_read_anew() {
                             Err(error) => {
                                 assert_eq!((error.kind(), error.file()), (ErrorKind::Other, "a"));
                                 failed += 1;
-                                // Pinned still, it cannot be used again; another frame can.
+                                // While the failed frame is pinned it is not reused; the page gets another
+                                // frame.
                                 let again = read(&mut reader, &frames, &written, page, 1);
                                 again.iter().for_each(|(page, pin)| check(&written, *page, pin));
                             }
@@ -123,13 +120,13 @@ fn a_page_that_cannot_be_read_is_read_anew() {
                 disk.arm(FaultPlan::none());
             }
             drop(reader);
-            assert_at_rest(&frames);
+            assert_idle(&frames);
         }
     });
 }
 
 #[test]
-fn a_damaged_page_is_an_error_and_its_neighbours_are_not() {
+fn only_the_damaged_page_of_a_read_is_an_error() {
     let disk = MemDisk::new();
     let written = write(&disk, "a", PAGES);
     disk.corrupt("a", |bytes| bytes[5 * PAGE as usize + 17] ^= 4);
@@ -145,11 +142,11 @@ fn a_damaged_page_is_an_error_and_its_neighbours_are_not() {
         }
     }
     drop(reader);
-    assert_at_rest(&frames);
+    assert_idle(&frames);
 }
 
 #[test]
-fn pages_without_a_frame_are_refused_and_harm_no_other() {
+fn a_request_stops_at_the_first_page_without_a_frame() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let written = write(&*disk, "a", PAGES);
     let frames = frames(8, PolicyKind::S3Fifo);
@@ -162,5 +159,5 @@ fn pages_without_a_frame_are_refused_and_harm_no_other() {
     drop(pinned);
     assert_eq!(read(&mut reader, &frames, &written, 30, 5).len(), 5);
     drop(reader);
-    assert_at_rest(&frames);
+    assert_idle(&frames);
 }

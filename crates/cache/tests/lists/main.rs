@@ -1,11 +1,11 @@
-//! What is read through the cache is what stands in the files, however small the cache and whatever goes wrong; and in
-//! the end nothing is held and nothing is lost.
+//! Bytes read through the cache equal those in the files, with caches of any size and any faults; and in
+//! the end nothing is pinned and no cell is lost.
 
-mod answers;
-mod begun;
 mod edges;
 mod faults;
+mod fixture;
 mod frames;
-mod packed;
-mod pages;
-mod world;
+mod page_cache;
+mod parts;
+mod pending;
+mod random_queries;

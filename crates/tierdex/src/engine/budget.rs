@@ -11,7 +11,7 @@ use crate::limits::{ID_BYTES_MAX, IDS_GROUP, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_B
 use crate::schema::NormKind;
 use crate::segment::read::{FieldReader, Segment, UNPACK_BYTES};
 use std::fmt;
-use tierdex_cache::{READ_BYTES_MAX, READ_PAGES_MAX, Sample};
+use tierdex_cache::{LookaheadSample, READ_BYTES_MAX, READ_PAGES_MAX};
 use tierdex_io::{Arena, EngineOptions, PAGE, SealedFile};
 
 /// The program itself: its code as far as it is used, and what its libraries set up.
@@ -332,7 +332,7 @@ impl MemoryReport {
         }
         if options.samples > 0 && options.mode != Mode::Base {
             // Twice, as they are copied to be looked at.
-            add("log of the lookahead", 2 * (size_of::<Sample>() * options.samples) as u64, None);
+            add("log of the lookahead", 2 * (size_of::<LookaheadSample>() * options.samples) as u64, None);
         }
         let reads = if options.mode == Mode::Direct { Ids::memory(options.engine.depth) } else { 0 };
         add("where ids are, and those on their way", reads + sizes.ids, None);

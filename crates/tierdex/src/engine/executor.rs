@@ -21,7 +21,9 @@ use crate::segment::read::{FILES, Files};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tierdex_cache::{self as cache, Cache, Frames, Job, Lookahead, PagePrefetcher, PageReader, Prefetcher};
+use tierdex_cache::{
+    self as cache, Cache, Frames, ListRequest, Lookahead, PagePrefetcher, PageReader, Prefetcher,
+};
 use tierdex_io::{Advice, Cells, EngineOptions, ReadEngine, Region};
 
 /// Queries that are planned ahead of the one that is answered, at most.
@@ -61,7 +63,7 @@ enum Reads {
 /// A query in the queue, and its lists.
 struct Waiting {
     plan: Plan,
-    jobs: Vec<Job>,
+    jobs: Vec<ListRequest>,
     bytes: u64,
     // Ends when nothing holds its lists.
     fetched: Fetched,
@@ -225,7 +227,7 @@ impl Executor {
     }
 
     /// Hits, reads and evictions of the cache so far; `None` without a cache.
-    pub fn stats(&self) -> Option<cache::Stats> {
+    pub fn stats(&self) -> Option<cache::CacheStats> {
         match &self.reads {
             Reads::Supply(supply) => supply.stats(),
             Reads::Pages(engine) => Some(engine.stats()),
@@ -243,7 +245,7 @@ impl Executor {
     }
 
     /// What was noted of the lookahead, the oldest first.
-    pub fn lookahead_samples(&self) -> Vec<cache::Sample> {
+    pub fn lookahead_samples(&self) -> Vec<cache::LookaheadSample> {
         match &self.reads {
             Reads::Supply(supply) => supply.lookahead_samples(),
             Reads::Pages(_) => Vec::new(),

@@ -255,7 +255,7 @@ impl Engine {
 
     /// Counters of the cache: hits, reads, evictions.
     #[doc(hidden)]
-    pub fn stats(&self) -> cache::Stats {
+    pub fn stats(&self) -> cache::CacheStats {
         self.shared().frames.stats()
     }
 

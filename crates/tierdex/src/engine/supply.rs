@@ -4,7 +4,9 @@ use super::whole_lists::jobs;
 use crate::error::Result;
 use crate::index::Index;
 use crate::query::Plan;
-use tierdex_cache::{Job, List, PagePrefetcher, PageQuery, Prefetcher, Query, Sample, Stats};
+use tierdex_cache::{
+    CacheStats, FetchedList, ListRequest, LookaheadSample, PagePrefetcher, PageQuery, Prefetcher, QueuedQuery,
+};
 
 /// Bytes for each list that was requested: its job of two or three parts, and its entries in queues.
 pub(super) const LIST: usize = 256;
@@ -30,12 +32,12 @@ pub(super) enum Fetched {
     /// They will be looked for in the cache.
     Behind,
     /// In the queue of the cache.
-    Ahead(Query),
+    Ahead(QueuedQuery),
 }
 
 impl Supply {
     /// Puts a query into the queue; `jobs` are its lists then, if they are fetched one by one.
-    pub(super) fn push(&self, plan: &Plan, index: &Index) -> Result<(Fetched, Vec<Job>)> {
+    pub(super) fn push(&self, plan: &Plan, index: &Index) -> Result<(Fetched, Vec<ListRequest>)> {
         Ok(match self {
             Supply::Base => (Fetched::Nothing, Vec::new()),
             Supply::Pages(worker) => (Fetched::Pages(worker.push(jobs(plan, index)?)), Vec::new()),
@@ -49,19 +51,19 @@ impl Supply {
 
     /// Waits for the lists of a query, in the order of their jobs; `None` for those that are to be read from
     /// their files.
-    pub(super) fn wait(&self, fetched: &Fetched, jobs: &[Job]) -> Result<Vec<Option<List>>> {
+    pub(super) fn wait(&self, fetched: &Fetched, jobs: &[ListRequest]) -> Result<Vec<Option<FetchedList>>> {
         match (self, fetched) {
             (_, Fetched::Pages(query)) => {
                 query.wait()?;
                 Ok(Vec::new())
             }
             (Supply::Behind(prefetcher), Fetched::Behind) => {
-                let look_up = |job: &Job| {
+                let look_up = |job: &ListRequest| {
                     let found = prefetcher.cache().lookup(job)?;
                     if found.is_none() {
-                        prefetcher.request(job.clone());
+                        prefetcher.fetch_detached(job.clone());
                     }
-                    Ok(found.map(List::Pinned))
+                    Ok(found.map(FetchedList::Pinned))
                 };
                 jobs.iter().map(look_up).collect()
             }
@@ -73,7 +75,7 @@ impl Supply {
     }
 
     /// What the cache did; none without one.
-    pub(super) fn stats(&self) -> Option<Stats> {
+    pub(super) fn stats(&self) -> Option<CacheStats> {
         match self {
             Supply::Base | Supply::Pages(_) => None,
             Supply::Behind(prefetcher) | Supply::Ahead(prefetcher) => Some(prefetcher.cache().stats()),
@@ -89,7 +91,7 @@ impl Supply {
     }
 
     /// What was noted.
-    pub(super) fn lookahead_samples(&self) -> Vec<Sample> {
+    pub(super) fn lookahead_samples(&self) -> Vec<LookaheadSample> {
         match self {
             Supply::Base => Vec::new(),
             Supply::Pages(worker) => worker.lookahead_samples(),

@@ -9,29 +9,29 @@ use crate::segment::read::{BlockSource, Files, Segment};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
-use tierdex_cache::{Job, Key, List, Part, Reader};
+use tierdex_cache::{FetchedList, ListKey, ListPart, ListReader, ListRequest};
 use tierdex_io::{ErrorKind, SealedFile};
 
 /// The lists of a plan: of each, its record unless that is in memory, its documents, and its frequencies.
-pub(super) fn jobs(plan: &Plan, index: &Index) -> Result<Vec<Job>> {
+pub(super) fn jobs(plan: &Plan, index: &Index) -> Result<Vec<ListRequest>> {
     let segments = || index.segments().iter().map(|segment| &**segment).enumerate();
     let lists = plan.leaves.iter().flat_map(|leaf| segments().map(move |of| (leaf, of)));
     lists.filter_map(|(leaf, of)| job(leaf, of).transpose()).collect()
 }
 
 /// None where there is nothing to read.
-fn job(leaf: &Leaf, (number, segment): (usize, &Segment)) -> Result<Option<Job>> {
+fn job(leaf: &Leaf, (number, segment): (usize, &Segment)) -> Result<Option<ListRequest>> {
     let field = segment.field(leaf.field);
     let Some(info) = &leaf.infos[number] else { return Ok(None) };
     let record = field.skips().resident().is_none().then_some((field.skips(), &info.skips));
     let files = [field.docs(), field.freqs()];
     let blocks = info.blocks.iter().flat_map(|ranges| files.into_iter().zip(ranges));
     let parts = record.into_iter().chain(blocks);
-    let parts = parts.map(|(file, range)| Ok(Part::new(Arc::clone(file), range.clone())?));
+    let parts = parts.map(|(file, range)| Ok(ListPart::new(Arc::clone(file), range.clone())?));
     let parts = parts.collect::<Result<Vec<_>>>()?;
     // An open file has a number of its own, and each list begins at an offset of its own.
-    let key = Key(field.skips().number(), info.skips.start);
-    if parts.is_empty() { Ok(None) } else { Ok(Some(Job::new(key, parts)?)) }
+    let key = ListKey(field.skips().number(), info.skips.start);
+    if parts.is_empty() { Ok(None) } else { Ok(Some(ListRequest::new(key, parts)?)) }
 }
 
 /// Reads lists that have been fetched, and all else from the files.
@@ -44,19 +44,23 @@ pub(super) struct WholeLists<'l> {
 struct FetchedPart<'l> {
     file: u64,
     range: Range<u64>,
-    reader: RefCell<Reader<'l>>,
+    reader: RefCell<ListReader<'l>>,
 }
 
 impl<'l> WholeLists<'l> {
     /// For these lists, which belong to `jobs`; those that are streamed have buffers of no more than
     /// `read_ahead` bytes.
-    pub(super) fn new(jobs: &[Job], lists: &'l [Option<List>], read_ahead: usize) -> WholeLists<'l> {
+    pub(super) fn new(
+        jobs: &[ListRequest],
+        lists: &'l [Option<FetchedList>],
+        read_ahead: usize,
+    ) -> WholeLists<'l> {
         let fetched = jobs.iter().zip(lists).filter_map(|(job, list)| Some((job, list.as_ref()?)));
         let parts = fetched.flat_map(|(job, list)| {
             job.parts().iter().enumerate().map(|(number, part)| FetchedPart {
                 file: part.file().number(),
                 range: part.range(),
-                reader: RefCell::new(list.reader(number).within(read_ahead)),
+                reader: RefCell::new(list.reader(number).with_buffer_bytes_max(read_ahead)),
             })
         });
         let mut parts: Vec<_> = parts.collect();

@@ -13,14 +13,10 @@ mod error {
 }
 
 mod stats {
-    pub use tierdex::cache::Stats;
+    pub use tierdex::cache::CacheStats;
 }
 
-mod segments {
-    pub const NONE: u32 = u32::MAX;
-}
-
-mod chains {
+mod key {
     /// Any hash serves.
     pub fn mix(number: u64) -> u64 {
         number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -51,7 +47,7 @@ mod engine {
     mod ticket;
 }
 
-use frames::{Claim, Frames, PageKey};
+use frames::{Frames, PageKey, PageLookup};
 use loom::thread;
 use policy::PolicyKind;
 use std::sync::Arc;
@@ -68,13 +64,13 @@ type Read = (bool, Result<u8, ErrorKind>);
 /// Reads a page as a thread of the engine does. Returns whether it was this thread that filled the frame,
 /// and what the page begins with; none if it found no frame.
 fn read(frames: &Frames, key: PageKey, fails: bool) -> Option<Read> {
-    let (pin, fills) = match frames.claim(key)? {
-        Claim::Pinned(pin) => (pin, false),
-        Claim::Fill(pin, mut cell) => {
+    let (pin, fills) = match frames.lookup(key)? {
+        PageLookup::Pinned(pin) => (pin, false),
+        PageLookup::Fill(pin, mut cell) => {
             cell[0] = 7;
             drop(cell);
             let error = || Error::new(ErrorKind::Denied, "read", "a page", "as a test wants it");
-            frames.landed(pin.frame(), if fails { Err(error()) } else { Ok(()) });
+            frames.complete(pin.frame(), if fails { Err(error()) } else { Ok(()) });
             (pin, true)
         }
     };
@@ -141,6 +137,6 @@ fn pages_of_closed_files_are_forgotten_unless_they_are_read() {
         frames.forget(&[1]);
         assert_eq!(other.join().unwrap(), (true, Ok(7)));
         frames.forget(&[1]);
-        assert_eq!(frames.stats().segments_free, 1);
+        assert_eq!(frames.stats().cells_free, 1);
     });
 }

@@ -1,4 +1,5 @@
-//! Reading pages into the cache of pages: a thread's own engine, which is never waited for under a lock.
+//! Reads pages into the cache of [`Frames`], with an engine per thread. No thread waits for a read
+//! under a lock.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,45 +7,46 @@ use std::sync::atomic::Ordering;
 
 use tierdex_io::{CellMut, Completion, Error, ErrorKind, PAGE, ReadEngine, ReadTarget, Result, SealedFile};
 
-use crate::frames::{Claim, Frames, PageKey, Pin};
+use crate::frames::{Frames, PageKey, PageLookup, Pin};
 
-/// Pages that are read at once, at most.
+/// Pages of a read, at most.
 pub const READ_PAGES_MAX: usize = 64;
 
-/// Reads pages for one thread. Dropped, it waits for the reads that are on their way.
+/// Reads pages for one thread. Dropping it waits for the reads in flight.
 pub struct PageReader {
     frames: Arc<Frames>,
     engine: ReadEngine,
-    /// Pages that are to be read.
-    wanted: Vec<Wanted>,
-    /// Reads on their way, by tag.
-    flights: Vec<Option<Flight>>,
+    /// Pages that are requested but not submitted.
+    wanted: Vec<PageRequest>,
+    /// Reads in flight, by tag.
+    in_flight: Vec<Option<InFlightPages>>,
 }
 
-/// A page, and the frame that it goes to.
-struct Wanted {
+/// A page, and the frame that it is read into.
+struct PageRequest {
     file: Arc<SealedFile>,
     page: u64,
     frame: u32,
     cell: CellMut,
 }
 
-/// A read on its way.
-struct Flight {
+/// A read in flight.
+struct InFlightPages {
     file: Arc<SealedFile>,
     first_page: u64,
-    /// Where its pages go.
+    /// The frames that its pages are read into.
     frames: Vec<u32>,
 }
 
 impl PageReader {
     /// Reads into `frames` by `engine`.
     pub fn new(frames: Arc<Frames>, engine: ReadEngine) -> PageReader {
-        PageReader { frames, engine, wanted: Vec::new(), flights: Vec::new() }
+        PageReader { frames, engine, wanted: Vec::new(), in_flight: Vec::new() }
     }
 
-    /// Pins these pages, and calls `pinned` with the pin of each; those that are not there are read when
-    /// [`PageReader::send`] is called. False when a page found no frame: those behind it are not pinned.
+    /// Pins these pages, and calls `pinned` with the pin of each. Pages that are not in the cache are read
+    /// when [`PageReader::send`] is called. False when a page found no frame; the pages after it are not
+    /// pinned.
     pub fn request<'f>(
         &mut self,
         frames: &'f Frames,
@@ -53,11 +55,11 @@ impl PageReader {
         mut pinned: impl FnMut(u64, Pin<'f>),
     ) -> bool {
         for page in pages {
-            match frames.claim(PageKey::of(file.number(), page)) {
+            match frames.lookup(PageKey::of(file.number(), page)) {
                 None => return false,
-                Some(Claim::Pinned(pin)) => pinned(page, pin),
-                Some(Claim::Fill(pin, cell)) => {
-                    self.wanted.push(Wanted { file: Arc::clone(file), page, frame: pin.frame(), cell });
+                Some(PageLookup::Pinned(pin)) => pinned(page, pin),
+                Some(PageLookup::Fill(pin, cell)) => {
+                    self.wanted.push(PageRequest { file: Arc::clone(file), page, frame: pin.frame(), cell });
                     pinned(page, pin);
                 }
             }
@@ -65,14 +67,14 @@ impl PageReader {
         true
     }
 
-    /// Begins to read the pages that were requested, neighbours together.
+    /// Submits reads of the requested pages, adjacent pages together.
     pub fn send(&mut self) {
         let mut wanted = std::mem::take(&mut self.wanted);
         wanted.sort_unstable_by_key(|wanted| (wanted.file.number(), wanted.page));
         let mut rest = wanted.drain(..).peekable();
-        while let Some(Wanted { file, page: first_page, frame, cell }) = rest.next() {
+        while let Some(PageRequest { file, page: first_page, frame, cell }) = rest.next() {
             let (mut frames, mut cells) = (vec![frame], vec![cell]);
-            let follows = |next: &Wanted, count: usize| {
+            let follows = |next: &PageRequest, count: usize| {
                 next.file.number() == file.number()
                     && next.page == first_page + count as u64
                     && count < READ_PAGES_MAX
@@ -82,37 +84,37 @@ impl PageReader {
                 cells.push(next.cell);
             }
             let Some(target) = ReadTarget::across(cells) else { continue };
-            let tag = self.flights.iter().position(Option::is_none).unwrap_or_else(|| {
-                self.flights.push(None);
-                self.flights.len() - 1
+            let tag = self.in_flight.iter().position(Option::is_none).unwrap_or_else(|| {
+                self.in_flight.push(None);
+                self.in_flight.len() - 1
             });
             let file_read = Arc::clone(file.file());
-            self.flights[tag] = Some(Flight { file, first_page, frames });
+            self.in_flight[tag] = Some(InFlightPages { file, first_page, frames });
             self.engine.submit(&file_read, first_page * PAGE, target, tag as u64);
         }
         drop(rest);
         self.wanted = wanted;
     }
 
-    /// Takes what has been read; if `wait`, waits until a read has ended. False when none has.
+    /// Processes completed reads; if `wait`, waits until a read completes. False when none has.
     pub fn poll(&mut self, wait: bool) -> bool {
         self.send();
         let mut ended = self.engine.next(wait);
         let any = ended.is_some();
         while let Some(completion) = ended {
-            self.land(completion);
+            self.complete_read(completion);
             ended = self.engine.next(false);
         }
         any
     }
 
-    /// Reads all that was requested. To be called before the thread waits for anything else: other threads
-    /// may wait for these pages.
+    /// Completes all reads. To be called before the thread waits for anything else, as other threads may
+    /// wait for these pages.
     pub fn finish(&mut self) {
         while self.poll(true) {}
     }
 
-    /// Waits until one of these frames is settled, whoever reads its page.
+    /// Waits until one of these frames is settled, whichever thread reads its page.
     pub fn wait_for(&mut self, frames: impl Iterator<Item = u32> + Clone) {
         self.frames.counters().waits.fetch_add(1, Ordering::Relaxed);
         if !self.poll(true) {
@@ -120,10 +122,12 @@ impl PageReader {
         }
     }
 
-    /// A read has ended: its pages are checked before they are readable.
-    fn land(&mut self, completion: Completion) {
+    /// A read has completed. Its pages are checked before they are readable.
+    fn complete_read(&mut self, completion: Completion) {
         let Completion { tag, target, result, fell_back } = completion;
-        let Some(Flight { file, first_page, frames }) = self.flights[tag as usize].take() else { return };
+        let Some(InFlightPages { file, first_page, frames }) = self.in_flight[tag as usize].take() else {
+            return;
+        };
         let counters = self.frames.counters();
         counters.reads.fetch_add(1, Ordering::Relaxed);
         counters.reads_fell_back.fetch_add(u64::from(fell_back), Ordering::Relaxed);
@@ -141,7 +145,7 @@ impl PageReader {
             .collect();
         drop(target);
         for (frame, result) in frames.into_iter().zip(checked) {
-            self.frames.landed(frame, result);
+            self.frames.complete(frame, result);
         }
     }
 }

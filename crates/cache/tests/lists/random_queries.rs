@@ -1,4 +1,4 @@
-//! Random lists, queries, policies, engines and threads over caches of a few pages.
+//! Random lists, queries, policies, engines and threads with caches of a few pages.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -6,18 +6,18 @@ use std::thread;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
-use tierdex_cache::{Cache, Job, Key, Lookahead, Part, PolicyKind, Prefetcher, Query};
+use tierdex_cache::{Cache, ListKey, ListPart, ListRequest, Lookahead, PolicyKind, Prefetcher, QueuedQuery};
 use tierdex_io::{
     Cells, Disk, EngineKind, EngineOptions, HEADER_LEN, MemDisk, PosixDisk, ReadEngine, Region, RegionKind,
 };
 
-use super::world::{Written, assert_at_rest, cache, engine, kinds, watched, write};
+use super::fixture::{TestFile, assert_idle, cache, engine, kinds, watched, write};
 
 const PAGES: usize = 12;
 
 #[derive(Debug, Clone)]
-struct Setting {
-    segments: usize,
+struct Settings {
+    cells: usize,
     policy: PolicyKind,
     lookahead: Lookahead,
     engine: usize,
@@ -25,14 +25,14 @@ struct Setting {
     threads: usize,
 }
 
-fn settings() -> impl Strategy<Value = Setting> {
+fn settings() -> impl Strategy<Value = Settings> {
     let lookaheads = [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(0), Lookahead::Queries(3)];
     let depths = prop::collection::vec(1..5_usize, 1..3);
     let policies = prop::sample::select(PolicyKind::ALL.to_vec());
     let parts =
         (2..11_usize, policies, prop::sample::select(lookaheads.to_vec()), 0..3_usize, depths, 1..4_usize);
-    parts.prop_map(|(segments, policy, lookahead, engine, depths, threads)| Setting {
-        segments,
+    parts.prop_map(|(cells, policy, lookahead, engine, depths, threads)| Settings {
+        cells,
         policy,
         lookahead,
         engine,
@@ -48,35 +48,35 @@ fn lists() -> impl Strategy<Value = Vec<Vec<(u64, u64)>>> {
     prop::collection::vec(prop::collection::vec(part, 1..4), 1..12)
 }
 
-fn jobs(written: &Written, lists: &[Vec<(u64, u64)>]) -> Vec<Job> {
-    let part = |&(from, to): &(u64, u64)| Part::new(Arc::clone(&written.file), from..to).unwrap();
-    let job = |(list, parts): (u64, &Vec<(u64, u64)>)| {
-        Job::new(Key(list, list % 2), parts.iter().map(part).collect()).unwrap()
+fn requests(written: &TestFile, lists: &[Vec<(u64, u64)>]) -> Vec<ListRequest> {
+    let part = |&(from, to): &(u64, u64)| ListPart::new(Arc::clone(&written.file), from..to).unwrap();
+    let request = |(list, parts): (u64, &Vec<(u64, u64)>)| {
+        ListRequest::new(ListKey(list, list % 2), parts.iter().map(part).collect()).unwrap()
     };
-    (0..).zip(lists).map(job).collect()
+    (0..).zip(lists).map(request).collect()
 }
 
-fn start(cache: &Arc<Cache>, disk: &dyn Disk, setting: &Setting) -> Prefetcher {
+fn start(cache: &Arc<Cache>, disk: &dyn Disk, setting: &Settings) -> Prefetcher {
     let kinds = kinds();
     let kind = kinds[setting.engine % kinds.len()];
     let engines = setting.depths.iter().map(|depth| engine(disk, kind, *depth)).collect();
     Prefetcher::start(cache, engines, setting.lookahead).unwrap()
 }
 
-/// Queries that were pushed, in order, are served by threads.
-fn serve(queries: Vec<(Vec<Job>, Query)>, written: &Written, threads: usize) {
+/// Threads evaluate the queries in the order in which they were pushed.
+fn serve(queries: Vec<(Vec<ListRequest>, QueuedQuery)>, written: &TestFile, threads: usize) {
     let queries = Mutex::new(VecDeque::from(queries));
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
                     let next = queries.lock().unwrap().pop_front();
-                    let Some((jobs, query)) = next else { return };
-                    // Some queries are given up half way.
-                    let used = if jobs.len() == 3 { 1 } else { jobs.len() };
+                    let Some((requests, query)) = next else { return };
+                    // Some queries are dropped half way.
+                    let used = if requests.len() == 3 { 1 } else { requests.len() };
                     let lists: Vec<_> = (0..used).map(|list| query.wait(list).unwrap()).collect();
-                    for (job, list) in jobs.iter().zip(&lists) {
-                        written.check(job, list);
+                    for (request, list) in requests.iter().zip(&lists) {
+                        written.check(request, list);
                     }
                 }
             });
@@ -88,7 +88,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn queries_ahead_get_the_bytes_of_the_files(
+    fn prefetched_queries_read_the_bytes_of_the_files(
         setting in settings(),
         lists in lists(),
         queries in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..5), 1..30),
@@ -96,19 +96,19 @@ proptest! {
         watched(|| {
             let disk = MemDisk::new();
             let written = write(&disk, "a", PAGES);
-            let cache = cache(setting.segments, setting.policy);
+            let cache = cache(setting.cells, setting.policy);
             cache.record_lookahead(8);
             let prefetcher = start(&cache, &disk, &setting);
-            let all = jobs(&written, &lists);
-            let of_query = |picks: &Vec<prop::sample::Index>| -> Vec<Job> {
+            let all = requests(&written, &lists);
+            let of_query = |picks: &Vec<prop::sample::Index>| -> Vec<ListRequest> {
                 picks.iter().map(|pick| pick.get(&all).clone()).collect()
             };
-            let pushed: Vec<(Vec<Job>, Query)> =
-                queries.iter().map(of_query).map(|jobs| (jobs.clone(), prefetcher.push(jobs))).collect();
+            let pushed: Vec<(Vec<ListRequest>, QueuedQuery)> =
+                queries.iter().map(of_query).map(|requests| (requests.clone(), prefetcher.push(requests))).collect();
             serve(pushed, &written, setting.threads);
             assert_eq!(cache.stats().failures, 0);
             drop(prefetcher);
-            assert_at_rest(&cache);
+            assert_idle(&cache);
             assert!(cache.lookahead_samples().len() == queries.len().min(8));
             let stats = cache.stats();
             let asked: usize = queries.iter().map(Vec::len).sum();
@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_asks_and_whatever_is_held_all_get_on(
+    fn random_requests_and_pins_make_progress(
         setting in settings(),
         lists in lists(),
         steps in prop::collection::vec((0..6_u8, any::<prop::sample::Index>()), 1..40),
@@ -125,43 +125,44 @@ proptest! {
         watched(|| {
             let disk = MemDisk::new();
             let written = write(&disk, "a", PAGES);
-            let cache = cache(setting.segments, setting.policy);
+            let cache = cache(setting.cells, setting.policy);
             let prefetcher = start(&cache, &disk, &setting);
-            let all = jobs(&written, &lists);
+            let all = requests(&written, &lists);
             thread::scope(|scope| {
                 for thread in 0..setting.threads {
                     let (steps, all, prefetcher, cache, written) = (&steps, &all, &prefetcher, &cache, &written);
                     scope.spawn(move || {
-                        // Lists that are held while others are fetched, and queries that nobody waits for.
+                        // Lists that stay pinned while others are fetched, and queries that no thread waits
+                        // for.
                         let (mut held, mut left) = (Vec::new(), Vec::new());
                         for (verb, pick) in steps.iter().skip(thread * 3) {
-                            let job = pick.get(all);
+                            let request = pick.get(all);
                             match verb {
                                 0 => held.clear(),
-                                1 => left.push(prefetcher.push(vec![job.clone()])),
+                                1 => left.push(prefetcher.push(vec![request.clone()])),
                                 2 => left.clear(),
-                                3 => prefetcher.request(job.clone()),
+                                3 => prefetcher.fetch_detached(request.clone()),
                                 4 => {
-                                    let list = cache.lookup(job).unwrap().map(tierdex_cache::List::Pinned);
-                                    held.extend(list.map(|list| (job, list)));
+                                    let list = cache.lookup(request).unwrap().map(tierdex_cache::FetchedList::Pinned);
+                                    held.extend(list.map(|list| (request, list)));
                                 }
-                                _ => held.push((job, prefetcher.fetch(job).unwrap())),
+                                _ => held.push((request, prefetcher.fetch(request).unwrap())),
                             }
-                            for (job, list) in &held {
-                                written.check(job, list);
+                            for (request, list) in &held {
+                                written.check(request, list);
                             }
                         }
                     });
                 }
             });
             drop(prefetcher);
-            assert_at_rest(&cache);
+            assert_idle(&cache);
         });
     }
 }
 
 #[test]
-fn pages_past_the_page_cache_land_where_they_stay() {
+fn direct_reads_go_straight_into_the_cache() {
     watched(|| {
         let directory = TempDir::new().unwrap();
         let disk = PosixDisk::open(directory.path()).unwrap();
@@ -176,18 +177,20 @@ fn pages_past_the_page_cache_land_where_they_stay() {
             let cache = Cache::new(cells, PolicyKind::Lru).unwrap();
             let prefetcher = Prefetcher::start(&cache, vec![engine], Lookahead::Adaptive).unwrap();
             // The last is longer than the cache, and reaches into the file's last page.
-            let whole = Part::new(Arc::clone(&written.file), written.file.payload()).unwrap();
-            let whole = Job::new(Key(9, 9), vec![whole]).unwrap();
-            let jobs: Vec<Job> = (0..8).map(|list| written.job(list, list * 20, 60)).chain([whole]).collect();
-            let queries: Vec<Query> = jobs.iter().map(|job| prefetcher.push(vec![job.clone()])).collect();
-            for (job, query) in jobs.iter().zip(queries) {
-                written.check(job, &query.wait(0).unwrap());
+            let whole = ListPart::new(Arc::clone(&written.file), written.file.payload()).unwrap();
+            let whole = ListRequest::new(ListKey(9, 9), vec![whole]).unwrap();
+            let requests: Vec<ListRequest> =
+                (0..8).map(|list| written.request(list, list * 20, 60)).chain([whole]).collect();
+            let queries: Vec<QueuedQuery> =
+                requests.iter().map(|request| prefetcher.push(vec![request.clone()])).collect();
+            for (request, query) in requests.iter().zip(queries) {
+                written.check(request, &query.wait(0).unwrap());
             }
             drop(prefetcher);
-            assert_at_rest(&cache);
+            assert_idle(&cache);
             let stats = cache.stats();
             assert_eq!((stats.misses, stats.streamed), (9, 1));
-            // Whole segments are read at once: 8 reads a list, and the stream.
+            // Reads cover whole cells: 8 reads per list, and the stream.
             assert!(stats.reads >= 8 * 8 && stats.bytes_read >= 8 * 60 * 4096);
         }
     });

@@ -5,22 +5,22 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use std::{process, thread};
 
-use tierdex_cache::{Cache, Job, Key, List, Lookahead, Part, PolicyKind, Prefetcher};
+use tierdex_cache::{Cache, FetchedList, ListKey, ListPart, ListRequest, Lookahead, PolicyKind, Prefetcher};
 use tierdex_io::{
     Cells, Disk, DiskLock, EngineKind, EngineOptions, Identity, MemDisk, PAGE, ReadEngine, ReadFile, Region,
     RegionKind, Result, SealedFile, SealedWriter, WriteFile,
 };
 
-pub const SEGMENT: usize = 4096;
+pub const CELL_BYTES: usize = 4096;
 
-/// A file and what stands in its payload.
-pub struct Written {
+/// A file and the bytes of its payload.
+pub struct TestFile {
     pub file: Arc<SealedFile>,
     bytes: Vec<u8>,
 }
 
-/// Writes a file of `pages` pages, all of them different, and a part of one.
-pub fn write(disk: &dyn Disk, name: &str, pages: usize) -> Written {
+/// Writes a file of `pages` different pages, and a partial one.
+pub fn write(disk: &dyn Disk, name: &str, pages: usize) -> TestFile {
     let identity = Identity { kind: 1, field: 0, segment: name.len() as u64 };
     let len = pages * PAGE as usize + 1234 - 64;
     let bytes: Vec<u8> =
@@ -30,11 +30,11 @@ pub fn write(disk: &dyn Disk, name: &str, pages: usize) -> Written {
     let seal = writer.finish().unwrap();
     let file = SealedFile::open(disk, name, identity, seal).unwrap();
     file.load_tables().unwrap();
-    Written { file: Arc::new(file), bytes }
+    TestFile { file: Arc::new(file), bytes }
 }
 
-impl Written {
-    /// What is stored in a page, without the header of the file.
+impl TestFile {
+    /// The content of a page, without the header of the file.
     pub fn page(&self, page: u64) -> &[u8] {
         let start = (page * PAGE).max(64) as usize - 64;
         let end = ((page + 1) * PAGE) as usize - 64;
@@ -42,21 +42,23 @@ impl Written {
     }
 
     /// The bytes of a part.
-    pub fn bytes(&self, part: &Part) -> &[u8] {
+    pub fn bytes(&self, part: &ListPart) -> &[u8] {
         let range = part.range();
         &self.bytes[range.start as usize - 64..range.end as usize - 64]
     }
 
-    /// A list of one part that takes `pages` pages from page `first` on, but for some bytes at both ends.
-    pub fn job(&self, list: u64, first: u64, pages: u64) -> Job {
+    /// A list of one part that takes `pages` pages from page `first` on, except for some bytes at both
+    /// ends.
+    pub fn request(&self, list: u64, first: u64, pages: u64) -> ListRequest {
         let range = first * PAGE + 100..(first + pages) * PAGE - 50;
-        Job::new(Key(list, 0), vec![Part::new(Arc::clone(&self.file), range).unwrap()]).unwrap()
+        ListRequest::new(ListKey(list, 0), vec![ListPart::new(Arc::clone(&self.file), range).unwrap()])
+            .unwrap()
     }
 
-    /// Checks all parts of a list, as a whole and in ranges that reach over segments.
-    pub fn check(&self, job: &Job, list: &List) {
+    /// Checks all parts of a list, as a whole and in ranges that cross cells.
+    pub fn check(&self, request: &ListRequest, list: &FetchedList) {
         let mut scratch = Vec::new();
-        for (number, part) in job.parts().iter().enumerate() {
+        for (number, part) in request.parts().iter().enumerate() {
             let expected = self.bytes(part);
             let mut reader = list.reader(number);
             let len = reader.len();
@@ -64,12 +66,12 @@ impl Written {
             for (from, to) in [(0, len), (len / 2, len), (0, len.min(10)), (len / 3, len / 3), (len - 1, len)]
             {
                 let found = reader.get(from..to, &mut scratch).unwrap();
-                assert!(found == &expected[from as usize..to as usize], "{job:?} {from}..{to}");
+                assert!(found == &expected[from as usize..to as usize], "{request:?} {from}..{to}");
             }
             for from in (0..len).step_by(700) {
                 let to = len.min(from + 800);
                 let found = reader.get(from..to, &mut scratch).unwrap();
-                assert!(found == &expected[from as usize..to as usize], "{job:?} {from}..{to}");
+                assert!(found == &expected[from as usize..to as usize], "{request:?} {from}..{to}");
             }
             reader.read(0..len, &mut scratch).unwrap();
             assert!(scratch == expected);
@@ -79,13 +81,13 @@ impl Written {
     }
 }
 
-/// A cache of `segments` segments of one page, one of which is the window of streams.
-pub fn cache(segments: usize, policy: PolicyKind) -> Arc<Cache> {
-    let region = Region::new(&RegionKind::Dram, (segments * SEGMENT) as u64).unwrap();
-    Cache::new(Cells::new(region, SEGMENT).unwrap(), policy).unwrap()
+/// A cache of `cells` cells of one page, one of which is the bounce buffer.
+pub fn cache(cells: usize, policy: PolicyKind) -> Arc<Cache> {
+    let region = Region::new(&RegionKind::Dram, (cells * CELL_BYTES) as u64).unwrap();
+    Cache::new(Cells::new(region, CELL_BYTES).unwrap(), policy).unwrap()
 }
 
-/// The engines that can be had here.
+/// The engines that are available on this machine.
 pub fn kinds() -> Vec<EngineKind> {
     let can_be_had = |kind: &EngineKind| {
         ReadEngine::new(EngineOptions { kind: *kind, depth: 1, direct: false }, &MemDisk::new(), &[]).is_ok()
@@ -102,16 +104,16 @@ pub fn prefetcher(cache: &Arc<Cache>, disk: &dyn Disk, lookahead: Lookahead) -> 
     Prefetcher::start(cache, vec![engine(disk, EngineKind::Pread, 2)], lookahead).unwrap()
 }
 
-/// Nothing is held, nothing is on its way, and every segment is free or can be.
-pub fn assert_at_rest(cache: &Cache) {
+/// Nothing is pinned or loading, and every cell is free or evictable.
+pub fn assert_idle(cache: &Cache) {
     let stats = cache.stats();
     assert_eq!((stats.queries, stats.loading, stats.rolling_sum), (0, 0, 0), "{stats:?}");
-    assert_eq!(stats.segments_free + stats.segments_evictable, stats.segments, "{stats:?}");
+    assert_eq!(stats.cells_free + stats.cells_evictable, stats.cells, "{stats:?}");
     let cells = cache.cells();
     assert!((0..cells.len()).all(|cell| cells.write(cell).is_some()), "a cell is in use");
 }
 
-/// Runs a test that must come to an end.
+/// Runs a test, and aborts if it does not end within 60 seconds.
 pub fn watched<T>(test: impl FnOnce() -> T) -> T {
     let (ended, watch) = channel::<()>();
     let watchdog = thread::spawn(move || {
@@ -135,28 +137,29 @@ pub struct GatedDisk {
 
 #[derive(Default)]
 struct Gate {
-    state: Mutex<Shut>,
+    state: Mutex<GateState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Shut {
+struct GateState {
     shut: bool,
-    broken: bool,
-    confused: bool,
-    at_the_gate: usize,
+    panics_on_read: bool,
+    panics_on_len: bool,
+    waiting_reads: usize,
 }
 
-struct Gated {
+struct GatedFile {
     inner: Box<dyn ReadFile>,
     gate: Arc<Gate>,
 }
 
-/// A disk that is shut, a file of so many pages on it, a cache of so many segments, and who is to fill that.
-pub fn shut(pages: usize, segments: usize) -> (GatedDisk, Written, Arc<Cache>, Prefetcher) {
+/// A disk whose gate is shut, a file of `pages` pages on it, a cache of `cells` cells, and a prefetcher for
+/// it.
+pub fn gated_cache(pages: usize, cells: usize) -> (GatedDisk, TestFile, Arc<Cache>, Prefetcher) {
     let disk = GatedDisk::new();
     let written = write(&disk, "a", pages);
-    let cache = cache(segments, PolicyKind::Lru);
+    let cache = cache(cells, PolicyKind::Lru);
     let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
     disk.shut();
     (disk, written, cache, prefetcher)
@@ -172,18 +175,18 @@ impl GatedDisk {
     }
 
     /// From now on reads panic.
-    pub fn break_down(&self) {
-        self.gate.state.lock().unwrap().broken = true;
+    pub fn panic_on_read(&self) {
+        self.gate.state.lock().unwrap().panics_on_read = true;
     }
 
-    /// From now on files panic when they are asked for their length: engines ask in the worker's own thread.
-    pub fn confuse(&self) {
-        self.gate.state.lock().unwrap().confused = true;
+    /// From now on files panic when asked for their length, which engines do in the worker's own thread.
+    pub fn panic_on_len(&self) {
+        self.gate.state.lock().unwrap().panics_on_len = true;
     }
 
     pub fn repair(&self) {
         let mut state = self.gate.state.lock().unwrap();
-        (state.broken, state.confused) = (false, false);
+        (state.panics_on_read, state.panics_on_len) = (false, false);
     }
 
     pub fn open_gate(&self) {
@@ -191,36 +194,36 @@ impl GatedDisk {
         self.gate.changed.notify_all();
     }
 
-    /// Waits until a read stands before the gate.
-    pub fn wait_for_a_read(&self) {
+    /// Waits until a read waits at the gate.
+    pub fn wait_for_read(&self) {
         self.wait_for_reads(1);
     }
 
-    /// Waits until so many reads stand there.
+    /// Waits until `reads` reads wait at the gate.
     pub fn wait_for_reads(&self, reads: usize) {
         let state = self.gate.state.lock().unwrap();
-        drop(self.gate.changed.wait_while(state, |state| state.at_the_gate < reads).unwrap());
+        drop(self.gate.changed.wait_while(state, |state| state.waiting_reads < reads).unwrap());
     }
 }
 
-impl ReadFile for Gated {
+impl ReadFile for GatedFile {
     fn name(&self) -> &str {
         self.inner.name()
     }
     fn len(&self) -> u64 {
-        let confused = self.gate.state.lock().unwrap().confused;
-        assert!(!confused, "as the test wants it");
+        let panics_on_len = self.gate.state.lock().unwrap().panics_on_len;
+        assert!(!panics_on_len, "as the test wants it");
         self.inner.len()
     }
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let mut state = self.gate.state.lock().unwrap();
-        state.at_the_gate += 1;
+        state.waiting_reads += 1;
         self.gate.changed.notify_all();
         let mut state = self.gate.changed.wait_while(state, |state| state.shut).unwrap();
-        state.at_the_gate -= 1;
-        let broken = state.broken;
+        state.waiting_reads -= 1;
+        let panics_on_read = state.panics_on_read;
         drop(state);
-        assert!(!broken, "as the test wants it");
+        assert!(!panics_on_read, "as the test wants it");
         self.inner.read_at(offset, buf)
     }
 }
@@ -230,7 +233,7 @@ impl Disk for GatedDisk {
         self.inner.list()
     }
     fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
-        Ok(Box::new(Gated { inner: self.inner.open(name)?, gate: Arc::clone(&self.gate) }))
+        Ok(Box::new(GatedFile { inner: self.inner.open(name)?, gate: Arc::clone(&self.gate) }))
     }
     fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
         self.inner.create(name)

@@ -1,0 +1,66 @@
+//! Doubly linked lists of entries in two arrays; each entry is in at most one list.
+
+/// No entry.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The neighbours of each entry.
+pub(super) struct Neighbours {
+    /// Towards the front and towards the back.
+    pairs: Box<[[u32; 2]]>,
+}
+
+/// A list: new entries are added at the front.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EntryList {
+    pub(super) front: u32,
+    pub(super) back: u32,
+}
+
+impl EntryList {
+    pub(super) const EMPTY: EntryList = EntryList { front: NONE, back: NONE };
+}
+
+impl Neighbours {
+    /// Bytes of memory for each entry.
+    pub(super) const BYTES_PER_ENTRY: usize = size_of::<[u32; 2]>();
+
+    pub(super) fn new(entries: u32) -> Neighbours {
+        Neighbours { pairs: vec![[NONE; 2]; entries as usize].into() }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.pairs)
+    }
+
+    pub(super) fn push_front(&mut self, list: &mut EntryList, entry: u32) {
+        self.pairs[entry as usize] = [NONE, list.front];
+        match list.front {
+            NONE => list.back = entry,
+            front => self.pairs[front as usize][0] = entry,
+        }
+        list.front = entry;
+    }
+
+    pub(super) fn remove(&mut self, list: &mut EntryList, entry: u32) {
+        let [before, behind] = self.pairs[entry as usize];
+        match before {
+            NONE => list.front = behind,
+            before => self.pairs[before as usize][1] = behind,
+        }
+        match behind {
+            NONE => list.back = before,
+            behind => self.pairs[behind as usize][0] = before,
+        }
+    }
+
+    /// The next entry towards the front.
+    pub(super) fn before(&self, entry: u32) -> u32 {
+        self.pairs[entry as usize][0]
+    }
+
+    /// From the back to the front, in order of insertion.
+    pub(super) fn oldest_first(&self, list: &EntryList) -> impl Iterator<Item = u32> {
+        let some = |entry: u32| (entry != NONE).then_some(entry);
+        std::iter::successors(some(list.back), move |entry| some(self.before(*entry)))
+    }
+}

@@ -1,0 +1,146 @@
+//! Eviction policies on traces, compared with Belady's optimum.
+
+mod simulate;
+
+use proptest::prelude::*;
+use tierdex_cache::{BeladyWindow, PolicyKind};
+
+use simulate::{Access, belady, hash, repetitions, simulate, zipf};
+
+/// A trace of lists of one cell.
+fn units(lists: impl IntoIterator<Item = u64>) -> Vec<Access> {
+    lists.into_iter().map(|list| Access { list, cells: 1 }).collect()
+}
+
+/// A trace of lists of 1 to 9 cells, most of them small.
+fn sized(lists: impl IntoIterator<Item = u64>) -> Vec<Access> {
+    let cells = |list: u64| 1 + (hash(list, 7) % 82).isqrt() as u32;
+    lists.into_iter().map(|list| Access { list, cells: 10 - cells(list) }).collect()
+}
+
+/// The maximum number of hits, by trying all evictions.
+fn most_hits(cached: &[u64], capacity: usize, trace: &[u64]) -> u64 {
+    let Some((list, rest)) = trace.split_first() else { return 0 };
+    if cached.contains(list) {
+        return 1 + most_hits(cached, capacity, rest);
+    }
+    let mut with = cached.to_vec();
+    with.push(*list);
+    if with.len() <= capacity {
+        return most_hits(&with, capacity, rest);
+    }
+    (0..capacity)
+        .map(|victim| {
+            let mut left = with.clone();
+            left.remove(victim);
+            most_hits(&left, capacity, rest)
+        })
+        .max()
+        .unwrap_or(0)
+}
+
+#[test]
+fn policies_have_the_expected_hits_on_a_known_trace() {
+    let trace = units([1, 2, 3, 1, 4, 1, 2, 5, 1, 2]);
+    let hits = |kind: PolicyKind| simulate(&mut *kind.policy(3), 3, &trace).hits;
+    // LRU keeps 1; 2 was evicted for 4, replaced 3, and stayed.
+    assert_eq!(hits(PolicyKind::Lru), 4);
+    // FIFO except for 1, which was used when the hand passed.
+    assert_eq!(hits(PolicyKind::Sieve), 4);
+    // The optimum evicts 3 and then 4.
+    assert_eq!((hits(PolicyKind::Window), belady(3, &trace).hits), (5, 5));
+}
+
+#[test]
+fn scans_do_not_evict_frequently_used_lists() {
+    // Two lists that are used again and again, between scans of lists that are used once.
+    let lists = (0..3000_u64).flat_map(|scan| [1, 2, 1, 2].into_iter().chain(100 + scan * 8..108 + scan * 8));
+    let trace = units(lists);
+    let rate = |kind: PolicyKind| simulate(&mut *kind.policy(10), 10, &trace).hit_rate();
+    let frequent = 4.0 / 12.0;
+    for kind in [PolicyKind::S3Fifo, PolicyKind::Sieve, PolicyKind::Window] {
+        assert!(rate(kind) > 0.95 * frequent, "{kind}: {}", rate(kind));
+    }
+}
+
+#[test]
+fn traces_have_the_given_repetition_probability() {
+    for repetition in [0.0, 0.25, 0.5] {
+        let lists = repetitions(repetition, 20_000, 3);
+        let repeated = lists.iter().enumerate().filter(|(at, list)| **list < *at as u64).count();
+        assert!((repeated as f64 / 20_000.0 - repetition).abs() < 0.02, "{repetition}: {repeated}");
+        assert!(lists.iter().enumerate().all(|(at, list)| *list + 100 >= at as u64 && *list <= at as u64));
+    }
+}
+
+/// Prints the hit rates of all policies: run with `--nocapture`.
+#[test]
+fn no_policy_exceeds_belady_on_lists_of_one_size() {
+    let traces = [
+        ("zipf", zipf(1000, 10_000, 1)),
+        ("RP 0%", repetitions(0.0, 10_000, 2)),
+        ("RP 25%", repetitions(0.25, 10_000, 2)),
+        ("RP 50%", repetitions(0.5, 10_000, 2)),
+    ];
+    for (name, lists) in traces {
+        for capacity in [10, 50, 100] {
+            let trace = units(lists.iter().copied());
+            let optimum = belady(capacity, &trace).hit_rate();
+            print!("{name} {capacity}: belady {optimum:.3}");
+            for kind in PolicyKind::ALL {
+                let rate = simulate(&mut *kind.policy(capacity), capacity, &trace).hit_rate();
+                print!(", {kind} {rate:.3}");
+                assert!(rate <= optimum, "{name} {capacity} {kind}");
+            }
+            let trace = sized(lists.iter().copied());
+            print!("; sizes 1 to 9: farthest {:.3}", belady(capacity, &trace).hit_rate());
+            for kind in PolicyKind::ALL {
+                let rate = simulate(&mut *kind.policy(capacity), capacity, &trace).hit_rate();
+                print!(", {kind} {rate:.3}");
+            }
+            println!();
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn belady_is_optimal(trace in prop::collection::vec(0..6_u64, 0..12), capacity in 1..4_u32) {
+        let expected = most_hits(&[], capacity as usize, &trace);
+        prop_assert_eq!(belady(capacity, &units(trace)).hits, expected);
+    }
+
+    #[test]
+    fn an_infinite_window_is_belady(trace in prop::collection::vec(0..30_u64, 0..300), capacity in 1..20_u32) {
+        let trace = units(trace);
+        let mut window = BeladyWindow::new(capacity, usize::MAX);
+        prop_assert_eq!(simulate(&mut window, capacity, &trace), belady(capacity, &trace));
+    }
+
+    #[test]
+    fn no_policy_exceeds_belady(trace in prop::collection::vec(0..30_u64, 0..300), capacity in 1..20_u32) {
+        let trace = units(trace);
+        let optimum = belady(capacity, &trace).hits;
+        for kind in PolicyKind::ALL {
+            prop_assert!(simulate(&mut *kind.policy(capacity), capacity, &trace).hits <= optimum, "{}", kind);
+        }
+    }
+
+    /// LRU has the inclusion property.
+    #[test]
+    fn a_larger_lru_has_no_fewer_hits(trace in prop::collection::vec(0..30_u64, 0..300)) {
+        let trace = units(trace);
+        let hits = |capacity| simulate(&mut *PolicyKind::Lru.policy(capacity), capacity, &trace).hits;
+        let hits: Vec<u64> = (1..32).map(hits).collect();
+        prop_assert!(hits.is_sorted(), "{:?}", hits);
+    }
+
+    #[test]
+    fn lists_of_any_size_are_simulated(trace in prop::collection::vec(0..30_u64, 0..300), capacity in 1..20_u32) {
+        let trace = sized(trace);
+        for kind in PolicyKind::ALL {
+            let counts = simulate(&mut *kind.policy(capacity), capacity, &trace);
+            prop_assert_eq!(counts.hits + counts.misses, trace.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Simulates eviction policies on traces, and Belady's rule to compare them with.
+//!
+//! *Input*: a trace, which names the list of each access and its size in cells. *Output*: the hits and misses of a cache of
+//! a given number of cells. No bytes are moved.
+
+use std::collections::HashMap;
+
+use tierdex_cache::Policy;
+
+/// An access to a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    pub list: u64,
+    /// Its size in cells.
+    pub cells: u32,
+}
+
+/// Hits and misses of a simulated cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HitCounts {
+    pub hits: u64,
+    pub misses: u64,
+    /// Cells of the lists that were missed.
+    pub cells_read: u64,
+}
+
+impl HitCounts {
+    /// Hits as a fraction of all accesses.
+    pub fn hit_rate(&self) -> f64 {
+        self.hits as f64 / (self.hits + self.misses).max(1) as f64
+    }
+
+    fn count(&mut self, access: Access, hit: bool) {
+        if hit {
+            self.hits += 1;
+        } else {
+            self.misses += 1;
+            self.cells_read += u64::from(access.cells);
+        }
+    }
+}
+
+/// Runs a trace through a fresh policy for a cache of `capacity` cells. Longer lists are never cached.
+pub fn simulate(policy: &mut dyn Policy, capacity: u32, trace: &[Access]) -> HitCounts {
+    let mut counts = HitCounts::default();
+    let mut entries: HashMap<u64, u32> = HashMap::new();
+    let mut lists = vec![Access { list: 0, cells: 0 }; capacity as usize];
+    let mut vacant: Vec<u32> = (0..capacity).rev().collect();
+    let mut free = capacity;
+    for (at, access) in trace.iter().enumerate() {
+        let found = entries.get(&access.list).copied();
+        counts.count(*access, found.is_some());
+        if let Some(entry) = found {
+            policy.touch(entry);
+        } else if access.cells <= capacity {
+            if free < access.cells && policy.window() > 0 {
+                let ahead = trace[at + 1..].iter().take(policy.window());
+                policy.set_upcoming(&mut ahead.filter_map(|access| entries.get(&access.list).copied()));
+            }
+            while free < access.cells {
+                let victim = policy.victim(&|_| true).expect("the cells that are not free have entries");
+                policy.remove(victim);
+                let Access { list, cells } = lists[victim as usize];
+                entries.remove(&list);
+                vacant.push(victim);
+                free += cells;
+            }
+            let entry = vacant.pop().expect("there are as many entries as cells");
+            lists[entry as usize] = *access;
+            entries.insert(access.list, entry);
+            free -= access.cells;
+            policy.insert(entry, hash(access.list, 0), access.cells);
+        }
+    }
+    counts
+}
+
+/// Evicts the list whose next use is farthest. With lists of one size no policy that caches each miss has more hits; with
+/// several sizes it is a rule that knows the future, and not the optimum.
+pub fn belady(capacity: u32, trace: &[Access]) -> HitCounts {
+    let mut counts = HitCounts::default();
+    let next_uses = next_uses(trace);
+    // The cached lists: size and next use.
+    let mut cached: HashMap<u64, (u32, usize)> = HashMap::new();
+    let mut free = capacity;
+    for (access, next_use) in trace.iter().zip(next_uses) {
+        let hit = cached.contains_key(&access.list);
+        counts.count(*access, hit);
+        if !hit && access.cells <= capacity {
+            while free < access.cells {
+                let farthest = cached.iter().max_by_key(|(list, (_, next))| (*next, **list));
+                let (list, cells) = farthest.map(|(list, (cells, _))| (*list, *cells)).unwrap();
+                cached.remove(&list);
+                free += cells;
+            }
+            free -= access.cells;
+        }
+        if access.cells <= capacity {
+            cached.insert(access.list, (access.cells, next_use));
+        }
+    }
+    counts
+}
+
+/// For each access the index of the next one to the same list.
+fn next_uses(trace: &[Access]) -> Vec<usize> {
+    let mut later: HashMap<u64, usize> = HashMap::new();
+    let mut next_uses: Vec<usize> = trace
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(at, access)| later.insert(access.list, at).unwrap_or(usize::MAX))
+        .collect();
+    next_uses.reverse();
+    next_uses
+}
+
+/// `len` accesses to `lists` lists, with frequencies proportional to 1 / rank.
+pub fn zipf(lists: u64, len: usize, seed: u64) -> Vec<u64> {
+    let mut random = SplitMix64(seed);
+    let sums: Vec<f64> = (1..=lists)
+        .scan(0.0, |sum, rank| {
+            *sum += 1.0 / rank as f64;
+            Some(*sum)
+        })
+        .collect();
+    let total = sums.last().copied().unwrap_or(0.0);
+    (0..len).map(|_| sums.partition_point(|sum| *sum < random.unit() * total) as u64).collect()
+}
+
+/// A query set of `len` terms with a repetition probability (thesis, section 5.2.3): each term is drawn, with that
+/// probability, from the last 100 terms, and is a new one otherwise.
+pub fn repetitions(repetition: f64, len: usize, seed: u64) -> Vec<u64> {
+    const REPEAT_QUEUE: u64 = 100;
+    let mut random = SplitMix64(seed);
+    (0..len as u64)
+        .map(|next| {
+            let queued = next.min(REPEAT_QUEUE);
+            let repeats = queued > 0 && random.unit() < repetition;
+            if repeats { next - 1 - random.below(queued) } else { next }
+        })
+        .collect()
+}
+
+/// A hash of a number.
+pub fn hash(number: u64, seed: u64) -> u64 {
+    mix(number ^ mix(seed))
+}
+
+/// The finalizer of SplitMix64.
+fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        let number = mix(self.0);
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        number
+    }
+
+    /// A number in `0.0..1.0`.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
