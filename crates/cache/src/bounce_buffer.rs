@@ -1,8 +1,9 @@
 //! The bounce buffer: a few cells through which lists that do not fit are read chunk by chunk.
 //!
-//! The buffer serves one chunk at a time. A reader waits for the buffer, queues a chunk, waits until a worker has read and
-//! checked it, copies it out, and frees the buffer. It waits for nothing else meanwhile. So the buffer becomes free again
-//! whatever entries are pinned, and any number of streams make progress, several of one query included.
+//! The buffer serves one chunk at a time. A reader waits for the buffer, queues a chunk, waits until a
+//! worker has read and checked it, copies it out, and frees the buffer. It waits for nothing else meanwhile.
+//! So the buffer becomes free again whatever entries are pinned, and any number of streams make progress,
+//! several of one query included.
 
 use std::ops::Range;
 
@@ -32,7 +33,8 @@ pub(crate) struct BounceBuffer {
     pub(crate) result: Option<Result<()>>,
 }
 
-/// How many of `cells` cells are the bounce buffer, at least one: enough for several reads at once, and few of all.
+/// How many of `cells` cells are the bounce buffer, at least one: enough for several reads at once, and few
+/// of all.
 pub(crate) fn bounce_cell_count(cells: usize, cell_bytes: usize) -> usize {
     (BYTES_MAX / cell_bytes).min(cells / 32).max(1)
 }

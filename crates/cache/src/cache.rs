@@ -1,20 +1,23 @@
-//! The cache: cells of memory, the metadata of the lists in them, and the lock and condition variables by which query
-//! threads and workers wait for each other.
+//! The cache: cells of memory, the metadata of the lists in them, and the lock and condition variables by
+//! which query threads and workers wait for each other.
 //!
 //! # Why no thread waits for ever
 //!
 //! 1. A worker waits only for its own reads, which complete, and sleeps only when no task is queued.
-//! 2. Entries are allocated in queue order. Cells that the oldest query lacks are therefore held by that query itself, by a
-//!    worker that fills them, or by a caller outside the queue. The oldest query waits for workers only (1). A list for
-//!    which too few cells are available after that is streamed, so the oldest query is always served.
-//! 3. Every other query waits for older ones. If each thread drops a query before it waits for a later one, the oldest
-//!    query ends, and then, one after the other, all of them.
-//! 4. An unqueued request ([`crate::Prefetcher::start_fetch`]) gets cells at once or is streamed, whatever its caller has
-//!    pinned or started, and its caller waits only for its own reads (1). A started fetch is a pin like any other, released
-//!    when it is dropped, and no query waits for it (2). It is also a task for the workers, but the limit on the tasks of
-//!    queued lists does not count it, and while the oldest query waits for entries that are loading, unqueued requests get
-//!    no cells. So no number of them keeps a query waiting.
-//! 5. The bounce buffer is held while one chunk is read and copied, and its holder waits for nothing else (1).
+//! 2. Entries are allocated in queue order. Cells that the oldest query lacks are therefore held by that
+//!    query itself, by a worker that fills them, or by a caller outside the queue. The oldest query waits
+//!    for workers only (1). A list for which too few cells are available after that is streamed, so the
+//!    oldest query is always served.
+//! 3. Every other query waits for older ones. If each thread drops a query before it waits for a later one,
+//!    the oldest query ends, and then, one after the other, all of them.
+//! 4. An unqueued request ([`crate::Prefetcher::start_fetch`]) gets cells at once or is streamed, whatever
+//!    its caller has pinned or started, and its caller waits only for its own reads (1). A started fetch is
+//!    a pin like any other, released when it is dropped, and no query waits for it (2). It is also a task
+//!    for the workers, but the limit on the tasks of queued lists does not count it, and while the oldest
+//!    query waits for entries that are loading, unqueued requests get no cells. So no number of them keeps a
+//!    query waiting.
+//! 5. The bounce buffer is held while one chunk is read and copied, and its holder waits for nothing else
+//!    (1).
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,8 +37,8 @@ use crate::stats::CacheStats;
 
 /// A cache of posting lists in cells of memory, shared by query threads and prefetch workers.
 ///
-/// One lock guards the metadata. It is taken a few times per list and never per block. When a requested list is in the
-/// cache, no thread sleeps or is woken, and no system call is made.
+/// One lock guards the metadata. It is taken a few times per list and never per block. When a requested list
+/// is in the cache, no thread sleeps or is woken, and no system call is made.
 pub struct Cache {
     cells: Arc<Cells>,
     links: Arc<CellLinks>,
@@ -55,10 +58,11 @@ pub struct Cache {
 const CELL_STATE_BYTES: usize = size_of::<u32>();
 
 impl Cache {
-    /// A cache in `cells`, of which it is the only user from now on. All memory that it needs is allocated here.
+    /// A cache in `cells`, of which it is the only user from now on. All memory that it needs is allocated
+    /// here.
     ///
-    /// A 32nd of the cells, but at least one and at most 256 KiB or one cell, becomes the bounce buffer, through which
-    /// lists are streamed that do not fit.
+    /// A 32nd of the cells, but at least one and at most 256 KiB or one cell, becomes the bounce buffer,
+    /// through which lists are streamed that do not fit.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] when there are fewer than 2 cells, or more than 2^32 - 4.
@@ -99,7 +103,8 @@ impl Cache {
         }
     }
 
-    /// From now on records the lookahead each time a query ends, and keeps the last `samples` of these; none when 0.
+    /// From now on records the lookahead each time a query ends, and keeps the last `samples` of these; none
+    /// when 0.
     pub fn record_lookahead(&self, samples: usize) {
         self.lock().lookahead_log.start(samples);
     }
@@ -123,14 +128,14 @@ impl Cache {
         self.list_cells..self.cells.len()
     }
 
-    /// Locks the metadata. A poisoned lock is ignored: each change that matters is complete or was not made, so a panic
-    /// can leave only counters wrong.
+    /// Locks the metadata. A poisoned lock is ignored: each change that matters is complete or was not made,
+    /// so a panic can leave only counters wrong.
     pub(crate) fn lock(&self) -> MutexGuard<'_, CacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Admits all lists that can be admitted now, releases the lock, and wakes the threads that wait for a change. Wakes
-    /// no thread, and so makes no system call, when none sleeps or nothing has changed.
+    /// Admits all lists that can be admitted now, releases the lock, and wakes the threads that wait for a
+    /// change. Wakes no thread, and so makes no system call, when none sleeps or nothing has changed.
     pub(crate) fn publish(&self, mut state: MutexGuard<'_, CacheState>) {
         state.advance();
         let has_tasks = state.has_tasks();
@@ -234,8 +239,8 @@ impl Cache {
         result
     }
 
-    /// Waits for the chunk in the bounce buffer. A chunk that a worker has started is always waited for, so that no worker
-    /// still writes to the buffer when it is freed.
+    /// Waits for the chunk in the bounce buffer. A chunk that a worker has started is always waited for, so
+    /// that no worker still writes to the buffer when it is freed.
     fn wait_for_chunk(&self) -> Result<()> {
         let mut state = self.lock();
         state.stats.waits += 1;

@@ -25,7 +25,8 @@
 //! are no longer than a cell; those of the second cell hold the remaining bits of longer parts:
 //!
 //! ```text
-//! first cell    bits 0 to 11: offset of the part within its first page    bits 12 to 31: low 20 bits of its length - 1
+//! first cell    bits 0 to 11: offset of the part in its first page
+//!               bits 12 to 31: low 20 bits of its length - 1
 //! second cell   bits 0 to 31: high bits of its length - 1
 //! ```
 

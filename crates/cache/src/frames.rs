@@ -102,7 +102,7 @@ pub struct Frames {
     /// Threads that wait for pages which other threads read.
     waiting: AtomicUsize,
     sleepers: Mutex<()>,
-    landed: Condvar,
+    settled: Condvar,
     counters: Counters,
     metadata_bytes: u64,
 }
@@ -112,7 +112,7 @@ pub(crate) struct Counters {
     hits: AtomicU64,
     misses: AtomicU64,
     /// Lookups for which all frames of the shard were pinned.
-    pub(crate) refused: AtomicU64,
+    pub(crate) no_frame: AtomicU64,
     evictions: AtomicU64,
     failures: AtomicU64,
     pub(crate) waits: AtomicU64,
@@ -159,7 +159,7 @@ impl Frames {
             shards: shards.into_iter().map(Mutex::new).collect(),
             waiting: AtomicUsize::new(0),
             sleepers: Mutex::new(()),
-            landed: Condvar::new(),
+            settled: Condvar::new(),
             counters: Counters::default(),
             metadata_bytes,
         }))
@@ -206,10 +206,10 @@ impl Frames {
         CacheStats {
             hits: of(&counters.hits),
             misses: of(&counters.misses),
-            streamed: of(&counters.refused),
+            streamed: of(&counters.no_frame),
             // The counters are read one after the other, while threads change them.
             fetched: of(&counters.misses)
-                .saturating_sub(of(&counters.refused) + of(&counters.failures) + loading),
+                .saturating_sub(of(&counters.no_frame) + of(&counters.failures) + loading),
             evictions: of(&counters.evictions),
             failures: of(&counters.failures),
             waits: of(&counters.waits),
@@ -237,7 +237,7 @@ impl Frames {
         }
         self.counters.misses.fetch_add(1, Ordering::Relaxed);
         let Some(frame) = self.free_frame(number, &mut shard) else {
-            self.counters.refused.fetch_add(1, Ordering::Relaxed);
+            self.counters.no_frame.fetch_add(1, Ordering::Relaxed);
             return None;
         };
         let global = self.frame_number(number, frame);
@@ -273,7 +273,7 @@ impl Frames {
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
             drop(self.sleepers.lock().unwrap_or_else(PoisonError::into_inner));
-            self.landed.notify_all();
+            self.settled.notify_all();
         }
     }
 
@@ -284,7 +284,7 @@ impl Frames {
         let mut sleeper = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
         let again = frames.clone();
         while !frames.any(|frame| self.is_settled(frame)) {
-            sleeper = self.landed.wait(sleeper).unwrap_or_else(PoisonError::into_inner);
+            sleeper = self.settled.wait(sleeper).unwrap_or_else(PoisonError::into_inner);
             frames = again.clone();
         }
         drop(sleeper);
@@ -356,10 +356,10 @@ impl Frames {
 impl Shard {
     fn new(frames: usize, (number, shards): (usize, usize), policy: PolicyKind) -> Shard {
         let own = (frames - number).div_ceil(shards) as u32;
-        let nothing = PageKey { file: u64::MAX, page: 0 };
+        let none = PageKey { file: u64::MAX, page: 0 };
         Shard {
             table: HashMap::with_capacity_and_hasher(own as usize, BuildHasherDefault::default()),
-            keys: (0..own).map(|_| nothing).collect(),
+            keys: (0..own).map(|_| none).collect(),
             free: (0..own).rev().collect(),
             failed: Vec::new(),
             policy: policy.policy(own),

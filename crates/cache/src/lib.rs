@@ -1,7 +1,9 @@
-//! The postings cache: reads byte ranges of posting lists into memory, and checks them, before their query is evaluated.
+//! The postings cache: reads byte ranges of posting lists into memory, and checks them, before their query
+//! is evaluated.
 //!
-//! *Input*: memory cut into cells, read engines, and requests that name the byte ranges of lists. *Output*: these bytes in
-//! memory, checked and pinned. Source: the APCache thesis, chapter 7; a cell is its cache segment (thesis, section 7.2).
+//! *Input*: memory cut into cells, read engines, and requests that name the byte ranges of lists. *Output*:
+//! these bytes in memory, checked and pinned. Source: the APCache thesis, chapter 7; a cell is its cache
+//! segment (thesis, section 7.2).
 //!
 //! | task | API |
 //! |---|---|
@@ -10,8 +12,8 @@
 //! | to name a list | [`ListRequest`], [`ListPart`], [`ListKey`] |
 //! | to prefetch the lists of waiting queries | [`Prefetcher::push`], [`QueuedQuery::wait`] |
 //! | to fetch a list now | [`Prefetcher::fetch`] |
-//! | to fetch several at once, and test which are cached | [`Prefetcher::start_fetches`], [`PendingList::is_cached`], [`QueuedQuery::is_cached`] |
-//! | to test without waiting | [`PendingList::is_ready`], [`QueuedQuery::is_ready`] |
+//! | to fetch several at once | [`Prefetcher::start_fetches`], [`PendingList::wait`] |
+//! | to poll | [`PendingList::is_ready`], [`QueuedQuery::is_ready`], [`QueuedQuery::is_cached`] |
 //! | to look a list up, and fetch it after all queries | [`Cache::lookup`], [`Prefetcher::fetch_detached`] |
 //! | to read a list | [`FetchedList`], [`PinnedList`], [`ListStream`], [`ListReader`] |
 //! | to prefetch into the system's page cache instead | [`PagePrefetcher`], [`PageQuery`] |
@@ -19,8 +21,8 @@
 //! | counters | [`CacheStats`], [`LookaheadSample`] |
 //! | to compare eviction policies | [`Policy`], [`BeladyWindow`] |
 //!
-//! This crate knows byte ranges, budgets and requests; it does not know what a posting is. It makes no system call except
-//! to start threads and to wait.
+//! This crate knows byte ranges, budgets and requests; it does not know what a posting is. It makes no
+//! system call except to start threads and to wait.
 
 #![forbid(unsafe_code)]
 

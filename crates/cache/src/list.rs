@@ -1,7 +1,7 @@
 //! Lists that can be read or will be: pinned in the cache, or streamed through the bounce buffer.
 //!
-//! A [`FetchedList`] gives a [`ListReader`] for each of its parts. The methods of [`Cache`] that return lists are here, so
-//! that the cache itself does not depend on its handles.
+//! A [`FetchedList`] gives a [`ListReader`] for each of its parts. The methods of [`Cache`] that return
+//! lists are here, so that the cache itself does not depend on its handles.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub enum FetchedList {
     Stream(ListStream),
 }
 
-/// A fetch that was started. Dropped before it is waited for, it is cancelled; the list is read nevertheless, and stays in
-/// the cache until it is evicted.
+/// A fetch that was started. Dropped before it is waited for, it is cancelled; the list is read
+/// nevertheless, and stays in the cache until it is evicted.
 #[must_use = "a list that is not waited for is given up"]
 pub struct PendingList(Result<FetchedList>);
 
@@ -33,9 +33,9 @@ pub struct PinnedList {
     entry: u32,
 }
 
-/// A list that is read, and checked, chunk by chunk through the bounce buffer. Each reader has a buffer of the pages that
-/// it read last. In sequential reading it doubles with each chunk, up to the size of the bounce buffer and the limit of
-/// [`ListReader::with_buffer_bytes_max`].
+/// A list that is read, and checked, chunk by chunk through the bounce buffer. Each reader has a buffer of
+/// the pages that it read last. In sequential reading it doubles with each chunk, up to the size of the
+/// bounce buffer and the limit of [`ListReader::with_buffer_bytes_max`].
 pub struct ListStream {
     cache: Arc<Cache>,
     request: ListRequest,
@@ -81,14 +81,14 @@ impl PendingList {
         Ok(list)
     }
 
-    /// Whether [`PendingList::wait`] would return a list or an error without sleeping; the pages of a stream are read only
-    /// later. Takes no lock and makes no system call.
+    /// Whether [`PendingList::wait`] would return a list or an error without sleeping; the pages of a stream
+    /// are read only later. Takes no lock and makes no system call.
     pub fn is_ready(&self) -> bool {
         self.pinned().is_none_or(|(cache, admission)| cache.is_settled(Some(admission)))
     }
 
-    /// Whether the list is ready and pinned in the cache; a ready one may also be a stream or an error. Takes no lock and
-    /// makes no system call.
+    /// Whether the list is ready and pinned in the cache; a ready one may also be a stream or an error.
+    /// Takes no lock and makes no system call.
     pub fn is_cached(&self) -> bool {
         self.pinned().is_some_and(|(cache, admission)| cache.is_cached(Some(admission)))
     }
@@ -138,7 +138,8 @@ impl Cache {
     /// The list of a request, pinned, if it is in the cache.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`](tierdex_io::ErrorKind::Corrupt) when the list in the cache under this key has other parts.
+    /// [`ErrorKind::Corrupt`](tierdex_io::ErrorKind::Corrupt) when the list in the cache under this key has
+    /// other parts.
     pub fn lookup(self: &Arc<Self>, request: &ListRequest) -> Result<Option<PinnedList>> {
         let entry = self.lock().lookup(request)?;
         Ok(entry.map(|entry| PinnedList::new(Arc::clone(self), entry)))

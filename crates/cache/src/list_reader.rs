@@ -1,6 +1,7 @@
 //! Reads byte ranges of a part of a list, from its cache entry or as a stream.
 //!
-//! Bytes within one cell are returned without a copy. A reader of a pinned entry takes no lock and makes no system call.
+//! Bytes within one cell are returned without a copy. A reader of a pinned entry takes no lock and makes no
+//! system call.
 
 use std::ops::Range;
 
@@ -204,8 +205,9 @@ impl StreamReader<'_> {
         (range.start - self.start) as usize..(range.end - self.start) as usize
     }
 
-    /// Makes sure that the buffer holds the first byte of `wanted`: else loads a chunk that begins at its page. The chunk
-    /// has the pages of `wanted`. If it follows the last chunk directly, it has at least twice as many pages as that.
+    /// Makes sure that the buffer holds the first byte of `wanted`: else loads a chunk that begins at its
+    /// page. The chunk has the pages of `wanted`. If it follows the last chunk directly, it has at least
+    /// twice as many pages as that.
     fn load(&mut self, wanted: &Range<u64>) -> Result<()> {
         if (self.start..self.buffer_end()).contains(&wanted.start) {
             return Ok(());

@@ -138,7 +138,7 @@ mod tests {
         wrong.push(4); // time 1: t0
         wrong.pop(4); // time 3: the query thread has finished the first t0 and is at the second
         assert_eq!(wrong.rolling_sum(), 0);
-        assert!(!wrong.waits(4, 4), "0 + 4 > 8, and the other 4 segments taken: t0 would be evicted");
+        assert!(!wrong.waits(4, 4), "0 + 4 > 8, and the other 4 cells taken: t0 would be evicted");
         let mut right = pace();
         right.push(4);
         right.push(4); // time 2: the repeated t0

@@ -165,7 +165,7 @@ impl PrefetchQueue {
         while self.entries.front().is_some_and(|entry| entry.ended) {
             self.entries.pop_front();
         }
-        // Amortized: at least as many queries have ended since the last removal as are moved now.
+        // Amortized: more than half of the queries here have ended, all of them since the last removal.
         if self.entries.len() > 2 * self.open + ENDED_MAX {
             self.entries.retain(|entry| !entry.ended);
         }
@@ -188,9 +188,9 @@ impl PrefetchQueue {
         }
         // Unless queries between them were removed, their indexes differ by as much as their numbers.
         let first = self.entries.front().map_or(number, |entry| entry.number);
-        let near = number.saturating_sub(first) as usize;
-        match self.entries.get(near) {
-            Some(entry) if entry.number == number => near,
+        let index = number.saturating_sub(first) as usize;
+        match self.entries.get(index) {
+            Some(entry) if entry.number == number => index,
             _ => self.entries.partition_point(|entry| entry.number < number),
         }
     }

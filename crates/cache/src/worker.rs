@@ -346,8 +346,8 @@ impl FetchWorker {
 
     /// Publishes the result of a fill if it is complete.
     fn finish_if_done(&mut self, number: usize) {
-        let over = |fill: &mut Fill| fill.in_flight == 0 && fill.next.is_none();
-        if let Some(fill) = self.fills[number].take_if(over) {
+        let is_done = |fill: &mut Fill| fill.in_flight == 0 && fill.next.is_none();
+        if let Some(fill) = self.fills[number].take_if(is_done) {
             fill.end(&self.cache);
         }
     }
@@ -360,7 +360,7 @@ impl FetchWorker {
         let taken = next_fill(&mut state, &cache);
         // A list that waited for a worker may now be admitted.
         cache.publish(state);
-        self.begin(taken)
+        self.start_fill(taken)
     }
 
     /// Sleeps until there is a task, and takes it. False after a stop request.
@@ -374,13 +374,13 @@ impl FetchWorker {
             state.advance();
             if let Some(fill) = next_fill(&mut state, &cache) {
                 cache.publish(state);
-                return self.begin(Some(fill));
+                return self.start_fill(Some(fill));
             }
             state = cache.sleep(state);
         }
     }
 
-    fn begin(&mut self, fill: Option<Fill>) -> bool {
+    fn start_fill(&mut self, fill: Option<Fill>) -> bool {
         let Some(fill) = fill else { return false };
         let number = free_slot(&mut self.fills);
         self.fills[number] = Some(fill);

@@ -42,14 +42,14 @@ impl Neighbours {
     }
 
     pub(super) fn remove(&mut self, list: &mut EntryList, entry: u32) {
-        let [before, behind] = self.pairs[entry as usize];
-        match before {
-            NONE => list.front = behind,
-            before => self.pairs[before as usize][1] = behind,
+        let [previous, next] = self.pairs[entry as usize];
+        match previous {
+            NONE => list.front = next,
+            previous => self.pairs[previous as usize][1] = next,
         }
-        match behind {
-            NONE => list.back = before,
-            behind => self.pairs[behind as usize][0] = before,
+        match next {
+            NONE => list.back = previous,
+            next => self.pairs[next as usize][0] = previous,
         }
     }
 

@@ -1,8 +1,8 @@
 //! The interface of an eviction policy.
 //!
-//! A policy knows entries by number (fewer than it was made for), by the hash of their key and by their size in cells. It
-//! knows neither bytes nor pins: the caller of [`Policy::victim`] says which entries can be evicted. It allocates when it
-//! is made, and never again. A hit takes constant time.
+//! A policy knows entries by number (fewer than it was made for), by the hash of their key and by their size
+//! in cells. It knows neither bytes nor pins: the caller of [`Policy::victim`] says which entries can be
+//! evicted. It allocates when it is made, and never again. A hit takes constant time.
 
 /// The interface of an eviction policy. Entries are numbers from 0 on.
 pub trait Policy: Send {

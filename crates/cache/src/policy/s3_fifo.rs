@@ -53,14 +53,14 @@ impl S3Fifo {
 
     /// For entries below `cells`, of `cells` cells in all.
     pub(super) fn new(cells: u32) -> S3Fifo {
-        let nothing = S3Entry { hash: 0, cells: 0, uses: 0, in_main: false };
+        let vacant = S3Entry { hash: 0, cells: 0, uses: 0, in_main: false };
         S3Fifo {
             neighbours: Neighbours::new(cells),
             small: EntryList::EMPTY,
             main: EntryList::EMPTY,
             small_cells: 0,
             small_cells_max: cells / 10,
-            entries: vec![nothing; cells as usize].into(),
+            entries: vec![vacant; cells as usize].into(),
             ghost: Ghost::new(cells),
             resident: 0,
         }

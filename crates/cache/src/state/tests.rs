@@ -63,7 +63,7 @@ impl Harness {
         self.state.list(query, list).1
     }
 
-    fn is_there(&self, list: u64) -> bool {
+    fn is_cached(&self, list: u64) -> bool {
         self.state.entries.find(ListKey(list, 0)).is_some()
     }
 }
@@ -81,9 +81,9 @@ fn the_worker_waits_as_in_figure_7_8() {
     );
     harness.end(t0);
     assert_eq!(harness.state.pace.rolling_sum(), 1);
-    assert!(harness.is_there(0));
+    assert!(harness.is_cached(0));
     harness.work();
-    assert!(harness.admission(t2, 0).is_some() && !harness.is_there(0));
+    assert!(harness.admission(t2, 0).is_some() && !harness.is_cached(0));
     assert_eq!((harness.state.pace.rolling_sum(), harness.state.stats().evictions), (5, 1));
 }
 
@@ -103,7 +103,7 @@ fn a_repeated_term_counts_again_as_in_figure_7_9() {
     );
     harness.end(second);
     harness.work();
-    assert!(harness.admission(t2, 0).is_some() && !harness.is_there(0));
+    assert!(harness.admission(t2, 0).is_some() && !harness.is_cached(0));
 }
 
 #[test]
@@ -115,12 +115,12 @@ fn the_worker_waits_as_in_figure_7_10() {
     harness.work();
     assert_eq!(harness.state.pace.rolling_sum(), 7);
     assert!(
-        harness.admission(t2, 0).is_none() && harness.is_there(1),
+        harness.admission(t2, 0).is_none() && harness.is_cached(1),
         "t1 is least recently used, and in use"
     );
     harness.end(t1);
     harness.work();
-    assert!(harness.admission(t2, 0).is_some() && harness.is_there(0) && !harness.is_there(1));
+    assert!(harness.admission(t2, 0).is_some() && harness.is_cached(0) && !harness.is_cached(1));
 }
 
 #[test]
@@ -228,7 +228,9 @@ fn unqueued_requests_neither_wait_nor_block() {
     harness.work();
     let (request, other) = (harness.request(7, 2), harness.request(8, 1));
     assert_eq!(harness.state.admit_unqueued(&request), Admission::Streamed);
-    let Admission::Cached(outside) = harness.state.admit_unqueued(&other) else { panic!("there is room") };
+    let Admission::Cached(unqueued) = harness.state.admit_unqueued(&other) else {
+        panic!("there are free cells")
+    };
     harness.work();
     harness.end(query);
     // The pin of an unqueued request prevents the next oldest query from evicting, perhaps for ever.
@@ -236,7 +238,7 @@ fn unqueued_requests_neither_wait_nor_block() {
     harness.work();
     assert_eq!(harness.admission(query, 0), Some(Admission::Streamed));
     harness.end(query);
-    harness.state.unpin(outside);
+    harness.state.unpin(unqueued);
     let query = harness.push(&[(1, 4)]);
     harness.work();
     assert!(matches!(harness.admission(query, 0), Some(Admission::Cached(_))));
@@ -254,7 +256,7 @@ fn unqueued_requests_get_no_cells_while_the_oldest_query_waits() {
     assert_eq!(
         harness.state.admit_unqueued(&one),
         Admission::Streamed,
-        "there is room, but the oldest query waits for it"
+        "there are free cells, but the oldest query waits for them"
     );
     harness.state.fill_ended(entry, Ok(()));
     harness.state.advance();
@@ -265,12 +267,12 @@ fn unqueued_requests_get_no_cells_while_the_oldest_query_waits() {
 #[test]
 fn unqueued_requests_do_not_keep_workers_from_the_queue() {
     let mut harness = Harness::new(8, PolicyKind::Lru, Lookahead::Adaptive);
-    let outside: Vec<Admission> =
+    let unqueued: Vec<Admission> =
         (10..14).map(|list| harness.state.admit_unqueued(&harness.request(list, 1))).collect();
     let query = harness.push(&[(0, 1), (1, 1)]);
     harness.state.advance();
     // The worker has four tasks, and takes them in order; then comes the first list of the query.
-    assert!(outside.iter().all(|admission| matches!(admission, Admission::Cached(_))));
+    assert!(unqueued.iter().all(|admission| matches!(admission, Admission::Cached(_))));
     assert!(
         matches!(harness.admission(query, 0), Some(Admission::Cached(_)))
             && harness.admission(query, 1).is_none()
@@ -334,7 +336,7 @@ fn detached_lists_are_fetched_and_not_pinned() {
     let stats = harness.state.stats();
     assert_eq!((stats.queries, stats.cells_evictable, stats.streamed), (0, 4, 0));
     assert_eq!((stats.hits, stats.misses, stats.fetched), (0, 0, 2));
-    assert!(harness.is_there(0) && !harness.is_there(1) && harness.is_there(2));
+    assert!(harness.is_cached(0) && !harness.is_cached(1) && harness.is_cached(2));
 }
 
 #[test]

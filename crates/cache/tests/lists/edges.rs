@@ -156,7 +156,7 @@ fn a_cancelled_list_is_read_and_can_be_evicted() {
         disk.wait_for_read();
         drop(query);
         let next = prefetcher.push(vec![other.clone()]);
-        assert_eq!(cache.stats().loading, 1, "there is no room while the first list is on its way");
+        assert_eq!(cache.stats().loading, 1, "there are no free cells while the first list is loading");
         disk.open_gate();
         written.check(&other, &next.wait(0).unwrap());
         drop(next);
@@ -174,10 +174,10 @@ fn waiting_threads_get_an_error_at_shutdown() {
         let long = written.request(9, 1, 30);
         disk.wait_for_read();
         thread::scope(|scope| {
-            let mut told: Vec<_> =
+            let mut waiting: Vec<_> =
                 queries.iter().map(|query| scope.spawn(|| assert!(query.wait(0).is_err()))).collect();
             let stream = prefetcher.fetch(&long).unwrap();
-            told.push(scope.spawn(move || {
+            waiting.push(scope.spawn(move || {
                 let mut scratch = Vec::new();
                 assert!(stream.reader(0).get(0..10, &mut scratch).is_err());
             }));
@@ -186,7 +186,7 @@ fn waiting_threads_get_an_error_at_shutdown() {
             }
             scope.spawn(|| drop(prefetcher));
             // Waiting threads get the error before the reads in flight have completed.
-            told.into_iter().for_each(|thread| thread.join().unwrap());
+            waiting.into_iter().for_each(|thread| thread.join().unwrap());
             disk.open_gate();
         });
         let why = queries[4].wait(0).err().unwrap();
@@ -217,12 +217,12 @@ fn no_reads_are_submitted_after_shutdown() {
                 let cache = Cache::new(Cells::new(region, cell_bytes).unwrap(), PolicyKind::Lru).unwrap();
                 let engines = vec![engine(&disk, EngineKind::Pread, depth)];
                 let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
-                disk.shut();
+                disk.close_gate();
                 let query = prefetcher.push(vec![request.clone()]);
                 disk.wait_for_reads(depth);
                 thread::scope(|scope| {
                     scope.spawn(|| drop(prefetcher));
-                    assert!(query.wait(0).is_err(), "it is told before its reads have landed");
+                    assert!(query.wait(0).is_err(), "the error comes before the reads complete");
                     disk.open_gate();
                 });
                 assert_eq!(cache.stats().reads, depth as u64);
@@ -315,24 +315,25 @@ fn a_request_whose_parts_differ_from_the_cached_ones_is_rejected() {
             of(&[(9000, 20_000), (5000, 6000)]),
             of(&[(5000, 6000), (9000, 90_000)]),
         ];
-        disk.shut();
+        disk.close_gate();
         let query = prefetcher.push(vec![request.clone()]);
         disk.wait_for_read();
         for (number, other) in (1..).zip(&others) {
             // While it is loading, and when it is ready.
             let from = other.parts()[0].range().start;
             let why = format!("a is damaged at byte {from}: another list of the same key has other parts");
-            let told = |list: tierdex_io::Result<_>| assert_eq!(list.err().unwrap().to_string(), why);
-            let begun = prefetcher.start_fetch(other.clone());
-            assert!(begun.is_ready());
-            told(begun.wait());
+            let assert_rejected =
+                |list: tierdex_io::Result<_>| assert_eq!(list.err().unwrap().to_string(), why);
+            let pending = prefetcher.start_fetch(other.clone());
+            assert!(pending.is_ready());
+            assert_rejected(pending.wait());
             let queued = prefetcher.push(vec![request.clone(), other.clone()]);
             assert!(queued.is_ready(1));
-            told(queued.wait(1));
+            assert_rejected(queued.wait(1));
             drop(queued);
             disk.open_gate();
             written.check(&request, &query.wait(0).unwrap());
-            told(prefetcher.fetch(other));
+            assert_rejected(prefetcher.fetch(other));
             assert_eq!(cache.lookup(other).err().unwrap().to_string(), why);
             prefetcher.fetch_detached(other.clone());
             assert_eq!(cache.stats().failures, 5 * number);
@@ -353,7 +354,7 @@ fn cached_lists_are_returned_without_waiting() {
         requests.iter().for_each(|request| drop(prefetcher.fetch(request).unwrap()));
         let cold = cache.stats();
         assert_eq!((cold.hits, cold.misses), (0, 5));
-        disk.shut();
+        disk.close_gate();
         for _ in 0..3 {
             let queries: Vec<_> =
                 requests.iter().map(|request| prefetcher.push(vec![request.clone()])).collect();

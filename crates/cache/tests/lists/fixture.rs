@@ -128,7 +128,7 @@ pub fn watched<T>(test: impl FnOnce() -> T) -> T {
     result
 }
 
-/// A disk whose reads wait while the gate is shut.
+/// A disk whose reads wait while the gate is closed.
 #[derive(Clone)]
 pub struct GatedDisk {
     inner: Arc<MemDisk>,
@@ -143,7 +143,7 @@ struct Gate {
 
 #[derive(Default)]
 struct GateState {
-    shut: bool,
+    closed: bool,
     panics_on_read: bool,
     panics_on_len: bool,
     waiting_reads: usize,
@@ -154,14 +154,14 @@ struct GatedFile {
     gate: Arc<Gate>,
 }
 
-/// A disk whose gate is shut, a file of `pages` pages on it, a cache of `cells` cells, and a prefetcher for
+/// A disk whose gate is closed, a file of `pages` pages on it, a cache of `cells` cells, and a prefetcher for
 /// it.
 pub fn gated_cache(pages: usize, cells: usize) -> (GatedDisk, TestFile, Arc<Cache>, Prefetcher) {
     let disk = GatedDisk::new();
     let written = write(&disk, "a", pages);
     let cache = cache(cells, PolicyKind::Lru);
     let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
-    disk.shut();
+    disk.close_gate();
     (disk, written, cache, prefetcher)
 }
 
@@ -170,8 +170,8 @@ impl GatedDisk {
         GatedDisk { inner: Arc::new(MemDisk::new()), gate: Arc::default() }
     }
 
-    pub fn shut(&self) {
-        self.gate.state.lock().unwrap().shut = true;
+    pub fn close_gate(&self) {
+        self.gate.state.lock().unwrap().closed = true;
     }
 
     /// From now on reads panic.
@@ -190,7 +190,7 @@ impl GatedDisk {
     }
 
     pub fn open_gate(&self) {
-        self.gate.state.lock().unwrap().shut = false;
+        self.gate.state.lock().unwrap().closed = false;
         self.gate.changed.notify_all();
     }
 
@@ -219,7 +219,7 @@ impl ReadFile for GatedFile {
         let mut state = self.gate.state.lock().unwrap();
         state.waiting_reads += 1;
         self.gate.changed.notify_all();
-        let mut state = self.gate.changed.wait_while(state, |state| state.shut).unwrap();
+        let mut state = self.gate.changed.wait_while(state, |state| state.closed).unwrap();
         state.waiting_reads -= 1;
         let panics_on_read = state.panics_on_read;
         drop(state);

@@ -70,7 +70,7 @@ fn dropped_queries_are_skipped_and_shutdown_is_an_error() {
         let written = write(&disk, "a", 40);
         let prefetcher = PagePrefetcher::start(1, 0).unwrap();
         let request = |list: u64| vec![written.request(list, 1 + list * 3, 3)];
-        disk.shut();
+        disk.close_gate();
         let queries: Vec<_> = (0..5).map(|list| prefetcher.push(request(list))).collect();
         disk.wait_for_read();
         let mut queries = queries.into_iter();
@@ -79,13 +79,13 @@ fn dropped_queries_are_skipped_and_shutdown_is_an_error() {
         disk.open_gate();
         last.wait().unwrap();
         drop(last);
-        disk.shut();
+        disk.close_gate();
         let never = prefetcher.push(request(5));
         disk.wait_for_read();
         std::thread::scope(|scope| {
-            let told = scope.spawn(|| assert!(never.wait().is_err()));
+            let waiting = scope.spawn(|| assert!(never.wait().is_err()));
             scope.spawn(|| drop(prefetcher));
-            told.join().unwrap();
+            waiting.join().unwrap();
             disk.open_gate();
         });
         drop(never);
@@ -100,12 +100,12 @@ fn shutdown_waits_for_one_page() {
         let written = write(&disk, "a", 40);
         let prefetcher = PagePrefetcher::start(1, 0).unwrap();
         disk.arm(FaultPlan::none());
-        gated.shut();
+        gated.close_gate();
         let query = prefetcher.push(vec![written.request(0, 1, 30), written.request(1, 5, 30)]);
         gated.wait_for_read();
         std::thread::scope(|scope| {
             scope.spawn(|| drop(prefetcher));
-            assert!(query.wait().is_err(), "it is told before the page has come");
+            assert!(query.wait().is_err(), "the error comes before the page");
             gated.open_gate();
         });
         assert_eq!(disk.operations(OpClass::Read), 1);

@@ -86,7 +86,7 @@ fn parts_that_share_a_cell_are_read_concurrently() {
         let parts = [(5000, 10), (8192 + 5, 31_000), (70_000, 20), (80_000, 30)];
         let parts = parts.map(|(from, len)| part(&written, from, len));
         let request = ListRequest::new(ListKey(1, 1), parts.into()).unwrap();
-        disk.shut();
+        disk.close_gate();
         let query = prefetcher.push(vec![request.clone()]);
         disk.wait_for_reads(4);
         disk.open_gate();

@@ -24,23 +24,23 @@ fn readiness_is_visible_without_waiting() {
     watched(|| {
         let (disk, written, cache, prefetcher) = gated_cache(40, 8);
         let (request, long) = (written.request(0, 1, 4), written.request(1, 1, 30));
-        let begun = [(); 3].map(|()| prefetcher.start_fetch(request.clone()));
+        let pending = [(); 3].map(|()| prefetcher.start_fetch(request.clone()));
         let query = prefetcher.push(vec![request.clone(), long.clone()]);
-        // Only the first list of the next query fits.
+        // Of the next query only the first list is admitted; it will be streamed.
         let next = prefetcher.push(vec![long.clone(), written.request(2, 9, 7)]);
         assert!(prefetcher.start_fetch(long.clone()).is_ready(), "a stream");
         disk.wait_for_read();
-        assert!(!begun.iter().any(PendingList::is_ready) && !query.is_ready(0) && query.is_ready(1));
+        assert!(!pending.iter().any(PendingList::is_ready) && !query.is_ready(0) && query.is_ready(1));
         assert!(next.is_ready(0) && !next.is_ready(1));
         disk.open_gate();
-        while !begun.iter().all(PendingList::is_ready) || !query.is_ready(0) {
+        while !pending.iter().all(PendingList::is_ready) || !query.is_ready(0) {
             thread::yield_now();
         }
-        for begun in begun {
-            written.check(&request, &begun.wait().unwrap());
+        for pending in pending {
+            written.check(&request, &pending.wait().unwrap());
         }
         let list = query.wait(0).unwrap();
-        assert_eq!(cache.stats().waits, 0, "nobody has slept");
+        assert_eq!(cache.stats().waits, 0, "no thread has slept");
         written.check(&request, &list);
         drop((list, query));
         while !next.is_ready(1) {
@@ -61,16 +61,17 @@ fn streams_and_errors_are_ready_but_not_cached() {
         let other = written.request(0, 2, 3);
         let requests = [request, long, other, fails];
         let query = prefetcher.push(requests[..3].to_vec());
-        let queried = |here: bool| {
+        let queried = |cached: bool| {
             let found = [0, 1, 2].map(|list| (query.is_ready(list), query.is_cached(list)));
-            assert_eq!(found, [(here, here), (true, false), (true, false)]);
+            assert_eq!(found, [(cached, cached), (true, false), (true, false)]);
         };
-        let mut begun: Vec<PendingList> =
+        let mut pending: Vec<PendingList> =
             requests[..3].iter().map(|request| prefetcher.start_fetch(request.clone())).collect();
-        let asked =
-            |begun: &[PendingList]| begun.iter().map(|list| (list.is_ready(), list.is_cached())).collect();
-        let stand: Vec<(bool, bool)> = asked(&begun);
-        assert_eq!(stand, [(false, false), (true, false), (true, false)]);
+        let states_of = |pending: &[PendingList]| {
+            pending.iter().map(|list| (list.is_ready(), list.is_cached())).collect()
+        };
+        let states: Vec<(bool, bool)> = states_of(&pending);
+        assert_eq!(states, [(false, false), (true, false), (true, false)]);
         queried(false);
         disk.open_gate();
         while !query.is_cached(0) {
@@ -78,13 +79,13 @@ fn streams_and_errors_are_ready_but_not_cached() {
         }
         queried(true);
         disk.panic_on_read();
-        begun.push(prefetcher.start_fetch(requests[3].clone()));
-        while !begun[3].is_ready() {
+        pending.push(prefetcher.start_fetch(requests[3].clone()));
+        while !pending[3].is_ready() {
             thread::yield_now();
         }
-        let stand: Vec<(bool, bool)> = asked(&begun);
-        assert_eq!(stand, [(true, true), (true, false), (true, false), (true, false)]);
-        drop((begun, query, prefetcher));
+        let states: Vec<(bool, bool)> = states_of(&pending);
+        assert_eq!(states, [(true, true), (true, false), (true, false), (true, false)]);
+        drop((pending, query, prefetcher));
         assert_idle(&cache);
     });
 }
@@ -121,7 +122,7 @@ fn started_fetches_delay_no_query() {
         let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
         let requests = requests(&written);
         // They pin all cells for ever; queries stream the lists that do not fit.
-        let begun: Vec<PendingList> = requests
+        let pending: Vec<PendingList> = requests
             .iter()
             .cycle()
             .take(100)
@@ -132,8 +133,8 @@ fn started_fetches_delay_no_query() {
             written.check(request, &query.wait(0).unwrap());
             written.check(&requests[3], &query.wait(1).unwrap());
         }
-        for (request, begun) in requests.iter().cycle().zip(begun) {
-            written.check(request, &begun.wait().unwrap());
+        for (request, pending) in requests.iter().cycle().zip(pending) {
+            written.check(request, &pending.wait().unwrap());
         }
         drop(prefetcher);
         assert_idle(&cache);
@@ -153,13 +154,13 @@ fn a_fault_at_each_read_fails_its_fetch() {
                 let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
                 let effect = Effect::Error(errno::EIO);
                 disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
-                let begun: Vec<PendingList> =
+                let pending: Vec<PendingList> =
                     requests.iter().map(|request| prefetcher.start_fetch(request.clone())).collect();
-                for (number, (request, begun)) in requests.iter().zip(begun).enumerate() {
+                for (number, (request, pending)) in requests.iter().zip(pending).enumerate() {
                     if (number as u64 + at).is_multiple_of(3) {
                         continue;
                     }
-                    match begun.wait() {
+                    match pending.wait() {
                         // The fault may hit a chunk of a streamed list.
                         Ok(list) if !list.is_pinned() => {
                             let mut bytes = Vec::new();
@@ -214,21 +215,21 @@ proptest! {
                 for thread in 0..3 {
                     let (steps, all, prefetcher, check) = (&steps, &all, &prefetcher, &check);
                     scope.spawn(move || {
-                        let (mut begun, mut held, mut queries) = (Vec::new(), Vec::new(), Vec::new());
+                        let (mut pending, mut held, mut queries) = (Vec::new(), Vec::new(), Vec::new());
                         for (verb, pick) in steps.iter().skip(thread * 3) {
                             let request = pick.get(all);
                             match verb {
-                                0 => begun.clear(),
+                                0 => pending.clear(),
                                 1 => held.clear(),
                                 2 => queries.clear(),
                                 3 => queries.push(prefetcher.push(vec![request.clone(), all[0].clone()])),
-                                4 if !begun.is_empty() => {
-                                    let (request, list): (&ListRequest, PendingList) = begun.swap_remove(pick.index(begun.len()));
+                                4 if !pending.is_empty() => {
+                                    let (request, list): (&ListRequest, PendingList) = pending.swap_remove(pick.index(pending.len()));
                                     held.extend(list.wait().ok().map(|list| (request, list)));
                                 }
-                                5 => begun.retain(|(_, list)| !list.is_ready()),
+                                5 => pending.retain(|(_, list)| !list.is_ready()),
                                 6 => drop(prefetcher.start_fetch(request.clone())),
-                                _ => begun.push((request, prefetcher.start_fetch(request.clone()))),
+                                _ => pending.push((request, prefetcher.start_fetch(request.clone()))),
                             }
                             held.iter().for_each(|(request, list)| check(request, list));
                         }

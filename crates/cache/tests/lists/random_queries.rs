@@ -111,8 +111,8 @@ proptest! {
             assert_idle(&cache);
             assert!(cache.lookahead_samples().len() == queries.len().min(8));
             let stats = cache.stats();
-            let asked: usize = queries.iter().map(Vec::len).sum();
-            assert!(stats.hits + stats.misses <= asked as u64);
+            let requested: usize = queries.iter().map(Vec::len).sum();
+            assert!(stats.hits + stats.misses <= requested as u64);
         });
     }
 

@@ -1,7 +1,7 @@
 //! Simulates eviction policies on traces, and Belady's rule to compare them with.
 //!
-//! *Input*: a trace, which names the list of each access and its size in cells. *Output*: the hits and misses of a cache of
-//! a given number of cells. No bytes are moved.
+//! *Input*: a trace, which names the list of each access and its size in cells. *Output*: the hits and
+//! misses of a cache of a given number of cells. No bytes are moved.
 
 use std::collections::HashMap;
 
@@ -75,8 +75,8 @@ pub fn simulate(policy: &mut dyn Policy, capacity: u32, trace: &[Access]) -> Hit
     counts
 }
 
-/// Evicts the list whose next use is farthest. With lists of one size no policy that caches each miss has more hits; with
-/// several sizes it is a rule that knows the future, and not the optimum.
+/// Evicts the list whose next use is farthest. With lists of one size no policy that caches each miss has
+/// more hits; with several sizes it is a rule that knows the future, and not the optimum.
 pub fn belady(capacity: u32, trace: &[Access]) -> HitCounts {
     let mut counts = HitCounts::default();
     let next_uses = next_uses(trace);
@@ -128,8 +128,8 @@ pub fn zipf(lists: u64, len: usize, seed: u64) -> Vec<u64> {
     (0..len).map(|_| sums.partition_point(|sum| *sum < random.unit() * total) as u64).collect()
 }
 
-/// A query set of `len` terms with a repetition probability (thesis, section 5.2.3): each term is drawn, with that
-/// probability, from the last 100 terms, and is a new one otherwise.
+/// A query set of `len` terms with a repetition probability (thesis, section 5.2.3): each term is drawn,
+/// with that probability, from the last 100 terms, and is a new one otherwise.
 pub fn repetitions(repetition: f64, len: usize, seed: u64) -> Vec<u64> {
     const REPEAT_QUEUE: u64 = 100;
     let mut random = SplitMix64(seed);
