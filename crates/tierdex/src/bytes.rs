@@ -1,7 +1,7 @@
-//! Reading and writing of small structures: little-endian integers, variable-length integers, byte strings.
+//! Encoding and decoding of small structures: little-endian integers, variable-length integers, byte strings.
 //!
-//! A [`View`] is checked borrowed bytes of a file: every read says what is damaged, in which file and at
-//! which byte, when the bytes end early or do not make sense. It never allocates.
+//! A [`View`] decodes borrowed bytes of a file and checks every read: an error names the file, the offset and
+//! the defect. It never allocates.
 
 use crate::error::{Error, Result};
 
@@ -20,22 +20,31 @@ pub fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Little-endian `u32` at element `i` of an array of them; `None` past the end.
+/// Element `i` of an array of little-endian `u32`; `None` past the end.
 pub fn u32_at(array: &[u8], i: usize) -> Option<u32> {
     Some(u32::from_le_bytes(array.get(4 * i..)?.first_chunk().copied()?))
 }
 
-/// Little-endian `u16` at element `i` of an array of them; `None` past the end.
+/// Element `i` of an array of little-endian `u16`; `None` past the end.
 pub fn u16_at(array: &[u8], i: usize) -> Option<u16> {
     Some(u16::from_le_bytes(array.get(2 * i..)?.first_chunk().copied()?))
 }
 
-/// Little-endian `u64` at element `i` of an array of them; `None` past the end.
+/// Element `i` of an array of little-endian `u64`; `None` past the end.
 pub fn u64_at(array: &[u8], i: usize) -> Option<u64> {
     Some(u64::from_le_bytes(array.get(8 * i..)?.first_chunk().copied()?))
 }
 
-/// Borrowed bytes of a file with a reading position.
+/// The first eight bytes of a term as a big-endian integer, padded with zeros. The integers compare like the
+/// prefixes.
+pub fn prefix_key(term: &[u8]) -> u64 {
+    let mut prefix = [0; 8];
+    let len = term.len().min(8);
+    prefix[..len].copy_from_slice(&term[..len]);
+    u64::from_be_bytes(prefix)
+}
+
+/// Borrowed bytes of a file with a read position.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
     file: &'a str,
@@ -45,7 +54,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// `bytes` stand in `file` from byte `base` on.
+    /// `bytes` are those of `file` from offset `base` on.
     pub fn new(file: &'a str, base: u64, bytes: &'a [u8]) -> View<'a> {
         View { file, base, bytes, at: 0 }
     }
@@ -60,7 +69,7 @@ impl<'a> View<'a> {
         self.bytes.len() - self.at
     }
 
-    /// An error that names the present place.
+    /// A corruption error at the current offset.
     pub fn corrupt(&self, what: impl Into<String>) -> Error {
         Error::corrupt(self.file, self.offset(), what)
     }
@@ -110,7 +119,7 @@ impl<'a> View<'a> {
     /// A variable-length integer of up to 64 bits.
     #[inline]
     pub fn varint(&mut self) -> Result<u64> {
-        // Most have one byte, and most others two.
+        // Fast paths: most integers have one byte, most others two.
         match self.bytes[self.at..] {
             [byte, ..] if byte < 0x80 => {
                 self.at += 1;
@@ -129,7 +138,7 @@ impl<'a> View<'a> {
             let word = u64::from_le_bytes(*word);
             let ends = !word & 0x8080_8080_8080_8080;
             if ends != 0 {
-                // Those up to the first byte without its high bit.
+                // Bytes up to the first without its high bit.
                 self.at += ends.trailing_zeros() as usize / 8 + 1;
                 return Ok(join_sevens(word & (ends ^ (ends - 1))));
             }
@@ -149,14 +158,14 @@ impl<'a> View<'a> {
         Err(self.corrupt("integer of more than 64 bits"))
     }
 
-    /// A variable-length integer that must fit `u32`.
+    /// A variable-length integer that must fit in `u32`.
     #[inline]
     pub fn varint32(&mut self) -> Result<u32> {
         let value = self.varint()?;
         u32::try_from(value).map_err(|_| self.corrupt("integer of more than 32 bits"))
     }
 
-    /// A byte string with its length in front, at most `max` bytes long.
+    /// A length-prefixed UTF-8 string of at most `max` bytes.
     pub fn string(&mut self, max: usize) -> Result<&'a str> {
         let len = self.varint()?;
         if len > max as u64 {
@@ -166,7 +175,7 @@ impl<'a> View<'a> {
         std::str::from_utf8(bytes).map_err(|_| self.corrupt("string is not UTF-8"))
     }
 
-    /// Says that nothing may follow.
+    /// Checks that all bytes have been read.
     pub fn finish(&self) -> Result<()> {
         if self.remaining() == 0 { Ok(()) } else { Err(self.corrupt("unexpected bytes follow")) }
     }
@@ -174,11 +183,11 @@ impl<'a> View<'a> {
     #[inline]
     fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
         let bytes = self.bytes(N)?;
-        Ok(*bytes.first_chunk().expect("length was asked for"))
+        Ok(*bytes.first_chunk().expect("`bytes` returns N bytes"))
     }
 }
 
-/// The low seven bits of eight bytes, one behind the other.
+/// Concatenates the low seven bits of eight bytes.
 fn join_sevens(word: u64) -> u64 {
     let pairs = (word & 0x007f_007f_007f_007f) | (word & 0x7f00_7f00_7f00_7f00) >> 1;
     let fours = (pairs & 0x3fff_0000_3fff) | (pairs & 0x3fff_0000_3fff_0000) >> 2;
@@ -190,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_round_trip_and_end_where_they_should() {
+    fn varints_round_trip() {
         for value in [0, 1, 127, 128, 16383, 16384, u64::from(u32::MAX), u64::MAX] {
             let mut out = Vec::new();
             push_varint(&mut out, value);
@@ -201,7 +210,7 @@ mod tests {
                 assert!(View::new("f", 0, &out[..cut]).varint().is_err());
             }
         }
-        // With other bytes behind, several bytes are read at once.
+        // Followed by other bytes, the eight-byte path decodes them.
         for shift in 0..64 {
             for value in [1u64 << shift, (1 << shift) - 1, u64::MAX >> shift, 0x5a5a_5a5a_5a5a_5a5a >> shift]
             {
@@ -218,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_file_and_place() {
+    fn errors_name_file_and_offset() {
         let mut view = View::new("skips", 100, &[1, 2]);
         view.u8().unwrap();
         let text = view.u32().unwrap_err().to_string();

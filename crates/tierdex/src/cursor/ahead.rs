@@ -1,19 +1,19 @@
-//! Cursors over all lists of a field, one after the other, with few reads: lists below a block are many and
-//! short.
+//! Opens all lists of a field in term order with few reads: most lists are shorter than a block, so many skip
+//! records are read at a time.
 
 use super::postings::PostingsCursor;
 use crate::error::Result;
-use crate::segment::read::{BlockSource, FILES, FieldReader, ReadAhead, Record, TermInfo};
+use crate::segment::read::{BlockSource, FILES, FieldReader, ReadAheadBuffer, SkipRecord, TermInfo};
 
-/// Opens the lists of a field in the order of their terms.
+/// Opens the lists of a field in term order, with read-ahead of skip records and positions.
 pub struct ListsAhead<'s> {
     source: &'s dyn BlockSource,
-    records: ReadAhead,
-    positions: ReadAhead,
+    records: ReadAheadBuffer,
+    positions: ReadAheadBuffer,
 }
 
 impl Default for ListsAhead<'_> {
-    /// Reads files where they are.
+    /// Reads directly from files.
     fn default() -> Self {
         ListsAhead::new(&FILES)
     }
@@ -22,22 +22,22 @@ impl Default for ListsAhead<'_> {
 impl<'s> ListsAhead<'s> {
     /// Reads from `source`.
     pub fn new(source: &'s dyn BlockSource) -> ListsAhead<'s> {
-        ListsAhead { source, records: ReadAhead::default(), positions: ReadAhead::default() }
+        ListsAhead { source, records: ReadAheadBuffer::default(), positions: ReadAheadBuffer::default() }
     }
 
-    /// The skip record of the next term, or of the same again.
-    pub fn record<'a>(&mut self, field: &'a FieldReader, term: &TermInfo) -> Result<Record<'a>> {
+    /// The skip record of the next term, or of the current one again.
+    pub fn record<'a>(&mut self, field: &'a FieldReader, term: &TermInfo) -> Result<SkipRecord<'a>> {
         field.next_record(term, (self.source, &mut self.records))
     }
 
-    /// A cursor over the list of the next term, or of the same again.
+    /// A cursor over the list of the next term, or of the current one again.
     pub fn cursor<'a>(&mut self, field: &'a FieldReader, term: TermInfo) -> Result<PostingsCursor<'a>>
     where
         's: 'a,
     {
         let record = self.record(field, &term)?;
         let positions = match (&record, field.positions()) {
-            (Record::Inline(list), Some(file)) => list.positions.clone().map(|range| (file, range)),
+            (SkipRecord::Inline(list), Some(file)) => list.positions.clone().map(|range| (file, range)),
             _ => None,
         };
         let cursor = PostingsCursor::with_record(field, record, self.source)?;

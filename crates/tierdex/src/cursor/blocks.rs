@@ -1,56 +1,68 @@
-//! Where the bytes of a list come from, whichever way it is stored: one block in its record, or blocks in
-//! files.
+//! Reads and decodes the blocks of one list, stored inline in its skip record or in files. Every block is checked
+//! against the skip data.
 
+use super::error::decode_error;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
-use crate::segment::read::{BUFFER_MIN, BlockList, BlockSource, FieldReader, InlineList, Part, Record};
+use crate::segment::read::{
+    BUFFER_MIN, BlockList, BlockSource, FieldReader, InlineList, ListPart, SkipRecord,
+};
 use std::ops::Range;
 use std::sync::Arc;
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, prefetch, rises};
 use tierdex_io::{PAGE, SealedFile};
 
-/// Blocks that are read together, at most, so that a long list is never in memory whole.
-const CHUNK: usize = 128;
+/// Maximum blocks per read, so that a long list is never buffered whole.
+const BLOCKS_READ_MAX: usize = 128;
 
-/// Bytes of an encoded block of documents or of frequencies, or of a piece of positions, at most.
+/// Maximum bytes of an encoded block of documents or frequencies, or of a piece of positions.
 pub(super) const BLOCK_BYTES_MAX: usize = 5 * BLOCK + 8;
 
 const _: () = assert!(BLOCK_BYTES_MAX <= BUFFER_MIN / 2);
 
-/// Bytes that an open list takes at most beside its record, its buffers and what of it is decoded.
+/// Maximum memory of an open list in bytes, beside its record, its read buffers and its decoded blocks.
 pub const LIST_BYTES: usize = size_of::<BlockList<'_>>() + 2 * BLOCK_BYTES_MAX;
 
-/// Bytes that are buffered of a list that is read in order, at most.
-pub const IN_ORDER_BYTES: usize = 2 * CHUNK * BLOCK_BYTES_MAX;
+/// Maximum read buffers of a list that is read in order, in bytes.
+pub const IN_ORDER_BYTES: usize = 2 * BLOCKS_READ_MAX * BLOCK_BYTES_MAX;
 
-/// The bytes of one list.
+/// The blocks of one list.
 pub(super) enum Blocks<'a> {
     Inline(InlineList<'a>),
-    Listed { list: Box<BlockList<'a>>, docs: Chunk<'a>, freqs: Chunk<'a> },
+    Listed { list: Box<BlockList<'a>>, docs: ReadBuffer<'a>, freqs: ReadBuffer<'a> },
 }
 
-/// Bytes of adjacent blocks of one part of a list.
-pub(super) struct Chunk<'a> {
-    part: Part,
+/// Read buffer: adjacent encoded blocks of one part of a list.
+pub(super) struct ReadBuffer<'a> {
+    part: ListPart,
     source: &'a dyn BlockSource,
-    /// Blocks to read together: twice as many each time that the block behind the last ones is asked for.
+    /// Blocks of the next read: doubled with each sequential read.
     ahead: usize,
-    /// As many are read together at a place that was jumped to.
-    least: usize,
+    /// Blocks of the first read after a seek.
+    min_ahead: usize,
     blocks: Range<usize>,
     start: u64,
-    /// The block that was asked for last, and where it stands in its file.
+    /// The block requested last, and its byte range.
     last: Option<(usize, Range<u64>)>,
     bytes: Vec<u8>,
 }
 
-impl<'a> Chunk<'a> {
-    fn new(part: Part, ahead: usize, source: &'a dyn BlockSource) -> Chunk<'a> {
-        Chunk { part, source, ahead, least: ahead, blocks: 0..0, start: 0, last: None, bytes: Vec::new() }
+impl<'a> ReadBuffer<'a> {
+    fn new(part: ListPart, ahead: usize, source: &'a dyn BlockSource) -> ReadBuffer<'a> {
+        ReadBuffer {
+            part,
+            source,
+            ahead,
+            min_ahead: ahead,
+            blocks: 0..0,
+            start: 0,
+            last: None,
+            bytes: Vec::new(),
+        }
     }
 
-    /// Byte range of a block in the file. After a request for the same block, or for the previous one of its
-    /// superblock, it is derived from that range; else from the skip data.
+    /// Byte range of a block in the file: derived from the last range if that was of the same block or of the
+    /// previous one in the superblock, else from the skip data.
     fn range(&mut self, list: &BlockList, block: usize) -> Result<Range<u64>> {
         let range = match &self.last {
             Some((last, range)) if *last == block => range.clone(),
@@ -63,14 +75,14 @@ impl<'a> Chunk<'a> {
         Ok(range)
     }
 
-    /// Loads the beginning of a block that is in memory into the processor's cache.
+    /// Prefetches the beginning of a resident block into the CPU cache.
     fn load_lines(&mut self, list: &BlockList, file: &SealedFile, block: usize) -> Result<()> {
         let range = self.range(list, block)?;
         prefetch(file.resident_range(range.start, range_len(&range)).unwrap_or(&[]));
         Ok(())
     }
 
-    /// Bytes of a block and their offset in the file; reads it and those behind it if it is not here.
+    /// Bytes of a block and their offset in the file. If the block is not buffered, reads it and the next blocks.
     fn block<'b>(
         &'b mut self,
         list: &BlockList,
@@ -89,7 +101,7 @@ impl<'a> Chunk<'a> {
         Ok((bytes.ok_or_else(|| list.corrupt("blocks do not follow one another"))?, range.start))
     }
 
-    /// Reads a block, and blocks behind it if that pays for the source.
+    /// Reads a block, and the next blocks if the source reads ahead.
     fn fill(
         &mut self,
         list: &BlockList,
@@ -100,8 +112,12 @@ impl<'a> Chunk<'a> {
         let mut end = block + 1;
         let (start, read_ahead) = (range.start, self.source.read_ahead() as u64);
         if read_ahead > 0 {
-            let goes_on = block == self.blocks.end && block > 0;
-            self.ahead = if goes_on { (2 * self.ahead).min(CHUNK) } else { self.ahead.min(self.least) };
+            let is_sequential = block == self.blocks.end && block > 0;
+            self.ahead = if is_sequential {
+                (2 * self.ahead).min(BLOCKS_READ_MAX)
+            } else {
+                self.ahead.min(self.min_ahead)
+            };
             end = (block + self.ahead).min(list.blocks());
             range.end = list.range(self.part, end - 1)?.end;
             let most = start / PAGE * PAGE + read_ahead;
@@ -110,7 +126,7 @@ impl<'a> Chunk<'a> {
                 range.end = list.range(self.part, end - 1)?.end;
             }
         }
-        // What is stored in the same page is read with them.
+        // Extend the read by the blocks that end in the same page.
         let page_end = range.end.next_multiple_of(PAGE);
         while end < list.blocks() && range.end + list.len(self.part, end) <= page_end {
             range.end += list.len(self.part, end);
@@ -122,39 +138,39 @@ impl<'a> Chunk<'a> {
         Ok(())
     }
 
-    /// Prefetches a block. False if it could not be prefetched yet.
+    /// Prefetches a block. False if the prefetch limit of the source is reached.
     fn prefetch(&mut self, list: &BlockList, file: &Arc<SealedFile>, block: usize) -> Result<bool> {
-        let is_here = file.resident().is_some() || self.blocks.contains(&block);
-        Ok(is_here || self.source.prefetch(file, self.range(list, block)?))
+        let is_buffered = file.resident().is_some() || self.blocks.contains(&block);
+        Ok(is_buffered || self.source.prefetch(file, self.range(list, block)?))
     }
 }
 
 impl<'a> Blocks<'a> {
-    /// For reading one after the other.
-    pub(super) fn in_order(record: Record<'a>, source: &'a dyn BlockSource) -> Blocks<'a> {
-        Blocks::new(record, CHUNK, source)
+    /// For sequential access.
+    pub(super) fn in_order(record: SkipRecord<'a>, source: &'a dyn BlockSource) -> Blocks<'a> {
+        Blocks::new(record, BLOCKS_READ_MAX, source)
     }
 
-    /// For reading here and there.
-    pub(super) fn in_any_order(record: Record<'a>, source: &'a dyn BlockSource) -> Blocks<'a> {
+    /// For random access.
+    pub(super) fn in_any_order(record: SkipRecord<'a>, source: &'a dyn BlockSource) -> Blocks<'a> {
         Blocks::new(record, 1, source)
     }
 
-    fn new(record: Record<'a>, ahead: usize, source: &'a dyn BlockSource) -> Blocks<'a> {
+    fn new(record: SkipRecord<'a>, ahead: usize, source: &'a dyn BlockSource) -> Blocks<'a> {
         match record {
-            Record::Inline(list) => Blocks::Inline(list),
-            Record::Blocks(list) => {
-                let docs = Chunk::new(Part::Docs, ahead, source);
-                let freqs = Chunk::new(Part::Freqs, ahead, source);
+            SkipRecord::Inline(list) => Blocks::Inline(list),
+            SkipRecord::Blocks(list) => {
+                let docs = ReadBuffer::new(ListPart::Docs, ahead, source);
+                let freqs = ReadBuffer::new(ListPart::Freqs, ahead, source);
                 Blocks::Listed { list, docs, freqs }
             }
         }
     }
 
-    /// Prefetches a block of documents or of frequencies. False if it could not be prefetched yet.
-    pub(super) fn prefetch(&mut self, field: &FieldReader, part: Part, block: usize) -> Result<bool> {
+    /// Prefetches a block of documents or frequencies. False if the prefetch limit of the source is reached.
+    pub(super) fn prefetch(&mut self, field: &FieldReader, part: ListPart, block: usize) -> Result<bool> {
         match self {
-            Blocks::Listed { list, docs, .. } if part == Part::Docs => {
+            Blocks::Listed { list, docs, .. } if part == ListPart::Docs => {
                 docs.prefetch(list, field.docs(), block)
             }
             Blocks::Listed { list, freqs, .. } => freqs.prefetch(list, field.freqs(), block),
@@ -169,7 +185,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Postings of a block.
+    /// Number of postings in a block.
     pub(super) fn block_len(&self, block: usize) -> usize {
         match self {
             Blocks::Inline(list) => list.documents as usize,
@@ -184,7 +200,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The first block from `from` on that can hold `document` or a later one.
+    /// The first block from `from` on that can contain `document` or a later one.
     pub(super) fn find(&self, from: usize, document: u32) -> usize {
         match self {
             Blocks::Inline(_) => from,
@@ -192,7 +208,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Last document before a block, `u32::MAX` for none.
+    /// Last document before a block; `u32::MAX` if there is none.
     pub(super) fn before(&self, block: usize) -> u32 {
         match self {
             Blocks::Inline(_) => u32::MAX,
@@ -200,8 +216,8 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Decodes the documents of a block and checks that they rise, that the last is the one that the skip
-    /// data names, and that all are less than the number of documents in the segment.
+    /// Decodes the documents of a block. Checks that they increase, that the last one equals that in the skip data,
+    /// and that all are less than the number of documents in the segment.
     pub(super) fn documents(
         &mut self,
         field: &FieldReader,
@@ -220,7 +236,7 @@ impl<'a> Blocks<'a> {
                 let (bytes, at) = docs.block(list, field.docs(), block)?;
                 let len = list.block_len(block);
                 let used = codec.decode(bytes, list.before(block), &mut out[..len]);
-                whole(field.docs().name(), at, codec, bytes, used)?;
+                check_decoded(field.docs().name(), at, codec, bytes, used)?;
                 (len, Some(list.last(block)))
             }
         };
@@ -231,7 +247,7 @@ impl<'a> Blocks<'a> {
         if !rise || end >= field.documents() || last.is_some_and(|last| last != end) {
             return Err(self.corrupt(
                 field,
-                Part::Docs,
+                ListPart::Docs,
                 block,
                 "documents of a block do not fit its skip data",
             ));
@@ -239,8 +255,8 @@ impl<'a> Blocks<'a> {
         Ok(len)
     }
 
-    /// The bits of the documents of a block, if it is a bitmap; what [`Blocks::documents`] checks is
-    /// checked. Neighbours are known by the skip data alone.
+    /// A view of the block as a bitmap, if it is one, with the checks of [`Blocks::documents`]. A block of 256
+    /// consecutive documents is recognized from the skip data alone.
     pub(super) fn bitmap<'b>(
         &'b mut self,
         field: &'b FieldReader,
@@ -275,14 +291,14 @@ impl<'a> Blocks<'a> {
     pub(super) fn frequencies(&mut self, field: &FieldReader, block: usize, out: &mut [u32]) -> Result<()> {
         let codec = field.field().freq_codec;
         let (file, at, bytes) = self.encoded_frequencies(field, block, out.len())?;
-        whole(file, at, codec, bytes, codec.decode(bytes, 0, out))?;
+        check_decoded(file, at, codec, bytes, codec.decode(bytes, 0, out))?;
         if add_one(out) >= FIELD_TOKENS_MAX {
-            return Err(self.corrupt(field, Part::Freqs, block, "an impossible frequency"));
+            return Err(self.corrupt(field, ListPart::Freqs, block, "an impossible frequency"));
         }
         Ok(())
     }
 
-    /// The same, added up: how often the term occurs up to each posting of the block.
+    /// Prefix sums of the frequencies of a block, each sum including its posting.
     pub(super) fn frequency_sums(
         &mut self,
         field: &FieldReader,
@@ -291,14 +307,14 @@ impl<'a> Blocks<'a> {
     ) -> Result<()> {
         let codec = field.field().freq_codec;
         let (file, at, bytes) = self.encoded_frequencies(field, block, out.len())?;
-        whole(file, at, codec, bytes, codec.decode_sums(bytes, 0, out))?;
+        check_decoded(file, at, codec, bytes, codec.decode_sums(bytes, 0, out))?;
         if out[0] == 0 || !rises(out) {
-            return Err(self.corrupt(field, Part::Freqs, block, "frequencies of 2^32 and more together"));
+            return Err(self.corrupt(field, ListPart::Freqs, block, "frequencies of 2^32 and more together"));
         }
         Ok(())
     }
 
-    /// Loads the beginning of the frequencies of a block that are in memory into the processor's cache.
+    /// Prefetches the beginning of a resident block of frequencies into the CPU cache.
     pub(super) fn load_frequency_lines(&mut self, field: &FieldReader, block: usize) -> Result<()> {
         match self {
             Blocks::Inline(_) => Ok(()),
@@ -306,8 +322,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The encoded frequencies of a block of `len` postings, with the name of their file and their place
-    /// there.
+    /// The encoded frequencies of a block of `len` postings, with the name of their file and their offset in it.
     fn encoded_frequencies<'b>(
         &'b mut self,
         field: &'b FieldReader,
@@ -328,19 +343,19 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Where the positions of a block are, of a field that keeps them.
+    /// Byte range of the positions of a block. The field has positions.
     pub(super) fn positions_range(&self, block: usize) -> Result<Range<u64>> {
         match self {
             Blocks::Inline(list) => Ok(list.positions.clone().expect("the field keeps positions")),
-            Blocks::Listed { list, .. } => list.range(Part::Positions, block),
+            Blocks::Listed { list, .. } => list.range(ListPart::Positions, block),
         }
     }
 
-    fn corrupt(&self, field: &FieldReader, part: Part, block: usize, what: &str) -> Error {
+    fn corrupt(&self, field: &FieldReader, part: ListPart, block: usize, what: &str) -> Error {
         let (file, at) = match self {
             Blocks::Inline(list) => (field.skips(), list.offset),
             Blocks::Listed { list, .. } => {
-                let file = if part == Part::Docs { field.docs() } else { field.freqs() };
+                let file = if part == ListPart::Docs { field.docs() } else { field.freqs() };
                 (file, list.range(part, block).map_or(0, |range| range.start))
             }
         };
@@ -348,8 +363,8 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Checks that a block was decoded, of all its bytes.
-fn whole(
+/// Checks that decoding succeeded and consumed all bytes of the block.
+fn check_decoded(
     file: &str,
     at: u64,
     codec: Codec,
@@ -362,10 +377,6 @@ fn whole(
     } else {
         Err(Error::corrupt(file, at + used as u64, "bytes follow a block"))
     }
-}
-
-pub(super) fn decode_error(file: &str, at: u64, codec: Codec, error: DecodeError) -> Error {
-    Error::corrupt(file, at, format!("block of codec {} cannot be decoded: {error}", codec.name()))
 }
 
 fn piece<'a>(bytes: &'a [u8], start: u64, range: &Range<u64>) -> Option<&'a [u8]> {

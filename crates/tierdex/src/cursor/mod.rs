@@ -6,6 +6,7 @@
 
 mod ahead;
 mod blocks;
+mod error;
 mod positions;
 mod postings;
 mod scattered;
@@ -16,4 +17,4 @@ pub use blocks::{IN_ORDER_BYTES, LIST_BYTES};
 pub use positions::{POSITIONS_BUFFER, POSITIONS_BYTES, PositionsReader};
 pub use postings::{NO_DOCUMENT, PostingsCursor};
 pub use scattered::{DecodedBlock, ScatteredBlocks};
-pub use trace::Blockwise;
+pub use trace::BlockCounts;

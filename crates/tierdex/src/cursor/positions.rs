@@ -1,10 +1,13 @@
-//! Positions of the documents of a block, in any order: only the pieces of 256 numbers that hold them are
-//! decoded, one after the other, so that memory does not depend on how frequent a term is.
+//! Reads the positions of the documents of a block, in any order. Positions are encoded in pieces of 256 values;
+//! only the pieces that contain a document are decoded, one at a time, so memory does not depend on the frequency
+//! of a term.
 //!
-//! Numbers are decoded to running sums. A position is the sum up to its number less the sum before the first
-//! one of its document, less one.
+//! A value is the gap to the previous position of the document, minus one. Pieces are decoded to prefix sums, each
+//! gap counted with its one: a position is the sum up to its value, minus the sum before the first value of its
+//! document, minus one.
 
-use super::blocks::{BLOCK_BYTES_MAX, Blocks, decode_error};
+use super::blocks::{BLOCK_BYTES_MAX, Blocks};
+use super::error::decode_error;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
 use crate::segment::read::{BlockSource, FieldReader};
@@ -13,47 +16,47 @@ use std::ops::Range;
 use tierdex_codec::{Codec, DecodeError, RUN_SLACK, prefetch, rises};
 use tierdex_io::PAGE;
 
-/// Bytes that are read together of a block that is not in memory.
+/// Bytes per read of a block that is not resident.
 const READ: u64 = 8 << 10;
 
-/// Bytes that a reader's arrays take at most.
-pub const POSITIONS_BYTES: usize = size_of::<Sums>() + size_of::<Starts>();
+/// Bytes of the arrays of a reader.
+pub const POSITIONS_BYTES: usize = size_of::<PositionSums>() + size_of::<PositionStarts>();
 
-/// Bytes of a reader's buffer, if positions are not in memory. Reading rounds to pages.
+/// Bytes of the read buffer of a reader, if positions are not resident. Reads are rounded to pages.
 pub const POSITIONS_BUFFER: usize = (READ + 2 * PAGE) as usize;
 
-/// Bytes of a block that the processor is asked for at once.
+/// Bytes of a resident block that are prefetched into the CPU cache.
 const PREFETCHED: usize = 2048;
 
-/// Running sums of a piece: the sum before it, the sum up to each of its numbers, padding for SIMD loads.
-pub type Sums = [u32; 1 + BLOCK + RUN_SLACK];
+/// Prefix sums of a piece: the sum before it, the sum up to each of its values, padding for SIMD loads.
+pub type PositionSums = [u32; 1 + BLOCK + RUN_SLACK];
 
-/// Numbers of a block before each of its documents, and all.
-pub type Starts = [u32; BLOCK + 1];
+/// Number of values in a block before each of its documents, and in total.
+pub type PositionStarts = [u32; BLOCK + 1];
 
-/// Reads the positions of one list, a block at a time.
+/// Reads the positions of one list, one block at a time.
 pub struct PositionsReader<'a> {
     codec: Codec,
-    encoded: Encoded<'a>,
+    encoded: EncodedPositions<'a>,
     block: usize,
-    /// The block that is moved to next, and where it stands.
+    /// The block to be read next, and its byte range.
     ahead: (usize, Range<u64>),
-    starts: Box<Starts>,
+    starts: Box<PositionStarts>,
     len: usize,
-    /// A piece, and where it begins in the file.
+    /// The next piece, and its offset in the file.
     next: (u32, u64),
-    /// The piece that is decoded.
+    /// The decoded piece.
     piece: u32,
-    sums: Box<Sums>,
+    sums: Box<PositionSums>,
 }
 
-/// An encoded block, and bytes of the file among which are some of its own.
-struct Encoded<'a> {
+/// An encoded block, and buffered bytes of the file that overlap it.
+struct EncodedPositions<'a> {
     field: &'a FieldReader,
     source: &'a dyn BlockSource,
     range: Range<u64>,
     bytes: Cow<'a, [u8]>,
-    /// Where the bytes begin in the file.
+    /// Offset of the bytes in the file.
     start: u64,
 }
 
@@ -61,12 +64,12 @@ const NONE: usize = usize::MAX;
 const NO_PIECE: u32 = u32::MAX;
 
 impl<'a> PositionsReader<'a> {
-    /// For a list of the field, from memory or from `source`.
+    /// Creates a reader for a list of `field`; bytes that are not resident are read from `source`.
     pub fn new(field: &'a FieldReader, source: &'a dyn BlockSource) -> PositionsReader<'a> {
         PositionsReader::with_bytes(field, source, (Vec::new(), 0))
     }
 
-    /// The same, for a caller that has read these bytes, which begin in the file at `start`.
+    /// Creates a reader with `bytes` of the file at offset `start` already buffered.
     pub(super) fn with_bytes(
         field: &'a FieldReader,
         source: &'a dyn BlockSource,
@@ -74,7 +77,7 @@ impl<'a> PositionsReader<'a> {
     ) -> PositionsReader<'a> {
         PositionsReader {
             codec: field.field().freq_codec,
-            encoded: Encoded { field, source, range: 0..0, bytes: Cow::Owned(bytes), start },
+            encoded: EncodedPositions { field, source, range: 0..0, bytes: Cow::Owned(bytes), start },
             block: NONE,
             ahead: (NONE, 0..0),
             starts: Box::new([0; _]),
@@ -85,14 +88,15 @@ impl<'a> PositionsReader<'a> {
         }
     }
 
-    /// Prefetches the first positions of a block; `range` is that of its bytes. False if it could not yet.
+    /// Prefetches the first positions of the block with this byte range. False if the prefetch limit of the source is
+    /// reached.
     pub(super) fn prefetch(&self, range: Range<u64>) -> bool {
         let Some(file) = self.encoded.field.positions() else { return true };
         let beginning = range.start..range.end.min(range.start + READ);
         file.resident().is_some() || self.encoded.source.prefetch(file, beginning)
     }
 
-    /// The block whose positions can be read.
+    /// The current block.
     pub fn block(&self) -> usize {
         self.block
     }
@@ -113,7 +117,7 @@ impl<'a> PositionsReader<'a> {
         Ok(())
     }
 
-    /// Loads the beginning of the next block's positions into the processor's cache, if they are in memory.
+    /// Prefetches the beginning of the positions of the next block into the CPU cache, if they are resident.
     pub(super) fn load_lines(&mut self, blocks: &mut Blocks<'_>, block: usize) -> Result<()> {
         blocks.load_frequency_lines(self.encoded.field, block)?;
         let range = blocks.positions_range(block)?;
@@ -125,14 +129,13 @@ impl<'a> PositionsReader<'a> {
         Ok(())
     }
 
-    /// The numbers of the block before each of its documents, and all.
-    pub fn starts(&self) -> &Starts {
+    /// Number of values in the block before each of its documents, and in total.
+    pub fn starts(&self) -> &PositionStarts {
         &self.starts
     }
 
-    /// The sum before the piece that was decoded last, then those of its numbers, then some that mean
-    /// nothing.
-    pub fn sums(&self) -> &Sums {
+    /// The sum before the decoded piece, then the sum up to each of its values; the rest is undefined.
+    pub fn sums(&self) -> &PositionSums {
         &self.sums
     }
 
@@ -162,14 +165,14 @@ impl<'a> PositionsReader<'a> {
         }
     }
 
-    /// Decodes a piece, unless it is there. Its sums go on from those of the piece before if that was
-    /// decoded last, and begin anywhere if not.
+    /// Decodes a piece, unless it is the decoded one. If it follows the piece decoded before, its sums continue
+    /// those; otherwise they start from an arbitrary value.
     pub fn decode(&mut self, piece: u32) -> Result<()> {
         if self.piece == piece {
             return Ok(());
         }
-        let goes_on = self.piece != NO_PIECE && self.piece + 1 == piece;
-        let before = if goes_on { self.sums[self.piece_len(self.piece)] } else { 0 };
+        let is_next = self.piece != NO_PIECE && self.piece + 1 == piece;
+        let before = if is_next { self.sums[self.piece_len(self.piece)] } else { 0 };
         self.piece = NO_PIECE;
         if self.next.0 > piece {
             self.next = (0, self.encoded.range.start);
@@ -196,7 +199,7 @@ impl<'a> PositionsReader<'a> {
     }
 }
 
-impl<'a> Encoded<'a> {
+impl<'a> EncodedPositions<'a> {
     /// Moves to a block.
     fn move_to(&mut self, range: Range<u64>) -> Result<()> {
         let Some(file) = self.field.positions() else {
@@ -210,7 +213,7 @@ impl<'a> Encoded<'a> {
         Ok(())
     }
 
-    /// Bytes of the block from an offset in the file on: at least a piece, or up to the end of the block.
+    /// Bytes of the block from offset `at` of the file on: at least one piece, or up to the end of the block.
     fn bytes(&mut self, at: u64) -> Result<&[u8]> {
         let wanted = self.range.end.min(at + BLOCK_BYTES_MAX as u64);
         if at < self.start || wanted > self.start + self.bytes.len() as u64 {
@@ -218,7 +221,7 @@ impl<'a> Encoded<'a> {
             if let Cow::Borrowed(_) = self.bytes {
                 self.bytes = Cow::Owned(Vec::new());
             }
-            // After an error there are no bytes.
+            // After a failed read `bytes` is empty.
             self.start = at;
             self.source.read(file, at..self.range.end.min(at + READ), self.bytes.to_mut())?;
         }
@@ -226,7 +229,7 @@ impl<'a> Encoded<'a> {
         Ok(&self.bytes[(at - self.start) as usize..to])
     }
 
-    /// Offset of the end of a piece that begins at `at` and takes `used` bytes.
+    /// End offset of a piece that starts at `at` and takes `used` bytes.
     fn end(&self, at: u64, used: std::result::Result<usize, DecodeError>, codec: Codec) -> Result<u64> {
         match used {
             Ok(used) => Ok(at + used as u64),

@@ -1,12 +1,12 @@
-//! The cursor over one list.
+//! A forward cursor over the postings of one list.
 
 use super::blocks::Blocks;
 use super::positions::PositionsReader;
 use crate::error::Result;
 use crate::limits::BLOCK;
-use crate::segment::read::{BlockSource, FILES, FieldReader, Record, TermInfo};
+use crate::segment::read::{BlockSource, FILES, FieldReader, SkipRecord, TermInfo};
 
-/// Stands for "behind the last document".
+/// "No document": returned after the last document of a list.
 pub const NO_DOCUMENT: u32 = u32::MAX;
 
 /// Moves forward over the documents of a term.
@@ -21,7 +21,7 @@ pub struct PostingsCursor<'a> {
     documents: Box<[u32; BLOCK]>,
     frequencies: Box<[u32; BLOCK]>,
     frequencies_of: usize,
-    /// Once positions are asked for.
+    /// Created when positions are first requested.
     reader: Option<PositionsReader<'a>>,
     positions: Vec<u32>,
 }
@@ -29,16 +29,16 @@ pub struct PostingsCursor<'a> {
 const NONE: usize = usize::MAX;
 
 impl<'a> PostingsCursor<'a> {
-    /// Reads the list of `term`. The cursor stands before the first document.
+    /// Opens the list of `term`. The cursor is before the first document.
     pub fn open(field: &'a FieldReader, term: TermInfo) -> Result<PostingsCursor<'a>> {
         let record = field.record(&term, &FILES)?;
         PostingsCursor::with_record(field, record, &FILES)
     }
 
-    /// The same, for a caller that has read the record; all else is read from `source`.
+    /// Opens the list of `record`; blocks are read from `source`.
     pub fn with_record(
         field: &'a FieldReader,
-        record: Record<'a>,
+        record: SkipRecord<'a>,
         source: &'a dyn BlockSource,
     ) -> Result<PostingsCursor<'a>> {
         Ok(PostingsCursor {
@@ -56,7 +56,7 @@ impl<'a> PostingsCursor<'a> {
         })
     }
 
-    /// The same cursor over a list below a block, for a caller that has read its positions.
+    /// The cursor of an inline list, with its positions already read.
     pub(super) fn with_positions(self, bytes: Vec<u8>, offset: u64) -> PostingsCursor<'a> {
         PostingsCursor {
             reader: Some(PositionsReader::with_bytes(self.field, self.source, (bytes, offset))),
@@ -64,12 +64,12 @@ impl<'a> PostingsCursor<'a> {
         }
     }
 
-    /// The document at which the cursor stands; [`NO_DOCUMENT`] behind the last and before the first.
+    /// The current document; [`NO_DOCUMENT`] before the first and after the last.
     pub fn document(&self) -> u32 {
         if self.at < self.len { self.documents[self.at] } else { NO_DOCUMENT }
     }
 
-    /// Moves to the first document that is at least `target`, decoding at most one block, and returns it.
+    /// Moves to the first document that is at least `target` and returns it. Decodes at most one block.
     pub fn advance(&mut self, target: u32) -> Result<u32> {
         if self.at < self.len && self.documents[self.at] >= target {
             return Ok(self.documents[self.at]);
@@ -82,13 +82,13 @@ impl<'a> PostingsCursor<'a> {
         Ok(self.document())
     }
 
-    /// The documents of the present block from the cursor on, and their frequencies. Empty behind the last.
+    /// The documents of the current block from the cursor on, and their frequencies. Empty after the last document.
     pub fn rest_of_block(&mut self) -> Result<(&[u32], &[u32])> {
-        self.need_frequencies()?;
+        self.decode_frequencies()?;
         Ok((&self.documents[self.at..self.len], &self.frequencies[self.at..self.len]))
     }
 
-    /// Moves on by `count` documents of the present block, which has them; at its end the next block is
+    /// Skips `count` documents of the current block, at most as many as are left; at its end the next block is
     /// decoded.
     pub fn skip(&mut self, count: usize) -> Result<()> {
         self.at += count;
@@ -98,13 +98,13 @@ impl<'a> PostingsCursor<'a> {
         Ok(())
     }
 
-    /// Frequency of the term in the present document.
+    /// Frequency of the term in the current document.
     pub fn frequency(&mut self) -> Result<u32> {
-        self.need_frequencies()?;
+        self.decode_frequencies()?;
         Ok(self.frequencies[self.at])
     }
 
-    /// Positions of the term in the present document.
+    /// Positions of the term in the current document.
     pub fn positions(&mut self) -> Result<&[u32]> {
         let reader = self.reader.get_or_insert_with(|| PositionsReader::new(self.field, self.source));
         reader.move_to(&mut self.blocks, self.block)?;
@@ -122,7 +122,7 @@ impl<'a> PostingsCursor<'a> {
         Ok(())
     }
 
-    fn need_frequencies(&mut self) -> Result<()> {
+    fn decode_frequencies(&mut self) -> Result<()> {
         if self.frequencies_of != self.block && self.len > 0 {
             self.blocks.frequencies(self.field, self.block, &mut self.frequencies[..self.len])?;
             self.frequencies_of = self.block;

@@ -1,14 +1,14 @@
-//! Blocks of one list in any order.
+//! Random access to the decoded blocks of one list.
 
 use super::blocks::Blocks;
 use super::positions::PositionsReader;
-use super::trace::{Blockwise, DOCUMENTS, FREQUENCIES, PRUNED, Trace};
+use super::trace::{BlockCounts, DOCUMENTS, FREQUENCIES, PRUNED, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
-use crate::segment::read::{BlockList, BlockSource, FieldReader, Part as ListPart, TermInfo};
+use crate::segment::read::{BlockList, BlockSource, FieldReader, ListPart, TermInfo};
 use tierdex_codec::{BitmapView, Shared, intersect};
 
-/// Decodes blocks of a list, whichever are asked for; one at a time is at hand.
+/// Decodes blocks of a list in any order; one decoded block is retained.
 pub struct ScatteredBlocks<'a> {
     field: &'a FieldReader,
     blocks: Blocks<'a>,
@@ -17,21 +17,21 @@ pub struct ScatteredBlocks<'a> {
     trace: Trace,
 }
 
-/// Buffers for a decoded block, for one list after the other.
+/// Buffers of a decoded block, reused from list to list.
 pub struct DecodedBlock {
-    documents: Part,
-    frequencies: Part,
+    documents: DecodedPart,
+    frequencies: DecodedPart,
 }
 
-/// A decoded block of one part of a list.
-struct Part {
+/// The decoded documents or frequencies of a block.
+struct DecodedPart {
     block: usize,
     len: usize,
     values: [u32; BLOCK],
 }
 
-impl Part {
-    const NONE: Part = Part { block: usize::MAX, len: 0, values: [0; BLOCK] };
+impl DecodedPart {
+    const NONE: DecodedPart = DecodedPart { block: usize::MAX, len: 0, values: [0; BLOCK] };
 
     fn values(&self) -> &[u32] {
         &self.values[..self.len]
@@ -40,12 +40,12 @@ impl Part {
 
 impl Default for DecodedBlock {
     fn default() -> DecodedBlock {
-        DecodedBlock { documents: Part::NONE, frequencies: Part::NONE }
+        DecodedBlock { documents: DecodedPart::NONE, frequencies: DecodedPart::NONE }
     }
 }
 
 impl<'a> ScatteredBlocks<'a> {
-    /// Reads the record of `term`, and the list itself, from memory or from `source`.
+    /// Opens the list of `term`; bytes that are not resident are read from `source`.
     pub fn open(
         field: &'a FieldReader,
         term: &TermInfo,
@@ -58,7 +58,7 @@ impl<'a> ScatteredBlocks<'a> {
         Ok(ScatteredBlocks { field, blocks, prefetches, decoded, trace: Trace::default() })
     }
 
-    /// The buffers, for another list.
+    /// Closes the list and returns the buffers for reuse.
     pub fn close(self) -> Box<DecodedBlock> {
         self.decoded
     }
@@ -68,35 +68,35 @@ impl<'a> ScatteredBlocks<'a> {
         self.field
     }
 
-    /// Notes from now on what becomes of each block.
+    /// Starts to record which blocks are decoded or pruned.
     pub fn trace(&mut self) {
         self.trace.start(self.blocks.len());
     }
 
-    /// Whether that is noted.
+    /// Whether [`ScatteredBlocks::trace`] was called.
     pub fn is_traced(&self) -> bool {
         self.trace.is_on()
     }
 
-    /// Notes that a block cannot matter because of a bound.
+    /// Records that a block was pruned by its block max score.
     #[inline]
     pub fn mark_pruned(&mut self, block: usize) {
         self.trace.mark(block, PRUNED);
     }
 
-    /// What became of the blocks since [`ScatteredBlocks::trace`].
-    pub fn traced(&self) -> Blockwise {
+    /// Number of decoded and pruned blocks since [`ScatteredBlocks::trace`].
+    pub fn traced(&self) -> BlockCounts {
         self.trace.sum(&self.blocks)
     }
 
-    /// Whether blocks are read from files, so that it pays to prefetch them.
+    /// Whether blocks are read from a source that prefetches.
     #[inline]
     pub fn prefetches(&self) -> bool {
         self.prefetches
     }
 
-    /// Prefetches the documents of a block, with `frequencies` or without. False if they could not be
-    /// prefetched yet.
+    /// Prefetches the documents of a block, and its frequencies if `frequencies`. False if the prefetch limit of the
+    /// source is reached.
     pub fn prefetch(&mut self, block: usize, frequencies: bool) -> Result<bool> {
         if self.prefetches && self.decoded.documents.block != block {
             return Ok(self.blocks.prefetch(self.field, ListPart::Docs, block)?
@@ -126,28 +126,28 @@ impl<'a> ScatteredBlocks<'a> {
         self.blocks.len()
     }
 
-    /// Whether there are none, which no list that was written has.
+    /// Whether there are no blocks; never the case for a valid list.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What the skip data says of the blocks; `None` of a list so short that it has none.
+    /// The skip data; `None` for an inline list.
     pub fn skips(&self) -> Option<&BlockList<'a>> {
         self.blocks.skips()
     }
 
-    /// The first block from `from` on that can hold `document` or a later one; [`ScatteredBlocks::len`] if
-    /// none can.
+    /// The first block from `from` on that can contain `document` or a later one; [`ScatteredBlocks::len`] if
+    /// there is none.
     pub fn find(&self, from: usize, document: u32) -> usize {
         self.blocks.find(from, document)
     }
 
-    /// Upper bound of the documents of a block: its last one, or `u32::MAX` for a list without skip data.
+    /// Upper bound of the documents of a block: its last document, or `u32::MAX` for an inline list.
     pub fn last(&self, block: usize) -> u32 {
         self.skips().map_or(u32::MAX, |list| list.last(block))
     }
 
-    /// A document that no document of a block is before.
+    /// Lower bound of the documents of a block.
     pub fn first(&self, block: usize) -> u32 {
         self.blocks.before(block).wrapping_add(1)
     }
@@ -164,14 +164,14 @@ impl<'a> ScatteredBlocks<'a> {
         Ok(self.decoded.frequencies.values())
     }
 
-    /// Documents of a block, and their frequencies.
+    /// Documents and frequencies of a block.
     pub fn read(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
         self.decode_documents(block)?;
         self.decode_frequencies(block)?;
         Ok((self.decoded.documents.values(), self.decoded.frequencies.values()))
     }
 
-    /// The bits of a block of documents, if it is a bitmap and has not been decoded.
+    /// A bitmap view of the documents of a block, if it is encoded as a bitmap and has not been decoded.
     pub fn bitmap(&mut self, block: usize) -> Result<Option<BitmapView<'_>>> {
         if self.decoded.documents.block == block {
             return Ok(None);
@@ -183,7 +183,7 @@ impl<'a> ScatteredBlocks<'a> {
         Ok(bitmap)
     }
 
-    /// The bits of a block of documents and their frequencies, if it is a bitmap and has not been decoded.
+    /// The same with the frequencies of the block.
     pub fn bitmap_and_frequencies(&mut self, block: usize) -> Result<Option<(BitmapView<'_>, &[u32])>> {
         if self.decoded.documents.block == block {
             return Ok(None);
@@ -196,7 +196,7 @@ impl<'a> ScatteredBlocks<'a> {
         Ok(bitmap.map(|bitmap| (bitmap, self.decoded.frequencies.values())))
     }
 
-    /// Finds which of at most 256 rising `documents` a block has.
+    /// Intersects at most 256 ascending `documents` with a block.
     pub fn find_in(&mut self, block: usize, documents: &[u32], shared: &mut Shared) -> Result<()> {
         match self.bitmap(block)? {
             Some(bitmap) => bitmap.find(documents, shared),
@@ -205,7 +205,7 @@ impl<'a> ScatteredBlocks<'a> {
         Ok(())
     }
 
-    /// Moves a reader of the list's positions to a block; `next` tells which one it is moved to then.
+    /// Moves the reader of the positions of this list to a block; `next` returns the block after that, to prefetch.
     pub fn positions(
         &mut self,
         block: usize,

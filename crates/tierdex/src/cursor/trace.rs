@@ -1,83 +1,81 @@
 //! Optional trace of which blocks of a list were decoded or pruned. It takes no memory until it is started.
 
 use super::blocks::Blocks;
-use crate::segment::read::Part;
+use crate::segment::read::ListPart;
 
-/// Its documents were decoded.
+/// Flag: the documents of the block were decoded.
 pub(super) const DOCUMENTS: u8 = 1;
 
-/// Its frequencies were decoded.
+/// Flag: the frequencies of the block were decoded.
 pub(super) const FREQUENCIES: u8 = 2;
 
-/// Its bound told that it cannot matter.
+/// Flag: the block was pruned by its block max score.
 pub(super) const PRUNED: u8 = 4;
 
-/// A mark for each block; none if nobody asks.
+/// Flags for each block; empty unless started.
 #[derive(Default)]
 pub(super) struct Trace {
-    marks: Vec<u8>,
+    flags: Vec<u8>,
 }
 
-/// What became of the blocks of a list. Each is one of `decoded`, `by_bound` and `by_range`, and none is
-/// counted twice.
+/// Numbers of decoded and skipped blocks of a list: `blocks = decoded + by_bound + by_range`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Blockwise {
+pub struct BlockCounts {
     /// Blocks of the list.
     pub blocks: u64,
-    /// Blocks of which documents or frequencies, or both, were decoded.
+    /// Blocks whose documents or frequencies were decoded.
     pub decoded: u64,
-    /// Blocks of which documents were decoded.
+    /// Blocks whose documents were decoded.
     pub documents: u64,
-    /// Blocks of which frequencies were decoded.
+    /// Blocks whose frequencies were decoded.
     pub frequencies: u64,
-    /// Blocks that evaluation came to, and that it passed over because of their bounds, or those of a
-    /// window.
+    /// Blocks that evaluation reached and pruned by the max score of the block or of a window of documents.
     pub by_bound: u64,
-    /// Blocks of which no document was asked for.
+    /// Blocks of which no document was requested.
     pub by_range: u64,
-    /// Bytes of documents in the list, 0 if it stands in its skip record.
+    /// Bytes of encoded documents of the list; 0 for an inline list.
     pub docs_bytes: u64,
-    /// Bytes of frequencies in the list, 0 if it stands in its skip record.
+    /// Bytes of encoded frequencies of the list; 0 for an inline list.
     pub freqs_bytes: u64,
-    /// Bytes of the documents that were decoded.
+    /// Bytes of encoded documents that were decoded.
     pub docs_decoded: u64,
-    /// Bytes of the frequencies that were decoded.
+    /// Bytes of encoded frequencies that were decoded.
     pub freqs_decoded: u64,
 }
 
 impl Trace {
-    /// Notes what becomes of so many blocks from now on.
+    /// Starts recording, for a list of `blocks` blocks.
     pub(super) fn start(&mut self, blocks: usize) {
-        self.marks.clear();
-        self.marks.resize(blocks, 0);
+        self.flags.clear();
+        self.flags.resize(blocks, 0);
     }
 
-    /// Whether somebody asks.
+    /// Whether recording was started.
     pub(super) fn is_on(&self) -> bool {
-        !self.marks.is_empty()
+        !self.flags.is_empty()
     }
 
     #[inline]
-    pub(super) fn mark(&mut self, block: usize, what: u8) {
-        if let Some(mark) = self.marks.get_mut(block) {
-            *mark |= what;
+    pub(super) fn mark(&mut self, block: usize, flag: u8) {
+        if let Some(flags) = self.flags.get_mut(block) {
+            *flags |= flag;
         }
     }
 
-    /// What was noted of `blocks`.
-    pub(super) fn sum(&self, blocks: &Blocks<'_>) -> Blockwise {
-        let mut sum = Blockwise { blocks: blocks.len() as u64, ..Blockwise::default() };
+    /// The counts of `blocks`.
+    pub(super) fn sum(&self, blocks: &Blocks<'_>) -> BlockCounts {
+        let mut sum = BlockCounts { blocks: blocks.len() as u64, ..BlockCounts::default() };
         for block in 0..blocks.len() {
-            let mark = self.marks.get(block).copied().unwrap_or(0);
-            let has = |what: u8| u64::from(mark & what != 0);
+            let flags = self.flags.get(block).copied().unwrap_or(0);
+            let has = |flag: u8| u64::from(flags & flag != 0);
             let len = |part| blocks.skips().map_or(0, |list| list.len(part, block));
             sum.documents += has(DOCUMENTS);
             sum.frequencies += has(FREQUENCIES);
-            sum.docs_bytes += len(Part::Docs);
-            sum.freqs_bytes += len(Part::Freqs);
-            sum.docs_decoded += has(DOCUMENTS) * len(Part::Docs);
-            sum.freqs_decoded += has(FREQUENCIES) * len(Part::Freqs);
-            match mark {
+            sum.docs_bytes += len(ListPart::Docs);
+            sum.freqs_bytes += len(ListPart::Freqs);
+            sum.docs_decoded += has(DOCUMENTS) * len(ListPart::Docs);
+            sum.freqs_decoded += has(FREQUENCIES) * len(ListPart::Freqs);
+            match flags {
                 0 => sum.by_range += 1,
                 PRUNED => sum.by_bound += 1,
                 _ => sum.decoded += 1,

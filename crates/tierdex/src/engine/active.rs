@@ -12,7 +12,7 @@ use super::snapshot::Snapshot;
 use super::ticket::Reply;
 use crate::error::{Error, Result};
 use crate::index::{PartFound, SearchOptions};
-use crate::query::{Plan, Query};
+use crate::query::{Query, QueryPlan};
 use crate::rank::{SharedThreshold, Statistics};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -35,7 +35,7 @@ pub(super) struct ActiveRequest {
 
 /// The plan, and the bytes of it and of an evaluation.
 pub(super) struct Planned {
-    pub(super) plan: Plan,
+    pub(super) plan: QueryPlan,
     pub(super) memory: u64,
 }
 

@@ -209,7 +209,7 @@ impl ResidentSizes {
         self.terms += Arena::allocation_bytes(payload(field.terms().file()));
         self.skips += Arena::allocation_bytes(payload(field.skips()));
         self.term_index += field.terms().memory() as u64;
-        self.term_heads += field.terms().heads_memory();
+        self.term_heads += field.terms().restart_keys_memory();
         match field.field().norms {
             NormKind::Byte => self.codes += Arena::allocation_bytes(payload(field.norms_file())),
             NormKind::Exact => self.lengths += 4 * u64::from(segment.documents()),

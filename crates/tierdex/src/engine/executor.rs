@@ -16,7 +16,7 @@ use super::whole_lists::WholeLists;
 use super::{Engine, Hits, SearchRequest};
 use crate::error::{Error, Result};
 use crate::index::{Found, Index, SearchHit, SearchOptions, Searcher};
-use crate::query::{Plan, Query};
+use crate::query::{Query, QueryPlan};
 use crate::segment::read::{FILES, Files};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -62,7 +62,7 @@ enum Reads {
 
 /// A query in the queue, and its lists.
 struct Waiting {
-    plan: Plan,
+    plan: QueryPlan,
     jobs: Vec<ListRequest>,
     bytes: u64,
     // Ends when nothing holds its lists.
@@ -387,7 +387,7 @@ impl Executor {
 
     /// Read-ahead bytes for each part of a list, for a query whose plan and jobs take `own` bytes; an error
     /// if the query does not fit into its memory budget.
-    fn read_ahead(&self, own: u64, plan: &Plan) -> Result<usize> {
+    fn read_ahead(&self, own: u64, plan: &QueryPlan) -> Result<usize> {
         let allowance = self.lists.map_or(LISTS_FREE, |lists| lists.saturating_sub(own));
         let memory = plan.working_memory(self.index.segments(), allowance);
         if let Some(lists) = self.lists {

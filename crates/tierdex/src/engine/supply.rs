@@ -3,7 +3,7 @@
 use super::whole_lists::jobs;
 use crate::error::Result;
 use crate::index::Index;
-use crate::query::Plan;
+use crate::query::QueryPlan;
 use tierdex_cache::{
     CacheStats, FetchedList, ListRequest, LookaheadSample, PagePrefetcher, PageQuery, Prefetcher, QueuedQuery,
 };
@@ -37,7 +37,7 @@ pub(super) enum Fetched {
 
 impl Supply {
     /// Puts a query into the queue; `jobs` are its lists then, if they are fetched one by one.
-    pub(super) fn push(&self, plan: &Plan, index: &Index) -> Result<(Fetched, Vec<ListRequest>)> {
+    pub(super) fn push(&self, plan: &QueryPlan, index: &Index) -> Result<(Fetched, Vec<ListRequest>)> {
         Ok(match self {
             Supply::Base => (Fetched::Nothing, Vec::new()),
             Supply::Pages(worker) => (Fetched::Pages(worker.push(jobs(plan, index)?)), Vec::new()),

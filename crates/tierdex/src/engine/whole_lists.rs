@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::index::Index;
-use crate::query::Plan;
+use crate::query::QueryPlan;
 use crate::query::plan::Leaf;
 use crate::segment::read::{BlockSource, Files, Segment};
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use tierdex_cache::{FetchedList, ListKey, ListPart, ListReader, ListRequest};
 use tierdex_io::{ErrorKind, SealedFile};
 
 /// The lists of a plan: of each, its record unless that is in memory, its documents, and its frequencies.
-pub(super) fn jobs(plan: &Plan, index: &Index) -> Result<Vec<ListRequest>> {
+pub(super) fn jobs(plan: &QueryPlan, index: &Index) -> Result<Vec<ListRequest>> {
     let segments = || index.segments().iter().map(|segment| &**segment).enumerate();
     let lists = plan.leaves.iter().flat_map(|leaf| segments().map(move |of| (leaf, of)));
     lists.filter_map(|(leaf, of)| job(leaf, of).transpose()).collect()

@@ -1,7 +1,7 @@
 //! Candidates: documents that may be hits, each with an upper bound of its score.
 
-use super::node::{Refine, Refinement};
-use super::window::within;
+use super::range::within;
+use super::refinement::{Refine, Refinement};
 use std::ops::Range;
 use tierdex_codec::keep_at_least;
 
@@ -9,12 +9,12 @@ use tierdex_codec::keep_at_least;
 /// evaluated so far plus the maximum scores of the others. It is exact when every clause has been evaluated,
 /// because sums of integers do not depend on the order.
 #[derive(Default)]
-pub struct Batch {
+pub struct CandidateBatch {
     pub(super) documents: Vec<u32>,
     pub(super) scores: Vec<u32>,
 }
 
-impl Batch {
+impl CandidateBatch {
     pub(super) fn len(&self) -> usize {
         self.documents.len()
     }
@@ -73,7 +73,7 @@ impl Batch {
 
     /// Moves the documents at some positions whose scores are at least `min_score` to position `to`, which
     /// is not after them; returns the position after the last of them.
-    pub(super) fn keep(&mut self, positions: Range<usize>, to: usize, min_score: u32) -> usize {
+    pub(super) fn keep_at_least(&mut self, positions: Range<usize>, to: usize, min_score: u32) -> usize {
         let from = positions.start - to;
         if min_score == 0 {
             if from > 0 {
@@ -90,7 +90,7 @@ impl Batch {
     /// Drops documents whose scores are below `min_score`.
     pub(super) fn retain(&mut self, min_score: u32) {
         if min_score > 0 {
-            let kept = self.keep(0..self.len(), 0, min_score);
+            let kept = self.keep_at_least(0..self.len(), 0, min_score);
             self.truncate(kept);
         }
     }
@@ -124,9 +124,9 @@ impl Batch {
 
     /// Applies a refinement, given the documents that match the clause. The score of a match becomes
     /// `score(rest, s)`: `rest` is its score here less the included upper bound, `s` its score in `matches`.
-    pub(super) fn join(
+    pub(super) fn apply(
         &mut self,
-        matches: &Batch,
+        matches: &CandidateBatch,
         Refinement { how, included_bound, min_score }: Refinement,
         score: impl Fn(u32, u32) -> u32,
     ) {
@@ -146,7 +146,7 @@ impl Batch {
 
     /// Appends the union of two ranges of `from`, each ascending; a document of both has the sum of its
     /// scores.
-    pub(super) fn push_union(&mut self, from: &Batch, first: Range<usize>, second: Range<usize>) {
+    pub(super) fn push_union(&mut self, from: &CandidateBatch, first: Range<usize>, second: Range<usize>) {
         let mut to = self.len();
         let (mut i, mut j) = (first.start, second.start);
         self.documents.resize(to + first.len() + second.len(), 0);

@@ -5,7 +5,7 @@
 //! bounds the shares for any other parameters and average too.
 
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
-use crate::rank::Lengths;
+use crate::rank::LengthNorms;
 
 /// Stored shares are multiples of 1/65535, rounded up.
 const UNITS: f32 = 65535.0;
@@ -31,7 +31,7 @@ const LOOSE: f64 = 0.05;
 /// where both are `c' / c * r`, if that is an `f` of at least 1; and if not, the first at `f = 1` is the
 /// least.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bounds {
+pub struct ShareBounds {
     /// The smaller of `slope` and `c' / c`.
     min_slope: f32,
     slope: f32,
@@ -43,15 +43,15 @@ pub struct Bounds {
     pub is_tight: bool,
 }
 
-impl Bounds {
+impl ShareBounds {
     /// For a segment of that average length, and the ranking that `lengths` is for.
-    pub fn new(average: f64, lengths: &Lengths) -> Bounds {
+    pub fn new(average: f64, lengths: &LengthNorms) -> ShareBounds {
         let (constant, factor) = lengths.constant_and_factor();
         let stored = DEFAULT_K1 * (1.0 - DEFAULT_B);
         let slope = factor / (DEFAULT_K1 * DEFAULT_B / average);
         let min_slope = slope.min(constant / stored);
         let offset = constant - slope * stored;
-        Bounds {
+        ShareBounds {
             min_slope: (min_slope * (1.0 - MARGIN)) as f32,
             slope: (slope * (1.0 - MARGIN)) as f32,
             offset: offset.min(0.0) as f32,
@@ -95,9 +95,9 @@ impl Bounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rank::{Bm25, Collection, Scale, TermScorer};
+    use crate::rank::{Bm25, CollectionStats, ScoreScale, TermScorer};
     use crate::schema::NormKind;
-    use crate::segment::layout::bound_units;
+    use crate::segment::layout::share_units;
     use crate::segment::read::Norms;
     use crate::segment::write::default_share;
     use crate::transform::{impact::Impact, norm};
@@ -129,14 +129,14 @@ mod tests {
             factor in prop_oneof![Just(1.0f64), 0.9..1.1, 1e-6..1e6],
         ) {
             let average_of_segment = (average * factor).max(1.0);
-            let lengths = Arc::new(Lengths::new(bm25, Collection { documents: 9, average_length: average }));
-            let bounds = Bounds::new(average_of_segment, &lengths);
-            let scorer = TermScorer::new(lengths, weight, Scale::of(3.0 * weight));
+            let lengths = Arc::new(LengthNorms::new(bm25, CollectionStats { documents: 9, average_length: average }));
+            let bounds = ShareBounds::new(average_of_segment, &lengths);
+            let scorer = TermScorer::new(lengths, weight, ScoreScale::of(3.0 * weight));
             for kind in [NormKind::Byte, NormKind::Exact] {
                 let share = |(frequency, length)| {
                     default_share(kind, Impact { frequency, norm: norm::encode(length) }, average_of_segment)
                 };
-                let units = bound_units(postings.iter().copied().map(share).fold(0.0, f64::max));
+                let units = share_units(postings.iter().copied().map(share).fold(0.0, f64::max));
                 let bound = scorer.max_score(bounds.share(units));
                 let mut best = 0;
                 for (frequency, length) in &postings {
@@ -163,9 +163,9 @@ mod tests {
             (bm25, average, weight) in any_ranking(), factor in 1e-6f64..1e6, units: u16, less: u32,
             others in prop_oneof![Just(3.0f64), 1.0..1e12],
         ) {
-            let lengths = Arc::new(Lengths::new(bm25, Collection { documents: 9, average_length: average }));
-            let bounds = Bounds::new((average * factor).max(1.0), &lengths);
-            let scorer = TermScorer::new(lengths, weight, Scale::of(others * weight));
+            let lengths = Arc::new(LengthNorms::new(bm25, CollectionStats { documents: 9, average_length: average }));
+            let bounds = ShareBounds::new((average * factor).max(1.0), &lengths);
+            let scorer = TermScorer::new(lengths, weight, ScoreScale::of(others * weight));
             let bound = scorer.max_score(bounds.share(units));
             for least in [0, 1, bound, bound - 1, bound.saturating_sub(less % 1000), less.min(bound)] {
                 prop_assert!(units.max(1) >= bounds.min_units(scorer.min_share(least)));
@@ -177,8 +177,9 @@ mod tests {
 
     #[test]
     fn a_share_that_is_stored_as_1_guarantees_nothing() {
-        let lengths = Lengths::new(Bm25::default(), Collection { documents: 9, average_length: 1.0 });
-        let bounds = Bounds::new(1.0, &lengths);
+        let lengths =
+            LengthNorms::new(Bm25::default(), CollectionStats { documents: 9, average_length: 1.0 });
+        let bounds = ShareBounds::new(1.0, &lengths);
         assert_eq!(bounds.guaranteed_share(0), 0.0);
         assert_eq!(bounds.guaranteed_share(1), 0.0);
         assert!(bounds.guaranteed_share(2) > 0.0);
@@ -187,8 +188,9 @@ mod tests {
     #[test]
     fn stored_shares_are_bounds_for_the_ranking_that_they_are_stored_for() {
         for average in [1.0, 17.5, 3e6] {
-            let lengths = Lengths::new(Bm25::default(), Collection { documents: 9, average_length: average });
-            let bounds = Bounds::new(average, &lengths);
+            let lengths =
+                LengthNorms::new(Bm25::default(), CollectionStats { documents: 9, average_length: average });
+            let bounds = ShareBounds::new(average, &lengths);
             assert!(bounds.is_tight);
             for units in [1, 2, 700, 32_000, 65_534, 65_535] {
                 let stored = f32::from(units) / UNITS;

@@ -5,13 +5,14 @@
 //! scored: mostly few candidates are left. Of two, the candidates of the rarer that score enough are looked
 //! up in the other.
 
-use super::batch::Batch;
-use super::node::{Node, Refine, Refinement};
+use super::batch::CandidateBatch;
+use super::node::Node;
+use super::range::range_from;
 use super::refine::Refiners;
+use super::refinement::{Refine, Refinement};
 use super::search::Search;
 use super::term::Term;
 use super::tuning::WINDOW;
-use super::window::range_from;
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 use crate::limits::BLOCK;
@@ -79,7 +80,7 @@ struct ConjunctionRun<'r, 'n, 'a, 'f> {
     refiners: &'r mut Refiners<'f, 'a>,
     /// Candidates are found in all lists before they are scored.
     intersect_first: bool,
-    batch: Batch,
+    batch: CandidateBatch,
     matches: u64,
 }
 
@@ -242,7 +243,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     /// Windows of the clause propose candidates.
     fn by_windows(&mut self, node: &mut Node<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
         let (mut window, mut all) = (search.scratch.window(), search.scratch.batch());
-        let mut next = node.next(search.first);
+        let mut next = node.next_lower_bound(search.first);
         while next != NO_DOCUMENT && next < search.end {
             search.checkpoint(next)?;
             let range = range_from(next, WINDOW, search.end);
@@ -266,7 +267,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                     }
                 }
             }
-            next = if range.1 + 1 < search.end { node.next(range.1 + 1) } else { NO_DOCUMENT };
+            next = if range.1 + 1 < search.end { node.next_lower_bound(range.1 + 1) } else { NO_DOCUMENT };
         }
         search.scratch.give_window(window);
         search.scratch.give_batch(all);

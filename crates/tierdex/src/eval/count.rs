@@ -1,12 +1,12 @@
 //! How many documents match: by candidates of the rarest clause where they are few, else by bits.
 
 use super::conjunction::{conjunction, required};
-use super::group::Group;
+use super::group::GroupNode;
 use super::node::Node;
+use super::range::{prefetch_ahead, range_from};
 use super::refine::Refiners;
 use super::search::Search;
 use super::tuning::{COUNTED, DENSE};
-use super::window::{prefetch_ahead, range_from};
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 
@@ -23,7 +23,7 @@ pub(super) fn count(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64>
     }
 }
 
-fn count_group(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
+fn count_group(group: &mut GroupNode<'_>, search: &mut Search<'_>) -> Result<u64> {
     let dense = u64::from(search.documents) / DENSE;
     let is_dense = |node: &Node<'_>| node.cost() > dense;
     let requires = !(group.must.is_empty() && group.filter.is_empty());
@@ -60,10 +60,10 @@ fn count_group(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
     conjunction(&mut required, &mut refiners, search)
 }
 
-fn by_bits(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
+fn by_bits(group: &mut GroupNode<'_>, search: &mut Search<'_>) -> Result<u64> {
     let (mut bits, mut other) = (search.scratch.bits(), search.scratch.bits());
     let mut prefetched_to = if group.nodes().any(Node::prefetches) { 0 } else { u32::MAX };
-    let (mut count, mut next) = (0, group.next(search.first));
+    let (mut count, mut next) = (0, group.next_lower_bound(search.first));
     while next != NO_DOCUMENT && next < search.end {
         search.checkpoint(next)?;
         let range = range_from(next, COUNTED, search.end);
@@ -74,7 +74,7 @@ fn by_bits(group: &mut Group<'_>, search: &mut Search<'_>) -> Result<u64> {
         bits.restart(range);
         group.mark_alone(&mut bits, &mut other, search.scratch)?;
         count += bits.count();
-        next = if range.1 + 1 < search.end { group.next(range.1 + 1) } else { NO_DOCUMENT };
+        next = if range.1 + 1 < search.end { group.next_lower_bound(range.1 + 1) } else { NO_DOCUMENT };
     }
     search.scratch.give_bits(bits);
     search.scratch.give_bits(other);

@@ -1,8 +1,9 @@
 //! Sets of documents that are known before evaluation: all of a segment, or those of a prefix.
 
-use super::batch::Batch;
-use super::node::{Refine, Refinement};
-use super::window::{Bits, Window, within};
+use super::batch::CandidateBatch;
+use super::range::within;
+use super::refinement::{Refine, Refinement};
+use super::window::{Bits, ScoreWindow};
 use crate::cursor::NO_DOCUMENT;
 
 /// Documents of a segment.
@@ -109,12 +110,12 @@ impl SetNode {
         self.cost == u64::from(documents)
     }
 
-    pub(super) fn next(&self, from: u32) -> u32 {
+    pub(super) fn next_lower_bound(&self, from: u32) -> u32 {
         self.documents.next(from).unwrap_or(NO_DOCUMENT)
     }
 
     pub(super) fn max_score(&self, (first, last): (u32, u32)) -> Option<u32> {
-        (self.next(first) <= last).then_some(self.score)
+        (self.next_lower_bound(first) <= last).then_some(self.score)
     }
 
     pub(super) fn mark(&self, bits: &mut Bits) {
@@ -125,7 +126,7 @@ impl SetNode {
         }
     }
 
-    pub(super) fn add(&self, window: &mut Window, spare: &mut Bits) {
+    pub(super) fn add(&self, window: &mut ScoreWindow, spare: &mut Bits) {
         if self.score == 0 {
             return self.mark(&mut window.unscored);
         }
@@ -136,7 +137,7 @@ impl SetNode {
         spare.documents().for_each(|document| sums[(document - first) as usize] += score);
     }
 
-    pub(super) fn refine(&self, batch: &mut Batch, refinement: Refinement) {
+    pub(super) fn refine(&self, batch: &mut CandidateBatch, refinement: Refinement) {
         let Refinement { how, included_bound, min_score } = refinement;
         let (mut kept, keeps_others) = (0, matches!(how, Refine::Exclude | Refine::Optional));
         for at in 0..batch.len() {

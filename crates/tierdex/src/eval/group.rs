@@ -1,15 +1,17 @@
 //! Clauses: required, filtering, alternative or optional, and excluding ones.
 
-use super::batch::Batch;
-use super::node::{Node, Refine, Refinement};
+use super::batch::CandidateBatch;
+use super::node::Node;
+use super::range::origin;
+use super::refinement::{Refine, Refinement};
 use super::scratch::Scratch;
 use super::term::Term;
-use super::window::{Bits, Window};
+use super::window::{BitCounters, Bits, ScoreWindow};
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 
 /// Documents that match all of `must` and `filter`, `minimum` of `should`, and none of `must_not`.
-pub struct Group<'a> {
+pub struct GroupNode<'a> {
     /// Required clauses, cheapest first.
     pub(super) must: Vec<Node<'a>>,
     /// Required clauses that add nothing to the score, cheapest first.
@@ -20,7 +22,7 @@ pub struct Group<'a> {
     pub(super) minimum: usize,
 }
 
-impl<'a> Group<'a> {
+impl<'a> GroupNode<'a> {
     pub(super) fn cost(&self) -> u64 {
         let required = self.must.iter().chain(&self.filter).map(Node::cost).min();
         let alternatives = || self.should.iter().map(Node::cost).sum();
@@ -33,18 +35,23 @@ impl<'a> Group<'a> {
         must.chain(self.filter.iter_mut().map(|node| (node, Refine::Filter)))
     }
 
-    pub(super) fn next(&mut self, from: u32) -> u32 {
+    pub(super) fn next_lower_bound(&mut self, from: u32) -> u32 {
         let from = self.required().fold(from, |from, (node, _)| match from {
             NO_DOCUMENT => NO_DOCUMENT,
-            from => node.next(from),
+            from => node.next_lower_bound(from),
         });
         if self.minimum == 0 || from == NO_DOCUMENT {
             return from;
         }
         if self.minimum == 1 {
-            return self.should.iter_mut().map(|node| node.next(from)).min().unwrap_or(NO_DOCUMENT);
+            return self
+                .should
+                .iter_mut()
+                .map(|node| node.next_lower_bound(from))
+                .min()
+                .unwrap_or(NO_DOCUMENT);
         }
-        let mut next: Vec<u32> = self.should.iter_mut().map(|node| node.next(from)).collect();
+        let mut next: Vec<u32> = self.should.iter_mut().map(|node| node.next_lower_bound(from)).collect();
         // A match is in `minimum` clauses: not before the `minimum`-th smallest of their next documents.
         *next.select_nth_unstable(self.minimum - 1).1
     }
@@ -86,7 +93,7 @@ impl<'a> Group<'a> {
         let [mut mine, mut other] = [scratch.bits(), scratch.bits()];
         mine.restart(bits.range());
         let marked = self.mark_alone(&mut mine, &mut other, scratch);
-        bits.join(&mut mine);
+        bits.union(&mut mine);
         scratch.give_bits(mine);
         scratch.give_bits(other);
         marked
@@ -108,7 +115,7 @@ impl<'a> Group<'a> {
             } else if !mine.is_empty() {
                 other.restart(range);
                 node.mark(other, scratch)?;
-                mine.keep(other);
+                mine.intersect(other);
             }
         }
         if self.minimum > 0 {
@@ -117,7 +124,7 @@ impl<'a> Group<'a> {
             if self.minimum == 1 {
                 self.should.iter_mut().try_for_each(|node| node.mark(to, scratch))?;
             } else {
-                let mut counters = super::window::Counters::default();
+                let mut counters = BitCounters::default();
                 for node in &mut self.should {
                     to.restart(range);
                     node.mark(to, scratch)?;
@@ -126,23 +133,23 @@ impl<'a> Group<'a> {
                 let len = to.bytes().len();
                 let enough = counters.at_least(self.minimum, len);
                 to.restart(range);
-                to.add_bytes(super::window::origin(range.0), &enough);
+                to.add_bytes(origin(range.0), &enough);
             }
             if !is_first {
-                mine.keep(other);
+                mine.intersect(other);
             }
         }
         for node in &mut self.must_not {
             if !mine.is_empty() {
                 other.restart(range);
                 node.mark(other, scratch)?;
-                mine.drop(other);
+                mine.subtract(other);
             }
         }
         Ok(())
     }
 
-    pub(super) fn add(&mut self, window: &mut Window, scratch: &mut Scratch) -> Result<()> {
+    pub(super) fn add(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
         let plain = self.must.is_empty() && self.filter.is_empty() && self.must_not.is_empty();
         if plain && self.minimum == 1 {
             return self.should.iter_mut().try_for_each(|node| node.add(window, scratch));
@@ -157,9 +164,9 @@ impl<'a> Group<'a> {
             for node in self.must.iter_mut().chain(&mut self.should) {
                 node.add(&mut sums, scratch)?;
             }
-            sums.keep(&mut mine);
-            sums.unscored.join(&mut mine);
-            window.join(&mut sums);
+            sums.intersect(&mut mine);
+            sums.unscored.union(&mut mine);
+            window.add_window(&mut sums);
             scratch.give_window(sums);
         }
         scratch.give_bits(mine);
@@ -169,20 +176,20 @@ impl<'a> Group<'a> {
 
     pub(super) fn refine(
         &mut self,
-        batch: &mut Batch,
+        batch: &mut CandidateBatch,
         refinement: Refinement,
         scratch: &mut Scratch,
     ) -> Result<()> {
         let mut own = scratch.batch();
         own.copy_documents(&batch.documents);
         self.match_all(&mut own, refinement.how.is_scored(), scratch)?;
-        batch.join(&own, refinement, |rest, own| rest + own);
+        batch.apply(&own, refinement, |rest, own| rest + own);
         scratch.give_batch(own);
         Ok(())
     }
 
     /// Keeps the documents that match, and adds their scores if they are asked for.
-    fn match_all(&mut self, batch: &mut Batch, scored: bool, scratch: &mut Scratch) -> Result<()> {
+    fn match_all(&mut self, batch: &mut CandidateBatch, scored: bool, scratch: &mut Scratch) -> Result<()> {
         for (node, how) in self.required() {
             let how = if scored { how } else { Refine::Filter };
             node.refine(batch, Refinement::all(how), scratch)?;
@@ -202,7 +209,7 @@ impl<'a> Group<'a> {
     }
 
     /// Keeps the documents that enough of the alternatives match.
-    fn match_some(&mut self, batch: &mut Batch, scored: bool, scratch: &mut Scratch) -> Result<()> {
+    fn match_some(&mut self, batch: &mut CandidateBatch, scored: bool, scratch: &mut Scratch) -> Result<()> {
         let mut counts = vec![0u16; batch.len()];
         let mut one = scratch.batch();
         for node in &mut self.should {

@@ -11,6 +11,7 @@
 //! those that are frequent enough; only these are looked up in the lists of other clauses.
 
 use super::node::Node;
+use super::range::within;
 use super::refine::Refiners;
 use super::scratch::Scratch;
 use super::search::Search;
@@ -19,12 +20,11 @@ use super::tuning::{
     FIRST_PREFETCHED, FIRST_SCORED_MAX, FIRST_SCORED_RATIO, IMPACT_ORDER_RATIO, INITIAL_THRESHOLD_HITS,
     ONE_BY_ONE,
 };
-use super::window::within;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, SUPERBLOCK};
-use crate::query::plan::{Leaf, Plan, PlanNode};
+use crate::query::plan::{Leaf, PlanNode, QueryPlan};
 use crate::schema::NormKind;
-use crate::segment::read::{BlockSource, FILES, Record, Segment};
+use crate::segment::read::{BlockSource, FILES, Segment, SkipRecord};
 use std::sync::Arc;
 use tierdex_codec::largest;
 
@@ -172,7 +172,7 @@ fn first_round(k: usize) -> usize {
 /// has a document that reaches its own. Only for queries that every document of some scored term matches; 0
 /// for others, and where skip data would have to be read.
 pub fn initial_threshold(
-    (plan, source): (&Plan, &dyn BlockSource),
+    (plan, source): (&QueryPlan, &dyn BlockSource),
     segments: &[Arc<Segment>],
     k: usize,
     scratch: &mut Scratch,
@@ -219,8 +219,13 @@ fn threshold_by_scores(
     for (info, segment) in leaf.infos.iter().zip(segments) {
         let Some(info) = info else { continue };
         let of = (&leaf.scorer, source);
-        let mut term =
-            Term::open(segment.field(leaf.field), (leaf.number, info), of, leaf.bounds(segment), scratch)?;
+        let mut term = Term::open(
+            segment.field(leaf.field),
+            (leaf.number, info),
+            of,
+            leaf.share_bounds(segment),
+            scratch,
+        )?;
         term.prefetch((0, u32::MAX), true)?;
         for block in 0..term.blocks.len() {
             let (documents, scores) = term.read(block)?;
@@ -247,15 +252,15 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
             return Ok(0);
         }
         let Some(info) = info.as_ref().filter(|info| info.blocks.is_some()) else { continue };
-        let Record::Blocks(list) = field.record(info, &FILES)? else { continue };
-        let bounds = leaf.bounds(segment);
+        let SkipRecord::Blocks(list) = field.record(info, &FILES)? else { continue };
+        let bounds = leaf.share_bounds(segment);
         if !bounds.is_tight {
             return Ok(0);
         }
         let score = |units| leaf.scorer.min_score(bounds.guaranteed_share(units));
         for superblock in 0..list.superblocks() {
-            if score(list.super_bound(superblock)) > least {
-                let reached = list.bounds(superblock).map(|(_, units)| score(units));
+            if score(list.superblock_max_share(superblock)) > least {
+                let reached = list.block_max_shares(superblock).map(|(_, units)| score(units));
                 scores.extend(reached.filter(|score| *score > least));
                 if scores.len() >= 2 * k {
                     least = nth(&mut scores, k);

@@ -7,13 +7,13 @@
 
 use super::node::Node;
 use super::strategy::Strategy;
-use crate::cursor::Blockwise;
-use crate::query::plan::{Leaf, Plan, PlanNode};
+use crate::cursor::BlockCounts;
+use crate::query::plan::{Leaf, PlanNode, QueryPlan};
 use crate::segment::read::Segment;
 
 /// How a segment answered.
 #[derive(Clone, Debug, Default)]
-pub struct Evaluation {
+pub struct EvaluationLog {
     /// The strategy chosen.
     pub strategy: Strategy,
     /// The nodes of the plan and how deep each is, if there are more than one.
@@ -41,12 +41,12 @@ pub struct ListUse {
     /// for an optional clause, both.
     pub kept: u64,
     /// What became of its blocks.
-    pub blocks: Blockwise,
+    pub blocks: BlockCounts,
     /// Bytes of its skip record, or of the whole list if it is shorter than a block.
     pub skips_bytes: u64,
 }
 
-impl Evaluation {
+impl EvaluationLog {
     /// Has the lists record what becomes of their blocks.
     pub(crate) fn begin(&mut self, node: &mut Node<'_>) {
         node.each_term(&mut |term| term.trace());
@@ -55,7 +55,7 @@ impl Evaluation {
     /// Records what became of the lists.
     pub(crate) fn end(
         &mut self,
-        plan: &Plan,
+        plan: &QueryPlan,
         (number, segment): (usize, &Segment),
         node: &mut Node<'_>,
         strategy: Strategy,
@@ -86,7 +86,7 @@ fn list_use(
     leaf: &Leaf,
     number: usize,
     segment: &Segment,
-    blocks: Blockwise,
+    blocks: BlockCounts,
     highest_bound: Option<f32>,
 ) -> ListUse {
     let info = leaf.infos[number].as_ref();
@@ -103,7 +103,7 @@ fn list_use(
     }
 }
 
-impl Plan {
+impl QueryPlan {
     /// Adds a line for each node.
     fn describe(&self, node: &PlanNode, segment: &Segment, depth: usize, lines: &mut Vec<(usize, String)>) {
         let field = |number: usize| &segment.field(number).field().name;

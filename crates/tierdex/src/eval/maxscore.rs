@@ -10,12 +10,14 @@
 //!    first. If they are many, summing all clauses over the window is less work; then so it is in the next
 //!    few windows too.
 
-use super::batch::Batch;
-use super::node::{Node, Refine, Refinement};
+use super::batch::CandidateBatch;
+use super::node::Node;
+use super::range::{prefetch_ahead, range_from, within};
 use super::refine::Refiners;
+use super::refinement::{Refine, Refinement};
 use super::search::Search;
 use super::tuning::{CANDIDATE_BLOCKS, EXHAUSTIVE_WINDOWS, LOOK_UP_POSTINGS, WINDOW};
-use super::window::{Window, prefetch_ahead, range_from, within};
+use super::window::ScoreWindow;
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 use crate::limits::BLOCK;
@@ -60,8 +62,8 @@ struct MaxScoreRun<'r, 'n, 'a> {
     order: Vec<usize>,
     /// The sum of the maximum scores of the clauses before each position of the order.
     prefix_sums: Vec<u32>,
-    window: Window,
-    batch: Batch,
+    window: ScoreWindow,
+    batch: CandidateBatch,
 }
 
 impl MaxScoreRun<'_, '_, '_> {
@@ -69,7 +71,7 @@ impl MaxScoreRun<'_, '_, '_> {
         let mut first = search.first;
         while first < search.end {
             search.checkpoint(first)?;
-            let next = nodes.iter_mut().map(|node| node.next(first)).min().unwrap_or(NO_DOCUMENT);
+            let next = nodes.iter_mut().map(|node| node.next_lower_bound(first)).min().unwrap_or(NO_DOCUMENT);
             if next >= search.end {
                 break;
             }

@@ -6,10 +6,12 @@
 //! each holds one block.
 
 use super::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
-use super::{RANGE_BYTES, TERM_BYTES, is_small};
+use super::scratch::RANGE_BYTES;
+use super::small_merge::is_small;
+use super::term::TERM_BYTES;
 use crate::cursor::{IN_ORDER_BYTES, POSITIONS_BUFFER};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
-use crate::query::plan::{Leaf, Plan, PlanNode};
+use crate::query::plan::{Leaf, PlanNode, QueryPlan};
 use crate::rank::TermScorer;
 use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD, Segment, TermInfo};
 use std::sync::Arc;
@@ -53,7 +55,7 @@ pub fn leaf_memory(segments: usize) -> usize {
 
 /// What answering takes in a segment.
 #[derive(Default)]
-struct Need {
+struct SegmentMemory {
     bytes: u64,
     /// For one after the other.
     aside: u64,
@@ -64,14 +66,14 @@ struct Need {
 
 /// What answering a query takes.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
+pub struct WorkingMemory {
     /// Bytes on each thread.
     pub bytes: u64,
     /// Of these, for each part of a list that is read ahead.
     pub read_ahead: usize,
 }
 
-impl Plan {
+impl QueryPlan {
     /// Bytes of memory that it takes, about.
     pub fn memory(&self) -> usize {
         let leaf = |leaf: &Arc<Leaf>| leaf_memory(leaf.infos.len()) + leaf.term.len().saturating_sub(TEXT);
@@ -80,18 +82,19 @@ impl Plan {
 
     /// What answering it takes if lists are read ahead as far as `allowance` bytes leave capacity for: more
     /// than `allowance` if that is too little for a block of each list.
-    pub fn working_memory(&self, segments: &[Arc<Segment>], allowance: u64) -> Memory {
+    pub fn working_memory(&self, segments: &[Arc<Segment>], allowance: u64) -> WorkingMemory {
         let numbered = segments.iter().enumerate();
-        let needs: Vec<Need> = numbered.map(|(number, segment)| self.need(number, segment)).collect();
-        let left = |need: &Need| allowance.saturating_sub(need.bytes).checked_div(need.buffers);
+        let needs: Vec<SegmentMemory> =
+            numbered.map(|(number, segment)| self.need(number, segment)).collect();
+        let left = |need: &SegmentMemory| allowance.saturating_sub(need.bytes).checked_div(need.buffers);
         let buffer = needs.iter().filter_map(left).min().unwrap_or(0) / PAGE * PAGE;
         let buffer = buffer.clamp(BUFFER_MIN as u64, BUFFER_MAX as u64);
         let bytes = needs.iter().map(|need| need.bytes + need.buffers * buffer).max().unwrap_or(0);
-        Memory { bytes, read_ahead: buffer as usize }
+        WorkingMemory { bytes, read_ahead: buffer as usize }
     }
 
-    fn need(&self, number: usize, segment: &Segment) -> Need {
-        let mut need = Need::default();
+    fn need(&self, number: usize, segment: &Segment) -> SegmentMemory {
+        let mut need = SegmentMemory::default();
         for leaf in &self.leaves {
             leaf.add_to((number, segment), &mut need);
         }
@@ -118,7 +121,7 @@ impl Plan {
     }
 
     /// Adds what a node takes beside its lists, and returns how deep it is.
-    fn add_node(&self, node: &PlanNode, segment: (usize, &Segment), need: &mut Need) -> u64 {
+    fn add_node(&self, node: &PlanNode, segment: (usize, &Segment), need: &mut SegmentMemory) -> u64 {
         match node {
             PlanNode::Phrase { field, leaves, slop, .. } => {
                 let is_in_memory =
@@ -147,7 +150,7 @@ impl Plan {
 }
 
 impl Leaf {
-    fn add_to(&self, (number, segment): (usize, &Segment), need: &mut Need) {
+    fn add_to(&self, (number, segment): (usize, &Segment), need: &mut SegmentMemory) {
         let Some(info) = &self.infos[number] else { return };
         need.bytes += LIST;
         if segment.field(self.field).skips().resident().is_none() {

@@ -21,10 +21,11 @@
 //! Segments are searched one after the other, and what the best of those before score is the threshold of
 //! the next. Where skip data is resident, [`initial_threshold`] computes one before any segment is searched.
 //!
-//! Scores are integers (see [`crate::rank::Scale`]): the same whatever is pruned, and in whatever order.
+//! Scores are integers (see [`crate::rank::ScoreScale`]): the same whatever is pruned, and in whatever order.
 
 mod batch;
 mod bounds;
+mod buffers;
 mod conjunction;
 #[cfg(test)]
 mod contract;
@@ -39,7 +40,9 @@ mod node;
 mod occurrences;
 mod open;
 mod phrase;
+mod range;
 mod refine;
+mod refinement;
 mod scratch;
 mod search;
 mod slop;
@@ -51,11 +54,9 @@ mod window;
 mod windows;
 
 pub use impact_ordered::initial_threshold;
-pub use log::{Evaluation, ListUse};
+pub use log::{EvaluationLog, ListUse};
 pub use memory::{leaf_memory, working_memory};
 pub use open::open;
-pub use scratch::{RANGE_BYTES, Scratch};
+pub use scratch::Scratch;
 pub use search::{DocumentRange, Search};
-pub use small_merge::is_small;
 pub use strategy::{Strategy, evaluate};
-pub use term::TERM_BYTES;

@@ -5,58 +5,23 @@
 //! - the matches of a range, as bits or with their scores
 //! - refinement: what becomes of a batch of candidates
 
-use super::batch::Batch;
+use super::batch::CandidateBatch;
 use super::document_set::SetNode;
-use super::group::Group;
+use super::group::GroupNode;
 use super::phrase::Phrase;
+use super::refinement::Refinement;
 use super::scratch::Scratch;
 use super::term::Term;
 use super::tuning::LOOKED_UP_BLOCKS;
-use super::window::{Bits, Window};
+use super::window::{Bits, ScoreWindow};
 use crate::error::Result;
-
-/// What a clause does to the candidates of other clauses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refine {
-    /// Keeps those that match, and adds their scores.
-    Require,
-    /// Keeps those that match.
-    Filter,
-    /// Drops those that match.
-    Exclude,
-    /// Adds the scores of those that match.
-    Optional,
-}
-
-impl Refine {
-    pub(super) fn is_scored(self) -> bool {
-        matches!(self, Refine::Require | Refine::Optional)
-    }
-}
-
-/// How candidates are refined.
-#[derive(Clone, Copy, Debug)]
-pub struct Refinement {
-    pub(super) how: Refine,
-    /// The upper bound of this clause that the candidates' scores contain: it is replaced by the score.
-    pub(super) included_bound: u32,
-    /// Candidates whose scores fall below this are dropped.
-    pub(super) min_score: u32,
-}
-
-impl Refinement {
-    /// For candidates whose scores include no upper bound of this clause, without a score threshold.
-    pub(super) fn all(how: Refine) -> Refinement {
-        Refinement { how, included_bound: 0, min_score: 0 }
-    }
-}
 
 /// A node. Documents are those of the segment.
 pub enum Node<'a> {
     Term(Box<Term<'a>>),
     Phrase(Box<Phrase<'a>>),
     Set(SetNode),
-    Group(Box<Group<'a>>),
+    Group(Box<GroupNode<'a>>),
 }
 
 impl<'a> Node<'a> {
@@ -74,12 +39,12 @@ impl<'a> Node<'a> {
     /// there is none.
     ///
     /// [`NO_DOCUMENT`]: crate::cursor::NO_DOCUMENT
-    pub(super) fn next(&mut self, from: u32) -> u32 {
+    pub(super) fn next_lower_bound(&mut self, from: u32) -> u32 {
         match self {
-            Node::Term(term) => term.next(from),
-            Node::Phrase(phrase) => phrase.next(from),
-            Node::Set(set) => set.next(from),
-            Node::Group(group) => group.next(from),
+            Node::Term(term) => term.next_lower_bound(from),
+            Node::Phrase(phrase) => phrase.next_lower_bound(from),
+            Node::Set(set) => set.next_lower_bound(from),
+            Node::Group(group) => group.next_lower_bound(from),
         }
     }
 
@@ -155,7 +120,7 @@ impl<'a> Node<'a> {
     }
 
     /// Adds the matches in the range of `window` with their scores.
-    pub(super) fn add(&mut self, window: &mut Window, scratch: &mut Scratch) -> Result<()> {
+    pub(super) fn add(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
         match self {
             Node::Term(term) => term.add(window),
             Node::Phrase(phrase) => phrase.add(window, scratch),
@@ -172,7 +137,7 @@ impl<'a> Node<'a> {
     /// Looks candidates up.
     pub(super) fn refine(
         &mut self,
-        batch: &mut Batch,
+        batch: &mut CandidateBatch,
         refinement: Refinement,
         scratch: &mut Scratch,
     ) -> Result<()> {

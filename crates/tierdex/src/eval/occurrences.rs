@@ -12,9 +12,10 @@
 //! Memory does not depend on how often a term occurs: a candidate with more phrase ends is read on in the
 //! next round, where it was left.
 
-use super::batch::Batch;
-use super::phrase::PhraseTerm;
-use super::term::Found;
+use super::batch::CandidateBatch;
+use super::buffers::FoundPostings;
+use super::term::Term;
+use crate::cursor::PositionsReader;
 use crate::error::Result;
 use crate::limits::BLOCK;
 use std::mem::swap;
@@ -31,7 +32,7 @@ pub struct Occurrences {
     kept_candidates: Box<[CandidateEnds; BLOCK + 1]>,
     runs: Box<[Run; BLOCK]>,
     pairs: Box<[RunPair; BLOCK]>,
-    batch: Batch,
+    batch: CandidateBatch,
 }
 
 /// Bytes that it takes with its arrays.
@@ -53,6 +54,17 @@ struct CandidateEnds {
     len: u16,
 }
 
+/// A term of a phrase with its reader of positions.
+pub(super) struct PhraseTerm<'a> {
+    /// Its index in the phrase.
+    pub(super) number: usize,
+    /// Distance to the last term, in positions.
+    pub(super) distance: u32,
+    pub(super) term: Box<Term<'a>>,
+    pub(super) positions: PositionsReader<'a>,
+    pub(super) read_position: ReadPosition,
+}
+
 /// Where reading a term's positions goes on: in a candidate, of which some positions have been read. Its
 /// positions are the sums from there on, less `base`.
 #[derive(Clone, Copy, Default)]
@@ -72,7 +84,7 @@ impl Default for Occurrences {
             kept_candidates: Box::new([CandidateEnds::default(); _]),
             runs: Box::new([Run::default(); _]),
             pairs: Box::new([RunPair::default(); _]),
-            batch: Batch::default(),
+            batch: CandidateBatch::default(),
         }
     }
 }
@@ -107,7 +119,7 @@ impl Occurrences {
     /// Collects phrase ends of a term in the next candidates.
     fn collect(&mut self, of: &mut PhraseTerm<'_>, candidates: usize) -> Result<()> {
         let PhraseTerm { term, positions, distance, read_position, .. } = of;
-        let Found { blocks, offsets, .. } = &term.buffers.found;
+        let FoundPostings { blocks, offsets, .. } = &term.buffers.found;
         let (mut next, mut n, mut len) = (read_position.candidate, 0, 0);
         while next < candidates && len < BLOCK {
             let block = blocks[next];
@@ -181,7 +193,7 @@ impl Occurrences {
     /// Keeps the phrase ends that a term has too.
     fn keep_shared(&mut self, of: &mut PhraseTerm<'_>) -> Result<()> {
         let PhraseTerm { term, positions, distance, read_position, .. } = of;
-        let Found { blocks, offsets, .. } = &term.buffers.found;
+        let FoundPostings { blocks, offsets, .. } = &term.buffers.found;
         let all = &self.of[..self.count];
         let Some(first) = all.first() else { return Ok(()) };
         // Phrase ends of a candidate may have been asked for before, all of which are less.

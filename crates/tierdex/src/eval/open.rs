@@ -1,8 +1,8 @@
 //! The nodes of a plan in one segment.
 
-use super::bounds::Bounds;
+use super::bounds::ShareBounds;
 use super::document_set::{DocumentSet, SetNode};
-use super::group::Group;
+use super::group::GroupNode;
 use super::node::Node;
 use super::phrase::Phrase;
 use super::scratch::Scratch;
@@ -10,7 +10,7 @@ use super::slop::Alignments;
 use super::term::Term;
 use crate::cursor::{ListsAhead, PostingsCursor};
 use crate::error::Result;
-use crate::query::plan::{Leaf, Plan, PlanGroup, PlanNode};
+use crate::query::plan::{Leaf, PlanGroup, PlanNode, QueryPlan};
 use crate::query::starting_with;
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockSource, Segment};
@@ -18,7 +18,7 @@ use crate::segment::read::{BlockSource, Segment};
 /// Opens the lists of a plan's node in the segment of that number; `None` if nothing can match there. What
 /// is not in memory comes from `source`.
 pub fn open<'a>(
-    (plan, node): (&'a Plan, &'a PlanNode),
+    (plan, node): (&'a QueryPlan, &'a PlanNode),
     source: &'a dyn BlockSource,
     (number, segment): (usize, &'a Segment),
     scratch: &mut Scratch,
@@ -32,7 +32,7 @@ pub fn open<'a>(
 }
 
 struct Opener<'a, 's> {
-    plan: &'a Plan,
+    plan: &'a QueryPlan,
     source: &'a dyn BlockSource,
     number: usize,
     segment: &'a Segment,
@@ -82,7 +82,7 @@ impl<'a> Opener<'a, '_> {
     fn term(&mut self, leaf: &'a Leaf, scorer: &'a TermScorer) -> Result<Option<Box<Term<'a>>>> {
         let Some(info) = &leaf.infos[self.number] else { return Ok(None) };
         let field = self.segment.field(leaf.field);
-        let bounds = leaf.bounds(self.segment);
+        let bounds = leaf.share_bounds(self.segment);
         Term::open(field, (leaf.number, info), (scorer, self.source), bounds, self.scratch)
             .map(|term| Some(Box::new(term)))
     }
@@ -141,14 +141,14 @@ impl<'a> Opener<'a, '_> {
             }
         }
         let minimum = group.minimum;
-        Ok(Some(Node::Group(Box::new(Group { must, filter, should, must_not, minimum }))))
+        Ok(Some(Node::Group(Box::new(GroupNode { must, filter, should, must_not, minimum }))))
     }
 }
 
 impl Leaf {
     /// What turns the shares that a segment stores into upper bounds for this ranking.
-    pub fn bounds(&self, segment: &Segment) -> Bounds {
-        Bounds::new(segment.average_length(self.field), self.scorer.lengths())
+    pub fn share_bounds(&self, segment: &Segment) -> ShareBounds {
+        ShareBounds::new(segment.average_length(self.field), self.scorer.lengths())
     }
 }
 

@@ -8,13 +8,14 @@
 //!
 //! A phrase with slop is looked for in one document after the other, where all terms have been found.
 
-use super::batch::Batch;
-use super::node::{Refine, Refinement};
-use super::occurrences::{OCCURRENCES_BYTES, Occurrences, ReadPosition};
+use super::batch::CandidateBatch;
+use super::occurrences::{OCCURRENCES_BYTES, Occurrences, PhraseTerm, ReadPosition};
+use super::range::within;
+use super::refinement::{Refine, Refinement};
 use super::scratch::Scratch;
 use super::slop::Alignments;
 use super::term::Term;
-use super::window::{Bits, Window};
+use super::window::{Bits, ScoreWindow};
 use crate::cursor::{NO_DOCUMENT, POSITIONS_BYTES, PositionsReader};
 use crate::error::Result;
 use crate::limits::BLOCK;
@@ -46,16 +47,6 @@ pub struct Phrase<'a> {
     occurrences: Box<Occurrences>,
     frequencies: Vec<u32>,
     scores: Vec<u32>,
-}
-
-pub(super) struct PhraseTerm<'a> {
-    /// Its number in the phrase.
-    number: usize,
-    /// Distance to the last term.
-    pub(super) distance: u32,
-    pub(super) term: Box<Term<'a>>,
-    pub(super) positions: PositionsReader<'a>,
-    pub(super) read_position: ReadPosition,
 }
 
 impl<'a> Phrase<'a> {
@@ -98,10 +89,10 @@ impl<'a> Phrase<'a> {
         &mut self.terms[0].term
     }
 
-    pub(super) fn next(&mut self, from: u32) -> u32 {
+    pub(super) fn next_lower_bound(&mut self, from: u32) -> u32 {
         self.terms.iter_mut().fold(from, |from, term| match from {
             NO_DOCUMENT => NO_DOCUMENT,
-            from => term.term.next(from),
+            from => term.term.next_lower_bound(from),
         })
     }
 
@@ -121,9 +112,9 @@ impl<'a> Phrase<'a> {
         self.matches_of(bits.range(), Refine::Filter, scratch, |batch| bits.add(&batch.documents))
     }
 
-    pub(super) fn add(&mut self, window: &mut Window, scratch: &mut Scratch) -> Result<()> {
+    pub(super) fn add(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
         let range = window.range();
-        let add = |batch: &Batch| window.add(&batch.documents, &batch.scores);
+        let add = |batch: &CandidateBatch| window.add(&batch.documents, &batch.scores);
         self.matches_of(range, Refine::Require, scratch, add)
     }
 
@@ -133,7 +124,7 @@ impl<'a> Phrase<'a> {
         range: (u32, u32),
         how: Refine,
         scratch: &mut Scratch,
-        mut body: impl FnMut(&Batch),
+        mut body: impl FnMut(&CandidateBatch),
     ) -> Result<()> {
         let mut batch = scratch.batch();
         self.rarest().seek(range.0);
@@ -144,7 +135,7 @@ impl<'a> Phrase<'a> {
             }
             let documents = rarest.find_in_block(block, 0)?;
             batch.clear();
-            batch.push_equal(&documents[super::window::within(documents, range)], 0);
+            batch.push_equal(&documents[within(documents, range)], 0);
             self.refine_found(&mut batch, Refinement::all(how))?;
             body(&batch);
         }
@@ -154,7 +145,7 @@ impl<'a> Phrase<'a> {
 
     pub(super) fn refine(
         &mut self,
-        batch: &mut Batch,
+        batch: &mut CandidateBatch,
         refinement: Refinement,
         scratch: &mut Scratch,
     ) -> Result<()> {
@@ -166,7 +157,7 @@ impl<'a> Phrase<'a> {
             self.refine_found(&mut some, refinement)?;
             found.push_all(&some.documents, &some.scores);
         }
-        batch.join(&found, refinement, |_, score| score);
+        batch.apply(&found, refinement, |_, score| score);
         scratch.give_batch(some);
         scratch.give_batch(found);
         Ok(())
@@ -174,7 +165,7 @@ impl<'a> Phrase<'a> {
 
     /// Keeps the candidates that contain the phrase; if it is scored, only those whose upper bound reaches
     /// `min_score`. The batch has at most [`BLOCK`] candidates, already found in the list of the rarest term.
-    pub(super) fn refine_found(&mut self, batch: &mut Batch, refinement: Refinement) -> Result<()> {
+    pub(super) fn refine_found(&mut self, batch: &mut CandidateBatch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
         for term in &mut self.terms[1..self.looked_up_first] {
             term.term.find_all(batch, 0, 0)?;
@@ -220,7 +211,7 @@ impl<'a> Phrase<'a> {
     }
 
     /// Keeps the candidates that were counted, and scores them.
-    fn keep_counted(&mut self, batch: &mut Batch, how: Refine) {
+    fn keep_counted(&mut self, batch: &mut CandidateBatch, how: Refine) {
         let mut kept = 0;
         for at in 0..batch.len() {
             (batch.documents[kept], batch.scores[kept]) = (batch.documents[at], batch.scores[at]);
@@ -239,7 +230,12 @@ impl<'a> Phrase<'a> {
 
     /// Replaces the upper bound `included_bound` of each candidate by the score of the smallest frequency of
     /// the terms that have been looked up, and drops those that fall below `min_score`.
-    fn bound_by_frequency(&mut self, batch: &mut Batch, included_bound: u32, min_score: u32) -> Result<()> {
+    fn bound_by_frequency(
+        &mut self,
+        batch: &mut CandidateBatch,
+        included_bound: u32,
+        min_score: u32,
+    ) -> Result<()> {
         self.frequencies.clear();
         self.frequencies.resize(batch.len(), u32::MAX);
         for term in &mut self.terms[..self.looked_up_first] {

@@ -1,9 +1,10 @@
 //! What becomes of candidates: filters, exclusions and optional clauses are looked up, cheapest first.
 
-use super::batch::Batch;
-use super::node::{Node, Refine, Refinement};
+use super::batch::CandidateBatch;
+use super::node::Node;
+use super::refinement::{Refine, Refinement};
 use super::search::Search;
-use super::window::{Bits, Window};
+use super::window::{Bits, ScoreWindow};
 use crate::error::Result;
 use crate::limits::BLOCK;
 
@@ -68,7 +69,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
     }
 
     /// Drops the candidates that filters and exclusions do not let pass.
-    pub(super) fn select(&mut self, batch: &mut Batch, search: &mut Search<'_>) -> Result<()> {
+    pub(super) fn select(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<()> {
         for node in self.filter.iter_mut() {
             node.refine(batch, Refinement::all(Refine::Filter), search.scratch)?;
         }
@@ -80,7 +81,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
 
     /// Offers the candidates that pass, whose scores contain what [`Refiners::optional_max`] returned last.
     /// Returns how many passed filters and exclusions.
-    pub(super) fn finish(&mut self, batch: &mut Batch, search: &mut Search<'_>) -> Result<u64> {
+    pub(super) fn finish(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<u64> {
         self.select(batch, search)?;
         let passed = batch.len() as u64;
         self.add_optional(batch, search)?;
@@ -88,7 +89,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
         Ok(passed)
     }
 
-    pub(super) fn add_optional(&mut self, batch: &mut Batch, search: &mut Search<'_>) -> Result<()> {
+    pub(super) fn add_optional(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<()> {
         let min_score = search.min_score();
         for (node, included_bound) in self.optional.iter_mut().zip(&self.included_bound) {
             let refinement = Refinement { how: Refine::Optional, included_bound: *included_bound, min_score };
@@ -103,24 +104,24 @@ impl<'n, 'a> Refiners<'n, 'a> {
         for node in self.filter.iter_mut() {
             other.restart(bits.range());
             node.mark(&mut other, search.scratch)?;
-            bits.keep(&mut other);
+            bits.intersect(&mut other);
         }
         for node in self.must_not.iter_mut() {
             other.restart(bits.range());
             node.mark(&mut other, search.scratch)?;
-            bits.drop(&mut other);
+            bits.subtract(&mut other);
         }
         search.scratch.give_bits(other);
         Ok(())
     }
 
     /// Keeps the documents of a window that filters and exclusions let pass.
-    pub(super) fn select_window(&mut self, window: &mut Window, search: &mut Search<'_>) -> Result<()> {
+    pub(super) fn select_window(&mut self, window: &mut ScoreWindow, search: &mut Search<'_>) -> Result<()> {
         let mut bits = search.scratch.bits();
         bits.restart(window.range());
         bits.add_all();
         self.select_bits(&mut bits, search)?;
-        window.keep(&mut bits);
+        window.intersect(&mut bits);
         search.scratch.give_bits(bits);
         Ok(())
     }
@@ -128,7 +129,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
 
 impl Search<'_> {
     /// Offers candidates with exact scores.
-    pub(super) fn offer(&mut self, batch: &Batch) {
+    pub(super) fn offer(&mut self, batch: &CandidateBatch) {
         if batch.len() > 0 {
             batch
                 .chunks(BLOCK)

@@ -1,9 +1,9 @@
 //! Memory that one query after the other uses, so that none asks the system for it.
 
-use super::batch::Batch;
-use super::term::Buffers;
+use super::batch::CandidateBatch;
+use super::buffers::TermBuffers;
 use super::tuning::{COUNTED, WINDOW};
-use super::window::{Bits, Window};
+use super::window::{Bits, ScoreWindow};
 use crate::cursor::DecodedBlock;
 use crate::limits::BLOCK;
 
@@ -16,16 +16,16 @@ pub struct Scratch {
     #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
     pub(super) decoded: Vec<Box<DecodedBlock>>,
     #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
-    pub(super) buffers: Vec<Box<Buffers>>,
+    pub(super) buffers: Vec<Box<TermBuffers>>,
     /// Blocks with their bounds, and memory to select among them.
     pub(super) keys: Vec<u64>,
     pub(super) selection: Vec<u64>,
     pub(super) bounds: Vec<u32>,
     pub(super) prefix_sums: Vec<u32>,
     pub(super) order: Vec<usize>,
-    windows: Vec<Window>,
+    windows: Vec<ScoreWindow>,
     bits: Vec<Bits>,
-    batches: Vec<Batch>,
+    batches: Vec<CandidateBatch>,
 }
 
 /// Bytes of two windows with their sets, and of two larger sets where documents are counted.
@@ -37,11 +37,11 @@ pub const RANGE_BYTES: usize =
     (if WINDOWS > COUNTED_SETS { WINDOWS } else { COUNTED_SETS }) + 2 * 8 * (WINDOW + BLOCK);
 
 impl Scratch {
-    pub(super) fn window(&mut self) -> Window {
+    pub(super) fn window(&mut self) -> ScoreWindow {
         self.windows.pop().unwrap_or_default()
     }
 
-    pub(super) fn give_window(&mut self, window: Window) {
+    pub(super) fn give_window(&mut self, window: ScoreWindow) {
         self.windows.push(window);
     }
 
@@ -54,17 +54,17 @@ impl Scratch {
     }
 
     /// An empty batch.
-    pub(super) fn batch(&mut self) -> Batch {
+    pub(super) fn batch(&mut self) -> CandidateBatch {
         let mut batch = self.batches.pop().unwrap_or_default();
         batch.clear();
         batch
     }
 
-    pub(super) fn give_batch(&mut self, batch: Batch) {
+    pub(super) fn give_batch(&mut self, batch: CandidateBatch) {
         self.batches.push(batch);
     }
 
-    pub(super) fn give(&mut self, decoded: Box<DecodedBlock>, buffers: Box<Buffers>) {
+    pub(super) fn give(&mut self, decoded: Box<DecodedBlock>, buffers: Box<TermBuffers>) {
         if self.buffers.len() < LISTS_KEPT {
             self.decoded.push(decoded);
             self.buffers.push(buffers);

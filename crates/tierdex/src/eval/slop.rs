@@ -15,13 +15,13 @@
 /// matches of repeated terms.
 #[derive(Clone)]
 pub struct Alignments {
-    slots: Vec<Slot>,
+    slots: Vec<PhraseSlot>,
     slop: u32,
 }
 
 /// A term of the phrase.
 #[derive(Clone)]
-struct Slot {
+struct PhraseSlot {
     distance: u32,
     /// The slot before, if any, that has the same term.
     same: Option<usize>,
@@ -32,7 +32,7 @@ struct Slot {
 impl Alignments {
     /// For terms at rising distances from the first.
     pub fn new<T: PartialEq>(terms: &[(u32, T)], slop: u32) -> Alignments {
-        let slots = terms.iter().enumerate().map(|(number, (distance, term))| Slot {
+        let slots = terms.iter().enumerate().map(|(number, (distance, term))| PhraseSlot {
             distance: *distance,
             same: terms[..number].iter().rposition(|(_, other)| other == term),
             positions: Vec::new(),

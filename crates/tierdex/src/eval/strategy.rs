@@ -2,7 +2,7 @@
 
 use super::conjunction::{conjunction, required};
 use super::count::count;
-use super::group::Group;
+use super::group::GroupNode;
 use super::impact_ordered::{impact_ordered, is_worth};
 use super::maxscore::maxscore;
 use super::node::Node;
@@ -76,7 +76,7 @@ fn with_required(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, S
         }
         return Ok(found);
     }
-    let Group { must, filter, should, must_not, .. } = &mut **group;
+    let GroupNode { must, filter, should, must_not, .. } = &mut **group;
     if let ([Node::Term(term)], [], false, false) =
         (&mut must[..], &should[..], search.count, search.exhaustive)
     {
@@ -107,7 +107,7 @@ fn alternatives(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, St
         (group.must, group.minimum) = (std::mem::take(&mut group.should), 0);
         return with_required(root, search);
     }
-    let Group { should, must_not, .. } = &mut **group;
+    let GroupNode { should, must_not, .. } = &mut **group;
     if !should.iter().all(Node::always_scores) {
         return Ok((windows(root, search)?, Strategy::Windows));
     }

@@ -2,27 +2,29 @@
 
 mod look_up;
 
-use super::bounds::Bounds;
+use super::bounds::ShareBounds;
+use super::buffers::TermBuffers;
+use super::range::within;
 use super::scratch::Scratch;
-use super::window::{Bits, Window, within};
+use super::window::{Bits, ScoreWindow};
 use crate::bytes::View;
-use crate::cursor::{Blockwise, DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
+use crate::cursor::{BlockCounts, DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
 use crate::error::Result;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockList, BlockSource, FieldReader, Norms, TermInfo};
-use crate::transform::impact::{self, BLOCK_FRONT_BYTES_MAX, Impact};
-use tierdex_codec::{Places, Shared, ones, values_at_least};
+use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
+use tierdex_codec::{ones, values_at_least};
 
 /// Bytes of the longest bitmap of a block.
 const BITMAP_BYTES_MAX: usize = 4 * BLOCK;
 
 /// Bytes that a list takes at most beside its record, its buffers and its bounds.
 pub const TERM_BYTES: usize = size_of::<Term<'_>>()
-    + size_of::<Buffers>()
+    + size_of::<TermBuffers>()
     + size_of::<DecodedBlock>()
     + LIST_BYTES
-    + BLOCK_FRONT_BYTES_MAX.div_ceil(2) * size_of::<Impact>();
+    + BLOCK_IMPACT_BYTES_MAX.div_ceil(2) * size_of::<Impact>();
 
 /// The list of a term in a segment.
 pub struct Term<'a> {
@@ -31,53 +33,14 @@ pub struct Term<'a> {
     pub(super) blocks: ScatteredBlocks<'a>,
     norms: &'a Norms,
     pub(super) scorer: &'a TermScorer,
-    bounds: Bounds,
+    bounds: ShareBounds,
     /// Documents that hold the term.
     pub(super) documents: u32,
     /// Where the last document was looked up.
     pub(super) block: usize,
     /// Candidates that were looked up, and of these those that were kept.
     looked_up: (u64, u64),
-    pub(super) buffers: Box<Buffers>,
-}
-
-/// Arrays for the block that was decoded last, and for candidates; queries use them one after the other.
-pub struct Buffers {
-    /// The block of which `scores` are.
-    scored: usize,
-    scores: [u32; BLOCK],
-    impacts: Vec<Impact>,
-    /// Postings of a block that were selected by frequency.
-    selected: Places,
-    documents: [u32; BLOCK],
-    frequencies: [u32; BLOCK],
-    some_scores: [u32; BLOCK],
-    shared: Shared,
-    pub(super) found: Found,
-}
-
-/// The candidates that the list has, and where each is in it.
-pub(super) struct Found {
-    pub(super) documents: [u32; BLOCK],
-    pub(super) blocks: [u32; BLOCK],
-    pub(super) offsets: [u8; BLOCK],
-    pub(super) len: usize,
-}
-
-impl Default for Buffers {
-    fn default() -> Buffers {
-        Buffers {
-            scored: usize::MAX,
-            scores: [0; BLOCK],
-            impacts: Vec::new(),
-            selected: Places::new(),
-            documents: [0; BLOCK],
-            frequencies: [0; BLOCK],
-            some_scores: [0; BLOCK],
-            shared: Shared::new(),
-            found: Found { documents: [0; BLOCK], blocks: [0; BLOCK], offsets: [0; BLOCK], len: 0 },
-        }
-    }
+    pub(super) buffers: Box<TermBuffers>,
 }
 
 impl<'a> Term<'a> {
@@ -87,7 +50,7 @@ impl<'a> Term<'a> {
         field: &'a FieldReader,
         (leaf, term): (usize, &TermInfo),
         (scorer, source): (&'a TermScorer, &'a dyn BlockSource),
-        bounds: Bounds,
+        bounds: ShareBounds,
         scratch: &mut Scratch,
     ) -> Result<Term<'a>> {
         let blocks = ScatteredBlocks::open(field, term, source, scratch.decoded.pop().unwrap_or_default())?;
@@ -113,7 +76,7 @@ impl<'a> Term<'a> {
     }
 
     /// What became of the blocks since [`Term::trace`].
-    pub fn traced(&self) -> Blockwise {
+    pub fn traced(&self) -> BlockCounts {
         self.blocks.traced()
     }
 
@@ -135,7 +98,7 @@ impl<'a> Term<'a> {
     }
 
     /// A document that is at least `from` and not greater than the first of the list that is.
-    pub(super) fn next(&mut self, from: u32) -> u32 {
+    pub(super) fn next_lower_bound(&mut self, from: u32) -> u32 {
         self.seek(from);
         if self.block < self.blocks.len() { from.max(self.blocks.first(self.block)) } else { NO_DOCUMENT }
     }
@@ -143,7 +106,7 @@ impl<'a> Term<'a> {
     /// Upper bound of the scores in a block.
     #[inline]
     pub(super) fn block_max(&self, block: usize) -> u32 {
-        self.max_of(|list| list.bound(block))
+        self.max_of(|list| list.block_max_share(block))
     }
 
     #[inline]
@@ -159,7 +122,9 @@ impl<'a> Term<'a> {
 
     /// Upper bound of the scores in a block by its impacts.
     pub(super) fn max_by_impacts(&self, block: usize) -> Result<u32> {
-        self.blocks.skips().map_or(Ok(self.block_max(block)), |list| self.max_by(list.front(block)?))
+        self.blocks
+            .skips()
+            .map_or(Ok(self.block_max(block)), |list| self.max_by(list.encoded_impacts(block)?))
     }
 
     fn max_by(&self, impacts: View<'_>) -> Result<u32> {
@@ -173,8 +138,8 @@ impl<'a> Term<'a> {
     /// Upper bound of the scores in a superblock, by its impacts or not.
     pub(super) fn superblock_max(&self, superblock: usize, by_impacts: bool) -> Result<u32> {
         match self.blocks.skips() {
-            Some(list) if by_impacts => self.max_by(list.super_front(superblock)?),
-            _ => Ok(self.max_of(|list| list.super_bound(superblock))),
+            Some(list) if by_impacts => self.max_by(list.superblock_impacts(superblock)?),
+            _ => Ok(self.max_of(|list| list.superblock_max_share(superblock))),
         }
     }
 
@@ -192,15 +157,15 @@ impl<'a> Term<'a> {
         };
         let units = self.bounds.min_units(self.scorer.min_share(least));
         for superblock in 0..list.superblocks() {
-            if list.super_bound(superblock) < units
+            if list.superblock_max_share(superblock) < units
                 || by_impacts && least > 1 && self.superblock_max(superblock, true)? < least
             {
                 continue;
             }
-            for (block, stored) in list.bounds(superblock).filter(|(_, stored)| *stored >= units) {
+            for (block, stored) in list.block_max_shares(superblock).filter(|(_, stored)| *stored >= units) {
                 let mut bound = self.scorer.max_score(self.bounds.share(stored));
                 if by_impacts && bound >= least {
-                    bound = bound.min(self.max_by(list.front(block)?)?);
+                    bound = bound.min(self.max_by(list.encoded_impacts(block)?)?);
                 }
                 if bound >= least {
                     body(block, bound);
@@ -213,7 +178,7 @@ impl<'a> Term<'a> {
     /// Upper bound of all scores.
     pub fn list_max(&self) -> u32 {
         let superblocks = 0..self.blocks.len().div_ceil(SUPERBLOCK);
-        let bounds = superblocks.map(|superblock| self.max_of(|list| list.super_bound(superblock)));
+        let bounds = superblocks.map(|superblock| self.max_of(|list| list.superblock_max_share(superblock)));
         bounds.max().unwrap_or(0)
     }
 
@@ -235,7 +200,7 @@ impl<'a> Term<'a> {
         }
         let to = self.blocks.find(from, last).min(self.blocks.len() - 1);
         let list = self.blocks.skips();
-        Ok(list.map(|list| self.bounds.share(list.largest_bound(from..=to))))
+        Ok(list.map(|list| self.bounds.share(list.max_share(from..=to))))
     }
 
     /// Upper bound of the scores from `first` to `last`; `None` if no document of the list is there.
@@ -370,7 +335,7 @@ impl<'a> Term<'a> {
     }
 
     /// Adds the scores of the documents of a window.
-    pub(super) fn add(&mut self, window: &mut Window) -> Result<()> {
+    pub(super) fn add(&mut self, window: &mut ScoreWindow) -> Result<()> {
         let (first, last) = window.range();
         self.seek(first);
         for block in self.block..self.blocks.len() {
@@ -387,7 +352,7 @@ impl<'a> Term<'a> {
     }
 
     /// Adds the scores of a block that is a bitmap, without decoding it; returns whether it is one.
-    fn add_bitmap(&mut self, block: usize, last: u32, window: &mut Window) -> Result<bool> {
+    fn add_bitmap(&mut self, block: usize, last: u32, window: &mut ScoreWindow) -> Result<bool> {
         let Norms::Byte(codes) = self.norms else { return Ok(false) };
         let Some((bitmap, frequencies)) = self.blocks.bitmap_and_frequencies(block)? else {
             return Ok(false);

@@ -1,48 +1,9 @@
 //! Ranges of documents as bits and as sums of scores.
 
-use super::batch::Batch;
+use super::batch::CandidateBatch;
+use super::range::origin;
 use super::tuning::WINDOW;
-use crate::cursor::NO_DOCUMENT;
-use crate::error::Result;
 use tierdex_codec::{BitmapView, Swept, collect_bits, keep_marked, mark_positive, ones, sweep};
-
-/// The document of the first bit or sum of a range: a multiple of eight, as that of a bitmap is, so that
-/// bytes line up.
-pub(super) fn origin(first: u32) -> u32 {
-    first & !7
-}
-
-/// Prefetches blocks from document `first` on by `prefetch`, some windows at a time, until it returns false.
-/// Returns the first document that was not prefetched.
-pub(super) fn prefetch_ahead(
-    first: u32,
-    end: u32,
-    mut prefetch: impl FnMut((u32, u32)) -> Result<bool>,
-) -> Result<u32> {
-    for first in (first..end).step_by(PREFETCHED_TOGETHER as usize) {
-        if !prefetch((first, first.saturating_add(PREFETCHED_TOGETHER - 1)))? {
-            return Ok(first);
-        }
-    }
-    Ok(NO_DOCUMENT)
-}
-
-/// Documents whose blocks are prefetched together.
-const PREFETCHED_TOGETHER: u32 = 8 * WINDOW as u32;
-
-/// The range of at most `size` documents that `first` begins, before `end`: its first and its last
-/// document.
-pub(super) fn range_from(first: u32, size: usize, end: u32) -> (u32, u32) {
-    (first, origin(first).saturating_add(size as u32 - 1).min(end - 1))
-}
-
-/// Positions of the documents, in ascending order, that are from `first` to `last`.
-pub(super) fn within(documents: &[u32], (first, last): (u32, u32)) -> std::ops::Range<usize> {
-    let before = |most: u32| documents.partition_point(|document| *document < most);
-    let from = if documents.first().is_none_or(|document| *document >= first) { 0 } else { before(first) };
-    let past_all = documents.last().is_none_or(|end| *end <= last);
-    from..if past_all { documents.len() } else { before(last + 1) }
-}
 
 /// A set of documents of a range.
 #[derive(Default)]
@@ -145,17 +106,17 @@ impl Bits {
     }
 
     /// Keeps the documents of `other`, which has the same range.
-    pub(super) fn keep(&mut self, other: &mut Bits) {
+    pub(super) fn intersect(&mut self, other: &mut Bits) {
         self.combine(other, |a, b| a & b);
     }
 
     /// Drops the documents of `other`, which has the same range.
-    pub(super) fn drop(&mut self, other: &mut Bits) {
+    pub(super) fn subtract(&mut self, other: &mut Bits) {
         self.combine(other, |a, b| a & !b);
     }
 
     /// Adds the documents of `other`, which has the same range.
-    pub(super) fn join(&mut self, other: &mut Bits) {
+    pub(super) fn union(&mut self, other: &mut Bits) {
         self.combine(other, |a, b| a | b);
     }
 
@@ -183,11 +144,11 @@ impl Bits {
 ///
 /// A counter for each document, as one set for each binary digit: a set is added to 2^n counters at a time.
 #[derive(Default)]
-pub struct Counters {
+pub struct BitCounters {
     digits: Vec<Vec<u8>>,
 }
 
-impl Counters {
+impl BitCounters {
     pub(super) fn add(&mut self, set: &[u8]) {
         let mut carry = set.to_vec();
         for digit in &mut self.digits {
@@ -219,7 +180,7 @@ impl Counters {
 }
 
 /// Documents of a range of at most [`WINDOW`] with the sums of their scores.
-pub struct Window {
+pub struct ScoreWindow {
     range: (u32, u32),
     sums: Box<[u32; WINDOW]>,
     /// Whether a sum may be greater than 0.
@@ -229,9 +190,9 @@ pub struct Window {
     swept: Swept,
 }
 
-impl Default for Window {
-    fn default() -> Window {
-        Window {
+impl Default for ScoreWindow {
+    fn default() -> ScoreWindow {
+        ScoreWindow {
             range: (0, 0),
             sums: Box::new([0; _]),
             summed: false,
@@ -241,7 +202,7 @@ impl Default for Window {
     }
 }
 
-impl Window {
+impl ScoreWindow {
     /// Moves to a range, with no documents.
     pub(super) fn restart(&mut self, range: (u32, u32)) {
         if std::mem::take(&mut self.summed) {
@@ -290,8 +251,8 @@ impl Window {
     }
 
     /// Adds the sums of `other`, which has the same range, and its documents.
-    pub(super) fn join(&mut self, other: &mut Window) {
-        self.unscored.join(&mut other.unscored);
+    pub(super) fn add_window(&mut self, other: &mut ScoreWindow) {
+        self.unscored.union(&mut other.unscored);
         if other.summed {
             let others = other.sums[..].iter();
             self.summed = true;
@@ -299,7 +260,7 @@ impl Window {
         }
     }
 
-    /// All documents that match, in [`Window::unscored`].
+    /// All documents that match, in [`ScoreWindow::unscored`].
     pub(super) fn collect_matches(&mut self) -> &mut Bits {
         if self.summed {
             self.of_range();
@@ -309,17 +270,17 @@ impl Window {
         &mut self.unscored
     }
 
-    /// All documents that match, after [`Window::collect_matches`], and the sums.
+    /// All documents that match, after [`ScoreWindow::collect_matches`], and the sums.
     pub(super) fn matches_and_sums(&mut self) -> (&mut Bits, &[u32]) {
         (&mut self.unscored, &self.sums[..])
     }
 
     /// Drops the documents that are not in `bits`, which has the same range.
-    pub(super) fn keep(&mut self, bits: &mut Bits) {
+    pub(super) fn intersect(&mut self, bits: &mut Bits) {
         if self.summed {
             keep_marked(self.of_range(), bits.bytes());
         }
-        self.unscored.keep(bits);
+        self.unscored.intersect(bits);
     }
 
     /// Takes the documents whose sums are at least `min_score` and greater than 0, and counts those that are
@@ -333,7 +294,7 @@ impl Window {
     }
 
     /// Moves all documents to `batch`. None are left.
-    pub(super) fn drain(&mut self, batch: &mut Batch) {
+    pub(super) fn drain(&mut self, batch: &mut CandidateBatch) {
         batch.clear();
         self.collect_matches();
         let first = self.origin();

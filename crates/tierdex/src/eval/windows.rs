@@ -1,9 +1,10 @@
 //! Any query, window by window: what no other strategy is for.
 
 use super::node::Node;
+use super::range::{prefetch_ahead, range_from};
 use super::search::Search;
 use super::tuning::WINDOW;
-use super::window::{Window, prefetch_ahead, range_from};
+use super::window::ScoreWindow;
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 use crate::limits::BLOCK;
@@ -60,7 +61,7 @@ fn for_each_range<'a>(
     mut body: impl FnMut(&mut Node<'a>, (u32, u32), &mut Search<'_>) -> Result<bool>,
 ) -> Result<()> {
     let mut prefetched_to = if root.prefetches() { 0 } else { u32::MAX };
-    let mut next = root.next(search.first);
+    let mut next = root.next_lower_bound(search.first);
     while next != NO_DOCUMENT && next < search.end {
         search.checkpoint(if divides { next } else { search.end })?;
         let range = range_from(next, WINDOW, search.end);
@@ -71,13 +72,13 @@ fn for_each_range<'a>(
         if !body(root, range, search)? {
             break;
         }
-        next = if range.1 + 1 < search.end { root.next(range.1 + 1) } else { NO_DOCUMENT };
+        next = if range.1 + 1 < search.end { root.next_lower_bound(range.1 + 1) } else { NO_DOCUMENT };
     }
     Ok(())
 }
 
 /// Offers the documents of the window that score 0, and returns how many documents it has.
-fn offer_unscored(window: &mut Window, search: &mut Search<'_>) -> u64 {
+fn offer_unscored(window: &mut ScoreWindow, search: &mut Search<'_>) -> u64 {
     let first = window.origin();
     let mut zeros = Vec::new();
     let matches = window.collect_matches().count();

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::limits::{BATCH_BYTES, DOCUMENT_COST, ID_BYTES_MAX};
-use crate::memtable::{FieldTable, Run};
+use crate::memtable::{FieldTable, SortedRun};
 use crate::schema::{Schema, Source};
 use crate::segment::layout::id_too_long;
 use crate::segment::write::StoredBlocks;
@@ -43,7 +43,7 @@ impl LeftOut {
 
 /// Analysed documents in memory.
 pub struct SealedBatch {
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<SortedRun>,
     pub(super) ids: Ids,
     pub(super) stored: Option<StoredBlocks>,
     pub(super) left_out: LeftOut,
@@ -136,7 +136,7 @@ impl SealedBatch {
 
     /// Bytes of its runs.
     pub fn memory(&self) -> usize {
-        self.runs.iter().map(Run::memory).sum()
+        self.runs.iter().map(SortedRun::memory).sum()
     }
 }
 

@@ -3,10 +3,11 @@
 
 use super::batch::SealedBatch;
 use super::writer::Stop;
+use crate::bytes::prefix_key;
 use crate::error::Result;
 use crate::limits::DOCUMENTS_MAX;
-use crate::memtable::run::{RunTerm, sort_prefix};
-use crate::memtable::{Run, RunCursor};
+use crate::memtable::run::RunTerm;
+use crate::memtable::{RunCursor, SortedRun};
 use crate::schema::Schema;
 use crate::segment::layout::too_many_documents;
 use crate::segment::write::{FieldWriter, IdsWriter, StoredWriter, write_lengths};
@@ -24,7 +25,7 @@ pub(super) struct SegmentBuilder {
     /// First document of each batch.
     bases: Vec<u32>,
     /// Runs of each field, one a batch.
-    runs: Vec<Vec<Run>>,
+    runs: Vec<Vec<SortedRun>>,
     documents: u32,
     memory: usize,
 }
@@ -76,7 +77,7 @@ impl SegmentBuilder {
         let mut meta =
             SegmentMeta { id: self.id, documents: self.documents, fields: Vec::new(), files: Vec::new() };
         for (number, (field, runs)) in schema.fields.iter().zip(self.runs).enumerate() {
-            let all = || runs.iter().flat_map(Run::lengths).copied();
+            let all = || runs.iter().flat_map(SortedRun::lengths).copied();
             let lengths = write_lengths(disk, self.id, (number, field), all)?;
             let (stats, files): (FieldStats, _) = FieldWriter::write(
                 disk,
@@ -106,7 +107,7 @@ struct Head<'a> {
 impl<'a> Head<'a> {
     fn new(run: usize, mut cursor: RunCursor<'a>) -> Option<Reverse<Head<'a>>> {
         let term = cursor.next()?;
-        Some(Reverse(Head { prefix: sort_prefix(term.term), term, run, cursor }))
+        Some(Reverse(Head { prefix: prefix_key(term.term), term, run, cursor }))
     }
 }
 
@@ -142,7 +143,7 @@ impl PartialEq for Head<'_> {
 impl Eq for Head<'_> {}
 
 /// Joins runs of adjacent documents term by term.
-fn join_runs(runs: &[Run], bases: &[u32], writer: &mut FieldWriter<'_>, stop: &Stop) -> Result<()> {
+fn join_runs(runs: &[SortedRun], bases: &[u32], writer: &mut FieldWriter<'_>, stop: &Stop) -> Result<()> {
     let heads = runs.iter().enumerate().filter_map(|(run, of)| Head::new(run, of.cursor()));
     let mut heads: BinaryHeap<_> = heads.collect();
     let mut same: Vec<(u32, RunTerm<'_>)> = Vec::new();
@@ -155,7 +156,7 @@ fn join_runs(runs: &[Run], bases: &[u32], writer: &mut FieldWriter<'_>, stop: &S
             same.push((bases[head.0.run], head.0.term));
             match head.0.cursor.next() {
                 Some(next) => {
-                    head.0.prefix = sort_prefix(next.term);
+                    head.0.prefix = prefix_key(next.term);
                     head.0.term = next;
                 }
                 None => drop(PeekMut::pop(head)),

@@ -2,9 +2,9 @@
 
 use super::searcher::{Found, PartFound, SearchOptions, Searcher};
 use crate::error::Result;
-use crate::eval::{DocumentRange, Evaluation, Scratch};
-use crate::query::{Plan, Query};
-use crate::rank::{Scale, TopK};
+use crate::eval::{DocumentRange, EvaluationLog, Scratch};
+use crate::query::{Query, QueryPlan};
+use crate::rank::{ScoreScale, TopK};
 use crate::segment::read::{FILES, Segment};
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct SegmentExplanation {
     /// The same when it was done.
     pub least_after: Option<f32>,
     /// Plan, lists and needs.
-    pub evaluation: Evaluation,
+    pub evaluation: EvaluationLog,
     /// What was read of the segment's files, the dictionary's look-ups included.
     pub files: Vec<FileUse>,
 }
@@ -65,7 +65,7 @@ pub(super) fn explain(searcher: &Searcher, query: &Query, options: &SearchOption
 
 fn explain_from(
     searcher: &Searcher,
-    plan: &Plan,
+    plan: &QueryPlan,
     (options, expected): (&SearchOptions, u32),
     before: Vec<Vec<FileUse>>,
     scratch: &mut Scratch,
@@ -77,7 +77,7 @@ fn explain_from(
     let mut segments = Vec::with_capacity(before.len());
     for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
         let least_before = least(&top, plan.scale);
-        let mut evaluation = Evaluation::default();
+        let mut evaluation = EvaluationLog::default();
         let memory = (&mut *scratch, &mut top);
         let matches =
             searcher.segment((plan, &FILES), (number, &part), options, memory, Some(&mut evaluation))?;
@@ -98,7 +98,7 @@ fn explain_from(
     Ok(Explanation { found, threshold, segments })
 }
 
-fn least(top: &TopK, scale: Scale) -> Option<f32> {
+fn least(top: &TopK, scale: ScoreScale) -> Option<f32> {
     Some(top.threshold()).filter(|least| *least > 0).map(|least| scale.shown(least))
 }
 

@@ -7,7 +7,9 @@ use crate::limits::{BLOCK, FIELD_TOKENS_MAX, ID_BYTES_MAX, SUPERBLOCK, TERM_BYTE
 use crate::schema::Schema;
 use crate::segment::SegmentMeta;
 use crate::segment::layout::{FileMeta, id_too_long};
-use crate::segment::write::{FieldWriter, IdsWriter, Postings, Superblock, SuperblockEncoder, write_lengths};
+use crate::segment::write::{
+    FieldWriter, IdsWriter, PostingsWriter, Superblock, SuperblockEncoder, write_lengths,
+};
 use crate::transform::block::Block;
 use tierdex_io::Disk;
 
@@ -23,7 +25,7 @@ pub struct ListsBuilder<'w, 'a> {
 /// Takes the postings of one term, in as many pieces as one likes.
 pub struct ListBuilder<'l, 'w, 'a> {
     term: &'l str,
-    postings: &'l mut Postings<'w, 'a>,
+    postings: &'l mut PostingsWriter<'w, 'a>,
     documents: usize,
     /// Smallest document that may follow.
     next: u64,

@@ -9,7 +9,7 @@ use crate::schema::Schema;
 use crate::segment::SegmentMeta;
 use crate::segment::layout::too_many_documents;
 use crate::segment::read::{FieldReader, Norms, Segment, TermInfo, TermStream};
-use crate::segment::write::{FieldWriter, IdsWriter, Postings, StoredWriter, write_norms};
+use crate::segment::write::{FieldWriter, IdsWriter, PostingsWriter, StoredWriter, write_norms};
 use tierdex_io::Disk;
 
 /// Merges `sources`, whose documents follow one another, into segment `id`.
@@ -140,7 +140,7 @@ fn copy_list(
     mut cursor: PostingsCursor<'_>,
     base: u32,
     positions: bool,
-    postings: &mut Postings<'_, '_>,
+    postings: &mut PostingsWriter<'_, '_>,
 ) -> Result<()> {
     let mut document = cursor.advance(0)?;
     while document != NO_DOCUMENT {

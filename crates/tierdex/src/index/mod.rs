@@ -26,7 +26,7 @@ mod recovery;
 mod searcher;
 mod writer;
 
-pub use crate::eval::{Evaluation, ListUse, Strategy};
+pub use crate::eval::{EvaluationLog, ListUse, Strategy};
 pub use batch::{Batch, LeftOut, SealedBatch};
 pub use check::{CheckReport, check};
 pub use explain::{Explanation, FileUse, SegmentExplanation};

@@ -3,9 +3,11 @@
 use super::explain::{Explanation, explain};
 use super::reader::Index;
 use crate::error::{Error, Result};
-use crate::eval::{DocumentRange, Evaluation, Scratch, Search, Strategy, evaluate, initial_threshold, open};
-use crate::query::{Marks, Plan, Query};
-use crate::rank::{Bm25, Collection, Hit, Lengths, Scale, SharedThreshold, Statistics, TopK};
+use crate::eval::{
+    DocumentRange, EvaluationLog, Scratch, Search, Strategy, evaluate, initial_threshold, open,
+};
+use crate::query::{Marks, Query, QueryPlan};
+use crate::rank::{Bm25, CollectionStats, Hit, LengthNorms, ScoreScale, SharedThreshold, Statistics, TopK};
 use crate::segment::read::{BlockSource, FILES, Files, Segment, StoredDocument};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -68,9 +70,9 @@ pub struct Searcher {
     index: Index,
     /// Number of the first document of each segment.
     bases: Vec<u32>,
-    collections: Vec<Collection>,
+    collections: Vec<CollectionStats>,
     /// Length normalization of each field, for the BM25 parameters that were used last.
-    lengths: Mutex<(Bm25, Arc<[Arc<Lengths>]>)>,
+    lengths: Mutex<(Bm25, Arc<[Arc<LengthNorms>]>)>,
     /// Memory of queries that have been answered.
     buffers: Buffers,
 }
@@ -121,7 +123,7 @@ impl Searcher {
     /// in memory comes from `source`.
     pub(crate) fn answer(
         &self,
-        plan: &Plan,
+        plan: &QueryPlan,
         options: &SearchOptions,
         source: &dyn BlockSource,
     ) -> Result<Found> {
@@ -137,7 +139,7 @@ impl Searcher {
     /// known before any segment is searched.
     pub(crate) fn shared_threshold(
         &self,
-        of: (&Plan, &dyn BlockSource),
+        of: (&QueryPlan, &dyn BlockSource),
         options: &SearchOptions,
     ) -> Result<Arc<SharedThreshold>> {
         let mut buffers = self.buffers().pop().unwrap_or_default();
@@ -156,7 +158,7 @@ impl Searcher {
     /// until then.
     pub(crate) fn search_part(
         &self,
-        (plan, source): (&Plan, &dyn BlockSource),
+        (plan, source): (&QueryPlan, &dyn BlockSource),
         options: &SearchOptions,
         documents: Range<u32>,
         threshold: &Arc<SharedThreshold>,
@@ -201,7 +203,7 @@ impl Searcher {
         query: &Query,
         options: &SearchOptions,
         source: &dyn BlockSource,
-    ) -> Result<Plan> {
+    ) -> Result<QueryPlan> {
         let lengths = self.lengths(options.bm25);
         self.plan_by((&self.collections, &lengths, None), query, options, source)
     }
@@ -213,7 +215,7 @@ impl Searcher {
         query: &Query,
         options: &SearchOptions,
         source: &dyn BlockSource,
-    ) -> Result<Plan> {
+    ) -> Result<QueryPlan> {
         let fields = 0..self.collections.len();
         let collections: Vec<_> = fields.map(|field| statistics.collection(field)).collect();
         let lengths = lengths(&collections, options.bm25);
@@ -233,18 +235,18 @@ impl Searcher {
 
     fn plan_by(
         &self,
-        ranking: (&[Collection], &[Arc<Lengths>], Option<&Statistics>),
+        ranking: (&[CollectionStats], &[Arc<LengthNorms>], Option<&Statistics>),
         query: &Query,
         options: &SearchOptions,
         source: &dyn BlockSource,
-    ) -> Result<Plan> {
+    ) -> Result<QueryPlan> {
         let segments = self.index.segments();
         let (ranks, counts) = (options.k > 0, options.count || options.k == 0);
         let of = (options.bm25, ranks, counts);
-        Plan::new(query, self.index.schema(), (segments, source), ranking, of)
+        QueryPlan::new(query, self.index.schema(), (segments, source), ranking, of)
     }
 
-    fn lengths(&self, bm25: Bm25) -> Arc<[Arc<Lengths>]> {
+    fn lengths(&self, bm25: Bm25) -> Arc<[Arc<LengthNorms>]> {
         let mut last = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
         if last.0 != bm25 {
             *last = (bm25, lengths(&self.collections, bm25));
@@ -261,7 +263,7 @@ impl Searcher {
     /// else 0.
     pub(super) fn initial_threshold(
         &self,
-        of: (&Plan, &dyn BlockSource),
+        of: (&QueryPlan, &dyn BlockSource),
         options: &SearchOptions,
         scratch: &mut Scratch,
     ) -> Result<u32> {
@@ -276,11 +278,11 @@ impl Searcher {
     /// of them match: modulo 2^64, so that it is the sum of those of all parts.
     pub(super) fn segment(
         &self,
-        (plan, source): (&Plan, &dyn BlockSource),
+        (plan, source): (&QueryPlan, &dyn BlockSource),
         (number, part): (usize, &DocumentRange),
         options: &SearchOptions,
         (scratch, top): (&mut Scratch, &mut TopK),
-        mut log: Option<&mut Evaluation>,
+        mut log: Option<&mut EvaluationLog>,
     ) -> Result<u64> {
         let (segment, base) = (&self.index.segments()[number], self.bases[number]);
         let documents = part.of_segment(base, segment.documents());
@@ -445,7 +447,7 @@ impl PartFound {
     }
 
     /// The answer.
-    pub(crate) fn finish(self, options: &SearchOptions, scale: Scale) -> Found {
+    pub(crate) fn finish(self, options: &SearchOptions, scale: ScoreScale) -> Found {
         // If they were not all counted: whatever was met, and hits are.
         let is_counted = options.count && self.complete;
         let total = if is_counted { self.total } else { self.total.max(self.hits.len() as u64) };
@@ -454,8 +456,8 @@ impl PartFound {
     }
 }
 
-fn lengths(collections: &[Collection], bm25: Bm25) -> Arc<[Arc<Lengths>]> {
-    collections.iter().map(|collection| Arc::new(Lengths::new(bm25, *collection))).collect()
+fn lengths(collections: &[CollectionStats], bm25: Bm25) -> Arc<[Arc<LengthNorms>]> {
+    collections.iter().map(|collection| Arc::new(LengthNorms::new(bm25, *collection))).collect()
 }
 
 /// Documents that have a field, and their tokens.

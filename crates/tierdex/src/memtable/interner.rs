@@ -1,36 +1,36 @@
-//! Terms to small numbers.
+//! Interning: maps terms to dense ids.
 //!
-//! Most tokens of a text are short and seen before, so the table is made for them: an entry holds the term
-//! itself when it has up to eight bytes, so that a look-up reads one cache line. For a longer term it holds
-//! the hash, and the term is compared in the buffer of all terms.
+//! The hash table is optimized for short terms that are already present: a slot contains the whole term if it has
+//! at most eight bytes, so a lookup touches one cache line. For a longer term the slot contains its hash, and the
+//! term is compared in the buffer of all terms.
 
-use super::run::sort_prefix;
+use crate::bytes::prefix_key;
 use ahash::RandomState;
 
-/// Gives each distinct term the next number. All terms are stored in one buffer, one after the other.
+/// Assigns each distinct term the next id. All terms are concatenated in one buffer.
 pub(super) struct Interner {
     hasher: RandomState,
-    /// Makes the places of short terms unpredictable, as the hasher does for long ones.
+    /// Randomizes the buckets of short terms, as the hasher does for long ones.
     seed: u64,
-    /// Open addressing; a power of two, at most half full.
-    slots: Vec<Slot>,
+    /// Open addressing; the number of slots is a power of two, at most half of them are used.
+    slots: Vec<TermSlot>,
     bytes: Vec<u8>,
     ends: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
-struct Slot {
+struct TermSlot {
     key: u64,
     len: u32,
     id: u32,
 }
 
-const EMPTY: Slot = Slot { key: 0, len: 0, id: 0 };
+const EMPTY: TermSlot = TermSlot { key: 0, len: 0, id: 0 };
 
 /// Slots of a new table.
 const SLOTS_MIN: usize = 1 << 12;
 
-/// Slots that are kept from batch to batch: those of an ordinary one.
+/// Slots retained between batches: enough for an ordinary batch.
 const SLOTS_KEPT: usize = 1 << 18;
 
 impl Interner {
@@ -40,13 +40,13 @@ impl Interner {
         Interner { hasher, seed, slots: vec![EMPTY; SLOTS_MIN], bytes: Vec::new(), ends: Vec::new() }
     }
 
-    /// Number of `term`, given now if it is new. Terms have 1 to 255 bytes.
+    /// The id of `term`, a new one if the term is new. Terms have 1 to 255 bytes.
     #[inline]
     pub(super) fn intern(&mut self, term: &[u8]) -> u32 {
         let len = term.len() as u32;
         let key = if len <= 8 { short_key(term) } else { self.hasher.hash_one(term) };
         let mask = self.slots.len() - 1;
-        let mut at = self.place(key, len) & mask;
+        let mut at = self.bucket(key, len) & mask;
         loop {
             let slot = self.slots[at];
             if slot.len == 0 {
@@ -65,10 +65,10 @@ impl Interner {
         &self.bytes[start..self.ends[id] as usize]
     }
 
-    /// Numbers of all terms in the order of their bytes.
+    /// Ids of all terms in the byte order of the terms.
     pub(super) fn sorted(&self) -> Vec<u32> {
         let mut keys: Vec<(u64, u32)> =
-            (0..self.ends.len() as u32).map(|id| (sort_prefix(self.term(id)), id)).collect();
+            (0..self.ends.len() as u32).map(|id| (prefix_key(self.term(id)), id)).collect();
         keys.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.term(a.1).cmp(self.term(b.1))));
         keys.into_iter().map(|(_, id)| id).collect()
     }
@@ -84,7 +84,7 @@ impl Interner {
     }
 
     #[inline]
-    fn place(&self, key: u64, len: u32) -> usize {
+    fn bucket(&self, key: u64, len: u32) -> usize {
         let wide = u128::from(key ^ self.seed) * u128::from(0x9e37_79b9_7f4a_7c15_u64 ^ u64::from(len));
         (wide as u64 ^ (wide >> 64) as u64) as usize
     }
@@ -94,7 +94,7 @@ impl Interner {
         let id = self.ends.len() as u32;
         self.bytes.extend_from_slice(term);
         self.ends.push(self.bytes.len() as u32);
-        self.slots[at] = Slot { key, len: term.len() as u32, id };
+        self.slots[at] = TermSlot { key, len: term.len() as u32, id };
         if self.ends.len() * 2 > self.slots.len() {
             self.grow();
         }
@@ -106,7 +106,7 @@ impl Interner {
         self.slots = vec![EMPTY; old.len() * 2];
         let mask = self.slots.len() - 1;
         for slot in old.into_iter().filter(|slot| slot.len > 0) {
-            let mut at = self.place(slot.key, slot.len) & mask;
+            let mut at = self.bucket(slot.key, slot.len) & mask;
             while self.slots[at].len > 0 {
                 at = (at + 1) & mask;
             }
@@ -115,7 +115,7 @@ impl Interner {
     }
 }
 
-/// All bytes of a term of 1 to 8 bytes; different for different terms of the same length.
+/// A term of 1 to 8 bytes as an integer; distinct for distinct terms of the same length.
 #[inline]
 fn short_key(term: &[u8]) -> u64 {
     let len = term.len();
@@ -136,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn equal_terms_have_equal_numbers(terms in prop::collection::vec("[ab\u{0}]{1,5}|[a-c]{6,14}", 0..400)) {
+        fn equal_terms_have_equal_ids(terms in prop::collection::vec("[ab\u{0}]{1,5}|[a-c]{6,14}", 0..400)) {
             let mut interner = Interner::new();
             for round in 0..2 {
                 let mut model = HashMap::new();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_grow() {
+    fn the_table_grows() {
         let mut interner = Interner::new();
         for round in 0..2 {
             for i in 0..20_000u32 {

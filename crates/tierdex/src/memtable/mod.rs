@@ -1,17 +1,17 @@
-//! You have analysed documents; this room gives sorted runs of postings in memory.
+//! In-memory index of a batch of documents. Input: documents and analyzers. Output: sorted runs of postings.
 //!
-//! 1. A [`FieldTable`] interns each token's term and keeps the number of the term, token after token.
-//! 2. [`FieldTable::seal`] sorts the terms and, by one counting sort, groups the tokens by term; it writes a
-//!    [`Run`]: all terms in order, each with its postings as variable-length bytes.
-//! 3. Runs of adjacent documents are later read side by side by [`run::RunCursor`] and joined term by term.
+//! 1. A [`FieldTable`] interns the term of each token and appends its term id to the list of tokens.
+//! 2. [`FieldTable::seal`] sorts the terms, groups the tokens by term with one counting sort, and writes a
+//!    [`SortedRun`]: all terms in order, each with its postings as variable-length integers.
+//! 3. Runs of adjacent documents are merged term by term with [`run::RunCursor`] when a segment is written.
 //!
-//! The room knows neither files nor codecs. What a run holds depends only on its documents, never on threads.
+//! This module does not depend on files or codecs. A run depends only on its documents, not on threads.
 
 mod interner;
 pub mod run;
 mod table;
 
-pub use run::{Run, RunCursor};
+pub use run::{RunCursor, SortedRun};
 pub use table::FieldTable;
 
 #[cfg(test)]

@@ -1,31 +1,31 @@
-//! A run: the postings of a batch of documents, sorted by term, as one string of bytes in memory.
+//! A sorted run: the postings of a batch of documents, ordered by term, in one byte buffer.
 //!
-//! For each term: `length u8, term, bytes of postings [, bytes of positions]`, numbers as variable-length
-//! integers; then the postings, then the positions. A posting is the gap to the document before (the first:
-//! the document itself), doubled, plus one when the frequency is 1; else the frequency follows. Positions
-//! are gaps minus one within their document. Documents count from 0 in the batch.
+//! For each term: `length u8, term, bytes of postings [, bytes of positions]`, then the postings, then the
+//! positions. Integers have variable length. A posting is the gap to the previous document (for the first, the
+//! document itself) shifted left by one; the low bit is set if the frequency is 1, otherwise the frequency
+//! follows. Positions are gaps minus one within their document. Documents are numbered from 0 in the batch.
 
 use crate::bytes::push_varint;
 
 /// Postings of a batch of documents in term order.
-pub struct Run {
+pub struct SortedRun {
     bytes: Vec<u8>,
     positions: bool,
     lengths: Vec<u32>,
 }
 
-impl Run {
-    /// Indexed tokens of each document.
+impl SortedRun {
+    /// Number of indexed tokens of each document.
     pub fn lengths(&self) -> &[u32] {
         &self.lengths
     }
 
-    /// Bytes held.
+    /// Memory in bytes.
     pub fn memory(&self) -> usize {
         self.bytes.capacity() + 4 * self.lengths.capacity()
     }
 
-    /// Reads the terms in order.
+    /// A cursor over the terms in order.
     pub fn cursor(&self) -> RunCursor<'_> {
         RunCursor { positions: self.positions, rest: &self.bytes }
     }
@@ -33,21 +33,21 @@ impl Run {
 
 /// Writes a run term by term.
 pub(super) struct RunWriter {
-    run: Run,
+    run: SortedRun,
     postings: Vec<u8>,
-    places: Vec<u8>,
+    encoded_positions: Vec<u8>,
 }
 
 impl RunWriter {
     pub(super) fn new(positions: bool) -> RunWriter {
-        let run = Run { bytes: Vec::new(), positions, lengths: Vec::new() };
-        RunWriter { run, postings: Vec::new(), places: Vec::new() }
+        let run = SortedRun { bytes: Vec::new(), positions, lengths: Vec::new() };
+        RunWriter { run, postings: Vec::new(), encoded_positions: Vec::new() }
     }
 
-    /// Appends a term whose occurrences are `entries`: (document << 32 | position), ascending, not empty.
+    /// Appends a term with its occurrences `entries`: `document << 32 | position`, ascending, at least one.
     pub(super) fn term(&mut self, term: &[u8], entries: &[u64]) {
         self.postings.clear();
-        self.places.clear();
+        self.encoded_positions.clear();
         let mut previous = 0;
         for occurrences in entries.chunk_by(|a, b| a >> 32 == b >> 32) {
             let document = occurrences[0] >> 32;
@@ -61,7 +61,7 @@ impl RunWriter {
                 }
             }
             if self.run.positions {
-                push_places(&mut self.places, occurrences);
+                push_positions(&mut self.encoded_positions, occurrences);
             }
         }
         let out = &mut self.run.bytes;
@@ -69,20 +69,20 @@ impl RunWriter {
         out.extend_from_slice(term);
         push_varint(out, self.postings.len() as u64);
         if self.run.positions {
-            push_varint(out, self.places.len() as u64);
+            push_varint(out, self.encoded_positions.len() as u64);
         }
         out.extend_from_slice(&self.postings);
-        out.extend_from_slice(&self.places);
+        out.extend_from_slice(&self.encoded_positions);
     }
 
-    pub(super) fn finish(mut self, lengths: Vec<u32>) -> Run {
+    pub(super) fn finish(mut self, lengths: Vec<u32>) -> SortedRun {
         self.run.bytes.shrink_to_fit();
         self.run.lengths = lengths;
         self.run
     }
 }
 
-fn push_places(out: &mut Vec<u8>, occurrences: &[u64]) {
+fn push_positions(out: &mut Vec<u8>, occurrences: &[u64]) {
     let mut next = 0;
     for &entry in occurrences {
         let position = u64::from(entry as u32);
@@ -103,7 +103,7 @@ pub struct RunTerm<'a> {
     /// The term.
     pub term: &'a [u8],
     postings: &'a [u8],
-    places: &'a [u8],
+    encoded_positions: &'a [u8],
 }
 
 impl<'a> Iterator for RunCursor<'a> {
@@ -114,32 +114,32 @@ impl<'a> Iterator for RunCursor<'a> {
         self.rest = rest;
         let term = take(&mut self.rest, usize::from(len));
         let postings_len = varint(&mut self.rest) as usize;
-        let places_len = if self.positions { varint(&mut self.rest) as usize } else { 0 };
+        let positions_len = if self.positions { varint(&mut self.rest) as usize } else { 0 };
         let postings = take(&mut self.rest, postings_len);
-        let places = take(&mut self.rest, places_len);
-        Some(RunTerm { term, postings, places })
+        let encoded_positions = take(&mut self.rest, positions_len);
+        Some(RunTerm { term, postings, encoded_positions })
     }
 }
 
 impl RunTerm<'_> {
-    /// Calls `posting` with each document (counted from 0 in the run), its frequency and its positions; the
-    /// positions are empty when the run has none.
+    /// Calls `posting` with each document (numbered from 0 in the run), its frequency and its positions, which
+    /// are empty if the run has none.
     pub fn for_each<E>(
         &self,
         positions: &mut Vec<u32>,
         mut posting: impl FnMut(u32, u32, &[u32]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (mut postings, mut places) = (self.postings, self.places);
+        let (mut postings, mut encoded_positions) = (self.postings, self.encoded_positions);
         let mut document = 0;
         while !postings.is_empty() {
             let head = varint(&mut postings);
             document += (head >> 1) as u32;
             let frequency = if head & 1 == 1 { 1 } else { varint(&mut postings) as u32 };
             positions.clear();
-            if !places.is_empty() {
+            if !encoded_positions.is_empty() {
                 let mut next = 0;
                 for _ in 0..frequency {
-                    let position = next + varint(&mut places) as u32;
+                    let position = next + varint(&mut encoded_positions) as u32;
                     positions.push(position);
                     next = position + 1;
                 }
@@ -148,14 +148,6 @@ impl RunTerm<'_> {
         }
         Ok(())
     }
-}
-
-/// The first eight bytes of a term as a number that sorts like them.
-pub fn sort_prefix(term: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    let len = term.len().min(8);
-    bytes[..len].copy_from_slice(&term[..len]);
-    u64::from_be_bytes(bytes)
 }
 
 fn take<'a>(rest: &mut &'a [u8], len: usize) -> &'a [u8] {

@@ -1,26 +1,26 @@
 //! The tokens of one field of a batch of documents.
 
 use super::interner::Interner;
-use super::run::{Run, RunWriter};
+use super::run::{RunWriter, SortedRun};
 use crate::limits::FIELD_TOKENS_MAX;
 use crate::text::Analyzer;
 
-/// Marks a position whose token analysis dropped.
-const HOLE: u32 = u32::MAX;
+/// Placeholder for a position whose token was dropped by analysis.
+const DROPPED: u32 = u32::MAX;
 
-/// Tokens for which memory is kept from batch to batch: those of an ordinary one.
+/// Capacity in tokens retained between batches: enough for an ordinary batch.
 const TOKENS_KEPT: usize = 1 << 20;
 
 /// Collects the tokens of one field, document after document.
 pub struct FieldTable {
     interner: Interner,
-    /// Term numbers of all tokens of all documents; the position of a token is its place in its document.
+    /// Term ids of all tokens of all documents; the offset of a token in its document is its position.
     tokens: Vec<u32>,
     /// End of each document in `tokens`.
     ends: Vec<usize>,
-    /// Indexed tokens of each document: its length for ranking.
+    /// Number of indexed tokens of each document: its length for ranking.
     lengths: Vec<u32>,
-    /// [`FIELD_TOKENS_MAX`]; tests choose a small one.
+    /// [`FIELD_TOKENS_MAX`]; smaller in tests.
     pub(super) tokens_max: u32,
 }
 
@@ -37,8 +37,8 @@ impl Default for FieldTable {
 }
 
 impl FieldTable {
-    /// Adds the next document; its text is `parts`, analysed one after another with rising positions. Tokens
-    /// from position [`FIELD_TOKENS_MAX`] on are not indexed; returns how many these are.
+    /// Adds the next document. Its text is `parts`, which are analyzed in order with increasing positions. Tokens
+    /// from position [`FIELD_TOKENS_MAX`] on are not indexed; returns their number.
     pub fn add(&mut self, analyzer: &mut Analyzer, parts: &[&str]) -> u64 {
         let start = self.tokens.len();
         let mut position = 0;
@@ -48,7 +48,7 @@ impl FieldTable {
         for part in parts {
             position = analyzer.analyze(part, position, |token| {
                 if token.position < tokens_max {
-                    tokens.resize(start + token.position as usize, HOLE);
+                    tokens.resize(start + token.position as usize, DROPPED);
                     tokens.push(interner.intern(token.term.as_bytes()));
                     length += 1;
                 } else {
@@ -61,13 +61,13 @@ impl FieldTable {
         beyond
     }
 
-    /// Gives the run of all documents added, with their lengths, and starts anew.
-    pub fn seal(&mut self, positions: bool) -> Run {
+    /// Returns the sorted run of all added documents with their lengths, and clears the table.
+    pub fn seal(&mut self, positions: bool) -> SortedRun {
         let order = self.interner.sorted();
-        let (places, entries) = self.group(&order);
+        let (term_starts, entries) = self.group(&order);
         let mut writer = RunWriter::new(positions);
         for (rank, &id) in order.iter().enumerate() {
-            writer.term(self.interner.term(id), &entries[places[rank]..places[rank + 1]]);
+            writer.term(self.interner.term(id), &entries[term_starts[rank]..term_starts[rank + 1]]);
         }
         self.interner.clear();
         self.tokens.clear();
@@ -76,26 +76,26 @@ impl FieldTable {
         writer.finish(std::mem::take(&mut self.lengths))
     }
 
-    /// Counting sort of the tokens by the rank of their term: (document << 32 | position), ascending in each
-    /// term.
+    /// Counting sort of the tokens by the rank of their term. Returns the start of each term in the occurrences,
+    /// and the occurrences `document << 32 | position`, ascending within a term.
     fn group(&self, order: &[u32]) -> (Vec<usize>, Vec<u64>) {
         let mut rank_of = vec![0u32; order.len()];
         for (rank, &id) in order.iter().enumerate() {
             rank_of[id as usize] = rank as u32;
         }
-        let mut places = vec![0usize; order.len() + 1];
-        for &id in self.tokens.iter().filter(|&&id| id != HOLE) {
-            places[rank_of[id as usize] as usize + 1] += 1;
+        let mut term_starts = vec![0usize; order.len() + 1];
+        for &id in self.tokens.iter().filter(|&&id| id != DROPPED) {
+            term_starts[rank_of[id as usize] as usize + 1] += 1;
         }
         for rank in 0..order.len() {
-            places[rank + 1] += places[rank];
+            term_starts[rank + 1] += term_starts[rank];
         }
-        let mut entries = vec![0u64; places[order.len()]];
-        let mut next = places.clone();
+        let mut entries = vec![0u64; term_starts[order.len()]];
+        let mut next = term_starts.clone();
         let mut start = 0;
         for (document, &end) in self.ends.iter().enumerate() {
             for (position, &id) in self.tokens[start..end].iter().enumerate() {
-                if id != HOLE {
+                if id != DROPPED {
                     let slot = &mut next[rank_of[id as usize] as usize];
                     entries[*slot] = (document as u64) << 32 | position as u64;
                     *slot += 1;
@@ -103,6 +103,6 @@ impl FieldTable {
             }
             start = end;
         }
-        (places, entries)
+        (term_starts, entries)
     }
 }

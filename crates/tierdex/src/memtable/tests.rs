@@ -1,4 +1,4 @@
-//! Runs against a map of maps.
+//! Sorted runs against a model made of maps.
 
 use super::*;
 use crate::schema::{Analysis, Tokenizer};
@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-type Postings = BTreeMap<String, Vec<(u32, u32, Vec<u32>)>>;
+type PostingMap = BTreeMap<String, Vec<(u32, u32, Vec<u32>)>>;
 
-fn read(run: &Run) -> Postings {
-    let mut postings = Postings::new();
+fn read(run: &SortedRun) -> PostingMap {
+    let mut postings = PostingMap::new();
     for term in run.cursor() {
         let mut list = Vec::new();
         let Ok(()) = term.for_each(&mut Vec::new(), |document, frequency, positions| {
@@ -28,26 +28,26 @@ fn analyzer() -> Analyzer {
 }
 
 #[test]
-fn tokens_behind_the_limit_are_counted() {
+fn tokens_beyond_the_limit_are_counted() {
     let mut table = FieldTable::default();
     table.tokens_max = 3;
     let mut analyzer = analyzer();
     assert_eq!(table.add(&mut analyzer, &["a b", "c"]), 0);
-    // Of the three tokens from the fourth on, analysis drops one.
+    // Three tokens are beyond the limit; one of them is a stop word.
     assert_eq!(table.add(&mut analyzer, &["a b", "c d stop e"]), 2);
     assert_eq!(table.seal(false).lengths(), [3, 3]);
 }
 
 proptest! {
     #[test]
-    fn runs_hold_what_was_added(
+    fn runs_contain_the_added_postings(
         documents in prop::collection::vec(prop::collection::vec("[a-c]{1,3}|stop|[a-z]{9,12}", 0..20), 0..30),
         positions in any::<bool>(),
     ) {
         let mut table = FieldTable::default();
         let mut analyzer = analyzer();
         for round in 0..2 {
-            let mut model = Postings::new();
+            let mut model = PostingMap::new();
             let mut lengths = Vec::new();
             for (document, words) in documents.iter().enumerate() {
                 let mut kept = BTreeMap::<&str, Vec<u32>>::new();
@@ -55,10 +55,10 @@ proptest! {
                     kept.entry(word).or_default().push(position as u32);
                 }
                 lengths.push(kept.values().map(Vec::len).sum::<usize>() as u32);
-                for (word, places) in kept {
-                    let frequency = places.len() as u32;
-                    let places = if positions { places } else { Vec::new() };
-                    model.entry(word.to_string()).or_default().push((document as u32, frequency, places));
+                for (word, word_positions) in kept {
+                    let frequency = word_positions.len() as u32;
+                    let word_positions = if positions { word_positions } else { Vec::new() };
+                    model.entry(word.to_string()).or_default().push((document as u32, frequency, word_positions));
                 }
                 let half = words.len() / 2;
                 table.add(&mut analyzer, &[&words[..half].join(" "), &words[half..].join(" ")]);

@@ -1,22 +1,52 @@
-//! Syntax to queries: words become terms by the chain of their field.
+//! Query analysis. Input: a syntax tree. Output: a [`Query`] whose words are terms.
 //!
-//! Plain words and words of phrases go through the whole analysis chain. Prefixes and fuzzy words are only
-//! lower-cased and stripped of accents, if the chain does so; they are not stemmed or dropped as stop words. A
-//! word that becomes several tokens becomes several alternatives; of a prefix only the last token is one.
+//! Words and phrases go through the analysis chain of their field. Prefixes and fuzzy words are only lower-cased
+//! and accent-folded, if the chain does so; they are not stemmed or dropped as stop words. A word that analysis
+//! splits into several tokens becomes several alternatives; of a prefix only the last token is a prefix.
 
-use super::syntax::{Occur, Problems, Syntax};
+use super::syntax::{Occur, Problems, SyntaxTree, check_length, parse, parse_lenient};
 use super::tree::Query;
 use crate::error::{Error, Result};
 use crate::limits::{BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
 use crate::schema::{Schema, Source};
 use crate::text::{Analyzer, Token};
 
-/// The chains of all fields, made when first used, and what the query has so far.
+impl Query {
+    /// Parses `text` in the query language ([`super::syntax`]). Words without a field search the first field.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for the first fault.
+    pub fn parse(text: &str, schema: &Schema) -> Result<Query> {
+        let syntax = parse(text, &|name| is_field(schema, name))?;
+        let query = Analyzers::new(schema, &mut Problems::strict()).query(&syntax, 1.0)?;
+        Ok(query.map_or(Query::Nothing, Query::normal))
+    }
+
+    /// Parses any text: each fault is returned as a warning, and its operator or clause is ignored. Without
+    /// warnings the query is that of [`Query::parse`].
+    pub fn parse_lenient(text: &str, schema: &Schema) -> (Query, Vec<Error>) {
+        let mut problems = Problems::lenient();
+        // Lenient problems are never returned as errors, so there is always a query.
+        let query = parse_lenient(text, &|name| is_field(schema, name), &mut problems)
+            .and_then(|syntax| Analyzers::new(schema, &mut problems).query(&syntax, 1.0));
+        let query = query.ok().flatten().map_or(Query::Nothing, Query::normal);
+        (query, problems.into_warnings())
+    }
+
+    /// Documents that contain any term of `text`, which is plain text without operators.
+    pub fn any_term(text: &str, schema: &Schema) -> Result<Query> {
+        check_length(text)?;
+        let query = Analyzers::new(schema, &mut Problems::strict()).words(0, text, 1.0)?;
+        Ok(query.map_or(Query::Nothing, Query::normal))
+    }
+}
+
+/// The analysis chains of all fields, created on first use, and the counts of terms so far.
 pub(super) struct Analyzers<'a> {
     schema: &'a Schema,
     chains: Vec<Option<Analyzer>>,
     terms: usize,
-    /// Prefixes and fuzzy words.
+    /// Prefixes and fuzzy words so far.
     expanded: usize,
     problems: &'a mut Problems,
 }
@@ -27,16 +57,18 @@ impl<'a> Analyzers<'a> {
         Analyzers { schema, chains, terms: 0, expanded: 0, problems }
     }
 
-    /// `None` when analysis leaves nothing of what the query asks for.
-    pub(super) fn query(&mut self, syntax: &Syntax, boost: f64) -> Result<Option<Query>> {
+    /// Converts a syntax tree; `None` if analysis drops all its terms.
+    pub(super) fn query(&mut self, syntax: &SyntaxTree, boost: f64) -> Result<Option<Query>> {
         match syntax {
-            Syntax::Word(field, word) => self.words(self.number(field), word, boost),
-            Syntax::Prefix(field, prefix) => self.prefix(self.number(field), prefix, boost),
-            Syntax::Fuzzy(field, word, distance) => self.fuzzy(self.number(field), word, *distance, boost),
-            Syntax::Phrase(field, words, slop) => self.phrase(self.number(field), words, *slop, boost),
-            Syntax::All => Ok(Some(Query::All { boost })),
-            Syntax::List(clauses, minimum) => self.list(clauses, *minimum, boost),
-            Syntax::Boost(inner, factor) => {
+            SyntaxTree::Word(field, word) => self.words(self.number(field), word, boost),
+            SyntaxTree::Prefix(field, prefix) => self.prefix(self.number(field), prefix, boost),
+            SyntaxTree::Fuzzy(field, word, distance) => {
+                self.fuzzy(self.number(field), word, *distance, boost)
+            }
+            SyntaxTree::Phrase(field, words, slop) => self.phrase(self.number(field), words, *slop, boost),
+            SyntaxTree::All => Ok(Some(Query::All { boost })),
+            SyntaxTree::List(clauses, minimum) => self.list(clauses, *minimum, boost),
+            SyntaxTree::Boost(inner, factor) => {
                 let product = boost * factor;
                 if product > BOOST_MAX {
                     let message = format!("boosts inside one another are more than {BOOST_MAX} together");
@@ -47,23 +79,23 @@ impl<'a> Analyzers<'a> {
         }
     }
 
-    fn list(&mut self, clauses: &[(Occur, Syntax)], minimum: u32, boost: f64) -> Result<Option<Query>> {
+    fn list(&mut self, clauses: &[(Occur, SyntaxTree)], minimum: u32, boost: f64) -> Result<Option<Query>> {
         let (mut must, mut filter, mut should, mut must_not) = (vec![], vec![], vec![], vec![]);
         for (occur, syntax) in clauses {
-            let part = match occur {
+            let list = match occur {
                 Occur::Must => &mut must,
                 Occur::Filter => &mut filter,
                 Occur::Should => &mut should,
                 Occur::MustNot => &mut must_not,
             };
-            part.extend(self.query(syntax, boost)?);
+            list.extend(self.query(syntax, boost)?);
         }
-        let asked = clauses.iter().any(|(occur, _)| *occur != Occur::MustNot);
+        let has_positive = clauses.iter().any(|(occur, _)| *occur != Occur::MustNot);
         let none_left = must.is_empty() && filter.is_empty() && should.is_empty();
-        if none_left && (asked || must_not.is_empty()) {
+        if none_left && (has_positive || must_not.is_empty()) {
             return Ok(None);
         }
-        // Of those that analysis leaves: a clause of stop words can neither match nor fail to.
+        // Of the clauses that remain: a clause of stop words neither matches nor fails to match.
         let minimum = minimum.min(should.len() as u32);
         Ok(Some(Query::Bool { must, filter, should, must_not, minimum }))
     }
@@ -121,7 +153,7 @@ impl<'a> Analyzers<'a> {
         for (position, _) in &mut terms {
             *position -= first;
         }
-        if terms.len() > 1 && self.problems.are_noted() && !self.schema.fields[field].positions {
+        if terms.len() > 1 && self.problems.is_lenient() && !self.schema.fields[field].positions {
             self.problems.report(no_positions(self.schema, field))?;
             let must = terms.into_iter().map(|(_, term)| Query::Term { field, term, boost });
             return Ok(Some(Query::clauses(must.collect(), Vec::new(), Vec::new())));
@@ -133,7 +165,7 @@ impl<'a> Analyzers<'a> {
         })
     }
 
-    /// Adds to the number of terms, which has a bound: each costs memory and time. Whether that may be.
+    /// Adds to the number of terms. False, with a problem reported, if that exceeds the limit.
     fn count(&mut self, terms: usize) -> Result<bool> {
         let total = self.terms + terms;
         if total > QUERY_TERMS_MAX {
@@ -146,7 +178,7 @@ impl<'a> Analyzers<'a> {
         Ok(true)
     }
 
-    /// Adds one to the number of prefixes and fuzzy words. Whether that may be.
+    /// Adds one to the number of prefixes and fuzzy words. False, with a problem reported, if that exceeds the limit.
     fn expand(&mut self) -> Result<bool> {
         if self.expanded == QUERY_EXPANDED_MAX {
             self.problems
@@ -173,7 +205,7 @@ fn any(mut should: Vec<Query>) -> Option<Query> {
     }
 }
 
-/// Whether there is a field called `name`; if not, which ones there are, and what is in them.
+/// Whether the schema has a field `name`. The error lists the fields and their sources.
 pub(super) fn is_field(schema: &Schema, name: &str) -> std::result::Result<(), String> {
     if schema.field(name).is_some() {
         return Ok(());
@@ -189,7 +221,7 @@ pub(super) fn is_field(schema: &Schema, name: &str) -> std::result::Result<(), S
     Err(format!("which has {}", fields.collect::<Vec<_>>().join(", ")))
 }
 
-/// Phrases are asked for where no positions are kept.
+/// The error for a phrase in a field without positions.
 pub(super) fn no_positions(schema: &Schema, field: usize) -> Error {
     Error::Usage(format!(
         "phrases need positions, which field `{}` does not keep; index again with --positions",

@@ -1,28 +1,29 @@
-//! Expands a prefix or a fuzzy word into terms, over all segments together: the terms do not depend on how the
-//! documents are divided into segments.
+//! Expands prefixes and fuzzy words to terms, over all segments together, so that the expansion does not depend on
+//! the division of documents into segments.
 
 use super::fuzzy::Levenshtein;
 use crate::error::{Error, Result};
 use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
-use crate::segment::read::{Automaton, BlockSource, FieldReader, Segment, TermInfo, Walk};
+use crate::segment::read::{Automaton, BlockSource, FieldReader, Segment, TermInfo, TermWalk};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A term that a fuzzy word stands for.
-pub(super) struct Close {
+/// A term that a fuzzy word expands to.
+pub(super) struct FuzzyMatch {
     pub(super) term: String,
-    /// What it counts beside the word itself, more than 0.
+    /// Factor of its weight: 1 for the word itself, less for other terms, more than 0.
     pub(super) similarity: f64,
+    /// Document frequency over all segments.
     pub(super) documents: u64,
-    /// Its entry in the dictionary of each segment.
+    /// Its dictionary entry in each segment.
     pub(super) infos: Vec<Option<TermInfo>>,
 }
 
-/// Accepts what begins so. The state is the number of its bytes so far.
-pub(super) struct Beginning<'a>(pub(super) &'a [u8]);
+/// Accepts the strings with this prefix. The state is the number of bytes matched.
+pub(super) struct PrefixAutomaton<'a>(pub(super) &'a [u8]);
 
-impl Automaton for Beginning<'_> {
+impl Automaton for PrefixAutomaton<'_> {
     fn start(&self) -> u32 {
         0
     }
@@ -30,7 +31,7 @@ impl Automaton for Beginning<'_> {
     fn step(&self, state: u32, byte: u8) -> Option<u32> {
         match self.0.get(state as usize) {
             None => Some(state),
-            Some(wanted) => (*wanted == byte).then_some(state + 1),
+            Some(expected) => (*expected == byte).then_some(state + 1),
         }
     }
 
@@ -39,22 +40,23 @@ impl Automaton for Beginning<'_> {
     }
 }
 
-/// The terms closest to `word`, closest first; then those in most documents, then by their bytes.
-pub(super) fn close_terms(
+/// At most [`FUZZY_EXPANSIONS_MAX`] terms within `distance` edits of `word`, ordered by distance, then by descending
+/// document frequency, then by their bytes.
+pub(super) fn fuzzy_matches(
     (segments, source): (&[Arc<Segment>], &dyn BlockSource),
     field: usize,
     word: &str,
     distance: u8,
-) -> Result<Vec<Close>> {
+) -> Result<Vec<FuzzyMatch>> {
     let automaton = Levenshtein::new(word, distance);
     let word_chars = word.chars().count();
-    let mut best: BTreeMap<(u8, Reverse<u64>, Vec<u8>), Close> = BTreeMap::new();
-    let mut walks = Walks::open((segments, source), field, || &automaton);
+    let mut best: BTreeMap<(u8, Reverse<u64>, Vec<u8>), FuzzyMatch> = BTreeMap::new();
+    let mut walks = MergedWalk::open((segments, source), field, || &automaton);
     while let Some((term, state)) = walks.next()? {
         let Some(distance) = automaton.distance(state) else { continue };
         let text = String::from_utf8_lossy(&term).into_owned();
         let length = text.chars().count().min(word_chars);
-        // So short that not a character need be common to both.
+        // Too short: within this distance, the two need not share a character.
         if distance > 0 && usize::from(distance) >= length {
             continue;
         }
@@ -65,7 +67,7 @@ pub(super) fn close_terms(
         }
         let similarity = if distance == 0 { 1.0 } else { 1.0 - f64::from(distance) / length as f64 };
         let infos = walks.infos().map(|info| info.cloned()).collect();
-        best.insert(key, Close { term: text, similarity, documents, infos });
+        best.insert(key, FuzzyMatch { term: text, similarity, documents, infos });
         if best.len() > FUZZY_EXPANSIONS_MAX {
             best.pop_last();
         }
@@ -73,14 +75,17 @@ pub(super) fn close_terms(
     Ok(best.into_values().collect())
 }
 
-/// Adds the number of terms that begin with `prefix` to `count`, which has a bound.
+/// Adds the number of terms with `prefix` to `count`.
+///
+/// # Errors
+/// If `count` exceeds [`PREFIX_EXPANSIONS_MAX`].
 pub(super) fn count_terms_with_prefix(
     (segments, source): (&[Arc<Segment>], &dyn BlockSource),
     field: usize,
     prefix: &str,
     count: &mut usize,
 ) -> Result<()> {
-    let mut walks = Walks::open((segments, source), field, || Beginning(prefix.as_bytes()));
+    let mut walks = MergedWalk::open((segments, source), field, || PrefixAutomaton(prefix.as_bytes()));
     while walks.next()?.is_some() {
         *count += 1;
         if *count > PREFIX_EXPANSIONS_MAX {
@@ -92,44 +97,44 @@ pub(super) fn count_terms_with_prefix(
     Ok(())
 }
 
-/// The terms of a segment's field that begin with `prefix`.
+/// The dictionary entries of the terms with `prefix` in a field of a segment.
 pub(crate) fn starting_with(
     field: &FieldReader,
     prefix: &str,
     source: &dyn BlockSource,
 ) -> Result<Vec<TermInfo>> {
-    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(Beginning(prefix.as_bytes()), source));
+    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(PrefixAutomaton(prefix.as_bytes()), source));
     while let Some((info, _)) = walk.advance()? {
         infos.push(info);
     }
     Ok(infos)
 }
 
-/// The same walk through the dictionaries of all segments at once.
-struct Walks<'a, A> {
-    walks: Vec<Walk<'a, A>>,
-    /// To what each has moved; `None` behind its last term.
+/// Merges the walks over the dictionaries of all segments.
+struct MergedWalk<'a, A> {
+    walks: Vec<TermWalk<'a, A>>,
+    /// Current entry and state of each walk; `None` after its last term.
     heads: Vec<Option<(TermInfo, u32)>>,
-    /// Whether that is the term that was returned last.
+    /// Whether the current entry of each walk is the term returned last.
     returned: Vec<bool>,
 }
 
-impl<'a, A: Automaton> Walks<'a, A> {
+impl<'a, A: Automaton> MergedWalk<'a, A> {
     fn open(
         (segments, source): (&'a [Arc<Segment>], &'a dyn BlockSource),
         field: usize,
         automaton: impl Fn() -> A,
-    ) -> Walks<'a, A> {
+    ) -> MergedWalk<'a, A> {
         let walks = segments.iter().map(|segment| segment.field(field).terms().walk(automaton(), source));
-        // As if something before the first term had been returned of each.
-        Walks {
+        // `true` makes the first call advance every walk.
+        MergedWalk {
             walks: walks.collect(),
             heads: segments.iter().map(|_| None).collect(),
             returned: vec![true; segments.len()],
         }
     }
 
-    /// The first term that no segment has returned yet, and the state that accepts it.
+    /// The next term over all segments, and its accepting state.
     fn next(&mut self) -> Result<Option<(Vec<u8>, u32)>> {
         for ((walk, head), returned) in self.walks.iter_mut().zip(&mut self.heads).zip(&mut self.returned) {
             if std::mem::take(returned) {
@@ -146,13 +151,13 @@ impl<'a, A: Automaton> Walks<'a, A> {
         Ok(Some((term, state)))
     }
 
-    /// What each segment says of the term that was returned.
+    /// Dictionary entry of the current term in each segment.
     fn infos(&self) -> impl Iterator<Item = Option<&TermInfo>> {
         let heads = self.heads.iter().zip(&self.returned);
         heads.map(|(head, returned)| head.as_ref().filter(|_| *returned).map(|(info, _)| info))
     }
 
-    /// Documents of all segments that hold it.
+    /// Document frequency of the current term over all segments.
     fn documents(&self) -> u64 {
         self.infos().flatten().map(|info| u64::from(info.documents)).sum()
     }

@@ -1,9 +1,9 @@
-//! Fuzzy words: the terms that are a few edits away, by a Levenshtein automaton over the dictionary.
+//! Fuzzy words: a Levenshtein automaton that is intersected with the term dictionary.
 //!
-//! An edit inserts, deletes or replaces a character, or swaps two neighbours; none touches what another one
-//! did (the restricted distance, or "optimal string alignment"). The automaton is that of Schulz and Mihov,
-//! Fast String Correction with Levenshtein Automata, 2002, from the crate `levenshtein_automata`, put
-//! together from tables that are made once.
+//! An edit is an insertion, deletion or substitution of a character, or a transposition of two adjacent ones; no
+//! substring is edited twice (restricted Damerau-Levenshtein distance, "optimal string alignment"). The automaton
+//! is that of Schulz and Mihov, Fast String Correction with Levenshtein Automata, 2002, from the crate
+//! `levenshtein_automata`. Its parametric tables are built once.
 
 use crate::segment::read::Automaton;
 use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
@@ -14,17 +14,18 @@ static ONE: LazyLock<LevenshteinAutomatonBuilder> =
 static TWO: LazyLock<LevenshteinAutomatonBuilder> =
     LazyLock::new(|| LevenshteinAutomatonBuilder::new(2, true));
 
-/// Accepts what is at most one or two edits away from a word.
+/// Accepts strings within an edit distance of 1 or 2 of a word.
 pub struct Levenshtein(DFA);
 
 impl Levenshtein {
-    /// For a word of at most [`crate::limits::FUZZY_BYTES_MAX`] bytes; any distance but 1 is 2.
+    /// Builds the automaton of a word of at most [`crate::limits::FUZZY_BYTES_MAX`] bytes. A distance other than 1
+    /// counts as 2.
     pub fn new(word: &str, distance: u8) -> Levenshtein {
         let builder = if distance == 1 { &ONE } else { &TWO };
         Levenshtein(builder.build_dfa(word))
     }
 
-    /// Edits from the word to a term that ends in `state`; `None` if it is too far.
+    /// Edit distance of a string that ends in `state`; `None` if it is too large.
     pub fn distance(&self, state: u32) -> Option<u8> {
         match self.0.distance(state) {
             Distance::Exact(distance) => Some(distance),

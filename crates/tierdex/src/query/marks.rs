@@ -1,21 +1,21 @@
-//! Which tokens of a text a query looks for, so that they can be marked in it.
+//! Highlighting: the terms and prefixes of a query in a field.
 
-use super::expand::close_terms;
+use super::expand::fuzzy_matches;
 use super::tree::Query;
 use crate::error::Result;
 use crate::segment::read::{FILES, Segment};
 use std::sync::Arc;
 
-/// What a query looks for in a field: terms, and beginnings of terms.
+/// The terms and prefixes that a query matches in a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Sorted, each once.
+    /// Sorted and distinct.
     terms: Vec<String>,
     prefixes: Vec<String>,
 }
 
 impl Marks {
-    /// What `query` looks for in `field`, the terms that fuzzy words stand for included.
+    /// The terms and prefixes of `query` in `field`, including the expansions of fuzzy words.
     pub(crate) fn of(query: &Query, field: usize, segments: &[Arc<Segment>]) -> Result<Marks> {
         let mut marks = Marks::default();
         marks.add(query, field, segments)?;
@@ -24,7 +24,7 @@ impl Marks {
         Ok(marks)
     }
 
-    /// Which of them a term is, or begins with: its number among them.
+    /// Index of the term or prefix that `term` matches.
     pub fn find(&self, term: &str) -> Option<usize> {
         match self.terms.binary_search_by(|other| other.as_str().cmp(term)) {
             Ok(number) => Some(number),
@@ -43,8 +43,8 @@ impl Marks {
             }
             Query::Prefix { field, prefix, .. } if *field == of => self.prefixes.push(prefix.clone()),
             Query::Fuzzy { field, word, distance, .. } if *field == of => {
-                let close = close_terms((segments, &FILES), of, word, *distance)?;
-                self.terms.extend(close.into_iter().map(|close| close.term));
+                let matches = fuzzy_matches((segments, &FILES), of, word, *distance)?;
+                self.terms.extend(matches.into_iter().map(|found| found.term));
             }
             Query::Bool { must, filter, should, .. } => {
                 let mut clauses = must.iter().chain(filter).chain(should);

@@ -1,15 +1,14 @@
-//! Queries: from text to a plan.
+//! Queries. Input: query text. Output: a [`QueryPlan`], its terms looked up and weighted.
 //!
-//! 1. [`syntax`] reads the text into a syntax tree and says where it is wrong.
-//! 2. `analyse` makes terms of its words by the field's own chain; [`tree`] brings the [`Query`] into normal
-//!    form.
-//! 3. `plan` looks its terms up in all segments (`expand` finds the terms of a prefix or a fuzzy word), and
-//!    weighs them by the statistics of the whole index.
-//! 4. `simplify` brings the plan into the form that is the least work to evaluate.
+//! 1. [`syntax`] parses the text into a syntax tree and reports faults with their offsets.
+//! 2. `analyse` converts its words to terms with the analysis chain of the field; [`tree`] normalizes the
+//!    [`Query`].
+//! 3. `plan` looks up the terms in all segments and weights them by global statistics; `expand` expands prefixes
+//!    and fuzzy words.
+//! 4. `simplify` rewrites the plan into an equivalent one that is cheaper to evaluate.
 //!
-//! The score of a document is the sum of the scores of the leaves of the normal form that match it and are
-//! scored: a leaf scores as [`Query`] says, by BM25 where it says nothing. Scores are integers
-//! ([`crate::rank::Scale`]).
+//! The score of a document is the sum of the scores of the scored leaves of the normal form that match it. Leaves
+//! score by BM25 unless [`Query`] states otherwise. Scores are integers ([`crate::rank::ScoreScale`]).
 
 mod analyse;
 mod expand;
@@ -22,5 +21,5 @@ pub mod tree;
 
 pub(crate) use expand::starting_with;
 pub use marks::Marks;
-pub(crate) use plan::Plan;
+pub(crate) use plan::QueryPlan;
 pub use tree::Query;

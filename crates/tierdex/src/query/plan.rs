@@ -1,49 +1,48 @@
-//! A query bound to the segments of a commit: its terms looked up in every segment, and weighed by all
-//! segments together.
+//! The plan of a query over the segments of a commit: its terms are looked up in every segment and weighted by
+//! global statistics.
 
 use super::analyse::no_positions;
-use super::expand::{Close, close_terms, count_terms_with_prefix};
+use super::expand::{FuzzyMatch, count_terms_with_prefix, fuzzy_matches};
 use super::tree::Query;
 use crate::error::{Error, Result};
 use crate::limits::BOOST_MAX;
-use crate::rank::{Bm25, Collection, Lengths, Scale, Statistics, TermScorer, idf};
+use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, Statistics, TermScorer, idf};
 use crate::schema::Schema;
 use crate::segment::read::{BlockSource, Segment, TermInfo};
 use std::sync::Arc;
 
-/// A query ready to run over each segment. It never changes.
-pub struct Plan {
-    /// What finds and scores the best documents; if no hit is asked for, what counts them.
+/// A query bound to segments, ready for evaluation. Immutable.
+pub struct QueryPlan {
+    /// Finds and scores the best documents; if no hits are requested, counts the matches.
     pub(crate) root: PlanNode,
-    /// What matches the same documents without scores, and is the least work to count, if hits and the
-    /// number of matches are both asked for.
+    /// An unscored equivalent that is cheaper to count, if both hits and the number of matches are requested.
     pub(crate) counted: Option<PlanNode>,
-    /// The terms that either of them names.
+    /// The terms of both.
     pub(crate) leaves: Vec<Arc<Leaf>>,
-    /// The scorers of the phrases that it names.
+    /// The scorers of the phrases.
     pub(crate) phrases: Vec<TermScorer>,
-    /// How scores are shown.
-    pub(crate) scale: Scale,
+    /// Scale of the integer scores.
+    pub(crate) scale: ScoreScale,
 }
 
-/// A node of a plan. Terms are named by their positions in [`Plan::leaves`].
+/// A node of a plan. Terms are indexes into [`QueryPlan::leaves`].
 #[derive(Clone)]
 pub enum PlanNode {
     Term(usize),
     Phrase {
         field: usize,
-        /// Distances from the first term, and terms.
+        /// Terms, with their distances from the first in positions.
         leaves: Vec<(u32, usize)>,
-        /// Position of its scorer in [`Plan::phrases`].
+        /// Index of its scorer in [`QueryPlan::phrases`].
         phrase: usize,
-        /// By how many positions in all the terms may be out of place.
+        /// Total number of positions by which the terms may be displaced.
         slop: u32,
     },
     Prefix {
         field: usize,
         prefix: String,
         weight: f64,
-        /// How many terms begin so.
+        /// Number of terms with this prefix.
         terms: usize,
     },
     All {
@@ -61,58 +60,58 @@ pub struct PlanGroup {
     pub(crate) filter: Vec<PlanNode>,
     pub(crate) should: Vec<PlanNode>,
     pub(crate) must_not: Vec<PlanNode>,
-    /// 0 only where something is required.
+    /// 0 only if there are required clauses.
     pub(crate) minimum: usize,
 }
 
-/// A term with its entry in the dictionary of each segment.
+/// A term with its dictionary entry in each segment.
 pub struct Leaf {
-    /// Its position in [`Plan::leaves`].
+    /// Its index in [`QueryPlan::leaves`].
     pub(crate) number: usize,
     pub(crate) field: usize,
     pub(crate) term: String,
     pub(crate) infos: Vec<Option<TermInfo>>,
     pub(crate) scorer: TermScorer,
-    /// The highest score before it is scaled: inverse document frequency, times `k1 + 1` and the boost.
+    /// Unscaled upper bound of its scores: inverse document frequency, times `k1 + 1`, times the boost.
     pub(crate) weight: f64,
     /// Whether its postings add to scores.
     pub(crate) is_scored: bool,
 }
 
-/// Looks up and weighs.
+/// Looks up and weights the terms of a query.
 struct Planner<'a> {
     schema: &'a Schema,
     segments: &'a [Arc<Segment>],
-    /// Where dictionaries are read from that are not in memory.
+    /// Source of dictionary pages that are not resident.
     source: &'a dyn BlockSource,
-    collections: &'a [Collection],
-    /// Document frequencies in place of those of the segments.
+    collections: &'a [CollectionStats],
+    /// Document frequencies that replace those of the segments.
     statistics: Option<&'a Statistics>,
     bm25: Bm25,
-    /// Whether hits are asked for.
+    /// Whether hits are requested.
     ranks: bool,
-    /// What lengths do to scores, in each field.
-    lengths: &'a [Arc<Lengths>],
-    /// Terms that the prefixes so far stand for.
+    /// Length normalization of each field.
+    lengths: &'a [Arc<LengthNorms>],
+    /// Number of terms that the prefixes so far expand to.
     prefixed: usize,
-    /// Sum of the weights of all clauses, which the scale follows from.
+    /// Sum of the weights of all clauses, from which the scale is computed.
     weights: f64,
     leaves: Vec<Leaf>,
     /// Field and weight of each phrase.
     phrases: Vec<(usize, f64)>,
 }
 
-impl Plan {
-    /// Plans `query` over `segments`. `collections` holds the statistics of each field, and `lengths` what
-    /// follows from them for `bm25`; document frequencies are those of `statistics`, if there are any. Hits
-    /// are asked for if `ranks`, and the number of matches if `counts`.
+impl QueryPlan {
+    /// Plans `query` over `segments`. `collections` are the statistics of each field, and `lengths` the length
+    /// normalizations that follow from them for `bm25`. Document frequencies are taken from `statistics` if given.
+    /// Hits are requested if `ranks`, the number of matches if `counts`.
     pub fn new(
         query: &Query,
         schema: &Schema,
         (segments, source): (&[Arc<Segment>], &dyn BlockSource),
-        (collections, lengths, statistics): (&[Collection], &[Arc<Lengths>], Option<&Statistics>),
+        (collections, lengths, statistics): (&[CollectionStats], &[Arc<LengthNorms>], Option<&Statistics>),
         (bm25, ranks, counts): (Bm25, bool, bool),
-    ) -> Result<Plan> {
+    ) -> Result<QueryPlan> {
         let mut planner = Planner {
             schema,
             segments,
@@ -128,7 +127,7 @@ impl Plan {
             phrases: Vec::new(),
         };
         let root = planner.node(query, true)?;
-        let scale = Scale::of(planner.weights);
+        let scale = ScoreScale::of(planner.weights);
         for leaf in &mut planner.leaves {
             leaf.scorer.rescale(if leaf.is_scored { leaf.weight } else { 0.0 }, scale);
         }
@@ -141,15 +140,15 @@ impl Plan {
         let scorer = |(field, weight): (usize, f64)| TermScorer::new(lengths[field].clone(), weight, scale);
         let phrases = planner.phrases.into_iter().map(scorer).collect();
         let leaves = planner.leaves.into_iter().map(Arc::new).collect();
-        Ok(Plan { root, counted, leaves, phrases, scale })
+        Ok(QueryPlan { root, counted, leaves, phrases, scale })
     }
 
-    /// Whether it is one term and nothing else.
+    /// Whether the plan is a single term.
     pub fn is_one_term(&self) -> bool {
         matches!(self.root, PlanNode::Term(_))
     }
 
-    /// How many documents of a segment match, if the dictionary knows.
+    /// Number of matches in a segment, if it follows from the dictionary.
     pub fn known_count(&self, number: usize, segment: &Segment) -> Option<u64> {
         match self.counted.as_ref().unwrap_or(&self.root) {
             PlanNode::Term(leaf) => {
@@ -163,7 +162,7 @@ impl Plan {
 }
 
 impl Planner<'_> {
-    /// `scored`: whether the node adds to scores.
+    /// Plans a node; `scored`: whether it contributes to scores.
     fn node(&mut self, query: &Query, scored: bool) -> Result<PlanNode> {
         check_boost(query)?;
         Ok(match query {
@@ -191,7 +190,7 @@ impl Planner<'_> {
             }
             Query::Bool { must, filter, should, must_not, minimum } => {
                 should.iter().try_for_each(check_boost)?;
-                // Where nothing is ranked, optional terms are not looked up.
+                // Without ranking, optional terms are not looked up.
                 let optional = *minimum == 0 && !(must.is_empty() && filter.is_empty());
                 let looks_up = self.ranks || !optional;
                 let kept = |query: &&Query| looks_up || !matches!(query, Query::Term { .. });
@@ -215,7 +214,7 @@ impl Planner<'_> {
         queries.into_iter().map(|query| self.node(query, scored)).collect()
     }
 
-    /// The terms close to a word, each as if it stood in as many documents as the most frequent of them.
+    /// The expansions of a fuzzy word, each with the document frequency of the most frequent of them.
     fn fuzzy(
         &mut self,
         field: usize,
@@ -224,13 +223,13 @@ impl Planner<'_> {
         boost: f64,
         scored: bool,
     ) -> Result<PlanNode> {
-        let close = close_terms((self.segments, self.source), field, word, distance)?;
-        let documents = |close: &Close| self.containing(field, &close.term, close.documents);
-        let containing = close.iter().map(documents).max().unwrap_or(0);
-        let mut should = Vec::with_capacity(close.len());
-        for close in close {
-            let weight = self.weight(self.idf(field, containing), boost * close.similarity);
-            let leaf = self.leaf(field, close.term, close.infos, weight, scored);
+        let matches = fuzzy_matches((self.segments, self.source), field, word, distance)?;
+        let documents = |found: &FuzzyMatch| self.containing(field, &found.term, found.documents);
+        let containing = matches.iter().map(documents).max().unwrap_or(0);
+        let mut should = Vec::with_capacity(matches.len());
+        for found in matches {
+            let weight = self.weight(self.idf(field, containing), boost * found.similarity);
+            let leaf = self.leaf(field, found.term, found.infos, weight, scored);
             should.push(PlanNode::Term(leaf));
         }
         if should.is_empty() {
@@ -247,7 +246,7 @@ impl Planner<'_> {
         Ok(if is_absent { PlanNode::Nothing } else { PlanNode::Term(leaf) })
     }
 
-    /// The term's entry in each segment, and how many documents hold it.
+    /// Dictionary entry of a term in each segment, and its document frequency.
     fn look_up(&self, field: usize, term: &str) -> Result<(Vec<Option<TermInfo>>, u64)> {
         let look_up = |segment: &Arc<Segment>| {
             let field = segment.field(field);
@@ -260,13 +259,13 @@ impl Planner<'_> {
         Ok((infos, self.containing(field, term, containing)))
     }
 
-    /// How many documents contain a term, `own` of them in these segments.
+    /// Document frequency of a term: from the given statistics, else `own`, that of these segments.
     fn containing(&self, field: usize, term: &str, own: u64) -> u64 {
         self.statistics.and_then(|statistics| statistics.containing(field, term)).unwrap_or(own)
     }
 
     fn idf(&self, field: usize, containing: u64) -> f64 {
-        // Statistics from outside may not cover these documents.
+        // External statistics may not cover these documents.
         idf(self.collections[field].documents.max(containing), containing)
     }
 
@@ -287,7 +286,7 @@ impl Planner<'_> {
             number: self.leaves.len(),
             field,
             term,
-            scorer: TermScorer::new(self.lengths[field].clone(), 0.0, Scale::of(0.0)),
+            scorer: TermScorer::new(self.lengths[field].clone(), 0.0, ScoreScale::of(0.0)),
             weight,
             is_scored: scored,
             infos,
@@ -295,7 +294,7 @@ impl Planner<'_> {
         self.leaves.len() - 1
     }
 
-    /// A phrase weighs as much as its terms together.
+    /// The weight of a phrase is the sum of the weights of its terms.
     fn phrase(
         &mut self,
         field: usize,
@@ -322,10 +321,10 @@ impl Planner<'_> {
     }
 }
 
-/// Rejects what the query language cannot say, so that no score is infinite, negative or no number.
+/// Rejects boosts outside the range of the query language, so that no score is infinite, negative or NaN.
 fn check_boost(query: &Query) -> Result<()> {
     match query.boost() {
-        // Equal clauses add up.
+        // Boosts of equal clauses are summed, so allow more than one maximum.
         Some(boost) if !(0.0..=1e4 * BOOST_MAX).contains(&boost) => {
             Err(Error::Usage(format!("a boost of {boost}; it must lie between 0 and {BOOST_MAX}")))
         }
@@ -334,7 +333,7 @@ fn check_boost(query: &Query) -> Result<()> {
 }
 
 impl PlanGroup {
-    /// Required clauses first, then alternatives, then those that exclude.
+    /// All clauses: required, filters, alternatives, exclusions.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &PlanNode> {
         self.must.iter().chain(&self.filter).chain(&self.should).chain(&self.must_not)
     }

@@ -1,27 +1,27 @@
-//! The simplest plan that matches the same documents with the same scores.
+//! Rewrites a plan into the simplest one that matches the same documents with the same scores.
 //!
-//! | plan | becomes |
+//! | plan | rewritten to |
 //! |---|---|
 //! | a required clause that cannot match | nothing |
-//! | an alternative or an exclusion that cannot match | is left out |
-//! | a filter that all documents pass, beside others | is left out |
-//! | no more alternatives than must match | requirements |
-//! | nothing but exclusions | all documents but those |
-//! | requirements of requirements | one list |
-//! | exclusions of alternatives | one list |
+//! | an alternative or exclusion that cannot match | removed |
+//! | a filter that all documents pass, beside other required clauses | removed |
+//! | as many alternatives as must match | required clauses |
+//! | only exclusions | all documents, with these exclusions |
+//! | nested required clauses | one list |
+//! | an exclusion of alternatives | one list of exclusions |
 //! | a group of one clause | the clause |
-//! | clauses that score 0 | filters; optional ones are left out |
+//! | clauses that score 0 | filters; optional ones are removed |
 //!
-//! Where no scores are asked for, requirements are filters, and optional clauses are left out.
+//! Without scoring, required clauses become filters and optional clauses are removed.
 
 use super::plan::{Leaf, PlanGroup, PlanNode};
 use std::collections::HashSet;
 
-/// Clauses that are compared with one another rather than looked up in a table.
-const FEW_CLAUSES: usize = 12;
+/// Up to this number, clauses are compared pairwise rather than through a hash table.
+const PAIRWISE_CLAUSES_MAX: usize = 12;
 
 impl PlanNode {
-    /// The same, simplified. `leaves` are those that the plan names.
+    /// Simplifies the node. `leaves` are the terms of the plan.
     pub(super) fn simplified(self, scored: bool, leaves: &[Leaf]) -> PlanNode {
         match self {
             PlanNode::Phrase { leaves: of, .. }
@@ -34,12 +34,12 @@ impl PlanNode {
         }
     }
 
-    /// The same, simplified, for finding and scoring the best matches.
+    /// Simplifies the root of a plan that is ranked.
     pub(super) fn ranked(self, leaves: &[Leaf]) -> PlanNode {
         self.simplified(true, leaves).unscored(leaves)
     }
 
-    /// The same, as a filter if it is a clause that scores 0.
+    /// Wraps a term or phrase that scores 0 as a filter.
     fn unscored(self, leaves: &[Leaf]) -> PlanNode {
         match self {
             PlanNode::Term(_) | PlanNode::Phrase { .. } if self.scores_nothing(leaves) => {
@@ -111,7 +111,7 @@ impl PlanGroup {
         group.collapse(scored)
     }
 
-    /// Takes the clauses of groups into its own lists, where that is the same.
+    /// Inlines the clauses of nested groups where that is equivalent.
     fn flatten(&mut self) {
         for node in std::mem::take(&mut self.must) {
             match node {
@@ -151,7 +151,7 @@ impl PlanGroup {
         }
     }
 
-    /// Makes filters of what adds no score.
+    /// Turns required clauses that score 0 into filters, and removes optional ones.
     fn unscore(&mut self, scored: bool, leaves: &[Leaf]) {
         let unscored = |node: &mut PlanNode| !scored || node.scores_nothing(leaves);
         self.filter.extend(self.must.extract_if(.., unscored));
@@ -164,14 +164,13 @@ impl PlanGroup {
         }
     }
 
-    /// Keeps one of several equal filters, and none that all documents pass, as long as something is
-    /// required.
+    /// Removes duplicate filters, and filters that all documents pass unless nothing else is required.
     fn drop_equal_filters(&mut self, leaves: &[Leaf]) {
         let term = |node: &PlanNode| match node {
             PlanNode::Term(leaf) => Some((leaves[*leaf].field, &*leaves[*leaf].term)),
             _ => None,
         };
-        if self.filter.len() + self.must.len() > FEW_CLAUSES {
+        if self.filter.len() + self.must.len() > PAIRWISE_CLAUSES_MAX {
             let mut seen: HashSet<(usize, &str)> = self.must.iter().filter_map(term).collect();
             self.filter.retain(|node| term(node).is_none_or(|term| seen.insert(term)));
         } else {
@@ -191,7 +190,7 @@ impl PlanGroup {
         }
     }
 
-    /// The only clause, if there is no other.
+    /// Replaces a group of one clause by the clause.
     fn collapse(mut self, scored: bool) -> PlanNode {
         let len = |nodes: &Vec<PlanNode>| nodes.len();
         match (len(&self.must), len(&self.filter), len(&self.should), len(&self.must_not)) {

@@ -1,13 +1,9 @@
-//! Queries in terms of the index: analysed words in numbered fields, in normal form.
+//! Queries: trees of analyzed terms in numbered fields, and their normal form.
 
-use super::analyse::{Analyzers, is_field};
-use super::syntax::{Problems, check_length, parse, parse_lenient};
-use crate::error::{Error, Result};
-use crate::schema::Schema;
 use std::collections::HashMap;
 
-/// Clauses that are compared with one another rather than looked up.
-const FEW_CLAUSES: usize = 12;
+/// Up to this number, clauses are compared pairwise rather than through a hash table.
+const PAIRWISE_CLAUSES_MAX: usize = 12;
 
 /// A query: its words are terms of the index, its fields are numbers.
 ///
@@ -27,50 +23,49 @@ const FEW_CLAUSES: usize = 12;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Query {
-    /// Documents that hold a term.
+    /// Documents that contain a term.
     Term {
         /// Number of the field.
         field: usize,
-        /// The term as it stands in the index.
+        /// The term after analysis.
         term: String,
-        /// How many times it counts.
+        /// Factor of its score.
         boost: f64,
     },
-    /// Documents that hold terms at given distances.
+    /// Documents that contain terms at given distances.
     Phrase {
         /// Number of the field.
         field: usize,
-        /// Terms with their distances from the first; distances rise.
+        /// Terms with their distances from the first, increasing.
         terms: Vec<(u32, String)>,
-        /// By how many positions in all the terms may be out of place (`crate::eval::slop`).
+        /// Total number of positions by which the terms may be displaced (`crate::eval::slop`).
         slop: u32,
-        /// How many times it counts.
+        /// Factor of its score.
         boost: f64,
     },
-    /// Documents that hold a term which begins so. Each scores `boost`.
+    /// Documents that contain a term with this prefix. Each scores `boost`.
     Prefix {
         /// Number of the field.
         field: usize,
-        /// The beginning, not empty.
+        /// The prefix, not empty.
         prefix: String,
         /// Score.
         boost: f64,
     },
-    /// Documents that hold one of the terms that are close to a word: at most `distance` insertions,
-    /// deletions, replacements and swaps of two neighbouring characters away, and fewer than either of the
-    /// two has characters. Of more than [`crate::limits::FUZZY_EXPANSIONS_MAX`] terms those count that are
-    /// closest, then those with the highest document frequency, then the first by their bytes; in this order
-    /// their scores are summed. Each scores as a term with the document frequency of the most frequent of
-    /// them, and counts `1 - distance / length` times its boost, `length` being that of the
-    /// shorter of it and the word.
+    /// Documents that contain a term close to a word. Matching terms are within `distance` edits (insertion,
+    /// deletion, substitution, transposition of adjacent characters), and the edit distance is less than the length
+    /// of either in characters. At most [`crate::limits::FUZZY_EXPANSIONS_MAX`] terms are used: the closest, then
+    /// those with the highest document frequency, then the first in byte order. Scores of several terms are summed.
+    /// Each term scores with the document frequency of the most frequent of them, and its boost is multiplied by
+    /// `1 - distance / length`, where `length` is that of the shorter of term and word.
     Fuzzy {
         /// Number of the field.
         field: usize,
         /// The word.
         word: String,
-        /// Edits, 0 to 2.
+        /// Maximum edit distance, 0 to 2.
         distance: u8,
-        /// How many times it counts.
+        /// Factor of its score.
         boost: f64,
     },
     /// All documents. Each scores `boost`.
@@ -78,19 +73,19 @@ pub enum Query {
         /// Score.
         boost: f64,
     },
-    /// Documents that match all of `must` and `filter`, none of `must_not`, and `minimum` of `should` or
-    /// more; when `must` and `filter` are empty and `should` is not, at least one of `should`. When all
-    /// three are empty, all documents but those of `must_not`, with score 0.
+    /// Documents that match all of `must` and `filter`, at least `minimum` of `should`, and none of `must_not`. If
+    /// `must` and `filter` are empty and `should` is not, at least one of `should` must match. If all three are
+    /// empty, all documents match that `must_not` does not exclude, with score 0.
     Bool {
         /// Required clauses.
         must: Vec<Query>,
-        /// Required clauses that add nothing to the score.
+        /// Required clauses that do not contribute to the score.
         filter: Vec<Query>,
-        /// Alternatives, or additions to the score.
+        /// Alternatives, or optional clauses that contribute to the score.
         should: Vec<Query>,
-        /// Excluding clauses.
+        /// Exclusions.
         must_not: Vec<Query>,
-        /// How many of `should` must match.
+        /// Minimum number of `should` clauses that must match.
         minimum: u32,
     },
     /// No document.
@@ -117,46 +112,15 @@ impl Query {
         size_of::<Query>() + text
     }
 
-    /// Parses a query in the query language; words without a field search the first field.
-    ///
-    /// # Errors
-    /// [`Error::Query`] with the position of the syntax error.
-    pub fn parse(text: &str, schema: &Schema) -> Result<Query> {
-        let syntax = parse(text, &|name| is_field(schema, name))?;
-        let query = Analyzers::new(schema, &mut Problems::strict()).query(&syntax, 1.0)?;
-        Ok(query.map_or(Query::Nothing, Query::normal))
-    }
-
-    /// Parses any text: leaves out what [`Query::parse`] would reject, and returns the errors.
-    pub fn parse_lenient(text: &str, schema: &Schema) -> (Query, Vec<Error>) {
-        let mut problems = Problems::lenient();
-        // Problems that are noted are no errors, so that there is always a query.
-        let query = parse_lenient(text, &|name| is_field(schema, name), &mut problems)
-            .and_then(|syntax| Analyzers::new(schema, &mut problems).query(&syntax, 1.0));
-        let query = query.ok().flatten().map_or(Query::Nothing, Query::normal);
-        (query, problems.into_warnings())
-    }
-
-    /// The terms of a plain text as alternatives: no character is an operator.
-    ///
-    /// # Errors
-    /// [`Error::Query`] when the text is too long or has too many terms.
-    pub fn any_term(text: &str, schema: &Schema) -> Result<Query> {
-        check_length(text)?;
-        let query = Analyzers::new(schema, &mut Problems::strict()).words(0, text, 1.0)?;
-        Ok(query.map_or(Query::Nothing, Query::normal))
-    }
-
-    /// A query of clauses, with no filter and no minimum of alternatives.
+    /// A [`Query::Bool`] without filters and without a minimum.
     pub fn clauses(must: Vec<Query>, should: Vec<Query>, must_not: Vec<Query>) -> Query {
         Query::Bool { must, filter: Vec::new(), should, must_not, minimum: 0 }
     }
 
-    /// The normal form: alternatives of alternatives are one list, requirements of requirements too;
-    /// alternatives that must all match are requirements; a list of one clause is the clause; equal clauses
-    /// of a list are one that counts as often. Alternatives of which more than one must match stay as they
-    /// are.
-    fn normal(self) -> Query {
+    /// The normal form: nested alternatives are one list, and so are nested required clauses; alternatives that
+    /// must all match are required clauses; a list of one clause is the clause; equal clauses of a list are merged
+    /// and their boosts summed. Alternatives with a minimum above 1 are only normalized themselves.
+    pub(super) fn normal(self) -> Query {
         let Query::Bool { mut must, filter, mut should, must_not, mut minimum } = self else { return self };
         if minimum as usize > should.len() {
             return Query::Nothing;
@@ -215,7 +179,7 @@ impl Query {
         }
     }
 
-    /// How many times a leaf counts.
+    /// Boost of a leaf.
     pub(super) fn boost(&self) -> Option<f64> {
         match self {
             Query::Term { boost, .. }
@@ -239,7 +203,7 @@ impl Query {
     }
 }
 
-/// What makes two leaves equal: all but how many times they count.
+/// Key under which leaves are equal: everything except the boost.
 #[derive(PartialEq, Eq, Hash)]
 enum LeafKey<'a> {
     Term(usize, &'a str),
@@ -249,7 +213,7 @@ enum LeafKey<'a> {
     All,
 }
 
-/// Clauses in normal form, those of lists that `inner` opens in the place of the list.
+/// Clauses in normal form; each list that `inner` accepts is replaced by its clauses.
 fn flatten(clauses: Vec<Query>, inner: fn(Query) -> std::result::Result<Vec<Query>, Query>) -> Vec<Query> {
     if !clauses.iter().any(|clause| matches!(clause, Query::Bool { .. })) {
         return clauses;
@@ -264,33 +228,36 @@ fn flatten(clauses: Vec<Query>, inner: fn(Query) -> std::result::Result<Vec<Quer
     flat
 }
 
-/// Joins equal leaves at the place of the first.
+/// Merges equal leaves at the position of the first.
 fn merge_equal(mut clauses: Vec<Query>) -> Vec<Query> {
-    let differ =
-        |place: usize| clauses[..place].iter().all(|first| first.leaf_key() != clauses[place].leaf_key());
-    if clauses.len() <= FEW_CLAUSES && (1..clauses.len()).all(differ) {
+    let differ = |position: usize| {
+        clauses[..position].iter().all(|first| first.leaf_key() != clauses[position].leaf_key())
+    };
+    if clauses.len() <= PAIRWISE_CLAUSES_MAX && (1..clauses.len()).all(differ) {
         return clauses;
     }
-    let places = first_places(&clauses);
-    for (place, first) in places.iter().enumerate().filter(|(place, first)| *first < place) {
-        let added = clauses[place].boost().unwrap_or(0.0);
+    let positions = first_positions(&clauses);
+    for (position, first) in positions.iter().enumerate().filter(|(position, first)| *first < position) {
+        let added = clauses[position].boost().unwrap_or(0.0);
         if let Some(boost) = clauses[*first].boost_mut() {
             *boost += added;
         }
     }
-    let mut place = 0;
+    let mut position = 0;
     clauses.retain(|_| {
-        place += 1;
-        places[place - 1] == place - 1
+        position += 1;
+        positions[position - 1] == position - 1
     });
     clauses
 }
 
-/// The place of the first clause that is equal to each but for its boost.
-fn first_places(clauses: &[Query]) -> Vec<usize> {
-    let mut places = HashMap::new();
+/// For each clause, the position of the first clause with an equal key.
+fn first_positions(clauses: &[Query]) -> Vec<usize> {
+    let mut positions = HashMap::new();
     let clauses = clauses.iter().enumerate();
     clauses
-        .map(|(place, clause)| clause.leaf_key().map_or(place, |key| *places.entry(key).or_insert(place)))
+        .map(|(position, clause)| {
+            clause.leaf_key().map_or(position, |key| *positions.entry(key).or_insert(position))
+        })
         .collect()
 }

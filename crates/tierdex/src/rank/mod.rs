@@ -1,9 +1,9 @@
-//! Ranking: scores of postings by BM25, and the best k documents.
+//! Ranking: BM25 scores of postings, and top-k selection.
 
 mod bm25;
 mod statistics;
 mod topk;
 
-pub use bm25::{Bm25, Collection, Lengths, Scale, TermScorer, idf};
+pub use bm25::{Bm25, CollectionStats, LengthNorms, ScoreScale, TermScorer, idf};
 pub use statistics::Statistics;
 pub use topk::{Hit, SharedThreshold, TopK};

@@ -1,7 +1,7 @@
-//! The best k documents: a buffer of candidates, cut back to the best k when it is full.
+//! Top-k selection: a buffer of candidates that is reduced to the best k when it is full.
 //!
-//! A candidate is one number of 64 bits, the larger the better: its score above the complement of its
-//! document.
+//! A candidate is a 64-bit key, larger is better: the score in the high half, the complement of the document in
+//! the low half.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tierdex_codec::{BLOCK, Places, largest, values_at_least};
 pub struct Hit {
     /// Score; larger is better.
     pub score: u32,
-    /// Document; of equal scores the smaller document is better.
+    /// Document; ties are broken by the smaller document.
     pub document: u32,
 }
 
@@ -33,41 +33,41 @@ impl Hit {
     }
 }
 
-/// Hits that are cut back for each that is one too many.
-const FEW: usize = 64;
+/// Up to this k the threshold is raised with each hit that enters; above, once per `k / 2` hits.
+const EACH_HIT_K_MAX: usize = 64;
 
-/// Candidates for which there is room from one query to the next.
-const KEPT: usize = 1 << 14;
+/// Capacity in candidates that is retained between queries.
+const CAPACITY_KEPT: usize = 1 << 14;
 
-/// Keeps the best `k` of the hits offered, in whichever order.
+/// Keeps the best `k` of the hits offered in any order.
 pub struct TopK {
     k: usize,
-    /// Candidates at which the buffer is cut back.
-    full: usize,
+    /// Candidates at which the buffer is reduced to the best `k`.
+    capacity: usize,
     keys: Vec<u64>,
-    /// Candidates that are not better cannot enter any more; 0 is worse than all.
+    /// Key that a candidate must exceed to enter; 0 is below all keys.
     threshold: u64,
-    /// Whether the threshold is that of hits, and not only the initial one.
-    has_been_full: bool,
-    /// The score of the threshold.
-    least: u32,
+    /// Whether the buffer has been reduced, so that the threshold comes from hits.
+    was_reduced: bool,
+    /// The smallest score that may enter.
+    min_score: u32,
     places: Places,
     scratch: Vec<u64>,
-    /// The threshold of all evaluations of the query.
+    /// The threshold shared with other evaluations of the query.
     shared: Option<Arc<SharedThreshold>>,
 }
 
-/// The highest score of the `k`-th best hit of several evaluations, which look at different documents.
+/// The highest `k`-th best score among several evaluations of a query over disjoint ranges of documents.
 #[derive(Default)]
 pub struct SharedThreshold(AtomicU32);
 
 impl SharedThreshold {
-    /// As many hits as are wanted are known to score `initial` or more.
+    /// At least `k` documents are known to score `initial` or more.
     pub fn new(initial: u32) -> SharedThreshold {
         SharedThreshold(AtomicU32::new(initial))
     }
 
-    /// The score that each hit has at least.
+    /// Lower bound of the score of each hit.
     pub fn get(&self) -> u32 {
         self.0.load(AtomicOrdering::Relaxed)
     }
@@ -77,11 +77,11 @@ impl Default for TopK {
     fn default() -> TopK {
         TopK {
             k: 0,
-            full: 1,
+            capacity: 1,
             keys: Vec::new(),
             threshold: 0,
-            has_been_full: false,
-            least: 0,
+            was_reduced: false,
+            min_score: 0,
             places: Places::new(),
             scratch: Vec::new(),
             shared: None,
@@ -90,19 +90,19 @@ impl Default for TopK {
 }
 
 impl TopK {
-    /// For the best `k` of at most `documents`.
+    /// Selects the best `k` of at most `documents` documents.
     pub fn new(k: usize, documents: u64) -> TopK {
         let mut top = TopK::default();
         top.restart(k, documents);
         top
     }
 
-    /// Forgets all hits, and takes the best `k` of at most `documents` from now on.
+    /// Removes all hits, and selects the best `k` of at most `documents` documents from now on.
     pub fn restart(&mut self, k: usize, documents: u64) {
         self.k = k.min(usize::try_from(documents).unwrap_or(usize::MAX));
-        self.full = self.k.saturating_mul(2).max(self.k.saturating_add(BLOCK));
+        self.capacity = self.k.saturating_mul(2).max(self.k.saturating_add(BLOCK));
         self.keys.clear();
-        (self.threshold, self.least, self.has_been_full, self.shared) = (0, 0, false, None);
+        (self.threshold, self.min_score, self.was_reduced, self.shared) = (0, 0, false, None);
     }
 
     /// Shares the threshold with other evaluations from now on.
@@ -111,21 +111,21 @@ impl TopK {
         self.adopt_threshold();
     }
 
-    /// Raises the threshold to the shared one. Documents of an equal score still enter: the smaller document
-    /// is the better.
+    /// Raises the threshold to the shared one. Documents with an equal score still enter, because a smaller
+    /// document wins a tie.
     #[inline]
     pub fn adopt_threshold(&mut self) {
         if let Some(shared) = &self.shared {
             let score = shared.get();
-            if score > self.least {
+            if score > self.min_score {
                 self.set_initial_threshold(score);
             }
         }
     }
 
-    /// Takes no hits that score less than `score`: as many as are wanted are known to score that.
+    /// Rejects hits below `score`: at least `k` documents are known to reach it.
     pub fn set_initial_threshold(&mut self, score: u32) {
-        self.least = score;
+        self.min_score = score;
         self.threshold = (u64::from(score) << 32).saturating_sub(1);
     }
 
@@ -135,8 +135,8 @@ impl TopK {
         let key = Hit { score, document }.key();
         if key > self.threshold && self.k > 0 {
             self.keys.push(key);
-            if self.keys.len() >= self.full {
-                self.cut();
+            if self.keys.len() >= self.capacity {
+                self.select_best();
             }
         }
     }
@@ -146,46 +146,46 @@ impl TopK {
         if self.k == 0 {
             return;
         }
-        values_at_least(scores, self.least, &mut self.places);
+        values_at_least(scores, self.min_score, &mut self.places);
         for place in self.places.get().iter().map(|place| usize::from(*place)) {
             let key = Hit { score: scores[place], document: base + documents[place] }.key();
             if key > self.threshold {
                 self.keys.push(key);
             }
         }
-        if self.keys.len() >= self.full {
-            self.cut();
+        if self.keys.len() >= self.capacity {
+            self.select_best();
         }
     }
 
-    /// The score below which no hit can enter any more: 0 as long as any can.
+    /// The smallest score that may enter; 0 while every score may.
     #[inline]
     pub fn threshold(&self) -> u32 {
-        self.least
+        self.min_score
     }
 
-    /// Whether a document from `document` on that scores at most `score` can enter.
+    /// Whether a document that is at least `document` and scores at most `score` can enter.
     #[inline]
     pub fn may_enter(&self, score: u32, document: u32) -> bool {
         Hit { score, document }.key() > self.threshold
     }
 
-    /// Raises [`TopK::threshold`] as far as the hits so far allow.
+    /// Raises [`TopK::threshold`] to the `k`-th best score so far.
     pub fn raise_threshold(&mut self) {
-        // Not for every hit more if they are many: cutting takes as long as looking at them all.
-        let more = if self.k > FEW { self.k / 2 } else { 0 };
-        let enough = self.k + if self.has_been_full { more + 1 } else { 0 };
-        if self.keys.len() >= enough && self.k > 0 {
-            self.cut();
+        // Selection is linear in the number of candidates: for a large k, run it only once per k / 2 new hits.
+        let more = if self.k > EACH_HIT_K_MAX { self.k / 2 } else { 0 };
+        let len_min = self.k + if self.was_reduced { more + 1 } else { 0 };
+        if self.keys.len() >= len_min && self.k > 0 {
+            self.select_best();
         }
     }
 
-    /// How many hits are wanted.
+    /// Number of hits to select.
     pub fn k(&self) -> usize {
         self.k
     }
 
-    /// Number of hits that [`TopK::take`] would give.
+    /// Number of hits that [`TopK::take`] would return.
     pub fn len(&self) -> usize {
         self.keys.len().min(self.k)
     }
@@ -195,30 +195,30 @@ impl TopK {
         self.len() == 0
     }
 
-    /// The best hits, best first. None are left.
+    /// Removes and returns the best hits, best first.
     pub fn take(&mut self) -> Vec<Hit> {
         if self.keys.len() > self.k {
-            self.cut();
+            self.select_best();
         }
         self.keys.sort_unstable_by(|a, b| b.cmp(a));
         let hits = self.keys.iter().map(|key| Hit::of_key(*key)).collect();
         self.keys.clear();
-        // Room for very many hits is not kept for queries that want few.
-        self.keys.shrink_to(KEPT);
-        self.scratch.truncate(KEPT);
-        self.scratch.shrink_to(KEPT);
+        // Do not retain the memory of a large k.
+        self.keys.shrink_to(CAPACITY_KEPT);
+        self.scratch.truncate(CAPACITY_KEPT);
+        self.scratch.shrink_to(CAPACITY_KEPT);
         hits
     }
 
     #[cold]
-    fn cut(&mut self) {
-        self.has_been_full = true;
+    fn select_best(&mut self) {
+        self.was_reduced = true;
         if self.k > 0 {
             let worst = largest(&mut self.keys, self.k, &mut self.scratch);
             self.threshold = self.threshold.max(worst);
-            self.least = Hit::of_key(self.threshold).score;
+            self.min_score = Hit::of_key(self.threshold).score;
             if let Some(shared) = &self.shared {
-                shared.0.fetch_max(self.least, AtomicOrdering::Relaxed);
+                shared.0.fetch_max(self.min_score, AtomicOrdering::Relaxed);
             }
         }
         self.keys.truncate(self.k);
@@ -231,7 +231,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn keys_are_in_the_order_of_hits() {
+    fn keys_compare_like_hits() {
         let hits = [0, 1, 7, u32::MAX]
             .iter()
             .flat_map(|score| [7, 8].map(|document| Hit { score: *score, document }));
@@ -246,7 +246,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keeps_the_best_in_order(scores in prop::collection::vec(0u8..20, 0..900), k in 0usize..400, blocks: bool) {
+        fn the_best_hits_are_returned_in_order(scores in prop::collection::vec(0u8..20, 0..900), k in 0usize..400, blocks: bool) {
             let mut top = TopK::new(k, scores.len() as u64);
             let mut all = Vec::new();
             for (document, &score) in scores.iter().enumerate() {
@@ -268,7 +268,7 @@ mod tests {
         }
 
         #[test]
-        fn expects_no_more_than_there_is(
+        fn an_initial_threshold_loses_no_hit(
             scores in prop::collection::vec(0u8..20, 1..900), k in 1usize..400, less in 0u32..3, forward: bool,
         ) {
             let document = |number| if forward { number } else { 3000 - number };
@@ -295,7 +295,7 @@ mod tests {
         }
 
         #[test]
-        fn what_may_enter_is_what_is_taken(
+        fn may_enter_agrees_with_offer(
             offers in prop::collection::vec((0u8..30, 0u8..3), 0..900),
             k in 0usize..300,
             raises in 1usize..40,
@@ -309,7 +309,7 @@ mod tests {
                 let document = if forward { document } else { 3000 - document };
                 let hit = Hit { score: u32::from(*score), document };
                 let may_enter = top.may_enter(hit.score, document);
-                // Better ones may enter too, and worse ones may not if this one may not.
+                // `may_enter` is monotone in score and document.
                 prop_assert!(!may_enter || top.may_enter(hit.score + 1, document));
                 prop_assert!(!may_enter || document == 0 || top.may_enter(hit.score, document - 1));
                 prop_assert!(!may_enter || hit.score >= top.threshold());
@@ -322,7 +322,7 @@ mod tests {
                     let was_taken = top.keys.len() != before || top.keys.contains(&hit.key());
                     prop_assert_eq!(was_taken, may_enter, "{:?}", hit);
                     if may_enter {
-                        // Numbered from some base on.
+                        // Relative to a base.
                         let base = document.min(7);
                         few.offer_all(base, &[document - base], &[hit.score]);
                     }

@@ -1,15 +1,15 @@
-//! What writers and readers of a segment share: kinds and names of files, and what the manifest says of
-//! them.
+//! Definitions shared by the writers and readers of a segment: kinds and names of files, and the manifest entries
+//! of segments and files.
 
 use crate::bytes::{View, push_varint};
 use crate::error::{Error, Result};
 use crate::limits;
 use tierdex_io::{Identity, Seal};
 
-/// Kinds of files, with their numbers in the envelope.
+/// Kinds of files. The values are stored in the envelope of each file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileKind {
-    /// The commit: which segments there are.
+    /// The commit: the list of segments.
     Manifest = 1,
     /// Term dictionary of a field.
     Terms = 2,
@@ -30,7 +30,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// Kinds that stand once a field, in the order of the manifest.
+    /// Kinds with one file per field, in manifest order.
     pub const OF_FIELD: [FileKind; 6] = [
         FileKind::Terms,
         FileKind::Skips,
@@ -40,7 +40,7 @@ impl FileKind {
         FileKind::Norms,
     ];
 
-    /// Name as it stands in file names.
+    /// Name of the kind in file names.
     pub fn name(self) -> &'static str {
         match self {
             FileKind::Manifest => "manifest",
@@ -60,13 +60,13 @@ impl FileKind {
         FileKind::OF_FIELD.into_iter().chain([FileKind::Ids, FileKind::Stored])
     }
 
-    /// Whether there is one for each field.
+    /// Whether there is one file per field.
     pub fn of_field(self) -> bool {
         FileKind::OF_FIELD.contains(&self)
     }
 }
 
-/// Name of a segment's file: `SEGMENT.FIELD.KIND`, or `SEGMENT.KIND` for what all fields share.
+/// Name of a file of a segment: `SEGMENT.FIELD.KIND`, or `SEGMENT.KIND` if all fields share it.
 pub fn file_name(segment: u64, field: usize, kind: FileKind) -> String {
     if kind.of_field() {
         format!("{segment:016x}.{field}.{}", kind.name())
@@ -75,7 +75,7 @@ pub fn file_name(segment: u64, field: usize, kind: FileKind) -> String {
     }
 }
 
-/// Segment, field and kind of the file that [`file_name`] gives this name.
+/// Segment, field and kind of a file name: the inverse of [`file_name`].
 pub fn parse_file_name(name: &str) -> Option<(u64, usize, FileKind)> {
     let (segment, rest) = name.split_once('.')?;
     let segment = u64::from_str_radix(segment, 16).ok()?;
@@ -85,17 +85,17 @@ pub fn parse_file_name(name: &str) -> Option<(u64, usize, FileKind)> {
     (file_name(segment, field, kind) == name).then_some((segment, field, kind))
 }
 
-/// Identity of a segment's file in its envelope.
+/// Identity of a file of a segment in its envelope.
 pub fn identity(segment: u64, field: usize, kind: FileKind) -> Identity {
     Identity { kind: kind as u8, field: if kind.of_field() { field as u8 } else { 0 }, segment }
 }
 
-/// A file of a segment as the manifest knows it.
+/// Manifest entry of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileMeta {
-    /// What it holds.
+    /// Its kind.
     pub kind: FileKind,
-    /// Number of the field, 0 for what all fields share.
+    /// Number of the field, 0 for files shared by all fields.
     pub field: usize,
     /// Length and checksum.
     pub seal: Seal,
@@ -104,25 +104,25 @@ pub struct FileMeta {
 /// Statistics of one field of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FieldStats {
-    /// Documents that have the field: at least one token of it.
+    /// Documents that have the field: at least one token in it.
     pub documents: u32,
     /// Distinct terms.
     pub terms: u64,
     /// Postings: pairs of term and document.
     pub postings: u64,
-    /// Indexed tokens: the sum of all documents' lengths.
+    /// Indexed tokens: the sum of the document lengths.
     pub tokens: u64,
 }
 
 impl FieldStats {
-    /// Average length in tokens of the documents that have the field; 1 if none has, so that nothing divides
+    /// Average length in tokens of the documents that have the field; 1 if there are none, to avoid a division
     /// by zero.
     pub fn average_length(&self) -> f64 {
         if self.documents == 0 { 1.0 } else { self.tokens as f64 / f64::from(self.documents) }
     }
 
-    /// Whether a segment of so many documents can have them: each document that has the field has a token of
-    /// it, and at most [`limits::FIELD_TOKENS_MAX`].
+    /// Whether a segment of `documents` documents can have these statistics: each document that has the field has
+    /// 1 to [`limits::FIELD_TOKENS_MAX`] tokens in it.
     pub fn fits(&self, documents: u32) -> bool {
         let with_field = u64::from(self.documents);
         let tokens = with_field..=with_field * u64::from(limits::FIELD_TOKENS_MAX);
@@ -130,12 +130,12 @@ impl FieldStats {
     }
 }
 
-/// A segment as the manifest knows it.
+/// Manifest entry of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentMeta {
-    /// Number of the segment, unique among those of its commit.
+    /// Segment id, unique within the commit.
     pub id: u64,
-    /// Documents.
+    /// Number of documents.
     pub documents: u32,
     /// Statistics of each field of the schema.
     pub fields: Vec<FieldStats>,
@@ -154,7 +154,7 @@ impl SegmentMeta {
         self.files.iter().map(|file| file_name(self.id, file.field, file.kind))
     }
 
-    /// Appends the segment as the manifest keeps it.
+    /// Appends the encoded manifest entry.
     pub fn write(&self, out: &mut Vec<u8>) {
         push_varint(out, self.id);
         push_varint(out, u64::from(self.documents));
@@ -172,7 +172,7 @@ impl SegmentMeta {
         }
     }
 
-    /// Reads what [`SegmentMeta::write`] wrote, for a schema of `fields` fields.
+    /// Decodes an entry written by [`SegmentMeta::write`], for a schema of `fields` fields.
     pub fn read(view: &mut View<'_>, fields: usize) -> Result<SegmentMeta> {
         let id = view.varint()?;
         let documents = view.varint32()?;
@@ -208,44 +208,44 @@ fn read_file(view: &mut View<'_>, fields: usize) -> Result<FileMeta> {
     Ok(FileMeta { kind, field, seal })
 }
 
-/// No file is longer: offsets from a file are checked against it, so that sums with lengths do not overflow.
+/// Upper bound of file offsets. Decoded offsets are checked against it, so sums with lengths cannot overflow.
 pub(super) const OFFSET_MAX: u64 = 1 << 62;
 
-/// Bytes of a page's head: number of terms u16, number of restarts u16, start in `skips` u64.
+/// Bytes of a page header: number of terms u16, number of restart points u16, offset in `skips` u64.
 pub(super) const PAGE_HEAD: usize = 12;
 
-/// Bytes of a restart: place in the page u16, distance in `skips` from the page's start u32.
+/// Bytes of a restart point: offset in the page u16, offset in `skips` relative to the page's u32.
 pub(super) const RESTART: usize = 6;
 
-/// Blocks of a list of `documents` postings.
+/// Number of blocks of a list of `documents` postings.
 pub fn blocks(documents: u32) -> usize {
     (documents as usize).div_ceil(limits::BLOCK)
 }
 
-/// Whether a list stands whole in its skip record: it is shorter than one block.
+/// Whether a list is stored inline in its skip record: it is shorter than one block.
 pub fn is_inline(documents: u32) -> bool {
     (documents as usize) < limits::BLOCK
 }
 
-/// Largest share of `k1 + 1` that a posting of a block earns with the default parameters, in units of
-/// 1/65535, rounded up. `share` is between 0 and 1.
-pub fn bound_units(share: f64) -> u16 {
+/// Encodes a block max share in units of 1/65535, rounded up. The share of a posting is `f / (f + k)`, its BM25
+/// score with the default parameters divided by the weight of the term, between 0 and 1.
+pub fn share_units(share: f64) -> u16 {
     (share * 65535.0).ceil().clamp(0.0, 65535.0) as u16
 }
 
-/// Appends the tail of a file whose readers start at its end: numbers of eight bytes each.
+/// Appends the tail of a file that is read from its end: little-endian 64-bit integers.
 pub fn push_tail(out: &mut Vec<u8>, numbers: &[u64]) {
     for number in numbers {
         out.extend_from_slice(&number.to_le_bytes());
     }
 }
 
-/// A limit was reached while a segment was written.
+/// The limit of documents was exceeded while a segment was written.
 pub(crate) fn too_many_documents() -> Error {
     Error::Limit(format!("an index holds at most {} documents", limits::DOCUMENTS_MAX))
 }
 
-/// An id is longer than its file keeps.
+/// An id exceeds the maximum length.
 pub(crate) fn id_too_long(bytes: usize) -> Error {
     Error::Limit(format!("id of {bytes} bytes; at most {} are kept", limits::ID_BYTES_MAX))
 }

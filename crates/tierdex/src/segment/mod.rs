@@ -1,7 +1,7 @@
-//! A segment: immutable files that hold some documents and their postings.
+//! A segment: immutable files with documents and their postings.
 //!
-//! `write/` makes the files and `read/` reads them, under the same names; [`layout`] holds what both share.
-//! docs/format draws every structure to scale.
+//! `write/` writes the files and `read/` reads them, in modules of the same names; [`layout`] contains the shared
+//! definitions. docs/format describes every structure.
 
 pub mod layout;
 pub mod read;

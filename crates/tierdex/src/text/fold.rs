@@ -4,7 +4,7 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Writes `term` without accents into `out`.
+/// Writes `term` without its accents to `out`.
 pub(super) fn fold_accents(term: &str, out: &mut String) {
     out.clear();
     let mut accented = false;
@@ -23,8 +23,8 @@ pub(super) fn fold_accents(term: &str, out: &mut String) {
     }
 }
 
-/// Latin, Greek and Cyrillic letters, whose marks are accents. In other scripts a mark may make another
-/// letter.
+/// Whether combining marks of this base letter are accents: Latin, Greek and Cyrillic letters. In other scripts a
+/// mark may form a different letter.
 fn has_accents(base: char) -> bool {
     matches!(base, 'a'..='z' | 'A'..='Z' | '\u{c0}'..='\u{52f}' | '\u{1e00}'..='\u{1fff}')
 }

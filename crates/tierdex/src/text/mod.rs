@@ -1,9 +1,9 @@
-//! Text analysis: from text and an [`Analysis`] to tokens, which are terms with their positions and byte
+//! Text analysis. Input: text and an [`Analysis`]. Output: tokens, which are terms with their positions and byte
 //! ranges in the text.
 //!
-//! The same chain runs over documents, queries and snippets: tokens, lower case, accents, stop words, stems.
-//! Dropped tokens (stop words, tokens of over 255 bytes) keep their position, so that phrases keep their
-//! gaps.
+//! Documents, queries and snippets use the same chain: tokenizer, lower case, accent folding, stop words,
+//! stemmer. Dropped tokens (stop words, tokens of more than 255 bytes) take a position, so that phrases keep
+//! their gaps.
 
 mod fold;
 mod snippet;
@@ -18,20 +18,20 @@ use std::collections::HashSet;
 pub use snippet::{Snippet, snippet};
 pub use stop::ENGLISH_STOP_WORDS;
 
-/// One token that analysis kept.
+/// A token that analysis keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// The term as it stands in the index, 1 to 255 bytes.
+    /// The indexed term, 1 to 255 bytes.
     pub term: &'a str,
-    /// Number of the token in the text, counting dropped ones.
+    /// Position of the token in the text; dropped tokens count.
     pub position: u32,
-    /// First byte of the token in the text.
+    /// Byte offset of the token in the text.
     pub start: usize,
-    /// First byte behind the token in the text.
+    /// Byte offset of its end in the text.
     pub end: usize,
 }
 
-/// An analysis chain ready to run. One thread uses it at a time; cloning is cheap enough for one a thread.
+/// An analysis chain with its buffers, for one thread.
 pub struct Analyzer {
     tokenizer: Tokenizer,
     filters: Option<Filters>,
@@ -39,33 +39,33 @@ pub struct Analyzer {
     too_long: u64,
 }
 
-/// What happens to a token after it was cut out and lower-cased.
+/// The token filters after tokenizer and lower case.
 struct Filters {
     folding: Folding,
     stop_words: HashSet<String>,
     stemmer: Option<Stemmer>,
 }
 
-/// Takes accents away, if that is wanted.
+/// Optional accent folding, with its buffer.
 struct Folding {
-    wanted: bool,
+    enabled: bool,
     folded: String,
 }
 
 impl Analyzer {
-    /// Prepares the chain that `analysis` describes.
+    /// Creates the chain that `analysis` describes.
     pub fn new(analysis: &Analysis) -> Analyzer {
         let plain = !analysis.fold_accents && analysis.stop_words.is_empty() && analysis.stemmer.is_none();
         let filters = (!plain).then(|| Filters {
-            folding: Folding { wanted: analysis.fold_accents, folded: String::new() },
+            folding: Folding { enabled: analysis.fold_accents, folded: String::new() },
             stop_words: analysis.stop_words.iter().cloned().collect(),
             stemmer: analysis.stemmer.map(|language| Stemmer::create(algorithm(language))),
         });
         Analyzer { tokenizer: analysis.tokenizer, filters, lowered: String::with_capacity(64), too_long: 0 }
     }
 
-    /// Calls `emit` for each kept token of `text`, in order. Positions start at `first_position`; returns
-    /// the position that the next token would have.
+    /// Calls `emit` for each kept token of `text`, in order. Positions start at `first_position`. Returns the
+    /// position after the last token.
     pub fn analyze(&mut self, text: &str, first_position: u32, mut emit: impl FnMut(Token<'_>)) -> u32 {
         let mut position = first_position;
         let (filters, too_long) = (&mut self.filters, &mut self.too_long);
@@ -84,14 +84,13 @@ impl Analyzer {
         position
     }
 
-    /// Tokens that were dropped since the last call because they, or what the chain made of them, are too
-    /// long.
+    /// Number of tokens dropped since the last call because they were too long, before or after the filters.
     pub fn take_too_long(&mut self) -> u64 {
         std::mem::take(&mut self.too_long)
     }
 
-    /// The tokens of `text` as they are before stop words are dropped and stems are taken, each with its
-    /// first byte in the text: what beginnings of words and misspelt words are looked up by.
+    /// The tokens of `text` before stop words and stemmer, each with its byte offset. Prefixes and fuzzy words are
+    /// looked up in this form.
     pub fn normalized(&mut self, text: &str) -> Vec<(usize, String)> {
         let mut tokens = Vec::new();
         let filters = &mut self.filters;
@@ -108,7 +107,7 @@ impl Analyzer {
         tokens
     }
 
-    /// The terms of `text` in order, for callers that need no places.
+    /// The terms of `text` in order, without positions.
     pub fn terms(&mut self, text: &str) -> Vec<String> {
         let mut terms = Vec::new();
         self.analyze(text, 0, |token| terms.push(token.term.to_string()));
@@ -117,7 +116,7 @@ impl Analyzer {
 }
 
 impl Filters {
-    /// Hands on what is left of a token; one that is too long as it is.
+    /// Calls `keep` with the filtered token, or with the token itself if it is too long.
     fn run(&mut self, lowered: &str, mut keep: impl FnMut(&str)) {
         if !fits(lowered) {
             return keep(lowered);
@@ -135,7 +134,7 @@ impl Filters {
 
 impl Folding {
     fn fold<'a>(&'a mut self, lowered: &'a str) -> &'a str {
-        if !self.wanted || lowered.is_ascii() {
+        if !self.enabled || lowered.is_ascii() {
             return lowered;
         }
         fold::fold_accents(lowered, &mut self.folded);

@@ -1,26 +1,26 @@
-//! Snippets: the part of a text that shows most of a query.
+//! Snippets: the part of a text that contains the most query terms.
 //!
-//! 1. Find the best stretch of the text, looking at one match after the other; only those within the width of
-//!    a snippet are kept, so that memory does not grow with the matches.
-//! 2. Widen it to the width, and mark the matches in it.
+//! 1. Find the best span with a sliding window over the matches. Only matches within the width of a snippet are
+//!    kept, so memory does not grow with the number of matches.
+//! 2. Extend the span to the width of the snippet and mark its matches.
 
 use super::Analyzer;
 use crate::limits::{PREVIEW_TEXT_BYTES, TERM_BYTES_MAX};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Part of a text on one line, with the byte ranges of the matching tokens.
+/// A part of a text on one line, with the byte ranges of the matching tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snippet {
-    /// White space and control characters are single blanks.
+    /// Runs of white space and control characters are replaced by one space.
     pub text: String,
-    /// Byte ranges in `text`, in order, not overlapping.
+    /// Byte ranges in `text`, ascending and disjoint.
     pub marks: Vec<Range<usize>>,
 }
 
-/// Of the first [`PREVIEW_TEXT_BYTES`] of a text the stretch of at most about `width` bytes that holds most
-/// distinct terms of a query, then most matches, and comes first; the beginning of the text when nothing
-/// matches. `find` gives the number of a term in the query, small ones, if it is one.
+/// The best part of the first [`PREVIEW_TEXT_BYTES`] of a text, of about `width` bytes: the one with the most
+/// distinct query terms, then the most matches, then the first. Without a match, the beginning of the text.
+/// `find` returns the index of a term in the query, if it is a query term; indexes are small.
 pub fn snippet(
     text: &str,
     analyzer: &mut Analyzer,
@@ -28,18 +28,18 @@ pub fn snippet(
     width: usize,
 ) -> Snippet {
     let text = &text[..floor_boundary(text, PREVIEW_TEXT_BYTES.min(text.len()))];
-    let mut stretch = Stretch { width, ..Stretch::default() };
+    let mut span = BestSpan { width, ..BestSpan::default() };
     analyzer.analyze(text, 0, |token| {
         if let Some(number) = find(token.term) {
-            stretch.add(number, token.start..token.end);
+            span.add(number, token.start..token.end);
         }
     });
-    let (start, end) = match stretch.best {
+    let (start, end) = match span.best {
         Some(best) => around(text, best, width),
         None => (0, ceil_word(text, width)),
     };
     let mut marks = Vec::new();
-    // The last token may be cut at the end: whether it matches is seen only with what follows.
+    // The snippet may cut its last token, so analyze beyond its end to see whether the whole token matches.
     let behind = floor_boundary(text, (end + TERM_BYTES_MAX + 1).min(text.len()));
     analyzer.analyze(&text[start..behind], 0, |token| {
         if start + token.end <= end && find(token.term).is_some() {
@@ -49,21 +49,21 @@ pub fn snippet(
     on_one_line(text, start..end, marks.into_iter())
 }
 
-/// The stretch from one match to another that is best so far.
+/// Sliding window over the matches, and the best span so far.
 #[derive(Default)]
-struct Stretch {
+struct BestSpan {
     width: usize,
     best: Option<Range<usize>>,
-    /// Distinct terms, and matches, in the best one.
+    /// Distinct terms and matches in the best span.
     quality: (usize, usize),
-    /// The matches that are within the width from the last one back.
+    /// The matches within `width` bytes before the end of the last one.
     window: VecDeque<(usize, Range<usize>)>,
-    /// How many of them each term has.
+    /// Number of matches of each term in the window.
     counts: Vec<u32>,
     distinct: usize,
 }
 
-impl Stretch {
+impl BestSpan {
     fn add(&mut self, number: usize, range: Range<usize>) {
         self.counts.resize(self.counts.len().max(number + 1), 0);
         self.distinct += usize::from(self.counts[number] == 0);
@@ -71,7 +71,7 @@ impl Stretch {
         let end = range.end;
         self.window.push_back((number, range));
         while self.window.len() > 1 && end - self.window[0].1.start > self.width {
-            let (number, _) = self.window.pop_front().expect("two at least");
+            let (number, _) = self.window.pop_front().expect("at least two matches");
             self.counts[number] -= 1;
             self.distinct -= usize::from(self.counts[number] == 0);
         }
@@ -83,7 +83,7 @@ impl Stretch {
     }
 }
 
-/// Widens a stretch to `width` bytes, to whole words.
+/// Extends a span to `width` bytes, at word boundaries.
 fn around(text: &str, found: Range<usize>, width: usize) -> (usize, usize) {
     let spare = width.saturating_sub(found.len());
     let start = floor_boundary(text, found.start.saturating_sub(spare / 3));
@@ -97,7 +97,7 @@ fn around(text: &str, found: Range<usize>, width: usize) -> (usize, usize) {
     (start, end)
 }
 
-/// The end of the last whole word that ends at `at` or before; `at` itself if there is none.
+/// The end of the last word that ends at or before `at`; `at` itself if there is none nearby.
 fn ceil_word(text: &str, at: usize) -> usize {
     if at >= text.len() {
         return text.len();
@@ -161,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn snippets_show_most_of_the_query() {
+    fn snippets_contain_the_most_terms() {
         let text =
             "cat one two three four five six seven eight nine\nCat and  dog ten eleven twelve thirteen";
         assert_eq!(show(text, &["cat", "dog"], 30), "nine [Cat] and [dog] ten eleven");
         assert_eq!(show(text, &["zebra"], 14), "cat one two");
         assert_eq!(show("", &["a"], 10), "");
         assert_eq!(show("a\u{0}b", &["b"], 10), "a [b]");
-        assert_eq!(show("catalogue", &["cat"], 3), "cat", "the token goes on behind the snippet");
+        assert_eq!(show("catalogue", &["cat"], 3), "cat", "the token continues after the snippet");
     }
 
     proptest! {

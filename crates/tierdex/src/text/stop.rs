@@ -1,6 +1,6 @@
-//! Stop words that the engine knows by itself.
+//! Built-in stop words.
 
-/// Articles, prepositions, conjunctions and auxiliaries of English that carry little meaning alone; sorted.
+/// English articles, prepositions, conjunctions and auxiliaries; sorted.
 pub const ENGLISH_STOP_WORDS: &[&str] = &[
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no",
     "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to",

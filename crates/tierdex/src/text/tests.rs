@@ -1,4 +1,4 @@
-//! Chains over ordinary and hostile text.
+//! Analysis chains over ordinary and adversarial text.
 
 use super::*;
 use proptest::prelude::*;
@@ -35,7 +35,7 @@ fn long_tokens_are_dropped_but_keep_their_position() {
     assert_eq!(next, 9);
     assert_eq!((analyzer.take_too_long(), analyzer.take_too_long()), (1, 0));
 
-    // A word counts as it is before accents are folded; stop words are not counted.
+    // Length is checked before accent folding; stop words are not counted as too long.
     let folding = Analysis { fold_accents: true, stop_words: vec!["a".into()], ..Analysis::default() };
     let mut analyzer = Analyzer::new(&folding);
     assert_eq!(analyzer.terms(&format!("a {} {} b", "\u{142}".repeat(127), "\u{f0}".repeat(200))).len(), 2);
@@ -43,7 +43,7 @@ fn long_tokens_are_dropped_but_keep_their_position() {
 }
 
 #[test]
-fn whitespace_tokens_stand_as_they_are() {
+fn whitespace_tokens_are_unchanged() {
     let analysis = Analysis { tokenizer: Tokenizer::Whitespace, ..Analysis::default() };
     assert_eq!(terms(&analysis, " The don't\t3.14\nÉ "), "The don't 3.14 É");
 }
@@ -63,9 +63,9 @@ fn accents_stop_words_and_stems() {
 }
 
 proptest! {
-    /// Places lie inside the text on character boundaries, positions rise, and a second run gives the same.
+    /// Offsets are character boundaries inside the text, positions increase, and a second run is equal.
     #[test]
-    fn chains_hold_on_any_text(
+    fn tokens_are_valid_for_any_text(
         text in "\\PC{0,60}|[a-zA-ZéÉßİΣ漢 \u{0}\u{301}]{0,80}",
         fold in any::<bool>(),
         white in any::<bool>(),

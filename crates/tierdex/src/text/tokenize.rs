@@ -1,4 +1,4 @@
-//! Cutting text into tokens. ASCII goes by a table; other characters by their Unicode properties.
+//! Tokenizers. ASCII is classified by a table, other characters by their Unicode properties.
 
 /// Lower-case form of an ASCII letter or digit; 0 for every other byte.
 const LOWER: [u8; 256] = {
@@ -14,7 +14,7 @@ const LOWER: [u8; 256] = {
     table
 };
 
-/// Maximal runs of alphanumeric characters, lower-cased. `pass` gets the token and its first and last+1 byte.
+/// Maximal runs of alphanumeric characters, lower-cased. Calls `pass` with each token and its byte range.
 pub(super) fn alphanumeric(text: &str, lowered: &mut String, pass: &mut impl FnMut(&str, usize, usize)) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -36,7 +36,7 @@ pub(super) fn alphanumeric(text: &str, lowered: &mut String, pass: &mut impl FnM
             let end = end_of_run(text, at);
             if end > at {
                 at = end;
-                // Whole tokens, because the lower case of a final sigma depends on its neighbours.
+                // The whole token at once: the lower case of a final sigma depends on its neighbours.
                 *lowered = text[start..at].to_lowercase();
             }
         }
@@ -44,7 +44,7 @@ pub(super) fn alphanumeric(text: &str, lowered: &mut String, pass: &mut impl FnM
     }
 }
 
-/// Runs of anything but white space, as they stand.
+/// Maximal runs of characters other than white space, unchanged.
 pub(super) fn whitespace(text: &str, pass: &mut impl FnMut(&str, usize, usize)) {
     let origin = text.as_ptr().addr();
     for token in text.split_whitespace() {
@@ -85,5 +85,5 @@ fn end_of_run(text: &str, mut at: usize) -> usize {
 }
 
 fn char_at(text: &str, at: usize) -> char {
-    text[at..].chars().next().expect("at stands on a character")
+    text[at..].chars().next().expect("`at` is a character boundary before the end")
 }

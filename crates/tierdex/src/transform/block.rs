@@ -1,6 +1,6 @@
-//! Postings to compressed blocks.
+//! Encodes blocks of postings and computes their impacts.
 
-use super::impact::{FrontBuilder, Impact};
+use super::impact::{Impact, ImpactBuilder};
 use crate::limits::BLOCK;
 use tierdex_codec::Codec;
 
@@ -9,21 +9,21 @@ use tierdex_codec::Codec;
 pub struct BlockEncoder {
     doc_codec: Codec,
     freq_codec: Codec,
-    front: FrontBuilder,
+    impact_builder: ImpactBuilder,
     norms: [u8; BLOCK],
     scratch: [u32; BLOCK],
 }
 
-/// What a block is before it is encoded.
+/// The postings of a block before encoding.
 #[derive(Clone, Copy)]
 pub struct Block<'a> {
-    /// Last document before the block, `u32::MAX` at the start of a list.
+    /// Last document before the block; `u32::MAX` at the start of a list.
     pub before: u32,
-    /// 1 to 256 documents, rising.
+    /// 1 to 256 documents, strictly increasing.
     pub documents: &'a [u32],
     /// Frequency of each, at least 1.
     pub frequencies: &'a [u32],
-    /// Positions of each document in turn, rising within a document; empty when the field keeps none.
+    /// Positions of all documents in order, increasing within a document; empty if the field has none.
     pub positions: &'a [u32],
 }
 
@@ -33,18 +33,18 @@ impl BlockEncoder {
         BlockEncoder {
             doc_codec,
             freq_codec,
-            front: FrontBuilder::default(),
+            impact_builder: ImpactBuilder::default(),
             norms: [0; BLOCK],
             scratch: [0; BLOCK],
         }
     }
 
-    /// Appends the documents.
+    /// Appends the encoded documents.
     pub fn documents(&self, block: Block<'_>, out: &mut Vec<u8>) {
         self.doc_codec.encode(block.documents, block.before, out);
     }
 
-    /// Appends the frequencies, each less one.
+    /// Appends the encoded frequencies, each minus one.
     pub fn frequencies(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
         let scratch = &mut self.scratch[..block.frequencies.len()];
         for (low, frequency) in scratch.iter_mut().zip(block.frequencies) {
@@ -53,7 +53,7 @@ impl BlockEncoder {
         self.freq_codec.encode(scratch, 0, out);
     }
 
-    /// Appends the positions: gaps less one within each document, in pieces of 256 and a shorter last one.
+    /// Appends the encoded positions: gaps minus one within each document, in pieces of 256; the last is shorter.
     pub fn positions(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
         let mut filled = 0;
         let mut at = 0;
@@ -73,21 +73,21 @@ impl BlockEncoder {
         self.freq_codec.encode(&self.scratch[..filled], 0, out);
     }
 
-    /// Writes the Pareto front of the block into `front`; `norms` holds the code of every document.
-    pub fn impacts(&mut self, block: Block<'_>, norms: &[u8], front: &mut Vec<Impact>) {
-        // Norms are fetched by a loop of their own, so that many fetches from memory are under way at once.
+    /// Writes the impacts of the block to `out`. `norms` contains the norm of each document of the segment.
+    pub fn impacts(&mut self, block: Block<'_>, norms: &[u8], out: &mut Vec<Impact>) {
+        // Load norms in a separate loop, so that many cache misses overlap.
         for (norm, &document) in self.norms.iter_mut().zip(block.documents) {
             *norm = norms[document as usize];
         }
-        self.front.extend(block.frequencies, &self.norms[..block.frequencies.len()]);
-        self.front.take(front);
+        self.impact_builder.extend(block.frequencies, &self.norms[..block.frequencies.len()]);
+        self.impact_builder.take(out);
     }
 
-    /// Writes the front of several fronts into `joined`.
-    pub fn join_fronts(&mut self, fronts: &[Impact], joined: &mut Vec<Impact>) {
-        for impact in fronts {
-            self.front.add(impact.frequency, impact.norm);
+    /// Writes the impacts of the union of several lists of impacts to `out`.
+    pub fn merge_impacts(&mut self, impacts: &[Impact], out: &mut Vec<Impact>) {
+        for impact in impacts {
+            self.impact_builder.add(impact.frequency, impact.norm);
         }
-        self.front.take(joined);
+        self.impact_builder.take(out);
     }
 }

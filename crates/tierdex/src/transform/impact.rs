@@ -1,37 +1,37 @@
-//! Impacts: what a block of postings can score at most, for any BM25 parameters.
+//! Impacts: the competitive (frequency, norm) pairs of a block, which bound its scores for any BM25 parameters.
 //!
-//! BM25 grows with the frequency and falls with the document's length. So the best score in a block is
-//! reached at one of the postings whose (frequency, norm) no other posting of the block beats in both: the
-//! Pareto front. It is kept in order, frequencies and norms strictly rising (Ding and Suel, SIGIR 2011, keep
-//! one score instead; the pairs stay exact when k1, b or the average length change).
+//! A BM25 score increases with the frequency and decreases with the document length. So the maximum score of a
+//! block is that of a posting on the Pareto front: one that no other posting dominates in both frequency and
+//! norm. The pairs are stored with frequencies and norms strictly increasing. Ding and Suel (SIGIR 2011) store one
+//! maximum score instead; the pairs remain exact when k1, b or the average length changes.
 
 use crate::bytes::{View, push_varint};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use tierdex_codec::{Places, values_at_least};
 
-/// A pair of the front. `norm` is a code of [`super::norm`].
+/// A competitive pair. `norm` is a code of [`super::norm`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Impact {
-    /// Occurrences in the document.
+    /// Frequency of the term in the document.
     pub frequency: u32,
     /// Code of the document's length.
     pub norm: u8,
 }
 
-/// Longest front in bytes that a block keeps; longer ones are coarsened, which stays safe.
-pub const BLOCK_FRONT_BYTES_MAX: usize = u8::MAX as usize;
+/// Maximum bytes of the impacts of a block. More are coarsened, which can only raise the bound.
+pub const BLOCK_IMPACT_BYTES_MAX: usize = u8::MAX as usize;
 
-/// Longest front in bytes that 32 blocks together keep.
-pub const SUPERBLOCK_FRONT_BYTES_MAX: usize = 4096;
+/// Maximum bytes of the impacts of a superblock.
+pub const SUPERBLOCK_IMPACT_BYTES_MAX: usize = 4096;
 
-/// Collects pairs and gives their front.
+/// Accumulates pairs and returns the competitive ones (Lucene: `CompetitiveImpactAccumulator`).
 #[derive(Clone)]
-pub struct FrontBuilder {
-    /// Smallest norm seen for each frequency below 256, by each lane: neighbours in a block, which have the
-    /// same frequency more often than not, do not wait for one another.
+pub struct ImpactBuilder {
+    /// Smallest norm for each frequency below 256, per lane: adjacent postings mostly have equal frequencies, and
+    /// lanes avoid store-to-load dependencies between them.
     small: [[u8; SMALL]; LANES],
-    /// Largest frequency below 256 that was seen.
+    /// Largest frequency below 256 that was added.
     largest: usize,
     large: Vec<Impact>,
 }
@@ -42,13 +42,13 @@ const LANES: usize = 4;
 
 const NO_NORM: u8 = u8::MAX;
 
-impl Default for FrontBuilder {
-    fn default() -> FrontBuilder {
-        FrontBuilder { small: [[NO_NORM; SMALL]; LANES], largest: 0, large: Vec::new() }
+impl Default for ImpactBuilder {
+    fn default() -> ImpactBuilder {
+        ImpactBuilder { small: [[NO_NORM; SMALL]; LANES], largest: 0, large: Vec::new() }
     }
 }
 
-impl FrontBuilder {
+impl ImpactBuilder {
     /// Adds a pair.
     #[inline]
     pub fn add(&mut self, frequency: u32, norm: u8) {
@@ -61,10 +61,10 @@ impl FrontBuilder {
         }
     }
 
-    /// Adds pairs, as many norms as frequencies, which are at least 1.
+    /// Adds pairs: as many norms as frequencies. Frequencies are at least 1.
     pub fn extend(&mut self, frequencies: &[u32], norms: &[u8]) {
-        // Most frequencies are 1, and of these the smallest norm is in the front only if it is the smallest
-        // of all.
+        // Most frequencies are 1. Their smallest norm is competitive only if it is the smallest of all norms, so
+        // the minimum over all postings serves.
         self.add(1, norms.iter().fold(NO_NORM, |best, &norm| best.min(norm)));
         let mut places = Places::new();
         for (frequencies, norms) in frequencies.chunks(BLOCK).zip(norms.chunks(BLOCK)) {
@@ -86,83 +86,83 @@ impl FrontBuilder {
         }
     }
 
-    /// Writes the front of all pairs added since the last call into `front`, rising, and starts anew.
-    pub fn take(&mut self, front: &mut Vec<Impact>) {
-        front.clear();
+    /// Writes the competitive pairs added since the last call to `impacts`, in increasing order, and clears itself.
+    pub fn take(&mut self, impacts: &mut Vec<Impact>) {
+        impacts.clear();
         self.large.sort_unstable_by_key(|impact| (impact.frequency, std::cmp::Reverse(impact.norm)));
-        let best_of =
+        let min_norm =
             |frequency: usize| self.small.iter().fold(NO_NORM, |best, lane| best.min(lane[frequency]));
         let small = (0..=self.largest).rev();
-        let small = small.map(|frequency| Impact { frequency: frequency as u32, norm: best_of(frequency) });
+        let small = small.map(|frequency| Impact { frequency: frequency as u32, norm: min_norm(frequency) });
         let mut best = NO_NORM;
         for impact in self.large.iter().rev().copied().chain(small) {
             if impact.norm < best {
                 best = impact.norm;
-                front.push(impact);
+                impacts.push(impact);
             }
         }
-        front.reverse();
+        impacts.reverse();
         self.large.clear();
         self.small.iter_mut().for_each(|lane| lane[..=self.largest].fill(NO_NORM));
         self.largest = 0;
     }
 }
 
-/// Makes a front fit into `bytes_max` bytes by joining neighbours into a pair that is as good as both.
-pub fn coarsen(front: &mut Vec<Impact>, bytes_max: usize) {
-    while encoded_len(front) > bytes_max {
+/// Reduces impacts to `bytes_max` encoded bytes: replaces adjacent pairs by one that dominates both.
+pub fn coarsen(impacts: &mut Vec<Impact>, bytes_max: usize) {
+    while encoded_len(impacts) > bytes_max {
         let mut kept = 0;
-        for i in (0..front.len()).step_by(2) {
-            let upper = front.get(i + 1).unwrap_or(&front[i]).frequency;
-            front[kept] = Impact { frequency: upper, norm: front[i].norm };
+        for i in (0..impacts.len()).step_by(2) {
+            let upper = impacts.get(i + 1).unwrap_or(&impacts[i]).frequency;
+            impacts[kept] = Impact { frequency: upper, norm: impacts[i].norm };
             kept += 1;
         }
-        front.truncate(kept);
+        impacts.truncate(kept);
     }
 }
 
-/// Appends a front: for each pair the gap of its frequency to the one before as a variable-length integer,
-/// and the norm as a byte.
-pub fn write(front: &[Impact], out: &mut Vec<u8>) {
+/// Appends encoded impacts: for each pair the gap to the previous frequency as a variable-length integer, and
+/// the norm as a byte.
+pub fn write(impacts: &[Impact], out: &mut Vec<u8>) {
     let mut previous = 0;
-    for impact in front {
+    for impact in impacts {
         push_varint(out, u64::from(impact.frequency - previous));
         out.push(impact.norm);
         previous = impact.frequency;
     }
 }
 
-/// Reads a front that fills `view`, and checks that it rises.
-pub fn read(view: View<'_>, front: &mut Vec<Impact>) -> Result<()> {
-    front.clear();
-    each(view, |impact| front.push(impact))
+/// Decodes the impacts that `view` contains, and checks that they increase.
+pub fn read(view: View<'_>, impacts: &mut Vec<Impact>) -> Result<()> {
+    impacts.clear();
+    each(view, |impact| impacts.push(impact))
 }
 
-/// The same, pair by pair.
+/// Calls `body` with each pair of the impacts that `view` contains, and checks that they increase.
 #[inline]
 pub fn each(mut view: View<'_>, mut body: impl FnMut(Impact)) -> Result<()> {
-    // The least norm that the next pair may have.
-    let (mut frequency, mut least) = (0u32, 0);
+    // `min_norm` is the smallest valid norm of the next pair.
+    let (mut frequency, mut min_norm) = (0u32, 0);
     while view.remaining() > 0 {
         let (gap, norm) = (view.varint32()?, view.u8()?);
         frequency = match frequency.checked_add(gap) {
-            Some(frequency) if gap > 0 && u16::from(norm) >= least => frequency,
+            Some(frequency) if gap > 0 && u16::from(norm) >= min_norm => frequency,
             _ => return Err(view.corrupt("impacts do not rise")),
         };
-        least = u16::from(norm) + 1;
+        min_norm = u16::from(norm) + 1;
         body(Impact { frequency, norm });
     }
     Ok(())
 }
 
-fn encoded_len(front: &[Impact]) -> usize {
+fn encoded_len(impacts: &[Impact]) -> usize {
     let mut previous = 0;
     let len = |impact: &Impact| {
         let bits = u32::BITS - (impact.frequency - previous).leading_zeros();
         previous = impact.frequency;
         bits.max(1).div_ceil(7) as usize + 1
     };
-    front.iter().map(len).sum()
+    impacts.iter().map(len).sum()
 }
 
 #[cfg(test)]
@@ -171,41 +171,41 @@ mod tests {
     use proptest::prelude::*;
 
     fn naive(pairs: &[(u32, u8)]) -> Vec<Impact> {
-        let beaten = |p: &(u32, u8)| pairs.iter().any(|q| q != p && q.0 >= p.0 && q.1 <= p.1);
-        let mut front: Vec<_> = pairs.iter().filter(|p| !beaten(p)).copied().collect();
-        front.sort_unstable();
-        front.dedup();
-        front.into_iter().map(|(frequency, norm)| Impact { frequency, norm }).collect()
+        let is_dominated = |p: &(u32, u8)| pairs.iter().any(|q| q != p && q.0 >= p.0 && q.1 <= p.1);
+        let mut impacts: Vec<_> = pairs.iter().filter(|p| !is_dominated(p)).copied().collect();
+        impacts.sort_unstable();
+        impacts.dedup();
+        impacts.into_iter().map(|(frequency, norm)| Impact { frequency, norm }).collect()
     }
 
     proptest! {
         #[test]
-        fn fronts_are_exact(rounds in prop::collection::vec(
+        fn impacts_are_exact(rounds in prop::collection::vec(
             prop::collection::vec((prop_oneof![1u32..20, 200u32..300, 1u32..100_000], 0u8..248), 1..300), 1..4)
         ) {
-            let mut builder = FrontBuilder::default();
+            let mut builder = ImpactBuilder::default();
             for pairs in rounds {
                 for &(frequency, norm) in &pairs {
                     builder.add(frequency, norm);
                 }
-                let mut front = Vec::new();
-                builder.take(&mut front);
-                prop_assert_eq!(&front, &naive(&pairs));
+                let mut impacts = Vec::new();
+                builder.take(&mut impacts);
+                prop_assert_eq!(&impacts, &naive(&pairs));
                 let (frequencies, norms): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
                 builder.extend(&frequencies, &norms);
-                builder.take(&mut front);
-                prop_assert_eq!(&front, &naive(&pairs));
+                builder.take(&mut impacts);
+                prop_assert_eq!(&impacts, &naive(&pairs));
                 let mut bytes = Vec::new();
-                write(&front, &mut bytes);
-                prop_assert_eq!(encoded_len(&front), bytes.len());
+                write(&impacts, &mut bytes);
+                prop_assert_eq!(encoded_len(&impacts), bytes.len());
                 let mut back = Vec::new();
                 read(View::new("f", 0, &bytes), &mut back).unwrap();
-                prop_assert_eq!(&back, &front);
+                prop_assert_eq!(&back, &impacts);
 
-                let mut coarse = front.clone();
+                let mut coarse = impacts.clone();
                 coarsen(&mut coarse, 8);
                 prop_assert!(encoded_len(&coarse) <= 8);
-                for impact in &front {
+                for impact in &impacts {
                     prop_assert!(coarse.iter().any(|c| c.frequency >= impact.frequency && c.norm <= impact.norm));
                 }
             }

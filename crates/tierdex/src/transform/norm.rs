@@ -1,6 +1,6 @@
-//! Document lengths in one byte.
+//! Norms: document lengths in one byte.
 //!
-//! | codes | lengths | steps an octave | at most off by |
+//! | codes | lengths | steps per octave | relative error at most |
 //! |---|---|---|---|
 //! | 0 ..= 127 | 0 ..= 127 | exact | 0 |
 //! | 128 ..= 191 | 128 ..= 511 | 32 | 1/64 |
@@ -10,14 +10,14 @@
 //! | 232 ..= 253 | 16,384 ..= 2^25 - 1 | 2 | 1/4 |
 //! | 254 | 2^25 and more | | |
 //!
-//! A code represents all lengths from its floor up to the next code's floor; ranking takes the middle of them.
-//! Codes never decrease with the length, so impacts compare codes. Steps are finest where
-//! documents are short, because there one token more or less changes the order of hits.
+//! A code represents all lengths from its floor up to the next code's floor; ranking uses their midpoint. Codes
+//! are monotone in the length, so impacts compare codes. Steps are finest for short documents, where one token
+//! more or less changes the order of hits.
 
 /// Codes in use.
 pub const CODES: usize = 255;
 
-/// Octaves from 2^7 on, and their steps.
+/// Octaves from 2^7 on, and the steps of each.
 const OCTAVES: &[(std::ops::Range<u32>, u32)] =
     &[(7..9, 32), (9..10, 16), (10..12, 8), (12..14, 4), (14..25, 2), (25..26, 1)];
 
@@ -54,7 +54,7 @@ pub fn encode(length: u32) -> u8 {
     (FLOORS.partition_point(|&floor| floor <= length) - 1) as u8
 }
 
-/// Shortest length that `code` stands for. Codes that are not in use count as the last one.
+/// Smallest length of `code`. Unused codes count as the last one.
 pub fn floor(code: u8) -> u32 {
     FLOORS[usize::from(code).min(CODES - 1)]
 }
@@ -64,7 +64,7 @@ pub fn ceiling(code: u8) -> u32 {
     FLOORS.get(usize::from(code) + 1).map_or(u32::MAX, |next| next - 1)
 }
 
-/// Length that ranking uses for `code`: the middle of those it stands for; of the last code, its floor.
+/// Length that ranking uses for `code`: the midpoint of its lengths; for the last code, its floor.
 pub fn length(code: u8) -> f32 {
     let code = usize::from(code).min(CODES - 1);
     let floor = f64::from(FLOORS[code]);

@@ -2,8 +2,8 @@
 //! words by the scorer of the engine, whose formula is tested elsewhere.
 
 use crate::eval::slop::Alignments;
-use crate::query::plan::{Leaf, Plan, PlanGroup, PlanNode};
-use crate::rank::{Bm25, Collection, Lengths, Scale, TermScorer, idf};
+use crate::query::plan::{Leaf, PlanGroup, PlanNode, QueryPlan};
+use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, TermScorer, idf};
 use crate::schema::{Field, NormKind, Schema, Source};
 use crate::segment::SegmentMeta;
 use crate::segment::read::{FILES, Segment};
@@ -40,7 +40,7 @@ const BURST: usize = 700;
 const PHRASE_WEIGHTS: [f64; 4] = [0.01, 0.8, 3.0, 11.0];
 
 /// Scores of all documents that match.
-pub(super) type Scores = Vec<Option<u32>>;
+pub(super) type DocumentScores = Vec<Option<u32>>;
 
 /// A small seeded generator: SplitMix64.
 pub(super) struct Random(pub(super) u64);
@@ -72,18 +72,18 @@ pub(super) struct Fixture {
     pub(super) segment: Segment,
     /// Where each word stands in each document that holds it.
     words: Vec<BTreeMap<u32, Vec<u32>>>,
-    pub(super) plan: Plan,
+    pub(super) plan: QueryPlan,
 }
 
 /// Norms, codec, ranking, documents, and the average length that ranking knows, as a multiple of that of the
 /// segment.
-type Kind = (NormKind, Codec, Bm25, usize, f64);
+type FixtureKind = (NormKind, Codec, Bm25, usize, f64);
 
 const OTHER: Bm25 = Bm25 { k1: 0.9, b: 0.4 };
 
 pub(super) static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
     let default = Bm25::default();
-    let kinds: [Kind; 7] = [
+    let kinds: [FixtureKind; 7] = [
         (NormKind::Byte, Codec::Auto, default, 40_003, 1.0),
         (NormKind::Byte, Codec::Auto, default, 20_000, 1.15),
         (NormKind::Exact, Codec::Auto, OTHER, 20_001, 3.0),
@@ -96,7 +96,7 @@ pub(super) static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
 });
 
 impl Fixture {
-    fn new((norms, codec, bm25, documents, average): Kind, seed: u64) -> Fixture {
+    fn new((norms, codec, bm25, documents, average): FixtureKind, seed: u64) -> Fixture {
         let mut words = vec![BTreeMap::<u32, Vec<u32>>::new(); WORDS.len()];
         let mut lengths = Vec::with_capacity(documents);
         let (mut random, mut extremes) = (Random(seed), Random(!seed));
@@ -122,11 +122,11 @@ impl Fixture {
         }
         let segment = segment(norms, codec, &lengths, &words);
         let stats = segment.average_length(0);
-        let collection = Collection { documents: documents as u64, average_length: stats * average };
-        let lengths = Arc::new(Lengths::new(bm25, collection));
+        let collection = CollectionStats { documents: documents as u64, average_length: stats * average };
+        let lengths = Arc::new(LengthNorms::new(bm25, collection));
         let weight =
             |word: &BTreeMap<u32, Vec<u32>>| idf(documents as u64, word.len() as u64) * (bm25.k1 + 1.0);
-        let scale = Scale::of(words.iter().map(weight).sum::<f64>() * 50.0);
+        let scale = ScoreScale::of(words.iter().map(weight).sum::<f64>() * 50.0);
         let leaf = |(number, word): (usize, &BTreeMap<u32, Vec<u32>>)| {
             let term = WORDS[number].0.to_string();
             Arc::new(Leaf {
@@ -141,7 +141,7 @@ impl Fixture {
         };
         let leaves = words.iter().enumerate().map(leaf).collect();
         let phrases = PHRASE_WEIGHTS.map(|weight| TermScorer::new(lengths.clone(), weight, scale)).into();
-        let plan = Plan { root: PlanNode::Nothing, counted: None, leaves, phrases, scale };
+        let plan = QueryPlan { root: PlanNode::Nothing, counted: None, leaves, phrases, scale };
         Fixture { segment, words, plan }
     }
 
@@ -188,9 +188,9 @@ impl Fixture {
         PlanNode::Group(Box::new(PlanGroup { must, filter, should, must_not, minimum }))
     }
 
-    pub(super) fn scores(&self, node: &PlanNode) -> Scores {
+    pub(super) fn scores(&self, node: &PlanNode) -> DocumentScores {
         let documents = self.segment.documents();
-        let mut scores: Scores = vec![None; documents as usize];
+        let mut scores: DocumentScores = vec![None; documents as usize];
         match node {
             PlanNode::Term(leaf) => {
                 let scorer = &self.plan.leaves[*leaf].scorer;
@@ -226,7 +226,7 @@ impl Fixture {
                 let [must, filter] = [all(&group.must), all(&group.filter)];
                 let [should, must_not] = [all(&group.should), all(&group.must_not)];
                 for (document, score) in scores.iter_mut().enumerate() {
-                    let of = |lists: &[Scores]| -> Vec<u32> {
+                    let of = |lists: &[DocumentScores]| -> Vec<u32> {
                         lists.iter().filter_map(|scores| scores[document]).collect()
                     };
                     let (required, optional) = (of(&must), of(&should));

@@ -3,12 +3,13 @@
 
 mod fixture;
 
-use super::batch::Batch;
-use super::node::{Node, Refine, Refinement};
+use super::batch::CandidateBatch;
+use super::node::Node;
 use super::open::open;
+use super::refinement::{Refine, Refinement};
 use super::scratch::Scratch;
 use super::tuning::{COUNTED, WINDOW};
-use super::window::{Bits, Window};
+use super::window::{Bits, ScoreWindow};
 use crate::cursor::NO_DOCUMENT;
 use crate::query::plan::PlanNode;
 use crate::segment::read::FILES;
@@ -20,7 +21,7 @@ struct Subject<'a> {
     node: Node<'a>,
     scores: &'a [Option<u32>],
     scratch: Scratch,
-    window: Window,
+    window: ScoreWindow,
     bits: Bits,
 }
 
@@ -52,7 +53,7 @@ impl Subject<'_> {
 
     fn ask(&mut self, random: &mut Random) {
         match random.below(10) {
-            0 => self.next(random),
+            0 => self.check_next(random),
             1 | 2 => self.max_score(random),
             3 => self.mark(random),
             4 | 5 => self.add(random),
@@ -61,10 +62,10 @@ impl Subject<'_> {
     }
 
     /// `next` begins at any document, and never passes a match.
-    fn next(&mut self, random: &mut Random) {
+    fn check_next(&mut self, random: &mut Random) {
         let mut from = random.below(self.scores.len()) as u32;
         for _ in 0..20 {
-            let next = self.node.next(from);
+            let next = self.node.next_lower_bound(from);
             assert!(next >= from, "the next from {from} is {next}");
             let end = next.min(self.documents());
             let passed = (from..end).find(|document| self.score(*document).is_some());
@@ -83,7 +84,7 @@ impl Subject<'_> {
     fn end(&mut self) {
         let (mut from, mut met) = (0, 0);
         while from < self.documents() {
-            let next = self.node.next(from);
+            let next = self.node.next_lower_bound(from);
             if next == NO_DOCUMENT {
                 break;
             }
@@ -134,7 +135,7 @@ impl Subject<'_> {
         for _ in 0..times {
             self.node.add(&mut self.window, &mut self.scratch).unwrap();
         }
-        let mut batch = Batch::default();
+        let mut batch = CandidateBatch::default();
         self.window.drain(&mut batch);
         let found: Vec<(u32, u32)> =
             batch.documents.iter().copied().zip(batch.scores.iter().copied()).collect();
@@ -230,7 +231,7 @@ fn ask_by(fixture: &Fixture, plan: &PlanNode, scores: &[Option<u32>], random: &m
         assert!(scores.iter().all(Option::is_none), "it is not opened, and matches");
         return;
     };
-    let (window, bits) = (Window::default(), Bits::default());
+    let (window, bits) = (ScoreWindow::default(), Bits::default());
     let mut subject = Subject { node, scores, scratch, window, bits };
     (0..questions).for_each(|_| subject.ask(random));
     subject.end();

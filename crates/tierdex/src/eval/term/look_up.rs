@@ -4,34 +4,15 @@
 //! without the candidates that the list leaves out, or that its maximum scores leave below the threshold.
 //! Where scores are added later, the block and the offset of each candidate are recorded.
 
-use super::{Buffers, Found, Term};
+use super::Term;
 use crate::cursor::PositionsReader;
 use crate::error::{Error, Result};
-use crate::eval::batch::Batch;
-use crate::eval::node::{Refine, Refinement};
+use crate::eval::batch::CandidateBatch;
+use crate::eval::buffers::{FoundPostings, TermBuffers};
+use crate::eval::refinement::{Refine, Refinement};
 use crate::limits::BLOCK;
 use std::ops::Range;
 use tierdex_codec::{BitmapView, intersect};
-
-impl Found {
-    /// Adds some offsets of a block, counted from `start`.
-    fn add(&mut self, block: usize, start: usize, offsets: &[u8]) {
-        let to = self.len..self.len + offsets.len();
-        self.len = to.end;
-        self.blocks[to.clone()].fill(block as u32);
-        for (to, offset) in self.offsets[to].iter_mut().zip(offsets) {
-            *to = start as u8 + offset;
-        }
-    }
-
-    /// Takes the documents at the offsets that were added from position `from` on.
-    fn take_documents(&mut self, from: usize, documents: &[u32]) {
-        let added = from..self.len;
-        for (to, offset) in self.documents[added.clone()].iter_mut().zip(&self.offsets[added]) {
-            *to = documents[usize::from(*offset)];
-        }
-    }
-}
 
 impl Term<'_> {
     /// Prefetches the blocks in which `documents` are looked up, except those whose maximum score, instead
@@ -65,7 +46,7 @@ impl Term<'_> {
 
     /// Prefetches the frequencies of the candidates that have been found.
     fn prefetch_found(&mut self) -> Result<()> {
-        let Buffers { found, .. } = &*self.buffers;
+        let TermBuffers { found, .. } = &*self.buffers;
         if self.blocks.prefetches() {
             let mut last = u32::MAX;
             for block in &found.blocks[..found.len] {
@@ -80,7 +61,7 @@ impl Term<'_> {
     /// Prefetches the positions of the candidates that have been found.
     pub(in crate::eval) fn prefetch_positions(&mut self, positions: &PositionsReader<'_>) -> Result<()> {
         self.prefetch_found()?;
-        let Buffers { found, .. } = &*self.buffers;
+        let TermBuffers { found, .. } = &*self.buffers;
         if self.blocks.prefetches() {
             let mut last = u32::MAX;
             for block in &found.blocks[..found.len] {
@@ -93,7 +74,11 @@ impl Term<'_> {
     }
 
     /// Looks the candidates up and does with those that are found, or not, what `refinement` says.
-    pub(in crate::eval) fn refine(&mut self, batch: &mut Batch, refinement: Refinement) -> Result<()> {
+    pub(in crate::eval) fn refine(
+        &mut self,
+        batch: &mut CandidateBatch,
+        refinement: Refinement,
+    ) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
         self.prefetch_candidates(&batch.documents, (included_bound, min_score), |of| batch.max(of))?;
         let (mut at, mut kept) = (0, 0);
@@ -104,7 +89,7 @@ impl Term<'_> {
             if block >= self.blocks.len() {
                 if matches!(how, Refine::Optional | Refine::Exclude) {
                     batch.lower(at..batch.len(), included_bound);
-                    kept = batch.keep(at..batch.len(), kept, min_score);
+                    kept = batch.keep_at_least(at..batch.len(), kept, min_score);
                 }
                 break;
             }
@@ -114,7 +99,7 @@ impl Term<'_> {
             let bound = if how.is_scored() { self.block_max(block).min(included_bound) } else { 0 };
             batch.lower(at..end, included_bound - bound);
             let start = kept;
-            kept = batch.keep(at..end, start, min_score);
+            kept = batch.keep_at_least(at..end, start, min_score);
             at = end;
             if kept == start {
                 self.blocks.mark_pruned(block);
@@ -134,7 +119,7 @@ impl Term<'_> {
 
     /// The offsets of the candidates that a block has, among at most [`BLOCK`].
     fn offsets_of(&mut self, block: usize, documents: &[u32]) -> Result<&[u8]> {
-        let Buffers { shared, found, .. } = &mut *self.buffers;
+        let TermBuffers { shared, found, .. } = &mut *self.buffers;
         match self.blocks.bitmap(block)? {
             Some(bitmap) => {
                 let n = test_bits(&bitmap, documents, &mut found.offsets);
@@ -152,7 +137,7 @@ impl Term<'_> {
     fn filter_block(
         &mut self,
         block: usize,
-        batch: &mut Batch,
+        batch: &mut CandidateBatch,
         positions: Range<usize>,
         how: Refine,
     ) -> Result<usize> {
@@ -169,7 +154,7 @@ impl Term<'_> {
     fn score_block(
         &mut self,
         block: usize,
-        batch: &mut Batch,
+        batch: &mut CandidateBatch,
         positions: Range<usize>,
         (how, bound): (Refine, u32),
     ) -> Result<usize> {
@@ -211,8 +196,8 @@ impl Term<'_> {
         &mut self,
         (block, documents): (usize, &[u32]),
         (bound, included_bound, min_score): (u32, u32, u32),
-        lead: &mut Found,
-        batch: &mut Batch,
+        lead: &mut FoundPostings,
+        batch: &mut CandidateBatch,
     ) -> Result<()> {
         self.prefetch_candidates(documents, (included_bound, min_score), |_| bound)?;
         let mut at = 0;
@@ -238,7 +223,7 @@ impl Term<'_> {
             if included_bound == 0 {
                 lead.add(block, start, self.offsets_of(own, &documents[start..at])?);
             } else {
-                let Buffers { found, shared, .. } = &mut *self.buffers;
+                let TermBuffers { found, shared, .. } = &mut *self.buffers;
                 self.blocks.find_in(own, &documents[start..at], shared)?;
                 lead.add(block, start, shared.first());
                 found.add(own, 0, shared.second());
@@ -257,7 +242,7 @@ impl Term<'_> {
     /// candidates below `min_score` are dropped before they are looked up.
     pub(in crate::eval) fn find_all(
         &mut self,
-        batch: &mut Batch,
+        batch: &mut CandidateBatch,
         included_bound: u32,
         min_score: u32,
     ) -> Result<()> {
@@ -278,7 +263,7 @@ impl Term<'_> {
                 let bound = self.block_max(block).min(included_bound);
                 batch.lower(at..end, included_bound - bound);
             }
-            kept = batch.keep(at..end, start, min_score);
+            kept = batch.keep_at_least(at..end, start, min_score);
             at = end;
             if kept == start {
                 self.blocks.mark_pruned(block);
@@ -306,7 +291,7 @@ impl Term<'_> {
         self.buffers.found.len = 0;
         if n > 0 {
             let documents = self.blocks.documents(block)?;
-            let Buffers { found, selected, .. } = &mut *self.buffers;
+            let TermBuffers { found, selected, .. } = &mut *self.buffers;
             if n == BLOCK {
                 found.len = documents.len();
                 found.documents[..found.len].copy_from_slice(documents);
@@ -329,7 +314,7 @@ impl Term<'_> {
     /// # Errors
     /// If blocks of the list overlap, so that the documents do not rise.
     pub(in crate::eval) fn locate(&mut self, documents: &[u32]) -> Result<()> {
-        let Buffers { found, shared, .. } = &mut *self.buffers;
+        let TermBuffers { found, shared, .. } = &mut *self.buffers;
         if found.len == documents.len() {
             return Ok(());
         }
@@ -350,7 +335,7 @@ impl Term<'_> {
     /// Frequencies of `documents`, which [`Term::locate`] has found.
     pub(in crate::eval) fn frequencies_found(&mut self) -> Result<&[u32]> {
         self.prefetch_found()?;
-        let Buffers { found, frequencies: to, .. } = &mut *self.buffers;
+        let TermBuffers { found, frequencies: to, .. } = &mut *self.buffers;
         let mut at = 0;
         while at < found.len {
             let block = found.blocks[at];
@@ -367,7 +352,7 @@ impl Term<'_> {
     /// `included_bound` where it is given, is replaced by the score.
     pub(in crate::eval) fn score_found(
         &mut self,
-        batch: &mut Batch,
+        batch: &mut CandidateBatch,
         included_bound: u32,
         min_score: u32,
     ) -> Result<()> {

@@ -4,11 +4,11 @@ use crate::cursor::{ListsAhead, NO_DOCUMENT};
 use crate::error::{Error, Result};
 use crate::limits::SUPERBLOCK;
 use crate::segment::FieldStats;
-use crate::segment::layout::bound_units;
-use crate::segment::read::{BlockList, FieldReader, Norms, Part, Record, TermInfo};
+use crate::segment::layout::share_units;
+use crate::segment::read::{BlockList, FieldReader, ListPart, Norms, SkipRecord, TermInfo};
 use crate::segment::write::default_share;
 use crate::transform::impact::{
-    self, BLOCK_FRONT_BYTES_MAX, FrontBuilder, Impact, SUPERBLOCK_FRONT_BYTES_MAX,
+    self, BLOCK_IMPACT_BYTES_MAX, Impact, ImpactBuilder, SUPERBLOCK_IMPACT_BYTES_MAX,
 };
 use crate::transform::norm;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ struct Checker<'a> {
     tokens: u64,
     /// Tokens found in each document.
     lengths: Vec<u32>,
-    front: FrontBuilder,
+    front: ImpactBuilder,
     expected: Vec<Impact>,
     found: Vec<Impact>,
 }
@@ -85,7 +85,7 @@ impl<'a> Checker<'a> {
             postings: 0,
             tokens: 0,
             lengths: vec![0; field.documents() as usize],
-            front: FrontBuilder::default(),
+            front: ImpactBuilder::default(),
             expected: Vec::new(),
             found: Vec::new(),
         })
@@ -101,13 +101,13 @@ impl<'a> Checker<'a> {
         }
         self.skips = info.skips.end;
         match self.ahead.record(self.field, info)? {
-            Record::Inline(list) => {
+            SkipRecord::Inline(list) => {
                 if let Some(range) = &list.positions {
-                    self.follow(Part::Positions, range.start, range.end)?;
+                    self.follow(ListPart::Positions, range.start, range.end)?;
                 }
                 self.list(info, None)
             }
-            Record::Blocks(list) => {
+            SkipRecord::Blocks(list) => {
                 self.places(info, &list)?;
                 self.list(info, Some(&list))
             }
@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
 
     /// Blocks stand one behind another, without gaps.
     fn places(&mut self, info: &TermInfo, list: &BlockList) -> Result<()> {
-        let parts = [Part::Docs, Part::Freqs, Part::Positions];
+        let parts = [ListPart::Docs, ListPart::Freqs, ListPart::Positions];
         let kept = if self.field.positions().is_some() { 3 } else { 2 };
         for &part in &parts[..kept] {
             for block in 0..list.blocks() {
@@ -124,7 +124,7 @@ impl<'a> Checker<'a> {
                 self.follow(part, range.start, range.end)?;
             }
         }
-        for (part, whole) in [Part::Docs, Part::Freqs].into_iter().zip(info.blocks.iter().flatten()) {
+        for (part, whole) in [ListPart::Docs, ListPart::Freqs].into_iter().zip(info.blocks.iter().flatten()) {
             if whole.end != self.parts[part as usize] {
                 return Err(list.corrupt("the blocks of the list are not as long as its term says"));
             }
@@ -136,13 +136,13 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn follow(&mut self, part: Part, start: u64, end: u64) -> Result<()> {
+    fn follow(&mut self, part: ListPart, start: u64, end: u64) -> Result<()> {
         let next = &mut self.parts[part as usize];
         if start != *next {
             let file = match part {
-                Part::Docs => self.field.docs(),
-                Part::Freqs => self.field.freqs(),
-                Part::Positions => self.field.positions().expect("the field keeps positions"),
+                ListPart::Docs => self.field.docs(),
+                ListPart::Freqs => self.field.freqs(),
+                ListPart::Positions => self.field.positions().expect("the field keeps positions"),
             };
             return Err(Error::corrupt(file.name(), start, format!("block does not start at {next}")));
         }
@@ -202,10 +202,10 @@ impl<'a> Checker<'a> {
     fn block(&mut self, list: &BlockList, block: usize) -> Result<u16> {
         let best =
             self.expected.iter().map(|&impact| default_share(self.field.field().norms, impact, self.average));
-        let bound = bound_units(best.fold(0.0, f64::max));
-        impact::coarsen(&mut self.expected, BLOCK_FRONT_BYTES_MAX);
+        let bound = share_units(best.fold(0.0, f64::max));
+        impact::coarsen(&mut self.expected, BLOCK_IMPACT_BYTES_MAX);
         list.impacts(block, &mut self.found)?;
-        if self.found != self.expected || list.bound(block) != bound {
+        if self.found != self.expected || list.block_max_share(block) != bound {
             return Err(list.corrupt(format!("impacts of block {block} are not those of its postings")));
         }
         Ok(bound)
@@ -222,9 +222,9 @@ impl<'a> Checker<'a> {
             self.front.add(impact.frequency, impact.norm);
         }
         self.front.take(&mut self.expected);
-        impact::coarsen(&mut self.expected, SUPERBLOCK_FRONT_BYTES_MAX);
-        impact::read(list.super_front(superblock)?, &mut self.found)?;
-        if self.found != self.expected || list.super_bound(superblock) != bound {
+        impact::coarsen(&mut self.expected, SUPERBLOCK_IMPACT_BYTES_MAX);
+        impact::read(list.superblock_impacts(superblock)?, &mut self.found)?;
+        if self.found != self.expected || list.superblock_max_share(superblock) != bound {
             return Err(
                 list.corrupt(format!("impacts of superblock {superblock} are not those of its blocks"))
             );
@@ -237,10 +237,10 @@ impl<'a> Checker<'a> {
         let field = self.field;
         let ends = [
             (field.skips(), self.skips),
-            (field.docs(), self.parts[Part::Docs as usize]),
-            (field.freqs(), self.parts[Part::Freqs as usize]),
+            (field.docs(), self.parts[ListPart::Docs as usize]),
+            (field.freqs(), self.parts[ListPart::Freqs as usize]),
         ];
-        let positions = field.positions().map(|file| (file, self.parts[Part::Positions as usize]));
+        let positions = field.positions().map(|file| (file, self.parts[ListPart::Positions as usize]));
         for (file, end) in ends.into_iter().chain(positions) {
             if end != file.payload().end {
                 return Err(Error::corrupt(file.name(), end, "bytes that belong to no list"));

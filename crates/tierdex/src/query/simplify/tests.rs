@@ -1,14 +1,14 @@
-//! Each row of the table in the module's comment, and that whatever is simplified matches and scores the
-//! same.
+//! One test per row of the table in the module comment, and a property test that simplified plans match and score
+//! the same.
 
 use super::*;
-use crate::rank::{Bm25, Collection, Lengths, Scale, TermScorer};
+use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, TermScorer};
 use crate::segment::read::TermInfo;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Terms: their weights, and bits of the documents that hold each. Some are equal, some weigh nothing, one is
-/// nowhere.
+/// Terms with their weights and the bitset of documents that contain them. Some are equal, some have weight 0, one
+/// is in no document.
 const TERMS: [(&str, f64, u8); 9] = [
     ("a", 2.0, 0b1011_0110),
     ("b", 3.0, 0b0110_1100),
@@ -30,7 +30,7 @@ const D_UNSCORED: usize = 5;
 const NONE: usize = 7;
 
 fn leaves() -> Vec<Leaf> {
-    let lengths = Lengths::new(Bm25::default(), Collection { documents: 8, average_length: 1.0 });
+    let lengths = LengthNorms::new(Bm25::default(), CollectionStats { documents: 8, average_length: 1.0 });
     let lengths = Arc::new(lengths);
     let leaf = |(number, (term, weight, bits)): (usize, (&str, f64, u8))| Leaf {
         number,
@@ -42,7 +42,7 @@ fn leaves() -> Vec<Leaf> {
             skips: 0..0,
             blocks: None,
         })],
-        scorer: TermScorer::new(lengths.clone(), weight, Scale::of(1.0)),
+        scorer: TermScorer::new(lengths.clone(), weight, ScoreScale::of(1.0)),
         weight,
         is_scored: true,
     };
@@ -75,7 +75,7 @@ fn term(leaf: usize) -> PlanNode {
 
 const ALL: PlanNode = PlanNode::All { weight: 0.0 };
 
-/// Terms by their names and numbers, with the signs of the query language.
+/// Formats a plan: terms by name and number, with the signs of the query language.
 fn show(node: &PlanNode) -> String {
     let all = |sign: &str, nodes: &[PlanNode]| -> Vec<String> {
         nodes.iter().map(|node| format!("{sign}{}", show(node))).collect()
@@ -98,7 +98,7 @@ fn show(node: &PlanNode) -> String {
     }
 }
 
-/// What a plan becomes if scores are asked for, and if they are not.
+/// Checks the simplified plan with and without scoring.
 #[track_caller]
 fn check(plan: &PlanNode, scored: &str, counted: &str) {
     let leaves = leaves();
@@ -123,7 +123,7 @@ fn a_required_clause_that_cannot_match_is_nothing() {
 }
 
 #[test]
-fn an_alternative_or_an_exclusion_that_cannot_match_is_left_out() {
+fn an_alternative_or_exclusion_that_cannot_match_is_removed() {
     let alternatives = [term(A), PlanNode::Nothing, term(B), phrase(&[B, NONE])];
     check(&group(&[], &[], &alternatives, &[]), "(a0 b1)~1", "(a0 b1)~1");
     check(&group(&[term(A)], &[], &[PlanNode::Nothing], &[]), "a0", "a0");
@@ -132,17 +132,17 @@ fn an_alternative_or_an_exclusion_that_cannot_match_is_left_out() {
 }
 
 #[test]
-fn a_filter_that_all_pass_is_left_out_beside_others() {
+fn a_filter_that_all_documents_pass_is_removed() {
     check(&group(&[term(A)], &[ALL], &[], &[]), "a0", "a0");
     check(&group(&[], &[ALL, term(A), ALL], &[term(B)], &[]), "(#a0 b1)", "a0");
     check(&group(&[], &[ALL, ALL], &[term(B)], &[]), "(#*:*^0 b1)", "*:*^0");
-    // Of equal filters one is enough, and none beside an equal requirement.
+    // Duplicate filters are removed, also beside an equal required clause.
     check(&group(&[], &[term(A), term(A_AGAIN)], &[term(B)], &[]), "(#a0 b1)", "a0");
     check(&group(&[term(A)], &[term(A_AGAIN), term(B)], &[], &[]), "(+a0 #b1)", "(#a3 #b1)");
 }
 
 #[test]
-fn no_more_alternatives_than_must_match_are_requirements() {
+fn as_many_alternatives_as_must_match_are_required() {
     check(&group(&[], &[], &[term(A)], &[]), "a0", "a0");
     check(&group(&[], &[], &[term(A)], &[term(B)]), "(+a0 -b1)", "(#a0 -b1)");
     check(&at_least(2, &[term(C)], &[], &[term(A), term(B)], &[]), "(+c2 +a0 +b1)", "(#c2 #a0 #b1)");
@@ -152,7 +152,7 @@ fn no_more_alternatives_than_must_match_are_requirements() {
 }
 
 #[test]
-fn nothing_but_exclusions_is_all_documents_but_those() {
+fn only_exclusions_exclude_from_all_documents() {
     check(&group(&[], &[], &[], &[term(A)]), "(#*:*^0 -a0)", "(#*:*^0 -a0)");
     check(&group(&[], &[], &[], &[]), "(#*:*^0)", "*:*^0");
     check(&group(&[], &[], &[], &[PlanNode::Nothing]), "(#*:*^0)", "*:*^0");
@@ -160,12 +160,12 @@ fn nothing_but_exclusions_is_all_documents_but_those() {
 }
 
 #[test]
-fn requirements_of_requirements_are_one_list() {
+fn nested_required_clauses_are_one_list() {
     let inner = group(&[term(A)], &[term(B)], &[], &[term(C)]);
     let requires = group(&[inner.clone(), term(6)], &[], &[], &[]);
     check(&requires, "(+a0 +e6 #b1 -c2)", "(#b1 #a0 #e6 -c2)");
     check(&group(&[], &[inner.clone(), term(6)], &[], &[]), "(#b1 #a0 #e6 -c2)", "(#b1 #a0 #e6 -c2)");
-    // Optional clauses become those of the outer list, where that has no minimum.
+    // Optional clauses are inlined if the outer group has no minimum.
     let optional = group(&[term(A)], &[], &[term(B)], &[]);
     check(&group(&[optional.clone(), term(C)], &[], &[], &[]), "(+a0 +c2 b1)", "(#a0 #c2)");
     let plan = at_least(1, &[optional], &[], &[term(C), term(6)], &[]);
@@ -175,7 +175,7 @@ fn requirements_of_requirements_are_one_list() {
 }
 
 #[test]
-fn exclusions_of_alternatives_are_one_list() {
+fn an_exclusion_of_alternatives_is_one_list() {
     let any = group(&[], &[], &[term(A), term(B)], &[]);
     check(&group(&[term(C)], &[], &[], &[any, term(6)]), "(+c2 -a0 -b1 -e6)", "(#c2 -a0 -b1 -e6)");
     let both = group(&[term(A), term(B)], &[], &[], &[]);
@@ -188,17 +188,17 @@ fn exclusions_of_alternatives_are_one_list() {
 fn a_group_of_one_clause_is_the_clause() {
     check(&group(&[group(&[], &[], &[term(A)], &[])], &[], &[], &[]), "a0", "a0");
     check(&group(&[PlanNode::All { weight: 3.0 }], &[], &[], &[]), "*:*^3", "*:*^3");
-    // But for a filter, whose score does not count.
+    // Except for a filter: its score does not count.
     check(&group(&[], &[term(A)], &[], &[]), "(#a0)", "a0");
 }
 
 #[test]
-fn clauses_that_score_0_are_filters_or_left_out() {
+fn clauses_that_score_0_are_filters_or_removed() {
     check(&group(&[term(A), term(D_UNSCORED)], &[], &[], &[]), "(+a0 #d5)", "(#a0 #d5)");
     check(&group(&[term(A)], &[], &[term(D_UNSCORED), term(B)], &[]), "(+a0 b1)", "a0");
     check(&group(&[term(A)], &[], &[phrase(&[B_UNSCORED, D_UNSCORED]), ALL], &[]), "a0", "a0");
     check(&group(&[term(A), ALL], &[], &[], &[]), "a0", "a0");
-    // Alternatives that are not optional stay.
+    // Alternatives that are not optional are kept.
     let any = group(&[], &[], &[term(A), term(D_UNSCORED)], &[]);
     check(&any, "(a0 (#d5))~1", "(a0 d5)~1");
     let leaves = leaves();
@@ -233,8 +233,8 @@ fn score(node: &PlanNode, document: u8) -> Option<u32> {
     }
 }
 
-/// Whether groups have a minimum just where strategies count on it, and nothing that simplification leaves
-/// out.
+/// Whether the minimum of each group is in the range that strategies rely on, and `Nothing` occurs at most as the
+/// root.
 fn is_simple(node: &PlanNode, is_root: bool) -> bool {
     match node {
         PlanNode::Group(group) => {
@@ -274,7 +274,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_same_documents_match_with_the_same_scores(plan in plans()) {
+    fn simplified_plans_match_and_score_the_same(plan in plans()) {
         let leaves = leaves();
         let ranked = plan.clone().simplified(true, &leaves).unscored(&leaves);
         let counted = plan.clone().simplified(false, &leaves);

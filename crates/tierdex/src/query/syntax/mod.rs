@@ -1,4 +1,4 @@
-//! The query language, which `docs/query.md` describes for those who write queries.
+//! Parser of the query language. docs/query.md describes the language for users.
 //!
 //! ```text
 //! list    = clause { [ "OR" ] clause }
@@ -10,20 +10,18 @@
 //! phrase  = '"' words '"'
 //! ```
 //!
-//! A suffix follows its word, phrase or group without a space; `^` may come before `~`. A backslash makes the
-//! next character ordinary. In words most of these characters are ordinary anyway:
+//! A suffix follows its word, phrase or group without a space; `^` may precede `~`. A backslash escapes the next
+//! character. Operator characters are literal within words, except:
 //!
-//! - `+`, `-` and `#` mean something in front of a word, a phrase or a group only: `c++` and `state-of` are
-//!   words;
-//! - `*` at the end of a word only: `5*3` is a word;
-//! - `~` and `^` after the first character, where the word's end, a digit, a sign or a point follows:
-//!   `a^b`, `~user` and `x~=y` are words, and `a^b^2` is the word `a^b`, which counts twice;
-//! - `name:` in front of a word, a phrase or a group, when the index has a field of that name. If it has
-//!   not, and what is in front looks like a name, it is a fault: `author:x`, but not `12:30`, `http://x`,
-//!   `std::fs` or `note: this`.
+//! - `+`, `-` and `#` are operators only before a word, a phrase or a group: `c++` and `state-of` are words;
+//! - `*` is an operator only at the end of a word: `5*3` is a word;
+//! - `~` and `^` are operators only after the first character, and if the end of the word, a digit, a sign or a
+//!   point follows: `a^b`, `~user` and `x~=y` are words, and `a^b^2` is the word `a^b` with boost 2;
+//! - `name:` is an operator before a word, a phrase or a group if the index has a field of that name. Otherwise it
+//!   is a fault if it looks like a field: `author:x`, but not `12:30`, `http://x`, `std::fs` or `note: this`.
 //!
-//! [`parse`] refuses a query at its first fault. [`parse_lenient`] never does: it notes the fault and goes
-//! on without the operator, or the part, that has it. Where the first does not fail both give the same.
+//! [`parse`] rejects a query at its first fault. [`parse_lenient`] accepts any text: it records each fault and
+//! ignores the operator or clause that contains it. Both return the same tree for a query without faults.
 
 mod parser;
 mod problems;
@@ -31,54 +29,21 @@ mod suffix;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod tree;
 
 pub use problems::Problems;
+pub use tree::{Fields, Occur, SyntaxTree};
 
 use crate::error::{Error, Result};
 use crate::limits::QUERY_BYTES_MAX;
 
-/// A syntax tree. Words are as written, not yet analysed; each may name a field.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Syntax {
-    /// A word.
-    Word(Option<String>, String),
-    /// Words that begin so.
-    Prefix(Option<String>, String),
-    /// Words that are at most so many edits away.
-    Fuzzy(Option<String>, String, u8),
-    /// A quoted phrase, and its slop.
-    Phrase(Option<String>, String, u32),
-    /// All documents.
-    All,
-    /// Clauses side by side, and how many of the alternatives among them must match.
-    List(Vec<(Occur, Syntax)>, u32),
-    /// A clause that counts so many times.
-    Boost(Box<Syntax>, f64),
-}
-
-/// How a clause takes part in its list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Occur {
-    /// Adds to the score of documents that match it.
-    Should,
-    /// Documents must match it.
-    Must,
-    /// Documents must match it, which adds nothing to their score.
-    Filter,
-    /// Documents must not match it.
-    MustNot,
-}
-
-/// Says whether the index has a field of a name; if not, which fields it has.
-pub type Fields<'a> = &'a dyn Fn(&str) -> std::result::Result<(), String>;
-
-/// Reads a query.
-pub fn parse(text: &str, fields: Fields<'_>) -> Result<Syntax> {
+/// Parses a query.
+pub fn parse(text: &str, fields: Fields<'_>) -> Result<SyntaxTree> {
     read(text, fields, &mut Problems::strict())
 }
 
-/// Reads what can be read of any text, and notes in `problems` what cannot.
-pub fn parse_lenient(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<Syntax> {
+/// Parses any text; faults are recorded in `problems`.
+pub fn parse_lenient(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<SyntaxTree> {
     let mut end = QUERY_BYTES_MAX.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -89,13 +54,13 @@ pub fn parse_lenient(text: &str, fields: Fields<'_>, problems: &mut Problems) ->
     read(&text[..end], fields, problems)
 }
 
-fn read(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<Syntax> {
+fn read(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<SyntaxTree> {
     check_length(text)?;
     let tokens = tokens::tokenize(text, fields, problems)?;
     parser::parse(tokens, text.len(), problems)
 }
 
-/// Refuses queries that are too long to be read.
+/// Rejects queries that exceed [`QUERY_BYTES_MAX`].
 pub(super) fn check_length(text: &str) -> Result<()> {
     if text.len() <= QUERY_BYTES_MAX { Ok(()) } else { Err(too_long()) }
 }
@@ -103,11 +68,4 @@ pub(super) fn check_length(text: &str) -> Result<()> {
 fn too_long() -> Error {
     let message = format!("longer than {QUERY_BYTES_MAX} bytes");
     Error::Query { at: Some(QUERY_BYTES_MAX), message }
-}
-
-fn boosted(syntax: Syntax, boost: Option<f64>) -> Syntax {
-    match boost {
-        Some(boost) => Syntax::Boost(Box::new(syntax), boost),
-        None => syntax,
-    }
 }

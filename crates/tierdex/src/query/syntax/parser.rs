@@ -1,14 +1,18 @@
-//! Tokens to a syntax tree.
+//! Recursive-descent parser. Input: tokens. Output: a syntax tree.
 
 use super::problems::Problems;
 use super::suffix::Suffixes;
-use super::tokens::Token;
-use super::{Occur, Syntax, boosted};
+use super::tokens::QueryToken;
+use super::tree::{Occur, SyntaxTree, boosted};
 use crate::error::Result;
 use crate::limits::{QUERY_CLAUSES_MAX, QUERY_DEPTH_MAX};
 
-/// Reads all of `tokens`, which come from a text of `end` bytes.
-pub(super) fn parse(tokens: Vec<(usize, Token)>, end: usize, problems: &mut Problems) -> Result<Syntax> {
+/// Parses all `tokens` of a text of `end` bytes.
+pub(super) fn parse(
+    tokens: Vec<(usize, QueryToken)>,
+    end: usize,
+    problems: &mut Problems,
+) -> Result<SyntaxTree> {
     let mut parser = Parser { tokens, next: 0, end, count: 0, field: None, problems };
     let mut clauses = Vec::new();
     loop {
@@ -22,40 +26,40 @@ pub(super) fn parse(tokens: Vec<(usize, Token)>, end: usize, problems: &mut Prob
 }
 
 struct Parser<'a> {
-    tokens: Vec<(usize, Token)>,
+    tokens: Vec<(usize, QueryToken)>,
     next: usize,
     end: usize,
     /// Words, phrases and groups so far.
     count: usize,
-    /// The field that is named in front of the group.
+    /// The field of the enclosing group.
     field: Option<String>,
     problems: &'a mut Problems,
 }
 
-type Clause = (Occur, Syntax);
+type Clause = (Occur, SyntaxTree);
 
 impl Parser<'_> {
-    /// Reads clauses up to the end of the list.
+    /// Parses clauses up to the end of the list.
     fn clauses(&mut self, depth: usize, clauses: &mut Vec<Clause>) -> Result<()> {
         loop {
             let after_or = self.or(clauses.is_empty())?;
-            if matches!(self.peek(), None | Some(Token::Close(_))) {
+            if matches!(self.peek(), None | Some(QueryToken::Close(_))) {
                 return if after_or { self.problem("`OR` has nothing on its right") } else { Ok(()) };
             }
             let Some((occur, node)) = self.clause(depth)? else { continue };
-            let alternative = after_or || self.peek() == Some(&Token::Or);
+            let alternative = after_or || self.peek() == Some(&QueryToken::Or);
             clauses.push(match occur {
                 Occur::MustNot | Occur::Filter if alternative => {
-                    (Occur::Should, Syntax::List(vec![(occur, node)], 0))
+                    (Occur::Should, SyntaxTree::List(vec![(occur, node)], 0))
                 }
                 _ => (occur, node),
             });
         }
     }
 
-    /// Takes an `OR` if one stands here.
+    /// Consumes an `OR` if it is the next token.
     fn or(&mut self, first: bool) -> Result<bool> {
-        if self.peek() != Some(&Token::Or) {
+        if self.peek() != Some(&QueryToken::Or) {
             return Ok(false);
         }
         if first {
@@ -65,16 +69,16 @@ impl Parser<'_> {
         Ok(!first)
     }
 
-    /// `None` if nothing can be made of what stands here; it is passed over.
+    /// Parses a clause; `None` if the tokens form none and are skipped.
     fn clause(&mut self, depth: usize) -> Result<Option<Clause>> {
         let first = self.unary(depth)?;
-        if self.peek() != Some(&Token::And) {
+        if self.peek() != Some(&QueryToken::And) {
             return Ok(first);
         }
         let mut operands: Vec<Clause> = first.into_iter().collect();
-        while self.peek() == Some(&Token::And) {
+        while self.peek() == Some(&QueryToken::And) {
             self.next += 1;
-            if matches!(self.peek(), None | Some(Token::Close(_) | Token::And | Token::Or)) {
+            if matches!(self.peek(), None | Some(QueryToken::Close(_) | QueryToken::And | QueryToken::Or)) {
                 self.problem("`AND` has nothing on its right")?;
                 continue;
             }
@@ -85,7 +89,7 @@ impl Parser<'_> {
                 *occur = Occur::Must;
             }
         }
-        Ok((!operands.is_empty()).then_some((Occur::Should, Syntax::List(operands, 0))))
+        Ok((!operands.is_empty()).then_some((Occur::Should, SyntaxTree::List(operands, 0))))
     }
 
     fn unary(&mut self, depth: usize) -> Result<Option<Clause>> {
@@ -101,7 +105,7 @@ impl Parser<'_> {
         Ok(self.primary(depth)?.map(|syntax| (occur, syntax)))
     }
 
-    fn primary(&mut self, depth: usize) -> Result<Option<Syntax>> {
+    fn primary(&mut self, depth: usize) -> Result<Option<SyntaxTree>> {
         self.count += 1;
         if self.count > QUERY_CLAUSES_MAX {
             self.problem(&format!("more than {QUERY_CLAUSES_MAX} clauses"))?;
@@ -109,17 +113,17 @@ impl Parser<'_> {
             return Ok(None);
         }
         match self.tokens.get_mut(self.next).map(|(_, token)| token) {
-            Some(Token::Leaf(leaf)) => {
+            Some(QueryToken::Leaf(leaf)) => {
                 self.next += 1;
-                // Tokens are not looked at twice.
-                let leaf = std::mem::replace(leaf, Syntax::All);
+                // A token is consumed once, so take its contents.
+                let leaf = std::mem::replace(leaf, SyntaxTree::All);
                 Ok(Some(in_field(leaf, self.field.as_ref())))
             }
-            Some(Token::Open(field)) => {
+            Some(QueryToken::Open(field)) => {
                 let field = field.take();
                 self.group(depth + 1, field)
             }
-            Some(Token::And) => {
+            Some(QueryToken::And) => {
                 self.problem("`AND` has nothing on its left")?;
                 self.next += 1;
                 Ok(None)
@@ -131,11 +135,11 @@ impl Parser<'_> {
         }
     }
 
-    fn group(&mut self, depth: usize, field: Option<String>) -> Result<Option<Syntax>> {
+    fn group(&mut self, depth: usize, field: Option<String>) -> Result<Option<SyntaxTree>> {
         self.next += 1;
         if depth > QUERY_DEPTH_MAX {
             self.problem(&format!("more than {QUERY_DEPTH_MAX} parentheses inside one another"))?;
-            self.pass_over_group();
+            self.skip_group();
             return Ok(None);
         }
         let outer = field.map(|field| self.field.replace(field));
@@ -145,12 +149,12 @@ impl Parser<'_> {
             self.field = outer;
         }
         let suffixes = match self.peek().cloned() {
-            Some(Token::Close(suffixes)) => {
+            Some(QueryToken::Close(suffixes)) => {
                 self.next += 1;
                 suffixes
             }
             _ => {
-                // That the query was cut has been said.
+                // Truncation of the query has been reported.
                 if self.count <= QUERY_CLAUSES_MAX {
                     self.problem("`(` is not closed")?;
                 }
@@ -161,7 +165,7 @@ impl Parser<'_> {
         Ok(Some(boosted(list(clauses, minimum), suffixes.boost())))
     }
 
-    /// How many of the alternatives among `clauses` must match: no more than there are.
+    /// The minimum number of alternatives among `clauses` that must match, at most their number.
     fn minimum(&mut self, suffixes: &Suffixes, clauses: &[Clause]) -> Result<u32> {
         let Some((at, minimum)) = suffixes.minimum(self.problems)? else { return Ok(0) };
         let alternatives = clauses.iter().filter(|(occur, _)| *occur == Occur::Should).count() as u32;
@@ -173,12 +177,12 @@ impl Parser<'_> {
         Ok(minimum.min(alternatives))
     }
 
-    fn pass_over_group(&mut self) {
+    fn skip_group(&mut self) {
         let mut open = 1;
         while let Some(token) = self.peek() {
             match token {
-                Token::Open(_) => open += 1,
-                Token::Close(_) => open -= 1,
+                QueryToken::Open(_) => open += 1,
+                QueryToken::Close(_) => open -= 1,
                 _ => {}
             }
             self.next += 1;
@@ -188,7 +192,7 @@ impl Parser<'_> {
         }
     }
 
-    fn peek(&self) -> Option<&Token> {
+    fn peek(&self) -> Option<&QueryToken> {
         self.tokens.get(self.next).map(|(_, token)| token)
     }
 
@@ -198,33 +202,33 @@ impl Parser<'_> {
     }
 }
 
-fn sign(token: &Token) -> Option<Occur> {
+fn sign(token: &QueryToken) -> Option<Occur> {
     match token {
-        Token::Plus => Some(Occur::Must),
-        Token::Minus | Token::Not => Some(Occur::MustNot),
-        Token::Hash => Some(Occur::Filter),
+        QueryToken::Plus => Some(Occur::Must),
+        QueryToken::Minus | QueryToken::Not => Some(Occur::MustNot),
+        QueryToken::Hash => Some(Occur::Filter),
         _ => None,
     }
 }
 
-/// A single clause that is not negated is what it says, without a list around it.
-fn list(mut clauses: Vec<Clause>, minimum: u32) -> Syntax {
+/// A list of clauses; a single clause that is not negated is returned itself.
+fn list(mut clauses: Vec<Clause>, minimum: u32) -> SyntaxTree {
     match clauses.as_slice() {
         [(Occur::Should | Occur::Must, _)] => clauses.remove(0).1,
-        _ => Syntax::List(clauses, minimum),
+        _ => SyntaxTree::List(clauses, minimum),
     }
 }
 
-/// `leaf` in the field of its group, if it does not name one.
-fn in_field(mut leaf: Syntax, of_group: Option<&String>) -> Syntax {
+/// Sets the field of `leaf` to that of its group, unless it names one.
+fn in_field(mut leaf: SyntaxTree, of_group: Option<&String>) -> SyntaxTree {
     let mut inner = &mut leaf;
-    while let Syntax::Boost(boosted, _) = inner {
+    while let SyntaxTree::Boost(boosted, _) = inner {
         inner = boosted;
     }
-    if let Syntax::Word(field, _)
-    | Syntax::Prefix(field, _)
-    | Syntax::Fuzzy(field, ..)
-    | Syntax::Phrase(field, ..) = inner
+    if let SyntaxTree::Word(field, _)
+    | SyntaxTree::Prefix(field, _)
+    | SyntaxTree::Fuzzy(field, ..)
+    | SyntaxTree::Phrase(field, ..) = inner
         && field.is_none()
     {
         *field = of_group.cloned();

@@ -1,9 +1,9 @@
-//! What is wrong with a query: the first fault ends strict reading; lenient reading notes it and goes on.
+//! Faults of a query: strict parsing ends at the first one, lenient parsing records them as warnings.
 
 use crate::error::{Error, Result};
 use crate::limits::QUERY_WARNINGS_MAX;
 
-/// Takes faults as they are found.
+/// Collects the faults of a query.
 pub struct Problems {
     lenient: bool,
     warnings: Vec<Error>,
@@ -11,22 +11,25 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// The first fault is the end.
+    /// The first fault is an error.
     pub fn strict() -> Problems {
         Problems { lenient: false, warnings: Vec::new(), unlisted: false }
     }
 
-    /// Faults are noted.
+    /// Faults are recorded as warnings.
     pub fn lenient() -> Problems {
         Problems { lenient: true, ..Problems::strict() }
     }
 
-    /// Whether faults are only noted.
-    pub fn are_noted(&self) -> bool {
+    /// Whether faults are only recorded.
+    pub fn is_lenient(&self) -> bool {
         self.lenient
     }
 
-    /// Takes a fault. If this returns, the caller goes on as if it had not been there.
+    /// Reports a fault. After `Ok` the caller continues without the faulty part.
+    ///
+    /// # Errors
+    /// The fault itself, in strict parsing.
     pub fn report(&mut self, fault: Error) -> Result<()> {
         if !self.lenient {
             return Err(fault);
@@ -40,12 +43,12 @@ impl Problems {
         Ok(())
     }
 
-    /// The same, for a fault at a place in the query's text.
+    /// Reports a fault at byte `at` of the query.
     pub fn at(&mut self, at: usize, message: impl Into<String>) -> Result<()> {
         self.report(Error::Query { at: Some(at), message: message.into() })
     }
 
-    /// The faults that were noted, in the order in which they were found.
+    /// The recorded faults in order.
     pub fn into_warnings(self) -> Vec<Error> {
         self.warnings
     }

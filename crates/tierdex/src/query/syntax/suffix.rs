@@ -5,16 +5,16 @@ use super::problems::Problems;
 use crate::error::Result;
 use crate::limits::{BOOST_MAX, FUZZY_DISTANCE_MAX};
 
-/// The operators behind one clause.
+/// The suffix operators of one clause.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Suffixes {
-    /// Place of `~`, and what follows it.
+    /// Offset of `~`, and the text after it.
     tilde: Option<(usize, String)>,
     boost: Option<f64>,
 }
 
 impl Suffixes {
-    /// Reads all of `run`, which stands at `at` and begins with `^` or `~`.
+    /// Parses all of `run`, which is at offset `at` and starts with `^` or `~`.
     pub(super) fn read(at: usize, run: &str, problems: &mut Problems) -> Result<Suffixes> {
         let mut suffixes = Suffixes::default();
         let marks: Vec<(usize, char)> = run.char_indices().filter(|(_, c)| is_mark(*c)).collect();
@@ -45,7 +45,7 @@ impl Suffixes {
         self.tilde.is_some()
     }
 
-    /// Edits that a fuzzy word allows; `None` if it is not fuzzy.
+    /// Maximum edit distance of a fuzzy word; `None` if it is not fuzzy.
     pub(super) fn distance(&self, problems: &mut Problems) -> Result<Option<u8>> {
         let Some((at, number)) = &self.tilde else { return Ok(None) };
         if number.is_empty() {
@@ -61,13 +61,13 @@ impl Suffixes {
         }
     }
 
-    /// How far apart the words of a phrase may stand.
+    /// Slop of a phrase; 0 without `~`.
     pub(super) fn slop(&self, problems: &mut Problems) -> Result<u32> {
         let what = "`~` behind a phrase needs a slop, which is a number of positions";
         Ok(self.count(what, problems)?.unwrap_or(0))
     }
 
-    /// How many alternatives of a group must match, and where that stands.
+    /// Minimum number of alternatives of a group that must match, with the offset of its `~`.
     pub(super) fn minimum(&self, problems: &mut Problems) -> Result<Option<(usize, u32)>> {
         let what = "`~` behind a group needs the number of its alternatives that must match";
         let minimum = self.count(what, problems)?;
@@ -92,13 +92,13 @@ impl Suffixes {
     }
 }
 
-/// Whether `c` begins the suffix of a clause.
+/// Whether `c` starts a suffix operator.
 pub(super) fn is_mark(c: char) -> bool {
     matches!(c, '^' | '~')
 }
 
-/// Whether `text`, which follows a `^` or `~` in a word, is the number of a suffix. Otherwise these are
-/// ordinary characters.
+/// Whether `text`, which follows a `^` or `~` in a word, looks like the number of a suffix. Otherwise these
+/// characters are literal.
 pub(super) fn is_number_like(text: &str) -> bool {
     text.chars().next().is_none_or(|c| c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))
 }
@@ -106,7 +106,7 @@ pub(super) fn is_number_like(text: &str) -> bool {
 fn boost(at: usize, number: &str, problems: &mut Problems) -> Result<Option<f64>> {
     let boost = number.parse().ok();
     if let Some(boost) = boost.filter(|boost| (0.0..=BOOST_MAX).contains(boost)) {
-        // Not -0, which is in that range.
+        // The range contains -0: return 0.
         return Ok(Some(f64::abs(boost)));
     }
     let message = match boost {

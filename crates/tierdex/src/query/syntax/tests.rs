@@ -1,3 +1,5 @@
+//! Parsed queries, their faults, and lenient parsing.
+
 use super::*;
 use crate::limits::{QUERY_BYTES_MAX, QUERY_CLAUSES_MAX, QUERY_WARNINGS_MAX};
 use expect_test::{Expect, expect};
@@ -7,17 +9,17 @@ fn fields(name: &str) -> std::result::Result<(), String> {
     if name == "title" { Ok(()) } else { Err("which has `title`".to_string()) }
 }
 
-fn show(tree: &Syntax) -> String {
+fn show(tree: &SyntaxTree) -> String {
     let name = |field: &Option<String>| field.as_ref().map_or(String::new(), |f| format!("{f}:"));
     match tree {
-        Syntax::Word(field, word) => format!("{}{word}", name(field)),
-        Syntax::Prefix(field, word) => format!("{}{word}*", name(field)),
-        Syntax::Fuzzy(field, word, distance) => format!("{}{word}~{distance}", name(field)),
-        Syntax::Phrase(field, words, 0) => format!("{}\"{words}\"", name(field)),
-        Syntax::Phrase(field, words, slop) => format!("{}\"{words}\"~{slop}", name(field)),
-        Syntax::All => "*:*".to_string(),
-        Syntax::Boost(inner, boost) => format!("{}^{boost}", show(inner)),
-        Syntax::List(clauses, minimum) => {
+        SyntaxTree::Word(field, word) => format!("{}{word}", name(field)),
+        SyntaxTree::Prefix(field, word) => format!("{}{word}*", name(field)),
+        SyntaxTree::Fuzzy(field, word, distance) => format!("{}{word}~{distance}", name(field)),
+        SyntaxTree::Phrase(field, words, 0) => format!("{}\"{words}\"", name(field)),
+        SyntaxTree::Phrase(field, words, slop) => format!("{}\"{words}\"~{slop}", name(field)),
+        SyntaxTree::All => "*:*".to_string(),
+        SyntaxTree::Boost(inner, boost) => format!("{}^{boost}", show(inner)),
+        SyntaxTree::List(clauses, minimum) => {
             let clauses = clauses.iter().map(|(occur, node)| {
                 let sign = match occur {
                     Occur::Should => "",
@@ -41,7 +43,7 @@ fn check(text: &str, expected: Expect) {
     expected.assert_eq(&found);
 }
 
-fn lenient(text: &str) -> (Syntax, Vec<Error>) {
+fn lenient(text: &str) -> (SyntaxTree, Vec<Error>) {
     let mut problems = Problems::lenient();
     let tree = parse_lenient(text, &fields, &mut problems).unwrap();
     (tree, problems.into_warnings())
@@ -54,7 +56,7 @@ fn check_lenient(text: &str, expected: Expect) {
 }
 
 #[test]
-fn queries_are_read_as_documented() {
+fn queries_are_parsed_as_documented() {
     check("one", expect!["one"]);
     check("a b", expect!["(a b)"]);
     check("a OR b", expect!["(a b)"]);
@@ -88,7 +90,7 @@ fn clauses_are_boosted() {
 }
 
 #[test]
-fn words_are_misspelt_or_begun() {
+fn prefixes_and_fuzzy_words_are_parsed() {
     check("wor*", expect!["wor*"]);
     check("title:wor*^2", expect!["title:wor*^2"]);
     check("wor**", expect!["wor*"]);
@@ -117,7 +119,7 @@ fn filters_match_and_do_not_score() {
 }
 
 #[test]
-fn groups_are_searched_in_their_field() {
+fn a_field_applies_to_its_group() {
     check("title:(a b)", expect!["(title:a title:b)"]);
     check(
         "title:(+a \"b c\" (d~ e*)^2) f",
@@ -127,7 +129,7 @@ fn groups_are_searched_in_their_field() {
 }
 
 #[test]
-fn characters_in_words_are_ordinary() {
+fn operator_characters_in_words_are_literal() {
     check("5*3 a*b*c *a", expect!["(5*3 a*b*c *a)"]);
     check("a^b x~=y ~user ^_^x ~ ^", expect!["(a^b x~=y ~user ^_^x ~ ^)"]);
     check("a^b^2 c++^2 c++~1 c#", expect!["(a^b^2 c++^2 c++~1 c#)"]);
@@ -138,7 +140,7 @@ fn characters_in_words_are_ordinary() {
 }
 
 #[test]
-fn what_looks_like_a_field_must_be_one() {
+fn unknown_fields_are_faults() {
     let fault = |at, name| {
         format!(
             "query, byte {at}: `{name}` is not a field of this index, which has `title`; write `{name}\\:` for the word"
@@ -174,7 +176,7 @@ fn what_looks_like_a_field_must_be_one() {
 }
 
 #[test]
-fn names_are_looked_at_once_a_word() {
+fn field_lookup_is_linear_in_the_text() {
     for word in [":", "a:", "a\\:", "title:", "a:title:"] {
         let text = word.repeat(QUERY_BYTES_MAX / word.len());
         let spelled = std::cell::Cell::new(0);
@@ -182,14 +184,14 @@ fn names_are_looked_at_once_a_word() {
             spelled.set(spelled.get() + name.len());
             fields(name)
         };
-        // A fault is an answer too.
+        // The result may be a fault.
         let _ = parse_lenient(&text, &counting, &mut Problems::lenient());
         assert!(spelled.get() <= text.len(), "{} letters of {} in {word}", spelled.get(), text.len());
     }
 }
 
 #[test]
-fn errors_name_the_place() {
+fn faults_name_their_offset() {
     check("(a b", expect!["query, byte 5: `(` is not closed"]);
     check("a b)", expect!["query, byte 4: `)` without `(`"]);
     check("a \"b", expect![[r#"query, byte 3: this `"` is not closed"#]]);
@@ -206,7 +208,7 @@ fn errors_name_the_place() {
 }
 
 #[test]
-fn wrong_numbers_are_errors() {
+fn invalid_numbers_are_faults() {
     check("a^", expect![[r#"query, byte 2: `^` needs a number behind it; write `\^` for the character"#]]);
     check(
         "a b^2x",
@@ -255,7 +257,7 @@ fn wrong_numbers_are_errors() {
 }
 
 #[test]
-fn lenient_reading_leaves_out_what_is_wrong() {
+fn lenient_parsing_ignores_faulty_parts() {
     check_lenient(
         "(a b",
         expect![[r#"
@@ -308,13 +310,13 @@ fn lenient_reading_leaves_out_what_is_wrong() {
             query, byte 23: the group has 2 alternatives, of which 9 cannot match"#]],
     );
     let (tree, warnings) = lenient(&"a ".repeat(5000));
-    assert!(matches!(tree, Syntax::List(clauses, 0) if clauses.len() == QUERY_CLAUSES_MAX));
+    assert!(matches!(tree, SyntaxTree::List(clauses, 0) if clauses.len() == QUERY_CLAUSES_MAX));
     assert_eq!(warnings.len(), 1);
     let (tree, warnings) = lenient(&format!("b {} c", "(".repeat(100) + "a" + &")".repeat(100)));
     assert_eq!((show(&tree).as_str(), warnings.len()), ("(b () c)", 1));
     assert_eq!(lenient(&")".repeat(100)).1.len(), QUERY_WARNINGS_MAX + 1);
     let (tree, warnings) = lenient(&"ä".repeat(40_000));
-    assert!(matches!(tree, Syntax::Word(None, word) if word.len() == QUERY_BYTES_MAX));
+    assert!(matches!(tree, SyntaxTree::Word(None, word) if word.len() == QUERY_BYTES_MAX));
     assert_eq!(warnings[0].to_string(), "query, byte 65537: longer than 65536 bytes");
 }
 
@@ -324,7 +326,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_is_read_or_refused(text in TEXTS) {
+    fn arbitrary_text_is_parsed_or_rejected(text in TEXTS) {
         let (tree, warnings) = lenient(&text);
         match parse(&text, &fields) {
             Ok(strict) => {
@@ -333,7 +335,7 @@ proptest! {
             }
             Err(error) => {
                 prop_assert_eq!(warnings[0].to_string(), error.to_string());
-                let Error::Query { at: Some(at), .. } = error else { return Err(TestCaseError::fail("no place")) };
+                let Error::Query { at: Some(at), .. } = error else { return Err(TestCaseError::fail("no offset")) };
                 prop_assert!(at <= text.len() && text.is_char_boundary(at));
             }
         }

@@ -1,14 +1,14 @@
-//! Query text to tokens.
+//! Tokenizer of the query language.
 
 use super::problems::Problems;
 use super::suffix::{Suffixes, is_mark, is_number_like};
-use super::{Fields, Syntax, boosted};
+use super::tree::{Fields, SyntaxTree, boosted};
 use crate::error::Result;
 
-/// A piece of a query.
+/// A token of a query.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
-    /// `(`, and the field in front of it.
+pub(super) enum QueryToken {
+    /// `(`, with the field before it.
     Open(Option<String>),
     Close(Suffixes),
     And,
@@ -17,17 +17,17 @@ pub(super) enum Token {
     Plus,
     Minus,
     Hash,
-    /// A word or phrase with what stands behind it. The field is the one that is named in front of it.
-    Leaf(Syntax),
+    /// A word or phrase with its suffixes, and the field named before it.
+    Leaf(SyntaxTree),
 }
 
-/// Cuts `text` up. Each token comes with its place.
+/// Splits `text` into tokens, each with its byte offset.
 pub(super) fn tokenize(
     text: &str,
     fields: Fields<'_>,
     problems: &mut Problems,
-) -> Result<Vec<(usize, Token)>> {
-    let mut tokenizer = Tokenizer { text, at: 0, fields, problems };
+) -> Result<Vec<(usize, QueryToken)>> {
+    let mut tokenizer = QueryTokenizer { text, at: 0, fields, problems };
     let mut tokens = Vec::new();
     while let Some(c) = tokenizer.peek() {
         let at = tokenizer.at;
@@ -40,14 +40,14 @@ pub(super) fn tokenize(
     Ok(tokens)
 }
 
-struct Tokenizer<'a> {
+struct QueryTokenizer<'a> {
     text: &'a str,
     at: usize,
     fields: Fields<'a>,
     problems: &'a mut Problems,
 }
 
-/// A character of a word, and whether a backslash made it ordinary.
+/// A character of a word, and whether it was escaped.
 #[derive(Clone, Copy)]
 struct Letter {
     at: usize,
@@ -61,22 +61,22 @@ impl Letter {
     }
 }
 
-impl Tokenizer<'_> {
+impl QueryTokenizer<'_> {
     fn peek(&self) -> Option<char> {
         self.text[self.at..].chars().next()
     }
 
-    /// The token that begins with `c`; `None` if it is dropped.
-    fn token(&mut self, c: char) -> Result<Option<Token>> {
+    /// The token that starts with `c`; `None` if it is dropped.
+    fn token(&mut self, c: char) -> Result<Option<QueryToken>> {
         let token = match c {
-            '(' => Token::Open(None),
+            '(' => QueryToken::Open(None),
             ')' => {
                 self.at += 1;
-                return Ok(Some(Token::Close(self.suffixes()?)));
+                return Ok(Some(QueryToken::Close(self.suffixes()?)));
             }
-            '+' => Token::Plus,
-            '-' => Token::Minus,
-            '#' => Token::Hash,
+            '+' => QueryToken::Plus,
+            '-' => QueryToken::Minus,
+            '#' => QueryToken::Hash,
             '"' => return self.phrase(None).map(Some),
             _ => return self.word(),
         };
@@ -84,7 +84,7 @@ impl Tokenizer<'_> {
         Ok(Some(token))
     }
 
-    /// The operators that stand here, right behind a phrase or a group.
+    /// Parses the suffixes after a phrase or a group.
     fn suffixes(&mut self) -> Result<Suffixes> {
         if !self.peek().is_some_and(is_mark) {
             return Ok(Suffixes::default());
@@ -97,7 +97,7 @@ impl Tokenizer<'_> {
         Suffixes::read(at, run, self.problems)
     }
 
-    fn phrase(&mut self, field: Option<String>) -> Result<Token> {
+    fn phrase(&mut self, field: Option<String>) -> Result<QueryToken> {
         let start = self.at;
         let mut words = String::new();
         let mut chars = self.text[start + 1..].char_indices();
@@ -118,10 +118,10 @@ impl Tokenizer<'_> {
         }
         let suffixes = self.suffixes()?;
         let slop = suffixes.slop(self.problems)?;
-        Ok(Token::Leaf(boosted(Syntax::Phrase(field, words, slop), suffixes.boost())))
+        Ok(QueryToken::Leaf(boosted(SyntaxTree::Phrase(field, words, slop), suffixes.boost())))
     }
 
-    fn word(&mut self) -> Result<Option<Token>> {
+    fn word(&mut self) -> Result<Option<QueryToken>> {
         let start = self.at;
         if let Some(token) = self.plain_word() {
             return Ok(Some(token));
@@ -133,10 +133,10 @@ impl Tokenizer<'_> {
                 '"' if field.is_some() && letters.is_empty() => return self.phrase(field).map(Some),
                 '(' if field.is_some() && letters.is_empty() => {
                     self.at += 1;
-                    return Ok(Some(Token::Open(field)));
+                    return Ok(Some(QueryToken::Open(field)));
                 }
                 '(' | ')' | '"' => break,
-                // No name has a colon in it: what is in front of the first one decides.
+                // Field names contain no colon, so only the first colon of a word can end one.
                 ':' if !std::mem::replace(&mut colon, true) && self.is_field(start, &letters)? => {
                     field = Some(spelled(&letters));
                     letters.clear();
@@ -156,14 +156,13 @@ impl Tokenizer<'_> {
         {
             let message = format!("a word, a phrase or a group must follow `{field}:` at once");
             self.problems.at(start, message)?;
-            return Ok(Some(Token::Leaf(Syntax::Word(None, field))));
+            return Ok(Some(QueryToken::Leaf(SyntaxTree::Word(None, field))));
         }
         self.finish_word(start, field, letters)
     }
 
-    /// A word of nothing but ordinary characters, which most are: what [`Tokenizer::word`] makes of it,
-    /// without a look at each.
-    fn plain_word(&mut self) -> Option<Token> {
+    /// Fast path of [`QueryTokenizer::word`] for a word without operator characters, as most are.
+    fn plain_word(&mut self) -> Option<QueryToken> {
         let rest = &self.text[self.at..];
         let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"'));
         let word = &rest[..end.unwrap_or(rest.len())];
@@ -172,41 +171,41 @@ impl Tokenizer<'_> {
         }
         self.at += word.len();
         Some(match word {
-            "AND" => Token::And,
-            "OR" => Token::Or,
-            "NOT" => Token::Not,
-            _ => Token::Leaf(Syntax::Word(None, word.to_string())),
+            "AND" => QueryToken::And,
+            "OR" => QueryToken::Or,
+            "NOT" => QueryToken::Not,
+            _ => QueryToken::Leaf(SyntaxTree::Word(None, word.to_string())),
         })
     }
 
-    /// Whether the letters before the colon that stands here name a field. What looks like a field and is
-    /// none is a problem; then it is text.
+    /// Whether the letters before the colon at the current offset name a field. A name that looks like a field and
+    /// is none is reported; it is then text.
     fn is_field(&mut self, start: usize, letters: &[Letter]) -> Result<bool> {
         if letters.iter().any(|letter| letter.escaped) {
             return Ok(false);
         }
         let name = spelled(letters);
-        let Err(which) = (self.fields)(&name) else { return Ok(true) };
+        let Err(fields) = (self.fields)(&name) else { return Ok(true) };
         if is_name(&name) && self.text[self.at + 1..].starts_with(begins_clause) {
             let message =
-                format!("`{name}` is not a field of this index, {which}; write `{name}\\:` for the word");
+                format!("`{name}` is not a field of this index, {fields}; write `{name}\\:` for the word");
             self.problems.at(start, message)?;
         }
         Ok(false)
     }
 
-    /// What the letters of a word mean.
+    /// The token of a word with these letters.
     fn finish_word(
         &mut self,
         start: usize,
         field: Option<String>,
         mut letters: Vec<Letter>,
-    ) -> Result<Option<Token>> {
+    ) -> Result<Option<QueryToken>> {
         if field.is_none() && letters.iter().all(|letter| !letter.escaped) {
             match spelled(&letters).as_str() {
-                "AND" => return Ok(Some(Token::And)),
-                "OR" => return Ok(Some(Token::Or)),
-                "NOT" => return Ok(Some(Token::Not)),
+                "AND" => return Ok(Some(QueryToken::And)),
+                "OR" => return Ok(Some(QueryToken::Or)),
+                "NOT" => return Ok(Some(QueryToken::Not)),
                 _ => {}
             }
         }
@@ -214,27 +213,27 @@ impl Tokenizer<'_> {
         let all = field.is_none() && letters.len() == 3 && "*:*".chars().zip(&letters).all(|(c, l)| l.is(c));
         let kept = letters.iter().rposition(|letter| !letter.is('*')).map_or(0, |last| last + 1);
         let syntax = if all {
-            Syntax::All
+            SyntaxTree::All
         } else if kept < letters.len() {
             letters.truncate(kept);
             if letters.is_empty() {
                 self.problems.at(start, "`*` needs the beginning of a word in front of it")?;
                 return Ok(None);
             }
-            Syntax::Prefix(field, spelled(&letters))
+            SyntaxTree::Prefix(field, spelled(&letters))
         } else {
             match suffixes.distance(self.problems)? {
-                Some(distance) => Syntax::Fuzzy(field, spelled(&letters), distance),
-                None => Syntax::Word(field, spelled(&letters)),
+                Some(distance) => SyntaxTree::Fuzzy(field, spelled(&letters), distance),
+                None => SyntaxTree::Word(field, spelled(&letters)),
             }
         };
-        if suffixes.has_tilde() && matches!(syntax, Syntax::All | Syntax::Prefix(..)) {
+        if suffixes.has_tilde() && matches!(syntax, SyntaxTree::All | SyntaxTree::Prefix(..)) {
             self.problems.at(start, "what ends in `*` cannot be fuzzy too")?;
         }
-        Ok(Some(Token::Leaf(boosted(syntax, suffixes.boost()))))
+        Ok(Some(QueryToken::Leaf(boosted(syntax, suffixes.boost()))))
     }
 
-    /// Takes the operators from the end of a word. A word does not begin with one.
+    /// Removes the suffix operators from the end of a word. The first letter is never an operator.
     fn strip_suffixes(&mut self, letters: &mut Vec<Letter>) -> Result<Suffixes> {
         let mut suffixes = Suffixes::default();
         while let Some(mark) = letters.iter().rposition(|letter| letter.is('^') || letter.is('~')) {
@@ -250,14 +249,13 @@ impl Tokenizer<'_> {
     }
 }
 
-/// Whether a field may be meant: no number, and nothing with other signs in it.
+/// Whether `text` looks like a field name: a letter or `_`, then letters, digits, `_` and `-`.
 fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// Whether what follows a colon is text that a field may hold, as it is not in addresses, paths and
-/// sentences.
+/// Whether `c` after a colon starts a clause, unlike in URLs, paths and sentences.
 fn begins_clause(c: char) -> bool {
     !c.is_whitespace() && !matches!(c, '/' | '\\' | ':' | ')')
 }

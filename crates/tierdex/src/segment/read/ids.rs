@@ -1,6 +1,6 @@
-//! External ids.
+//! Reads external ids.
 
-use super::read_tail;
+use super::tail::read_tail;
 use crate::bytes::{View, u64_at};
 use crate::error::{Error, Result};
 use crate::limits::{ID_BYTES_MAX, IDS_GROUP};
@@ -8,13 +8,13 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tierdex_io::{ReadFile, SealedFile};
 
-/// Finds the external id of a document. The places of the groups, an eighth of a byte a document, stay in
-/// memory once they are needed.
+/// Looks up the external id of a document. The offsets of the groups, an eighth of a byte per document, are loaded
+/// on first use and stay resident.
 pub struct IdsReader {
     file: SealedFile,
     documents: u32,
     groups_at: u64,
-    places: OnceLock<Vec<u8>>,
+    group_offsets: OnceLock<Vec<u8>>,
 }
 
 impl IdsReader {
@@ -26,11 +26,10 @@ impl IdsReader {
         if count != u64::from(documents) || groups_at < payload.start || end != Some(payload.end) {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
-        Ok(IdsReader { file, documents, groups_at, places: OnceLock::new() })
+        Ok(IdsReader { file, documents, groups_at, group_offsets: OnceLock::new() })
     }
 
-    /// Calls `body` with the file and the bytes of it that [`IdsReader::get`] reads for these documents,
-    /// which rise.
+    /// Calls `body` with the byte ranges that [`IdsReader::get`] reads for these documents, in ascending order.
     pub fn ranges(
         &self,
         documents: &[u32],
@@ -46,10 +45,10 @@ impl IdsReader {
         Ok(())
     }
 
-    /// Calls `body` with the place in `documents` and the external id of each of them; a group is read once
-    /// for neighbours, so rising documents are cheapest.
+    /// Calls `body` with the index in `documents` and the external id of each document. Consecutive documents of a
+    /// group are decoded from one read, so ascending order is cheapest.
     pub fn get(&self, documents: &[u32], mut body: impl FnMut(usize, &str)) -> Result<()> {
-        let (mut bytes, mut place) = (Vec::new(), 0);
+        let (mut bytes, mut index) = (Vec::new(), 0);
         for run in documents.chunk_by(|a, b| a / IDS_GROUP == b / IDS_GROUP) {
             let start = self.read_group(run[0] / IDS_GROUP, &mut bytes)?;
             let first = View::new(self.file.name(), start, &bytes);
@@ -61,8 +60,8 @@ impl IdsReader {
                 for _ in next..document {
                     view.string(ID_BYTES_MAX)?;
                 }
-                body(place, view.string(ID_BYTES_MAX)?);
-                (next, place) = (document + 1, place + 1);
+                body(index, view.string(ID_BYTES_MAX)?);
+                (next, index) = (document + 1, index + 1);
             }
         }
         Ok(())
@@ -82,7 +81,7 @@ impl IdsReader {
         Ok(())
     }
 
-    /// Bytes of the places, once they are in memory.
+    /// Bytes of the group offsets, once they are resident.
     pub fn memory(&self) -> u64 {
         8 * u64::from(self.documents.div_ceil(IDS_GROUP))
     }
@@ -95,7 +94,7 @@ impl IdsReader {
         self.documents.saturating_sub(group.saturating_mul(IDS_GROUP)).min(IDS_GROUP)
     }
 
-    /// Reads a group, and says where it begins.
+    /// Reads a group and returns its offset.
     fn read_group(&self, group: u32, bytes: &mut Vec<u8>) -> Result<u64> {
         let (start, end) = self.group_range(group)?;
         if end < start || end - start > (ID_BYTES_MAX as u64 + 10) * u64::from(self.documents_of(group)) {
@@ -106,17 +105,18 @@ impl IdsReader {
     }
 
     fn group_range(&self, group: u32) -> Result<(u64, u64)> {
-        let places = self.places()?;
-        let start = u64_at(places, group as usize).ok_or_else(|| self.corrupt("document has no id"))?;
-        Ok((start, u64_at(places, group as usize + 1).unwrap_or(self.groups_at)))
+        let group_offsets = self.group_offsets()?;
+        let start =
+            u64_at(group_offsets, group as usize).ok_or_else(|| self.corrupt("document has no id"))?;
+        Ok((start, u64_at(group_offsets, group as usize + 1).unwrap_or(self.groups_at)))
     }
 
-    fn places(&self) -> Result<&[u8]> {
-        if let Some(places) = self.places.get() {
-            return Ok(places);
+    fn group_offsets(&self) -> Result<&[u8]> {
+        if let Some(group_offsets) = self.group_offsets.get() {
+            return Ok(group_offsets);
         }
-        let places = self.file.read(self.groups_at, self.memory() as usize)?;
-        Ok(self.places.get_or_init(|| places))
+        let group_offsets = self.file.read(self.groups_at, self.memory() as usize)?;
+        Ok(self.group_offsets.get_or_init(|| group_offsets))
     }
 
     fn corrupt(&self, what: &str) -> Error {

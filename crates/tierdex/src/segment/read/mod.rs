@@ -1,37 +1,39 @@
-//! Reading the files of a segment. Writers of each stand under the same name in `write/`.
+//! Readers of the files of a segment. The writer of each is the module of the same name in `write/`.
 //!
-//! Every range is verified when it enters memory ([`tierdex_io::SealedFile`]), and every number in it is
-//! checked before it is used, so that a file that was forged with right checksums leads to an error too, and
-//! never to a panic or to memory without bound.
+//! Checksums are verified when bytes are read into memory ([`tierdex_io::SealedFile`]), and decoded numbers are
+//! validated before use. So a forged file with valid checksums also leads to an error, never to a panic or to
+//! unbounded memory use.
 
 mod ids;
 mod lists;
 mod norms;
 mod pages;
+mod read_ahead;
 mod source;
 mod stored;
+mod tail;
 mod terms;
 mod unpack;
 mod walk;
 
 pub use ids::IdsReader;
-pub use lists::{BlockList, InlineList, Part, Record};
+pub use lists::{BlockList, InlineList, ListPart, SkipRecord};
 pub use norms::Norms;
+pub use read_ahead::{READ_AHEAD, ReadAheadBuffer};
 pub use source::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files};
 pub use stored::{StoredDocument, StoredReader};
 pub use terms::{TermInfo, TermStream, TermsReader};
 pub use unpack::UNPACK_BYTES;
-pub use walk::{Automaton, Walk};
+pub use walk::{Automaton, TermWalk};
 
 use super::layout::{FileKind, SegmentMeta, file_name, identity};
 use crate::error::{Error, Result};
 use crate::schema::{Field, Schema};
 use std::borrow::Cow;
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tierdex_io::{Arena, Disk, SealedFile};
 
-/// An open segment. Many threads may read it at once.
+/// An open segment. Threads read it concurrently.
 pub struct Segment {
     meta: SegmentMeta,
     fields: Vec<FieldReader>,
@@ -54,43 +56,12 @@ pub struct FieldReader {
     longest: OnceLock<u32>,
 }
 
-/// Bytes of a record and of a block that are loaded into the caches of the processor before they are used.
+/// Bytes of a record and of a block that are prefetched into the CPU cache.
 const RECORD_LOADED: usize = 512;
 const BLOCK_LOADED: usize = 320;
 
-/// Bytes of a file that were read together, for callers that go through it in order.
-#[derive(Default)]
-pub struct ReadAhead {
-    start: u64,
-    bytes: Vec<u8>,
-}
-
-/// Bytes that are read together.
-pub const READ_AHEAD: u64 = 256 << 10;
-
-impl ReadAhead {
-    /// The bytes of a range of the file; what follows it is read with it, if that pays for the source.
-    pub fn range(
-        &mut self,
-        source: &dyn BlockSource,
-        file: &Arc<SealedFile>,
-        range: &Range<u64>,
-    ) -> Result<&[u8]> {
-        let len = range.end.saturating_sub(range.start);
-        let read_to = self.start + self.bytes.len() as u64;
-        if range.start < self.start || range.end > read_to {
-            let ahead = if source.read_ahead() > 0 { READ_AHEAD } else { 0 };
-            let len = len.max(ahead.min(file.payload().end.saturating_sub(range.start)));
-            self.start = range.start;
-            source.read(file, range.start..range.start.saturating_add(len), &mut self.bytes)?;
-        }
-        let from = (range.start - self.start) as usize;
-        Ok(&self.bytes[from..from + len as usize])
-    }
-}
-
 impl Segment {
-    /// Opens all files that `meta` names and checks their seals.
+    /// Opens all files of `meta` and checks their seals.
     pub fn open(disk: &dyn Disk, schema: &Schema, meta: SegmentMeta) -> Result<Segment> {
         let fields = schema.fields.iter().enumerate();
         let fields = fields.map(|(number, field)| FieldReader::open(disk, &meta, number, field));
@@ -102,27 +73,27 @@ impl Segment {
         Ok(Segment { fields, ids, stored: stored.transpose()?, meta })
     }
 
-    /// What the manifest says of the segment.
+    /// Manifest entry of the segment.
     pub fn meta(&self) -> &SegmentMeta {
         &self.meta
     }
 
-    /// Documents in the segment.
+    /// Number of documents in the segment.
     pub fn documents(&self) -> u32 {
         self.meta.documents
     }
 
-    /// The field of that number in the schema.
+    /// The field with this number in the schema.
     pub fn field(&self, number: usize) -> &FieldReader {
         &self.fields[number]
     }
 
-    /// Average length in tokens of the documents that have a field, as the bounds in its skip data take it.
+    /// Average length in tokens of the documents that have a field. The max shares in its skip data are computed for it.
     pub fn average_length(&self, field: usize) -> f64 {
         self.meta.fields[field].average_length()
     }
 
-    /// Keeps all that queries need in memory, in `arena`: everything but ids and stored texts.
+    /// Loads all files but ids and stored texts into `arena`, where they stay resident.
     pub fn keep_in_memory(&self, arena: &mut Arena) -> Result<()> {
         for field in &self.fields {
             field.files().try_for_each(|file| file.load_into(Some(&mut *arena)))?;
@@ -131,7 +102,7 @@ impl Segment {
         Ok(())
     }
 
-    /// How many bytes of an arena that takes, beside what is there already.
+    /// Bytes of an arena that [`Segment::keep_in_memory`] allocates for files that are not yet resident.
     pub fn bytes_in_memory(&self) -> u64 {
         let files = self.fields.iter().flat_map(FieldReader::files).filter(|file| file.resident().is_none());
         files
@@ -140,18 +111,18 @@ impl Segment {
             .sum()
     }
 
-    /// Keeps terms in memory, in `arena` if there is one.
+    /// Makes the term dictionaries resident, in `arena` if given.
     pub fn keep_terms(&self, mut arena: Option<&mut Arena>) -> Result<()> {
         self.fields.iter().try_for_each(|field| field.terms.keep(arena.as_deref_mut()))
     }
 
-    /// Keeps skip data in memory, in `arena` if there is one.
+    /// Makes the skip data resident, in `arena` if given.
     pub fn keep_skips(&self, mut arena: Option<&mut Arena>) -> Result<()> {
         self.fields.iter().try_for_each(|field| Ok(field.skips.load_into(arena.as_deref_mut())?))
     }
 
-    /// Reads lengths, in `arena` if there is one, and what it takes to check what is read of lists, so that
-    /// no check makes a read of its own.
+    /// Makes norms resident, in `arena` if given, and loads the checksum tables of the list files, so that
+    /// verifying a read needs no further read.
     pub fn prepare(&self, mut arena: Option<&mut Arena>) -> Result<()> {
         for field in &self.fields {
             field.norms_in(arena.as_deref_mut())?;
@@ -160,7 +131,7 @@ impl Segment {
         Ok(())
     }
 
-    /// All fields in the order of the schema.
+    /// All fields in schema order.
     pub fn fields(&self) -> &[FieldReader] {
         &self.fields
     }
@@ -170,12 +141,12 @@ impl Segment {
         &self.ids
     }
 
-    /// Titles and texts, when the index keeps them.
+    /// Titles and texts, if the index stores them.
     pub fn stored(&self) -> Option<&StoredReader> {
         self.stored.as_ref()
     }
 
-    /// Bytes read from the segment's files so far, as whole pages.
+    /// Bytes read from the files of the segment so far, in whole pages.
     pub fn bytes_read(&self) -> u64 {
         self.files().map(SealedFile::bytes_read).sum()
     }
@@ -206,7 +177,7 @@ impl FieldReader {
         })
     }
 
-    /// The field as the schema has it.
+    /// Schema of the field.
     pub fn field(&self) -> &Field {
         &self.field
     }
@@ -216,7 +187,7 @@ impl FieldReader {
         self.number
     }
 
-    /// Documents in the segment.
+    /// Number of documents in the segment.
     pub fn documents(&self) -> u32 {
         self.documents
     }
@@ -226,24 +197,23 @@ impl FieldReader {
         &self.terms
     }
 
-    /// The skip record of a term, from memory or from `source`.
-    pub fn record(&self, term: &TermInfo, source: &dyn BlockSource) -> Result<Record<'_>> {
+    /// The skip record of a term, resident or read from `source`.
+    pub fn record(&self, term: &TermInfo, source: &dyn BlockSource) -> Result<SkipRecord<'_>> {
         let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
         let bytes = match self.skips.resident_range(term.skips.start, len) {
             Some(bytes) => Cow::Borrowed(bytes),
             None => {
                 let mut bytes = Vec::new();
                 source.read(&self.skips, term.skips.clone(), &mut bytes)?;
-                // Of a short one a page was read.
+                // A short record was read as a whole page.
                 bytes.shrink_to_fit();
                 Cow::Owned(bytes)
             }
         };
-        Record::parse(self.skips.name(), term, bytes, self.positions.is_some())
+        SkipRecord::parse(self.skips.name(), term, bytes, self.positions.is_some())
     }
 
-    /// Begins to load the skip record of a term and its first block into the caches of the processor, as far
-    /// as they are kept in memory.
+    /// Prefetches the skip record of a term and its first block into the CPU cache, if they are resident.
     pub fn load_lines(&self, term: &TermInfo) {
         let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
         self.skips.load_lines(term.skips.start, len.min(RECORD_LOADED));
@@ -252,15 +222,14 @@ impl FieldReader {
         }
     }
 
-    /// The skip record of a term, for callers that go through all terms in order: records are read many at a
-    /// time.
+    /// The skip record of a term, for callers that iterate over all terms in order: reads many records at a time.
     pub fn next_record(
         &self,
         term: &TermInfo,
-        (source, ahead): (&dyn BlockSource, &mut ReadAhead),
-    ) -> Result<Record<'_>> {
+        (source, ahead): (&dyn BlockSource, &mut ReadAheadBuffer),
+    ) -> Result<SkipRecord<'_>> {
         let bytes = ahead.range(source, &self.skips, &term.skips)?.to_vec();
-        Record::parse(self.skips.name(), term, Cow::Owned(bytes), self.positions.is_some())
+        SkipRecord::parse(self.skips.name(), term, Cow::Owned(bytes), self.positions.is_some())
     }
 
     /// Blocks of documents.
@@ -273,7 +242,7 @@ impl FieldReader {
         &self.freqs
     }
 
-    /// The files of skip records, of documents and of frequencies, for others who read them.
+    /// The files of skip records, documents and frequencies.
     pub fn shared(&self) -> [&Arc<SealedFile>; 3] {
         [&self.skips, &self.docs, &self.freqs]
     }
@@ -288,12 +257,12 @@ impl FieldReader {
         &self.norms_file
     }
 
-    /// Name of the file of lengths, for messages.
+    /// Name of the file of norms, for error messages.
     pub fn norms_name(&self) -> &str {
         self.norms_file.name()
     }
 
-    /// Blocks of positions, when the field keeps them.
+    /// Blocks of positions, if the field has positions.
     pub fn positions(&self) -> Option<&Arc<SealedFile>> {
         self.positions.as_ref()
     }
@@ -303,7 +272,7 @@ impl FieldReader {
         self.norms_in(None)
     }
 
-    /// As many tokens as the longest document has, or more.
+    /// Upper bound of the document lengths in tokens.
     pub fn longest_document(&self) -> Result<u32> {
         let norms = self.norms()?;
         Ok(*self.longest.get_or_init(|| norms.longest()))
@@ -330,17 +299,4 @@ fn open(disk: &dyn Disk, meta: &SegmentMeta, field: usize, kind: FileKind) -> Re
         .file(field, kind)
         .ok_or_else(|| Error::corrupt(&name, 0, "the manifest does not name this file of the segment"))?;
     Ok(SealedFile::open(disk, &name, identity(meta.id, field, kind), file.seal)?)
-}
-
-/// Reads the last `N` numbers of eight bytes of a file.
-fn read_tail<const N: usize>(file: &SealedFile) -> Result<[u64; N]> {
-    let end = file.payload().end;
-    let at = end.checked_sub(8 * N as u64).filter(|&at| at >= file.payload().start);
-    let at = at.ok_or_else(|| Error::corrupt(file.name(), end, "too short for its tail"))?;
-    let bytes = file.read(at, 8 * N)?;
-    let mut numbers = [0; N];
-    for (number, bytes) in numbers.iter_mut().zip(bytes.chunks_exact(8)) {
-        *number = u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes"));
-    }
-    Ok(numbers)
 }

@@ -1,23 +1,23 @@
-//! Document lengths.
+//! Reads document lengths.
 
 use crate::error::{Error, Result};
 use crate::schema::NormKind;
 use crate::transform::norm;
 use tierdex_io::{Arena, ResidentBytes, SealedFile};
 
-/// Bytes that are read at a time, a multiple of four.
+/// Bytes per read, a multiple of four.
 const PIECE: usize = 1 << 20;
 
 /// Lengths of all documents of a segment.
 pub enum Norms {
     /// Codes of [`crate::transform::norm`].
     Byte(ResidentBytes),
-    /// Tokens.
+    /// Lengths in tokens.
     Exact(Vec<u32>),
 }
 
 impl Norms {
-    /// Reads the whole file. Codes are kept in `arena`, if there is one.
+    /// Reads the whole file. Codes are stored in `arena` if given.
     pub fn read(
         file: &SealedFile,
         (kind, documents): (NormKind, u32),
@@ -34,7 +34,7 @@ impl Norms {
         match kind {
             NormKind::Byte => {
                 file.load_into(arena)?;
-                Ok(Norms::Byte(file.resident().expect("it was kept").clone()))
+                Ok(Norms::Byte(file.resident().expect("`load_into` makes the file resident").clone()))
             }
             NormKind::Exact => {
                 let mut lengths = Vec::with_capacity(documents as usize);
@@ -50,7 +50,7 @@ impl Norms {
         }
     }
 
-    /// As many tokens as the longest document has, or more.
+    /// Upper bound of the document lengths in tokens.
     pub fn longest(&self) -> u32 {
         match self {
             Norms::Byte(codes) => codes.iter().max().map_or(0, |code| norm::ceiling(*code)),
@@ -58,7 +58,7 @@ impl Norms {
         }
     }
 
-    /// Code of a document's length.
+    /// Norm code of a document.
     pub fn code(&self, document: u32) -> u8 {
         match self {
             Norms::Byte(codes) => codes[document as usize],
@@ -66,7 +66,7 @@ impl Norms {
         }
     }
 
-    /// Length of a document as ranking sees it.
+    /// Length of a document that ranking uses.
     pub fn length(&self, document: u32) -> f32 {
         match self {
             Norms::Byte(codes) => norm::length(codes[document as usize]),

@@ -1,29 +1,32 @@
 //! The term index: maps a term to its page of the dictionary.
 
-use crate::bytes::View;
+use crate::bytes::{View, prefix_key};
 use crate::error::Result;
 use crate::limits::TERM_BYTES_MAX;
 
-/// The separator that ends each page, for a search that touches little memory: the first eight bytes of each
-/// are kept apart.
+/// The separator at the end of each page. Binary search runs over an array of eight-byte prefixes and compares
+/// whole separators only where prefixes are equal.
 pub(super) struct PageIndex {
-    /// As big-endian numbers, with zeros behind shorter separators.
-    heads: Vec<u64>,
-    /// Where each separator ends in `bytes`.
+    /// [`prefix_key`] of each separator.
+    prefix_keys: Vec<u64>,
+    /// End of each separator in `bytes`.
     ends: Vec<u32>,
     bytes: Vec<u8>,
 }
 
 impl PageIndex {
-    /// Reads the separators of `pages` pages: the last term of each page, or a string between it and the next
-    /// page's first. They rise, and nothing follows them.
+    /// Decodes the separators of `pages` pages. A separator is at least the last term of its page and less than the
+    /// first term of the next. Checks that they strictly increase and that no bytes follow.
     pub(super) fn read(mut view: View<'_>, pages: u64) -> Result<PageIndex> {
-        // Each takes at least two bytes for its lengths and one of its own.
+        // Each takes at least three bytes: two lengths and one byte of its own.
         if pages > view.remaining() as u64 / 3 {
             return Err(view.corrupt("more pages than separators"));
         }
-        let mut index =
-            PageIndex { heads: Vec::with_capacity(pages as usize), ends: Vec::new(), bytes: Vec::new() };
+        let mut index = PageIndex {
+            prefix_keys: Vec::with_capacity(pages as usize),
+            ends: Vec::new(),
+            bytes: Vec::new(),
+        };
         index.ends.reserve(pages as usize);
         let mut separator = Vec::with_capacity(TERM_BYTES_MAX);
         for _ in 0..pages {
@@ -31,7 +34,7 @@ impl PageIndex {
             index.bytes.extend_from_slice(&separator);
             let end =
                 u32::try_from(index.bytes.len()).map_err(|_| view.corrupt("separators of over 4 GiB"))?;
-            index.heads.push(head(&separator));
+            index.prefix_keys.push(prefix_key(&separator));
             index.ends.push(end);
         }
         view.finish()?;
@@ -40,14 +43,14 @@ impl PageIndex {
 
     /// Bytes in memory.
     pub(super) fn memory(&self) -> usize {
-        12 * self.heads.len() + self.bytes.len()
+        12 * self.prefix_keys.len() + self.bytes.len()
     }
 
-    /// The first page that ends with `term` or a greater one.
+    /// The first page whose separator is at least `term`.
     pub(super) fn find(&self, term: &[u8]) -> Option<u64> {
-        let head = head(term);
-        let mut page = self.heads.partition_point(|other| *other < head);
-        let same = self.heads[page..].partition_point(|other| *other == head);
+        let prefix_key = prefix_key(term);
+        let mut page = self.prefix_keys.partition_point(|other| *other < prefix_key);
+        let same = self.prefix_keys[page..].partition_point(|other| *other == prefix_key);
         if same > 0 {
             let (mut low, mut high) = (page, page + same);
             while low < high {
@@ -56,7 +59,7 @@ impl PageIndex {
             }
             page = low;
         }
-        (page < self.heads.len()).then_some(page as u64)
+        (page < self.prefix_keys.len()).then_some(page as u64)
     }
 
     fn separator(&self, page: usize) -> &[u8] {
@@ -65,22 +68,14 @@ impl PageIndex {
     }
 }
 
-/// The first eight bytes of a term as a big-endian number, with zeros behind a shorter one.
-pub(super) fn head(term: &[u8]) -> u64 {
-    let mut head = [0; 8];
-    let len = term.len().min(8);
-    head[..len].copy_from_slice(&term[..len]);
-    u64::from_be_bytes(head)
-}
-
-/// Reads the separator behind the one that `separator` holds.
+/// Decodes the next separator; `separator` is the previous one on entry.
 fn read_separator(view: &mut View<'_>, separator: &mut Vec<u8>) -> Result<()> {
     let (shared, own) = (usize::from(view.u8()?), usize::from(view.u8()?));
     if shared > separator.len() || shared + own > TERM_BYTES_MAX {
         return Err(view.corrupt("impossible lengths of a separator"));
     }
     let suffix = view.bytes(own)?;
-    // The first byte that is not shared decides; where there is none before, any byte is greater.
+    // The first byte after the shared prefix decides; if the previous separator ends there, any byte is greater.
     if suffix.first() <= separator.get(shared) {
         return Err(view.corrupt("separators do not rise"));
     }
@@ -94,8 +89,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Separators as they are written, each with what it shares with the one before cut to `shared_max`
-    /// bytes.
+    /// Encodes separators, each with a shared prefix of at most `shared_max` bytes.
     fn encode(separators: &[&[u8]], shared_max: usize) -> Vec<u8> {
         let mut out = Vec::new();
         let mut last: &[u8] = &[];
@@ -114,14 +108,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_page_that_does_not_end_before_is_found(
+        fn find_returns_the_first_page_whose_separator_is_not_less(
             terms in prop::collection::btree_set("[a-c\\x00]{1,12}", 0..60),
             asked in prop::collection::vec("[a-c\\x00]{0,12}", 20),
         ) {
             let terms: Vec<&[u8]> = terms.iter().map(String::as_bytes).collect();
             let bytes = encode(&terms, 255);
             let index = read(&bytes, terms.len() as u64).unwrap();
-            prop_assert_eq!(index.heads.len(), terms.len());
+            prop_assert_eq!(index.prefix_keys.len(), terms.len());
             for term in &asked {
                 let expected = terms.iter().position(|last| *last >= term.as_bytes()).map(|page| page as u64);
                 prop_assert_eq!(index.find(term.as_bytes()), expected);
@@ -129,9 +123,9 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_rejected(bytes in prop::collection::vec(0u8..6, 0..60), pages in 0u64..20) {
+        fn arbitrary_bytes_are_decoded_or_rejected(bytes in prop::collection::vec(0u8..6, 0..60), pages in 0u64..20) {
             if let Ok(index) = read(&bytes, pages) {
-                prop_assert_eq!(index.heads.len() as u64, pages);
+                prop_assert_eq!(index.prefix_keys.len() as u64, pages);
                 let separators: Vec<_> = (0..pages as usize).map(|page| index.separator(page)).collect();
                 prop_assert!(separators.is_sorted_by(|a, b| a < b));
             }
@@ -139,11 +133,14 @@ mod tests {
     }
 
     #[test]
-    fn separators_that_do_not_rise_are_rejected() {
+    fn separators_out_of_order_are_rejected() {
         let says =
             |bytes: &[u8], pages| read(bytes, pages).err().map(|error| error.to_string()).unwrap_or_default();
         assert_eq!(says(&encode(&[b"a", b"ab", b"b"], 255), 3), "");
-        assert!(says(&encode(&[b"a", b"ab"], 0), 2).contains("do not rise"), "shares less than it could");
+        assert!(
+            says(&encode(&[b"a", b"ab"], 0), 2).contains("do not rise"),
+            "the shared prefix is too short"
+        );
         for wrong in [[b"b".as_slice(), b"a"], [b"ab", b"a"], [b"b", b"ab"]] {
             assert!(says(&encode(&wrong, 255), 2).contains("do not rise"), "{wrong:?}");
         }

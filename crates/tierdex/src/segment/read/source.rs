@@ -1,14 +1,15 @@
-//! Where the bytes of lists come from, if they are not in memory.
+//! The source of bytes that are not resident: posting lists, skip records and dictionary pages.
 
 use crate::error::Result;
 use std::ops::Range;
 use std::sync::Arc;
 use tierdex_io::{PAGE, SealedFile};
 
-/// Gives bytes of files. Evaluation reads in no other way; a source may suspend it until they are there.
+/// Reads bytes of files. Evaluation reads only through this trait; an implementation may suspend the evaluation
+/// until the bytes are available.
 pub trait BlockSource {
-    /// Starts to read bytes that will be asked for. False if as much is prefetched as may be: the caller
-    /// should read some of it first.
+    /// Starts to read bytes that will be requested. False if the prefetch limit is reached: the caller should
+    /// consume prefetched bytes first.
     fn prefetch(&self, _file: &Arc<SealedFile>, _range: Range<u64>) -> bool {
         false
     }
@@ -18,15 +19,15 @@ pub trait BlockSource {
         false
     }
 
-    /// Replaces `out` by these bytes, checked. It is empty after an error.
+    /// Replaces the contents of `out` with these bytes, verified. After an error `out` is empty.
     ///
     /// # Errors
     /// As [`SealedFile::read`].
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()>;
 
-    /// Called after each small amount of work, such as a block or a window of documents. A source may let
-    /// others work first. `rest` are the documents, numbered in the index, that the evaluation has not
-    /// looked at yet: a source may give the last of them to another evaluation, and returns their new end.
+    /// Called after each small unit of work, such as a block or a window of documents. The source may yield to
+    /// other evaluations. `rest` are the documents, numbered in the index, that the evaluation has not visited
+    /// yet: the source may hand their tail to another evaluation, and returns the new end.
     ///
     /// # Errors
     /// [`Error::Interrupted`](crate::Error::Interrupted) when the evaluation is to stop: it was cancelled,
@@ -36,33 +37,32 @@ pub trait BlockSource {
         Ok(rest.end)
     }
 
-    /// Bytes of each part of a list that are read together at most where blocks are read in order: whole
-    /// pages. 0 if no more than a block pays.
+    /// Read-ahead in bytes, whole pages, for each part of a list whose blocks are read in order. 0 if reading more
+    /// than one block does not pay.
     fn read_ahead(&self) -> usize {
         0
     }
 }
 
-/// A block, wherever in a page it begins.
+/// Smallest read buffer: a block at any offset in a page.
 pub const BUFFER_MIN: usize = 2 * PAGE as usize;
 
-/// The largest segment of a cache. What is read ahead is seldom so much.
+/// Largest read buffer, equal to the largest cell of a cache. Read-ahead is seldom that long.
 pub const BUFFER_MAX: usize = 1 << 20;
 
-/// Reads files where they are, through the system's page cache.
+/// Reads files directly, through the page cache of the operating system.
 pub struct Files {
     read_ahead: usize,
 }
 
 impl Files {
-    /// Reads at most `read_ahead` bytes of each part of a list together: from [`BUFFER_MIN`] to
-    /// [`BUFFER_MAX`].
+    /// Reads ahead `read_ahead` bytes of each part of a list, [`BUFFER_MIN`] to [`BUFFER_MAX`].
     pub const fn new(read_ahead: usize) -> Files {
         Files { read_ahead }
     }
 }
 
-/// Files, read far ahead.
+/// Direct reads with the largest read-ahead.
 pub static FILES: Files = Files::new(BUFFER_MAX);
 
 impl BlockSource for Files {

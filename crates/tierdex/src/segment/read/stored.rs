@@ -1,6 +1,6 @@
-//! Titles and texts.
+//! Reads titles and texts.
 
-use super::read_tail;
+use super::tail::read_tail;
 use super::unpack::{Unpacker, decoder};
 use crate::bytes::View;
 use crate::error::{Error, Result};
@@ -10,16 +10,17 @@ use std::sync::{Mutex, PoisonError};
 use tierdex_io::SealedFile;
 use zstd::stream::raw::Decoder;
 
-/// Bytes of an entry of the block index: place u64, first document u32, unpacked bytes u32.
-const ENTRY: u64 = 16;
+/// Bytes of an entry of the block index: offset u64, first document u32, decompressed bytes u32.
+const INDEX_ENTRY_BYTES: u64 = 16;
 
-/// Finds title and text of a document. The block index is searched in the file; nothing is resident.
+/// Looks up title and text of a document. Binary search runs over the block index in the file; nothing is
+/// resident.
 pub struct StoredReader {
     file: SealedFile,
     documents: u32,
     blocks: u64,
     index_at: u64,
-    /// Kept between calls, because making one takes longer than unpacking a block.
+    /// Reused between calls: creating a decoder takes longer than decompressing a block.
     decoder: Mutex<Option<Decoder<'static>>>,
 }
 
@@ -32,24 +33,24 @@ pub struct StoredDocument {
     pub text: String,
 }
 
-/// A packed block as it stands in the file.
+/// A compressed block as stored in the file.
 pub struct PackedBlock {
-    /// Documents in the block.
+    /// Number of documents in the block.
     pub documents: u32,
-    /// Unpacked bytes.
+    /// Decompressed bytes.
     pub raw_len: u32,
-    /// Packed bytes.
+    /// Compressed bytes.
     pub packed: Vec<u8>,
 }
 
-/// The documents of a block, and the bytes to which it unpacks.
-struct Documents {
+/// The documents of a block, and its decompressed length.
+struct BlockDocuments {
     first: u32,
     count: u32,
     raw_len: u32,
 }
 
-struct Entry {
+struct StoredBlockEntry {
     at: u64,
     first: u32,
     raw_len: u32,
@@ -59,7 +60,8 @@ impl StoredReader {
     pub(super) fn open(file: SealedFile, documents: u32) -> Result<StoredReader> {
         let [blocks, index_at] = read_tail::<2>(&file)?;
         let payload = file.payload();
-        let end = blocks.checked_mul(ENTRY).and_then(|len| index_at.checked_add(len)?.checked_add(16));
+        let end =
+            blocks.checked_mul(INDEX_ENTRY_BYTES).and_then(|len| index_at.checked_add(len)?.checked_add(16));
         let fits = index_at >= payload.start && end == Some(payload.end);
         if !fits || (blocks == 0) != (documents == 0) || blocks > u64::from(documents) {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
@@ -67,12 +69,11 @@ impl StoredReader {
         Ok(StoredReader { file, documents, blocks, index_at, decoder: Mutex::new(None) })
     }
 
-    /// Title and text of a document, cut to their first [`PREVIEW_TITLE_BYTES`] and [`PREVIEW_TEXT_BYTES`].
-    /// What this takes of memory does not depend on the document: these, and
-    /// [`UNPACK_BYTES`](super::UNPACK_BYTES).
+    /// Title and text of a document, truncated to [`PREVIEW_TITLE_BYTES`] and [`PREVIEW_TEXT_BYTES`]. Memory use
+    /// does not depend on the document: it is these plus [`UNPACK_BYTES`](super::UNPACK_BYTES).
     ///
     /// # Errors
-    /// If the block is damaged, as far as it was read.
+    /// If the part of the block that is read is damaged.
     pub fn preview(&self, document: u32) -> Result<StoredDocument> {
         self.read(document, PREVIEW_TITLE_BYTES, PREVIEW_TEXT_BYTES)
     }
@@ -92,7 +93,7 @@ impl StoredReader {
         })
     }
 
-    /// Unpacks a whole block and checks it; returns its documents.
+    /// Decompresses and checks a whole block; returns its documents.
     pub fn check(&self, number: u64) -> Result<Range<u32>> {
         self.unpack(number, |unpacker, of| {
             for _ in 0..2 * u64::from(of.count) {
@@ -106,7 +107,7 @@ impl StoredReader {
     fn unpack<T>(
         &self,
         number: u64,
-        body: impl FnOnce(&mut Unpacker<'_>, &Documents) -> Result<T>,
+        body: impl FnOnce(&mut Unpacker<'_>, &BlockDocuments) -> Result<T>,
     ) -> Result<T> {
         let (range, of) = self.range(number)?;
         let damaged =
@@ -118,7 +119,7 @@ impl StoredReader {
         Ok(done)
     }
 
-    /// The block that holds a document.
+    /// The block that contains a document.
     fn find(&self, document: u32) -> Result<u64> {
         let (mut low, mut high) = (0, self.blocks);
         while high - low > 1 {
@@ -133,17 +134,17 @@ impl StoredReader {
         self.blocks
     }
 
-    /// A block, still packed.
+    /// A block in compressed form.
     pub fn block(&self, number: u64) -> Result<PackedBlock> {
-        let (range, Documents { count, raw_len, .. }) = self.range(number)?;
+        let (range, BlockDocuments { count, raw_len, .. }) = self.range(number)?;
         let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let packed = self.file.read(range.start, len)?;
         Ok(PackedBlock { documents: count, raw_len, packed })
     }
 
-    /// Where a block is in the file, and what it holds.
-    fn range(&self, number: u64) -> Result<(Range<u64>, Documents)> {
-        let Entry { at, first, raw_len } = self.entry(number)?;
+    /// Byte range of a block in the file, and its documents.
+    fn range(&self, number: u64) -> Result<(Range<u64>, BlockDocuments)> {
+        let StoredBlockEntry { at, first, raw_len } = self.entry(number)?;
         let (end, next) = if number + 1 == self.blocks {
             (self.index_at, self.documents)
         } else {
@@ -154,10 +155,10 @@ impl StoredReader {
         let sane = at >= self.file.payload().start && at <= end && end <= self.index_at;
         let count = count.filter(|_| sane);
         let count = count.ok_or_else(|| self.corrupt(number, "blocks do not follow one another"))?;
-        Ok((at..end, Documents { first, count, raw_len }))
+        Ok((at..end, BlockDocuments { first, count, raw_len }))
     }
 
-    /// Name of the file, for messages.
+    /// Name of the file, for error messages.
     pub fn name(&self) -> &str {
         self.file.name()
     }
@@ -166,14 +167,14 @@ impl StoredReader {
         &self.file
     }
 
-    fn entry(&self, number: u64) -> Result<Entry> {
-        let at = self.index_at + number * ENTRY;
-        let bytes = self.file.read(at, ENTRY as usize)?;
+    fn entry(&self, number: u64) -> Result<StoredBlockEntry> {
+        let at = self.index_at + number * INDEX_ENTRY_BYTES;
+        let bytes = self.file.read(at, INDEX_ENTRY_BYTES as usize)?;
         let mut view = View::new(self.file.name(), at, &bytes);
-        Ok(Entry { at: view.u64()?, first: view.u32()?, raw_len: view.u32()? })
+        Ok(StoredBlockEntry { at: view.u64()?, first: view.u32()?, raw_len: view.u32()? })
     }
 
     fn corrupt(&self, number: u64, what: &str) -> Error {
-        Error::corrupt(self.file.name(), self.index_at + number * ENTRY, what)
+        Error::corrupt(self.file.name(), self.index_at + number * INDEX_ENTRY_BYTES, what)
     }
 }

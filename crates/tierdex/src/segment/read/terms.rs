@@ -1,53 +1,53 @@
-//! The term dictionary.
+//! Reads the term dictionary.
 
 use super::super::layout::{OFFSET_MAX, PAGE_HEAD, RESTART, is_inline};
-use super::pages::{PageIndex, head};
-use super::read_tail;
+use super::pages::PageIndex;
 use super::source::{BlockSource, FILES};
-use crate::bytes::{View, u16_at};
+use super::tail::read_tail;
+use crate::bytes::{View, prefix_key, u16_at};
 use crate::error::{Error, Result};
 use crate::limits::{TERM_BYTES_MAX, TERM_PAGE};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tierdex_io::{Arena, PAGE, SealedFile};
 
-/// Bytes of restarts at the end of a page that are loaded before they are known to be needed.
+/// Bytes of restart points at the end of a page that are prefetched into the CPU cache.
 const RESTARTS_LOADED: usize = 128;
 
-/// Finds terms. The last term of each page is resident; a look-up reads one page.
+/// Looks up terms. The separator of each page is resident; a lookup reads one page.
 pub struct TermsReader {
     file: Arc<SealedFile>,
-    /// Those that have the field: no term stands in more.
+    /// Documents that have the field: an upper bound of document frequencies.
     documents: u32,
     pages: u64,
     terms: u64,
     index: PageIndex,
-    /// Where each page's restarts begin, once the pages are kept in memory.
-    heads: OnceLock<RestartHeads>,
+    /// Prefix keys of the restart points, once the pages are resident.
+    prefix_keys: OnceLock<RestartKeys>,
 }
 
-/// The first bytes of the terms at all restarts, so that a search touches few places of a page.
-struct RestartHeads {
-    heads: Vec<u64>,
-    /// The first restart of each page, and the number of all.
+/// [`prefix_key`] of the term at each restart point, so that binary search touches few cache lines of a page.
+struct RestartKeys {
+    prefix_keys: Vec<u64>,
+    /// First restart point of each page, and the total number.
     starts: Vec<usize>,
 }
 
-/// What the dictionary says of a term.
+/// The dictionary entry of a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TermInfo {
-    /// Documents that hold it, at least 1.
+    /// Document frequency, at least 1.
     pub documents: u32,
-    /// Its occurrences in all of them.
+    /// Total number of occurrences.
     pub occurrences: u64,
-    /// Bytes of its record in `skips`.
+    /// Byte range of its record in `skips`.
     pub skips: Range<u64>,
-    /// Bytes of its blocks in `docs` and in `freqs`, if its list is long enough to have some.
+    /// Byte ranges of its blocks in `docs` and `freqs`; `None` if the list is inline.
     pub blocks: Option<[Range<u64>; 2]>,
 }
 
 impl TermInfo {
-    /// Bytes of its blocks, of documents and of frequencies.
+    /// Total bytes of its blocks of documents and frequencies.
     pub fn bytes(&self) -> u64 {
         self.blocks.iter().flatten().map(|range| range.end - range.start).sum()
     }
@@ -64,7 +64,7 @@ impl TermsReader {
         }
         let bytes = file.read(index_at, usize::try_from(index_len).unwrap_or(usize::MAX))?;
         let index = PageIndex::read(View::new(file.name(), index_at, &bytes), pages)?;
-        Ok(TermsReader { file: Arc::new(file), documents, pages, terms, index, heads: OnceLock::new() })
+        Ok(TermsReader { file: Arc::new(file), documents, pages, terms, index, prefix_keys: OnceLock::new() })
     }
 
     /// Number of terms.
@@ -77,13 +77,13 @@ impl TermsReader {
         self.terms == 0
     }
 
-    /// Bytes that stay in memory.
+    /// Resident bytes of the page index.
     pub fn memory(&self) -> usize {
         self.index.memory()
     }
 
-    /// Bytes that are in memory beside the pages when these are.
-    pub fn heads_memory(&self) -> u64 {
+    /// Bytes of the restart keys, which are resident if the pages are.
+    pub fn restart_keys_memory(&self) -> u64 {
         8 * (self.terms / crate::limits::TERM_RESTART as u64 + 2 * self.pages)
     }
 
@@ -92,10 +92,10 @@ impl TermsReader {
         self.pages
     }
 
-    /// Finds a term; its page comes from `source` if it is not in memory.
+    /// Looks up a term; its page is read from `source` if it is not resident.
     pub fn get(&self, term: &[u8], source: &dyn BlockSource) -> Result<Option<TermInfo>> {
         let Some(page) = self.page_of(term) else { return Ok(None) };
-        // A search begins with its header and the restarts at its end.
+        // A lookup starts with the header and the restart points at the end of the page.
         let start = self.page_offset(page);
         self.file.load_lines(start, PAGE_HEAD);
         self.file.load_lines(start + (TERM_PAGE - RESTARTS_LOADED) as u64, RESTARTS_LOADED);
@@ -107,25 +107,25 @@ impl TermsReader {
                 &buffer
             }
         };
-        let heads = self.heads.get().map(|heads| heads.of_page(page));
-        Page::parse(&self.file, page, bytes, self.documents)?.find(term, heads.unwrap_or(&[]))
+        let prefix_keys = self.prefix_keys.get().map(|prefix_keys| prefix_keys.of_page(page));
+        TermPage::parse(&self.file, page, bytes, self.documents)?.find(term, prefix_keys.unwrap_or(&[]))
     }
 
-    /// Keeps all pages in memory, in `arena` if there is one.
+    /// Makes all pages resident, in `arena` if given.
     pub(super) fn keep(&self, arena: Option<&mut Arena>) -> Result<()> {
         self.file.load_into(arena)?;
-        let mut heads = RestartHeads { heads: Vec::new(), starts: vec![0] };
+        let mut prefix_keys = RestartKeys { prefix_keys: Vec::new(), starts: vec![0] };
         let mut buffer = Vec::new();
         for page in 0..self.pages {
             self.read_page(page, &FILES, &mut buffer)?;
-            let page = Page::parse(&self.file, page, &buffer, self.documents)?;
+            let page = TermPage::parse(&self.file, page, &buffer, self.documents)?;
             for restart in 0..page.restarts {
-                heads.heads.push(head(page.first_term(restart)?));
+                prefix_keys.prefix_keys.push(prefix_key(page.first_term(restart)?));
             }
-            heads.starts.push(heads.heads.len());
+            prefix_keys.starts.push(prefix_keys.prefix_keys.len());
         }
-        // Another thread may have done so in the meantime: both are the same.
-        let _ = self.heads.set(heads);
+        // Another thread may have set an equal value in the meantime.
+        let _ = self.prefix_keys.set(prefix_keys);
         Ok(())
     }
 
@@ -134,7 +134,7 @@ impl TermsReader {
         self.stream_from(&FILES)
     }
 
-    /// The same; pages that are not in memory come from `source`.
+    /// All terms in order; pages that are not resident are read from `source`.
     pub fn stream_from<'a>(&'a self, source: &'a dyn BlockSource) -> TermStream<'a> {
         TermStream {
             reader: self,
@@ -147,12 +147,12 @@ impl TermsReader {
         }
     }
 
-    /// The page in which `term` stands if it stands anywhere.
+    /// The page that contains `term`, if the dictionary does.
     pub fn page_of(&self, term: &[u8]) -> Option<u64> {
         self.index.find(term)
     }
 
-    /// Name of the file, for messages.
+    /// Name of the file, for error messages.
     pub fn name(&self) -> &str {
         self.file.name()
     }
@@ -176,35 +176,36 @@ impl TermsReader {
     }
 }
 
-/// Moves over all terms in order.
+/// Iterates over all terms in order.
 pub struct TermStream<'a> {
     reader: &'a TermsReader,
     source: &'a dyn BlockSource,
     page: u64,
-    cursor: Option<Entries>,
+    cursor: Option<PagePosition>,
     term: Vec<u8>,
     buffer: Vec<u8>,
-    /// Terms before this one are passed over; empty if there are none to be.
+    /// Terms below this one are skipped; empty: none.
     target: Vec<u8>,
 }
 
 impl TermStream<'_> {
-    /// Where pages come from that are not in memory.
+    /// The source of pages that are not resident.
     pub(super) fn source(&self) -> &dyn BlockSource {
         self.source
     }
 
-    /// The next term; `None` behind the last. What was returned before is gone.
+    /// The next term; `None` after the last. Invalidates the previous one.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<(&[u8], TermInfo)>> {
         Ok(self.advance()?.map(|info| (self.term.as_slice(), info)))
     }
 
-    /// Moves to the next term, which is [`TermStream::term`] then; `None` behind the last.
+    /// Moves to the next term, [`TermStream::term`]; `None` after the last.
     pub fn advance(&mut self) -> Result<Option<TermInfo>> {
         loop {
             if let Some(entries) = &mut self.cursor {
-                let page = Page::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
+                let page =
+                    TermPage::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
                 page.jump(entries, &self.target)?;
                 while let Some(info) = page.next(entries, &mut self.term)? {
                     if self.term >= self.target {
@@ -220,18 +221,17 @@ impl TermStream<'_> {
                 return Ok(None);
             }
             self.reader.read_page(self.page, self.source, &mut self.buffer)?;
-            let page = Page::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
+            let page = TermPage::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
             self.cursor = Some(page.entries(page.restart_before(0, &self.target)?)?);
         }
     }
 
-    /// The term to which the stream has moved.
+    /// The current term.
     pub fn term(&self) -> &[u8] {
         &self.term
     }
 
-    /// Skips the terms before `target`, which is greater than the last term that was returned. Pages in between
-    /// are not read.
+    /// Skips the terms below `target`, which is greater than the current term. Pages in between are not read.
     pub fn seek(&mut self, target: &[u8]) {
         self.target.clear();
         self.target.extend_from_slice(target);
@@ -240,30 +240,30 @@ impl TermStream<'_> {
         }
     }
 
-    /// The page to read when the present one is at its end.
+    /// The page to read after the current one.
     fn page_behind(&self) -> u64 {
         if self.target.is_empty() {
             return self.page + 1;
         }
-        // A separator may be behind the last term of its page, and the target between them.
+        // A separator may be greater than the last term of its page, with the target between them.
         self.reader.page_of(&self.target).unwrap_or(self.reader.pages).max(self.page + 1)
     }
 
-    /// The page that the last returned term stands in.
+    /// The page of the current term.
     pub fn page(&self) -> u64 {
         self.page
     }
 }
 
-impl RestartHeads {
+impl RestartKeys {
     fn of_page(&self, page: u64) -> &[u64] {
         let page = page as usize;
-        &self.heads[self.starts[page]..self.starts[page + 1]]
+        &self.prefix_keys[self.starts[page]..self.starts[page + 1]]
     }
 }
 
-/// One page, checked as it is read.
-struct Page<'a> {
+/// One page; entries are validated as they are decoded.
+struct TermPage<'a> {
     file: &'a SealedFile,
     at: u64,
     bytes: &'a [u8],
@@ -273,25 +273,25 @@ struct Page<'a> {
     documents: u32,
 }
 
-/// A place between two entries of a page.
-struct Entries {
+/// A position between two entries of a page.
+struct PagePosition {
     at: usize,
     number: usize,
     skips: u64,
-    /// Bytes of the term before.
+    /// Length of the previous term in bytes.
     len: usize,
-    /// What the dictionary says of the term before.
+    /// Dictionary entry of the previous term.
     info: TermInfo,
 }
 
-/// A term as it is written: bytes that it shares with the one before, and its own.
-struct Entry<'a> {
+/// An encoded term: the length of the prefix shared with the previous term, and its suffix.
+struct TermEntry<'a> {
     shared: usize,
     suffix: &'a [u8],
 }
 
-impl<'a> Page<'a> {
-    fn parse(file: &'a SealedFile, page: u64, bytes: &'a [u8], documents: u32) -> Result<Page<'a>> {
+impl<'a> TermPage<'a> {
+    fn parse(file: &'a SealedFile, page: u64, bytes: &'a [u8], documents: u32) -> Result<TermPage<'a>> {
         let at = PAGE + page * PAGE;
         let mut view = View::new(file.name(), at, bytes);
         let (terms, restarts) = (usize::from(view.u16()?), usize::from(view.u16()?));
@@ -302,18 +302,18 @@ impl<'a> Page<'a> {
         if PAGE_HEAD + restarts * RESTART > bytes.len() {
             return Err(view.corrupt("restarts do not fit the page"));
         }
-        Ok(Page { file, at, bytes, terms, restarts, skips, documents })
+        Ok(TermPage { file, at, bytes, terms, restarts, skips, documents })
     }
 
-    /// The last restart that is not greater than `term`, or the first; `heads` are the first bytes of all, if
-    /// they are known.
-    fn restart_of(&self, term: &[u8], heads: &[u64]) -> Result<usize> {
-        if heads.len() != self.restarts {
+    /// The last restart point whose term is not greater than `term`, or the first. `prefix_keys` are the prefix keys
+    /// of all restart points of the page, or empty.
+    fn restart_of(&self, term: &[u8], prefix_keys: &[u64]) -> Result<usize> {
+        if prefix_keys.len() != self.restarts {
             return self.restart_before(0, term);
         }
-        let head = head(term);
-        let before = heads.partition_point(|other| *other < head);
-        let same = heads[before..].iter().take_while(|other| **other == head).count();
+        let prefix_key = prefix_key(term);
+        let before = prefix_keys.partition_point(|other| *other < prefix_key);
+        let same = prefix_keys[before..].iter().take_while(|other| **other == prefix_key).count();
         let mut restart = before.saturating_sub(1);
         for next in before..before + same {
             if self.first_term(next)? > term {
@@ -324,7 +324,7 @@ impl<'a> Page<'a> {
         Ok(restart)
     }
 
-    /// The last restart from `first` on that is not greater than `term`, or `first`.
+    /// The last restart point from `first` on whose term is not greater than `term`, or `first`.
     fn restart_before(&self, first: usize, term: &[u8]) -> Result<usize> {
         let (mut low, mut high) = (first, self.restarts);
         while high - low > 1 {
@@ -334,8 +334,8 @@ impl<'a> Page<'a> {
         Ok(low)
     }
 
-    /// Moves on to the last restart that is not behind `target`.
-    fn jump(&self, entries: &mut Entries, target: &[u8]) -> Result<()> {
+    /// Moves forward to the last restart point whose term is not greater than `target`.
+    fn jump(&self, entries: &mut PagePosition, target: &[u8]) -> Result<()> {
         let next = entries.number.div_ceil(crate::limits::TERM_RESTART);
         if !target.is_empty() && next < self.restarts && self.first_term(next)? <= target {
             *entries = self.entries(self.restart_before(next, target)?)?;
@@ -343,13 +343,13 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    fn find(&self, term: &[u8], heads: &[u64]) -> Result<Option<TermInfo>> {
-        let mut entries = self.entries(self.restart_of(term, heads)?)?;
-        // Bytes that `term` has in common with the entry before, which is less.
+    fn find(&self, term: &[u8], prefix_keys: &[u64]) -> Result<Option<TermInfo>> {
+        let mut entries = self.entries(self.restart_of(term, prefix_keys)?)?;
+        // Length of the common prefix of `term` and the previous entry, which is less than `term`.
         let mut common = 0;
         while let Some(entry) = self.entry(&mut entries)? {
             if entry.shared > common {
-                // As the one before, up to the byte that made it less.
+                // Shares the byte that made the previous entry less.
                 continue;
             }
             if entry.shared < common {
@@ -367,17 +367,17 @@ impl<'a> Page<'a> {
         Ok(None)
     }
 
-    fn entries(&self, restart: usize) -> Result<Entries> {
-        let place = &self.bytes[self.bytes.len() - (self.restarts - restart) * RESTART..];
-        let at = usize::from(u16_at(place, 0).expect("a restart has six bytes"));
-        let mut view = View::new(self.file.name(), self.at, &place[2..RESTART]);
+    fn entries(&self, restart: usize) -> Result<PagePosition> {
+        let encoded = &self.bytes[self.bytes.len() - (self.restarts - restart) * RESTART..];
+        let at = usize::from(u16_at(encoded, 0).expect("a restart point has six bytes"));
+        let mut view = View::new(self.file.name(), self.at, &encoded[2..RESTART]);
         let skips = self.skips.checked_add(u64::from(view.u32()?));
         let skips = skips.ok_or_else(|| self.corrupt(at, "place in skips overflows"))?;
         if at < PAGE_HEAD || at > self.entries_end() {
             return Err(self.corrupt(at, "restart lies outside the page"));
         }
         let info = TermInfo { documents: 0, occurrences: 0, skips: 0..0, blocks: None };
-        Ok(Entries { at, number: restart * crate::limits::TERM_RESTART, skips, len: 0, info })
+        Ok(PagePosition { at, number: restart * crate::limits::TERM_RESTART, skips, len: 0, info })
     }
 
     fn first_term(&self, restart: usize) -> Result<&'a [u8]> {
@@ -390,17 +390,17 @@ impl<'a> Page<'a> {
         view.bytes(len)
     }
 
-    /// Reads the entry at the place and moves on; `term` holds the entry before, and then this one.
-    fn next(&self, entries: &mut Entries, term: &mut Vec<u8>) -> Result<Option<TermInfo>> {
+    /// Decodes the next entry; `term` is the previous term on entry and this one afterwards.
+    fn next(&self, entries: &mut PagePosition, term: &mut Vec<u8>) -> Result<Option<TermInfo>> {
         let Some(entry) = self.entry(entries)? else { return Ok(None) };
         term.truncate(entry.shared);
         term.extend_from_slice(entry.suffix);
         Ok(Some(entries.info.clone()))
     }
 
-    /// Reads the entry at the place and moves on.
+    /// Decodes the next entry.
     #[inline(always)]
-    fn entry(&self, entries: &mut Entries) -> Result<Option<Entry<'a>>> {
+    fn entry(&self, entries: &mut PagePosition) -> Result<Option<TermEntry<'a>>> {
         if entries.number == self.terms {
             return Ok(None);
         }
@@ -434,20 +434,20 @@ impl<'a> Page<'a> {
         };
         (entries.number, entries.skips, entries.len) = (entries.number + 1, end, shared + own);
         entries.at = (view.offset() - self.at) as usize;
-        Ok(Some(Entry { shared, suffix }))
+        Ok(Some(TermEntry { shared, suffix }))
     }
 
-    /// The place of a list in a file of blocks.
+    /// Byte range of a list in a file of blocks.
     fn range(&self, view: &mut View<'_>) -> Result<Range<u64>> {
         let (start, len) = (view.varint()?, view.varint()?);
         let end = start.checked_add(len).filter(|end| len > 0 && *end <= OFFSET_MAX);
         Ok(start..end.ok_or_else(|| view.corrupt("impossible place of a list"))?)
     }
 
-    /// Checks that nothing but zeros stands between the last entry and the restarts.
-    fn check_end(&self, entries: &Entries) -> Result<()> {
+    /// Checks that only zeros are between the last entry and the restart points.
+    fn check_end(&self, entries: &PagePosition) -> Result<()> {
         match self.bytes[entries.at..self.entries_end()].iter().position(|&byte| byte != 0) {
-            Some(place) => Err(self.corrupt(entries.at + place, "padding is not zero")),
+            Some(offset) => Err(self.corrupt(entries.at + offset, "padding is not zero")),
             None => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
-//! Unpacks a block of stored documents piece by piece: memory does not grow with the documents in it.
+//! Streaming decompression of a block of stored documents, in constant memory.
 //!
-//! A document of any size, up to hundreds of MB, may be in a block. To show its title and the beginning of
-//! its text, only what is before their end is read and unpacked.
+//! A block may contain documents of hundreds of MB. For a title and the beginning of a text, only the bytes up to
+//! their end are read and decompressed.
 
 use crate::error::{Error, Result};
 use crate::limits::DOCUMENT_BYTES_MAX;
@@ -9,31 +9,30 @@ use std::ops::Range;
 use tierdex_io::SealedFile;
 use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
-/// Bytes that are read, and that are unpacked, at a time.
+/// Bytes read, and bytes decompressed, at a time.
 const PIECE: usize = 64 << 10;
 
-/// Largest window of a frame, as a power of two; the writer's level has windows of half a MiB at most.
+/// Largest window of a zstd frame, as a power of two: the level of the writer has windows of at most 512 KiB.
 const WINDOW_LOG_MAX: u32 = 19;
 
-/// Bytes that unpacking takes at most beside the strings that are kept: the window, zstd's own buffers, two
-/// pieces.
+/// Maximum memory of decompression beside the returned strings: the window, zstd's internal buffers, two pieces.
 pub const UNPACK_BYTES: u64 = (1 << WINDOW_LOG_MAX) + (512 << 10) + 2 * PIECE as u64;
 
-/// A decoder that can be used again for other blocks.
+/// A decoder that can be reused for other blocks.
 pub(super) fn decoder() -> std::io::Result<Decoder<'static>> {
     let mut decoder = Decoder::new()?;
     decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX))?;
     Ok(decoder)
 }
 
-/// Reads the strings of a packed block in order.
+/// Reads the strings of a compressed block in order.
 pub(super) struct Unpacker<'a> {
     file: &'a SealedFile,
     decoder: &'a mut Decoder<'static>,
-    /// Where the block begins in the file, for messages, and what of it has not been read.
+    /// Offset of the block in the file, for error messages, and its unread byte range.
     offset: u64,
     rest: Range<u64>,
-    /// Bytes that were unpacked so far.
+    /// Bytes decompressed so far.
     unpacked: u64,
     packed: Vec<u8>,
     packed_at: usize,
@@ -42,7 +41,7 @@ pub(super) struct Unpacker<'a> {
 }
 
 impl<'a> Unpacker<'a> {
-    /// `block` are the bytes of the file that hold the block.
+    /// `block` is the byte range of the block in the file.
     pub(super) fn new(
         file: &'a SealedFile,
         block: Range<u64>,
@@ -63,13 +62,13 @@ impl<'a> Unpacker<'a> {
         Ok(unpacker)
     }
 
-    /// The next string, cut to at most `keep` bytes between two characters.
+    /// The next string, truncated to at most `keep` bytes at a character boundary.
     pub(super) fn string(&mut self, keep: usize) -> Result<String> {
         let len = self.varint()?;
         if len > DOCUMENT_BYTES_MAX as u64 {
             return Err(self.corrupt("string is impossibly long"));
         }
-        // Nothing is allocated by the length, which is not trusted.
+        // The length is not trusted: allocate at most one piece.
         let (mut missing, mut kept) = (len as usize, Vec::with_capacity(keep.min(len as usize).min(PIECE)));
         while missing > 0 {
             self.fill()?;
@@ -82,7 +81,7 @@ impl<'a> Unpacker<'a> {
         self.text(kept, len as usize)
     }
 
-    /// The bytes as text, without a character at their end that was cut.
+    /// The bytes as text, without a truncated character at the end.
     fn text(&self, mut kept: Vec<u8>, len: usize) -> Result<String> {
         if let Err(error) = std::str::from_utf8(&kept) {
             if error.error_len().is_some() || kept.len() == len {
@@ -107,7 +106,7 @@ impl<'a> Unpacker<'a> {
         Err(self.corrupt("number is too long"))
     }
 
-    /// Checks that the block ends here with `raw_len` unpacked bytes, and that nothing follows it.
+    /// Checks that the block ends here, after `raw_len` decompressed bytes.
     pub(super) fn finish(&mut self, raw_len: u64) -> Result<()> {
         if self.more()? {
             return Err(self.corrupt("bytes follow the documents of a block"));
@@ -118,12 +117,12 @@ impl<'a> Unpacker<'a> {
         Ok(())
     }
 
-    /// Unpacks until there is a byte that has not been used.
+    /// Decompresses until an unconsumed byte is available; an error at the end of the block.
     fn fill(&mut self) -> Result<()> {
         if self.more()? { Ok(()) } else { Err(self.corrupt("block ends early")) }
     }
 
-    /// Unpacks until there is a byte that has not been used; false when there is none.
+    /// Decompresses until an unconsumed byte is available; false at the end of the block.
     fn more(&mut self) -> Result<bool> {
         while self.raw_at == self.raw.len() {
             if self.packed_at == self.packed.len() && !self.rest.is_empty() {

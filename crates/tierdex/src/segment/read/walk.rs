@@ -1,8 +1,8 @@
-//! The terms of a dictionary that an automaton accepts, without looking at all of them.
+//! Intersects the term dictionary with an automaton, without decoding all terms.
 //!
-//! Terms are read in order, each from where it differs from the one before. When the automaton is dead at
-//! some byte, no term with that prefix is accepted: the walk continues at the next greater string that may be
-//! accepted, and pages before it are not read.
+//! Terms are visited in order; the automaton restarts at the first byte that differs from the previous term. When
+//! it rejects a prefix, the walk seeks to the next greater string that it may accept, and pages before that are
+//! not read.
 
 use super::source::BlockSource;
 use super::terms::{TermInfo, TermStream, TermsReader};
@@ -14,15 +14,15 @@ pub trait Automaton {
     /// The state before the first byte.
     fn start(&self) -> u32;
 
-    /// The state behind `byte`; `None` if nothing that goes on so is accepted.
+    /// The state after `byte`; `None` if no continuation is accepted.
     fn step(&self, state: u32, byte: u8) -> Option<u32>;
 
     /// Whether a term that ends in `state` is accepted.
     fn accepts(&self, state: u32) -> bool;
 }
 
-/// Moves over the terms that an automaton accepts, in order.
-pub struct Walk<'a, A> {
+/// Iterates over the terms that an automaton accepts, in order.
+pub struct TermWalk<'a, A> {
     stream: TermStream<'a>,
     automaton: A,
     /// The longest prefix of the last term that the automaton does not reject, and its states before and after
@@ -33,19 +33,24 @@ pub struct Walk<'a, A> {
 }
 
 impl TermsReader {
-    /// The terms that `automaton` accepts; pages that are not in memory come from `source`.
-    pub fn walk<'a, A: Automaton>(&'a self, automaton: A, source: &'a dyn BlockSource) -> Walk<'a, A> {
+    /// The terms that `automaton` accepts; pages that are not resident are read from `source`.
+    pub fn walk<'a, A: Automaton>(&'a self, automaton: A, source: &'a dyn BlockSource) -> TermWalk<'a, A> {
         let states = vec![automaton.start()];
-        let mut walk =
-            Walk { stream: self.stream_from(source), automaton, path: Vec::new(), states, finished: false };
+        let mut walk = TermWalk {
+            stream: self.stream_from(source),
+            automaton,
+            path: Vec::new(),
+            states,
+            finished: false,
+        };
         walk.begin();
         walk
     }
 }
 
-impl<A: Automaton> Walk<'_, A> {
-    /// Moves to the next term, which is [`Walk::term`] then; `None` after the last. Returns its dictionary
-    /// entry and the state that accepts it.
+impl<A: Automaton> TermWalk<'_, A> {
+    /// Moves to the next term, [`TermWalk::term`]; `None` after the last. Returns its dictionary entry and the
+    /// accepting state.
     pub fn advance(&mut self) -> Result<Option<(TermInfo, u32)>> {
         while !self.finished {
             self.stream.source().checkpoint(0..0)?;
@@ -54,7 +59,7 @@ impl<A: Automaton> Walk<'_, A> {
                 Ok(state) if self.automaton.accepts(state) => return Ok(Some((info, state))),
                 Ok(_) => {}
                 Err(byte) => {
-                    self.finished = !self.succeed(byte);
+                    self.finished = !self.next_path(byte);
                     self.stream.seek(&self.path);
                 }
             }
@@ -63,12 +68,12 @@ impl<A: Automaton> Walk<'_, A> {
         Ok(None)
     }
 
-    /// The term to which the walk has moved.
+    /// The current term.
     pub fn term(&self) -> &[u8] {
         self.stream.term()
     }
 
-    /// Runs the automaton over the present term; `Err` is the byte at which it died.
+    /// Runs the automaton over the current term; `Err` is the byte that it rejects.
     fn follow(&mut self) -> std::result::Result<u32, u8> {
         let term = self.stream.term();
         let shared = self.path.iter().zip(term).take_while(|(a, b)| a == b).count();
@@ -83,9 +88,9 @@ impl<A: Automaton> Walk<'_, A> {
         Ok(state)
     }
 
-    /// Moves the path to the next greater one than itself followed by `byte` that the automaton does not reject.
-    /// Returns whether there is one.
-    fn succeed(&mut self, mut byte: u8) -> bool {
+    /// Moves the path to the smallest path greater than `path + byte` that the automaton does not reject. False if
+    /// there is none.
+    fn next_path(&mut self, mut byte: u8) -> bool {
         while let Some(state) = self.states.last() {
             if self.extend(*state, byte.checked_add(1)) {
                 return true;
@@ -97,10 +102,10 @@ impl<A: Automaton> Walk<'_, A> {
         false
     }
 
-    /// Adds the first byte from `least` on with which the automaton lives on.
-    fn extend(&mut self, state: u32, least: Option<u8>) -> bool {
-        let Some(least) = least else { return false };
-        for byte in least..=u8::MAX {
+    /// Appends the smallest byte from `min` on that the automaton does not reject.
+    fn extend(&mut self, state: u32, min: Option<u8>) -> bool {
+        let Some(min) = min else { return false };
+        for byte in min..=u8::MAX {
             if let Some(next) = self.automaton.step(state, byte) {
                 self.path.push(byte);
                 self.states.push(next);
@@ -110,8 +115,8 @@ impl<A: Automaton> Walk<'_, A> {
         false
     }
 
-    /// Goes to the first string that may be accepted. Later on it does not pay to look for more than one
-    /// byte of it.
+    /// Seeks to the smallest string that may be accepted. Later seeks extend the path by one byte only: more does
+    /// not pay.
     fn begin(&mut self) {
         while let Some(state) = self.states.last().filter(|state| !self.automaton.accepts(**state)) {
             if self.path.len() == TERM_BYTES_MAX || !self.extend(*state, Some(0)) {

@@ -1,11 +1,11 @@
-//! The files of one field: terms in order with their postings become `terms`, `skips`, `docs`, `freqs`,
-//! `positions`; the lengths become `norms`.
+//! Writes the files of one field. Input: terms in order with their postings, and document lengths. Output: `terms`,
+//! `skips`, `docs`, `freqs`, `positions` and `norms`.
 
 use super::super::layout::{FieldStats, FileKind, FileMeta};
+use super::file::{create, seal};
 use super::lists::ListsWriter;
 use super::superblock::{Superblock, SuperblockEncoder};
 use super::terms::TermsWriter;
-use super::{create, seal};
 use crate::error::Result;
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::schema::{Field, NormKind};
@@ -13,15 +13,15 @@ use crate::transform::impact::Impact;
 use crate::transform::norm;
 use tierdex_io::Disk;
 
-/// Where a caller puts the postings of a term: document (rising over all calls), frequency, positions.
-pub struct Postings<'w, 'a> {
+/// Appends the postings of one term: documents (increasing over all calls), frequencies, positions.
+pub struct PostingsWriter<'w, 'a> {
     lists: &'w mut ListsWriter<'a>,
     documents: u32,
     occurrences: u64,
 }
 
-impl Postings<'_, '_> {
-    /// Postings of the term so far.
+impl PostingsWriter<'_, '_> {
+    /// Number of postings of the term so far.
     pub fn documents(&self) -> u32 {
         self.documents
     }
@@ -34,15 +34,15 @@ impl Postings<'_, '_> {
         self.lists.posting(document, frequency, positions)
     }
 
-    /// Appends postings of a field without positions: as many frequencies as documents.
+    /// Appends postings of a field without positions: a frequency for each document.
     pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {
         self.documents += documents.len() as u32;
         self.occurrences += frequencies.iter().map(|&frequency| u64::from(frequency)).sum::<u64>();
         self.lists.postings(documents, frequencies)
     }
 
-    /// Appends an encoded superblock, with its numbers of documents and occurrences, to a list whose previous
-    /// superblocks are all full. For fields without positions.
+    /// Appends an encoded superblock with its numbers of documents and occurrences. All previous superblocks of the
+    /// list must be full. For fields without positions.
     pub fn superblock(
         &mut self,
         superblock: &Superblock,
@@ -53,7 +53,7 @@ impl Postings<'_, '_> {
         self.lists.superblock(superblock)
     }
 
-    /// Appends a whole list of less than a block, as [`SuperblockEncoder::short`] gives it.
+    /// Appends a whole list shorter than a block, encoded by [`SuperblockEncoder::short`].
     pub fn short(&mut self, bytes: &[u8], (documents, occurrences): (u32, u64)) -> Result<()> {
         self.documents += documents;
         self.occurrences += occurrences;
@@ -70,8 +70,8 @@ pub struct FieldWriter<'a> {
 }
 
 impl<'a> FieldWriter<'a> {
-    /// Calls `body` with a writer for the field, then seals its files. `norms` holds the code of every
-    /// document; `tokens` is the sum of their lengths.
+    /// Calls `body` with a writer for the field, then seals its files. `norms` contains the norm code of each
+    /// document; `tokens` is the sum of the document lengths.
     pub fn write(
         disk: &dyn Disk,
         segment: u64,
@@ -79,7 +79,7 @@ impl<'a> FieldWriter<'a> {
         (norms, tokens): (&[u8], u64),
         body: impl FnOnce(&mut FieldWriter<'_>) -> Result<()>,
     ) -> Result<(FieldStats, Vec<FileMeta>)> {
-        // Codes of short lengths are exact: 0 stands for no tokens alone.
+        // Codes of short lengths are exact: code 0 means no tokens.
         let documents = norms.iter().filter(|&&code| code != 0).count() as u32;
         let stats = FieldStats { documents, tokens, ..FieldStats::default() };
         let average = stats.average_length();
@@ -96,18 +96,18 @@ impl<'a> FieldWriter<'a> {
         self.stats.documents
     }
 
-    /// An encoder of superblocks of this field, which may work in another thread.
+    /// An encoder of superblocks of this field, for use in another thread.
     pub fn encoder(&self) -> SuperblockEncoder<'a> {
         self.lists.encoder()
     }
 
-    /// Appends a term, greater than all before it, with at least one posting.
+    /// Appends a term, greater than the previous one, with at least one posting.
     pub fn term(
         &mut self,
         term: &[u8],
-        body: impl FnOnce(&mut Postings<'_, 'a>) -> Result<()>,
+        body: impl FnOnce(&mut PostingsWriter<'_, 'a>) -> Result<()>,
     ) -> Result<()> {
-        let mut postings = Postings { lists: &mut self.lists, documents: 0, occurrences: 0 };
+        let mut postings = PostingsWriter { lists: &mut self.lists, documents: 0, occurrences: 0 };
         body(&mut postings)?;
         let (documents, occurrences) = (postings.documents, postings.occurrences);
         let blocks = self.lists.finish_list()?;
@@ -123,23 +123,23 @@ impl<'a> FieldWriter<'a> {
     }
 }
 
-/// Lengths of all documents of a field in a segment.
-pub struct Lengths {
-    /// Code of each ([`crate::transform::norm`]).
+/// Document lengths of a field in a segment.
+pub struct FieldLengths {
+    /// Norm code of each document ([`crate::transform::norm`]).
     pub codes: Vec<u8>,
-    /// Their sum.
+    /// Sum of the lengths.
     pub tokens: u64,
-    /// The file that keeps them.
+    /// The file with the norms.
     pub file: FileMeta,
 }
 
-/// Writes the lengths of all documents, given in tokens, as the field keeps them.
+/// Writes the lengths of all documents, in tokens, in the norm format of the field.
 pub fn write_lengths<I: Iterator<Item = u32>>(
     disk: &dyn Disk,
     segment: u64,
     (number, field): (usize, &Field),
     lengths: impl Fn() -> I,
-) -> Result<Lengths> {
+) -> Result<FieldLengths> {
     let codes: Vec<u8> = lengths().map(norm::encode).collect();
     let tokens = lengths().map(u64::from).sum();
     let file = match field.norms {
@@ -149,17 +149,17 @@ pub fn write_lengths<I: Iterator<Item = u32>>(
             write_norms(disk, segment, number, &bytes)?
         }
     };
-    Ok(Lengths { codes, tokens, file })
+    Ok(FieldLengths { codes, tokens, file })
 }
 
-/// Writes what a field keeps of the lengths of all documents: codes, or `u32` little-endian.
+/// Writes encoded norms of all documents: codes, or little-endian `u32`.
 pub fn write_norms(disk: &dyn Disk, segment: u64, number: usize, norms: &[u8]) -> Result<FileMeta> {
     let mut file = create(disk, segment, number, FileKind::Norms)?;
     file.write(norms)?;
     seal(file, number, FileKind::Norms)
 }
 
-/// Share of `k1 + 1` that a posting earns with the default parameters.
+/// Share `f / (f + k)` of a posting with the default parameters.
 pub(crate) fn default_share(kind: NormKind, impact: Impact, average: f64) -> f64 {
     let length = match kind {
         NormKind::Byte => f64::from(norm::length(impact.norm)),

@@ -1,7 +1,7 @@
-//! External ids: groups of 64, each id with its length in front; then the places of the groups.
+//! Writes external ids: groups of 64 length-prefixed ids, then the offsets of the groups.
 
 use super::super::layout::{FileKind, FileMeta, push_tail};
-use super::{create, seal};
+use super::file::{create, seal};
 use crate::bytes::push_bytes;
 use crate::error::Result;
 use crate::limits::IDS_GROUP;
@@ -33,7 +33,7 @@ impl IdsWriter {
         Ok(self.file.write(&self.entry)?)
     }
 
-    /// Writes the places of the groups and seals the file.
+    /// Writes the offsets of the groups and seals the file.
     pub fn finish(mut self) -> Result<FileMeta> {
         let at = self.file.position();
         self.file.write(&self.groups)?;

@@ -1,14 +1,13 @@
-//! Posting lists: blocks go to `docs`, `freqs` and `positions` as they fill; the skip record follows at the
-//! end.
+//! Writes posting lists: blocks are appended to `docs`, `freqs` and `positions` when they are full, and the skip
+//! record at the end of the list.
 //!
-//! A list shorter than one block stands whole in its record. The record of a longer one is arrays, each laid
-//! out contiguously (docs/format/skips.md):
-//! places of the list's blocks; for each superblock of 32 blocks its distances and bound; for each block its
-//! last document, bound and lengths; then the impacts, superblock by superblock.
+//! A list shorter than one block is stored inline in its skip record. The record of a longer list is a sequence of
+//! arrays (docs/format/skips.md): for each superblock of 32 blocks, its relative offsets and max share; for each
+//! block, its last document, max share and lengths; then the impacts, superblock by superblock.
 
 use super::super::layout::{FileKind, FileMeta};
-use super::superblock::{Share, Superblock, SuperblockEncoder, push_u16};
-use super::{create, seal};
+use super::file::{create, seal};
+use super::superblock::{ShareFn, Superblock, SuperblockEncoder, push_u16};
 use crate::bytes::push_varint;
 use crate::error::{Error, Result};
 use crate::limits::BLOCK;
@@ -24,57 +23,57 @@ pub(super) struct ListsWriter<'a> {
     docs: SealedWriter,
     freqs: SealedWriter,
     positions: Option<SealedWriter>,
-    pending: Pending,
+    pending: PendingBlock,
     superblock: Superblock,
-    record: Record,
-    /// The list in the making is a short one that stands in `skips` already.
+    record: SkipRecordBuilder,
+    /// The current list is a short one that has been written to `skips`.
     written: bool,
     bytes: Vec<u8>,
 }
 
-/// Postings of the block that is filling.
+/// Postings of the block that is not full yet.
 #[derive(Default)]
-struct Pending {
+struct PendingBlock {
     before: u32,
     documents: Vec<u32>,
     frequencies: Vec<u32>,
     positions: Vec<u32>,
 }
 
-/// The arrays of a record in the making.
+/// The arrays of the skip record of the current list.
 #[derive(Default)]
-struct Record {
+struct SkipRecordBuilder {
     starts: [u64; 3],
-    superblocks: Superblocks,
+    superblocks: SuperblockArrays,
     last: Vec<u8>,
-    bounds: Vec<u8>,
+    block_max_shares: Vec<u8>,
     docs_lens: Vec<u8>,
     freqs_lens: Vec<u8>,
     positions_lens: Vec<u8>,
-    front_lens: Vec<u8>,
+    impact_lens: Vec<u8>,
     blocks: usize,
 }
 
 #[derive(Default)]
-struct Superblocks {
+struct SuperblockArrays {
     docs: Vec<u8>,
     freqs: Vec<u8>,
     positions: Vec<u8>,
     impacts_at: Vec<u8>,
-    front_lens: Vec<u8>,
-    bounds: Vec<u8>,
+    impact_lens: Vec<u8>,
+    max_shares: Vec<u8>,
     impacts: Vec<u8>,
 }
 
 impl<'a> ListsWriter<'a> {
-    /// `norms` holds the code of every document of the segment.
+    /// `norms` contains the norm code of each document of the segment.
     pub(super) fn new(
         disk: &dyn Disk,
         segment: u64,
         number: usize,
         field: &Field,
         norms: &'a [u8],
-        share: Share<'a>,
+        share: ShareFn<'a>,
     ) -> Result<ListsWriter<'a>> {
         let file = |kind| create(disk, segment, number, kind);
         Ok(ListsWriter {
@@ -87,30 +86,30 @@ impl<'a> ListsWriter<'a> {
             docs: file(FileKind::Docs)?,
             freqs: file(FileKind::Freqs)?,
             positions: field.positions.then(|| file(FileKind::Positions)).transpose()?,
-            pending: Pending {
+            pending: PendingBlock {
                 before: u32::MAX,
                 documents: Vec::with_capacity(BLOCK),
                 frequencies: Vec::with_capacity(BLOCK),
                 positions: Vec::new(),
             },
             superblock: Superblock::default(),
-            record: Record::default(),
+            record: SkipRecordBuilder::default(),
             written: false,
             bytes: Vec::new(),
         })
     }
 
-    /// An encoder of the same field.
+    /// A superblock encoder for the field.
     pub(super) fn encoder(&self) -> SuperblockEncoder<'a> {
         self.encoder.clone()
     }
 
-    /// Offset in `skips` behind the last record.
+    /// Offset in `skips` of the end of the last record.
     pub(super) fn skips_end(&self) -> u64 {
         self.skips.position()
     }
 
-    /// Appends a posting to the list in the making. Positions are empty unless the field keeps them.
+    /// Appends a posting to the current list. Positions are ignored if the field has none.
     #[inline]
     pub(super) fn posting(&mut self, document: u32, frequency: u32, positions: &[u32]) -> Result<()> {
         self.pending.documents.push(document);
@@ -151,8 +150,8 @@ impl<'a> ListsWriter<'a> {
         Ok(())
     }
 
-    /// Appends a closed superblock to the list in the making, which has only full ones so far. For fields
-    /// without positions.
+    /// Appends a closed superblock to the current list, whose previous superblocks are full. For fields without
+    /// positions.
     pub(super) fn superblock(&mut self, superblock: &Superblock) -> Result<()> {
         debug_assert!(self.pending.documents.is_empty() && self.superblock.blocks == 0);
         let [docs, freqs] = [self.docs.position(), self.freqs.position()];
@@ -165,14 +164,14 @@ impl<'a> ListsWriter<'a> {
         Ok(self.freqs.write(&superblock.freqs)?)
     }
 
-    /// Appends a whole list of less than a block, as [`SuperblockEncoder::short`] gives it.
+    /// Appends a whole list shorter than a block, encoded by [`SuperblockEncoder::short`].
     pub(super) fn short(&mut self, bytes: &[u8]) -> Result<()> {
         self.written = true;
         Ok(self.skips.write(bytes)?)
     }
 
-    /// Ends the list and appends its record. Returns the byte ranges of its blocks of documents and of
-    /// frequencies, if it has some.
+    /// Ends the list and appends its record. Returns the byte ranges of its blocks in `docs` and `freqs`; `None`
+    /// for an inline list.
     pub(super) fn finish_list(&mut self) -> Result<Option<[Range<u64>; 2]>> {
         if std::mem::take(&mut self.written) {
             return Ok(None);
@@ -243,7 +242,11 @@ impl<'a> ListsWriter<'a> {
                 record.starts[2] = positions.position();
             }
             if self.superblock.blocks == 0 {
-                push_distance(&mut record.superblocks.positions, record.starts[2], positions.position());
+                push_relative_offset(
+                    &mut record.superblocks.positions,
+                    record.starts[2],
+                    positions.position(),
+                );
             }
             self.bytes.clear();
             self.encoder.blocks.positions(block, &mut self.bytes);
@@ -264,7 +267,7 @@ impl<'a> ListsWriter<'a> {
     }
 }
 
-impl Pending {
+impl PendingBlock {
     fn block(&self) -> Block<'_> {
         Block {
             before: self.before,
@@ -286,23 +289,23 @@ impl Pending {
     }
 }
 
-impl Record {
-    /// Notes a superblock, which begins at these places of `docs` and `freqs`.
+impl SkipRecordBuilder {
+    /// Appends a superblock that starts at these offsets of `docs` and `freqs`.
     fn append(&mut self, superblock: &Superblock, [docs, freqs]: [u64; 2]) -> Result<()> {
         let of = &mut self.superblocks;
-        push_distance(&mut of.docs, self.starts[0], docs);
-        push_distance(&mut of.freqs, self.starts[1], freqs);
+        push_relative_offset(&mut of.docs, self.starts[0], docs);
+        push_relative_offset(&mut of.freqs, self.starts[1], freqs);
         of.impacts_at.extend_from_slice(&length(of.impacts.len())?.to_le_bytes());
-        push_u16(&mut of.front_lens, superblock.front.len());
-        of.impacts.extend_from_slice(&superblock.front);
-        of.impacts.extend_from_slice(&superblock.fronts);
-        of.bounds.extend_from_slice(&superblock.bound.to_le_bytes());
+        push_u16(&mut of.impact_lens, superblock.impacts.len());
+        of.impacts.extend_from_slice(&superblock.impacts);
+        of.impacts.extend_from_slice(&superblock.block_impacts);
+        of.max_shares.extend_from_slice(&superblock.max_share.to_le_bytes());
 
         self.last.extend_from_slice(&superblock.last);
-        self.bounds.extend_from_slice(&superblock.bounds);
+        self.block_max_shares.extend_from_slice(&superblock.block_max_shares);
         self.docs_lens.extend_from_slice(&superblock.docs_lens);
         self.freqs_lens.extend_from_slice(&superblock.freqs_lens);
-        self.front_lens.extend_from_slice(&superblock.front_lens);
+        self.impact_lens.extend_from_slice(&superblock.impact_lens);
         self.blocks += superblock.blocks;
         Ok(())
     }
@@ -317,28 +320,28 @@ impl Record {
         if positions {
             out.extend_from_slice(&of.positions);
         }
-        for array in [&of.impacts_at, &of.front_lens, &of.bounds] {
+        for array in [&of.impacts_at, &of.impact_lens, &of.max_shares] {
             out.extend_from_slice(array);
         }
-        for array in [&self.last, &self.bounds, &self.docs_lens, &self.freqs_lens] {
+        for array in [&self.last, &self.block_max_shares, &self.docs_lens, &self.freqs_lens] {
             out.extend_from_slice(array);
         }
         out.extend_from_slice(&self.positions_lens);
-        out.extend_from_slice(&self.front_lens);
+        out.extend_from_slice(&self.impact_lens);
         out.extend_from_slice(&of.impacts);
     }
 
     fn clear(&mut self) {
-        *self = Record::default();
+        *self = SkipRecordBuilder::default();
     }
 }
 
-/// A length that the record keeps in four bytes.
+/// A length that the record stores in four bytes.
 fn length(len: usize) -> Result<u32> {
     u32::try_from(len).map_err(|_| Error::Limit(format!("{len} bytes in one block of a list are too many")))
 }
 
-/// Readers count the positions of a block in 32 bits.
+/// Checks that the number of positions of a block fits in 32 bits, as readers require.
 fn check_positions(positions: &[u32]) -> Result<()> {
     match u32::try_from(positions.len()) {
         Ok(_) => Ok(()),
@@ -346,6 +349,6 @@ fn check_positions(positions: &[u32]) -> Result<()> {
     }
 }
 
-fn push_distance(out: &mut Vec<u8>, from: u64, to: u64) {
+fn push_relative_offset(out: &mut Vec<u8>, from: u64, to: u64) {
     out.extend_from_slice(&(to - from).to_le_bytes());
 }

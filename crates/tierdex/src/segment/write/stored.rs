@@ -1,17 +1,17 @@
-//! Titles and texts: blocks of at least 16 KiB, each packed by zstd; then an index of the blocks.
+//! Writes titles and texts: zstd-compressed blocks of at least 16 KiB, then an index of the blocks.
 
 use super::super::layout::{FileKind, FileMeta, push_tail};
-use super::{create, seal};
+use super::file::{create, seal};
 use crate::bytes::push_bytes;
 use crate::error::{Error, Result};
 use crate::limits::STORED_BLOCK_BYTES;
 use tierdex_io::{Disk, SealedWriter};
 use zstd::bulk::Compressor;
 
-/// Level of zstd: the fastest ordinary one.
+/// zstd compression level: the fastest regular one.
 const LEVEL: i32 = 1;
 
-/// Packed blocks of adjacent documents, made by a worker.
+/// Compressed blocks of adjacent documents, produced by a worker.
 #[derive(Default)]
 pub struct StoredBlocks {
     blocks: Vec<(u32, u32, Vec<u8>)>,
@@ -46,7 +46,7 @@ impl StoredBlocks {
     }
 }
 
-/// Writes packed blocks in document order.
+/// Writes compressed blocks in document order.
 pub struct StoredWriter {
     file: SealedWriter,
     index: Vec<u8>,
@@ -70,7 +70,7 @@ impl StoredWriter {
         Ok(())
     }
 
-    /// Appends one packed block that holds `documents` documents and unpacks to `raw_len` bytes.
+    /// Appends a compressed block of `documents` documents and `raw_len` decompressed bytes.
     pub fn block(&mut self, documents: u32, raw_len: u32, packed: &[u8]) -> Result<()> {
         push_tail(&mut self.index, &[self.file.position()]);
         self.index.extend_from_slice(&self.documents.to_le_bytes());
@@ -80,7 +80,7 @@ impl StoredWriter {
         Ok(self.file.write(packed)?)
     }
 
-    /// Writes the index and seals the file.
+    /// Writes the block index and seals the file.
     pub fn finish(mut self) -> Result<FileMeta> {
         let at = self.file.position();
         self.file.write(&self.index)?;

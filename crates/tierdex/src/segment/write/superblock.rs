@@ -1,47 +1,47 @@
-//! Superblocks: up to 32 blocks of a list, encoded. Their bytes do not depend on their offset in the files, so
-//! several threads can encode them in parallel.
+//! Encodes superblocks, up to 32 blocks of a list. The encoded bytes do not depend on their offset in the files, so
+//! threads can encode superblocks in parallel.
 
-use super::super::layout::bound_units;
+use super::super::layout::share_units;
 use crate::limits::SUPERBLOCK;
 use crate::transform::block::{Block, BlockEncoder};
-use crate::transform::impact::{self, BLOCK_FRONT_BYTES_MAX, Impact, SUPERBLOCK_FRONT_BYTES_MAX};
+use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact, SUPERBLOCK_IMPACT_BYTES_MAX};
 
-/// Share of `k1 + 1` that an impact earns with the default parameters in a segment.
-pub(super) type Share<'a> = &'a (dyn Fn(Impact) -> f64 + Sync);
+/// Share `f / (f + k)` of an impact with the default parameters in a segment.
+pub(super) type ShareFn<'a> = &'a (dyn Fn(Impact) -> f64 + Sync);
 
 /// Encodes superblocks of one field, without positions.
 #[derive(Clone)]
 pub struct SuperblockEncoder<'a> {
     pub(super) blocks: BlockEncoder,
     norms: &'a [u8],
-    share: Share<'a>,
-    front: Vec<Impact>,
+    share: ShareFn<'a>,
+    impacts: Vec<Impact>,
 }
 
-/// The bytes of a superblock in `docs` and `freqs`, and what the list's record says of it.
+/// An encoded superblock: its bytes in `docs` and `freqs`, and its entries in the skip record.
 #[derive(Default)]
 pub struct Superblock {
     pub(super) docs: Vec<u8>,
     pub(super) freqs: Vec<u8>,
-    /// Of each block: last document, bound, lengths in `docs` and `freqs`, length of the front.
+    /// For each block: last document, max share, lengths in `docs` and `freqs`, bytes of its impacts.
     pub(super) last: Vec<u8>,
-    pub(super) bounds: Vec<u8>,
+    pub(super) block_max_shares: Vec<u8>,
     pub(super) docs_lens: Vec<u8>,
     pub(super) freqs_lens: Vec<u8>,
-    pub(super) front_lens: Vec<u8>,
-    /// Fronts of the blocks: as bytes, and all their pairs.
-    pub(super) fronts: Vec<u8>,
+    pub(super) impact_lens: Vec<u8>,
+    /// Impacts of the blocks: encoded, and all their pairs.
+    pub(super) block_impacts: Vec<u8>,
     pairs: Vec<Impact>,
-    /// The front of all, as bytes, once it is closed.
-    pub(super) front: Vec<u8>,
-    pub(super) bound: u16,
+    /// Encoded impacts of the superblock, after [`SuperblockEncoder::close`].
+    pub(super) impacts: Vec<u8>,
+    pub(super) max_share: u16,
     pub(super) blocks: usize,
 }
 
 impl<'a> SuperblockEncoder<'a> {
-    /// `norms` holds the code of every document of the segment.
-    pub(super) fn new(blocks: BlockEncoder, norms: &'a [u8], share: Share<'a>) -> SuperblockEncoder<'a> {
-        SuperblockEncoder { blocks, norms, share, front: Vec::new() }
+    /// `norms` contains the norm code of each document of the segment.
+    pub(super) fn new(blocks: BlockEncoder, norms: &'a [u8], share: ShareFn<'a>) -> SuperblockEncoder<'a> {
+        SuperblockEncoder { blocks, norms, share, impacts: Vec::new() }
     }
 
     /// Appends a block to a superblock that is not full.
@@ -54,27 +54,27 @@ impl<'a> SuperblockEncoder<'a> {
         push_u16(&mut to.freqs_lens, to.freqs.len() - start);
 
         to.last.extend_from_slice(&block.documents[block.documents.len() - 1].to_le_bytes());
-        self.blocks.impacts(block, self.norms, &mut self.front);
-        let best = self.front.iter().map(|&impact| (self.share)(impact)).fold(0.0, f64::max);
-        let bound = bound_units(best);
-        to.bounds.extend_from_slice(&bound.to_le_bytes());
-        to.bound = to.bound.max(bound);
-        to.pairs.extend_from_slice(&self.front);
-        impact::coarsen(&mut self.front, BLOCK_FRONT_BYTES_MAX);
-        let start = to.fronts.len();
-        impact::write(&self.front, &mut to.fronts);
-        to.front_lens.push((to.fronts.len() - start) as u8);
+        self.blocks.impacts(block, self.norms, &mut self.impacts);
+        let best = self.impacts.iter().map(|&impact| (self.share)(impact)).fold(0.0, f64::max);
+        let max_share = share_units(best);
+        to.block_max_shares.extend_from_slice(&max_share.to_le_bytes());
+        to.max_share = to.max_share.max(max_share);
+        to.pairs.extend_from_slice(&self.impacts);
+        impact::coarsen(&mut self.impacts, BLOCK_IMPACT_BYTES_MAX);
+        let start = to.block_impacts.len();
+        impact::write(&self.impacts, &mut to.block_impacts);
+        to.impact_lens.push((to.block_impacts.len() - start) as u8);
         to.blocks += 1;
     }
 
-    /// Ends a superblock, to which at least one block was added.
+    /// Closes a superblock with at least one block.
     pub fn close(&mut self, superblock: &mut Superblock) {
-        self.blocks.join_fronts(&superblock.pairs, &mut self.front);
-        impact::coarsen(&mut self.front, SUPERBLOCK_FRONT_BYTES_MAX);
-        impact::write(&self.front, &mut superblock.front);
+        self.blocks.merge_impacts(&superblock.pairs, &mut self.impacts);
+        impact::coarsen(&mut self.impacts, SUPERBLOCK_IMPACT_BYTES_MAX);
+        impact::write(&self.impacts, &mut superblock.impacts);
     }
 
-    /// Appends a list of less than a block, as it stands in its record.
+    /// Appends the encoding of an inline list, which is shorter than a block.
     pub fn short(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
         self.blocks.documents(block, out);
         self.blocks.frequencies(block, out);
@@ -82,33 +82,33 @@ impl<'a> SuperblockEncoder<'a> {
 }
 
 impl Superblock {
-    /// Whether no block has room.
+    /// Whether no block can be added.
     pub(super) fn is_full(&self) -> bool {
         self.blocks == SUPERBLOCK
     }
 
-    /// Last document of the last block; none is `u32::MAX`.
+    /// Last document of the last block; `u32::MAX` if there is none.
     pub(super) fn last_document(&self) -> u32 {
         self.last.last_chunk().map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes))
     }
 
-    /// Takes all blocks away.
+    /// Removes all blocks.
     pub fn clear(&mut self) {
         for bytes in [
             &mut self.docs,
             &mut self.freqs,
             &mut self.last,
-            &mut self.bounds,
+            &mut self.block_max_shares,
             &mut self.docs_lens,
             &mut self.freqs_lens,
-            &mut self.front_lens,
-            &mut self.fronts,
-            &mut self.front,
+            &mut self.impact_lens,
+            &mut self.block_impacts,
+            &mut self.impacts,
         ] {
             bytes.clear();
         }
         self.pairs.clear();
-        (self.bound, self.blocks) = (0, 0);
+        (self.max_share, self.blocks) = (0, 0);
     }
 }
 

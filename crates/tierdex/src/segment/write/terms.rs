@@ -1,8 +1,8 @@
-//! The term dictionary: pages of sorted terms, and an index of the pages.
+//! Writes the term dictionary: pages of sorted terms, and an index of the pages.
 //!
-//! Each page is one 4-KiB page of the file, so that a look-up reads, and verifies, one page. The index has
-//! one separator a page, at least its last term and less than the next page's first, coded as terms in pages
-//! are: bytes shared with the separator before, and its own.
+//! Each page is one 4 KiB page of the file, so a lookup reads and verifies one page. The index contains one
+//! separator per page, at least the last term of the page and less than the first term of the next. Separators are
+//! prefix-compressed like terms: the length of the prefix shared with the previous one, and the suffix.
 
 use super::super::layout::{PAGE_HEAD, RESTART, push_tail};
 use crate::bytes::push_varint;
@@ -14,13 +14,13 @@ use tierdex_io::SealedWriter;
 /// Writes terms in order.
 pub(super) struct TermsWriter {
     file: SealedWriter,
-    /// The separators of the pages so far, encoded, and the last one.
+    /// The encoded separators of the pages so far, and the last separator.
     index: Vec<u8>,
     separator: Vec<u8>,
     entries: Vec<u8>,
     restarts: Vec<u8>,
     in_page: usize,
-    /// Offsets in `skips`: of the page's first record, and behind the last record.
+    /// Offsets in `skips`: of the first record of the page, and of the end of the last record.
     page_skips: u64,
     skips_end: u64,
     last: Vec<u8>,
@@ -29,7 +29,7 @@ pub(super) struct TermsWriter {
 }
 
 impl TermsWriter {
-    /// `skips_start` is the offset in `skips` of the first term's record.
+    /// `skips_start` is the offset in `skips` of the record of the first term.
     pub(super) fn new(mut file: SealedWriter, skips_start: u64) -> Result<TermsWriter> {
         file.pad_to_page()?;
         Ok(TermsWriter {
@@ -47,8 +47,8 @@ impl TermsWriter {
         })
     }
 
-    /// Appends a term, which `documents` contain `occurrences` times; its record ends at `skips_end`, and
-    /// `blocks` are the byte ranges of its blocks of documents and of frequencies, if it has some.
+    /// Appends a term with its document frequency and number of occurrences. Its record ends at `skips_end`.
+    /// `blocks` are the byte ranges of its blocks in `docs` and `freqs`; `None` for an inline list.
     pub(super) fn add(
         &mut self,
         term: &[u8],
@@ -141,7 +141,7 @@ mod tests {
     use super::separator;
 
     #[test]
-    fn separators_lie_between() {
+    fn separators_are_between_the_terms() {
         for (last, next) in
             [("abc", "abd"), ("a", "ab"), ("abcdef", "abx123"), ("car", "cart"), ("a", "b"), ("ab", "b")]
         {

@@ -1,0 +1,37 @@
+//! How a clause changes the candidates of other clauses.
+
+/// What a clause does to the candidates of other clauses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refine {
+    /// Keeps those that match, and adds their scores.
+    Require,
+    /// Keeps those that match.
+    Filter,
+    /// Drops those that match.
+    Exclude,
+    /// Adds the scores of those that match.
+    Optional,
+}
+
+impl Refine {
+    pub(super) fn is_scored(self) -> bool {
+        matches!(self, Refine::Require | Refine::Optional)
+    }
+}
+
+/// How candidates are refined.
+#[derive(Clone, Copy, Debug)]
+pub struct Refinement {
+    pub(super) how: Refine,
+    /// The upper bound of this clause that the candidates' scores contain: it is replaced by the score.
+    pub(super) included_bound: u32,
+    /// Candidates whose scores fall below this are dropped.
+    pub(super) min_score: u32,
+}
+
+impl Refinement {
+    /// For candidates whose scores include no upper bound of this clause, without a score threshold.
+    pub(super) fn all(how: Refine) -> Refinement {
+        Refinement { how, included_bound: 0, min_score: 0 }
+    }
+}

@@ -1,0 +1,44 @@
+//! The syntax tree of a query.
+
+/// A syntax tree. Words are unanalyzed; each may name a field.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SyntaxTree {
+    /// A word.
+    Word(Option<String>, String),
+    /// Words with this prefix.
+    Prefix(Option<String>, String),
+    /// Words within an edit distance.
+    Fuzzy(Option<String>, String, u8),
+    /// A quoted phrase, and its slop.
+    Phrase(Option<String>, String, u32),
+    /// All documents.
+    All,
+    /// A list of clauses, and the minimum number of its alternatives that must match.
+    List(Vec<(Occur, SyntaxTree)>, u32),
+    /// A clause with a boost.
+    Boost(Box<SyntaxTree>, f64),
+}
+
+/// The role of a clause in its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occur {
+    /// Contributes to the score of documents that match it.
+    Should,
+    /// Documents must match it.
+    Must,
+    /// Documents must match it; it does not contribute to their score.
+    Filter,
+    /// Documents must not match it.
+    MustNot,
+}
+
+/// Whether the index has a field of this name. The error lists its fields.
+pub type Fields<'a> = &'a dyn Fn(&str) -> std::result::Result<(), String>;
+
+/// `syntax` with a boost, if it has one.
+pub(super) fn boosted(syntax: SyntaxTree, boost: Option<f64>) -> SyntaxTree {
+    match boost {
+        Some(boost) => SyntaxTree::Boost(Box::new(syntax), boost),
+        None => syntax,
+    }
+}
