@@ -1,7 +1,8 @@
-//! Encoding and decoding of small structures: little-endian integers, variable-length integers, byte strings.
+//! Encoding and decoding of small structures: little-endian integers, variable-length integers, byte
+//! strings.
 //!
-//! A [`View`] decodes borrowed bytes of a file and checks every read: an error names the file, the offset and
-//! the defect. It never allocates.
+//! A [`View`] decodes borrowed bytes of a file and checks every read: an error names the file, the offset
+//! and the defect. It never allocates.
 
 use crate::error::{Error, Result};
 

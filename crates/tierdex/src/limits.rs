@@ -42,8 +42,8 @@ pub const STORED_BLOCK_BYTES: usize = 16 << 10;
 /// Largest text of one document in bytes, title included.
 pub const DOCUMENT_BYTES_MAX: usize = 512 << 20;
 
-/// Bytes of a title shown with a hit. With [`PREVIEW_TEXT_BYTES`], the memory to show a hit does not depend on
-/// the size of its document.
+/// Bytes of a title shown with a hit. With [`PREVIEW_TEXT_BYTES`], the memory to show a hit does not depend
+/// on the size of its document.
 pub const PREVIEW_TITLE_BYTES: usize = 16 << 10;
 
 /// Bytes of a text, from its start, in which a snippet is searched.
@@ -73,8 +73,8 @@ pub const BOOST_MAX: f64 = 1e9;
 /// Largest edit distance of a fuzzy word.
 pub const FUZZY_DISTANCE_MAX: u8 = 2;
 
-/// Bytes of a fuzzy word: its automaton takes 1.8 MB for 64 single-byte characters, and grows with the square of
-/// the number of distinct multi-byte characters.
+/// Bytes of a fuzzy word: its automaton takes 1.8 MB for 64 single-byte characters, and grows with the
+/// square of the number of distinct multi-byte characters.
 pub const FUZZY_BYTES_MAX: usize = 64;
 
 /// Terms that a fuzzy word expands to.

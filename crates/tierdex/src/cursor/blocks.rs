@@ -1,5 +1,5 @@
-//! Reads and decodes the blocks of one list, stored inline in its skip record or in files. Every block is checked
-//! against the skip data.
+//! Reads and decodes the blocks of one list, stored inline in its skip record or in files. Every block is
+//! checked against the skip data.
 
 use super::error::decode_error;
 use crate::error::{Error, Result};
@@ -61,8 +61,8 @@ impl<'a> ReadBuffer<'a> {
         }
     }
 
-    /// Byte range of a block in the file: derived from the last range if that was of the same block or of the
-    /// previous one in the superblock, else from the skip data.
+    /// Byte range of a block in the file: derived from the last range if that was of the same block or of
+    /// the previous one in the superblock, else from the skip data.
     fn range(&mut self, list: &BlockList, block: usize) -> Result<Range<u64>> {
         let range = match &self.last {
             Some((last, range)) if *last == block => range.clone(),
@@ -82,7 +82,8 @@ impl<'a> ReadBuffer<'a> {
         Ok(())
     }
 
-    /// Bytes of a block and their offset in the file. If the block is not buffered, reads it and the next blocks.
+    /// Bytes of a block and their offset in the file. If the block is not buffered, reads it and the next
+    /// blocks.
     fn block<'b>(
         &'b mut self,
         list: &BlockList,
@@ -216,8 +217,8 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Decodes the documents of a block. Checks that they increase, that the last one equals that in the skip data,
-    /// and that all are less than the number of documents in the segment.
+    /// Decodes the documents of a block. Checks that they increase, that the last one equals that in the
+    /// skip data, and that all are less than the number of documents in the segment.
     pub(super) fn documents(
         &mut self,
         field: &FieldReader,
@@ -255,8 +256,8 @@ impl<'a> Blocks<'a> {
         Ok(len)
     }
 
-    /// A view of the block as a bitmap, if it is one, with the checks of [`Blocks::documents`]. A block of 256
-    /// consecutive documents is recognized from the skip data alone.
+    /// A view of the block as a bitmap, if it is one, with the checks of [`Blocks::documents`]. A block of
+    /// 256 consecutive documents is recognized from the skip data alone.
     pub(super) fn bitmap<'b>(
         &'b mut self,
         field: &'b FieldReader,
@@ -322,7 +323,8 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The encoded frequencies of a block of `len` postings, with the name of their file and their offset in it.
+    /// The encoded frequencies of a block of `len` postings, with the name of their file and their offset in
+    /// it.
     fn encoded_frequencies<'b>(
         &'b mut self,
         field: &'b FieldReader,

@@ -1,10 +1,10 @@
-//! Reads the positions of the documents of a block, in any order. Positions are encoded in pieces of 256 values;
-//! only the pieces that contain a document are decoded, one at a time, so memory does not depend on the frequency
-//! of a term.
+//! Reads the positions of the documents of a block, in any order. Positions are encoded in pieces of 256
+//! values; only the pieces that contain a document are decoded, one at a time, so memory does not depend on
+//! the frequency of a term.
 //!
-//! A value is the gap to the previous position of the document, minus one. Pieces are decoded to prefix sums, each
-//! gap counted with its one: a position is the sum up to its value, minus the sum before the first value of its
-//! document, minus one.
+//! A value is the gap to the previous position of the document, minus one. Pieces are decoded to prefix
+//! sums, each gap counted with its one: a position is the sum up to its value, minus the sum before the
+//! first value of its document, minus one.
 
 use super::blocks::{BLOCK_BYTES_MAX, Blocks};
 use super::error::decode_error;
@@ -88,8 +88,8 @@ impl<'a> PositionsReader<'a> {
         }
     }
 
-    /// Prefetches the first positions of the block with this byte range. False if the prefetch limit of the source is
-    /// reached.
+    /// Prefetches the first positions of the block with this byte range. False if the prefetch limit of the
+    /// source is reached.
     pub(super) fn prefetch(&self, range: Range<u64>) -> bool {
         let Some(file) = self.encoded.field.positions() else { return true };
         let beginning = range.start..range.end.min(range.start + READ);
@@ -165,8 +165,8 @@ impl<'a> PositionsReader<'a> {
         }
     }
 
-    /// Decodes a piece, unless it is the decoded one. If it follows the piece decoded before, its sums continue
-    /// those; otherwise they start from an arbitrary value.
+    /// Decodes a piece, unless it is the decoded one. If it follows the piece decoded before, its sums
+    /// continue those; otherwise they start from an arbitrary value.
     pub fn decode(&mut self, piece: u32) -> Result<()> {
         if self.piece == piece {
             return Ok(());
@@ -213,7 +213,8 @@ impl<'a> EncodedPositions<'a> {
         Ok(())
     }
 
-    /// Bytes of the block from offset `at` of the file on: at least one piece, or up to the end of the block.
+    /// Bytes of the block from offset `at` of the file on: at least one piece, or up to the end of the
+    /// block.
     fn bytes(&mut self, at: u64) -> Result<&[u8]> {
         let wanted = self.range.end.min(at + BLOCK_BYTES_MAX as u64);
         if at < self.start || wanted > self.start + self.bytes.len() as u64 {

@@ -82,14 +82,15 @@ impl<'a> PostingsCursor<'a> {
         Ok(self.document())
     }
 
-    /// The documents of the current block from the cursor on, and their frequencies. Empty after the last document.
+    /// The documents of the current block from the cursor on, and their frequencies. Empty after the last
+    /// document.
     pub fn rest_of_block(&mut self) -> Result<(&[u32], &[u32])> {
         self.decode_frequencies()?;
         Ok((&self.documents[self.at..self.len], &self.frequencies[self.at..self.len]))
     }
 
-    /// Skips `count` documents of the current block, at most as many as are left; at its end the next block is
-    /// decoded.
+    /// Skips `count` documents of the current block, at most as many as are left; at its end the next block
+    /// is decoded.
     pub fn skip(&mut self, count: usize) -> Result<()> {
         self.at += count;
         if self.at >= self.len && self.block != NONE {

@@ -95,8 +95,8 @@ impl<'a> ScatteredBlocks<'a> {
         self.prefetches
     }
 
-    /// Prefetches the documents of a block, and its frequencies if `frequencies`. False if the prefetch limit of the
-    /// source is reached.
+    /// Prefetches the documents of a block, and its frequencies if `frequencies`. False if the prefetch
+    /// limit of the source is reached.
     pub fn prefetch(&mut self, block: usize, frequencies: bool) -> Result<bool> {
         if self.prefetches && self.decoded.documents.block != block {
             return Ok(self.blocks.prefetch(self.field, ListPart::Docs, block)?
@@ -136,8 +136,8 @@ impl<'a> ScatteredBlocks<'a> {
         self.blocks.skips()
     }
 
-    /// The first block from `from` on that can contain `document` or a later one; [`ScatteredBlocks::len`] if
-    /// there is none.
+    /// The first block from `from` on that can contain `document` or a later one; [`ScatteredBlocks::len`]
+    /// if there is none.
     pub fn find(&self, from: usize, document: u32) -> usize {
         self.blocks.find(from, document)
     }
@@ -205,7 +205,8 @@ impl<'a> ScatteredBlocks<'a> {
         Ok(())
     }
 
-    /// Moves the reader of the positions of this list to a block; `next` returns the block after that, to prefetch.
+    /// Moves the reader of the positions of this list to a block; `next` returns the block after that, to
+    /// prefetch.
     pub fn positions(
         &mut self,
         block: usize,

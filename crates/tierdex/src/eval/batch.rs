@@ -40,30 +40,30 @@ impl CandidateBatch {
         self.scores.resize(self.documents.len(), score);
     }
 
-    /// Replaces the content by the same documents with score 0.
+    /// Replaces the contents with `documents`, each with score 0.
     pub(super) fn copy_documents(&mut self, documents: &[u32]) {
         self.clear();
         self.push_equal(documents, 0);
     }
 
-    /// The highest score of the documents at some positions.
+    /// The highest score in a range of positions.
     pub(super) fn max(&self, positions: Range<usize>) -> u32 {
         self.scores[positions].iter().copied().max().unwrap_or(0)
     }
 
-    /// Raises every score.
+    /// Adds `by` to every score.
     pub(super) fn raise(&mut self, by: u32) {
         self.scores.iter_mut().for_each(|score| *score += by);
     }
 
-    /// Lowers the scores at some positions.
+    /// Subtracts `by` from the scores in a range of positions.
     pub(super) fn lower(&mut self, positions: Range<usize>, by: u32) {
         if by > 0 {
             self.scores[positions].iter_mut().for_each(|score| *score -= by);
         }
     }
 
-    /// Drops documents that are not from `first` to `last`.
+    /// Drops the documents outside a range, given by its first and last document.
     pub(super) fn clip(&mut self, range: (u32, u32)) {
         let kept = within(&self.documents, range);
         self.documents.copy_within(kept.clone(), 0);
@@ -71,8 +71,8 @@ impl CandidateBatch {
         self.truncate(kept.len());
     }
 
-    /// Moves the documents at some positions whose scores are at least `min_score` to position `to`, which
-    /// is not after them; returns the position after the last of them.
+    /// Compacts the documents of a range of positions whose scores are at least `min_score` to position
+    /// `to`, at or before the range. Returns the end position.
     pub(super) fn keep_at_least(&mut self, positions: Range<usize>, to: usize, min_score: u32) -> usize {
         let from = positions.start - to;
         if min_score == 0 {
@@ -95,7 +95,7 @@ impl CandidateBatch {
         }
     }
 
-    /// Moves the documents at ascending offsets from position `from` to `from` and behind.
+    /// Compacts the documents at ascending offsets from position `from` to position `from`.
     pub(super) fn select(&mut self, from: usize, offsets: &[u8]) {
         for (to, offset) in (from..).zip(offsets) {
             let at = from + usize::from(*offset);
@@ -104,8 +104,8 @@ impl CandidateBatch {
         }
     }
 
-    /// Keeps the documents, at positions `from` to `end`, that are not at these ascending offsets from
-    /// `from`; returns the position after the last of them.
+    /// Removes the documents at ascending offsets in a range of positions and compacts the others. Returns
+    /// the end position.
     pub(super) fn exclude(&mut self, positions: Range<usize>, offsets: &[u8]) -> usize {
         let (mut to, start) = (positions.start, positions.start);
         let mut next = offsets.iter().map(|offset| start + usize::from(*offset));
@@ -123,7 +123,8 @@ impl CandidateBatch {
     }
 
     /// Applies a refinement, given the documents that match the clause. The score of a match becomes
-    /// `score(rest, s)`: `rest` is its score here less the included upper bound, `s` its score in `matches`.
+    /// `score(rest, s)`: `rest` is its current score minus the included upper bound, `s` its score in
+    /// `matches`.
     pub(super) fn apply(
         &mut self,
         matches: &CandidateBatch,
@@ -144,8 +145,7 @@ impl CandidateBatch {
         self.retain(min_score);
     }
 
-    /// Appends the union of two ranges of `from`, each ascending; a document of both has the sum of its
-    /// scores.
+    /// Appends the union of two ascending ranges of `from`. The scores of a document in both are summed.
     pub(super) fn push_union(&mut self, from: &CandidateBatch, first: Range<usize>, second: Range<usize>) {
         let mut to = self.len();
         let (mut i, mut j) = (first.start, second.start);

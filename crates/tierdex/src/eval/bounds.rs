@@ -1,8 +1,8 @@
 //! Upper bounds of the shares of a list's blocks: the share of a posting is `f / (f + k)`, its score divided
 //! by the weight of the term.
 //!
-//! A segment stores the largest share of each block for the default parameters and its own average length. It
-//! bounds the shares for any other parameters and average too.
+//! A segment stores the largest share of each block for the default parameters and its own average length.
+//! It bounds the shares for any other parameters and average too.
 
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::rank::LengthNorms;
@@ -10,11 +10,11 @@ use crate::rank::LengthNorms;
 /// Stored shares are multiples of 1/65535, rounded up.
 const UNITS: f32 = 65535.0;
 
-/// What products are reduced by, so that no rounding makes a bound too small.
+/// Relative reduction of the coefficients, so that rounding never makes a bound too small.
 const MARGIN: f64 = 1e-6;
 
 /// If the constant parts of `k`, stored and in ranking, differ by more than this, bounds are so loose that
-/// impacts are worth their decoding.
+/// decoding impacts pays.
 const LOOSE: f64 = 0.05;
 
 /// Turns the largest share that is stored for a block into an upper bound of its shares in ranking.
@@ -23,28 +23,28 @@ const LOOSE: f64 = 0.05;
 /// `slope * k + (c' - slope * c)` with `slope = d' / d`. Let `r` be `(1 - s) / s` for a stored share `s`, so
 /// that no posting of the block has a `k` less than `f * r`. Then `k' / f` is at least the larger of
 ///
-/// - `slope * r + (c' - slope * c) / f`, which is least for the greatest `f` if the difference is positive,
-///   and for `f = 1` if not;
+/// - `slope * r + (c' - slope * c) / f`, which is smallest for the largest `f` if the difference is
+///   positive, and for `f = 1` otherwise;
 /// - `c' / f`.
 ///
-/// If the difference is negative, the first rises with `f` and the second falls. They meet at `f = c / r`,
-/// where both are `c' / c * r`, if that is an `f` of at least 1; and if not, the first at `f = 1` is the
-/// least.
+/// If the difference is negative, the first increases with `f` and the second decreases. If `c / r` is at
+/// least 1, they meet at `f = c / r`, where both are `c' / c * r`; otherwise the minimum is the first at `f
+/// = 1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShareBounds {
     /// The smaller of `slope` and `c' / c`.
     min_slope: f32,
     slope: f32,
-    /// `c' - slope * c` if that is negative.
+    /// `c' - slope * c` if negative, else 0.
     offset: f32,
-    /// The same if it is positive.
+    /// The same if positive, else 0.
     positive_offset: f32,
-    /// Whether it hardly matters which postings the stored shares are of.
+    /// Whether the bounds are tight: the constant parts of `k` differ by less than [`LOOSE`].
     pub is_tight: bool,
 }
 
 impl ShareBounds {
-    /// For a segment of that average length, and the ranking that `lengths` is for.
+    /// For a segment with this average length, and the length normalization of the ranking.
     pub fn new(average: f64, lengths: &LengthNorms) -> ShareBounds {
         let (constant, factor) = lengths.constant_and_factor();
         let stored = DEFAULT_K1 * (1.0 - DEFAULT_B);
@@ -68,10 +68,10 @@ impl ShareBounds {
         1.0 / (1.0 + (self.min_slope * r).max(self.slope * r + self.offset))
     }
 
-    /// A lower bound of the largest share of a block that is stored as `units`, if norms are bytes: `k' / f`
-    /// is at most `slope * r`, plus the difference if it is positive.
+    /// Lower bound of the largest share of a block whose largest share is stored as `units`, for byte norms:
+    /// `k' / f` is at most `slope * r`, plus the difference if it is positive.
     pub fn guaranteed_share(&self, units: u16) -> f32 {
-        // The largest was rounded up, to 1 from any share that is smaller.
+        // Stored shares are rounded up: 1 may be any smaller share.
         if units <= 1 {
             return 0.0;
         }
@@ -81,11 +81,11 @@ impl ShareBounds {
 
     /// Lower bound of the stored units of any block that contains a posting with at least this `share`.
     pub fn min_units(&self, share: f32) -> u16 {
-        // There is no threshold, or every match reaches it: no block can be skipped.
+        // Without a threshold, or if every match reaches it, no block can be skipped.
         if share <= 0.0 {
             return 0;
         }
-        // One and a rounding less than where the bound is just as much.
+        // One unit and a rounding margin below the units whose bound equals `share`.
         let most = 1.0 / share - 1.0;
         let r = (most / self.min_slope).min((most - self.offset) / self.slope);
         (UNITS / (1.0 + r) * (1.0 - 1e-5) - 1.0) as u16
@@ -104,7 +104,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::Arc;
 
-    /// The parameters, the average length in the collection, and the weight.
+    /// BM25 parameters, the average length in the collection, and the weight.
     fn any_ranking() -> impl Strategy<Value = (Bm25, f64, f64)> {
         let k1 = prop_oneof![Just(0.0), Just(1.2), Just(100.0), Just(1000.0), 0.0..3.0];
         let b = prop_oneof![Just(0.0), Just(0.75), Just(1.0), 0.0..1.0];
@@ -120,8 +120,8 @@ mod tests {
     }
 
     proptest! {
-        /// Where a posting scores more than the bound of its block, or a block that holds it is not among
-        /// those that are asked for, hits are lost.
+        /// Bounds are safe: no posting scores more than the bound of its block, and `min_units` excludes no
+        /// block that contains a posting with the score.
         #[test]
         fn no_posting_of_a_block_scores_more_than_its_bound(
             postings in prop::collection::vec(any_posting(), 1..20),
@@ -159,7 +159,7 @@ mod tests {
         }
 
         #[test]
-        fn blocks_that_may_score_enough_have_enough_units(
+        fn min_units_excludes_no_block_that_reaches_the_score(
             (bm25, average, weight) in any_ranking(), factor in 1e-6f64..1e6, units: u16, less: u32,
             others in prop_oneof![Just(3.0f64), 1.0..1e12],
         ) {
@@ -167,8 +167,8 @@ mod tests {
             let bounds = ShareBounds::new((average * factor).max(1.0), &lengths);
             let scorer = TermScorer::new(lengths, weight, ScoreScale::of(others * weight));
             let bound = scorer.max_score(bounds.share(units));
-            for least in [0, 1, bound, bound - 1, bound.saturating_sub(less % 1000), less.min(bound)] {
-                prop_assert!(units.max(1) >= bounds.min_units(scorer.min_share(least)));
+            for min_score in [0, 1, bound, bound - 1, bound.saturating_sub(less % 1000), less.min(bound)] {
+                prop_assert!(units.max(1) >= bounds.min_units(scorer.min_share(min_score)));
             }
             prop_assert!(bounds.share(units) <= bounds.share(units.saturating_add(1)));
             prop_assert!((0.0..=1.0).contains(&bounds.share(units)));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_shares_are_bounds_for_the_ranking_that_they_are_stored_for() {
+    fn bounds_for_the_default_ranking_are_the_stored_shares() {
         for average in [1.0, 17.5, 3e6] {
             let lengths =
                 LengthNorms::new(Bm25::default(), CollectionStats { documents: 9, average_length: average });

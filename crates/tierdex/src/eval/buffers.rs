@@ -4,22 +4,24 @@ use crate::limits::BLOCK;
 use crate::transform::impact::Impact;
 use tierdex_codec::{Places, Shared};
 
-/// Arrays for the block that was decoded last, and for candidates; queries use them one after the other.
+/// Scratch arrays of a list: scores of the decoded block, and candidates found in the list. Reused between
+/// queries.
 pub struct TermBuffers {
-    /// The block of which `scores` are.
+    /// The block to which `scores` belong.
     pub(super) scored: usize,
     pub(super) scores: [u32; BLOCK],
     pub(super) impacts: Vec<Impact>,
-    /// Postings of a block that were selected by frequency.
+    /// Offsets of the postings of a block selected by frequency.
     pub(super) selected: Places,
+    /// Documents and frequencies of the postings to score, and their scores.
     pub(super) documents: [u32; BLOCK],
     pub(super) frequencies: [u32; BLOCK],
-    pub(super) some_scores: [u32; BLOCK],
+    pub(super) selected_scores: [u32; BLOCK],
     pub(super) shared: Shared,
     pub(super) found: FoundPostings,
 }
 
-/// The candidates that the list has, and where each is in it.
+/// The candidates found in the list, with block and offset of each.
 pub(super) struct FoundPostings {
     pub(super) documents: [u32; BLOCK],
     pub(super) blocks: [u32; BLOCK],
@@ -36,7 +38,7 @@ impl Default for TermBuffers {
             selected: Places::new(),
             documents: [0; BLOCK],
             frequencies: [0; BLOCK],
-            some_scores: [0; BLOCK],
+            selected_scores: [0; BLOCK],
             shared: Shared::new(),
             found: FoundPostings { documents: [0; BLOCK], blocks: [0; BLOCK], offsets: [0; BLOCK], len: 0 },
         }
@@ -44,7 +46,7 @@ impl Default for TermBuffers {
 }
 
 impl FoundPostings {
-    /// Adds some offsets of a block, counted from `start`.
+    /// Appends offsets of a block, relative to `start`.
     pub(super) fn add(&mut self, block: usize, start: usize, offsets: &[u8]) {
         let to = self.len..self.len + offsets.len();
         self.len = to.end;
@@ -54,7 +56,7 @@ impl FoundPostings {
         }
     }
 
-    /// Takes the documents at the offsets that were added from position `from` on.
+    /// Fills in the documents of the entries from position `from` on, given those of their block.
     pub(super) fn take_documents(&mut self, from: usize, documents: &[u32]) {
         let added = from..self.len;
         for (to, offset) in self.documents[added.clone()].iter_mut().zip(&self.offsets[added]) {

@@ -1,9 +1,10 @@
-//! Documents that match all of several clauses: the rarest proposes candidates, a block at a time, and only
-//! where the maximum scores of all together may reach a hit. The others are looked up, rarest first.
+//! Conjunction: documents that match all of several clauses. The rarest clause, the lead, proposes
+//! candidates one block at a time, and only where the sum of the max scores of all clauses reaches the
+//! threshold. Candidates are looked up in the other clauses, rarest first.
 //!
-//! Of more than two scored lists, and where matches are counted, the intersection is found first, and then
-//! scored: mostly few candidates are left. Of two, the candidates of the rarer that score enough are looked
-//! up in the other.
+//! With more than two scored lists, or if matches are counted, candidates are intersected first and scored
+//! afterwards, because few are usually left. With two, only the candidates of the lead that may reach the
+//! threshold are looked up in the other list.
 
 use super::batch::CandidateBatch;
 use super::node::Node;
@@ -21,9 +22,9 @@ use crate::limits::BLOCK;
 pub(super) struct Required<'n, 'a> {
     node: &'n mut Node<'a>,
     is_scored: bool,
-    /// Upper bound of its scores in the range at hand; 0 if it is not scored.
+    /// Upper bound of its scores in the current range; 0 if it is not scored.
     included_bound: u32,
-    /// Its candidates are found, and are not scored yet.
+    /// Its candidates have been found but not scored.
     pending: bool,
 }
 
@@ -46,9 +47,9 @@ pub(super) fn required<'n, 'a>(
     required
 }
 
-/// Offers the documents that match all `required` clauses, of which there is at least one, and that the
-/// refiners let pass; but for those that cannot be hits. Returns how many match if they are counted, else
-/// how many were evaluated.
+/// Offers the documents that match all `required` clauses (at least one) and that pass the refiners, except
+/// those that cannot be hits. Returns the number of matches if they are counted, else the number of
+/// documents evaluated.
 pub(super) fn conjunction<'a>(
     required: &mut [Required<'_, 'a>],
     refiners: &mut Refiners<'_, 'a>,
@@ -78,14 +79,14 @@ pub(super) fn conjunction<'a>(
 struct ConjunctionRun<'r, 'n, 'a, 'f> {
     others: &'r mut [Required<'n, 'a>],
     refiners: &'r mut Refiners<'f, 'a>,
-    /// Candidates are found in all lists before they are scored.
+    /// Candidates are intersected with all lists before they are scored.
     intersect_first: bool,
     batch: CandidateBatch,
     matches: u64,
 }
 
 impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
-    /// Upper bound of what the other clauses add in a range; `None` if nothing matches there.
+    /// Upper bound of the scores of the other clauses in a range; `None` if no document matches there.
     fn others_max(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
         let mut others_max = 0;
         for other in self.others.iter_mut() {
@@ -98,8 +99,8 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         Ok(Some(others_max + self.refiners.optional_max(range)?))
     }
 
-    /// Prefetches the next blocks of the lead that may have hits, and the blocks of other lists that most
-    /// likely contain their candidates. Returns the first block of the lead that was not prefetched.
+    /// Prefetches the next blocks of the lead that may contain hits, and the blocks of other lists in which
+    /// their candidates will be looked up. Returns the first block of the lead that was not prefetched.
     fn prefetch_blocks(
         &mut self,
         term: &mut Term<'a>,
@@ -193,7 +194,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         Ok(())
     }
 
-    /// The rarest term of the phrase proposes candidates, of which the phrase keeps some.
+    /// The rarest term of the phrase proposes candidates, which the phrase filters.
     fn by_phrase(&mut self, lead: &mut Required<'_, 'a>, search: &mut Search<'_>) -> Result<()> {
         let how = lead.how();
         let Node::Phrase(phrase) = &mut *lead.node else { return Ok(()) };
@@ -227,9 +228,9 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             self.batch.clear();
             let min_score = if search.count { 0 } else { search.min_score() };
             let how = if may_have_hits { how } else { Refine::Filter };
-            // A phrase occurs no more often than its rarest term.
-            let least = if how.is_scored() { min_score.saturating_sub(others_max) } else { 0 };
-            self.batch.push_equal(phrase.rarest().find_in_block(block, least)?, bound + others_max);
+            // A phrase is at most as frequent as its rarest term, so the term must reach the threshold too.
+            let phrase_min = if how.is_scored() { min_score.saturating_sub(others_max) } else { 0 };
+            self.batch.push_equal(phrase.rarest().find_in_block(block, phrase_min)?, bound + others_max);
             if range != whole {
                 self.batch.clip(range);
             }
@@ -240,7 +241,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         Ok(())
     }
 
-    /// Windows of the clause propose candidates.
+    /// The lead proposes the matches of one window of documents at a time.
     fn by_windows(&mut self, node: &mut Node<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
         let (mut window, mut all) = (search.scratch.window(), search.scratch.batch());
         let mut next = node.next_lower_bound(search.first);
@@ -274,9 +275,9 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         Ok(())
     }
 
-    /// Keeps the candidates that match the other clauses, at most [`BLOCK`], and offers them if they are
-    /// `may_have_hits`. The first `looked_up` of the others have been looked up. `lead` is the term that
-    /// proposed the candidates, if they are not scored yet: their scores contain its upper bound.
+    /// Filters the candidates, at most [`BLOCK`], by the other clauses, and offers them if `may_have_hits`.
+    /// The first `looked_up` clauses have already been looked up. `lead` is the term that proposed the
+    /// candidates if they are not scored yet, with its upper bound, which their scores include.
     fn refine(
         &mut self,
         lead: Option<(&mut Term<'a>, u32)>,

@@ -1,4 +1,4 @@
-//! How many documents match: by candidates of the rarest clause where they are few, else by bits.
+//! Counts matches: by a conjunction if the rarest clause is sparse, otherwise by bitsets.
 
 use super::conjunction::{conjunction, required};
 use super::group::GroupNode;
@@ -10,8 +10,8 @@ use super::tuning::{COUNTED, DENSE};
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 
-/// The number of matching documents, modulo 2^64. For a part of the documents it may be negative, because
-/// counts of a whole segment are added by one part only: only the sum over all parts is meaningful.
+/// The number of matching documents, modulo 2^64. For a part of a segment it may be negative, because counts
+/// of the whole segment are added by one part only: only the sum over all parts is meaningful.
 pub(super) fn count(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
     match root {
         Node::Term(term) => Ok(search.count_once(term.postings())),
@@ -54,7 +54,7 @@ fn count_group(group: &mut GroupNode<'_>, search: &mut Search<'_>) -> Result<u64
     if all_dense {
         return by_bits(group, search);
     }
-    // What is excluded is counted where the rest is known by itself.
+    // Candidates of the required clauses are counted after the exclusions.
     let mut refiners = Refiners::new(&mut [], &mut group.must_not, &mut []);
     let mut required = required(&mut group.must, &mut group.filter);
     conjunction(&mut required, &mut refiners, search)

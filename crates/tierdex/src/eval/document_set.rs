@@ -1,4 +1,4 @@
-//! Sets of documents that are known before evaluation: all of a segment, or those of a prefix.
+//! Sets of documents that are computed before evaluation: all documents of a segment, or those of a prefix.
 
 use super::batch::CandidateBatch;
 use super::range::within;
@@ -8,17 +8,17 @@ use crate::cursor::NO_DOCUMENT;
 
 /// Documents of a segment.
 pub enum DocumentSet {
-    /// All below this one.
+    /// All documents below this one.
     All(u32),
-    /// These, in ascending order.
+    /// A list in ascending order.
     Sorted(Vec<u32>),
-    /// Those whose bit is set: bit `i mod 8` of byte `i div 8`.
+    /// A bitset: document `i` is bit `i mod 8` of byte `i div 8`.
     Bitset(Vec<u8>),
 }
 
 impl DocumentSet {
-    /// An empty set with capacity for those of up to `postings` postings, among `documents`: whichever form
-    /// takes less memory.
+    /// An empty set for up to `postings` additions, among `documents` documents, in the form that takes less
+    /// memory.
     pub fn with_capacity(postings: u64, documents: u32) -> DocumentSet {
         let bytes = documents.div_ceil(8) as usize;
         if 4 * postings < bytes as u64 {
@@ -41,7 +41,7 @@ impl DocumentSet {
         }
     }
 
-    /// To be called when all have been added.
+    /// Sorts the set; to be called after the last addition.
     #[must_use]
     pub fn finish(mut self) -> DocumentSet {
         if let DocumentSet::Sorted(sorted) = &mut self {
@@ -105,7 +105,7 @@ impl SetNode {
         self.score
     }
 
-    /// Whether it holds all of that many documents.
+    /// Whether it contains all documents of a segment of this size.
     pub(super) fn is_all(&self, documents: u32) -> bool {
         self.cost == u64::from(documents)
     }

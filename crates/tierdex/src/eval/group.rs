@@ -1,4 +1,4 @@
-//! Clauses: required, filtering, alternative or optional, and excluding ones.
+//! Boolean groups of clauses: required, filters, alternatives or optional, and exclusions.
 
 use super::batch::CandidateBatch;
 use super::node::Node;
@@ -14,11 +14,11 @@ use crate::error::Result;
 pub struct GroupNode<'a> {
     /// Required clauses, cheapest first.
     pub(super) must: Vec<Node<'a>>,
-    /// Required clauses that add nothing to the score, cheapest first.
+    /// Required clauses that do not contribute to the score, cheapest first.
     pub(super) filter: Vec<Node<'a>>,
     pub(super) should: Vec<Node<'a>>,
     pub(super) must_not: Vec<Node<'a>>,
-    /// 0 only where something is required.
+    /// 0 only if there are required clauses.
     pub(super) minimum: usize,
 }
 
@@ -29,7 +29,7 @@ impl<'a> GroupNode<'a> {
         required.unwrap_or_else(alternatives)
     }
 
-    /// Required clauses, in both senses.
+    /// Required clauses and filters.
     fn required(&mut self) -> impl Iterator<Item = (&mut Node<'a>, Refine)> {
         let must = self.must.iter_mut().map(|node| (node, Refine::Require));
         must.chain(self.filter.iter_mut().map(|node| (node, Refine::Filter)))
@@ -52,7 +52,7 @@ impl<'a> GroupNode<'a> {
                 .unwrap_or(NO_DOCUMENT);
         }
         let mut next: Vec<u32> = self.should.iter_mut().map(|node| node.next_lower_bound(from)).collect();
-        // A match is in `minimum` clauses: not before the `minimum`-th smallest of their next documents.
+        // A match is in `minimum` clauses, so it is not before the `minimum`-th smallest lower bound.
         *next.select_nth_unstable(self.minimum - 1).1
     }
 
@@ -99,7 +99,7 @@ impl<'a> GroupNode<'a> {
         marked
     }
 
-    /// Adds the matches to an empty set.
+    /// Adds the matches to `mine`, which is empty.
     pub(super) fn mark_alone(
         &mut self,
         mine: &mut Bits,
@@ -131,9 +131,9 @@ impl<'a> GroupNode<'a> {
                     counters.add(to.bytes());
                 }
                 let len = to.bytes().len();
-                let enough = counters.at_least(self.minimum, len);
+                let matches = counters.at_least(self.minimum, len);
                 to.restart(range);
-                to.add_bytes(origin(range.0), &enough);
+                to.add_bytes(origin(range.0), &matches);
             }
             if !is_first {
                 mine.intersect(other);
@@ -188,7 +188,7 @@ impl<'a> GroupNode<'a> {
         Ok(())
     }
 
-    /// Keeps the documents that match, and adds their scores if they are asked for.
+    /// Keeps the documents that match, and adds their scores if `scored`.
     fn match_all(&mut self, batch: &mut CandidateBatch, scored: bool, scratch: &mut Scratch) -> Result<()> {
         for (node, how) in self.required() {
             let how = if scored { how } else { Refine::Filter };
@@ -198,7 +198,7 @@ impl<'a> GroupNode<'a> {
             node.refine(batch, Refinement::all(Refine::Exclude), scratch)?;
         }
         if self.minimum > 0 {
-            return self.match_some(batch, scored, scratch);
+            return self.match_minimum(batch, scored, scratch);
         }
         if scored {
             for node in &mut self.should {
@@ -208,8 +208,13 @@ impl<'a> GroupNode<'a> {
         Ok(())
     }
 
-    /// Keeps the documents that enough of the alternatives match.
-    fn match_some(&mut self, batch: &mut CandidateBatch, scored: bool, scratch: &mut Scratch) -> Result<()> {
+    /// Keeps the documents that match at least `minimum` alternatives.
+    fn match_minimum(
+        &mut self,
+        batch: &mut CandidateBatch,
+        scored: bool,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let mut counts = vec![0u16; batch.len()];
         let mut one = scratch.batch();
         for node in &mut self.should {
@@ -237,7 +242,7 @@ impl<'a> GroupNode<'a> {
         Ok(())
     }
 
-    /// Required clauses first, then alternatives, then those that exclude.
+    /// All clauses: required, filters, alternatives, exclusions.
     pub(super) fn nodes(&mut self) -> impl Iterator<Item = &mut Node<'a>> {
         let required = self.must.iter_mut().chain(&mut self.filter);
         required.chain(&mut self.should).chain(&mut self.must_not)

@@ -1,14 +1,14 @@
-//! One scored term, with any filters and exclusions: the blocks with the highest maximum scores
-//! first, then those of the others that may still matter.
+//! Impact-ordered evaluation of one scored term, with any filters and exclusions: blocks are evaluated in
+//! descending order of their block max scores.
 //!
-//! 1. As many blocks as the hits are expected to fill are found by the maximum scores of superblocks, and
-//!    evaluated in document order.
-//! 2. Of the others, those whose maximum scores reach the threshold are evaluated, the best of them first:
-//!    few one by one, many in rounds of twice as many as before, each in document order.
+//! 1. First round: the blocks with the highest max scores, as many as the hits are expected to fill, are
+//!    selected with the help of the superblock max scores and evaluated in document order.
+//! 2. The other blocks whose max scores reach the threshold are evaluated in descending order: one by one if
+//!    they are few, otherwise in rounds that double in size, each in document order.
 //!
-//! Maximum scores are contiguous arrays, so a list of a million postings costs a look at some hundred
-//! numbers and as many blocks as hold the best hits, which is mostly a handful. Candidates of a block are
-//! those that are frequent enough; only these are looked up in the lists of other clauses.
+//! Max scores are stored in contiguous arrays, so a list of a million postings needs some hundred superblock
+//! max scores and the few blocks that contain the best hits. Candidates of a block are the postings with a
+//! sufficient frequency; only these are looked up in the lists of other clauses.
 
 use super::node::Node;
 use super::range::within;
@@ -29,16 +29,16 @@ use std::sync::Arc;
 use tierdex_codec::largest;
 
 /// Whether impact order is cheaper than a conjunction: the expected number of candidates until `k` pass the
-/// filters and exclusions, times [`IMPACT_ORDER_RATIO`], is less than the length of the rarest required list.
-/// Always true without filters.
+/// filters and exclusions, times [`IMPACT_ORDER_RATIO`], is less than the length of the rarest required
+/// list. Always true without filters.
 pub(super) fn is_worth(term: &Term<'_>, refiners: &Refiners<'_, '_>, k: usize, documents: u32) -> bool {
     let Some(rarest) = refiners.filters().map(Node::cost).min() else { return true };
     let rarest = rarest.min(term.postings()) as f64;
     refiners.expected_candidates(k, documents) * IMPACT_ORDER_RATIO < rarest
 }
 
-/// Offers the documents of `term` that the other clauses let pass, but for those that cannot be hits.
-/// Returns how many were evaluated.
+/// Offers the documents of `term` that pass the refiners, except those that cannot be hits. Returns the
+/// number of documents evaluated.
 pub(super) fn impact_ordered(
     term: &mut Term<'_>,
     refiners: &mut Refiners<'_, '_>,
@@ -59,16 +59,17 @@ fn run<'a, 'b>(
     keys: &mut Vec<u64>,
     selection: &mut Vec<u64>,
 ) -> Result<u64> {
-    let wanted = refiners.expected_candidates(search.top.k(), search.documents);
+    let expected = refiners.expected_candidates(search.top.k(), search.documents);
     let prefetches = term.blocks.prefetches();
-    let first = first_round(wanted as usize).max(if prefetches { FIRST_PREFETCHED } else { 0 });
+    let first = first_round(expected as usize).max(if prefetches { FIRST_PREFETCHED } else { 0 });
     let first = first.min(term.blocks.len());
-    // A block that is read takes longer than the impacts of many.
+    // Reading a block takes longer than decoding the impacts of many.
     let by_impacts = term.has_loose_bounds() && prefetches;
-    // Some block of each superblock has its max score, so `first` blocks reach the `first`-th best of these.
-    let least =
+    // Each superblock contains a block with its max score, so `first` blocks reach the `first`-th best of
+    // these.
+    let first_min =
         nth_superblock_max((term, by_impacts), first, &mut search.scratch.bounds)?.max(search.min_score());
-    blocks_at_least((term, by_impacts), least, search, keys)?;
+    blocks_at_least((term, by_impacts), first_min, search, keys)?;
     let first = first.min(keys.len());
     if keys.len() > first {
         largest(keys, first, selection);
@@ -77,10 +78,10 @@ fn run<'a, 'b>(
     let mut run = ImpactOrderedRun { term, refiners, evaluated: 0 };
     run.in_order(&mut keys[..first], search)?;
     let min_score = search.min_score();
-    if min_score < least {
+    if min_score < first_min {
         blocks_at_least((run.term, by_impacts), min_score, search, keys)?;
     }
-    // The others: whatever is better has been evaluated.
+    // The remaining blocks: those with better keys have been evaluated.
     keys.retain(|key| *key < worst && bound_of(*key) >= min_score);
     if run.term.has_loose_bounds() && !by_impacts {
         for at in keys.iter_mut() {
@@ -116,8 +117,8 @@ struct ImpactOrderedRun<'r, 'n, 'a, 'b> {
 }
 
 impl ImpactOrderedRun<'_, '_, '_, '_> {
-    /// Prefetches a block and the candidates' blocks of other lists. False if not all could be prefetched
-    /// yet.
+    /// Prefetches a block, and the blocks of other lists in which its candidates are looked up. False if the
+    /// prefetch limit of the source is reached.
     fn prefetch(&mut self, block: usize) -> Result<bool> {
         let blocks = &mut self.term.blocks;
         let range = (blocks.first(block), blocks.last(block));
@@ -163,14 +164,14 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
     }
 }
 
-/// As many blocks as `k` hits fill, and one.
+/// Blocks of the first round: as many as `k` hits fill, and one more.
 fn first_round(k: usize) -> usize {
     k.div_ceil(BLOCK) + 1
 }
 
-/// A lower bound of the `k`-th best score of all segments, by the maximum scores of blocks alone: each block
-/// has a document that reaches its own. Only for queries that every document of some scored term matches; 0
-/// for others, and where skip data would have to be read.
+/// Lower bound of the `k`-th best score over all segments, from block max scores alone: each block contains
+/// a document that reaches its max score. Only for queries that match every document of some scored term; 0
+/// for other queries, and if skip data is not resident.
 pub fn initial_threshold(
     (plan, source): (&QueryPlan, &dyn BlockSource),
     segments: &[Arc<Segment>],
@@ -191,9 +192,9 @@ pub fn initial_threshold(
         PlanNode::Term(leaf) => Some(&plan.leaves[*leaf]),
         _ => None,
     });
-    let least = leaves
-        .clone()
-        .try_fold(0, |least, leaf| Ok::<u32, Error>(threshold_of_term(leaf, segments, k)?.max(least)))?;
+    let threshold = leaves.clone().try_fold(0, |threshold, leaf| {
+        Ok::<u32, Error>(threshold_of_term(leaf, segments, k)?.max(threshold))
+    })?;
     let postings =
         |leaf: &&Arc<Leaf>| leaf.infos.iter().flatten().map(|info| u64::from(info.documents)).sum::<u64>();
     let all: u64 = plan.leaves.iter().map(|leaf| postings(&leaf)).sum();
@@ -202,13 +203,13 @@ pub fn initial_threshold(
         Some(leaf)
             if k > 0 && postings(&leaf) <= FIRST_SCORED_MAX && postings(&leaf) * FIRST_SCORED_RATIO < all =>
         {
-            Ok(threshold_by_scores((leaf, source), segments, k, scratch)?.max(least))
+            Ok(threshold_by_scores((leaf, source), segments, k, scratch)?.max(threshold))
         }
-        _ => Ok(least),
+        _ => Ok(threshold),
     }
 }
 
-/// The `k`-th best score of a term, of which all postings are scored.
+/// The `k`-th best score of a term, by scoring all its postings.
 fn threshold_by_scores(
     (leaf, source): (&Leaf, &dyn BlockSource),
     segments: &[Arc<Segment>],
@@ -233,9 +234,9 @@ fn threshold_by_scores(
         }
         term.close(scratch);
     }
-    let least = if batch.len() < k { 0 } else { nth(&mut batch.scores, k) };
+    let threshold = if batch.len() < k { 0 } else { nth(&mut batch.scores, k) };
     scratch.give_batch(batch);
-    Ok(least)
+    Ok(threshold)
 }
 
 fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result<u32> {
@@ -243,9 +244,9 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
     if k == 0 || k > INITIAL_THRESHOLD_HITS || postings / BLOCK < k {
         return Ok(0);
     }
-    // No more than is counted for windows, of which none is in use yet.
+    // Within the memory reserved for windows, none of which is in use yet.
     let mut scores = Vec::with_capacity(2 * k + SUPERBLOCK);
-    let mut least = 0;
+    let mut threshold = 0;
     for (info, segment) in leaf.infos.iter().zip(segments) {
         let field = segment.field(leaf.field);
         if field.skips().resident().is_none() || field.field().norms != NormKind::Byte {
@@ -259,11 +260,11 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
         }
         let score = |units| leaf.scorer.min_score(bounds.guaranteed_share(units));
         for superblock in 0..list.superblocks() {
-            if score(list.superblock_max_share(superblock)) > least {
+            if score(list.superblock_max_share(superblock)) > threshold {
                 let reached = list.block_max_shares(superblock).map(|(_, units)| score(units));
-                scores.extend(reached.filter(|score| *score > least));
+                scores.extend(reached.filter(|score| *score > threshold));
                 if scores.len() >= 2 * k {
-                    least = nth(&mut scores, k);
+                    threshold = nth(&mut scores, k);
                     scores.truncate(k);
                 }
             }
@@ -277,7 +278,7 @@ fn nth(scores: &mut [u32], n: usize) -> u32 {
     *scores.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1
 }
 
-/// A block and its maximum score, in the order of the latter; of equal ones the earlier block is the larger.
+/// Sort key of a block: its max score, then the earlier block is larger.
 fn key(bound: u32, block: usize) -> u64 {
     u64::from(bound) << 32 | u64::from(!(block as u32))
 }
@@ -290,7 +291,7 @@ fn block_of(key: u64) -> usize {
     !(key as u32) as usize
 }
 
-/// The `n`-th largest maximum score of superblocks; 0 if there are fewer than `n`.
+/// The `n`-th largest superblock max score; 0 if there are at most `n` superblocks.
 fn nth_superblock_max((term, by_impacts): (&Term<'_>, bool), n: usize, bounds: &mut Vec<u32>) -> Result<u32> {
     bounds.clear();
     let superblocks = term.blocks.skips().map_or(0, |list| list.superblocks());
@@ -303,15 +304,16 @@ fn nth_superblock_max((term, by_impacts): (&Term<'_>, bool), n: usize, bounds: &
     Ok(nth(bounds, n))
 }
 
-/// The blocks with a maximum score of at least `least`, by impacts or not, of the documents to look at.
+/// Collects the blocks of the searched range of documents with a max score of at least `min_score`,
+/// computed from impacts if `by_impacts`.
 fn blocks_at_least(
     (term, by_impacts): (&Term<'_>, bool),
-    least: u32,
+    min_score: u32,
     search: &Search<'_>,
     keys: &mut Vec<u64>,
 ) -> Result<()> {
     keys.clear();
-    term.each_block_at_least(least, by_impacts, |block, bound| keys.push(key(bound, block)))?;
+    term.each_block_at_least(min_score, by_impacts, |block, bound| keys.push(key(bound, block)))?;
     if !search.contains((0, search.documents - 1)) {
         let (first, last) = (term.blocks.find(0, search.first), term.blocks.find(0, search.end - 1));
         keys.retain(|key| (first..=last).contains(&block_of(*key)));

@@ -1,9 +1,9 @@
-//! The log of an evaluation: the strategy, the tree of nodes, and what became of each list.
+//! The log of an evaluation: the strategy, the tree of nodes, and the statistics of each list.
 //!
-//! Of each list, `blocks = decoded + by_bound + by_range`. A block counts as *decoded* if its documents or
-//! frequencies were, however often; as skipped *by bound* if evaluation came to it and skipped it because its
-//! maximum score, or that of a window of documents which it overlaps, cannot reach a hit; as skipped *by
-//! range* if no document of it was ever asked for.
+//! For each list, `blocks = decoded + by_bound + by_range`. A block counts as *decoded* if its documents or
+//! frequencies were decoded at least once; as skipped *by bound* if evaluation reached it and pruned it
+//! because its max score, or that of a window of documents which it overlaps, is below the threshold; as
+//! skipped *by range* if none of its documents was requested.
 
 use super::node::Node;
 use super::strategy::Strategy;
@@ -11,48 +11,48 @@ use crate::cursor::BlockCounts;
 use crate::query::plan::{Leaf, PlanNode, QueryPlan};
 use crate::segment::read::Segment;
 
-/// How a segment answered.
+/// The log of the evaluation of a query in a segment.
 #[derive(Clone, Debug, Default)]
 pub struct EvaluationLog {
     /// The strategy chosen.
     pub strategy: Strategy,
-    /// The nodes of the plan and how deep each is, if there are more than one.
+    /// The nodes of the plan with their depths, if there is more than one.
     pub nodes: Vec<(usize, String)>,
-    /// The lists that were opened, in the order of the query.
+    /// The opened lists, in query order.
     pub lists: Vec<ListUse>,
 }
 
-/// What became of a list.
+/// Statistics of a list.
 #[derive(Clone, Debug)]
 pub struct ListUse {
     /// The field's name.
     pub field: String,
     /// The term.
     pub term: String,
-    /// Documents of the segment that hold it.
+    /// Document frequency in the segment.
     pub documents: u32,
-    /// The highest score: inverse document frequency, times `k1 + 1` and the boost.
+    /// Unscaled upper bound of its scores: inverse document frequency, times `k1 + 1`, times the boost.
     pub weight: f64,
-    /// Upper bound of the scores of its documents; `None` where no score was asked for.
+    /// Upper bound of the scores of its documents in the segment; `None` if they were not scored.
     pub highest_bound: Option<f32>,
     /// Candidates of other lists that were looked up in it.
     pub candidates: u64,
-    /// Of these, the candidates that were kept: those found in the list; for an exclusion, those not found;
-    /// for an optional clause, both.
+    /// Of these, the candidates kept: for an exclusion those not found in the list, for an optional clause
+    /// all, otherwise those found.
     pub kept: u64,
-    /// What became of its blocks.
+    /// Numbers of decoded and skipped blocks.
     pub blocks: BlockCounts,
-    /// Bytes of its skip record, or of the whole list if it is shorter than a block.
+    /// Bytes of its skip record, which contains the whole list if it is inline.
     pub skips_bytes: u64,
 }
 
 impl EvaluationLog {
-    /// Has the lists record what becomes of their blocks.
+    /// Starts recording in all lists of `node`.
     pub(crate) fn begin(&mut self, node: &mut Node<'_>) {
         node.each_term(&mut |term| term.trace());
     }
 
-    /// Records what became of the lists.
+    /// Adds the statistics of all lists of `node`.
     pub(crate) fn end(
         &mut self,
         plan: &QueryPlan,
@@ -68,7 +68,7 @@ impl EvaluationLog {
         node.each_term(&mut |term| {
             let mut blocks = term.traced();
             if strategy == Strategy::ImpactOrdered && plan.leaves[term.leaf()].is_scored {
-                // Maximum scores were all looked at, if only those of 32 blocks together.
+                // Every block was checked by its max score or that of its superblock.
                 blocks.by_bound += std::mem::take(&mut blocks.by_range);
             }
             let leaf = &plan.leaves[term.leaf()];
@@ -104,7 +104,7 @@ fn list_use(
 }
 
 impl QueryPlan {
-    /// Adds a line for each node.
+    /// Appends a line for each node of a tree.
     fn describe(&self, node: &PlanNode, segment: &Segment, depth: usize, lines: &mut Vec<(usize, String)>) {
         let field = |number: usize| &segment.field(number).field().name;
         match node {

@@ -1,14 +1,14 @@
-//! Documents that match any of several clauses: `MaxScore` (Turtle and Flood, "Query evaluation: strategies
-//! and optimizations", 1995) over windows of documents, with filters and exclusions.
+//! Disjunction with `MaxScore` (Turtle and Flood, "Query evaluation: strategies and optimizations", 1995)
+//! over windows of documents, with filters and exclusions.
 //!
-//! 1. The maximum scores of a window's blocks say what each clause adds at most there. If all together
-//!    cannot reach a hit, the window is skipped, and no block of it is decoded.
-//! 2. Clauses whose maximum scores together cannot reach a hit are not essential: a hit matches one of the
-//!    others. If one clause is essential, a window is a block of it; if there are more, their scores are
-//!    summed in a window of 4,096.
-//! 3. Candidates are looked up in filters, exclusions, and the other clauses, the one that may add most
-//!    first. If they are many, summing all clauses over the window is less work; then so it is in the next
-//!    few windows too.
+//! 1. The block max scores of a window bound the score of each clause in it. If their sum is below the
+//!    threshold, the window is skipped without decoding a block.
+//! 2. Clauses whose max scores sum to less than the threshold are non-essential: a hit matches one of the
+//!    essential clauses. With one essential clause, the window is extended to the end of its block; with
+//!    several, their scores are summed in a window of 4,096 documents.
+//! 3. Candidates are looked up in filters, exclusions and the non-essential clauses, the one with the
+//!    highest max score first. If there are many candidates, summing all clauses over the window is cheaper,
+//!    and the next few windows are summed exhaustively too.
 
 use super::batch::CandidateBatch;
 use super::node::Node;
@@ -22,9 +22,9 @@ use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 use crate::limits::BLOCK;
 
-/// Offers the documents that match any of `nodes`, each of which scores more than 0 wherever it matches, and
-/// that the refiners let pass; but for those that cannot be hits. Returns how many match if they are
-/// counted, else how many were evaluated.
+/// Offers the documents that match any of `nodes` and pass the refiners, except those that cannot be hits.
+/// Every match of a node must score more than 0. Returns the number of matches if they are counted, else the
+/// number of documents evaluated.
 pub(super) fn maxscore(
     nodes: &mut [Node<'_>],
     refiners: &mut Refiners<'_, '_>,
@@ -52,15 +52,15 @@ pub(super) fn maxscore(
 struct MaxScoreRun<'r, 'n, 'a> {
     refiners: &'r mut Refiners<'n, 'a>,
     evaluated: u64,
-    /// Windows to come over which all clauses are summed.
+    /// Number of following windows that are evaluated exhaustively.
     exhaustive: usize,
-    /// Blocks of essential clauses are prefetched up to this document; all, where lists are in memory.
+    /// Blocks of essential clauses are prefetched up to this document; `u32::MAX` if lists are resident.
     prefetched_to: u32,
-    /// Maximum score of each clause in the window.
+    /// Max score of each clause in the window.
     bounds: Vec<u32>,
-    /// Clauses, the one that adds least first.
+    /// Clauses in ascending order of their max scores.
     order: Vec<usize>,
-    /// The sum of the maximum scores of the clauses before each position of the order.
+    /// Prefix sums of the max scores in this order: the sum before each position.
     prefix_sums: Vec<u32>,
     window: ScoreWindow,
     batch: CandidateBatch,
@@ -104,8 +104,8 @@ impl MaxScoreRun<'_, '_, '_> {
         Ok(last)
     }
 
-    /// Puts the clauses in order, and returns how many of them are not essential; `None` if all together
-    /// cannot reach a hit.
+    /// Orders the clauses and returns the number of non-essential ones; `None` if the sum of all max scores
+    /// is below the threshold.
     fn split(
         &mut self,
         nodes: &mut [Node<'_>],
@@ -129,7 +129,7 @@ impl MaxScoreRun<'_, '_, '_> {
         Ok(Some(self.prefix_sums[1..].partition_point(|sum| *sum < min_score)))
     }
 
-    /// Sums the maximum scores up in their order, and returns their sum.
+    /// Computes the prefix sums of the max scores, and returns the total.
     fn sum_up(&mut self) -> u32 {
         self.prefix_sums.clear();
         let mut sum = 0;
@@ -140,9 +140,9 @@ impl MaxScoreRun<'_, '_, '_> {
         sum
     }
 
-    /// Fills the batch with the candidates of the clauses from position `others` of the order on: their
-    /// scores contain the maximum scores of the others. Returns the last document of the window, which may
-    /// be larger than asked.
+    /// Fills the batch with the candidates of the essential clauses, those from position `others` of the
+    /// order on. Their scores include the max scores of the non-essential clauses. Returns the last document
+    /// of the window, which may be after that of `range`.
     fn essential(
         &mut self,
         nodes: &mut [Node<'_>],
@@ -184,9 +184,10 @@ impl MaxScoreRun<'_, '_, '_> {
         Ok(range.1)
     }
 
-    /// Prefetches the blocks of the essential clauses, those from position `others` of the order on, in a
-    /// range and after it: of a single term, those whose maximum scores are at least `min_score`. Blocks of
-    /// the other clauses are prefetched too, unless most of their pages will have no candidate.
+    /// Prefetches the blocks of the essential clauses, those from position `others` of the order on, from a
+    /// range on. For a single term, only blocks with a max score of at least `min_score` are prefetched.
+    /// Blocks of the non-essential clauses are prefetched too, unless most of their pages will contain no
+    /// candidate.
     fn prefetch(
         &mut self,
         nodes: &mut [Node<'_>],
@@ -224,9 +225,8 @@ impl MaxScoreRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// Extends the window to the end of the current block of its only essential clause, if the maximum
-    /// scores of the other clauses there sum to less than the threshold. Returns the last document of the
-    /// window.
+    /// Extends the window to the end of the current block of its only essential clause, if the max scores of
+    /// the other clauses in it sum to less than the threshold. Returns the last document of the window.
     fn widen(
         &mut self,
         nodes: &mut [Node<'_>],
@@ -256,7 +256,7 @@ impl MaxScoreRun<'_, '_, '_> {
         Ok(whole)
     }
 
-    /// Whether looking the candidates up takes longer than summing all clauses over the window.
+    /// Whether looking up the candidates takes longer than summing all clauses over the window.
     fn has_many_candidates(&self, nodes: &mut [Node<'_>], range: (u32, u32)) -> bool {
         let postings = nodes.iter_mut().map(|node| match node {
             Node::Term(term) => {
@@ -268,7 +268,7 @@ impl MaxScoreRun<'_, '_, '_> {
         self.batch.len() * LOOK_UP_POSTINGS > postings.sum()
     }
 
-    /// Looks the candidates up, drops those that cannot be hits, and offers the others.
+    /// Looks up the candidates, drops those that cannot be hits, and offers the others.
     fn complete(&mut self, nodes: &mut [Node<'_>], others: usize, search: &mut Search<'_>) -> Result<()> {
         self.refiners.select(&mut self.batch, search)?;
         self.evaluated += self.batch.len() as u64;

@@ -1,4 +1,5 @@
-//! Memory of a query, computed when it is planned: of its plan while it is queued, and of its evaluation.
+//! Estimates the memory of a query when it is planned: of its plan while it is queued, and of its
+//! evaluation.
 //!
 //! An evaluation searches one segment after the other and opens all lists of the query in that segment. Each
 //! takes a decoded block, its skip record if that is not resident, and two read buffers, for documents and
@@ -17,22 +18,20 @@ use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD, Segment, TermInfo
 use std::sync::Arc;
 use tierdex_io::PAGE;
 
-/// Bytes that a list takes at most, beside its record, its buffers and its bounds; operators keep less of it
-/// than that.
+/// Maximum bytes of a list, beside its record, its read buffers and its block max scores.
 const LIST: u64 = TERM_BYTES as u64;
 
-/// Documents and frequencies.
+/// Parts of a list that are read: documents and frequencies.
 const PARTS: u64 = 2;
 
-/// Bytes of a position of a document in a phrase with slop: memory for them is doubled when it is full.
+/// Bytes per position of a document in a phrase with slop: vectors double their capacity.
 const POSITION: u64 = 12;
 
-/// Windows, bits and batches of candidates for each level of a query, and how many levels an ordinary query
-/// has.
+/// Windows, bitsets and batches of candidates per level of a query, and the levels of an ordinary query.
 const LEVEL: u64 = RANGE_BYTES as u64;
 const LEVELS: u64 = 2;
 
-/// The order of the blocks of a list of a million documents, and memory to find it.
+/// Sort keys of the blocks of a list of a million documents, and memory for the selection.
 const BLOCK_ORDER: u64 = 128 << 10;
 
 /// Smallest working memory of a query of this number of `terms`, in bytes, without skip data. Each term may
@@ -44,44 +43,45 @@ pub fn working_memory(terms: usize, positions: bool) -> u64 {
     phrase + lists * LIST + (PARTS * lists + 1) * BUFFER_MIN as u64 + BLOCK_ORDER + LEVEL * LEVELS
 }
 
-/// Bytes of the text of a usual term, with what memory takes to keep it.
+/// Bytes of the text of an ordinary term, with allocation overhead.
 const TEXT: usize = 32;
 
-/// What a term of a planned query takes, about.
+/// Approximate memory of a term of a plan, in bytes.
 pub fn leaf_memory(segments: usize) -> usize {
     let leaf = size_of::<Leaf>() + segments * size_of::<Option<TermInfo>>();
     size_of::<PlanNode>() + leaf + size_of::<TermScorer>() + TEXT
 }
 
-/// What answering takes in a segment.
+/// Memory of the evaluation in one segment.
 #[derive(Default)]
 struct SegmentMemory {
     bytes: u64,
-    /// For one after the other.
+    /// Bytes used at one time only, so the maximum counts.
     aside: u64,
+    /// Number of read buffers.
     buffers: u64,
-    /// Of the longest list.
+    /// Blocks of the longest list.
     blocks: u64,
 }
 
-/// What answering a query takes.
+/// Memory of the evaluation of a query.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkingMemory {
     /// Bytes on each thread.
     pub bytes: u64,
-    /// Of these, for each part of a list that is read ahead.
+    /// Of these, the read-ahead of each part of a list.
     pub read_ahead: usize,
 }
 
 impl QueryPlan {
-    /// Bytes of memory that it takes, about.
+    /// Approximate memory of the plan in bytes.
     pub fn memory(&self) -> usize {
         let leaf = |leaf: &Arc<Leaf>| leaf_memory(leaf.infos.len()) + leaf.term.len().saturating_sub(TEXT);
         self.leaves.iter().map(leaf).sum()
     }
 
-    /// What answering it takes if lists are read ahead as far as `allowance` bytes leave capacity for: more
-    /// than `allowance` if that is too little for a block of each list.
+    /// Memory of the evaluation, with as much read-ahead as fits in `allowance` bytes. The result exceeds
+    /// `allowance` if that is too small for one block of each list.
     pub fn working_memory(&self, segments: &[Arc<Segment>], allowance: u64) -> WorkingMemory {
         let numbered = segments.iter().enumerate();
         let needs: Vec<SegmentMemory> =
@@ -99,17 +99,17 @@ impl QueryPlan {
             leaf.add_to((number, segment), &mut need);
         }
         let depth = self.add_node(&self.root, (number, segment), &mut need);
-        // A record is read through one more, unless it is resident.
+        // One more buffer to read skip records.
         need.buffers += need.buffers.min(1);
         need.bytes += need.aside + depth * LEVEL;
-        // Documents and scores of lists that are merged, in two batches.
+        // Documents and scores of the merged lists, in two batches.
         need.bytes += 2 * 8 * self.merged(number, segment);
-        // The order of the blocks of one list, and memory to find it.
+        // Sort keys of the blocks of one list, and memory for the selection.
         need.bytes += 4 * 8 * need.blocks;
         need
     }
 
-    /// Postings of alternatives that are merged.
+    /// Postings of alternatives that are evaluated by merging.
     fn merged(&self, number: usize, segment: &Segment) -> u64 {
         let PlanNode::Group(group) = &self.root else { return 0 };
         let leaf = |node: &PlanNode| match node {
@@ -120,7 +120,7 @@ impl QueryPlan {
         if group.minimum == 1 && is_small(postings, segment.documents()) { postings } else { 0 }
     }
 
-    /// Adds what a node takes beside its lists, and returns how deep it is.
+    /// Adds the memory of a node beside its lists, and returns its depth.
     fn add_node(&self, node: &PlanNode, segment: (usize, &Segment), need: &mut SegmentMemory) -> u64 {
         match node {
             PlanNode::Phrase { field, leaves, slop, .. } => {
@@ -164,8 +164,8 @@ impl Leaf {
         need.buffers += PARTS;
     }
 
-    /// Bytes for the positions of a document: no more than its tokens, nor than occurrences that the others
-    /// leave.
+    /// Upper bound of the bytes for the positions of a document: its frequency is at most the length of the
+    /// longest document, and at most the occurrences left if every other document has one.
     fn positions(&self, (number, segment): (usize, &Segment)) -> u64 {
         let Some(info) = &self.infos[number] else { return 0 };
         let most = (info.occurrences + 1).saturating_sub(u64::from(info.documents));

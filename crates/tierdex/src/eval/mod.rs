@@ -1,27 +1,29 @@
-//! Evaluation: from the plan of a query and the lists of a segment to its hits.
+//! Evaluation. Input: the plan of a query and the lists of a segment. Output: hits.
 //!
-//! 1. [`open()`] makes a tree of nodes of the plan: clauses that cannot match in the segment are left out.
-//! 2. A strategy is chosen by the shape of the query and the length of its lists.
-//! 3. One clause or several propose candidates; the others refine them, in batches. The score of a candidate
-//!    is an upper bound until all clauses have been looked up.
+//! 1. [`open()`] creates a tree of nodes from the plan, without the clauses that cannot match in the
+//!    segment.
+//! 2. A strategy is chosen by the shape of the query and the lengths of its lists.
+//! 3. One or several clauses propose candidates; the other clauses refine them in batches. The score of a
+//!    candidate is an upper bound until all clauses have been looked up.
 //!
 //! | query | strategy | file |
 //! |---|---|---|
-//! | one scored term; exclusions, weak filters | blocks of the highest scores first | `impact_ordered` |
-//! | several required clauses, and others | blocks of the rarest, looked up in the others | `conjunction` |
+//! | one scored term; exclusions, weak filters | blocks with the highest max scores first | `impact_ordered` |
+//! | several required clauses, and others | candidates of the rarest clause, looked up in the others | `conjunction` |
 //! | alternatives, with any filters and exclusions | `MaxScore` over windows of documents | `maxscore` |
-//! | alternatives of few documents | their lists are merged | `small_merge` |
-//! | a minimum of alternatives, and what else is left | windows of documents | `windows` |
-//! | how many documents match | candidates of the rarest clause, or bits | `count` |
+//! | alternatives with few postings | merge of the whole lists | `small_merge` |
+//! | a minimum of alternatives, and all other queries | windows of documents | `windows` |
+//! | number of matches only | candidates of the rarest clause, or bitsets | `count` |
 //!
-//! Evaluation never reads: a [`BlockSource`](crate::segment::read::BlockSource) gives it the bytes of lists
-//! that are not in memory, and may suspend it until they are there. Before a strategy needs blocks it
-//! prefetches those that it already knows to need.
+//! Evaluation does no I/O: a [`BlockSource`](crate::segment::read::BlockSource) returns the bytes of lists
+//! that are not resident, and may suspend the evaluation until they are. A strategy prefetches the blocks
+//! that it will need.
 //!
-//! Segments are searched one after the other, and what the best of those before score is the threshold of
-//! the next. Where skip data is resident, [`initial_threshold`] computes one before any segment is searched.
+//! Segments are searched in order, and the threshold carries over from one to the next. If skip data is
+//! resident, [`initial_threshold`] computes a threshold before the first segment.
 //!
-//! Scores are integers (see [`crate::rank::ScoreScale`]): the same whatever is pruned, and in whatever order.
+//! Scores are integers (see [`crate::rank::ScoreScale`]), so they do not depend on pruning or on the order
+//! of summation.
 
 mod batch;
 mod bounds;

@@ -1,9 +1,9 @@
-//! The nodes of a query in one segment: what each offers to the strategies.
+//! The nodes of a query in one segment, and the interface through which strategies use them:
 //!
-//! - its cost: about how many documents match
-//! - the next document that may match, and an upper bound of the scores in a range of documents
-//! - the matches of a range, as bits or with their scores
-//! - refinement: what becomes of a batch of candidates
+//! - cost: the approximate number of matches
+//! - a lower bound of the next match, and an upper bound of the scores in a range of documents
+//! - the matches of a range, as a bitset or with their scores
+//! - refinement of a batch of candidates
 
 use super::batch::CandidateBatch;
 use super::document_set::SetNode;
@@ -16,7 +16,7 @@ use super::tuning::LOOKED_UP_BLOCKS;
 use super::window::{Bits, ScoreWindow};
 use crate::error::Result;
 
-/// A node. Documents are those of the segment.
+/// A node. Documents are numbered in the segment.
 pub enum Node<'a> {
     Term(Box<Term<'a>>),
     Phrase(Box<Phrase<'a>>),
@@ -25,7 +25,7 @@ pub enum Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// About how many documents match, at most.
+    /// Approximate upper bound of the number of matches.
     pub(super) fn cost(&self) -> u64 {
         match self {
             Node::Term(term) => term.postings(),
@@ -35,8 +35,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A document that is at least `from` and not greater than the first match that is; [`NO_DOCUMENT`] if
-    /// there is none.
+    /// Lower bound, at least `from`, of the first match from `from` on; [`NO_DOCUMENT`] if there is none.
     ///
     /// [`NO_DOCUMENT`]: crate::cursor::NO_DOCUMENT
     pub(super) fn next_lower_bound(&mut self, from: u32) -> u32 {
@@ -48,8 +47,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Upper bound of the scores in a range, from its first to its last document; `None` if nothing matches
-    /// there.
+    /// Upper bound of the scores in a range, given by its first and last document; `None` if no document of
+    /// it matches.
     pub(super) fn max_score(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
         match self {
             Node::Term(term) => term.max_score(range),
@@ -68,16 +67,16 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether it pays to say early which blocks will be read.
+    /// Whether blocks of a list are read from a source that prefetches.
     pub(super) fn prefetches(&mut self) -> bool {
         let mut prefetches = false;
         self.each_term(&mut |term| prefetches |= term.blocks.prefetches());
         prefetches
     }
 
-    /// Prefetches the blocks that overlap a range: of all lists, except those of a phrase in which only
-    /// candidates are looked up; frequencies too if it is `scored`. False if not all could be prefetched
-    /// yet.
+    /// Prefetches the blocks that overlap a range, of all lists except those of a phrase in which only
+    /// candidates are looked up; with frequencies if `scored`. False if the prefetch limit of the source is
+    /// reached.
     pub(super) fn prefetch(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
         match self {
             Node::Term(term) => term.prefetch(range, scored),
@@ -87,7 +86,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Number of blocks of a term that overlap a range; 0 of other nodes.
+    /// Number of blocks of a term that overlap a range; 0 for other nodes.
     pub(super) fn blocks_in(&mut self, range: (u32, u32)) -> usize {
         match self {
             Node::Term(term) => term.blocks_in(range),
@@ -96,7 +95,8 @@ impl<'a> Node<'a> {
     }
 
     /// Prefetches the blocks in which candidates of this range will be looked up, unless there are more than
-    /// [`LOOKED_UP_BLOCKS`]: then most of their pages have no candidate. False if not all could be prefetched yet.
+    /// [`LOOKED_UP_BLOCKS`]: then most of their pages contain no candidate. False if the prefetch limit of
+    /// the source is reached.
     pub(super) fn prefetch_candidates(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
         match self {
             Node::Term(term) if term.blocks.prefetches() => {
@@ -134,7 +134,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Looks candidates up.
+    /// Looks up candidates and applies `refinement`.
     pub(super) fn refine(
         &mut self,
         batch: &mut CandidateBatch,
@@ -155,7 +155,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Records that the blocks which overlap a range were skipped because of upper bounds.
+    /// Records that the blocks that overlap a range were pruned by their max scores.
     pub(super) fn skip_range(&mut self, first: u32, last: u32) {
         if let Node::Term(term) = self {
             term.skip_range(first, last);
@@ -172,7 +172,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Gives buffers back.
+    /// Returns the buffers to `scratch`.
     pub(crate) fn close(self, scratch: &mut Scratch) {
         match self {
             Node::Term(term) => term.close(scratch),

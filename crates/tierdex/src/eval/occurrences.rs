@@ -1,16 +1,15 @@
-//! Where a phrase occurs in many candidates: all at once, by vectors.
+//! Counts the occurrences of a phrase in a batch of candidates, with SIMD kernels over the positions.
 //!
 //! The *phrase end* of an occurrence of a term is its position plus the term's distance to the last term of
 //! the phrase: the phrase occurs where all terms have the same phrase end.
 //!
-//! 1. Phrase ends of the rarest term are collected, at most 256 at a time, whichever candidates they belong
-//!    to.
-//! 2. For each other term the pieces of positions of those candidates are decoded to running sums: the sums
+//! 1. The phrase ends of the rarest term are collected, at most 256 per round, over several candidates.
+//! 2. For each other term, the pieces of positions of these candidates are decoded to prefix sums. The sums
 //!    of a candidate differ from its phrase ends by a constant.
-//! 3. Phrase ends that the sums share are kept, and with them their candidates.
+//! 3. Phrase ends that are among the sums are kept, with their candidates.
 //!
-//! Memory does not depend on how often a term occurs: a candidate with more phrase ends is read on in the
-//! next round, where it was left.
+//! Memory does not depend on the frequency of a term: a candidate with more phrase ends is continued in the
+//! next round.
 
 use super::batch::CandidateBatch;
 use super::buffers::FoundPostings;
@@ -21,13 +20,13 @@ use crate::limits::BLOCK;
 use std::mem::swap;
 use tierdex_codec::{RUN_SLACK, Run, RunPair, copy_runs, share_runs};
 
-/// Arrays that phrases use one after the other.
+/// Scratch arrays of a phrase.
 pub struct Occurrences {
-    /// Phrase ends that all terms looked up so far share, candidate by candidate.
+    /// Phrase ends common to all terms so far, candidate by candidate.
     phrase_ends: Box<PhraseEnds>,
     of: Box<[CandidateEnds; BLOCK + 1]>,
     count: usize,
-    /// What of them another term keeps.
+    /// The phrase ends kept by the next term.
     kept: Box<PhraseEnds>,
     kept_candidates: Box<[CandidateEnds; BLOCK + 1]>,
     runs: Box<[Run; BLOCK]>,
@@ -35,7 +34,7 @@ pub struct Occurrences {
     batch: CandidateBatch,
 }
 
-/// Bytes that it takes with its arrays.
+/// Bytes of the scratch arrays.
 pub(super) const OCCURRENCES_BYTES: usize = size_of::<Occurrences>()
     + 2 * size_of::<PhraseEnds>()
     + 2 * size_of::<[CandidateEnds; BLOCK + 1]>()
@@ -43,10 +42,10 @@ pub(super) const OCCURRENCES_BYTES: usize = size_of::<Occurrences>()
     + size_of::<[RunPair; BLOCK]>()
     + 4 * BLOCK * size_of::<u32>();
 
-/// Phrase ends, and behind them what vectors may write over.
+/// Phrase ends, with padding that SIMD stores may overwrite.
 type PhraseEnds = [u32; BLOCK + RUN_SLACK];
 
-/// The phrase ends of a candidate, by its number.
+/// The range of phrase ends of a candidate.
 #[derive(Clone, Copy, Default)]
 struct CandidateEnds {
     candidate: u8,
@@ -65,8 +64,8 @@ pub(super) struct PhraseTerm<'a> {
     pub(super) read_position: ReadPosition,
 }
 
-/// Where reading a term's positions goes on: in a candidate, of which some positions have been read. Its
-/// positions are the sums from there on, less `base`.
+/// Where reading the positions of a term continues: in `candidate`, after `taken` positions. Its positions
+/// are the following sums minus `base`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ReadPosition {
     candidate: usize,
@@ -90,8 +89,9 @@ impl Default for Occurrences {
 }
 
 impl Occurrences {
-    /// Adds to the frequency of each candidate how often the phrase occurs in it. The first terms,
-    /// `looked_up_first` of them, have found them; the others look up only candidates that are still left.
+    /// Adds the number of occurrences of the phrase to the frequency of each candidate. The candidates have
+    /// been found in the lists of the first `looked_up_first` terms; in the others only remaining candidates
+    /// are looked up.
     pub(super) fn count(
         &mut self,
         terms: &mut [PhraseTerm<'_>],
@@ -116,7 +116,7 @@ impl Occurrences {
         Ok(())
     }
 
-    /// Collects phrase ends of a term in the next candidates.
+    /// Collects the phrase ends of a term in the next candidates.
     fn collect(&mut self, of: &mut PhraseTerm<'_>, candidates: usize) -> Result<()> {
         let PhraseTerm { term, positions, distance, read_position, .. } = of;
         let FoundPostings { blocks, offsets, .. } = &term.buffers.found;
@@ -167,7 +167,7 @@ impl Occurrences {
         Ok(())
     }
 
-    /// Keeps the phrase ends of candidates that a term has.
+    /// Looks up the remaining candidates in the list of a term, and drops the phrase ends of the others.
     fn find(&mut self, of: &mut PhraseTerm<'_>, documents: &[u32]) -> Result<()> {
         self.batch.clear();
         let of_candidate = |of: &CandidateEnds| documents[usize::from(of.candidate)];
@@ -181,7 +181,7 @@ impl Occurrences {
             kept += usize::from(self.batch.documents.get(kept) == Some(&of_candidate(&of)));
         }
         self.count = kept;
-        // To where those are that were found before.
+        // Move the entries to the candidate numbers, as in the lists looked up first.
         let found = &mut of.term.buffers.found;
         for (from, of) in self.of[..kept].iter().enumerate().rev() {
             let to = usize::from(of.candidate);
@@ -190,13 +190,13 @@ impl Occurrences {
         Ok(())
     }
 
-    /// Keeps the phrase ends that a term has too.
+    /// Keeps the phrase ends that are also phrase ends of a term.
     fn keep_shared(&mut self, of: &mut PhraseTerm<'_>) -> Result<()> {
         let PhraseTerm { term, positions, distance, read_position, .. } = of;
         let FoundPostings { blocks, offsets, .. } = &term.buffers.found;
         let all = &self.of[..self.count];
         let Some(first) = all.first() else { return Ok(()) };
-        // Phrase ends of a candidate may have been asked for before, all of which are less.
+        // The first candidate may continue from the previous round, whose phrase ends were all smaller.
         let mut resumed = if usize::from(first.candidate) == read_position.candidate {
             *read_position
         } else {
@@ -204,7 +204,7 @@ impl Occurrences {
         };
         let (mut next, mut kept, mut len) = (0, 0, 0);
         while let Some(first) = all.get(next) {
-            let (pairs_of, goes_on) = (next, resumed.taken > 0);
+            let (pairs_of, is_resumed) = (next, resumed.taken > 0);
             let (block, offset) =
                 (blocks[usize::from(first.candidate)], offsets[usize::from(first.candidate)]);
             let following = || {
@@ -245,12 +245,12 @@ impl Occurrences {
                 *read_position = ReadPosition { candidate: usize::from(of.candidate), ..resumed };
                 resumed.taken = 0;
             }
-            debug_assert!(pairs > 0, "a candidate has positions in the piece that it goes on in");
+            debug_assert!(pairs > 0, "a candidate has positions in its current piece");
             let pairs = &mut self.pairs[..pairs];
             share_runs(&self.phrase_ends, values(sums), pairs, &mut self.kept[len..]);
             for (number, (pair, of)) in pairs.iter().zip(&all[pairs_of..]).enumerate() {
                 if number == 0
-                    && goes_on
+                    && is_resumed
                     && kept > 0
                     && self.kept_candidates[kept - 1].candidate == of.candidate
                 {
@@ -270,7 +270,7 @@ impl Occurrences {
     }
 }
 
-/// The sums of a piece without that before it.
+/// The sums of a piece without the sum before it.
 fn values(sums: &[u32; 1 + BLOCK + RUN_SLACK]) -> &[u32; BLOCK + RUN_SLACK] {
-    sums[1..].first_chunk().expect("one more")
+    sums[1..].first_chunk().expect("the array is longer by one")
 }

@@ -1,4 +1,4 @@
-//! The nodes of a plan in one segment.
+//! Opens the nodes of a plan in one segment.
 
 use super::bounds::ShareBounds;
 use super::document_set::{DocumentSet, SetNode};
@@ -15,8 +15,8 @@ use crate::query::starting_with;
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockSource, Segment};
 
-/// Opens the lists of a plan's node in the segment of that number; `None` if nothing can match there. What
-/// is not in memory comes from `source`.
+/// Opens the lists of a node of a plan in a segment; `None` if no document can match. Bytes that are not
+/// resident are read from `source`.
 pub fn open<'a>(
     (plan, node): (&'a QueryPlan, &'a PlanNode),
     source: &'a dyn BlockSource,
@@ -87,7 +87,7 @@ impl<'a> Opener<'a, '_> {
             .map(|term| Some(Box::new(term)))
     }
 
-    /// Prefetches the skip data of all terms that is not in memory.
+    /// Prefetches the skip records of all terms that are not resident.
     fn prefetch_records(&self) {
         for leaf in &self.plan.leaves {
             let skips = self.segment.field(leaf.field).skips();
@@ -101,7 +101,7 @@ impl<'a> Opener<'a, '_> {
 
     fn group(&mut self, group: &'a PlanGroup) -> Result<Option<Node<'a>>> {
         let documents = self.segment.documents();
-        let holds_all = |node: &Node<'_>| match node {
+        let matches_all = |node: &Node<'_>| match node {
             Node::Term(term) => term.documents == documents,
             Node::Set(set) => set.is_all(documents),
             _ => false,
@@ -113,10 +113,10 @@ impl<'a> Opener<'a, '_> {
                 to.push(node);
             }
         }
-        // Filters that let everything pass; but one, if nothing else is required.
+        // Remove filters that all documents pass, unless nothing else is required.
         let mut required = must.len() + filter.len();
         filter.retain(|node| {
-            let keeps = required == 1 || !holds_all(node);
+            let keeps = required == 1 || !matches_all(node);
             required -= usize::from(!keeps);
             keeps
         });
@@ -128,7 +128,7 @@ impl<'a> Opener<'a, '_> {
         for node in &group.must_not {
             must_not.extend(self.node(node)?);
         }
-        if should.len() < group.minimum || must_not.iter().any(holds_all) {
+        if should.len() < group.minimum || must_not.iter().any(matches_all) {
             return Ok(None);
         }
         must.sort_by_key(Node::cost);
@@ -146,13 +146,13 @@ impl<'a> Opener<'a, '_> {
 }
 
 impl Leaf {
-    /// What turns the shares that a segment stores into upper bounds for this ranking.
+    /// Converts the max shares stored in a segment to upper bounds for this ranking.
     pub fn share_bounds(&self, segment: &Segment) -> ShareBounds {
         ShareBounds::new(segment.average_length(self.field), self.scorer.lengths())
     }
 }
 
-/// The documents of a segment that hold a term which begins with `prefix`.
+/// The documents of a segment that contain a term with `prefix`.
 fn documents_with_prefix(
     (segment, source): (&Segment, &dyn BlockSource),
     field: usize,

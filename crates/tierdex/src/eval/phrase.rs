@@ -1,12 +1,13 @@
 //! A phrase: terms at given distances.
 //!
-//! 1. Documents that hold the two rarest terms are found, the rarest term first.
-//! 2. A document cannot hold the phrase more often than these: the score of the smaller frequency is an
+//! 1. Documents that contain the two rarest terms are found, the rarest term first.
+//! 2. The frequency of the phrase is at most that of each term, so the score of the smaller frequency is an
 //!    upper bound.
-//! 3. Positions are compared in those documents that may still be hits, all at once ([`Occurrences`]). Where
-//!    the distance of two terms is right the next one is looked up, and so on.
+//! 3. Positions are compared in the documents that may still be hits, in a batch ([`Occurrences`]).
+//!    Candidates in which two terms have the right distance are looked up in the list of the next term, and
+//!    so on.
 //!
-//! A phrase with slop is looked for in one document after the other, where all terms have been found.
+//! A phrase with slop is evaluated one document at a time, after all terms have been found.
 
 use super::batch::CandidateBatch;
 use super::occurrences::{OCCURRENCES_BYTES, Occurrences, PhraseTerm, ReadPosition};
@@ -22,23 +23,24 @@ use crate::limits::BLOCK;
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockSource, FieldReader, Norms};
 
-/// Terms that candidates are looked up in before positions are read, if there is no slop. Few documents that
-/// contain two terms contain them at the right distance, and only those are looked up in the other lists.
+/// Number of terms in whose lists candidates are looked up before positions are read, without slop. Few
+/// documents that contain two terms contain them at the right distance, and only those are looked up in the
+/// other lists.
 const FOUND_FIRST: usize = 2;
 
-/// Bytes that a phrase takes at most beside its terms.
+/// Maximum bytes of a phrase, beside its terms.
 pub(super) const PHRASE_BYTES: usize =
     size_of::<Phrase<'_>>() + OCCURRENCES_BYTES + 4 * BLOCK * size_of::<u32>();
 
-/// Bytes that each term of a phrase takes at most beside its list, but for a buffer where positions are not
-/// in memory, and for the positions of a document if there is slop.
+/// Maximum bytes of a term of a phrase, beside its list, the read buffer if positions are not resident, and
+/// the positions of a document if there is slop.
 pub(super) const PHRASE_TERM_BYTES: usize = size_of::<PhraseTerm<'_>>() + POSITIONS_BYTES;
 
-/// A phrase in a segment that has all of its terms.
+/// A phrase in a segment that contains all of its terms.
 pub struct Phrase<'a> {
-    /// By ascending number of documents.
+    /// In ascending order of document frequency.
     terms: Vec<PhraseTerm<'a>>,
-    /// How many of them candidates are looked up in before positions are read.
+    /// Number of terms in which candidates are looked up before positions are read.
     looked_up_first: usize,
     norms: &'a Norms,
     scorer: &'a TermScorer,
@@ -50,7 +52,7 @@ pub struct Phrase<'a> {
 }
 
 impl<'a> Phrase<'a> {
-    /// Takes terms with their distances from the first.
+    /// Creates a phrase of terms with their distances from the first.
     pub(super) fn new(
         terms: Vec<(u32, Box<Term<'a>>)>,
         (field, source): (&'a FieldReader, &'a dyn BlockSource),
@@ -96,7 +98,7 @@ impl<'a> Phrase<'a> {
         })
     }
 
-    /// A phrase occurs no more often than each of its terms, so that its share is no larger.
+    /// The frequency of a phrase is at most that of each term, and so is its share.
     pub(super) fn max_score(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
         let mut min = 1.0f32;
         for term in &mut self.terms {
@@ -118,7 +120,7 @@ impl<'a> Phrase<'a> {
         self.matches_of(range, Refine::Require, scratch, add)
     }
 
-    /// Calls `body` with the matches of a range, those of a block of the rarest term at a time.
+    /// Calls `body` with the matches of a range, one block of the rarest term at a time.
     fn matches_of(
         &mut self,
         range: (u32, u32),
@@ -149,22 +151,23 @@ impl<'a> Phrase<'a> {
         refinement: Refinement,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let (mut some, mut found) = (scratch.batch(), scratch.batch());
+        let (mut chunk, mut found) = (scratch.batch(), scratch.batch());
         for (documents, scores) in batch.chunks(BLOCK) {
-            some.clear();
-            some.push_all(documents, scores);
-            self.terms[0].term.find_all(&mut some, 0, 0)?;
-            self.refine_found(&mut some, refinement)?;
-            found.push_all(&some.documents, &some.scores);
+            chunk.clear();
+            chunk.push_all(documents, scores);
+            self.terms[0].term.find_all(&mut chunk, 0, 0)?;
+            self.refine_found(&mut chunk, refinement)?;
+            found.push_all(&chunk.documents, &chunk.scores);
         }
         batch.apply(&found, refinement, |_, score| score);
-        scratch.give_batch(some);
+        scratch.give_batch(chunk);
         scratch.give_batch(found);
         Ok(())
     }
 
     /// Keeps the candidates that contain the phrase; if it is scored, only those whose upper bound reaches
-    /// `min_score`. The batch has at most [`BLOCK`] candidates, already found in the list of the rarest term.
+    /// `min_score`. The batch has at most [`BLOCK`] candidates, already found in the list of the rarest
+    /// term.
     pub(super) fn refine_found(&mut self, batch: &mut CandidateBatch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
         for term in &mut self.terms[1..self.looked_up_first] {
@@ -210,7 +213,7 @@ impl<'a> Phrase<'a> {
         Ok(())
     }
 
-    /// Keeps the candidates that were counted, and scores them.
+    /// Keeps the candidates with at least one occurrence, and scores them.
     fn keep_counted(&mut self, batch: &mut CandidateBatch, how: Refine) {
         let mut kept = 0;
         for at in 0..batch.len() {
@@ -258,7 +261,7 @@ impl<'a> Phrase<'a> {
         Ok(())
     }
 
-    /// How often the phrase occurs in the candidate of that number.
+    /// Sloppy frequency of the phrase in a candidate.
     fn frequency(&mut self, candidate: usize) -> Result<f32> {
         for of in &mut self.terms {
             let found = &of.term.buffers.found;

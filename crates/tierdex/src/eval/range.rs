@@ -1,17 +1,18 @@
-//! Ranges of documents: their alignment, the documents of a list in them, and prefetching.
+//! Ranges of documents, given by their first and last document: alignment, restriction of a list,
+//! prefetching.
 
 use super::tuning::WINDOW;
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 
-/// The document of the first bit or sum of a range: a multiple of eight, as that of a bitmap is, so that
-/// bytes line up.
+/// The document of the first bit or sum of a range: a multiple of eight, like the first document of a
+/// bitmap, so that bytes are aligned.
 pub(super) fn origin(first: u32) -> u32 {
     first & !7
 }
 
-/// Prefetches blocks from document `first` on by `prefetch`, some windows at a time, until it returns false.
-/// Returns the first document that was not prefetched.
+/// Calls `prefetch` with consecutive ranges from `first` to `end`, several windows at a time, until it
+/// returns false. Returns the first document that was not prefetched.
 pub(super) fn prefetch_ahead(
     first: u32,
     end: u32,
@@ -25,16 +26,15 @@ pub(super) fn prefetch_ahead(
     Ok(NO_DOCUMENT)
 }
 
-/// Documents whose blocks are prefetched together.
+/// Documents per call of `prefetch`.
 const PREFETCHED_TOGETHER: u32 = 8 * WINDOW as u32;
 
-/// The range of at most `size` documents that `first` begins, before `end`: its first and its last
-/// document.
+/// The range from `first` of at most `size` documents from its origin on, before `end`.
 pub(super) fn range_from(first: u32, size: usize, end: u32) -> (u32, u32) {
     (first, origin(first).saturating_add(size as u32 - 1).min(end - 1))
 }
 
-/// Positions of the documents, in ascending order, that are from `first` to `last`.
+/// Positions of the ascending documents that are in the range `first..=last`.
 pub(super) fn within(documents: &[u32], (first, last): (u32, u32)) -> std::ops::Range<usize> {
     let before = |most: u32| documents.partition_point(|document| *document < most);
     let from = if documents.first().is_none_or(|document| *document >= first) { 0 } else { before(first) };

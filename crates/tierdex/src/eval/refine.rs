@@ -1,4 +1,4 @@
-//! What becomes of candidates: filters, exclusions and optional clauses are looked up, cheapest first.
+//! Refines candidates by filters, exclusions and optional clauses, cheapest first.
 
 use super::batch::CandidateBatch;
 use super::node::Node;
@@ -13,7 +13,7 @@ pub(super) struct Refiners<'n, 'a> {
     filter: &'n mut [Node<'a>],
     must_not: &'n mut [Node<'a>],
     optional: &'n mut [Node<'a>],
-    /// Upper bound of each optional clause in the range for which they were asked last.
+    /// Upper bound of each optional clause in the range of the last [`Refiners::optional_max`].
     included_bound: Vec<u32>,
 }
 
@@ -43,8 +43,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
         self.filter.iter()
     }
 
-    /// How many candidates are expected to be looked at until `k` pass, if clauses match independently of
-    /// each other.
+    /// Expected number of candidates until `k` of them pass, if clauses match independently of each other.
     pub(super) fn expected_candidates(&self, k: usize, documents: u32) -> f64 {
         let part = |node: &Node<'_>| node.cost() as f64 / f64::from(documents);
         let pass = self.filter.iter().map(part).product::<f64>();
@@ -52,7 +51,8 @@ impl<'n, 'a> Refiners<'n, 'a> {
         k as f64 / pass.clamp(1e-9, 1.0)
     }
 
-    /// Prefetches the blocks in which candidates of a range will be looked up; frequencies too if `scored`.
+    /// Prefetches the blocks in which candidates of a range will be looked up; with frequencies if `scored`.
+    /// False if the prefetch limit of the source is reached.
     pub(super) fn prefetch_candidates(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
         let drop = self.filter.iter_mut().chain(self.must_not.iter_mut()).map(|node| (node, false));
         let mut all = drop.chain(self.optional.iter_mut().filter(|_| scored).map(|node| (node, true)));
@@ -68,7 +68,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
         Ok(self.included_bound.iter().sum())
     }
 
-    /// Drops the candidates that filters and exclusions do not let pass.
+    /// Drops the candidates that do not pass filters and exclusions.
     pub(super) fn select(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<()> {
         for node in self.filter.iter_mut() {
             node.refine(batch, Refinement::all(Refine::Filter), search.scratch)?;
@@ -79,8 +79,8 @@ impl<'n, 'a> Refiners<'n, 'a> {
         Ok(())
     }
 
-    /// Offers the candidates that pass, whose scores contain what [`Refiners::optional_max`] returned last.
-    /// Returns how many passed filters and exclusions.
+    /// Offers the candidates that pass. Their scores include the result of the last
+    /// [`Refiners::optional_max`]. Returns the number of candidates that passed filters and exclusions.
     pub(super) fn finish(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<u64> {
         self.select(batch, search)?;
         let passed = batch.len() as u64;
@@ -98,7 +98,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
         Ok(())
     }
 
-    /// Keeps the documents of a range that filters and exclusions let pass; `bits` has them all.
+    /// Restricts `bits` to the documents that pass filters and exclusions.
     pub(super) fn select_bits(&mut self, bits: &mut Bits, search: &mut Search<'_>) -> Result<()> {
         let mut other = search.scratch.bits();
         for node in self.filter.iter_mut() {
@@ -115,7 +115,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
         Ok(())
     }
 
-    /// Keeps the documents of a window that filters and exclusions let pass.
+    /// Restricts a window to the documents that pass filters and exclusions.
     pub(super) fn select_window(&mut self, window: &mut ScoreWindow, search: &mut Search<'_>) -> Result<()> {
         let mut bits = search.scratch.bits();
         bits.restart(window.range());

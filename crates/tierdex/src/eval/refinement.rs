@@ -1,6 +1,6 @@
-//! How a clause changes the candidates of other clauses.
+//! Refinement: the effect of a clause on the candidates of other clauses.
 
-/// What a clause does to the candidates of other clauses.
+/// The effect of a clause on candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refine {
     /// Keeps those that match, and adds their scores.
@@ -19,11 +19,11 @@ impl Refine {
     }
 }
 
-/// How candidates are refined.
+/// Parameters of a refinement.
 #[derive(Clone, Copy, Debug)]
 pub struct Refinement {
     pub(super) how: Refine,
-    /// The upper bound of this clause that the candidates' scores contain: it is replaced by the score.
+    /// Upper bound of this clause that the scores of the candidates include; it is replaced by the score.
     pub(super) included_bound: u32,
     /// Candidates whose scores fall below this are dropped.
     pub(super) min_score: u32,

@@ -1,4 +1,4 @@
-//! Memory that one query after the other uses, so that none asks the system for it.
+//! Scratch buffers that are reused from query to query, to avoid allocations.
 
 use super::batch::CandidateBatch;
 use super::buffers::TermBuffers;
@@ -7,17 +7,17 @@ use super::window::{Bits, ScoreWindow};
 use crate::cursor::DecodedBlock;
 use crate::limits::BLOCK;
 
-/// Buffers of lists that are kept for the next query.
+/// Maximum number of list buffers retained for the next query.
 const LISTS_KEPT: usize = 32;
 
-/// Buffers for lists, windows, sets and batches.
+/// Scratch buffers for lists, windows, bitsets and batches.
 #[derive(Default)]
 pub struct Scratch {
     #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
     pub(super) decoded: Vec<Box<DecodedBlock>>,
     #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
     pub(super) buffers: Vec<Box<TermBuffers>>,
-    /// Blocks with their bounds, and memory to select among them.
+    /// Sort keys of blocks, and memory for the selection.
     pub(super) keys: Vec<u64>,
     pub(super) selection: Vec<u64>,
     pub(super) bounds: Vec<u32>,
@@ -28,11 +28,11 @@ pub struct Scratch {
     batches: Vec<CandidateBatch>,
 }
 
-/// Bytes of two windows with their sets, and of two larger sets where documents are counted.
+/// Bytes of two windows with their bitsets, and of two larger bitsets for counting.
 const WINDOWS: usize = 2 * (4 * WINDOW + 2 * (WINDOW + WINDOW / 8));
 const COUNTED_SETS: usize = 2 * (COUNTED + COUNTED / 8);
 
-/// Bytes of the windows or sets, and of two batches, that a level of a query takes at most.
+/// Maximum bytes of the windows or bitsets, and of two batches, of a level of a query.
 pub const RANGE_BYTES: usize =
     (if WINDOWS > COUNTED_SETS { WINDOWS } else { COUNTED_SETS }) + 2 * 8 * (WINDOW + BLOCK);
 

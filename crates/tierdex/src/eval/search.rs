@@ -1,4 +1,5 @@
-//! One evaluation: what it looks for in a segment, and where the hits go.
+//! The state of one evaluation in a segment: the range of documents, the top-k selection and the scratch
+//! buffers.
 
 use super::scratch::Scratch;
 use crate::error::Result;
@@ -7,20 +8,20 @@ use crate::segment::read::BlockSource;
 use std::cell::Cell;
 use std::ops::Range;
 
-/// The documents that an evaluation looks at, numbered in the index. Another evaluation may take the last of
-/// them ([`BlockSource::checkpoint`]).
+/// The range of documents of an evaluation, numbered in the index. Another evaluation may take over its tail
+/// ([`BlockSource::checkpoint`]).
 pub struct DocumentRange {
     first: u32,
     end: Cell<u32>,
 }
 
 impl DocumentRange {
-    /// These documents.
+    /// Creates a range.
     pub fn new(documents: Range<u32>) -> DocumentRange {
         DocumentRange { first: documents.start, end: Cell::new(documents.end) }
     }
 
-    /// The documents of a segment that are among them, numbered in the segment.
+    /// The part of the range in a segment, numbered in the segment.
     pub fn of_segment(&self, base: u32, documents: u32) -> Range<u32> {
         self.first.saturating_sub(base)..self.end.get().saturating_sub(base).min(documents)
     }
@@ -28,11 +29,11 @@ impl DocumentRange {
 
 /// The evaluation of a query in a segment.
 pub struct Search<'s> {
-    /// Number in the index of the segment's first document.
+    /// Number in the index of the first document of the segment.
     pub(super) base: u32,
-    /// Documents in the segment.
+    /// Number of documents in the segment.
     pub(super) documents: u32,
-    /// The documents to look at: the first, and the one after the last. There is at least one.
+    /// The documents to search, `first..end`, not empty.
     pub(super) first: u32,
     pub(super) end: u32,
     part: &'s DocumentRange,
@@ -46,8 +47,8 @@ pub struct Search<'s> {
 }
 
 impl<'s> Search<'s> {
-    /// Offers the best documents of a part to `top`, of those in a segment that begins at `base`. Some of
-    /// the part are in the segment.
+    /// An evaluation that offers documents of `part` in the segment with first document `base` to `top`. The
+    /// part overlaps the segment.
     pub fn new(
         (base, documents): (u32, u32),
         part: &'s DocumentRange,
@@ -58,9 +59,9 @@ impl<'s> Search<'s> {
         Search { base, documents, first, end, part, exhaustive: false, count: false, scratch, top, source }
     }
 
-    /// See [`BlockSource::checkpoint`]. Documents of the segment before `next` have been looked at, and none
-    /// from there on. A strategy that does not go in document order passes [`Search::end`]: then only
-    /// documents of later segments can be given away.
+    /// See [`BlockSource::checkpoint`]. Documents of the segment before `next` have been visited, and none
+    /// from there on. A strategy that does not evaluate in document order passes [`Search::end`]: then only
+    /// documents of later segments can be taken over.
     #[inline]
     pub(super) fn checkpoint(&mut self, next: u32) -> Result<()> {
         let rest = self.base + next..self.part.end.get();
@@ -73,34 +74,34 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
-    /// A count of the whole segment, such as the document frequency of a term: reported by the part that has
-    /// the segment's first document, so that parts add up.
+    /// A count for the whole segment, such as a document frequency: returned in the part that contains the
+    /// first document of the segment, 0 in others, so that the sum over the parts is correct.
     pub(super) fn count_once(&self, count: u64) -> u64 {
         if self.first == 0 { count } else { 0 }
     }
 
-    /// The part of a range, its first and its last document, that is looked at.
+    /// The intersection of a range, given by its first and last document, with the documents to search.
     pub(super) fn clip(&self, (first, last): (u32, u32)) -> (u32, u32) {
         (first.max(self.first), last.min(self.end - 1))
     }
 
-    /// Whether all documents of a range are looked at.
+    /// Whether all documents of a range are searched.
     pub(super) fn contains(&self, (first, last): (u32, u32)) -> bool {
         first >= self.first && last < self.end
     }
 
-    /// Memory for lists and candidates.
+    /// The scratch buffers.
     pub fn scratch(&mut self) -> &mut Scratch {
         self.scratch
     }
 
-    /// Candidates with a lower score cannot be hits.
+    /// The threshold: candidates with a lower score cannot be hits.
     #[inline]
     pub(super) fn min_score(&self) -> u32 {
         if self.exhaustive { 0 } else { self.top.threshold() }
     }
 
-    /// Whether documents from `first` on that score at most `score` may be hits.
+    /// Whether documents from `first` on with scores up to `score` may be hits.
     #[inline]
     pub(super) fn may_enter(&self, score: u32, first: u32) -> bool {
         self.exhaustive || self.top.may_enter(score, self.base + first)

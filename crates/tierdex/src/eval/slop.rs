@@ -1,14 +1,14 @@
-//! Phrases whose terms may be out of place.
+//! Sloppy phrase matching.
 
 /// The sloppy frequency of a phrase in a document.
 ///
 /// The *phrase start* of an occurrence of a term is its position minus the term's distance from the first
 /// term of the phrase: in an exact match all terms have the same phrase start. An interval `[low, high]` of
 /// phrase starts matches if each term has an occurrence in it; a repeated term needs an occurrence for each
-/// repetition. Minimal intervals (those that contain no smaller match) no wider than the slop count
-/// `1 / (1 + high - low)` each. They are summed in increasing order in `f64`, and the sum is rounded to
-/// `f32`. So the frequency never exceeds the number of occurrences of any term, which pruning uses as an upper
-/// bound. (In `f32`, ten times a tenth is more than 1.)
+/// repetition. Minimal intervals (those that contain no smaller match) no wider than the slop count `1 / (1
+/// + high - low)` each. They are summed in increasing order in `f64`, and the sum is rounded to `f32`. So
+/// the frequency never exceeds the number of occurrences of any term, which pruning uses as an upper bound.
+/// (In `f32`, ten times a tenth is more than 1.)
 ///
 /// A slop of 0 is an exact match; one term moved by n positions needs a slop of n, and two neighbours in the
 /// wrong order need 2. This is Lucene's sloppy frequency, except that Lucene's greedy search may miss
@@ -23,14 +23,14 @@ pub struct Alignments {
 #[derive(Clone)]
 struct PhraseSlot {
     distance: u32,
-    /// The slot before, if any, that has the same term.
+    /// The previous slot with the same term, if any.
     same: Option<usize>,
     positions: Vec<u32>,
     at: usize,
 }
 
 impl Alignments {
-    /// For terms at rising distances from the first.
+    /// For terms with increasing distances from the first.
     pub fn new<T: PartialEq>(terms: &[(u32, T)], slop: u32) -> Alignments {
         let slots = terms.iter().enumerate().map(|(number, (distance, term))| PhraseSlot {
             distance: *distance,
@@ -51,38 +51,38 @@ impl Alignments {
         &mut self.slots[slot].positions
     }
 
-    /// What the matches in the document count together.
+    /// The sloppy frequency of the document.
     pub fn frequency(&mut self) -> f32 {
         self.slots.iter_mut().for_each(|slot| slot.at = 0);
         let mut frequency = 0.0f64;
         let mut range = self.range_from(i64::MIN);
         while let Some((low, high)) = range {
             range = self.range_from(low + 1);
-            // If the next one ends there too, it lies in this one.
-            let smallest = range.is_none_or(|(_, next)| next > high);
-            if smallest && high - low <= i64::from(self.slop) {
+            // If the next interval has the same end, it is contained in this one.
+            let is_minimal = range.is_none_or(|(_, next)| next > high);
+            if is_minimal && high - low <= i64::from(self.slop) {
                 frequency += 1.0 / (1 + high - low) as f64;
             }
         }
         frequency as f32
     }
 
-    /// The interval of the first occurrences whose phrase starts are at least `least`, which must rise from
-    /// call to call.
-    fn range_from(&mut self, least: i64) -> Option<(i64, i64)> {
+    /// The interval of the first occurrences whose phrase starts are at least `min_start`, which must
+    /// increase from call to call.
+    fn range_from(&mut self, min_start: i64) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i64::MAX, i64::MIN);
         for number in 0..self.slots.len() {
             let (before, rest) = self.slots.split_at_mut(number);
             let slot = &mut rest[0];
-            let behind = slot.same.map(|same| before[same].positions[before[same].at]);
-            let place = |position: u32| i64::from(position) - i64::from(slot.distance);
+            let previous = slot.same.map(|same| before[same].positions[before[same].at]);
+            let phrase_start = |position: u32| i64::from(position) - i64::from(slot.distance);
             while slot.positions.get(slot.at).is_some_and(|position| {
-                place(*position) < least || behind.is_some_and(|behind| *position <= behind)
+                phrase_start(*position) < min_start || previous.is_some_and(|previous| *position <= previous)
             }) {
                 slot.at += 1;
             }
-            let place = place(*slot.positions.get(slot.at)?);
-            (low, high) = (low.min(place), high.max(place));
+            let start = phrase_start(*slot.positions.get(slot.at)?);
+            (low, high) = (low.min(start), high.max(start));
         }
         Some((low, high))
     }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn matches_are_counted_by_their_width() {
+    fn the_frequency_depends_on_the_width_of_matches() {
         check("a b", 0, "a b x a b", 2.0);
         check("a b", 0, "a x b", 0.0);
         check("a b", 1, "a x b", 0.5);
@@ -122,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn without_slop_it_is_the_number_of_lines(
+        fn without_slop_the_frequency_is_the_number_of_matches(
             phrase in prop::collection::vec(0u8..3, 1..5),
             text in prop::collection::vec(0u8..3, 0..40),
         ) {
@@ -132,8 +132,8 @@ mod tests {
                 let positions = (0..).zip(&text).filter(|(_, word)| *word == term);
                 *alignments.positions(slot) = positions.map(|(position, _)| position).collect();
             }
-            let lines = text.windows(phrase.len()).filter(|words| *words == phrase).count();
-            prop_assert_eq!(alignments.frequency(), lines as f32);
+            let matches = text.windows(phrase.len()).filter(|words| *words == phrase).count();
+            prop_assert_eq!(alignments.frequency(), matches as f32);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Documents that match any of several terms which few documents hold: the lists are merged whole.
+//! Disjunction of several terms with few postings: merges the whole lists.
 
 use super::node::Node;
 use super::refine::Refiners;
@@ -6,14 +6,13 @@ use super::search::Search;
 use super::tuning::{MERGED_IN_WINDOW, MERGED_MAX, WINDOW};
 use crate::error::{Error, Result};
 
-/// Whether lists with that many postings together are worth merging whole.
+/// Whether merging whole lists pays for this total number of postings.
 pub fn is_small(postings: u64, documents: u32) -> bool {
     let windows = u64::from(documents).div_ceil(WINDOW as u64);
     postings <= (windows * MERGED_IN_WINDOW).min(MERGED_MAX)
 }
 
-/// Offers the documents that hold any of the terms and that the refiners let pass. Returns how many there
-/// are.
+/// Offers the documents that contain any of the terms and pass the refiners. Returns their number.
 pub(super) fn small_merge(
     nodes: &mut [Node<'_>],
     refiners: &mut Refiners<'_, '_>,
@@ -34,7 +33,7 @@ pub(super) fn small_merge(
         }
         ends.push(lists.len());
     }
-    // Neighbours are merged until one list is left.
+    // Merge adjacent lists pairwise until one is left.
     while ends.len() > 1 {
         merged.clear();
         let mut start = 0;

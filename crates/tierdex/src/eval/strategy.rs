@@ -1,4 +1,4 @@
-//! The choice of a strategy.
+//! Chooses the evaluation strategy of a query in a segment.
 
 use super::conjunction::{conjunction, required};
 use super::count::count;
@@ -12,30 +12,30 @@ use super::small_merge::{is_small, small_merge};
 use super::windows::{offer_zero_scores, windows};
 use crate::error::Result;
 
-/// How the documents of a segment are found.
+/// The evaluation strategy of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
-    /// Nothing can match.
+    /// No document can match.
     #[default]
     Nothing,
-    /// The dictionary knows how many documents match, and no hit is asked for.
+    /// The number of matches is read from the dictionary; no hits are requested.
     Dictionary,
-    /// Blocks of one term, the highest maximum scores first.
+    /// Blocks of one term in descending order of their max scores.
     ImpactOrdered,
-    /// Candidates of the rarest clause are looked up in the others.
+    /// Candidates of the rarest clause are looked up in the other clauses.
     Conjunction,
-    /// `MaxScore` over windows.
+    /// `MaxScore` over windows of documents.
     MaxScore,
-    /// Lists are merged.
+    /// Whole lists are merged.
     SmallMerge,
-    /// Every window that may hold a hit is evaluated.
+    /// Every window that may contain a hit is evaluated.
     Windows,
-    /// Matches are counted.
+    /// Matches are counted only.
     Count,
 }
 
-/// Offers the hits of a segment, but for those that cannot be among the best. Returns how many documents
-/// match if they are counted, else how many were evaluated, and the strategy.
+/// Offers the documents of a segment that may be hits. Returns the number of matches if they are counted,
+/// else the number of documents evaluated; and the strategy.
 pub fn evaluate(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {
     if search.top.k() == 0 {
         let strategy = if let Node::Term(_) = root { Strategy::Dictionary } else { Strategy::Count };
@@ -61,12 +61,12 @@ pub fn evaluate(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, St
     }
 }
 
-/// Something is required, and alternatives are optional.
+/// A group with required clauses; `should` clauses are optional.
 fn with_required(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {
     let Node::Group(group) = root else { return Ok((0, Strategy::Nothing)) };
     let alone = group.must.is_empty() && matches!(&group.should[..], [Node::Term(_)]);
     if alone && !search.count && !search.exhaustive {
-        // Documents that match it come first; those that do not match with score 0.
+        // Documents that match the optional term precede those that do not, which score 0.
         std::mem::swap(&mut group.must, &mut group.should);
         let found = with_required(root, search)?;
         let Node::Group(group) = root else { return Ok(found) };
@@ -100,7 +100,7 @@ fn with_required(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, S
     Ok((found, Strategy::Conjunction))
 }
 
-/// At least one of some clauses must match, and nothing else.
+/// A group in which one of the alternatives must match, without required clauses.
 fn alternatives(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {
     let Node::Group(group) = root else { return Ok((0, Strategy::Nothing)) };
     if let [Node::Term(_)] = &group.should[..] {

@@ -1,4 +1,5 @@
-//! The list of one term: maximum scores of its blocks, and windows; `look_up` looks candidates up.
+//! The posting list of one term: max scores of blocks and ranges, and matches of windows. `look_up` looks up
+//! candidates.
 
 mod look_up;
 
@@ -16,36 +17,36 @@ use crate::segment::read::{BlockList, BlockSource, FieldReader, Norms, TermInfo}
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
 use tierdex_codec::{ones, values_at_least};
 
-/// Bytes of the longest bitmap of a block.
+/// Maximum bytes of the bitmap of a block.
 const BITMAP_BYTES_MAX: usize = 4 * BLOCK;
 
-/// Bytes that a list takes at most beside its record, its buffers and its bounds.
+/// Maximum bytes of a list, beside its record, its read buffers and its block max scores.
 pub const TERM_BYTES: usize = size_of::<Term<'_>>()
     + size_of::<TermBuffers>()
     + size_of::<DecodedBlock>()
     + LIST_BYTES
     + BLOCK_IMPACT_BYTES_MAX.div_ceil(2) * size_of::<Impact>();
 
-/// The list of a term in a segment.
+/// The posting list of a term in a segment.
 pub struct Term<'a> {
-    /// Position in the leaves of the plan.
+    /// Index in the leaves of the plan.
     leaf: usize,
     pub(super) blocks: ScatteredBlocks<'a>,
     norms: &'a Norms,
     pub(super) scorer: &'a TermScorer,
     bounds: ShareBounds,
-    /// Documents that hold the term.
+    /// Document frequency in the segment.
     pub(super) documents: u32,
-    /// Where the last document was looked up.
+    /// Block of the last seek.
     pub(super) block: usize,
-    /// Candidates that were looked up, and of these those that were kept.
+    /// Number of candidates looked up, and of these the number kept.
     looked_up: (u64, u64),
     pub(super) buffers: Box<TermBuffers>,
 }
 
 impl<'a> Term<'a> {
-    /// Reads the record of `term`, that of the plan's leaf of this position. What is not in memory comes
-    /// from `source`.
+    /// Opens the list of `term`, with the index of its leaf in the plan. Bytes that are not resident are
+    /// read from `source`.
     pub fn open(
         field: &'a FieldReader,
         (leaf, term): (usize, &TermInfo),
@@ -60,50 +61,50 @@ impl<'a> Term<'a> {
         Ok(Term { leaf, blocks, norms, scorer, bounds, documents, block: 0, looked_up: (0, 0), buffers })
     }
 
-    /// Gives the buffers back.
+    /// Returns the buffers to `scratch`.
     pub fn close(self, scratch: &mut Scratch) {
         scratch.give(self.blocks.close(), self.buffers);
     }
 
-    /// Records from now on what becomes of each block.
+    /// Starts to record which blocks are decoded or pruned.
     pub fn trace(&mut self) {
         self.blocks.trace();
     }
 
-    /// Its position in the leaves of the plan.
+    /// Its index in the leaves of the plan.
     pub fn leaf(&self) -> usize {
         self.leaf
     }
 
-    /// What became of the blocks since [`Term::trace`].
+    /// Number of decoded and pruned blocks since [`Term::trace`].
     pub fn traced(&self) -> BlockCounts {
         self.blocks.traced()
     }
 
-    /// Candidates of other lists that were looked up, and of these those that were kept.
+    /// Number of candidates looked up, and of these the number kept.
     pub fn looked_up(&self) -> (u64, u64) {
         self.looked_up
     }
 
-    /// Documents that hold the term.
+    /// Document frequency in the segment.
     pub fn postings(&self) -> u64 {
         u64::from(self.documents)
     }
 
-    /// Moves to the first block that can hold `document` or a later one, forward or backward.
+    /// Moves, forward or backward, to the first block that can contain `document` or a later one.
     #[inline]
     pub(super) fn seek(&mut self, document: u32) {
         let from = if self.block > 0 && self.blocks.first(self.block) > document { 0 } else { self.block };
         self.block = self.blocks.find(from, document);
     }
 
-    /// A document that is at least `from` and not greater than the first of the list that is.
+    /// See [`Node::next_lower_bound`](super::node::Node::next_lower_bound).
     pub(super) fn next_lower_bound(&mut self, from: u32) -> u32 {
         self.seek(from);
         if self.block < self.blocks.len() { from.max(self.blocks.first(self.block)) } else { NO_DOCUMENT }
     }
 
-    /// Upper bound of the scores in a block.
+    /// Block max score.
     #[inline]
     pub(super) fn block_max(&self, block: usize) -> u32 {
         self.max_of(|list| list.block_max_share(block))
@@ -115,12 +116,12 @@ impl<'a> Term<'a> {
         self.scorer.max_score(share)
     }
 
-    /// Whether bounds by impacts are mostly less than others.
+    /// Whether max scores from impacts are mostly lower than those from stored max shares.
     pub(super) fn has_loose_bounds(&self) -> bool {
         !self.bounds.is_tight && self.blocks.skips().is_some()
     }
 
-    /// Upper bound of the scores in a block by its impacts.
+    /// Block max score from the impacts of the block.
     pub(super) fn max_by_impacts(&self, block: usize) -> Result<u32> {
         self.blocks
             .skips()
@@ -135,7 +136,7 @@ impl<'a> Term<'a> {
         Ok(best.map_or(0, |best| self.scorer.max_score_of(best)))
     }
 
-    /// Upper bound of the scores in a superblock, by its impacts or not.
+    /// Superblock max score, from its impacts if `by_impacts`, else from its stored max share.
     pub(super) fn superblock_max(&self, superblock: usize, by_impacts: bool) -> Result<u32> {
         match self.blocks.skips() {
             Some(list) if by_impacts => self.max_by(list.superblock_impacts(superblock)?),
@@ -143,11 +144,11 @@ impl<'a> Term<'a> {
         }
     }
 
-    /// Calls `body` with each block that may hold a posting which scores `least`, and its maximum score, in
-    /// document order; by impacts or not.
+    /// Calls `body` with each block whose max score is at least `min_score`, and that max score, in document
+    /// order. Max scores are computed from impacts if `by_impacts`.
     pub(super) fn each_block_at_least(
         &self,
-        least: u32,
+        min_score: u32,
         by_impacts: bool,
         mut body: impl FnMut(usize, u32),
     ) -> Result<()> {
@@ -155,19 +156,19 @@ impl<'a> Term<'a> {
             body(0, self.block_max(0));
             return Ok(());
         };
-        let units = self.bounds.min_units(self.scorer.min_share(least));
+        let units = self.bounds.min_units(self.scorer.min_share(min_score));
         for superblock in 0..list.superblocks() {
             if list.superblock_max_share(superblock) < units
-                || by_impacts && least > 1 && self.superblock_max(superblock, true)? < least
+                || by_impacts && min_score > 1 && self.superblock_max(superblock, true)? < min_score
             {
                 continue;
             }
             for (block, stored) in list.block_max_shares(superblock).filter(|(_, stored)| *stored >= units) {
                 let mut bound = self.scorer.max_score(self.bounds.share(stored));
-                if by_impacts && bound >= least {
+                if by_impacts && bound >= min_score {
                     bound = bound.min(self.max_by(list.encoded_impacts(block)?)?);
                 }
-                if bound >= least {
+                if bound >= min_score {
                     body(block, bound);
                 }
             }
@@ -175,15 +176,15 @@ impl<'a> Term<'a> {
         Ok(())
     }
 
-    /// Upper bound of all scores.
+    /// List max score: upper bound of all scores.
     pub fn list_max(&self) -> u32 {
         let superblocks = 0..self.blocks.len().div_ceil(SUPERBLOCK);
         let bounds = superblocks.map(|superblock| self.max_of(|list| list.superblock_max_share(superblock)));
         bounds.max().unwrap_or(0)
     }
 
-    /// Upper bound of the shares from `first` to `last`; `None` if no document of the list is there. A list
-    /// without skip data is decoded for it.
+    /// Upper bound of the shares in the range `first..=last`; `None` if the list has no document there. An
+    /// inline list is decoded.
     pub(super) fn max_share(&mut self, (first, last): (u32, u32)) -> Result<Option<f32>> {
         self.seek(first);
         let from = self.block;
@@ -203,12 +204,12 @@ impl<'a> Term<'a> {
         Ok(list.map(|list| self.bounds.share(list.max_share(from..=to))))
     }
 
-    /// Upper bound of the scores from `first` to `last`; `None` if no document of the list is there.
+    /// Upper bound of the scores in a range; `None` if the list has no document there.
     pub(super) fn max_score(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
         Ok(self.max_share(range)?.map(|share| self.scorer.max_score(share)))
     }
 
-    /// Records that the blocks which overlap a range were skipped because of their bounds.
+    /// Records that the blocks that overlap a range were pruned by their max scores.
     pub(super) fn skip_range(&mut self, first: u32, last: u32) {
         if self.blocks.is_traced() {
             let (from, len) = (self.blocks.find(0, first), self.blocks.len());
@@ -217,7 +218,7 @@ impl<'a> Term<'a> {
         }
     }
 
-    /// Documents of a block, and their scores.
+    /// Documents and scores of a block.
     pub(super) fn read(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
         let (documents, frequencies) = self.blocks.read(block)?;
         let scores = &mut self.buffers.scores[..documents.len()];
@@ -236,7 +237,7 @@ impl<'a> Term<'a> {
         self.read_selected(block, selected)
     }
 
-    /// The same, of postings that [`Term::select`] has selected.
+    /// Documents and scores of the postings selected by [`Term::select`].
     pub(super) fn read_selected(&mut self, block: usize, selected: usize) -> Result<(&[u32], &[u32])> {
         let n = match selected {
             BLOCK => return self.read(block),
@@ -251,13 +252,13 @@ impl<'a> Term<'a> {
         {
             (*document, *frequency) = (documents[offset], frequencies[offset]);
         }
-        let scores = &mut buffers.some_scores[..n];
+        let scores = &mut buffers.selected_scores[..n];
         self.scorer.score_all(self.norms, &buffers.documents[..n], &buffers.frequencies[..n], scores);
         Ok((&buffers.documents[..n], scores))
     }
 
-    /// Selects the postings of a block that are frequent enough to score `min_score`, and returns their
-    /// number; [`BLOCK`] if most are, or if it is not known.
+    /// Selects the postings of a block whose frequencies allow a score of `min_score`, and returns their
+    /// number; [`BLOCK`] to evaluate the whole block, if many qualify or no selection is possible.
     pub(super) fn select(&mut self, block: usize, min_score: u32) -> Result<usize> {
         let buffers = &mut *self.buffers;
         match self.blocks.skips() {
@@ -278,8 +279,8 @@ impl<'a> Term<'a> {
         Ok(if n > BLOCK / 4 { BLOCK } else { n })
     }
 
-    /// Prefetches the blocks that overlap a range, with `frequencies` or without. False if not all could be
-    /// prefetched yet.
+    /// Prefetches the blocks that overlap a range, with their frequencies if `frequencies`. False if the
+    /// prefetch limit of the source is reached.
     pub(super) fn prefetch(&mut self, (first, last): (u32, u32), frequencies: bool) -> Result<bool> {
         if self.blocks.prefetches() {
             self.seek(first);
@@ -301,8 +302,8 @@ impl<'a> Term<'a> {
         (self.blocks.find(self.block, last) + 1).min(self.blocks.len()) - self.block.min(self.blocks.len())
     }
 
-    /// Prefetches the blocks of a range whose maximum scores are at least `min_score`. False if not all
-    /// could be prefetched yet.
+    /// Prefetches the blocks of a range whose max scores are at least `min_score`. False if the prefetch
+    /// limit of the source is reached.
     pub(super) fn prefetch_at_least(&mut self, (first, last): (u32, u32), min_score: u32) -> Result<bool> {
         self.seek(first);
         for block in self.block..self.blocks.len() {
@@ -316,7 +317,7 @@ impl<'a> Term<'a> {
         Ok(true)
     }
 
-    /// Adds the documents of a range.
+    /// Adds the documents in the range of `bits`.
     pub(super) fn mark(&mut self, bits: &mut Bits) -> Result<()> {
         let (first, last) = bits.range();
         self.seek(first);
@@ -334,7 +335,7 @@ impl<'a> Term<'a> {
         Ok(())
     }
 
-    /// Adds the scores of the documents of a window.
+    /// Adds the scores of the documents in the range of `window`.
     pub(super) fn add(&mut self, window: &mut ScoreWindow) -> Result<()> {
         let (first, last) = window.range();
         self.seek(first);
@@ -351,13 +352,13 @@ impl<'a> Term<'a> {
         Ok(())
     }
 
-    /// Adds the scores of a block that is a bitmap, without decoding it; returns whether it is one.
+    /// Adds the scores of a bitmap block without decoding its documents. False if the block is not a bitmap.
     fn add_bitmap(&mut self, block: usize, last: u32, window: &mut ScoreWindow) -> Result<bool> {
         let Norms::Byte(codes) = self.norms else { return Ok(false) };
         let Some((bitmap, frequencies)) = self.blocks.bitmap_and_frequencies(block)? else {
             return Ok(false);
         };
-        // Both are multiples of eight.
+        // Both starts are multiples of eight.
         let (start, end) = (bitmap.first().max(window.origin()), bitmap.last().min(last));
         if start > end {
             return Ok(true);

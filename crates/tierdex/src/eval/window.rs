@@ -1,23 +1,24 @@
-//! Ranges of documents as bits and as sums of scores.
+//! Sets of documents of a range as bitsets and as sums of scores.
 
 use super::batch::CandidateBatch;
 use super::range::origin;
 use super::tuning::WINDOW;
 use tierdex_codec::{BitmapView, Swept, collect_bits, keep_marked, mark_positive, ones, sweep};
 
-/// A set of documents of a range.
+/// A bitset of the documents of a range.
 #[derive(Default)]
 pub struct Bits {
     range: (u32, u32),
     /// Bit `i mod 8` of byte `i div 8` is that of document `origin + i`.
     bits: Vec<u8>,
-    /// A byte, 0 or 1, for each document that was added by its number: no store waits for the one before.
+    /// A byte, 0 or 1, for each document added by number: stores do not depend on each other, unlike bit
+    /// operations.
     marks: Vec<u8>,
     marked: bool,
 }
 
 impl Bits {
-    /// Becomes the empty set of a range.
+    /// Clears the set and moves it to a range.
     pub(super) fn restart(&mut self, range: (u32, u32)) {
         if std::mem::take(&mut self.marked) {
             self.marks.fill(0);
@@ -46,7 +47,7 @@ impl Bits {
     /// Adds documents of the range.
     pub(super) fn add(&mut self, documents: &[u32]) {
         let first = self.origin();
-        // A slice: the compiler would read where the vector is anew after each store.
+        // A slice: the compiler would reload the pointer of the vector after each store.
         let marks = self.marks.as_mut_slice();
         for document in documents {
             marks[(document - first) as usize] = 1;
@@ -59,8 +60,8 @@ impl Bits {
         self.add_bytes(bitmap.first(), bitmap.bits());
     }
 
-    /// Adds the documents whose bits are set, of the range; `first`, the document of the first, is a
-    /// multiple of eight.
+    /// Adds the documents of the range whose bits are set in `bytes`. `first`, the document of the first
+    /// bit, is a multiple of eight.
     pub(super) fn add_bytes(&mut self, first: u32, bytes: &[u8]) {
         let (before, from) = match first.checked_sub(self.origin()) {
             Some(after) => (0, after as usize / 8),
@@ -69,7 +70,7 @@ impl Bits {
         let (Some(bytes), len) = (bytes.get(before..), self.len()) else { return };
         if let Some(bits) = self.bits[..len].get_mut(from..) {
             bits.iter_mut().zip(bytes).for_each(|(bits, bytes)| *bits |= bytes);
-            // A bitmap may go on behind the last document of the range within its byte.
+            // Clear the bits after the last document of the range.
             let unused = 7 - (self.range.1 - self.origin()) % 8;
             self.bits[len - 1] &= u8::MAX >> unused;
         }
@@ -88,13 +89,13 @@ impl Bits {
         mark_positive(sums, &mut self.bits[..sums.len().div_ceil(8)]);
     }
 
-    /// The bits, once every added document is among them.
+    /// The bits, including all added documents.
     pub(super) fn bytes(&mut self) -> &[u8] {
         if std::mem::take(&mut self.marked) {
             let len = self.len();
             collect_bits(&mut self.marks[..8 * len], &mut self.bits);
         }
-        // Documents before the first of the range, in its byte.
+        // Clear the bits before the first document of the range.
         self.bits[0] &= u8::MAX << (self.range.0 - self.origin());
         &self.bits
     }
@@ -105,12 +106,12 @@ impl Bits {
         self.bits.iter_mut().zip(others).for_each(|(bits, other)| *bits = operation(*bits, *other));
     }
 
-    /// Keeps the documents of `other`, which has the same range.
+    /// Intersects with `other`, which has the same range.
     pub(super) fn intersect(&mut self, other: &mut Bits) {
         self.combine(other, |a, b| a & b);
     }
 
-    /// Drops the documents of `other`, which has the same range.
+    /// Removes the documents of `other`, which has the same range.
     pub(super) fn subtract(&mut self, other: &mut Bits) {
         self.combine(other, |a, b| a & !b);
     }
@@ -140,9 +141,8 @@ impl Bits {
     }
 }
 
-/// Keeps the documents that are in at least `minimum` of some sets of one range.
-///
-/// A counter for each document, as one set for each binary digit: a set is added to 2^n counters at a time.
+/// Counts in how many bitsets of a range each document is, with bit-sliced counters: one bitset per binary
+/// digit, so an addition updates all counters of a byte at a time.
 #[derive(Default)]
 pub struct BitCounters {
     digits: Vec<Vec<u8>>,
@@ -163,15 +163,15 @@ impl BitCounters {
 
     /// The documents whose counters are at least `minimum`.
     pub(super) fn at_least(&self, minimum: usize, len: usize) -> Vec<u8> {
-        // Compares from the highest digit on: `above` is decided, `equal` is not yet.
+        // Compare from the highest digit: `above` is decided, `equal` is not yet.
         let (mut above, mut equal) = (vec![0; len], vec![u8::MAX; len]);
         let highest = (usize::BITS - minimum.leading_zeros()) as usize;
-        for place in (0..self.digits.len().max(highest)).rev() {
-            let wanted = if minimum >> place & 1 == 1 { u8::MAX } else { 0 };
+        for digit_index in (0..self.digits.len().max(highest)).rev() {
+            let expected = if minimum >> digit_index & 1 == 1 { u8::MAX } else { 0 };
             for at in 0..len {
-                let digit = self.digits.get(place).map_or(0, |digit| digit[at]);
-                above[at] |= equal[at] & digit & !wanted;
-                equal[at] &= !(digit ^ wanted);
+                let digit = self.digits.get(digit_index).map_or(0, |digit| digit[at]);
+                above[at] |= equal[at] & digit & !expected;
+                equal[at] &= !(digit ^ expected);
             }
         }
         above.iter_mut().zip(&equal).for_each(|(above, equal)| *above |= equal);
@@ -185,7 +185,7 @@ pub struct ScoreWindow {
     sums: Box<[u32; WINDOW]>,
     /// Whether a sum may be greater than 0.
     summed: bool,
-    /// Documents that match with score 0; others may be among them.
+    /// Documents that match with score 0, and possibly others that match.
     pub(super) unscored: Bits,
     swept: Swept,
 }
@@ -203,7 +203,7 @@ impl Default for ScoreWindow {
 }
 
 impl ScoreWindow {
-    /// Moves to a range, with no documents.
+    /// Clears the window and moves it to a range.
     pub(super) fn restart(&mut self, range: (u32, u32)) {
         if std::mem::take(&mut self.summed) {
             self.sums.fill(0);
@@ -216,8 +216,8 @@ impl ScoreWindow {
         self.range
     }
 
-    /// The sums, the first of which is that of [`origin`] of the range. Those of documents before its first
-    /// are not looked at.
+    /// The sums, starting with that of the [`origin`] of the range. Sums before the first document of the
+    /// range are ignored.
     pub(super) fn sums(&mut self) -> &mut [u32] {
         self.summed = true;
         let len = self.len();
@@ -232,14 +232,14 @@ impl ScoreWindow {
         origin(self.range.0)
     }
 
-    /// The sums of the documents of the range, and 0 for others.
+    /// The sums, those before the first document of the range set to 0.
     fn of_range(&mut self) -> &mut [u32] {
         let (before, len) = ((self.range.0 - self.origin()) as usize, self.len());
         self.sums[..before].fill(0);
         &mut self.sums[..len]
     }
 
-    /// Adds scores, greater than 0, of documents of the range.
+    /// Adds scores greater than 0 of documents of the range.
     #[inline]
     pub(super) fn add(&mut self, documents: &[u32], scores: &[u32]) {
         self.summed = true;
@@ -250,7 +250,7 @@ impl ScoreWindow {
         }
     }
 
-    /// Adds the sums of `other`, which has the same range, and its documents.
+    /// Adds the documents and sums of `other`, which has the same range.
     pub(super) fn add_window(&mut self, other: &mut ScoreWindow) {
         self.unscored.union(&mut other.unscored);
         if other.summed {
@@ -260,7 +260,7 @@ impl ScoreWindow {
         }
     }
 
-    /// All documents that match, in [`ScoreWindow::unscored`].
+    /// Collects all documents that match in [`ScoreWindow::unscored`].
     pub(super) fn collect_matches(&mut self) -> &mut Bits {
         if self.summed {
             self.of_range();
@@ -275,7 +275,7 @@ impl ScoreWindow {
         (&mut self.unscored, &self.sums[..])
     }
 
-    /// Drops the documents that are not in `bits`, which has the same range.
+    /// Intersects with `bits`, which has the same range.
     pub(super) fn intersect(&mut self, bits: &mut Bits) {
         if self.summed {
             keep_marked(self.of_range(), bits.bytes());
@@ -283,8 +283,8 @@ impl ScoreWindow {
         self.unscored.intersect(bits);
     }
 
-    /// Takes the documents whose sums are at least `min_score` and greater than 0, and counts those that are
-    /// greater than 0. No sum is left.
+    /// Returns the documents whose sums are at least `min_score` and greater than 0, and the number of sums
+    /// greater than 0. Clears the sums.
     pub(super) fn drain_at_least(&mut self, min_score: u32) -> &Swept {
         let (first, len) = (self.origin(), self.len());
         self.of_range();
@@ -293,7 +293,7 @@ impl ScoreWindow {
         &self.swept
     }
 
-    /// Moves all documents to `batch`. None are left.
+    /// Moves all documents to `batch` and clears the window.
     pub(super) fn drain(&mut self, batch: &mut CandidateBatch) {
         batch.clear();
         self.collect_matches();

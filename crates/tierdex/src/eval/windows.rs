@@ -1,4 +1,4 @@
-//! Any query, window by window: what no other strategy is for.
+//! Evaluates any query window by window: the fallback for queries without a better strategy.
 
 use super::node::Node;
 use super::range::{prefetch_ahead, range_from};
@@ -9,8 +9,8 @@ use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 use crate::limits::BLOCK;
 
-/// Offers the documents that match, but for those that cannot be hits. Returns how many match if they are
-/// counted, else how many were evaluated.
+/// Offers the documents that match, except those that cannot be hits. Returns the number of matches if they
+/// are counted, else the number of documents evaluated.
 pub(super) fn windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
     let (mut window, mut evaluated) = (search.scratch.window(), 0);
     for_each_range(root, search, true, |root, range, search| {
@@ -34,10 +34,10 @@ pub(super) fn windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u6
     Ok(evaluated)
 }
 
-/// Offers the documents that match with score 0, as long as one may be a hit.
+/// Offers the documents that match with score 0, while they may be hits.
 pub(super) fn offer_zero_scores(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<()> {
     let mut window = search.scratch.window();
-    // Not divided: another evaluation would repeat the first pass over its part.
+    // Not divisible: another evaluation would repeat the first pass over its part.
     for_each_range(root, search, false, |root, range, search| {
         if !search.may_enter(0, range.0) {
             return Ok(false);
@@ -52,18 +52,18 @@ pub(super) fn offer_zero_scores(root: &mut Node<'_>, search: &mut Search<'_>) ->
     Ok(())
 }
 
-/// Calls `body` with ranges that contain all matches, until it returns false. If it `divides`, another
-/// evaluation may take the last of them.
+/// Calls `body` with ranges that contain all matches, until it returns false. If `is_divisible`, another
+/// evaluation may take over the tail.
 fn for_each_range<'a>(
     root: &mut Node<'a>,
     search: &mut Search<'_>,
-    divides: bool,
+    is_divisible: bool,
     mut body: impl FnMut(&mut Node<'a>, (u32, u32), &mut Search<'_>) -> Result<bool>,
 ) -> Result<()> {
     let mut prefetched_to = if root.prefetches() { 0 } else { u32::MAX };
     let mut next = root.next_lower_bound(search.first);
     while next != NO_DOCUMENT && next < search.end {
-        search.checkpoint(if divides { next } else { search.end })?;
+        search.checkpoint(if is_divisible { next } else { search.end })?;
         let range = range_from(next, WINDOW, search.end);
         if range.0 >= prefetched_to {
             let prefetch = |range| root.prefetch(range, true);
@@ -77,7 +77,7 @@ fn for_each_range<'a>(
     Ok(())
 }
 
-/// Offers the documents of the window that score 0, and returns how many documents it has.
+/// Offers the documents of the window that score 0, and returns the number of its documents.
 fn offer_unscored(window: &mut ScoreWindow, search: &mut Search<'_>) -> u64 {
     let first = window.origin();
     let mut zeros = Vec::new();

@@ -1,9 +1,10 @@
 //! A sorted run: the postings of a batch of documents, ordered by term, in one byte buffer.
 //!
 //! For each term: `length u8, term, bytes of postings [, bytes of positions]`, then the postings, then the
-//! positions. Integers have variable length. A posting is the gap to the previous document (for the first, the
-//! document itself) shifted left by one; the low bit is set if the frequency is 1, otherwise the frequency
-//! follows. Positions are gaps minus one within their document. Documents are numbered from 0 in the batch.
+//! positions. Integers have variable length. A posting is the gap to the previous document (for the first,
+//! the document itself) shifted left by one; the low bit is set if the frequency is 1, otherwise the
+//! frequency follows. Positions are gaps minus one within their document. Documents are numbered from 0 in
+//! the batch.
 
 use crate::bytes::push_varint;
 
@@ -122,8 +123,8 @@ impl<'a> Iterator for RunCursor<'a> {
 }
 
 impl RunTerm<'_> {
-    /// Calls `posting` with each document (numbered from 0 in the run), its frequency and its positions, which
-    /// are empty if the run has none.
+    /// Calls `posting` with each document (numbered from 0 in the run), its frequency and its positions,
+    /// which are empty if the run has none.
     pub fn for_each<E>(
         &self,
         positions: &mut Vec<u32>,

@@ -37,8 +37,8 @@ impl Default for FieldTable {
 }
 
 impl FieldTable {
-    /// Adds the next document. Its text is `parts`, which are analyzed in order with increasing positions. Tokens
-    /// from position [`FIELD_TOKENS_MAX`] on are not indexed; returns their number.
+    /// Adds the next document. Its text is `parts`, which are analyzed in order with increasing positions.
+    /// Tokens from position [`FIELD_TOKENS_MAX`] on are not indexed; returns their number.
     pub fn add(&mut self, analyzer: &mut Analyzer, parts: &[&str]) -> u64 {
         let start = self.tokens.len();
         let mut position = 0;
@@ -76,8 +76,8 @@ impl FieldTable {
         writer.finish(std::mem::take(&mut self.lengths))
     }
 
-    /// Counting sort of the tokens by the rank of their term. Returns the start of each term in the occurrences,
-    /// and the occurrences `document << 32 | position`, ascending within a term.
+    /// Counting sort of the tokens by the rank of their term. Returns the start of each term in the
+    /// occurrences, and the occurrences `document << 32 | position`, ascending within a term.
     fn group(&self, order: &[u32]) -> (Vec<usize>, Vec<u64>) {
         let mut rank_of = vec![0u32; order.len()];
         for (rank, &id) in order.iter().enumerate() {

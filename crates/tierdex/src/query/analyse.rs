@@ -1,8 +1,9 @@
 //! Query analysis. Input: a syntax tree. Output: a [`Query`] whose words are terms.
 //!
-//! Words and phrases go through the analysis chain of their field. Prefixes and fuzzy words are only lower-cased
-//! and accent-folded, if the chain does so; they are not stemmed or dropped as stop words. A word that analysis
-//! splits into several tokens becomes several alternatives; of a prefix only the last token is a prefix.
+//! Words and phrases go through the analysis chain of their field. Prefixes and fuzzy words are only
+//! lower-cased and accent-folded, if the chain does so; they are not stemmed or dropped as stop words. A
+//! word that analysis splits into several tokens becomes several alternatives; of a prefix only the last
+//! token is a prefix.
 
 use super::syntax::{Occur, Problems, SyntaxTree, check_length, parse, parse_lenient};
 use super::tree::Query;
@@ -12,7 +13,8 @@ use crate::schema::{Schema, Source};
 use crate::text::{Analyzer, Token};
 
 impl Query {
-    /// Parses `text` in the query language ([`super::syntax`]). Words without a field search the first field.
+    /// Parses `text` in the query language ([`super::syntax`]). Words without a field search the first
+    /// field.
     ///
     /// # Errors
     /// [`Error::Query`] for the first fault.
@@ -178,7 +180,8 @@ impl<'a> Analyzers<'a> {
         Ok(true)
     }
 
-    /// Adds one to the number of prefixes and fuzzy words. False, with a problem reported, if that exceeds the limit.
+    /// Adds one to the number of prefixes and fuzzy words. False, with a problem reported, if that exceeds
+    /// the limit.
     fn expand(&mut self) -> Result<bool> {
         if self.expanded == QUERY_EXPANDED_MAX {
             self.problems

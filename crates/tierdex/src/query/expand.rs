@@ -1,5 +1,5 @@
-//! Expands prefixes and fuzzy words to terms, over all segments together, so that the expansion does not depend on
-//! the division of documents into segments.
+//! Expands prefixes and fuzzy words to terms, over all segments together, so that the expansion does not
+//! depend on the division of documents into segments.
 
 use super::fuzzy::Levenshtein;
 use crate::error::{Error, Result};
@@ -40,8 +40,8 @@ impl Automaton for PrefixAutomaton<'_> {
     }
 }
 
-/// At most [`FUZZY_EXPANSIONS_MAX`] terms within `distance` edits of `word`, ordered by distance, then by descending
-/// document frequency, then by their bytes.
+/// At most [`FUZZY_EXPANSIONS_MAX`] terms within `distance` edits of `word`, ordered by distance, then by
+/// descending document frequency, then by their bytes.
 pub(super) fn fuzzy_matches(
     (segments, source): (&[Arc<Segment>], &dyn BlockSource),
     field: usize,

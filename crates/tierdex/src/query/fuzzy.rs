@@ -1,9 +1,9 @@
 //! Fuzzy words: a Levenshtein automaton that is intersected with the term dictionary.
 //!
-//! An edit is an insertion, deletion or substitution of a character, or a transposition of two adjacent ones; no
-//! substring is edited twice (restricted Damerau-Levenshtein distance, "optimal string alignment"). The automaton
-//! is that of Schulz and Mihov, Fast String Correction with Levenshtein Automata, 2002, from the crate
-//! `levenshtein_automata`. Its parametric tables are built once.
+//! An edit is an insertion, deletion or substitution of a character, or a transposition of two adjacent
+//! ones; no substring is edited twice (restricted Damerau-Levenshtein distance, "optimal string alignment").
+//! The automaton is that of Schulz and Mihov, Fast String Correction with Levenshtein Automata, 2002, from
+//! the crate `levenshtein_automata`. Its parametric tables are built once.
 
 use crate::segment::read::Automaton;
 use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
@@ -18,8 +18,8 @@ static TWO: LazyLock<LevenshteinAutomatonBuilder> =
 pub struct Levenshtein(DFA);
 
 impl Levenshtein {
-    /// Builds the automaton of a word of at most [`crate::limits::FUZZY_BYTES_MAX`] bytes. A distance other than 1
-    /// counts as 2.
+    /// Builds the automaton of a word of at most [`crate::limits::FUZZY_BYTES_MAX`] bytes. A distance other
+    /// than 1 counts as 2.
     pub fn new(word: &str, distance: u8) -> Levenshtein {
         let builder = if distance == 1 { &ONE } else { &TWO };
         Levenshtein(builder.build_dfa(word))

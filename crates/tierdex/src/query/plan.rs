@@ -1,5 +1,5 @@
-//! The plan of a query over the segments of a commit: its terms are looked up in every segment and weighted by
-//! global statistics.
+//! The plan of a query over the segments of a commit: its terms are looked up in every segment and weighted
+//! by global statistics.
 
 use super::analyse::no_positions;
 use super::expand::{FuzzyMatch, count_terms_with_prefix, fuzzy_matches};
@@ -15,7 +15,8 @@ use std::sync::Arc;
 pub struct QueryPlan {
     /// Finds and scores the best documents; if no hits are requested, counts the matches.
     pub(crate) root: PlanNode,
-    /// An unscored equivalent that is cheaper to count, if both hits and the number of matches are requested.
+    /// An unscored equivalent that is cheaper to count, if both hits and the number of matches are
+    /// requested.
     pub(crate) counted: Option<PlanNode>,
     /// The terms of both.
     pub(crate) leaves: Vec<Arc<Leaf>>,
@@ -102,9 +103,9 @@ struct Planner<'a> {
 }
 
 impl QueryPlan {
-    /// Plans `query` over `segments`. `collections` are the statistics of each field, and `lengths` the length
-    /// normalizations that follow from them for `bm25`. Document frequencies are taken from `statistics` if given.
-    /// Hits are requested if `ranks`, the number of matches if `counts`.
+    /// Plans `query` over `segments`. `collections` are the statistics of each field, and `lengths` the
+    /// length normalizations that follow from them for `bm25`. Document frequencies are taken from
+    /// `statistics` if given. Hits are requested if `ranks`, the number of matches if `counts`.
     pub fn new(
         query: &Query,
         schema: &Schema,

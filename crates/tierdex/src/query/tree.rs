@@ -53,11 +53,12 @@ pub enum Query {
         boost: f64,
     },
     /// Documents that contain a term close to a word. Matching terms are within `distance` edits (insertion,
-    /// deletion, substitution, transposition of adjacent characters), and the edit distance is less than the length
-    /// of either in characters. At most [`crate::limits::FUZZY_EXPANSIONS_MAX`] terms are used: the closest, then
-    /// those with the highest document frequency, then the first in byte order. Scores of several terms are summed.
-    /// Each term scores with the document frequency of the most frequent of them, and its boost is multiplied by
-    /// `1 - distance / length`, where `length` is that of the shorter of term and word.
+    /// deletion, substitution, transposition of adjacent characters), and the edit distance is less than the
+    /// length of either in characters. At most [`crate::limits::FUZZY_EXPANSIONS_MAX`] terms are used: the
+    /// closest, then those with the highest document frequency, then the first in byte order. Scores of
+    /// several terms are summed. Each term scores with the document frequency of the most frequent of them,
+    /// and its boost is multiplied by `1 - distance / length`, where `length` is that of the shorter of term
+    /// and word.
     Fuzzy {
         /// Number of the field.
         field: usize,
@@ -73,9 +74,9 @@ pub enum Query {
         /// Score.
         boost: f64,
     },
-    /// Documents that match all of `must` and `filter`, at least `minimum` of `should`, and none of `must_not`. If
-    /// `must` and `filter` are empty and `should` is not, at least one of `should` must match. If all three are
-    /// empty, all documents match that `must_not` does not exclude, with score 0.
+    /// Documents that match all of `must` and `filter`, at least `minimum` of `should`, and none of
+    /// `must_not`. If `must` and `filter` are empty and `should` is not, at least one of `should` must
+    /// match. If all three are empty, all documents match that `must_not` does not exclude, with score 0.
     Bool {
         /// Required clauses.
         must: Vec<Query>,
@@ -117,9 +118,10 @@ impl Query {
         Query::Bool { must, filter: Vec::new(), should, must_not, minimum: 0 }
     }
 
-    /// The normal form: nested alternatives are one list, and so are nested required clauses; alternatives that
-    /// must all match are required clauses; a list of one clause is the clause; equal clauses of a list are merged
-    /// and their boosts summed. Alternatives with a minimum above 1 are only normalized themselves.
+    /// The normal form: nested alternatives are one list, and so are nested required clauses; alternatives
+    /// that must all match are required clauses; a list of one clause is the clause; equal clauses of a list
+    /// are merged and their boosts summed. Alternatives with a minimum above 1 are only normalized
+    /// themselves.
     pub(super) fn normal(self) -> Query {
         let Query::Bool { mut must, filter, mut should, must_not, mut minimum } = self else { return self };
         if minimum as usize > should.len() {

@@ -1,5 +1,5 @@
-//! BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009, section 3.4) in Lucene's form, with
-//! the factor `k1 + 1`:
+//! BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009, section 3.4) in Lucene's form,
+//! with the factor `k1 + 1`:
 //!
 //! `idf * f * (k1 + 1) / (f + k1 * (1 - b + b * length / average))`, with
 //! `idf = ln(1 + (N - n + 0.5) / (n + 0.5))`.
@@ -95,9 +95,9 @@ const EXPONENT_MAX: f64 = (f64::MAX_EXP - 1) as f64;
 /// Scales weights to integer scores, with the same factor for all terms of a query.
 ///
 /// Scores are integers, so sums do not depend on the order of the terms or on the division of documents into
-/// segments. The factor is the power of two for which the sum of all weights is in (2^29, 2^30]. The score of a
-/// term has the 24-bit precision of an `f32` and is rounded to 2^-30 of the highest possible score. A term with a
-/// smaller relative weight has the smallest score, 1.
+/// segments. The factor is the power of two for which the sum of all weights is in (2^29, 2^30]. The score
+/// of a term has the 24-bit precision of an `f32` and is rounded to 2^-30 of the highest possible score. A
+/// term with a smaller relative weight has the smallest score, 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScoreScale {
     factor: f64,
@@ -127,15 +127,16 @@ impl ScoreScale {
     }
 }
 
-/// Scores the postings of one term or phrase: `max(1, round(weight * (f / (f + k))))` with the scaled weight,
-/// computed in `f32` in this order.
+/// Scores the postings of one term or phrase: `max(1, round(weight * (f / (f + k))))` with the scaled
+/// weight, computed in `f32` in this order.
 pub struct TermScorer {
     weight: f32,
     lengths: Arc<LengthNorms>,
 }
 
 impl TermScorer {
-    /// A scorer for a term of weight `weight`: its inverse document frequency, times `k1 + 1`, times its boost.
+    /// A scorer for a term of weight `weight`: its inverse document frequency, times `k1 + 1`, times its
+    /// boost.
     pub fn new(lengths: Arc<LengthNorms>, weight: f64, scale: ScoreScale) -> TermScorer {
         TermScorer { weight: (weight * scale.factor) as f32, lengths }
     }
@@ -183,8 +184,8 @@ impl TermScorer {
         &self.lengths
     }
 
-    /// The smallest frequency with which a posting of a block with these impacts may score `min_score`; `None`
-    /// if none can.
+    /// The smallest frequency with which a posting of a block with these impacts may score `min_score`;
+    /// `None` if none can.
     pub fn min_frequency(&self, impacts: &[Impact], min_score: u32) -> Option<u32> {
         let share = self.min_share(min_score);
         let mut before = 0;

@@ -3,8 +3,8 @@
 use super::bm25::CollectionStats;
 use std::collections::BTreeMap;
 
-/// Statistics of a collection for the terms of a query. With the sum of the statistics of all shards, each shard
-/// scores its documents as one index of all documents would.
+/// Statistics of a collection for the terms of a query. With the sum of the statistics of all shards, each
+/// shard scores its documents as one index of all documents would.
 ///
 /// A fuzzy word expands to terms of the shard, so its score may differ between shards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

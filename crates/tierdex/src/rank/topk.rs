@@ -1,7 +1,7 @@
 //! Top-k selection: a buffer of candidates that is reduced to the best k when it is full.
 //!
-//! A candidate is a 64-bit key, larger is better: the score in the high half, the complement of the document in
-//! the low half.
+//! A candidate is a 64-bit key, larger is better: the score in the high half, the complement of the document
+//! in the low half.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -172,7 +172,8 @@ impl TopK {
 
     /// Raises [`TopK::threshold`] to the `k`-th best score so far.
     pub fn raise_threshold(&mut self) {
-        // Selection is linear in the number of candidates: for a large k, run it only once per k / 2 new hits.
+        // Selection is linear in the number of candidates: for a large k, run it only once per k / 2 new
+        // hits.
         let more = if self.k > EACH_HIT_K_MAX { self.k / 2 } else { 0 };
         let len_min = self.k + if self.was_reduced { more + 1 } else { 0 };
         if self.keys.len() >= len_min && self.k > 0 {

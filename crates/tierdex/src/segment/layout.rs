@@ -1,5 +1,5 @@
-//! Definitions shared by the writers and readers of a segment: kinds and names of files, and the manifest entries
-//! of segments and files.
+//! Definitions shared by the writers and readers of a segment: kinds and names of files, and the manifest
+//! entries of segments and files.
 
 use crate::bytes::{View, push_varint};
 use crate::error::{Error, Result};
@@ -115,14 +115,14 @@ pub struct FieldStats {
 }
 
 impl FieldStats {
-    /// Average length in tokens of the documents that have the field; 1 if there are none, to avoid a division
-    /// by zero.
+    /// Average length in tokens of the documents that have the field; 1 if there are none, to avoid a
+    /// division by zero.
     pub fn average_length(&self) -> f64 {
         if self.documents == 0 { 1.0 } else { self.tokens as f64 / f64::from(self.documents) }
     }
 
-    /// Whether a segment of `documents` documents can have these statistics: each document that has the field has
-    /// 1 to [`limits::FIELD_TOKENS_MAX`] tokens in it.
+    /// Whether a segment of `documents` documents can have these statistics: each document that has the
+    /// field has 1 to [`limits::FIELD_TOKENS_MAX`] tokens in it.
     pub fn fits(&self, documents: u32) -> bool {
         let with_field = u64::from(self.documents);
         let tokens = with_field..=with_field * u64::from(limits::FIELD_TOKENS_MAX);
@@ -208,7 +208,8 @@ fn read_file(view: &mut View<'_>, fields: usize) -> Result<FileMeta> {
     Ok(FileMeta { kind, field, seal })
 }
 
-/// Upper bound of file offsets. Decoded offsets are checked against it, so sums with lengths cannot overflow.
+/// Upper bound of file offsets. Decoded offsets are checked against it, so sums with lengths cannot
+/// overflow.
 pub(super) const OFFSET_MAX: u64 = 1 << 62;
 
 /// Bytes of a page header: number of terms u16, number of restart points u16, offset in `skips` u64.
@@ -227,8 +228,8 @@ pub fn is_inline(documents: u32) -> bool {
     (documents as usize) < limits::BLOCK
 }
 
-/// Encodes a block max share in units of 1/65535, rounded up. The share of a posting is `f / (f + k)`, its BM25
-/// score with the default parameters divided by the weight of the term, between 0 and 1.
+/// Encodes a block max share in units of 1/65535, rounded up. The share of a posting is `f / (f + k)`, its
+/// BM25 score with the default parameters divided by the weight of the term, between 0 and 1.
 pub fn share_units(share: f64) -> u16 {
     (share * 65535.0).ceil().clamp(0.0, 65535.0) as u16
 }

@@ -23,8 +23,8 @@ pub(super) fn fold_accents(term: &str, out: &mut String) {
     }
 }
 
-/// Whether combining marks of this base letter are accents: Latin, Greek and Cyrillic letters. In other scripts a
-/// mark may form a different letter.
+/// Whether combining marks of this base letter are accents: Latin, Greek and Cyrillic letters. In other
+/// scripts a mark may form a different letter.
 fn has_accents(base: char) -> bool {
     matches!(base, 'a'..='z' | 'A'..='Z' | '\u{c0}'..='\u{52f}' | '\u{1e00}'..='\u{1fff}')
 }

@@ -1,5 +1,5 @@
-//! Text analysis. Input: text and an [`Analysis`]. Output: tokens, which are terms with their positions and byte
-//! ranges in the text.
+//! Text analysis. Input: text and an [`Analysis`]. Output: tokens, which are terms with their positions and
+//! byte ranges in the text.
 //!
 //! Documents, queries and snippets use the same chain: tokenizer, lower case, accent folding, stop words,
 //! stemmer. Dropped tokens (stop words, tokens of more than 255 bytes) take a position, so that phrases keep
@@ -64,8 +64,8 @@ impl Analyzer {
         Analyzer { tokenizer: analysis.tokenizer, filters, lowered: String::with_capacity(64), too_long: 0 }
     }
 
-    /// Calls `emit` for each kept token of `text`, in order. Positions start at `first_position`. Returns the
-    /// position after the last token.
+    /// Calls `emit` for each kept token of `text`, in order. Positions start at `first_position`. Returns
+    /// the position after the last token.
     pub fn analyze(&mut self, text: &str, first_position: u32, mut emit: impl FnMut(Token<'_>)) -> u32 {
         let mut position = first_position;
         let (filters, too_long) = (&mut self.filters, &mut self.too_long);
@@ -89,8 +89,8 @@ impl Analyzer {
         std::mem::take(&mut self.too_long)
     }
 
-    /// The tokens of `text` before stop words and stemmer, each with its byte offset. Prefixes and fuzzy words are
-    /// looked up in this form.
+    /// The tokens of `text` before stop words and stemmer, each with its byte offset. Prefixes and fuzzy
+    /// words are looked up in this form.
     pub fn normalized(&mut self, text: &str) -> Vec<(usize, String)> {
         let mut tokens = Vec::new();
         let filters = &mut self.filters;

@@ -1,7 +1,7 @@
 //! Snippets: the part of a text that contains the most query terms.
 //!
-//! 1. Find the best span with a sliding window over the matches. Only matches within the width of a snippet are
-//!    kept, so memory does not grow with the number of matches.
+//! 1. Find the best span with a sliding window over the matches. Only matches within the width of a snippet
+//!    are kept, so memory does not grow with the number of matches.
 //! 2. Extend the span to the width of the snippet and mark its matches.
 
 use super::Analyzer;
@@ -18,9 +18,9 @@ pub struct Snippet {
     pub marks: Vec<Range<usize>>,
 }
 
-/// The best part of the first [`PREVIEW_TEXT_BYTES`] of a text, of about `width` bytes: the one with the most
-/// distinct query terms, then the most matches, then the first. Without a match, the beginning of the text.
-/// `find` returns the index of a term in the query, if it is a query term; indexes are small.
+/// The best part of the first [`PREVIEW_TEXT_BYTES`] of a text, of about `width` bytes: the one with the
+/// most distinct query terms, then the most matches, then the first. Without a match, the beginning of the
+/// text. `find` returns the index of a term in the query, if it is a query term; indexes are small.
 pub fn snippet(
     text: &str,
     analyzer: &mut Analyzer,

@@ -53,7 +53,8 @@ impl BlockEncoder {
         self.freq_codec.encode(scratch, 0, out);
     }
 
-    /// Appends the encoded positions: gaps minus one within each document, in pieces of 256; the last is shorter.
+    /// Appends the encoded positions: gaps minus one within each document, in pieces of 256; the last is
+    /// shorter.
     pub fn positions(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
         let mut filled = 0;
         let mut at = 0;

@@ -1,9 +1,10 @@
-//! Impacts: the competitive (frequency, norm) pairs of a block, which bound its scores for any BM25 parameters.
+//! Impacts: the competitive (frequency, norm) pairs of a block, which bound its scores for any BM25
+//! parameters.
 //!
-//! A BM25 score increases with the frequency and decreases with the document length. So the maximum score of a
-//! block is that of a posting on the Pareto front: one that no other posting dominates in both frequency and
-//! norm. The pairs are stored with frequencies and norms strictly increasing. Ding and Suel (SIGIR 2011) store one
-//! maximum score instead; the pairs remain exact when k1, b or the average length changes.
+//! A BM25 score increases with the frequency and decreases with the document length. So the maximum score of
+//! a block is that of a posting on the Pareto front: one that no other posting dominates in both frequency
+//! and norm. The pairs are stored with frequencies and norms strictly increasing. Ding and Suel (SIGIR 2011)
+//! store one maximum score instead; the pairs remain exact when k1, b or the average length changes.
 
 use crate::bytes::{View, push_varint};
 use crate::error::Result;
@@ -28,8 +29,8 @@ pub const SUPERBLOCK_IMPACT_BYTES_MAX: usize = 4096;
 /// Accumulates pairs and returns the competitive ones (Lucene: `CompetitiveImpactAccumulator`).
 #[derive(Clone)]
 pub struct ImpactBuilder {
-    /// Smallest norm for each frequency below 256, per lane: adjacent postings mostly have equal frequencies, and
-    /// lanes avoid store-to-load dependencies between them.
+    /// Smallest norm for each frequency below 256, per lane: adjacent postings mostly have equal
+    /// frequencies, and lanes avoid store-to-load dependencies between them.
     small: [[u8; SMALL]; LANES],
     /// Largest frequency below 256 that was added.
     largest: usize,
@@ -63,8 +64,8 @@ impl ImpactBuilder {
 
     /// Adds pairs: as many norms as frequencies. Frequencies are at least 1.
     pub fn extend(&mut self, frequencies: &[u32], norms: &[u8]) {
-        // Most frequencies are 1. Their smallest norm is competitive only if it is the smallest of all norms, so
-        // the minimum over all postings serves.
+        // Most frequencies are 1. Their smallest norm is competitive only if it is the smallest of all
+        // norms, so the minimum over all postings serves.
         self.add(1, norms.iter().fold(NO_NORM, |best, &norm| best.min(norm)));
         let mut places = Places::new();
         for (frequencies, norms) in frequencies.chunks(BLOCK).zip(norms.chunks(BLOCK)) {
@@ -86,7 +87,8 @@ impl ImpactBuilder {
         }
     }
 
-    /// Writes the competitive pairs added since the last call to `impacts`, in increasing order, and clears itself.
+    /// Writes the competitive pairs added since the last call to `impacts`, in increasing order, and clears
+    /// itself.
     pub fn take(&mut self, impacts: &mut Vec<Impact>) {
         impacts.clear();
         self.large.sort_unstable_by_key(|impact| (impact.frequency, std::cmp::Reverse(impact.norm)));
@@ -121,8 +123,8 @@ pub fn coarsen(impacts: &mut Vec<Impact>, bytes_max: usize) {
     }
 }
 
-/// Appends encoded impacts: for each pair the gap to the previous frequency as a variable-length integer, and
-/// the norm as a byte.
+/// Appends encoded impacts: for each pair the gap to the previous frequency as a variable-length integer,
+/// and the norm as a byte.
 pub fn write(impacts: &[Impact], out: &mut Vec<u8>) {
     let mut previous = 0;
     for impact in impacts {

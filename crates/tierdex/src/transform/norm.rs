@@ -10,9 +10,9 @@
 //! | 232 ..= 253 | 16,384 ..= 2^25 - 1 | 2 | 1/4 |
 //! | 254 | 2^25 and more | | |
 //!
-//! A code represents all lengths from its floor up to the next code's floor; ranking uses their midpoint. Codes
-//! are monotone in the length, so impacts compare codes. Steps are finest for short documents, where one token
-//! more or less changes the order of hits.
+//! A code represents all lengths from its floor up to the next code's floor; ranking uses their midpoint.
+//! Codes are monotone in the length, so impacts compare codes. Steps are finest for short documents, where
+//! one token more or less changes the order of hits.
 
 /// Codes in use.
 pub const CODES: usize = 255;

@@ -1,5 +1,5 @@
-//! Segments of words, plans over them, and what these score: a table of all documents, computed from their
-//! words by the scorer of the engine, whose formula is tested elsewhere.
+//! Test segments, random plans over them, and the expected score of each document, computed naively from its
+//! words with the scorer of the engine, whose formula is tested elsewhere.
 
 use crate::eval::slop::Alignments;
 use crate::query::plan::{Leaf, PlanGroup, PlanNode, QueryPlan};
@@ -13,8 +13,8 @@ use std::sync::{Arc, LazyLock};
 use tierdex_codec::Codec;
 use tierdex_io::MemDisk;
 
-/// In how many of a thousand documents a word stands, in how many in bursts, and how many documents a burst
-/// is away from the next.
+/// Words: document frequency per thousand outside and inside bursts, and the distance between bursts, in
+/// bursts.
 pub(super) const WORDS: [(&str, usize, usize, usize); 12] = [
     ("every", 1000, 1000, 1),
     ("most", 970, 970, 1),
@@ -30,16 +30,16 @@ pub(super) const WORDS: [(&str, usize, usize, usize); 12] = [
     ("pc", 4, 4, 1),
 ];
 
-/// Documents of a segment of which every second one has many positions.
+/// Number of documents of the segment in which every second document has many positions.
 const LONG: usize = 900;
 
-/// Documents of a burst.
+/// Number of documents of a burst.
 const BURST: usize = 700;
 
 /// Weights of phrases, before they are scaled.
 const PHRASE_WEIGHTS: [f64; 4] = [0.01, 0.8, 3.0, 11.0];
 
-/// Scores of all documents that match.
+/// Score of each document; `None` if it does not match.
 pub(super) type DocumentScores = Vec<Option<u32>>;
 
 /// A small seeded generator: SplitMix64.
@@ -67,16 +67,16 @@ impl Random {
     }
 }
 
-/// A segment, its words, and lists of all of them.
+/// A segment, its words, and a plan with a leaf for each word.
 pub(super) struct Fixture {
     pub(super) segment: Segment,
-    /// Where each word stands in each document that holds it.
+    /// Positions of each word in each document that contains it.
     words: Vec<BTreeMap<u32, Vec<u32>>>,
     pub(super) plan: QueryPlan,
 }
 
-/// Norms, codec, ranking, documents, and the average length that ranking knows, as a multiple of that of the
-/// segment.
+/// Norm kind, codec, BM25 parameters, number of documents, and the ratio of the average length in ranking to
+/// that of the segment.
 type FixtureKind = (NormKind, Codec, Bm25, usize, f64);
 
 const OTHER: Bm25 = Bm25 { k1: 0.9, b: 0.4 };
@@ -109,7 +109,7 @@ impl Fixture {
                     (0..times).for_each(|_| text.insert(random.below(text.len() + 1), word));
                 }
             }
-            // Positions of several pieces, and beyond 24 bits.
+            // Positions that span several pieces, and positions above 24 bits.
             if extremes.one_in(if documents == LONG { 2 } else { 400 }) {
                 let words = [0, 1, 2 + extremes.below(10)];
                 text.extend((0..extremes.below(3000)).map(|_| *extremes.pick(&words)));
@@ -145,7 +145,7 @@ impl Fixture {
         Fixture { segment, words, plan }
     }
 
-    /// A node of a plan, at most so deep.
+    /// A random node of a plan, of at most this depth.
     pub(super) fn node(&self, random: &mut Random, depth: usize) -> PlanNode {
         match random.below(if depth == 0 { 9 } else { 14 }) {
             0..4 => PlanNode::Term(random.below(WORDS.len())),
@@ -179,11 +179,11 @@ impl Fixture {
         if is_free && should.is_empty() {
             should.push(self.node(random, depth));
         }
-        let least = usize::from(is_free);
+        let minimum_min = usize::from(is_free);
         let minimum = match random.below(3) {
-            0 => least + random.below(should.len() + 1 - least),
+            0 => minimum_min + random.below(should.len() + 1 - minimum_min),
             1 => should.len().min(1),
-            _ => should.len().min(2).max(least),
+            _ => should.len().min(2).max(minimum_min),
         };
         PlanNode::Group(Box::new(PlanGroup { must, filter, should, must_not, minimum }))
     }
@@ -213,8 +213,8 @@ impl Fixture {
             }
             PlanNode::Prefix { prefix, weight, .. } => {
                 let score = Some(self.plan.scale.constant(*weight));
-                let begun = (0..).zip(WORDS).filter(|(_, (word, ..))| word.starts_with(prefix.as_str()));
-                for (word, _) in begun {
+                let words = (0..).zip(WORDS).filter(|(_, (word, ..))| word.starts_with(prefix.as_str()));
+                for (word, _) in words {
                     let word: &BTreeMap<u32, Vec<u32>> = &self.words[word as usize];
                     word.keys().for_each(|document| scores[*document as usize] = score);
                 }
@@ -277,7 +277,7 @@ fn segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[BTreeMap<u32
     Segment::open(&disk, &Schema { fields: vec![field], stored: false }, meta).unwrap()
 }
 
-/// A node of a plan, for messages.
+/// Formats a node of a plan.
 pub(super) fn show(node: &PlanNode) -> String {
     let all = |sign: &str, nodes: &[PlanNode]| -> Vec<String> {
         nodes.iter().map(|node| format!("{sign}{}", show(node))).collect()

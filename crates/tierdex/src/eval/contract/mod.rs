@@ -1,5 +1,6 @@
-//! What nodes promise to strategies, for nodes of all kinds over segments of a few superblocks: each is asked
-//! in any order of ranges, and its answers are compared with a table of the scores of all documents.
+//! Contract tests of the node interface, for all kinds of nodes over segments of a few superblocks. Nodes
+//! are called with random ranges in random order, and the results compared with a table of the scores of all
+//! documents.
 
 mod fixture;
 
@@ -16,7 +17,7 @@ use crate::segment::read::FILES;
 use fixture::{FIXTURES, Fixture, Random, WORDS, show};
 use proptest::prelude::*;
 
-/// A node, and what is true of it.
+/// The node under test, and the expected score of each document.
 struct Subject<'a> {
     node: Node<'a>,
     scores: &'a [Option<u32>],
@@ -34,12 +35,12 @@ impl Subject<'_> {
         self.scores[document as usize]
     }
 
-    /// The matches of a range.
+    /// The expected matches of a range.
     fn matches(&self, (first, last): (u32, u32)) -> Vec<(u32, u32)> {
         (first..=last).filter_map(|document| Some((document, self.score(document)?))).collect()
     }
 
-    /// A range of documents; one that begins at a multiple of `multiple` and has at most `size` documents.
+    /// A random range that starts at a multiple of `multiple` and has at most `size` documents.
     fn range(&self, random: &mut Random, multiple: u32, size: usize) -> (u32, u32) {
         let first = random.below(self.scores.len()) as u32 / multiple * multiple;
         let size = match random.below(4) {
@@ -51,7 +52,7 @@ impl Subject<'_> {
         (first, (first + size as u32 - 1).min(self.documents() - 1))
     }
 
-    fn ask(&mut self, random: &mut Random) {
+    fn check_random_method(&mut self, random: &mut Random) {
         match random.below(10) {
             0 => self.check_next(random),
             1 | 2 => self.max_score(random),
@@ -61,15 +62,15 @@ impl Subject<'_> {
         }
     }
 
-    /// `next` begins at any document, and never passes a match.
+    /// `next_lower_bound` never skips a match, from any document.
     fn check_next(&mut self, random: &mut Random) {
         let mut from = random.below(self.scores.len()) as u32;
         for _ in 0..20 {
             let next = self.node.next_lower_bound(from);
-            assert!(next >= from, "the next from {from} is {next}");
+            assert!(next >= from, "next_lower_bound({from}) is {next}");
             let end = next.min(self.documents());
             let passed = (from..end).find(|document| self.score(*document).is_some());
-            assert_eq!(passed, None, "the next from {from} is {next}");
+            assert_eq!(passed, None, "next_lower_bound({from}) is {next}");
             if end == self.documents() {
                 break;
             }
@@ -80,19 +81,19 @@ impl Subject<'_> {
         }
     }
 
-    /// `next` comes to an end.
-    fn end(&mut self) {
-        let (mut from, mut met) = (0, 0);
+    /// `next_lower_bound` visits every match and terminates.
+    fn check_end(&mut self) {
+        let (mut from, mut matches) = (0, 0);
         while from < self.documents() {
             let next = self.node.next_lower_bound(from);
             if next == NO_DOCUMENT {
                 break;
             }
-            met += usize::from(next < self.documents() && self.score(next).is_some());
+            matches += usize::from(next < self.documents() && self.score(next).is_some());
             from = next + 1;
         }
-        assert_eq!(met, self.scores.iter().flatten().count(), "next meets every match");
-        assert!(self.node.cost() >= met as u64, "{met} match, and it costs {}", self.node.cost());
+        assert_eq!(matches, self.scores.iter().flatten().count(), "every match is visited");
+        assert!(self.node.cost() >= matches as u64, "{matches} match, but the cost is {}", self.node.cost());
         let zero = self.scores.iter().flatten().any(|score| *score == 0);
         assert!(!(zero && self.node.always_scores()), "a match scores 0");
     }
@@ -114,7 +115,7 @@ impl Subject<'_> {
     fn mark(&mut self, random: &mut Random) {
         let range = self.range(random, 8, COUNTED);
         self.bits.restart(range);
-        // What is there already stays.
+        // Documents that are already in the set stay.
         let before = range.0 + random.below((range.1 - range.0 + 1) as usize) as u32;
         let has_before = random.one_in(2);
         if has_before {
@@ -144,17 +145,19 @@ impl Subject<'_> {
         assert_same(&found, &expected, || format!("sums of {range:?}, {times} times"));
     }
 
-    /// Candidates: none, all of a range, those that match or do not, or some of these.
+    /// Random candidates: none, all documents of a range, only matches, only non-matches, or a sample of
+    /// these.
     fn candidates(&self, random: &mut Random) -> Vec<u32> {
         let size = *random.pick(&[40, 300, 1500, self.scores.len()]);
         let (first, last) = self.range(random, 1, size);
         let (kind, part) = (random.below(5), *random.pick(&[1, 1, 2, 30]));
-        let wanted = |document: &u32| match kind {
+        let is_candidate = |document: &u32| match kind {
             0 => self.score(*document).is_some(),
             1 => self.score(*document).is_none(),
             _ => true,
         };
-        let mut batch: Vec<u32> = (first..=last).filter(wanted).filter(|_| random.one_in(part)).collect();
+        let mut batch: Vec<u32> =
+            (first..=last).filter(is_candidate).filter(|_| random.one_in(part)).collect();
         batch.truncate(if kind == 4 { 0 } else { 5000 });
         batch
     }
@@ -163,7 +166,7 @@ impl Subject<'_> {
         let candidates = self.candidates(random);
         let how = *random.pick(&[Refine::Require, Refine::Filter, Refine::Exclude, Refine::Optional]);
         let highest = candidates.iter().filter_map(|document| self.score(*document)).max().unwrap_or(0);
-        // What is assumed of the clause is a bound of the range that the candidates are from, or nothing.
+        // The included bound is an upper bound over the range of the candidates, or 0.
         let included_bound = match candidates.as_slice() {
             [first, .., last] if how.is_scored() && !random.one_in(4) => {
                 self.node.max_score((*first, *last)).unwrap().unwrap_or(0) + 1000 * random.below(2) as u32
@@ -180,12 +183,12 @@ impl Subject<'_> {
         let all: Vec<_> =
             all.filter_map(|(document, others)| Some((*document, exact(*document, *others)?))).collect();
         let min_score = match random.below(4) {
-            // Scores that contain no bound must not be compared with anything.
+            // Scores that do not include the bound must not be compared with a threshold.
             _ if how.is_scored() && included_bound < highest => 0,
             0 => 0,
             1 => random.below(1 << 19) as u32,
             _ if all.is_empty() => 1,
-            // Just what one of them scores, or one more.
+            // The score of a candidate, or one more.
             _ => all[random.below(all.len())].1 + random.below(2) as u32,
         };
         let mut batch = self.scratch.batch();
@@ -194,13 +197,13 @@ impl Subject<'_> {
         let refinement = Refinement { how, included_bound, min_score };
         self.node.refine(&mut batch, refinement, &mut self.scratch).unwrap();
         let found = batch.documents.iter().copied().zip(batch.scores.iter().copied());
-        let enough = |(_, score): &(u32, u32)| *score >= min_score;
-        // One that scores too little may be kept, if by its score.
+        let reaches_threshold = |(_, score): &(u32, u32)| *score >= min_score;
+        // A candidate below the threshold may be kept, with its exact score.
         let unknown = found.clone().find(|candidate| all.binary_search(candidate).is_err());
         let what = || format!("{refinement:?} of {} candidates", candidates.len());
         assert_eq!(unknown, None, "{}", what());
-        let found: Vec<_> = found.filter(enough).collect();
-        let expected: Vec<_> = all.iter().copied().filter(enough).collect();
+        let found: Vec<_> = found.filter(reaches_threshold).collect();
+        let expected: Vec<_> = all.iter().copied().filter(reaches_threshold).collect();
         assert_same(&found, &expected, what);
         self.scratch.give_batch(batch);
     }
@@ -208,34 +211,40 @@ impl Subject<'_> {
 
 fn assert_same(found: &[(u32, u32)], expected: &[(u32, u32)], what: impl Fn() -> String) {
     if found != expected {
-        let place = (0..).find(|at| found.get(*at) != expected.get(*at)).unwrap_or(0);
+        let index = (0..).find(|at| found.get(*at) != expected.get(*at)).unwrap_or(0);
         panic!(
-            "{}: {} and not {}; number {place} is {:?} and not {:?}",
+            "{}: {} and not {}; entry {index} is {:?} and not {:?}",
             what(),
             found.len(),
             expected.len(),
-            found.get(place),
-            expected.get(place)
+            found.get(index),
+            expected.get(index)
         );
     }
 }
 
-/// Asks a node of the fixture random questions of its interface.
-fn ask(fixture: &Fixture, plan: &PlanNode, random: &mut Random, questions: usize) {
-    ask_by(fixture, plan, &fixture.scores(plan), random, questions);
+/// Calls random methods of a node and checks the results.
+fn check_node(fixture: &Fixture, plan: &PlanNode, random: &mut Random, calls: usize) {
+    check_node_with(fixture, plan, &fixture.scores(plan), random, calls);
 }
 
-fn ask_by(fixture: &Fixture, plan: &PlanNode, scores: &[Option<u32>], random: &mut Random, questions: usize) {
+fn check_node_with(
+    fixture: &Fixture,
+    plan: &PlanNode,
+    scores: &[Option<u32>],
+    random: &mut Random,
+    calls: usize,
+) {
     let mut scratch = Scratch::default();
     let Some(node) = open((&fixture.plan, plan), &FILES, (0, &fixture.segment), &mut scratch).unwrap() else {
-        assert!(scores.iter().all(Option::is_none), "it is not opened, and matches");
+        assert!(scores.iter().all(Option::is_none), "a node that is not opened must not match");
         return;
     };
     let (window, bits) = (ScoreWindow::default(), Bits::default());
     let mut subject = Subject { node, scores, scratch, window, bits };
-    (0..questions).for_each(|_| subject.ask(random));
-    subject.end();
-    (0..4).for_each(|_| subject.ask(random));
+    (0..calls).for_each(|_| subject.check_random_method(random));
+    subject.check_end();
+    (0..4).for_each(|_| subject.check_random_method(random));
     subject.node.close(&mut subject.scratch);
 }
 
@@ -243,52 +252,52 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nodes_keep_their_promises(seed in any::<u64>(), depth in 0usize..3, fixture in 0usize..7) {
+    fn groups_satisfy_the_contract(seed in any::<u64>(), depth in 0usize..3, fixture in 0usize..7) {
         let (mut random, fixture) = (Random(seed), &FIXTURES[fixture]);
         let plan = fixture.group(&mut random, depth);
-        let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            ask(fixture, &plan, &mut random, 40);
+        let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            check_node(fixture, &plan, &mut random, 40);
         }));
-        prop_assert!(asked.is_ok(), "{}", show(&plan));
+        prop_assert!(checked.is_ok(), "{}", show(&plan));
     }
 }
 
-/// Each list by itself, for long, and phrases and sets.
+/// Each list by itself with many calls, and random phrases and sets.
 #[test]
-fn leaves_keep_their_promises() {
+fn leaves_satisfy_the_contract() {
     for (number, fixture) in FIXTURES.iter().enumerate() {
         let mut random = Random(number as u64);
         for leaf in 0..WORDS.len() {
-            ask(fixture, &PlanNode::Term(leaf), &mut random, 100);
+            check_node(fixture, &PlanNode::Term(leaf), &mut random, 100);
         }
         for _ in 0..20 {
             let plan = fixture.node(&mut random, 0);
-            ask(fixture, &plan, &mut random, 40);
+            check_node(fixture, &plan, &mut random, 40);
         }
     }
 }
 
-/// Canaries: a match too many, one too few, or a wrong score is noticed.
+/// Canary: an extra match, a missing match or a wrong score makes the checks fail.
 #[test]
-fn broken_promises_are_noticed() {
+fn contract_violations_are_detected() {
     let fixture = &FIXTURES[5];
     let plan = PlanNode::Term(2);
     let sound = fixture.scores(&plan);
-    let noticed = |document: usize, score: Option<u32>| {
+    let is_detected = |document: usize, score: Option<u32>| {
         let mut scores = sound.clone();
         assert_ne!(scores[document], score);
         scores[document] = score;
-        let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            ask_by(fixture, &plan, &scores, &mut Random(5), 600);
+        let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            check_node_with(fixture, &plan, &scores, &mut Random(5), 600);
         }));
-        asked.is_err()
+        checked.is_err()
     };
     let (first, last) = (sound.iter().position(Option::is_some), sound.iter().rposition(Option::is_some));
     let none = sound.iter().rposition(Option::is_none).unwrap();
     for document in [first.unwrap(), last.unwrap()] {
         let score = sound[document].unwrap();
-        assert!(noticed(document, None) && noticed(document, Some(score - 1)));
-        assert!(noticed(document, Some(score + 1)) && noticed(document, Some(u32::MAX >> 2)));
+        assert!(is_detected(document, None) && is_detected(document, Some(score - 1)));
+        assert!(is_detected(document, Some(score + 1)) && is_detected(document, Some(u32::MAX >> 2)));
     }
-    assert!(noticed(none, Some(1)));
+    assert!(is_detected(none, Some(1)));
 }

@@ -1,8 +1,8 @@
-//! Looking up in a list the candidates that other clauses have proposed.
+//! Looks up candidates of other clauses in a list.
 //!
 //! Input: a batch of documents in ascending order, with upper bounds of their scores. Output: the batch
-//! without the candidates that the list leaves out, or that its maximum scores leave below the threshold.
-//! Where scores are added later, the block and the offset of each candidate are recorded.
+//! without the candidates that the list excludes, or whose upper bounds fall below the threshold. If scores
+//! are added later, the block and offset of each candidate are recorded.
 
 use super::Term;
 use crate::cursor::PositionsReader;
@@ -15,9 +15,9 @@ use std::ops::Range;
 use tierdex_codec::{BitmapView, intersect};
 
 impl Term<'_> {
-    /// Prefetches the blocks in which `documents` are looked up, except those whose maximum score, instead
-    /// of `included_bound`, leaves all of their candidates below `min_score`. `bound` returns the highest
-    /// score of a range of candidates.
+    /// Prefetches the blocks in which `documents` are looked up, except those whose max score, in place of
+    /// `included_bound`, leaves all of their candidates below `min_score`. `bound` returns the highest score
+    /// in a range of candidates.
     fn prefetch_candidates(
         &mut self,
         documents: &[u32],
@@ -44,7 +44,7 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Prefetches the frequencies of the candidates that have been found.
+    /// Prefetches the frequencies of the found candidates.
     fn prefetch_found(&mut self) -> Result<()> {
         let TermBuffers { found, .. } = &*self.buffers;
         if self.blocks.prefetches() {
@@ -58,7 +58,7 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Prefetches the positions of the candidates that have been found.
+    /// Prefetches the positions of the found candidates.
     pub(in crate::eval) fn prefetch_positions(&mut self, positions: &PositionsReader<'_>) -> Result<()> {
         self.prefetch_found()?;
         let TermBuffers { found, .. } = &*self.buffers;
@@ -73,7 +73,7 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Looks the candidates up and does with those that are found, or not, what `refinement` says.
+    /// Looks up the candidates and applies `refinement`.
     pub(in crate::eval) fn refine(
         &mut self,
         batch: &mut CandidateBatch,
@@ -94,8 +94,8 @@ impl Term<'_> {
                 break;
             }
             let last = self.blocks.last(block);
-            let some = &batch.documents[at..batch.len().min(at + BLOCK)];
-            let end = at + up_to(some, last);
+            let chunk = &batch.documents[at..batch.len().min(at + BLOCK)];
+            let end = at + up_to(chunk, last);
             let bound = if how.is_scored() { self.block_max(block).min(included_bound) } else { 0 };
             batch.lower(at..end, included_bound - bound);
             let start = kept;
@@ -117,7 +117,7 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// The offsets of the candidates that a block has, among at most [`BLOCK`].
+    /// Offsets of those of at most [`BLOCK`] candidates that a block contains.
     fn offsets_of(&mut self, block: usize, documents: &[u32]) -> Result<&[u8]> {
         let TermBuffers { shared, found, .. } = &mut *self.buffers;
         match self.blocks.bitmap(block)? {
@@ -132,8 +132,8 @@ impl Term<'_> {
         }
     }
 
-    /// Keeps the candidates at some positions that the block has, or has not; returns the end of those that
-    /// are kept.
+    /// Keeps the candidates in a range of positions that the block contains, or does not contain for an
+    /// exclusion. Returns the end position of those kept.
     fn filter_block(
         &mut self,
         block: usize,
@@ -149,8 +149,8 @@ impl Term<'_> {
         Ok(positions.start + found.len())
     }
 
-    /// Scores the candidates at some positions that the block has: `bound` is replaced by the score. Returns
-    /// the end of those that are kept.
+    /// Scores the candidates in a range of positions that the block contains: `bound` is replaced by the
+    /// score. Returns the end position of those kept.
     fn score_block(
         &mut self,
         block: usize,
@@ -169,12 +169,12 @@ impl Term<'_> {
                 buffers.documents[k] = documents[usize::from(*first)];
                 buffers.frequencies[k] = frequencies[usize::from(*second)];
             }
-            let scores = &mut buffers.some_scores[..n];
+            let scores = &mut buffers.selected_scores[..n];
             self.scorer.score_all(self.norms, &buffers.documents[..n], &buffers.frequencies[..n], scores);
         }
         batch.lower(positions.clone(), bound);
         let found = self.buffers.shared.first();
-        let scores = &self.buffers.some_scores[..n];
+        let scores = &self.buffers.selected_scores[..n];
         if how == Refine::Require {
             batch.select(positions.start, found);
             for (score, added) in batch.scores[positions.start..].iter_mut().zip(scores) {
@@ -188,10 +188,10 @@ impl Term<'_> {
         Ok(positions.end)
     }
 
-    /// Finds which documents of a block of another list this one has, and makes them the candidates. Records
-    /// in which block and at which offset each is, in both lists: `lead` is of the other. The score of each
-    /// is `bound`, in which the bound of this list, `included_bound`, is replaced by that of the block; what
-    /// is below `min_score` then is not looked up.
+    /// Intersects a block of another list, the lead, with this list; the result becomes the batch. Records
+    /// block and offset of each candidate in both lists, those of the other list in `lead`. The score of
+    /// each candidate is `bound`, in which `included_bound` is replaced by the max score of the block of
+    /// this list; documents that are then below `min_score` are not looked up.
     pub(in crate::eval) fn intersect_block(
         &mut self,
         (block, documents): (usize, &[u32]),
@@ -237,9 +237,9 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Keeps the candidates, at most [`BLOCK`], that the list has, and records in which block and at which
-    /// offset each is. The bound of the range, `included_bound`, is replaced by that of the block, and
-    /// candidates below `min_score` are dropped before they are looked up.
+    /// Keeps the candidates, at most [`BLOCK`], that the list contains, and records block and offset of
+    /// each. The bound of the range, `included_bound`, is replaced by the block max score, and candidates
+    /// below `min_score` are dropped before the lookup.
     pub(in crate::eval) fn find_all(
         &mut self,
         batch: &mut CandidateBatch,
@@ -285,7 +285,7 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Finds the documents of a block that are frequent enough to score `min_score`, and returns them.
+    /// The documents of a block whose frequencies allow a score of `min_score`, as found candidates.
     pub(in crate::eval) fn find_in_block(&mut self, block: usize, min_score: u32) -> Result<&[u32]> {
         let n = self.select(block, min_score)?;
         self.buffers.found.len = 0;
@@ -309,10 +309,10 @@ impl Term<'_> {
         Ok(&found.documents[..found.len])
     }
 
-    /// The blocks and offsets of `documents`, which the list has found, among others.
+    /// Restricts the found candidates to `documents`, a subset of them.
     ///
     /// # Errors
-    /// If blocks of the list overlap, so that the documents do not rise.
+    /// If blocks of the list overlap, so that documents do not increase.
     pub(in crate::eval) fn locate(&mut self, documents: &[u32]) -> Result<()> {
         let TermBuffers { found, shared, .. } = &mut *self.buffers;
         if found.len == documents.len() {
@@ -332,7 +332,7 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Frequencies of `documents`, which [`Term::locate`] has found.
+    /// Frequencies of the found candidates.
     pub(in crate::eval) fn frequencies_found(&mut self) -> Result<&[u32]> {
         self.prefetch_found()?;
         let TermBuffers { found, frequencies: to, .. } = &mut *self.buffers;
@@ -348,8 +348,8 @@ impl Term<'_> {
         Ok(&to[..at])
     }
 
-    /// Scores the candidates, all of which [`Term::find_all`] has found: the maximum score of each block, or
-    /// `included_bound` where it is given, is replaced by the score.
+    /// Scores the candidates, all of which [`Term::find_all`] has found: in each score the smaller of
+    /// `included_bound` and the block max score is replaced by the score.
     pub(in crate::eval) fn score_found(
         &mut self,
         batch: &mut CandidateBatch,
@@ -367,7 +367,7 @@ impl Term<'_> {
             batch.scores[at] -= last.1;
         }
         let buffers = &mut *self.buffers;
-        let scores = &mut buffers.some_scores[..n];
+        let scores = &mut buffers.selected_scores[..n];
         self.scorer.score_all(self.norms, &batch.documents, &buffers.frequencies[..n], scores);
         batch.scores.iter_mut().zip(scores).for_each(|(score, added)| *score += *added);
         batch.retain(min_score);
@@ -375,7 +375,7 @@ impl Term<'_> {
     }
 }
 
-/// How many of the ascending documents are not after `last`.
+/// Number of ascending documents that are at most `last`.
 fn up_to(documents: &[u32], last: u32) -> usize {
     match documents.last() {
         Some(end) if *end > last => documents.partition_point(|document| *document <= last),
@@ -383,14 +383,14 @@ fn up_to(documents: &[u32], last: u32) -> usize {
     }
 }
 
-/// The offsets of the documents whose bits are set; returns how many there are.
+/// Writes the offsets of the documents whose bits are set, and returns their number.
 fn test_bits(bitmap: &BitmapView<'_>, documents: &[u32], offsets: &mut [u8; BLOCK]) -> usize {
     let (first, bits, mut found) = (bitmap.first(), bitmap.bits(), 0);
     for (offset, document) in documents.iter().enumerate() {
-        let place = document.wrapping_sub(first) as usize;
-        let byte = bits.get(place / 8).copied().unwrap_or(0);
+        let bit = document.wrapping_sub(first) as usize;
+        let byte = bits.get(bit / 8).copied().unwrap_or(0);
         offsets[found % BLOCK] = offset as u8;
-        found += usize::from(byte >> (place % 8) & 1);
+        found += usize::from(byte >> (bit % 8) & 1);
     }
     found
 }

@@ -1,5 +1,5 @@
-//! One test per row of the table in the module comment, and a property test that simplified plans match and score
-//! the same.
+//! One test per row of the table in the module comment, and a property test that simplified plans match and
+//! score the same.
 
 use super::*;
 use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, TermScorer};
@@ -7,8 +7,8 @@ use crate::segment::read::TermInfo;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Terms with their weights and the bitset of documents that contain them. Some are equal, some have weight 0, one
-/// is in no document.
+/// Terms with their weights and the bitset of documents that contain them. Some are equal, some have weight
+/// 0, one is in no document.
 const TERMS: [(&str, f64, u8); 9] = [
     ("a", 2.0, 0b1011_0110),
     ("b", 3.0, 0b0110_1100),
@@ -233,8 +233,8 @@ fn score(node: &PlanNode, document: u8) -> Option<u32> {
     }
 }
 
-/// Whether the minimum of each group is in the range that strategies rely on, and `Nothing` occurs at most as the
-/// root.
+/// Whether the minimum of each group is in the range that strategies rely on, and `Nothing` occurs at most
+/// as the root.
 fn is_simple(node: &PlanNode, is_root: bool) -> bool {
     match node {
         PlanNode::Group(group) => {

@@ -10,18 +10,20 @@
 //! phrase  = '"' words '"'
 //! ```
 //!
-//! A suffix follows its word, phrase or group without a space; `^` may precede `~`. A backslash escapes the next
-//! character. Operator characters are literal within words, except:
+//! A suffix follows its word, phrase or group without a space; `^` may precede `~`. A backslash escapes the
+//! next character. Operator characters are literal within words, except:
 //!
 //! - `+`, `-` and `#` are operators only before a word, a phrase or a group: `c++` and `state-of` are words;
 //! - `*` is an operator only at the end of a word: `5*3` is a word;
-//! - `~` and `^` are operators only after the first character, and if the end of the word, a digit, a sign or a
-//!   point follows: `a^b`, `~user` and `x~=y` are words, and `a^b^2` is the word `a^b` with boost 2;
-//! - `name:` is an operator before a word, a phrase or a group if the index has a field of that name. Otherwise it
-//!   is a fault if it looks like a field: `author:x`, but not `12:30`, `http://x`, `std::fs` or `note: this`.
+//! - `~` and `^` are operators only after the first character, and if the end of the word, a digit, a sign
+//!   or a point follows: `a^b`, `~user` and `x~=y` are words, and `a^b^2` is the word `a^b` with boost 2;
+//! - `name:` is an operator before a word, a phrase or a group if the index has a field of that name.
+//!   Otherwise it is a fault if it looks like a field: `author:x`, but not `12:30`, `http://x`, `std::fs` or
+//!   `note: this`.
 //!
-//! [`parse`] rejects a query at its first fault. [`parse_lenient`] accepts any text: it records each fault and
-//! ignores the operator or clause that contains it. Both return the same tree for a query without faults.
+//! [`parse`] rejects a query at its first fault. [`parse_lenient`] accepts any text: it records each fault
+//! and ignores the operator or clause that contains it. Both return the same tree for a query without
+//! faults.
 
 mod parser;
 mod problems;

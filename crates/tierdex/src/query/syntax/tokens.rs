@@ -178,8 +178,8 @@ impl QueryTokenizer<'_> {
         })
     }
 
-    /// Whether the letters before the colon at the current offset name a field. A name that looks like a field and
-    /// is none is reported; it is then text.
+    /// Whether the letters before the colon at the current offset name a field. A name that looks like a
+    /// field and is none is reported; it is then text.
     fn is_field(&mut self, start: usize, letters: &[Letter]) -> Result<bool> {
         if letters.iter().any(|letter| letter.escaped) {
             return Ok(false);

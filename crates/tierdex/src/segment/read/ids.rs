@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tierdex_io::{ReadFile, SealedFile};
 
-/// Looks up the external id of a document. The offsets of the groups, an eighth of a byte per document, are loaded
-/// on first use and stay resident.
+/// Looks up the external id of a document. The offsets of the groups, an eighth of a byte per document, are
+/// loaded on first use and stay resident.
 pub struct IdsReader {
     file: SealedFile,
     documents: u32,
@@ -29,7 +29,8 @@ impl IdsReader {
         Ok(IdsReader { file, documents, groups_at, group_offsets: OnceLock::new() })
     }
 
-    /// Calls `body` with the byte ranges that [`IdsReader::get`] reads for these documents, in ascending order.
+    /// Calls `body` with the byte ranges that [`IdsReader::get`] reads for these documents, in ascending
+    /// order.
     pub fn ranges(
         &self,
         documents: &[u32],
@@ -45,8 +46,8 @@ impl IdsReader {
         Ok(())
     }
 
-    /// Calls `body` with the index in `documents` and the external id of each document. Consecutive documents of a
-    /// group are decoded from one read, so ascending order is cheapest.
+    /// Calls `body` with the index in `documents` and the external id of each document. Consecutive
+    /// documents of a group are decoded from one read, so ascending order is cheapest.
     pub fn get(&self, documents: &[u32], mut body: impl FnMut(usize, &str)) -> Result<()> {
         let (mut bytes, mut index) = (Vec::new(), 0);
         for run in documents.chunk_by(|a, b| a / IDS_GROUP == b / IDS_GROUP) {

@@ -29,7 +29,8 @@ pub struct InlineList<'a> {
     pub offset: u64,
 }
 
-/// Skip data of a list of at least one block: arrays with one entry per block or per superblock of 32 blocks.
+/// Skip data of a list of at least one block: arrays with one entry per block or per superblock of 32
+/// blocks.
 pub struct BlockList<'a> {
     file: &'a str,
     offset: u64,

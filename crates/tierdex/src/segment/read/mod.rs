@@ -1,8 +1,8 @@
 //! Readers of the files of a segment. The writer of each is the module of the same name in `write/`.
 //!
-//! Checksums are verified when bytes are read into memory ([`tierdex_io::SealedFile`]), and decoded numbers are
-//! validated before use. So a forged file with valid checksums also leads to an error, never to a panic or to
-//! unbounded memory use.
+//! Checksums are verified when bytes are read into memory ([`tierdex_io::SealedFile`]), and decoded numbers
+//! are validated before use. So a forged file with valid checksums also leads to an error, never to a panic
+//! or to unbounded memory use.
 
 mod ids;
 mod lists;
@@ -88,7 +88,8 @@ impl Segment {
         &self.fields[number]
     }
 
-    /// Average length in tokens of the documents that have a field. The max shares in its skip data are computed for it.
+    /// Average length in tokens of the documents that have a field. The max shares in its skip data are
+    /// computed for it.
     pub fn average_length(&self, field: usize) -> f64 {
         self.meta.fields[field].average_length()
     }
@@ -222,7 +223,8 @@ impl FieldReader {
         }
     }
 
-    /// The skip record of a term, for callers that iterate over all terms in order: reads many records at a time.
+    /// The skip record of a term, for callers that iterate over all terms in order: reads many records at a
+    /// time.
     pub fn next_record(
         &self,
         term: &TermInfo,

@@ -4,8 +4,8 @@ use crate::bytes::{View, prefix_key};
 use crate::error::Result;
 use crate::limits::TERM_BYTES_MAX;
 
-/// The separator at the end of each page. Binary search runs over an array of eight-byte prefixes and compares
-/// whole separators only where prefixes are equal.
+/// The separator at the end of each page. Binary search runs over an array of eight-byte prefixes and
+/// compares whole separators only where prefixes are equal.
 pub(super) struct PageIndex {
     /// [`prefix_key`] of each separator.
     prefix_keys: Vec<u64>,
@@ -15,8 +15,8 @@ pub(super) struct PageIndex {
 }
 
 impl PageIndex {
-    /// Decodes the separators of `pages` pages. A separator is at least the last term of its page and less than the
-    /// first term of the next. Checks that they strictly increase and that no bytes follow.
+    /// Decodes the separators of `pages` pages. A separator is at least the last term of its page and less
+    /// than the first term of the next. Checks that they strictly increase and that no bytes follow.
     pub(super) fn read(mut view: View<'_>, pages: u64) -> Result<PageIndex> {
         // Each takes at least three bytes: two lengths and one byte of its own.
         if pages > view.remaining() as u64 / 3 {
@@ -75,7 +75,8 @@ fn read_separator(view: &mut View<'_>, separator: &mut Vec<u8>) -> Result<()> {
         return Err(view.corrupt("impossible lengths of a separator"));
     }
     let suffix = view.bytes(own)?;
-    // The first byte after the shared prefix decides; if the previous separator ends there, any byte is greater.
+    // The first byte after the shared prefix decides; if the previous separator ends there, any byte is
+    // greater.
     if suffix.first() <= separator.get(shared) {
         return Err(view.corrupt("separators do not rise"));
     }

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use tierdex_io::{PAGE, SealedFile};
 
-/// Reads bytes of files. Evaluation reads only through this trait; an implementation may suspend the evaluation
-/// until the bytes are available.
+/// Reads bytes of files. Evaluation reads only through this trait; an implementation may suspend the
+/// evaluation until the bytes are available.
 pub trait BlockSource {
-    /// Starts to read bytes that will be requested. False if the prefetch limit is reached: the caller should
-    /// consume prefetched bytes first.
+    /// Starts to read bytes that will be requested. False if the prefetch limit is reached: the caller
+    /// should consume prefetched bytes first.
     fn prefetch(&self, _file: &Arc<SealedFile>, _range: Range<u64>) -> bool {
         false
     }
@@ -25,9 +25,9 @@ pub trait BlockSource {
     /// As [`SealedFile::read`].
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()>;
 
-    /// Called after each small unit of work, such as a block or a window of documents. The source may yield to
-    /// other evaluations. `rest` are the documents, numbered in the index, that the evaluation has not visited
-    /// yet: the source may hand their tail to another evaluation, and returns the new end.
+    /// Called after each small unit of work, such as a block or a window of documents. The source may yield
+    /// to other evaluations. `rest` are the documents, numbered in the index, that the evaluation has not
+    /// visited yet: the source may hand their tail to another evaluation, and returns the new end.
     ///
     /// # Errors
     /// [`Error::Interrupted`](crate::Error::Interrupted) when the evaluation is to stop: it was cancelled,
@@ -37,8 +37,8 @@ pub trait BlockSource {
         Ok(rest.end)
     }
 
-    /// Read-ahead in bytes, whole pages, for each part of a list whose blocks are read in order. 0 if reading more
-    /// than one block does not pay.
+    /// Read-ahead in bytes, whole pages, for each part of a list whose blocks are read in order. 0 if
+    /// reading more than one block does not pay.
     fn read_ahead(&self) -> usize {
         0
     }

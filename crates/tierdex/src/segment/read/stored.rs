@@ -69,8 +69,8 @@ impl StoredReader {
         Ok(StoredReader { file, documents, blocks, index_at, decoder: Mutex::new(None) })
     }
 
-    /// Title and text of a document, truncated to [`PREVIEW_TITLE_BYTES`] and [`PREVIEW_TEXT_BYTES`]. Memory use
-    /// does not depend on the document: it is these plus [`UNPACK_BYTES`](super::UNPACK_BYTES).
+    /// Title and text of a document, truncated to [`PREVIEW_TITLE_BYTES`] and [`PREVIEW_TEXT_BYTES`]. Memory
+    /// use does not depend on the document: it is these plus [`UNPACK_BYTES`](super::UNPACK_BYTES).
     ///
     /// # Errors
     /// If the part of the block that is read is damaged.

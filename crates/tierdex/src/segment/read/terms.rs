@@ -26,7 +26,8 @@ pub struct TermsReader {
     prefix_keys: OnceLock<RestartKeys>,
 }
 
-/// [`prefix_key`] of the term at each restart point, so that binary search touches few cache lines of a page.
+/// [`prefix_key`] of the term at each restart point, so that binary search touches few cache lines of a
+/// page.
 struct RestartKeys {
     prefix_keys: Vec<u64>,
     /// First restart point of each page, and the total number.
@@ -231,7 +232,8 @@ impl TermStream<'_> {
         &self.term
     }
 
-    /// Skips the terms below `target`, which is greater than the current term. Pages in between are not read.
+    /// Skips the terms below `target`, which is greater than the current term. Pages in between are not
+    /// read.
     pub fn seek(&mut self, target: &[u8]) {
         self.target.clear();
         self.target.extend_from_slice(target);
@@ -305,8 +307,8 @@ impl<'a> TermPage<'a> {
         Ok(TermPage { file, at, bytes, terms, restarts, skips, documents })
     }
 
-    /// The last restart point whose term is not greater than `term`, or the first. `prefix_keys` are the prefix keys
-    /// of all restart points of the page, or empty.
+    /// The last restart point whose term is not greater than `term`, or the first. `prefix_keys` are the
+    /// prefix keys of all restart points of the page, or empty.
     fn restart_of(&self, term: &[u8], prefix_keys: &[u64]) -> Result<usize> {
         if prefix_keys.len() != self.restarts {
             return self.restart_before(0, term);

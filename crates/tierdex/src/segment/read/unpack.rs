@@ -1,7 +1,7 @@
 //! Streaming decompression of a block of stored documents, in constant memory.
 //!
-//! A block may contain documents of hundreds of MB. For a title and the beginning of a text, only the bytes up to
-//! their end are read and decompressed.
+//! A block may contain documents of hundreds of MB. For a title and the beginning of a text, only the bytes
+//! up to their end are read and decompressed.
 
 use crate::error::{Error, Result};
 use crate::limits::DOCUMENT_BYTES_MAX;
@@ -12,10 +12,12 @@ use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 /// Bytes read, and bytes decompressed, at a time.
 const PIECE: usize = 64 << 10;
 
-/// Largest window of a zstd frame, as a power of two: the level of the writer has windows of at most 512 KiB.
+/// Largest window of a zstd frame, as a power of two: the level of the writer has windows of at most 512
+/// KiB.
 const WINDOW_LOG_MAX: u32 = 19;
 
-/// Maximum memory of decompression beside the returned strings: the window, zstd's internal buffers, two pieces.
+/// Maximum memory of decompression beside the returned strings: the window, zstd's internal buffers, two
+/// pieces.
 pub const UNPACK_BYTES: u64 = (1 << WINDOW_LOG_MAX) + (512 << 10) + 2 * PIECE as u64;
 
 /// A decoder that can be reused for other blocks.

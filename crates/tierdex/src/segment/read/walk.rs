@@ -1,8 +1,8 @@
 //! Intersects the term dictionary with an automaton, without decoding all terms.
 //!
-//! Terms are visited in order; the automaton restarts at the first byte that differs from the previous term. When
-//! it rejects a prefix, the walk seeks to the next greater string that it may accept, and pages before that are
-//! not read.
+//! Terms are visited in order; the automaton restarts at the first byte that differs from the previous term.
+//! When it rejects a prefix, the walk seeks to the next greater string that it may accept, and pages before
+//! that are not read.
 
 use super::source::BlockSource;
 use super::terms::{TermInfo, TermStream, TermsReader};
@@ -25,8 +25,8 @@ pub trait Automaton {
 pub struct TermWalk<'a, A> {
     stream: TermStream<'a>,
     automaton: A,
-    /// The longest prefix of the last term that the automaton does not reject, and its states before and after
-    /// each byte.
+    /// The longest prefix of the last term that the automaton does not reject, and its states before and
+    /// after each byte.
     path: Vec<u8>,
     states: Vec<u32>,
     finished: bool,
@@ -49,8 +49,8 @@ impl TermsReader {
 }
 
 impl<A: Automaton> TermWalk<'_, A> {
-    /// Moves to the next term, [`TermWalk::term`]; `None` after the last. Returns its dictionary entry and the
-    /// accepting state.
+    /// Moves to the next term, [`TermWalk::term`]; `None` after the last. Returns its dictionary entry and
+    /// the accepting state.
     pub fn advance(&mut self) -> Result<Option<(TermInfo, u32)>> {
         while !self.finished {
             self.stream.source().checkpoint(0..0)?;
@@ -88,8 +88,8 @@ impl<A: Automaton> TermWalk<'_, A> {
         Ok(state)
     }
 
-    /// Moves the path to the smallest path greater than `path + byte` that the automaton does not reject. False if
-    /// there is none.
+    /// Moves the path to the smallest path greater than `path + byte` that the automaton does not reject.
+    /// False if there is none.
     fn next_path(&mut self, mut byte: u8) -> bool {
         while let Some(state) = self.states.last() {
             if self.extend(*state, byte.checked_add(1)) {
@@ -115,8 +115,8 @@ impl<A: Automaton> TermWalk<'_, A> {
         false
     }
 
-    /// Seeks to the smallest string that may be accepted. Later seeks extend the path by one byte only: more does
-    /// not pay.
+    /// Seeks to the smallest string that may be accepted. Later seeks extend the path by one byte only: more
+    /// does not pay.
     fn begin(&mut self) {
         while let Some(state) = self.states.last().filter(|state| !self.automaton.accepts(**state)) {
             if self.path.len() == TERM_BYTES_MAX || !self.extend(*state, Some(0)) {

@@ -1,5 +1,5 @@
-//! Writes the files of one field. Input: terms in order with their postings, and document lengths. Output: `terms`,
-//! `skips`, `docs`, `freqs`, `positions` and `norms`.
+//! Writes the files of one field. Input: terms in order with their postings, and document lengths. Output:
+//! `terms`, `skips`, `docs`, `freqs`, `positions` and `norms`.
 
 use super::super::layout::{FieldStats, FileKind, FileMeta};
 use super::file::{create, seal};
@@ -41,8 +41,8 @@ impl PostingsWriter<'_, '_> {
         self.lists.postings(documents, frequencies)
     }
 
-    /// Appends an encoded superblock with its numbers of documents and occurrences. All previous superblocks of the
-    /// list must be full. For fields without positions.
+    /// Appends an encoded superblock with its numbers of documents and occurrences. All previous superblocks
+    /// of the list must be full. For fields without positions.
     pub fn superblock(
         &mut self,
         superblock: &Superblock,
@@ -70,8 +70,8 @@ pub struct FieldWriter<'a> {
 }
 
 impl<'a> FieldWriter<'a> {
-    /// Calls `body` with a writer for the field, then seals its files. `norms` contains the norm code of each
-    /// document; `tokens` is the sum of the document lengths.
+    /// Calls `body` with a writer for the field, then seals its files. `norms` contains the norm code of
+    /// each document; `tokens` is the sum of the document lengths.
     pub fn write(
         disk: &dyn Disk,
         segment: u64,

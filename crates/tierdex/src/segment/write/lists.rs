@@ -1,9 +1,10 @@
-//! Writes posting lists: blocks are appended to `docs`, `freqs` and `positions` when they are full, and the skip
-//! record at the end of the list.
+//! Writes posting lists: blocks are appended to `docs`, `freqs` and `positions` when they are full, and the
+//! skip record at the end of the list.
 //!
-//! A list shorter than one block is stored inline in its skip record. The record of a longer list is a sequence of
-//! arrays (docs/format/skips.md): for each superblock of 32 blocks, its relative offsets and max share; for each
-//! block, its last document, max share and lengths; then the impacts, superblock by superblock.
+//! A list shorter than one block is stored inline in its skip record. The record of a longer list is a
+//! sequence of arrays (docs/format/skips.md): for each superblock of 32 blocks, its relative offsets and max
+//! share; for each block, its last document, max share and lengths; then the impacts, superblock by
+//! superblock.
 
 use super::super::layout::{FileKind, FileMeta};
 use super::file::{create, seal};
@@ -150,8 +151,8 @@ impl<'a> ListsWriter<'a> {
         Ok(())
     }
 
-    /// Appends a closed superblock to the current list, whose previous superblocks are full. For fields without
-    /// positions.
+    /// Appends a closed superblock to the current list, whose previous superblocks are full. For fields
+    /// without positions.
     pub(super) fn superblock(&mut self, superblock: &Superblock) -> Result<()> {
         debug_assert!(self.pending.documents.is_empty() && self.superblock.blocks == 0);
         let [docs, freqs] = [self.docs.position(), self.freqs.position()];
@@ -170,8 +171,8 @@ impl<'a> ListsWriter<'a> {
         Ok(self.skips.write(bytes)?)
     }
 
-    /// Ends the list and appends its record. Returns the byte ranges of its blocks in `docs` and `freqs`; `None`
-    /// for an inline list.
+    /// Ends the list and appends its record. Returns the byte ranges of its blocks in `docs` and `freqs`;
+    /// `None` for an inline list.
     pub(super) fn finish_list(&mut self) -> Result<Option<[Range<u64>; 2]>> {
         if std::mem::take(&mut self.written) {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! Encodes superblocks, up to 32 blocks of a list. The encoded bytes do not depend on their offset in the files, so
-//! threads can encode superblocks in parallel.
+//! Encodes superblocks, up to 32 blocks of a list. The encoded bytes do not depend on their offset in the
+//! files, so threads can encode superblocks in parallel.
 
 use super::super::layout::share_units;
 use crate::limits::SUPERBLOCK;

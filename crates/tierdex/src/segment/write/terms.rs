@@ -1,8 +1,9 @@
 //! Writes the term dictionary: pages of sorted terms, and an index of the pages.
 //!
 //! Each page is one 4 KiB page of the file, so a lookup reads and verifies one page. The index contains one
-//! separator per page, at least the last term of the page and less than the first term of the next. Separators are
-//! prefix-compressed like terms: the length of the prefix shared with the previous one, and the suffix.
+//! separator per page, at least the last term of the page and less than the first term of the next.
+//! Separators are prefix-compressed like terms: the length of the prefix shared with the previous one, and
+//! the suffix.
 
 use super::super::layout::{PAGE_HEAD, RESTART, push_tail};
 use crate::bytes::push_varint;
