@@ -1,5 +1,5 @@
-//! Wherever lists are, and whoever reads them, answers are the same: lists of less than a block and lists of
-//! many, in files, in memory, or brought near by an executor of any mode; for queries of all shapes.
+//! Results do not depend on the location of posting lists: in files, resident, or prefetched by an executor
+//! in any mode; for inline lists and lists of many blocks, and for queries of all shapes.
 
 mod support;
 
@@ -17,19 +17,19 @@ use tierdex::io::{Disk, EngineKind, EngineOptions, MemDisk, PosixDisk, RegionKin
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
 
-/// Queries to each index.
+/// Number of queries to each index.
 const QUERIES: usize = 90;
 
-/// Hits, and their number if it is known.
+/// Hits, and the number of matches if it is exact.
 type Answer = (u64, Vec<(u32, u32)>);
 
 fn answer(found: &Found, count: bool) -> Answer {
     let rows = found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect();
-    // How many are met on the way depends on the way.
+    // A lower bound of the number of matches depends on the strategy.
     (found.total * u64::from(count), rows)
 }
 
-/// An index, queries to it, and one way to search.
+/// An index, queries, and search options.
 struct Case {
     index: Index,
     texts: Vec<String>,
@@ -61,7 +61,7 @@ impl Case {
         assert_eq!(found, self.expected[number], "{how}: {} with {:?}", self.texts[number], self.search);
     }
 
-    /// Answers all queries by an executor.
+    /// Runs all queries in an executor.
     fn execute(&self, options: &ExecutorOptions) {
         let executor = Executor::new(&self.index, options).unwrap();
         let how = format!("{:?}, {}", options.mode, options.meta);
@@ -80,7 +80,7 @@ impl Case {
     }
 }
 
-/// Searches that prune, count, or do neither.
+/// Search options with and without pruning and counting.
 fn searches() -> [SearchOptions; 4] {
     let default = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
     [
@@ -92,7 +92,7 @@ fn searches() -> [SearchOptions; 4] {
 }
 
 fn written(count: usize, segments: usize, codec: Codec, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
-    // Of few documents all lists are shorter than a block.
+    // With few documents all lists are inline.
     let docs = if count < 250 { corpus(3, count) } else { documents_in_bursts(3, count) };
     let cuts: Vec<usize> = (1..segments).map(|part| part * docs.len() / segments).collect();
     let schema = Shape { stored: false, codec, ..Shape::default() }.schema();
@@ -105,7 +105,7 @@ fn memory() -> Arc<dyn Disk> {
 }
 
 #[test]
-fn lists_in_memory_and_in_files_give_the_same_answers() {
+fn resident_lists_and_lists_in_files_give_the_same_results() {
     let directory = tempfile::tempdir().unwrap();
     let real: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
     let disks = [
@@ -128,10 +128,9 @@ fn lists_in_memory_and_in_files_give_the_same_answers() {
     }
 }
 
-/// The same documents in lists that are encoded in different ways: the answers of a codec are those of the
-/// others.
+/// The same documents with different codecs give the same results.
 #[test]
-fn codecs_give_the_same_answers() {
+fn all_codecs_give_the_same_results() {
     let codecs = [Codec::Auto, Codec::Bitmap, Codec::Pfor256Delta, Codec::VByteDelta, Codec::Raw];
     let disks = codecs.map(|codec| written(9000, 2, codec, memory()));
     for search in searches() {
@@ -147,7 +146,7 @@ fn codecs_give_the_same_answers() {
 }
 
 #[test]
-fn executors_of_all_modes_give_the_same_answers() {
+fn all_executor_modes_give_the_same_results() {
     let directory = tempfile::tempdir().unwrap();
     let real: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
     let disks = [
@@ -186,10 +185,10 @@ fn executors_of_all_modes_give_the_same_answers() {
     assert_eq!(modes.len(), Mode::ALL.len());
 }
 
-/// A canary: an answer of other lists would be noticed.
+/// Canary: a different result makes the comparison fail.
 #[test]
 #[should_panic(expected = "other documents")]
-fn another_answer_is_noticed() {
+fn a_different_result_is_detected() {
     let case = Case::new(&written(200, 1, Codec::Auto, memory()), 5, searches()[3]);
     let other = Index::open_on(written(190, 1, Codec::Auto, memory())).unwrap();
     for (number, query) in case.queries.iter().enumerate() {

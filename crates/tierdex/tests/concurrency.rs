@@ -1,4 +1,4 @@
-//! Readers and writers side by side, on a directory of the file system.
+//! Concurrent readers and writers on a directory of the file system.
 
 mod support;
 
@@ -39,7 +39,7 @@ fn add(writer: &mut IndexWriter, docs: &[Doc]) {
 }
 
 #[test]
-fn a_second_writer_is_told_to_wait() {
+fn a_second_writer_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let disks: [Arc<dyn Disk>; 2] = [Arc::new(MemDisk::new()), directory(folder.path())];
     for disk in disks {
@@ -59,7 +59,7 @@ fn a_second_writer_is_told_to_wait() {
 }
 
 #[test]
-fn of_many_writers_one_wins() {
+fn one_of_many_writers_gets_the_lock() {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..20 {
         let disk = directory(folder.path());
@@ -67,7 +67,7 @@ fn of_many_writers_one_wins() {
         let open = || {
             barrier.wait();
             let writer = IndexWriter::open(disk.clone(), schema(), OpenMode::New, WriterOptions::default());
-            // Nobody gives the lock back before all have tried.
+            // Nobody releases the lock before all have tried.
             barrier.wait();
             writer.is_ok()
         };
@@ -84,7 +84,7 @@ fn of_many_writers_one_wins() {
     }
 }
 
-/// A reader keeps its commit while its files are merged, replaced and removed under it.
+/// A reader keeps its commit while its files are merged, replaced and removed.
 #[test]
 fn a_reader_keeps_its_commit() {
     let folder = tempfile::tempdir().unwrap();
@@ -103,15 +103,15 @@ fn a_reader_keeps_its_commit() {
     drop(writer);
     let after = disk.list().unwrap();
     assert!(before.iter().all(|name| !after.contains(name)), "nothing was removed: {after:?}");
-    // Asked for the first time only now, when all of its files are gone.
+    // The first query runs after all of its files have been removed.
     assert_eq!(answers(&reader), expected(&docs[..300]));
     assert_eq!(reader.manifest().generation, generation);
     assert_eq!(answers(&Index::open_on(disk.clone()).unwrap()), expected(&docs[400..]));
     assert!(check(disk.as_ref()).unwrap().problems.is_empty());
 }
 
-/// Readers open again and again while commits, merges and removals go on; each sees one whole commit, and
-/// never an older one than was acknowledged before it opened.
+/// Readers open repeatedly during commits, merges and removals; each sees one complete commit, at least as
+/// new as the last one acknowledged before it opened.
 #[test]
 fn readers_always_see_a_whole_commit() {
     const COMMITS: usize = 24;
@@ -152,7 +152,7 @@ fn readers_always_see_a_whole_commit() {
     assert!(check(disk.as_ref()).unwrap().problems.is_empty());
 }
 
-/// One index answers many threads at once as it answers one.
+/// Many threads that share an index get the results of a single thread.
 #[test]
 fn many_threads_share_an_index() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());

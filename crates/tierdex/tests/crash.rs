@@ -1,8 +1,8 @@
-//! Power is lost at every operation of an index's life, and again during recovery.
+//! Power loss at every operation of the life of an index, and again during recovery.
 //!
-//! What is found afterwards must be the last acknowledged generation or the one after it, whole, with right
-//! answers; a new writer must clean up, and commit once more. The same harness over a disk that forgets its
-//! syncs must fail.
+//! Afterwards the index must be the last acknowledged generation or the next one, complete and with correct
+//! results; a new writer must clean up and commit. The same harness over a disk that ignores syncs must
+//! fail.
 
 mod support;
 
@@ -15,7 +15,7 @@ use tierdex::io::{
     WriteFile,
 };
 
-/// A disk in memory that may forget one kind of sync while it says that all is well.
+/// An in-memory disk that can ignore one kind of sync while it reports success.
 #[derive(Clone)]
 struct Careless {
     disk: MemDisk,
@@ -80,12 +80,12 @@ fn crash_at(at: u64) -> FaultPlan {
     FaultPlan { class: OpClass::Any, at, effect: Effect::Crash, repeat: Repeat::Once }
 }
 
-/// What a run of the harness did.
+/// Statistics of a run of the harness.
 #[derive(Default)]
 struct Counts {
     crashes: u64,
     states: u64,
-    /// States that were the generation after the acknowledged one.
+    /// Images with the generation after the acknowledged one.
     newer: u64,
     violations: Vec<String>,
 }
@@ -99,7 +99,7 @@ impl Counts {
     }
 }
 
-/// Operations of the whole script when nothing fails.
+/// Number of operations of the whole script without faults.
 fn operations(script: &Script) -> u64 {
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
@@ -107,7 +107,7 @@ fn operations(script: &Script) -> u64 {
     disk.operations(OpClass::Any)
 }
 
-/// Runs the script, crashes it at operation `at`, and looks at each image.
+/// Runs the script, crashes it at operation `at`, and checks each crash image.
 fn crash(script: &Script, at: u64, forgets: Forgets, seeds: u64) -> Counts {
     let mut counts = Counts::default();
     let disk = FaultDisk::new(Careless { disk: MemDisk::new(), forgets }, crash_at(at));
@@ -152,7 +152,7 @@ fn crash_recovery(script: &Script, image: &MemDisk, generation: u64, seed: u64) 
             counts.states += 1;
             let found = disk.inner().crash(image);
             let verified = match &recovered {
-                // Only what follows the acknowledgement was lost.
+                // Only operations after the acknowledgement were lost.
                 Ok(_) => script.verify_recovered(&found, generation),
                 Err(_) => script.verify_half_recovered(&found, generation),
             };
@@ -176,7 +176,7 @@ fn crash_everywhere(script: &Script, forgets: Forgets, step: usize, seeds: u64) 
 }
 
 #[test]
-fn a_crash_at_any_operation_leaves_a_whole_generation() {
+fn a_crash_at_any_operation_leaves_a_complete_generation() {
     let script = Script::new(40);
     let operations = operations(&script);
     let counts = crash_everywhere(&script, Forgets::Nothing, 1, 4);
@@ -192,19 +192,19 @@ fn a_crash_at_any_operation_leaves_a_whole_generation() {
 
 /// Canary: a commit that does not make names durable.
 #[test]
-fn a_disk_that_forgets_directory_syncs_is_caught() {
+fn a_disk_that_ignores_directory_syncs_is_detected() {
     let counts = crash_everywhere(&Script::new(12), Forgets::Directory, 9, 4);
     assert!(counts.violations.len() > 20, "{} violations", counts.violations.len());
 }
 
 /// Canary: a commit that does not make bytes durable.
 #[test]
-fn a_disk_that_forgets_file_syncs_is_caught() {
+fn a_disk_that_ignores_file_syncs_is_detected() {
     let counts = crash_everywhere(&Script::new(12), Forgets::Files, 9, 4);
     assert!(counts.violations.len() > 20, "{} violations", counts.violations.len());
 }
 
-/// What was added and not committed is lost with the process, all of it, and leaves nothing behind.
+/// Uncommitted documents are lost with the process, and their files are removed.
 #[test]
 fn uncommitted_documents_leave_nothing_behind() {
     let script = Script::new(12);

@@ -1,7 +1,7 @@
 //! Every byte of a small index is flipped, every file cut at every length, lengthened, zeroed and swapped.
 //!
-//! A check must report it, and an index that can be opened must answer right or say that a file is damaged:
-//! never a wrong answer, never an older commit, never a panic.
+//! A check must report the damage. An index that can still be opened must return correct results or report a
+//! damaged file: never a wrong result, an older commit or a panic.
 
 mod support;
 
@@ -29,7 +29,7 @@ const QUERIES: [&str; 12] = [
     "absent",
 ];
 
-/// A sound index and its answers.
+/// An intact index and its results.
 struct Sample {
     disk: MemDisk,
     answers: Vec<Answer>,
@@ -71,7 +71,7 @@ impl Sample {
         names.map(|name| (name.clone(), self.disk.bytes(&name).unwrap())).collect()
     }
 
-    /// What is wrong about how the engine treats the damaged copy `disk` of this index.
+    /// The defect in how the engine treats the damaged copy `disk` of this index, if any.
     fn judge(&self, disk: &MemDisk) -> Option<String> {
         match check(disk) {
             Ok(report) if report.problems.is_empty() => return Some("check finds nothing".to_string()),
@@ -94,8 +94,7 @@ impl Sample {
         })
     }
 
-    /// Runs `count` trials on each file: `damage` changes the file's bytes, or says that there is nothing to
-    /// change.
+    /// Runs `count` trials on each file. `damage` changes the bytes of the file, or returns that it cannot.
     fn trials(
         &self,
         name: &str,
@@ -134,7 +133,7 @@ impl Sample {
     }
 }
 
-/// Damage of a named file, said in one line. A file that is missing or of another version is as clear.
+/// Whether the error is one line that names a damaged file, a missing file or a file of another version.
 fn is_clear(error: &Error) -> bool {
     let clear = matches!(error, Error::Storage(error)
         if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound | ErrorKind::Unsupported)
@@ -147,7 +146,7 @@ fn is_no_index(error: &Error) -> bool {
 }
 
 #[test]
-fn every_flipped_byte_is_found() {
+fn every_flipped_byte_is_detected() {
     let sample = sample(&small_docs(1));
     let size: usize = sample.files().iter().map(|(_, bytes)| bytes.len()).sum();
     println!("{size} bytes in {} files", sample.files().len());
@@ -164,7 +163,7 @@ fn every_flipped_byte_is_found() {
 }
 
 #[test]
-fn every_length_is_found() {
+fn every_truncation_is_detected() {
     let sample = sample(&small_docs(2));
     let trials = sample.on_all_files(<[u8]>::len, |trial, bytes| {
         bytes.truncate(trial);
@@ -174,7 +173,7 @@ fn every_length_is_found() {
 }
 
 #[test]
-fn appended_garbage_is_found() {
+fn appended_garbage_is_detected() {
     let sample = sample(&small_docs(3));
     let trials = sample.on_all_files(
         |_| 60,
@@ -185,7 +184,7 @@ fn appended_garbage_is_found() {
             match trial % 3 {
                 0 => bytes.extend(std::iter::repeat_n(0, len)),
                 1 => bytes.extend((0..len as u64).map(|seed| Random::new(seed).next() as u8)),
-                // As if the end of the file had been written twice.
+                // The end of the file written twice.
                 _ => bytes.extend_from_within(bytes.len().saturating_sub(len)..),
             }
             true
@@ -195,7 +194,7 @@ fn appended_garbage_is_found() {
 }
 
 #[test]
-fn zeroed_sectors_and_pages_are_found() {
+fn zeroed_sectors_and_pages_are_detected() {
     let sample = sample(&small_docs(4));
     let mut trials = 0;
     for unit in [64, 512, 4096, usize::MAX] {
@@ -213,9 +212,9 @@ fn zeroed_sectors_and_pages_are_found() {
     assert!(trials > 150, "{trials}");
 }
 
-/// Each file in the place of each other of the same index, and of the same name in another index.
+/// Each file replaced by every other file of the index, and by the file of the same name of another index.
 #[test]
-fn swapped_files_are_found() {
+fn swapped_files_are_detected() {
     let (one, other) = (sample(&small_docs(5)), sample(&small_docs(6)));
     let (files, others) = (one.files(), other.files());
     let mut trials = 0;
@@ -233,9 +232,9 @@ fn swapped_files_are_found() {
     assert!(trials > 800, "{trials}");
 }
 
-/// A page of one file where another file of the same kind, or another place of the same file, has its own.
+/// A page replaced by a page of another file of the same kind, or by another page of the same file.
 #[test]
-fn misdirected_pages_are_found() {
+fn misdirected_pages_are_detected() {
     let (one, other) = (sample(&corpus(5, 1200)), sample(&corpus(6, 1200)));
     let others = other.files();
     let mut trials = 0;
@@ -259,7 +258,7 @@ fn misdirected_pages_are_found() {
     assert!(trials > 20, "{trials}");
 }
 
-/// An older generation that lies on the disk is never served in the place of a damaged newer one.
+/// An older generation on the disk is never served in place of a damaged newer one.
 #[test]
 fn a_damaged_manifest_does_not_uncover_an_older_one() {
     let docs = small_docs(7);
@@ -270,7 +269,7 @@ fn a_damaged_manifest_does_not_uncover_an_older_one() {
     docs[270..].iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
     let generation = writer.commit(Merge::Keep).unwrap();
     drop(writer);
-    // As a crash between the commit and the removal of what it replaced would leave it.
+    // The state after a crash between the commit and the removal of the files that it replaced.
     let (old, new) = (Manifest::file_name(generation - 1), Manifest::file_name(generation));
     let old_bytes = older.disk.bytes(&old).unwrap();
     shared.create(&old).unwrap().append(&old_bytes).unwrap();
@@ -300,7 +299,7 @@ fn a_damaged_manifest_does_not_uncover_an_older_one() {
     assert!(trials > 1000, "{trials}");
 }
 
-/// Without its manifest there is no index, and no file of it is served; without another file it says which.
+/// Without a manifest there is no index, and no file is served; any other missing file is named.
 #[test]
 fn a_missing_file_is_named() {
     let sample = sample(&small_docs(8));

@@ -1,4 +1,4 @@
-//! The same documents give the same bytes, whatever the threads, the batches and the history.
+//! The same documents give the same bytes, independent of threads, batches and history.
 
 mod support;
 
@@ -21,8 +21,8 @@ fn files(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
     names.map(|name| (name.clone(), disk.bytes(&name).unwrap())).collect()
 }
 
-/// Payloads of a single segment's files by field and kind. Envelopes differ with the segment's number, and
-/// stored blocks with the batches that they were packed in.
+/// Payloads of the files of a single segment by field and kind. Envelopes depend on the segment id, and
+/// stored blocks on the batches in which they were compressed.
 fn payloads(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
     let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     let [segment] = index.segments() else { panic!("one segment is wanted") };
@@ -41,7 +41,7 @@ fn built(schema: &Schema, docs: &[Doc], cuts: &[usize], growth: Growth) -> MemDi
     disk
 }
 
-/// Ingests pieces of 7 documents by that many threads; returns the files and the order of the reports.
+/// Ingests pieces of 7 documents with `threads` threads; returns the files and the order of the reports.
 fn ingested(docs: &[Doc], threads: usize) -> (BTreeMap<String, Vec<u8>>, Vec<usize>) {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
@@ -67,7 +67,7 @@ fn ingested(docs: &[Doc], threads: usize) -> (BTreeMap<String, Vec<u8>>, Vec<usi
 }
 
 #[test]
-fn threads_do_not_show_in_the_bytes() {
+fn bytes_do_not_depend_on_threads() {
     let docs = corpus(11, 2000);
     let (one, order) = ingested(&docs, 1);
     assert!(one.len() > 10 && order.is_sorted() && order.len() == docs.len().div_ceil(7));
@@ -90,7 +90,7 @@ fn two_runs_give_the_same_bytes() {
 }
 
 #[test]
-fn a_merged_segment_is_the_one_that_would_have_been_flushed() {
+fn a_merged_segment_equals_a_flushed_one() {
     for (seed, codec) in (20..).zip(Codec::ALL) {
         for positions in [true, false] {
             let schema = Shape { codec: *codec, positions, ..Shape::default() }.schema();

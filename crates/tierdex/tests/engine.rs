@@ -1,5 +1,4 @@
-//! The engine under many callers: whatever they ask for at the same time, each gets the answer that it would
-//! get alone.
+//! The engine with concurrent callers: each gets the result that it would get alone.
 
 mod support;
 
@@ -29,7 +28,7 @@ const TEXTS: [&str; 8] =
     ["all", "w0 w1", "+all +w0", "+all -w0", "\"all w0\"", "w3 w4 w5 w8", "prefix*", "+w1 #all w0"];
 
 #[test]
-fn many_callers_get_the_answers_that_they_would_get_alone() {
+fn concurrent_callers_get_the_results_of_a_single_caller() {
     let index = Index::open_on(small(5, 3000)).unwrap();
     let search = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
     let found = |text| index.searcher().search(&parse(&index, text), &search).unwrap();
@@ -74,7 +73,7 @@ fn an_engine_over_an_empty_index_finds_what_is_added() {
             assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, text), "{text}");
         }
     }
-    // A snapshot is of one engine.
+    // A snapshot belongs to one engine.
     let other = Engine::with_options(&Index::open_on(disk).unwrap(), &options).unwrap();
     let query = parse(engine.snapshot().index(), "all");
     let error = other.submit(SearchRequest::new(query).snapshot(engine.snapshot())).err().unwrap();
@@ -90,7 +89,7 @@ fn shards_with_common_statistics_score_as_one_index() {
         Index::open_on(disk).unwrap()
     };
     let docs = corpus(11, 3000);
-    // Of very different sizes.
+    // Shards of very different sizes.
     let cuts = [0, 40, 2000, 2001, 3000];
     let whole = index(&docs);
     let shards: Vec<_> = cuts.windows(2).map(|cut| index(&docs[cut[0]..cut[1]])).collect();
@@ -117,7 +116,7 @@ fn shards_with_common_statistics_score_as_one_index() {
 }
 
 #[test]
-fn a_callback_that_panics_harms_no_other() {
+fn a_panic_in_a_callback_does_not_affect_other_requests() {
     let index = Index::open_on(small(5, 500)).unwrap();
     let engine = Engine::with_options(&index, &options(100, 1)).unwrap();
     for _ in 0..3 {
@@ -131,7 +130,7 @@ fn a_callback_that_panics_harms_no_other() {
         10
     );
     drop(engine);
-    // The last handle may go with a callback, also while other threads read.
+    // A callback may drop the last handle, also while other threads read.
     (1..4).for_each(|threads| last_handle_in_a_callback(&index, threads));
 }
 
@@ -160,7 +159,7 @@ fn search(engine: &Engine, text: &str) -> Result<Hits> {
     engine.submit(SearchRequest::new(query).k(30).count(true))?.wait()
 }
 
-/// What a reader that opened the index just now finds.
+/// The results of a newly opened reader.
 fn fresh(disk: &Arc<MemDisk>, text: &str) -> (u64, Vec<(u32, u32)>) {
     let index = Index::open_on(disk.clone()).unwrap();
     let search = SearchOptions { k: 30, count: true, ..SearchOptions::default() };
@@ -187,7 +186,7 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
     let old = engine.snapshot();
     append(&disk, 6, 400, Merge::Keep);
     assert!(engine.refresh().unwrap() && !engine.refresh().unwrap());
-    // The old commit is as it was, and nothing of it is read again.
+    // The old snapshot is unchanged, and none of its pages is read again.
     for (text, before) in TEXTS.iter().zip(&before) {
         let request = SearchRequest::new(parse(old.index(), text)).k(30).count(true).snapshot(old.clone());
         let again = engine.submit(request).unwrap().wait().unwrap();
@@ -200,13 +199,13 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
     }
     let grown = engine.stats();
     assert!(grown.bytes_read - read.bytes_read < read.bytes_read / 2, "{grown:?}");
-    // A merge replaces all segments: their entries go when nobody searches them any more.
+    // A merge replaces all segments: their cache entries are removed when no snapshot uses them.
     append(&disk, 7, 10, Merge::One);
     assert!(engine.refresh().unwrap());
     let used = |engine: &Engine| engine.stats().cells - engine.stats().cells_free;
     assert!(used(&engine) > 0);
     drop((old, before));
-    // A thread may hold a snapshot a moment longer than its answer.
+    // A thread may hold a snapshot slightly longer than its result.
     while used(&engine) > 0 {
         std::thread::yield_now();
     }
@@ -217,7 +216,7 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
 }
 
 #[test]
-fn pages_of_another_segment_of_the_same_number_are_not_served() {
+fn pages_of_another_segment_with_the_same_id_are_not_served() {
     let disk = small(5, 3000);
     let engine = Engine::with_options(&Index::open_on(disk.clone()).unwrap(), &options(4000, 1)).unwrap();
     TEXTS.iter().for_each(|text| drop(search(&engine, text).unwrap()));
@@ -225,7 +224,7 @@ fn pages_of_another_segment_of_the_same_number_are_not_served() {
         engine.snapshot().index().segments().iter().map(|segment| segment.meta().id).collect()
     };
     let before = numbers(&engine);
-    // The index is made anew where it was: numbers begin where they began.
+    // The index is recreated in the same directory: segment ids start again.
     let names = disk.list().unwrap();
     names.iter().for_each(|name| disk.remove(name).unwrap());
     let schema = Shape { title: false, ..Shape::default() }.schema();
@@ -239,7 +238,7 @@ fn pages_of_another_segment_of_the_same_number_are_not_served() {
 }
 
 #[test]
-fn the_budget_counts_hits_requests_that_wait_and_later_commits() {
+fn the_budget_includes_hits_queued_requests_and_later_commits() {
     let disk = small(5, 3000);
     let index = Index::open_on(disk.clone()).unwrap();
     let bounded = |growth| {
@@ -258,7 +257,7 @@ fn the_budget_counts_hits_requests_that_wait_and_later_commits() {
     assert_eq!(ask(50).unwrap().hits.len(), 50);
     let error = ask(51).err().unwrap();
     assert!(matches!(error, Error::Usage(_)) && error.to_string().contains("51 hits"), "{error}");
-    // Requests that wait are bounded, and of a batch they are waited for.
+    // The queue is bounded: single requests are rejected, batches wait.
     let mut tickets = Vec::new();
     let words: String = (0..500).map(|number| format!("word{number} ")).collect();
     let long = parse(&index, &format!("all {words}"));
@@ -271,7 +270,7 @@ fn the_budget_counts_hits_requests_that_wait_and_later_commits() {
     };
     assert!(matches!(error, Error::Limit(_)), "{error}");
     tickets.into_iter().for_each(|ticket| assert_eq!(ticket.wait().unwrap().hits.len(), 10));
-    // What a new segment keeps in memory has to fit.
+    // The resident data of a new segment must fit in the budget.
     let roomy = bounded(1 << 20);
     append(&disk, 6, 1000, Merge::Keep);
     let error = engine.refresh().err().unwrap();
@@ -292,7 +291,7 @@ fn the_budget_counts_hits_requests_that_wait_and_later_commits() {
 }
 
 #[test]
-fn a_read_that_fails_fails_the_requests_that_need_it_and_no_other() {
+fn a_failed_read_fails_only_the_requests_that_need_it() {
     let inner = small(3, 3000);
     let whole = Index::open_on(inner.clone()).unwrap();
     let mut harmed = 0;
@@ -316,14 +315,14 @@ fn a_read_that_fails_fails_the_requests_that_need_it_and_no_other() {
                 }
             }
         }
-        // The next reads it again.
+        // The next request reads it again.
         assert!(search(&engine, "all w0").is_ok());
     }
     assert!((5..200).contains(&harmed), "{harmed}");
 }
 
-/// Callers ask while a writer commits and the engine opens each commit; each answer is that of its own
-/// snapshot. Returns the resident memory of the process after every twentieth commit.
+/// Callers submit queries while a writer commits and the engine opens each commit; each result is that of
+/// its own snapshot. Returns the resident memory of the process after every twentieth commit.
 fn refreshes_under_load(time: Duration) -> Vec<u64> {
     let directory = tempfile::tempdir().unwrap();
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
@@ -376,7 +375,7 @@ fn refreshes_under_load(time: Duration) -> Vec<u64> {
     resident
 }
 
-/// Memory of this process that is in DRAM, in bytes.
+/// Resident set size of this process, in bytes.
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -384,7 +383,7 @@ fn resident_bytes() -> u64 {
 }
 
 #[test]
-fn refreshes_under_load_change_no_answer() {
+fn refreshes_under_load_change_no_result() {
     refreshes_under_load(Duration::from_secs(3));
 }
 

@@ -1,8 +1,8 @@
-//! Evaluation that prunes against evaluation of everything, and against the naive engine: the same hits in
-//! the same order with the same score bits, and the same totals where they are counted; over long lists, for
-//! queries of all shapes, many terms, any k, any ranking, any cut into segments, and any number of threads.
+//! Pruned evaluation against exhaustive evaluation and against the naive engine: the same hits in the same
+//! order with the same score bits, and the same totals where they are counted; over long lists, for queries
+//! of all shapes, many terms, any k, any ranking, any division into segments, and any number of threads.
 //!
-//! Random queries over the large index: `TIERDEX_TEST_EVALUATIONS`, [`QUERIES`] if it is not set.
+//! `TIERDEX_TEST_EVALUATIONS` is the number of random queries over the large index, by default [`QUERIES`].
 
 mod support;
 
@@ -21,13 +21,13 @@ use tierdex::query::Query;
 use tierdex::rank::Bm25;
 use tierdex::schema::{NormKind, Schema};
 
-/// Random queries over the large index.
+/// Number of random queries over the large index.
 const QUERIES: usize = 700;
 
-/// Documents of the large index.
+/// Number of documents of the large index.
 const DOCUMENTS: usize = 200_000;
 
-/// Into how many segments of equal size the same documents are cut.
+/// Numbers of segments of equal size into which the same documents are divided.
 const SEGMENTS: [usize; 4] = [1, 2, 8, 64];
 
 const KS: [usize; 10] = [1, 2, 3, 10, 10, 64, 100, 300, 1000, 2000];
@@ -51,14 +51,14 @@ fn index(docs: &[Doc], segments: usize) -> Index {
     build(&(disk.clone() as _), &schema(), docs, &cuts, Growth::Commits, Merge::Keep);
     let index = Index::open_on(disk).unwrap();
     assert_eq!(index.segments().len(), segments);
-    // Where skip data is resident, it says before any segment is searched what hits score at least.
+    // With resident skip data, an initial threshold is computed before any segment is searched.
     if [1, 64].contains(&segments) {
         index.keep_in_memory().unwrap();
     }
     index
 }
 
-/// The same documents in any number of segments.
+/// The same documents, divided into different numbers of segments.
 fn large() -> &'static [Index] {
     static INDEXES: OnceLock<Vec<Index>> = OnceLock::new();
     INDEXES.get_or_init(|| {
@@ -72,7 +72,7 @@ fn rows(found: &Found) -> Vec<(u32, u32)> {
     found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
 }
 
-/// Reads a query; `None` if its boosts are too large together.
+/// Parses a query; `None` if the product of its boosts is too large.
 fn parse(text: &str, schema: &Schema) -> Option<Query> {
     match Query::parse(text, schema) {
         Ok(query) => Some(query),
@@ -81,8 +81,8 @@ fn parse(text: &str, schema: &Schema) -> Option<Query> {
     }
 }
 
-/// Compares an answer with the best of all matches. Where they are not counted, any number from that of the
-/// hits to theirs will do.
+/// Compares a result with the best of all matches. Without counting, the number of matches may be any value
+/// from the number of hits to the exact one.
 fn check(found: &Found, all: &Found, options: &SearchOptions, what: impl Fn() -> String) {
     let (found_rows, mut expected) = (rows(found), rows(all));
     expected.truncate(options.k);
@@ -114,13 +114,13 @@ fn queries_wanted() -> usize {
     std::env::var("TIERDEX_TEST_EVALUATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(QUERIES)
 }
 
-/// Random queries, each exhaustively over the documents as one segment or as several, and then pruned,
-/// counted and not, over all cuts of them: global statistics make the answers equal, bit by bit.
+/// Random queries, each evaluated exhaustively over one division into segments, and then with pruning,
+/// counted and not, over all divisions: with global statistics the results are equal bit by bit.
 #[test]
-fn what_is_pruned_counted_cut_and_shared_out_changes_no_answer() {
+fn pruning_counting_segments_and_threads_change_no_result() {
     let (indexes, schema, wanted) = (large(), schema(), queries_wanted());
     let searchers: Vec<_> = indexes.iter().map(Index::searcher).collect();
-    // Strategies that searchers chose, and how often there was an answer.
+    // Strategies chosen, and the number of results.
     let run = |number: usize| {
         let mut random = Random::new(number as u64);
         let mut strategies: BTreeMap<String, usize> = BTreeMap::new();
@@ -190,10 +190,10 @@ fn what_is_pruned_counted_cut_and_shared_out_changes_no_answer() {
     }
 }
 
-/// Where a clause that matches nothing has nearly all of the weight, those that match score next to nothing:
-/// no threshold may leave them out.
+/// If a clause without matches has nearly all of the weight, the others have the smallest scores: no
+/// threshold may prune their matches.
 #[test]
-fn terms_of_hardly_any_weight_have_hits() {
+fn terms_of_negligible_weight_have_hits() {
     let (indexes, schema) = (large(), schema());
     for (index, segments) in indexes.iter().zip(SEGMENTS) {
         let searcher = index.searcher();
@@ -214,10 +214,9 @@ fn terms_of_hardly_any_weight_have_hits() {
     }
 }
 
-/// In an index in memory the threshold of frequent terms is known before any segment is searched, and no hit
-/// scores less.
+/// With resident skip data, frequent terms have an initial threshold, and no hit scores less.
 #[test]
-fn an_initial_threshold_is_no_more_than_the_last_hit() {
+fn an_initial_threshold_is_at_most_the_score_of_the_last_hit() {
     let (index, schema) = (&large()[0], schema());
     let mut known = 0;
     for (rank, bm25) in (0..40).flat_map(|rank| RANKINGS.map(|bm25| (rank, bm25))) {
@@ -234,9 +233,10 @@ fn an_initial_threshold_is_no_more_than_the_last_hit() {
     assert!(known > 40, "{known} of 320");
 }
 
-/// Queries over few documents against the naive engine: however they are counted, pruned and cut.
+/// Queries over few documents against the naive engine, with and without counting and pruning, over all
+/// divisions.
 #[test]
-fn answers_are_those_of_the_naive_engine() {
+fn results_equal_those_of_the_naive_engine() {
     let (schema, queries) = (schema(), queries_wanted().min(1 << 14) / 5);
     let run = |number: usize| {
         let docs = documents_in_bursts(2 + number as u64, [6000, 2000][number]);
@@ -266,11 +266,11 @@ fn answers_are_those_of_the_naive_engine() {
     on_two_threads(2, run);
 }
 
-/// A phrase with slop, of ten terms, matches in a document in ten ranges of places, all of which share the
-/// one occurrence of its first term: ten times a tenth, which must not be more than the once that bounds it.
-/// Another document scores just so much as that bound, and its threshold is what the former has to reach.
+/// A phrase with slop of ten terms matches in a document in ten intervals that share the only occurrence of
+/// its first term: the sum of ten tenths must not exceed 1, the frequency that bounds it. Another document
+/// scores exactly that bound, which is then the threshold for the first document.
 #[test]
-fn a_sloppy_phrase_occurs_no_more_often_than_its_rarest_term() {
+fn a_sloppy_frequency_is_at_most_that_of_the_rarest_term() {
     const TERMS: usize = 10;
     const APART: usize = 36;
     let name = |term: usize| if term == 0 { "once".to_string() } else { format!("t{term}") };
@@ -285,7 +285,7 @@ fn a_sloppy_phrase_occurs_no_more_often_than_its_rarest_term() {
         places.iter().for_each(|(term, place)| words[term * APART + place] = name(*term));
         words.join(" ")
     };
-    // Each term but the first stands ten places before it was expected to stand behind the first.
+    // Each term but the first is ten positions before its exact position relative to the first.
     let shared =
         |term: usize| if term == 0 { vec![(0, TERMS)] } else { vec![(term, term), (term, term + TERMS)] };
     let shared: Vec<_> = (0..TERMS).flat_map(shared).collect();
@@ -294,7 +294,7 @@ fn a_sloppy_phrase_occurs_no_more_often_than_its_rarest_term() {
             .flat_map(|time| (0..TERMS).map(move |term| (term, TERMS + time * (APART * TERMS + 22))))
             .collect()
     };
-    // The first document repeats the phrase `times` times and is `times` as long, so its score is that of a
+    // The first document contains the phrase `times` times and is `times` as long, so its score is that of a
     // document with one occurrence.
     let none: String = (0..TERMS).rev().map(|term| name(term) + " ").collect();
     let schema = Shape { norms: NormKind::Exact, stored: false, title: false, ..Shape::default() }.schema();
@@ -319,12 +319,12 @@ fn a_sloppy_phrase_occurs_no_more_often_than_its_rarest_term() {
     }
 }
 
-/// Among documents of equal score the first ones are hits, in any segment, also if more of them than k reach
-/// the initial threshold.
+/// Ties are broken by the smaller document across segments, also if more than k documents reach the initial
+/// threshold.
 #[test]
-fn of_equal_scores_the_first_documents_are_hits() {
-    // Every 50th document scores more than the others; in the second round the others are longer in each
-    // segment that follows, so that the averages differ.
+fn ties_are_broken_by_the_smaller_document() {
+    // Every 50th document scores more than the others. In the second round the others are longer in each
+    // following segment, so that the average lengths differ.
     for growth in [0, 3] {
         let text = |number: usize| {
             let times = if number.is_multiple_of(50) { 2 } else { 1 };
@@ -353,10 +353,10 @@ fn of_equal_scores_the_first_documents_are_hits() {
     }
 }
 
-/// A canary: if evaluation lost a hit, the comparison would notice.
+/// Canary: a lost hit makes the comparison fail.
 #[test]
 #[should_panic(expected = "hit 3 of 9")]
-fn a_lost_hit_is_noticed() {
+fn a_lost_hit_is_detected() {
     let docs = documents_in_bursts(7, 300);
     let index = index(&docs, 2);
     let query = Query::parse("w0 w2", index.schema()).unwrap();

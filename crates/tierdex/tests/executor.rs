@@ -1,5 +1,4 @@
-//! Queries that wait, answered out of caches that are far too small: what they find is what is found in
-//! memory.
+//! Batches of queries with a cache that is far too small: the results are those of an index in memory.
 
 mod support;
 
@@ -22,7 +21,7 @@ use tierdex::schema::{Field, Schema, Source};
 
 const WORDS: [&str; 8] = ["all", "w0", "über1", "prefix2", "w3", "w4", "w5", "w8"];
 
-/// Queries of one to four words, some of which must be there.
+/// Queries of one to four words, some of them required.
 fn queries(random: &mut Random, count: usize, index: &Index) -> Vec<Query> {
     let query = |random: &mut Random| {
         let words = 1 + random.below(4);
@@ -50,7 +49,7 @@ fn options(bytes: u64, policy: PolicyKind, lookahead: Lookahead, kind: EngineKin
     }
 }
 
-/// One query after the other.
+/// Runs one query after another.
 fn source(queries: &[Query]) -> impl FnMut() -> Result<Option<Query>, ()> + Send {
     let mut queries = queries.iter();
     move || Ok(queries.next().cloned())
@@ -88,10 +87,10 @@ proptest! {
         let queries = queries(&mut Random::new(seed), 60, &index);
         let search = SearchOptions { k: 20, exhaustive, count, ..SearchOptions::default() };
         let searcher = index.searcher();
-        // How many are met on the way depends on the way.
+        // A lower bound of the number of matches depends on the strategy.
         let rows = |found: &Found| (found.total * u64::from(count), rows(found).1);
         let expected: Vec<_> = queries.iter().map(|query| rows(&searcher.search(query, &search).unwrap())).collect();
-        // Memory of a map is no disk that can be read past the page cache.
+        // An in-memory disk cannot be read with O_DIRECT.
         let mode = if kind == EngineKind::Mmap && mode == Mode::Direct { Mode::HybridPrefetch } else { mode };
         let options = options(4096 * cells, policy, lookahead, kind);
         let options = ExecutorOptions { mode, meta, threads, workers, ..options };
@@ -115,7 +114,7 @@ proptest! {
 }
 
 #[test]
-fn a_read_that_fails_fails_one_query() {
+fn a_failed_read_fails_one_query() {
     let inner = Arc::new(MemDisk::new());
     let schema = Shape { title: false, ..Shape::default() }.schema();
     build(&(inner.clone() as _), &schema, &corpus(3, 3000), &[], Growth::Commits, Merge::Keep);
@@ -144,14 +143,14 @@ fn a_read_that_fails_fails_one_query() {
         });
         assert!(run.is_ok());
         harmed += usize::from(failed > 0);
-        // Queries that wait for the same list fail together; the next one reads it again.
+        // Queries that wait for the same list fail together; the next query reads it again.
         assert_eq!(executor.stats().unwrap().queries, 0);
     }
     assert!(harmed > 5, "{harmed}");
 }
 
 #[test]
-fn a_budget_that_is_too_small_is_refused() {
+fn a_budget_that_is_too_small_is_rejected() {
     let disk = Arc::new(MemDisk::new());
     let schema = Shape { title: false, ..Shape::default() }.schema();
     build(&(disk.clone() as _), &schema, &corpus(3, 3000), &[], Growth::Commits, Merge::Keep);
@@ -169,18 +168,18 @@ fn a_budget_that_is_too_small_is_refused() {
     assert!(error.starts_with("a budget of 1048576 bytes of DRAM is too small"), "{error}");
     let needed = error.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
     assert!(ask(needed.parse().unwrap(), None).0.is_ok(), "{error}");
-    // What all needs without a cache does, and with one beside it.
+    // The minimum without a cache suffices, and so does the minimum with a cache.
     let (beside, options, needed) = ask(64 << 20, Some(1 << 20));
     assert!(beside.is_ok() && needed <= 64 << 20 && !options.within && options.meta == MetaTier::Dram);
     assert!(ask(needed, Some(1 << 20)).0.is_ok() && ask(1 << 20, Some(1 << 20)).0.is_err());
-    // Without one that is asked for, the cache takes what is left.
+    // Without a configured size, the cache takes the rest of the budget.
     let (within, options, needed) = ask(64 << 20, None);
     assert!(within.is_ok() && options.within && needed <= 64 << 20);
     assert!(options.size.of(0) >= index.postings_bytes());
 }
 
 #[test]
-fn a_source_that_fails_ends_the_run_and_so_does_an_answer() {
+fn an_error_of_the_source_or_the_consumer_ends_the_run() {
     let disk = Arc::new(MemDisk::new());
     let schema = Shape { title: false, ..Shape::default() }.schema();
     build(&(disk.clone() as _), &schema, &corpus(3, 1000), &[], Growth::Commits, Merge::Keep);
@@ -210,8 +209,7 @@ fn a_source_that_fails_ends_the_run_and_so_does_an_answer() {
     }
 }
 
-/// An index without text: terms of which some stand in every thirtieth document, and one makes documents
-/// long.
+/// An index without text: some terms are in every thirtieth document, and one makes documents long.
 fn sparse(documents: u32) -> Arc<MemDisk> {
     let disk = Arc::new(MemDisk::new());
     let field = Field { positions: false, ..Field::new("text", Source::Text) };
@@ -238,14 +236,13 @@ fn sparse(documents: u32) -> Arc<MemDisk> {
         }
     };
     let mut lists: Vec<(Vec<u32>, Vec<u32>)> = (0..4).map(|_| list()).collect();
-    // One that stands in three documents, and once with each of the others.
+    // A term in three documents, once together with each of the others.
     let rare: Vec<u32> =
         [0.1, 0.5, 0.9].map(|at| lists[0].0[(at * lists[0].0.len() as f64) as usize]).to_vec();
     rare.iter().for_each(|document| lengths[*document as usize] += 2);
     lists.insert(0, (rare, vec![2; 3]));
     lists.push((all.clone(), often));
-    // One so rare that of long lists little has to be read, and a long one that half of its documents are
-    // in.
+    // A term so rare that little of the long lists is read, and a long list with half of its documents.
     let some = (0..documents).step_by(documents as usize / 60).collect::<Vec<u32>>();
     let half = all
         .iter()
@@ -308,7 +305,7 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
         };
         let ((blocks, others), (whole, _)) = (read(Mode::Direct), read(Mode::HybridPrefetch));
         assert_eq!(others, 0, "{meta}, {k}: all is read through the cache");
-        // Of one term so many best take the whole list.
+        // This many hits of one term need the whole list.
         assert!(
             if k == 3 { 3 * blocks < 2 * whole } else { blocks < whole },
             "{meta}, {k}: {blocks} of {whole}"
@@ -317,7 +314,7 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
 }
 
 #[test]
-fn of_alternatives_long_lists_that_add_little_are_not_read_whole() {
+fn long_non_essential_lists_are_not_read_whole() {
     let index = Index::open_on(sparse(3_000_000)).unwrap();
     let words = ["s1 s5", "s6 s5 s1", "s5 s2 s7 s3", "s0 s5", "s5 s7", "s6 s7 s5 s4 s1 none"];
     let words = words.map(|word| Query::parse(word, index.schema()).unwrap());
@@ -345,7 +342,8 @@ fn of_alternatives_long_lists_that_add_little_are_not_read_whole() {
             let words = std::slice::from_ref(word);
             let ((some, others), (whole, _)) = (read(words, Mode::Direct), read(words, Mode::HybridPrefetch));
             assert_eq!(others, 0, "{meta}, {k}: all is read through the cache");
-            // Half of all documents score the same; three are not ten; or too many may be hits.
+            // Half of all documents tie; three matches are fewer than ten hits; or too many documents may be
+            // hits.
             let saves = query < 3 || query == 3 && k == 3;
             assert!(
                 if saves { 5 * some < whole } else { some <= whole },
@@ -373,7 +371,7 @@ fn the_dictionary_counts_without_a_read() {
 }
 
 #[test]
-fn a_query_that_takes_too_much_is_refused_and_harms_no_other() {
+fn a_query_that_exceeds_the_budget_is_rejected_alone() {
     const TERMS: usize = 300;
     let disk = Arc::new(MemDisk::new());
     let field = Field { positions: false, ..Field::new("text", Source::Text) };
@@ -433,7 +431,7 @@ fn a_query_that_takes_too_much_is_refused_and_harms_no_other() {
     }
 }
 
-/// The budget that a refusal names.
+/// The budget that a rejection names.
 fn least(index: &Index, options: &ExecutorOptions) -> u64 {
     let error = Executor::new(index, options).err().unwrap().to_string();
     let number = error.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
@@ -441,7 +439,7 @@ fn least(index: &Index, options: &ExecutorOptions) -> u64 {
 }
 
 #[test]
-fn a_budget_that_is_refused_names_one_that_is_enough() {
+fn a_rejected_budget_names_a_sufficient_one() {
     let index = Index::open_on(sparse(100_000)).unwrap();
     let options = options(4096 * 40, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
     let needed = |options: &ExecutorOptions| least(&index, options);
@@ -450,7 +448,7 @@ fn a_budget_that_is_refused_names_one_that_is_enough() {
     let with = |dram| ExecutorOptions { dram: Some(dram), ..small.clone() };
     assert!(Executor::new(&index, &with(enough)).is_ok());
     assert_eq!(needed(&with(enough - 64)), enough);
-    // Hits and threads take memory, hits no more than there are documents.
+    // Hits and threads need memory; hits are limited to the number of documents.
     let hits = |hits| needed(&ExecutorOptions { hits, ..small.clone() });
     assert!(hits(50_000) > enough && hits(100_000) > hits(50_000) && hits(100_000) == hits(1 << 40));
     assert!(needed(&ExecutorOptions { threads: 4, ..small.clone() }) > enough + (3 << 20));

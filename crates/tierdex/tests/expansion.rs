@@ -1,4 +1,4 @@
-//! The terms that prefixes and fuzzy words stand for, against looking at every term.
+//! Expansions of prefixes and fuzzy words against a scan of all terms.
 
 mod support;
 
@@ -35,7 +35,7 @@ fn texts<T: ToString>(texts: impl IntoIterator<Item = T>) -> Vec<Doc> {
     docs.map(|(i, text)| Doc { id: i.to_string(), title: String::new(), text: text.to_string() }).collect()
 }
 
-/// Words over few letters, of one to four bytes each, so that many are close.
+/// Words over a small alphabet with characters of one to four bytes, so that many are close.
 const WORDS: &str = "[abü語😀]{1,7}|[a-c]{1,5}|[aé\u{301}]{1,4}";
 
 /// Runs an automaton over a whole word.
@@ -49,7 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn automata_measure_edits(a in WORDS, b in WORDS) {
+    fn automata_compute_edit_distances(a in WORDS, b in WORDS) {
         for most in [1, 2] {
             let expected = Some(edits(&a, &b) as u8).filter(|edits| *edits <= most);
             prop_assert_eq!(distance(&Levenshtein::new(&a, most), &b), expected, "{} {} {}", a, b, most);
@@ -117,7 +117,7 @@ proptest! {
 
 #[test]
 fn the_closest_and_most_frequent_terms_are_taken() {
-    // One term at distance 0, 30 at 1, 60 at 2, of which number 7 stands in two documents.
+    // One term at distance 0, 30 at distance 1, 60 at distance 2, of which number 7 is in two documents.
     let near = (0..30).map(|i| format!("word{}", char::from_u32(0x400 + i).unwrap()));
     let far = (0..60).map(|i| format!("word-{}", char::from_u32(0x500 + i).unwrap()));
     let far: Vec<String> = far.collect();
@@ -142,7 +142,7 @@ fn the_closest_and_most_frequent_terms_are_taken() {
 }
 
 #[test]
-fn short_words_must_have_something_in_common() {
+fn short_words_must_share_a_character() {
     let index = index(&schema(), &texts(["a", "b", "ab", "ba", "abc", "xyc", ""]), &[]);
     let check = |text: &str, expected: &[u32]| {
         assert_eq!(documents(&index, text), expected.iter().copied().collect(), "{text}");
@@ -155,7 +155,7 @@ fn short_words_must_have_something_in_common() {
 }
 
 #[test]
-fn normal_words_are_folded_but_have_no_stem() {
+fn normalized_words_are_folded_but_not_stemmed() {
     let mut schema = Shape { title: false, stored: false, ..Shape::default() }.schema();
     schema.fields[0].analysis = Analysis {
         fold_accents: true,
@@ -173,7 +173,7 @@ fn normal_words_are_folded_but_have_no_stem() {
 }
 
 #[test]
-fn a_prefix_stands_for_so_many_terms_and_no_more() {
+fn prefix_expansions_are_limited() {
     let terms = |count: usize| {
         let words: Vec<String> = (0..count).map(|number| format!("x{number}")).collect();
         texts(words.chunks(1000).map(|words| words.join(" ")))
@@ -193,7 +193,7 @@ fn a_prefix_stands_for_so_many_terms_and_no_more() {
 }
 
 #[test]
-fn expanded_words_are_bounded() {
+fn prefixes_and_fuzzy_words_are_limited() {
     let schema = schema();
     let refused = |text: &str, words: &str| {
         match Query::parse(text, &schema) {
@@ -218,7 +218,7 @@ fn expanded_words_are_bounded() {
 }
 
 #[test]
-fn boosts_that_the_language_cannot_say_are_refused() {
+fn boosts_out_of_range_are_rejected() {
     let index = index(&schema(), &texts(["a"]), &[]);
     for boost in [-1.0, f64::NAN, f64::INFINITY, 1e14] {
         let term = Query::Term { field: 0, term: "a".to_string(), boost };
@@ -228,14 +228,14 @@ fn boosts_that_the_language_cannot_say_are_refused() {
     }
 }
 
-/// Pieces of queries, right and wrong.
+/// Random queries, valid and invalid.
 const QUERIES: &str = "([ab ()\"+:\\\\*~^#0-9.-]| AND | OR | NOT |#|a|b\\*|\\(|\\)|\"|~1|~2|\\^2| text:|\\*:\\*){0,30}|\\PC{0,40}";
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn lenient_queries_are_always_answered(queries in prop::collection::vec(QUERIES, 12), positions in any::<bool>()) {
+    fn lenient_queries_always_have_results(queries in prop::collection::vec(QUERIES, 12), positions in any::<bool>()) {
         let shape = Shape { positions, title: false, stored: false, ..Shape::default() };
         let schema = shape.schema();
         let docs = texts(["a b", "b a ab", "ba 1 2"]);

@@ -1,5 +1,5 @@
-//! An explanation gives the answer that a search gives, and its counts add up; segments on several threads
-//! give it too.
+//! An explanation returns the results of a search, and its counts add up; so do parts evaluated on several
+//! threads.
 
 mod support;
 
@@ -83,8 +83,8 @@ proptest! {
     }
 
     #[test]
-    fn parts_have_the_hits_of_the_whole(seed in any::<u64>(), count in 6usize..3000, segments in 1usize..6) {
-        // A fifteenth of the documents are copies of others, so that scores tie over segments.
+    fn parts_have_the_hits_of_the_whole_index(seed in any::<u64>(), count in 6usize..3000, segments in 1usize..6) {
+        // A fifteenth of the documents are copies of others, so that scores tie across segments.
         let index = index(&corpus(seed, count), Shape::default(), segments);
         let searcher = index.searcher();
         for text in QUERIES {
@@ -133,8 +133,8 @@ fn check_counts(segment: &tierdex::index::SegmentExplanation, exhaustive: bool, 
     }
 }
 
-/// Documents of which every other one holds `half`, mostly once, and some neighbours often, as text about it
-/// does.
+/// Documents of which every second one contains `half`, mostly once; some adjacent ones contain it often,
+/// like text on the subject.
 fn halves(count: usize) -> Vec<Doc> {
     let mut random = Random::new(11);
     let mut text = |number: usize| {
@@ -151,7 +151,7 @@ fn halves(count: usize) -> Vec<Doc> {
 }
 
 #[test]
-fn a_term_of_half_of_the_documents_decodes_a_twentieth() {
+fn a_term_in_half_of_the_documents_decodes_a_twentieth() {
     let shape = Shape { stored: false, positions: false, title: false, ..Shape::default() };
     let docs = halves(200_000);
     let index = index(&docs, shape, 1);

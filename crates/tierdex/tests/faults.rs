@@ -1,7 +1,7 @@
-//! Every operation of an index's life fails once and for ever.
+//! Every operation of the life of an index fails, once or permanently.
 //!
-//! The call that needed it fails with one clear error, the writer refuses all that follows, the last commit
-//! stays readable, power may be lost at once, and a new writer goes on when the fault has passed.
+//! The call that needs it fails with one clear error, the writer rejects all further calls, the last commit
+//! stays readable, also after an immediate power loss, and a new writer continues when the fault has passed.
 
 mod support;
 
@@ -15,7 +15,7 @@ use tierdex::io::{
 use tierdex::query::Query;
 use tierdex::{Error, Result};
 
-/// What became of all faults of a kind.
+/// Outcomes of all faults of a kind.
 #[derive(Debug, Default)]
 struct Counts {
     injected: u64,
@@ -43,7 +43,7 @@ impl Counts {
     }
 }
 
-/// Operations of each class when nothing fails.
+/// Number of operations of each class without faults.
 fn operations(script: &Script, class: OpClass) -> u64 {
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
     assert!(script.run(&(Arc::new(disk.clone()) as _)).error.is_none());
@@ -65,8 +65,7 @@ fn is_clear(error: &Error, number: i32) -> bool {
     kind && !text.is_empty() && !text.contains('\n') && text.contains("os error")
 }
 
-/// Cleaning up after a commit, and the check of the lock before it, may fail silently: the commit is
-/// durable.
+/// Cleanup after a commit, and the check of the lock before it, may fail silently: the commit is durable.
 fn may_be_ignored(op: Op) -> bool {
     matches!(op, Op::Remove | Op::List | Op::CheckLock)
 }
@@ -97,7 +96,7 @@ fn judge(outcome: &Outcome, operation: &Operation, number: i32) -> std::result::
     }
 }
 
-/// The fault has passed. The index is read as it is, after a loss of power, and by a new writer.
+/// After the fault has passed, the index is opened by a reader, after a power loss, and by a new writer.
 fn survive(
     script: &Script,
     disk: &FaultDisk<MemDisk>,
@@ -155,9 +154,9 @@ fn every_read_of_a_writer_fails() {
     fail_everywhere(OpClass::Read, &[errno::EIO], 400);
 }
 
-/// The disk holds ever more bytes, until the whole script fits.
+/// The capacity of the disk is increased until the whole script fits.
 #[test]
-fn the_disk_is_full() {
+fn a_full_disk_fails_cleanly() {
     const STEP: usize = 509;
     let script = Script::new(12);
     let mut counts = Counts::default();
@@ -178,10 +177,10 @@ fn the_disk_is_full() {
     assert!(counts.injected > 30, "{} capacities", counts.injected);
 }
 
-/// The sync that comes last in a commit fails: the new manifest has its name, but was not acknowledged. The
-/// process is then killed at each step of the writer's cleaning up, or power is lost after it.
+/// The last sync of a commit fails: the new manifest has its final name but was not acknowledged. The
+/// process is then killed at each step of the cleanup of the writer, or power is lost after it.
 #[test]
-fn a_failed_last_sync_costs_no_commit() {
+fn a_failed_last_sync_loses_no_commit() {
     let schema = support::corpus::Shape::default().schema();
     let prepared = || {
         let faulty = FaultDisk::new(MemDisk::new(), FaultPlan::none());
@@ -240,7 +239,7 @@ fn read_plan(at: u64, repeat: Repeat) -> FaultPlan {
     FaultPlan { class: OpClass::Read, at, effect: Effect::Error(errno::EIO), repeat }
 }
 
-/// An error of a read that names the file; of the directory there is no file to name.
+/// A read error must name the file, unless the directory was read.
 fn names_its_file(error: &Error, operation: &Operation) -> bool {
     let named = matches!(error, Error::Storage(error) if error.file() == operation.file);
     named && error.to_string().contains("os error 5")
@@ -270,7 +269,7 @@ fn every_read_of_opening_fails() {
     assert!(injected > 100, "{injected}");
 }
 
-/// A read that fails fails its query; the same index answers the same query right when the fault has passed.
+/// A failed read fails its query; the index returns correct results when the fault has passed.
 #[test]
 fn every_read_of_a_query_fails() {
     let disk = readable();
@@ -301,7 +300,7 @@ fn every_read_of_a_query_fails() {
     assert!(injected > 150, "{injected}");
 }
 
-/// A count that fails leaves no marks to those after it, which use the same memory.
+/// A failed count leaves no set bits in the scratch buffers of the next one.
 #[test]
 fn every_read_of_a_count_fails() {
     let faulty = FaultDisk::new(readable(), FaultPlan::none());
@@ -333,7 +332,7 @@ fn every_read_of_a_count_fails() {
     assert!(injected > 30, "{injected}");
 }
 
-/// A read that fails during a check is a finding or an error, never a clean bill.
+/// A failed read during a check is a finding or an error, never a successful check.
 #[test]
 fn every_read_of_a_check_fails() {
     let disk = readable();
@@ -351,9 +350,9 @@ fn every_read_of_a_check_fails() {
     assert!(injected > 100, "{injected}");
 }
 
-/// Lists below a block are many: checking and merging read their records and positions many at a time.
+/// Checks and merges read the records and positions of many inline lists at a time.
 #[test]
-fn short_lists_are_read_many_at_a_time() {
+fn inline_lists_are_read_many_at_a_time() {
     const TERMS: u64 = 30_000;
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let schema = support::corpus::Shape::default().schema();
@@ -378,7 +377,7 @@ fn short_lists_are_read_many_at_a_time() {
     assert!(reads < TERMS / 20, "{reads} reads of {TERMS} terms by a merge");
 }
 
-/// The reader of a poisoned writer's index goes on; the writer gives its lock back when it is dropped.
+/// Readers of the index of a poisoned writer continue; the writer releases its lock when it is dropped.
 #[test]
 fn a_poisoned_writer_still_frees_its_lock() {
     let faulty = FaultDisk::new(readable(), FaultPlan::none());

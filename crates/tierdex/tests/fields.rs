@@ -1,4 +1,4 @@
-//! The statistics of a field are those of the documents that have it: that hold at least one token of it.
+//! The statistics of a field cover the documents that have it: those with at least one token in it.
 
 mod support;
 
@@ -13,7 +13,7 @@ use tierdex::segment::FieldStats;
 const TEXT: usize = 0;
 const TITLE: usize = 1;
 
-/// Titles without any token: empty, of separators, and of stop words.
+/// Titles without tokens: empty, of separators, and of stop words.
 const NO_TITLES: [&str; 4] = ["", " ", "-- !", "The of, the"];
 
 fn schema(norms: NormKind) -> Schema {
@@ -24,7 +24,7 @@ fn doc(number: usize, title: &str, text: &str) -> Doc {
     Doc { id: number.to_string(), title: title.to_string(), text: text.to_string() }
 }
 
-/// Documents of which every tenth has a title.
+/// Documents, every tenth with a title.
 fn with_few_titles() -> Vec<Doc> {
     let title = |number: usize| match (number % 10, number / 10) {
         (3, which) => {
@@ -54,8 +54,8 @@ fn stats(index: &Index, field: usize) -> Vec<FieldStats> {
     index.segments().iter().map(|segment| segment.meta().fields[field]).collect()
 }
 
-/// Documents whose title holds a word, best first, with their scores: BM25 over `all` documents, whose
-/// lengths have this average.
+/// Documents whose title contains a word, best first, with their scores: BM25 over `all` documents with this
+/// average length.
 fn ranked(docs: &[Doc], word: &str, (all, average): (f64, f64)) -> Vec<(u32, f64)> {
     let words = |doc: &Doc| doc.title.split_whitespace().map(str::to_string).collect::<Vec<_>>();
     let count = |doc: &Doc| words(doc).iter().filter(|of| *of == word).count() as f64;
@@ -73,7 +73,7 @@ fn ranked(docs: &[Doc], word: &str, (all, average): (f64, f64)) -> Vec<(u32, f64
 }
 
 #[test]
-fn a_field_of_few_documents_ranks_by_these_alone() {
+fn a_field_of_few_documents_ranks_by_their_statistics() {
     let docs = with_few_titles();
     let titles = docs.iter().skip(3).step_by(10);
     let tokens: usize = titles.map(|doc| doc.title.split_whitespace().count()).sum();
@@ -103,7 +103,7 @@ fn a_field_of_few_documents_ranks_by_these_alone() {
                         (score / expected.1 - 1.0).abs() < 1e-5,
                         "{query} {cuts:?}: {score} {expected:?}"
                     );
-                    // Not the score by the statistics of all documents.
+                    // Differs from the score by the statistics of all documents.
                     let (_, other) = others.iter().find(|other| other.0 == row.document).unwrap();
                     assert!((score / other - 1.0).abs() > 0.01, "{query}: {score} and {other}");
                 }
@@ -113,7 +113,7 @@ fn a_field_of_few_documents_ranks_by_these_alone() {
     }
 }
 
-/// Documents without the field add nothing to its scores, wherever they stand.
+/// Documents without the field do not affect its scores, in any position.
 #[test]
 fn documents_without_the_field_change_no_score() {
     let text = |number: usize| format!("{} {}", "word ".repeat(1 + number % 3), "more ".repeat(number % 40));
@@ -144,9 +144,9 @@ fn documents_without_the_field_change_no_score() {
     }
 }
 
-/// The average length is 1 where no document has the field, in a segment as in the whole index.
+/// The average length is 1 if no document has the field, in a segment and in the whole index.
 #[test]
-fn a_field_that_no_document_has_is_no_trouble() {
+fn a_field_that_no_document_has_is_searched() {
     let bare: Vec<Doc> =
         (0..300).map(|number| doc(number, NO_TITLES[number % 4], "all have a text")).collect();
     let mut titled = bare.clone();

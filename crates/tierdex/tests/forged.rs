@@ -1,7 +1,8 @@
-//! Files of every kind, forged: their payload is changed and sealed again, with right checksums everywhere.
+//! Forged files of every kind: the payload is changed and sealed again, with valid checksums.
 //!
-//! Whatever is done with such an index gives an error or an answer: never a panic, and never more memory than
-//! the index could need. Trials for each kind of file: `TIERDEX_TEST_FORGERIES`, 700 if it is not set.
+//! Every operation on such an index returns an error or a result: never a panic, and never more memory than
+//! the index could need. `TIERDEX_TEST_FORGERIES` is the number of trials for each kind of file, by default
+//! 700.
 
 mod support;
 
@@ -28,7 +29,7 @@ use tierdex::segment::layout::{file_name, identity, parse_file_name};
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Bytes that all that is tried on one forged index may take at a time. The sound ones take some 5 MB.
+/// Maximum memory of the operations on one forged index. Intact indexes take about 5 MB.
 const MEMORY_MAX: usize = 64 << 20;
 
 const QUERIES: [&str; 12] = [
@@ -50,7 +51,7 @@ fn schema() -> Schema {
     Shape::default().schema()
 }
 
-/// A sound index. With many documents it has lists of several superblocks.
+/// An intact index. With many documents it has lists of several superblocks.
 fn sample(documents: usize, words: usize) -> MemDisk {
     let mut docs = corpus(1, documents);
     let cut = |text: &str| text.split(' ').take(words).collect::<Vec<_>>().join(" ");
@@ -90,7 +91,7 @@ fn forge(disk: &MemDisk, name: &str, identity: Identity, payload: &[u8]) {
     manifest.publish(disk, "new").unwrap();
 }
 
-/// A place to change: near the end, where tails are, near the beginning, or anywhere.
+/// An offset to change: near the end, where tails are, near the beginning, or anywhere.
 fn place(len: usize, random: &mut Random) -> usize {
     match random.below(4) {
         0 => len - 1 - random.below(len.min(64)),
@@ -120,7 +121,7 @@ fn change(bytes: &mut Vec<u8>, random: &mut Random) {
             8 => bytes.truncate(at),
             9 => drop(bytes.drain(at..end)),
             10 => bytes.extend_from_within(at..end),
-            // A varint in the place of another, up to the longest there are.
+            // Replace by a varint of any valid length.
             _ => {
                 let mut varint = vec![0xFF; random.below(10)];
                 varint.push(random.below(2) as u8);
@@ -130,7 +131,7 @@ fn change(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Changes a number of two, four or eight bytes to an extreme or to a neighbour.
+/// Changes an integer of two, four or eight bytes to an extreme or an adjacent value.
 fn number(bytes: &mut [u8], at: usize, random: &mut Random) {
     let width = *random.pick(&[2, 4, 8]);
     let at = if random.one_in(2) { at / width * width } else { at };
@@ -150,7 +151,7 @@ fn number(bytes: &mut [u8], at: usize, random: &mut Random) {
     place.copy_from_slice(&changed.to_le_bytes()[..width]);
 }
 
-/// All that is done with an index. Errors are one line; the first of `open` ends it.
+/// Runs all operations on an index. Errors must be one line; an error of `open` ends the run.
 fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let report = check(disk)?;
@@ -187,7 +188,7 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     errors.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// A batch through a cache, with dictionary and skip data in memory or on disk.
+/// A batch with a cache, with resident or non-resident dictionary and skip data.
 fn batch(index: &Index, random: &mut Random) -> Result<(), Error> {
     let meta = random.pick(&[MetaTier::Disk, MetaTier::Terms]).clone();
     let options = ExecutorOptions { dram: Some(24 << 20), hits: 10, ..ExecutorOptions::default() };
@@ -221,9 +222,9 @@ fn trials() -> u64 {
 }
 
 #[test]
-fn a_forged_file_gives_an_error_or_an_answer() {
+fn a_forged_file_gives_an_error_or_a_result() {
     let samples = [sample(330, 4), sample(17_000, 1)];
-    // The sound ones first: all that is tried works, and the bound of memory is not too small for it.
+    // Intact indexes first: all operations succeed within the memory limit.
     for disk in &samples {
         (0..4).for_each(|seed| use_index(&disk.snapshot(), &mut Random::new(seed)).unwrap());
     }
@@ -264,7 +265,7 @@ fn a_forged_file_gives_an_error_or_an_answer() {
     }
 }
 
-/// The manifest with another number of documents that have a field.
+/// The manifest with a different number of documents that have a field.
 fn with_documents(disk: &MemDisk, (segment, field): (usize, usize), documents: u32) -> MemDisk {
     let forged = disk.snapshot();
     let manifest = Manifest::read_newest(disk).unwrap().unwrap();
@@ -281,10 +282,10 @@ fn with_documents(disk: &MemDisk, (segment, field): (usize, usize), documents: u
     forged
 }
 
-/// Scores depend on how many documents have a field: a number that cannot be is rejected, a wrong one found
-/// by a check.
+/// Scores depend on the number of documents that have a field: an impossible number is rejected, a wrong one
+/// is detected by a check.
 #[test]
-fn a_wrong_number_of_documents_with_a_field_is_found() {
+fn a_wrong_number_of_documents_with_a_field_is_detected() {
     let disk = sample(330, 4);
     let segments = Manifest::read_newest(&disk).unwrap().unwrap().segments;
     let (mut rejected, mut found) = (0, 0);
@@ -320,9 +321,9 @@ fn a_wrong_number_of_documents_with_a_field_is_found() {
     assert!(rejected >= 12 && found >= 8, "{rejected} {found}");
 }
 
-/// Canary: the harness notices a payload that is sealed with right checksums, and that nothing else reports.
+/// Canary: the harness detects a forged payload with valid checksums that nothing else reports.
 #[test]
-fn a_forgery_has_right_checksums() {
+fn a_forgery_has_valid_checksums() {
     let disk = sample(330, 4);
     let name = file_name(1, 0, FileKind::Norms);
     let (identity, mut bytes) = payload(&disk, &name);

@@ -1,4 +1,4 @@
-//! The worked examples of docs/format are made again and compared. `UPDATE_EXAMPLES=1` writes them anew.
+//! Regenerates the worked examples of docs/format and compares them. `UPDATE_EXAMPLES=1` rewrites them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -125,7 +125,7 @@ fn documents() -> Vec<PathBuf> {
     paths
 }
 
-/// Puts the right examples into a page; returns it with the names of those it has.
+/// Replaces the examples of a page; returns it with the names of its examples.
 fn with_examples(page: &str, examples: &BTreeMap<&'static str, String>) -> (String, Vec<String>) {
     let mut out = String::new();
     let mut names = Vec::new();
@@ -143,7 +143,7 @@ fn with_examples(page: &str, examples: &BTreeMap<&'static str, String>) -> (Stri
 }
 
 #[test]
-fn the_examples_of_the_documents_are_what_is_written() {
+fn the_examples_of_the_documents_are_current() {
     let examples = examples();
     let mut shown = Vec::new();
     for path in documents() {
@@ -165,7 +165,7 @@ fn the_examples_of_the_documents_are_what_is_written() {
 }
 
 #[test]
-fn the_table_of_norms_is_right() {
+fn the_table_of_norms_is_correct() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format/norms.md");
     let page = std::fs::read_to_string(page).unwrap();
     let rows = page.lines().filter_map(|line| {
@@ -182,7 +182,7 @@ fn the_table_of_norms_is_right() {
 }
 
 #[test]
-fn the_table_of_codecs_is_right() {
+fn the_table_of_codecs_is_correct() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format/codecs.md");
     let page = std::fs::read_to_string(page).unwrap();
     for codec in Codec::ALL {

@@ -1,5 +1,4 @@
-//! The body of the fuzz target for queries over inputs of a fixed generator, so that it holds without a
-//! fuzzer as well.
+//! Runs the body of the fuzz target for queries over seeded random inputs, without a fuzzer.
 
 #[path = "../../../fuzz/src/queries.rs"]
 mod body;
@@ -7,7 +6,7 @@ mod support;
 
 use support::random::Random;
 
-/// Inputs of the test.
+/// Number of inputs.
 const INPUTS: u64 = 3000;
 
 #[test]
@@ -25,7 +24,7 @@ fn queries() {
     assert!((INPUTS / 4..INPUTS).contains(&matching) && longest > 200, "{matching} of {INPUTS} matched");
 }
 
-/// What a fuzzer would have to find by itself.
+/// Structured inputs, which a fuzzer would have to discover.
 #[test]
 fn queries_of_text() {
     for text in [

@@ -1,4 +1,4 @@
-//! Indexes that are written from lists instead of text.
+//! Indexes that are written from posting lists instead of text.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::{Field, NormKind, Schema, Source};
 use tierdex::{Error, Result};
 
-/// A term, documents and frequencies, right or wrong.
+/// A term, documents and frequencies, valid or invalid.
 type Given<'a> = (&'a str, &'a [u32], &'a [u32]);
 
 /// Documents and frequencies of each term.
@@ -47,7 +47,7 @@ fn lists_of(texts: &[Vec<u8>]) -> (Vec<u32>, Lists) {
     (texts.iter().map(|words| words.len() as u32).collect(), lists)
 }
 
-/// Gives all lists in pieces of `piece` postings.
+/// Imports all lists in pieces of `piece` postings.
 fn give(lists: &Lists, builder: &mut ListsBuilder<'_, '_>, piece: usize) -> Result<()> {
     for (term, (documents, frequencies)) in lists {
         builder.term(term, |list| {
@@ -58,7 +58,7 @@ fn give(lists: &Lists, builder: &mut ListsBuilder<'_, '_>, piece: usize) -> Resu
     Ok(())
 }
 
-/// Gives all lists in pieces that are encoded apart; the last ones of those of `mixed` as they are.
+/// Imports all lists in pieces that are encoded separately; for lists in `mixed`, the last piece unencoded.
 fn give_encoded(lists: &Lists, builder: &mut ListsBuilder<'_, '_>, mixed: &str) -> Result<()> {
     let (mut encoder, mut encoded) = (builder.encoder(), EncodedPostings::default());
     for (term, (documents, frequencies)) in lists {
@@ -118,7 +118,7 @@ proptest! {
 }
 
 #[test]
-fn pieces_that_are_encoded_apart_give_the_same_bytes() {
+fn separately_encoded_pieces_give_the_same_bytes() {
     let documents = 3 * PIECE_POSTINGS as u32 + 77;
     let mut lists = Lists::new();
     let mut lengths = vec![0; documents as usize];
@@ -149,10 +149,10 @@ fn pieces_that_are_encoded_apart_give_the_same_bytes() {
 }
 
 #[test]
-fn pieces_that_do_not_follow_one_another_are_refused() {
+fn pieces_out_of_order_are_rejected() {
     let all: Vec<u32> = (0..20_000).collect();
     let ones = vec![1; all.len()];
-    // Ranges of documents, each with the document before it that is claimed.
+    // Ranges of documents, each with the claimed previous document.
     let attempt = |pieces: &[(std::ops::Range<usize>, Option<u32>)]| {
         let disk = MemDisk::new();
         let mut writer = writer(&disk, schema(NormKind::Byte), &Stop::default());
@@ -205,8 +205,8 @@ fn imported_documents_follow_those_that_were_added() {
     assert_eq!(ids, ["text", "list-0", "list-1", "last"]);
 }
 
-/// Imports two documents of these lengths; whatever it gives, the writer leaves nothing behind.
-fn refused(
+/// Imports two documents of these lengths; whatever the result, the writer leaves no files behind.
+fn rejection(
     schema: Schema,
     lengths: &[u32],
     body: impl FnOnce(&mut ListsBuilder<'_, '_>) -> Result<()>,
@@ -222,9 +222,9 @@ fn refused(
 }
 
 #[test]
-fn what_is_no_list_is_refused() {
+fn invalid_lists_are_rejected() {
     let lists = |of: &[Given<'_>]| {
-        refused(schema(NormKind::Byte), &[1, 2], |builder| {
+        rejection(schema(NormKind::Byte), &[1, 2], |builder| {
             of.iter().try_for_each(|(term, documents, frequencies)| {
                 builder.term(term, |list| list.extend(documents, frequencies))
             })
@@ -249,33 +249,33 @@ fn what_is_no_list_is_refused() {
         let error = lists(case);
         assert!(matches!(&error, Error::Usage(message) if message.contains(words)), "{case:?}: {error}");
     }
-    let twice = refused(schema(NormKind::Byte), &[1, 2], |builder| {
+    let twice = rejection(schema(NormKind::Byte), &[1, 2], |builder| {
         builder.term("a", |list| list.extend(&[0, 1], &[1, 2]).and_then(|()| list.extend(&[1], &[2])))
     });
     assert!(twice.to_string().contains("rising documents"));
 }
 
-/// Readers take no term that stands in more documents than have the field.
+/// Readers reject a term whose document frequency exceeds the number of documents that have the field.
 #[test]
-fn a_list_of_documents_without_tokens_is_refused() {
-    let error = refused(schema(NormKind::Byte), &[3, 0], |builder| {
+fn a_list_of_documents_without_tokens_is_rejected() {
+    let error = rejection(schema(NormKind::Byte), &[3, 0], |builder| {
         builder.term("a", |list| list.extend(&[0, 1], &[1, 2]))
     });
     let why = "term `a` stands in 2 documents; 1 have a length that is not 0";
     assert!(matches!(&error, Error::Usage(message) if message.contains(why)), "{error}");
 }
 
-/// Every query of the term would fail, long after the commit.
+/// Otherwise every query of the term would fail, long after the commit.
 #[test]
-fn a_frequency_that_no_document_can_have_is_refused() {
+fn an_impossible_frequency_is_rejected() {
     let most = 1 << 26;
-    let error = refused(schema(NormKind::Byte), &[most, most], |builder| {
+    let error = rejection(schema(NormKind::Byte), &[most, most], |builder| {
         builder.term("a", |list| list.extend(&[0, 1], &[most - 1, most + 1]))
     });
     assert!(matches!(error, Error::Limit(_)));
     let why = "term `a` stands 67108865 times in document 1; a document has at most 67108864 tokens";
     assert!(error.to_string().contains(why), "{error}");
-    let encoded = refused(schema(NormKind::Byte), &[most, most], |builder| {
+    let encoded = rejection(schema(NormKind::Byte), &[most, most], |builder| {
         builder.encoder().encode(None, &[0, 1], &[most - 1, most + 1], &mut EncodedPostings::default())
     });
     assert!(
@@ -285,7 +285,7 @@ fn a_frequency_that_no_document_can_have_is_refused() {
 }
 
 #[test]
-fn what_has_no_place_for_lists_is_refused() {
+fn unsupported_imports_are_rejected() {
     let one = |builder: &mut ListsBuilder<'_, '_>| builder.term("a", |list| list.extend(&[0], &[1]));
     let mut positions = schema(NormKind::Byte);
     positions.fields[0].positions = true;
@@ -293,14 +293,14 @@ fn what_has_no_place_for_lists_is_refused() {
     let mut fields = schema(NormKind::Byte);
     fields.fields.push(Field::new("title", Source::Title));
     for (schema, words) in [(positions, "without positions"), (stored, "stored"), (fields, "one field")] {
-        assert!(refused(schema, &[1], one).to_string().contains(words));
+        assert!(rejection(schema, &[1], one).to_string().contains(words));
     }
-    assert!(refused(schema(NormKind::Byte), &[], |_| Ok(())).to_string().contains("at least one document"));
-    assert!(matches!(refused(schema(NormKind::Byte), &[u32::MAX], one), Error::Limit(_)));
+    assert!(rejection(schema(NormKind::Byte), &[], |_| Ok(())).to_string().contains("at least one document"));
+    assert!(matches!(rejection(schema(NormKind::Byte), &[u32::MAX], one), Error::Limit(_)));
 }
 
 #[test]
-fn a_stop_and_a_full_disk_leave_nothing() {
+fn a_stop_and_a_full_disk_leave_no_files() {
     let texts: Vec<Vec<u8>> = (0..2000).map(|at| vec![at as u8, (at / 7) as u8]).collect();
     let (lengths, lists) = lists_of(&texts);
     let attempt = |disk: &MemDisk, stop: &Stop, raise_at: usize| {

@@ -1,4 +1,4 @@
-//! The edges: nothing, one, too much, and text that nobody expects.
+//! Edge cases: zero, one, too much, and unusual text.
 
 mod support;
 
@@ -51,7 +51,7 @@ fn an_empty_disk_holds_no_index() {
 }
 
 #[test]
-fn an_index_of_nothing_answers_nothing() {
+fn an_empty_index_has_no_hits() {
     let index = indexed(&[]);
     assert_eq!((index.documents(), index.segments().len(), index.manifest().generation), (0, 0, 1));
     for text in ["", "a", "NOT a", "\"a b\"", "title:a OR b"] {
@@ -88,7 +88,7 @@ fn empty_documents_are_documents() {
     assert_eq!(same_as_model(&mixed, &index, "title:x AND NOT \"x y\""), 68);
 }
 
-/// Equal documents have equal scores, and come in the order in which they were added.
+/// Equal documents have equal scores and are returned in the order of addition.
 #[test]
 fn a_hundred_thousand_equal_documents() {
     const COUNT: u32 = 100_000;
@@ -116,7 +116,7 @@ fn a_hundred_thousand_equal_documents() {
 }
 
 #[test]
-fn odd_ids_come_back_as_they_were() {
+fn unusual_ids_are_returned_unchanged() {
     let mut docs: Vec<Doc> = [
         "",
         " ",
@@ -143,7 +143,7 @@ fn odd_ids_come_back_as_they_were() {
 }
 
 #[test]
-fn an_id_that_is_too_long_is_refused_and_leaves_no_trace() {
+fn an_id_that_is_too_long_is_rejected_without_a_trace() {
     let too_long = "i".repeat(ID_BYTES_MAX + 1);
     let refuse = |error: Error| {
         assert!(matches!(error, Error::Limit(_)) && error.to_string().contains("4096"), "{error}");
@@ -168,7 +168,7 @@ fn an_id_that_is_too_long_is_refused_and_leaves_no_trace() {
 }
 
 #[test]
-fn any_number_of_hits_may_be_asked_for() {
+fn any_number_of_hits_may_be_requested() {
     let docs: Vec<Doc> =
         (0..500).map(|number| doc(&number.to_string(), "", &"x ".repeat(number % 9))).collect();
     let index = indexed(&docs);
@@ -181,7 +181,7 @@ fn any_number_of_hits_may_be_asked_for() {
 }
 
 #[test]
-fn extreme_parameters_rank_without_nonsense() {
+fn extreme_parameters_give_finite_scores() {
     let docs: Vec<Doc> = (0..60).map(|number| doc("", "", &"x y ".repeat(number))).collect();
     let index = indexed(&docs);
     let model = Model::new(index.schema(), &docs);
@@ -195,7 +195,7 @@ fn extreme_parameters_rank_without_nonsense() {
 }
 
 #[test]
-fn queries_that_are_too_large_are_refused() {
+fn queries_that_are_too_large_are_rejected() {
     let docs = [doc("1", "", "a b"), doc("2", "", "b")];
     let index = indexed(&docs);
     let refused = |text: &str| match Query::parse(text, index.schema()) {
@@ -286,14 +286,13 @@ fn text_of_all_scripts_is_found() {
         let found = same_as_model(&docs, &index, text);
         assert_eq!(found, total, "{text}");
     }
-    // A token that is too long is dropped and keeps its place.
+    // A token that is too long is dropped and keeps its position.
     assert_eq!(same_as_model(&docs, &index, &format!("{longest}x")), 0);
     assert_eq!(same_as_model(&docs, &index, &format!("\"{longest} after\"")), 0);
     assert_eq!(same_as_model(&docs, &index, &format!("\"{longest} {longest}x after\"")), 1);
 }
 
-/// Terms of any bytes keep their order when runs are joined: those that differ in zero bytes at their ends,
-/// too.
+/// Merging runs keeps the order of terms, also of those that differ only in trailing zero bytes.
 #[test]
 fn terms_with_zero_bytes_stay_apart() {
     let terms =
@@ -331,9 +330,9 @@ fn many_segments_are_merged_in_passes() {
     support::script::only_named(&disk, Some(&index)).unwrap();
 }
 
-/// A writer of little memory flushes by itself; nothing of that shows in the answers.
+/// A writer with little memory flushes automatically; the results do not depend on it.
 #[test]
-fn a_writer_of_little_memory_flushes_by_itself() {
+fn a_writer_with_little_memory_flushes_automatically() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let options = || WriterOptions { memory: MEMORY_MIN, ..WriterOptions::default() };
     let little = WriterOptions { memory: MEMORY_MIN - 1, ..WriterOptions::default() };
@@ -365,9 +364,9 @@ fn a_writer_of_little_memory_flushes_by_itself() {
     assert!(check(disk.as_ref()).unwrap().problems.is_empty());
 }
 
-/// What a writer refuses about an index that is there already; the stop signal.
+/// Rejected operations on an existing index, and the stop signal.
 #[test]
-fn writers_say_what_they_cannot_do() {
+fn writers_reject_invalid_operations() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     build(&disk, &schema(), &[doc("1", "", "a")], &[], Growth::Commits, Merge::Keep);
     let open = |schema: Schema, mode| IndexWriter::open(disk.clone(), schema, mode, WriterOptions::default());

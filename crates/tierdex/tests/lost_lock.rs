@@ -1,5 +1,5 @@
-//! Writers whose lock, directory or manifest is taken away by an ordinary mistake: they stop, and nothing
-//! that was acknowledged is lost.
+//! Writers whose lock, directory or manifest is removed by mistake: they stop, and no acknowledged commit is
+//! lost.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn add(writer: &mut IndexWriter, docs: &[Doc]) {
     docs.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
 }
 
-/// The index has this number of documents and is sound.
+/// The index has this number of documents and passes a check.
 fn holds(disk: &Arc<dyn Disk>, documents: u64) {
     let index = Index::open_on(disk.clone()).unwrap();
     assert_eq!(index.manifest().documents(), documents);
@@ -56,7 +56,7 @@ fn fails(writer: &mut IndexWriter, merge: Merge, expected: &str) {
     assert!(again.contains("open it again"), "{again}");
 }
 
-/// A disk that calls back, once, before it renames a file.
+/// A disk that calls a function once before it renames a file.
 struct Interposed {
     disk: MemDisk,
     before_rename: Mutex<Option<Callback>>,
@@ -95,8 +95,8 @@ impl Disk for Interposed {
     }
 }
 
-/// The lock is lost in the last moment, between the check and the renaming of the manifest: another writer
-/// comes in and commits, or waits and commits then. Whatever was acknowledged is there, and no more.
+/// The lock is lost between its check and the rename of the manifest: another writer commits in between or
+/// afterwards. Exactly the acknowledged documents are in the index.
 #[test]
 fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
     let docs = corpus(7, 60);
@@ -113,7 +113,7 @@ fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
             disk: memory,
             before_rename: Mutex::new(Some(Box::new(move |disk: &Arc<dyn Disk>| {
                 disk.remove("write.lock").unwrap();
-                // Sealed segments of a first run are rejected: the other writer replaces them.
+                // Sealed segments of a first run are rejected; the other writer replaces them.
                 let mode = if base == 0 { OpenMode::Replace } else { mode };
                 let mut writer = open_writer(disk, &schema(), mode);
                 add(&mut writer, &more);
@@ -139,7 +139,7 @@ fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
 }
 
 #[test]
-fn a_replacement_is_not_numbered_beyond_what_readers_take() {
+fn a_stray_file_with_the_largest_number_blocks_a_replacement() {
     let docs = corpus(8, 20);
     for stray in ["8000000000000000.ids", "7ffffffffffffffe.0.docs", "manifest-ffffffffffffffff"] {
         let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
@@ -184,7 +184,7 @@ fn a_writer_whose_lock_file_was_removed_stops_and_removes_nothing() {
 
 /// As people deploy: `mv index index.old; mv new index`.
 #[test]
-fn a_writer_whose_directory_was_exchanged_touches_neither() {
+fn a_writer_whose_directory_was_replaced_changes_neither() {
     let docs = corpus(2, 60);
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -212,7 +212,7 @@ fn a_writer_whose_directory_was_exchanged_touches_neither() {
     }
 }
 
-/// A manifest that is newer than a writer's own is never removed, whoever put it there.
+/// A manifest that is newer than that of the writer is never removed, whatever its origin.
 #[test]
 fn a_newer_manifest_is_kept_with_its_files() {
     let docs = corpus(3, 40);
@@ -305,7 +305,7 @@ fn a_damaged_manifest_can_only_be_replaced() {
 }
 
 #[test]
-fn nothing_is_appended_to_nothing() {
+fn appending_requires_an_index() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let error = open(&disk, OpenMode::Append).err().unwrap();
     assert!(error.contains("holds no index to append to"), "{error}");

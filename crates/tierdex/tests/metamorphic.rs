@@ -1,4 +1,4 @@
-//! Relations between answers that hold whatever the right answers are.
+//! Metamorphic relations between results, which hold whatever the correct results are.
 
 mod support;
 
@@ -52,7 +52,7 @@ fn a_query_twice_finds_the_same_documents() {
 }
 
 #[test]
-fn a_query_and_its_exclusion_share_out_the_documents() {
+fn a_query_and_its_exclusion_partition_the_documents() {
     for_pairs(|index, a, b| {
         let (with_a, with_b) = (documents(index, a), documents(index, b));
         let (without_a, both) =
@@ -98,8 +98,7 @@ fn phrases_are_found_among_conjunctions() {
     assert!(found > 500, "{found}");
 }
 
-/// Neither merging, nor opening again, nor how documents were cut into commits and batches changes an
-/// answer.
+/// Merging, reopening and the division of documents into commits and batches change no result.
 #[test]
 fn history_changes_nothing() {
     for seed in 0..CORPORA {
@@ -125,8 +124,8 @@ fn history_changes_nothing() {
     }
 }
 
-/// A document without the term changes the term's weight, and so all scores by one factor, when lengths do
-/// not matter.
+/// Without length normalization, a document without the term changes the weight of the term, and so all
+/// scores by one factor.
 #[test]
 fn another_document_changes_only_the_weight() {
     let docs = corpus(9, 300);

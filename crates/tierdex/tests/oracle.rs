@@ -1,5 +1,5 @@
-//! Every answer of the engine against that of the naive engine: the same hits in the same order with the
-//! same score bits, and the same total, for any cut into segments, codec, norms, fields and k.
+//! Results of the engine against those of the naive engine: the same hits in the same order with the same
+//! score bits, and the same total, for any division into segments, codec, norms, fields and k.
 
 mod support;
 
@@ -18,7 +18,7 @@ use tierdex::schema::{NormKind, Schema, Tokenizer};
 
 const DELTA_CODECS: [Codec; 3] = [Codec::VByteDelta, Codec::Pfor256Delta, Codec::Raw];
 
-/// How one case is made.
+/// Parameters of a case.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     seed: u64,
@@ -98,7 +98,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 160, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn answers_are_those_of_the_naive_engine(case in cases()) {
+    fn results_equal_those_of_the_naive_engine(case in cases()) {
         let mut random = Random::new(case.seed);
         let docs = corpus(case.seed, case.documents);
         let schema = case.shape.schema();
@@ -121,10 +121,10 @@ proptest! {
     }
 }
 
-/// Lists of more than three superblocks (of 32 blocks of 256), beside lists of one block and of one
+/// Lists of more than three superblocks (32 blocks of 256 documents each), lists of one block and of one
 /// document.
 #[test]
-fn long_lists_answer_like_the_naive_engine() {
+fn long_lists_give_the_results_of_the_naive_engine() {
     let mut random = Random::new(8192);
     let mut docs: Vec<Doc> = (0..27_000).map(|number| long_list_document(number, &mut random)).collect();
     docs[26_999].text.push_str(" last");
@@ -202,9 +202,9 @@ fn long_list_document(number: usize, random: &mut Random) -> Doc {
     Doc { id: number.to_string(), title: String::new(), text }
 }
 
-/// A canary: if one posting were lost, the comparison would notice.
+/// Canary: a lost posting makes the comparison fail.
 #[test]
-fn a_lost_posting_is_noticed() {
+fn a_lost_posting_is_detected() {
     let docs = corpus(5, 300);
     let schema = Shape::default().schema();
     let (_, index) = open(&docs, &schema, &[100], Growth::Commits, Merge::Keep);
@@ -215,9 +215,9 @@ fn a_lost_posting_is_noticed() {
     assert!(difference(&index, &model, &query, Bm25::default()).is_some());
 }
 
-/// What [`Query::Bool`] promises for trees that are built by hand.
+/// The contract of [`Query::Bool`] for trees that are built by hand.
 #[test]
-fn clauses_mean_what_their_documentation_says() {
+fn clauses_follow_their_documentation() {
     let docs = corpus(6, 50);
     let schema = Shape::default().schema();
     let (_, index) = open(&docs, &schema, &[20], Growth::Commits, Merge::Keep);

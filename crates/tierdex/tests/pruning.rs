@@ -1,4 +1,4 @@
-//! Looking only at blocks that matter finds what looking at all finds: documents, bits of scores, order.
+//! Pruned evaluation returns the documents, score bits and order of exhaustive evaluation.
 
 mod support;
 
@@ -14,13 +14,13 @@ use tierdex::query::Query;
 use tierdex::rank::Bm25;
 use tierdex::schema::NormKind;
 
-/// Words from the one in nearly every document to the one in a few hundred.
+/// Words from nearly every document to one in a few hundred.
 const WORDS: [&str; 5] = ["everywhere", "often", "half", "some", "seldom"];
 
-/// Words that each stand in a third of the documents, as `m0` and so on.
+/// Number of words `m0`, `m1`, ... that are each in a third of the documents.
 const MANY: usize = 40;
 
-/// Documents whose words come in bursts, so that blocks differ, and of equal ones, so that scores do too.
+/// Documents with words in bursts, so that blocks differ, and duplicates, so that scores tie.
 fn documents(seed: u64, count: usize) -> Vec<Doc> {
     let mut random = Random::new(seed);
     let mut docs: Vec<Doc> = Vec::with_capacity(count);
@@ -94,10 +94,10 @@ proptest! {
     }
 }
 
-/// A block of an essential term that ends up to seven documents behind the window of sums in which it
-/// begins, which is where its first document's byte of bits is.
+/// A block of an essential term that ends up to seven documents after the window of sums in which it starts:
+/// windows start at a multiple of eight, before the first document.
 #[test]
-fn a_block_that_ends_just_behind_its_window_is_no_part_of_it() {
+fn a_block_that_ends_just_after_its_window_is_not_contained_in_it() {
     for shift in 0..8 {
         let (dense, end) = (256 + shift, 10_456 + shift);
         let docs: Vec<Doc> = (0..20_000)
@@ -128,7 +128,7 @@ fn a_block_that_ends_just_behind_its_window_is_no_part_of_it() {
 }
 
 #[test]
-fn the_ten_best_of_many_take_a_few_blocks() {
+fn the_ten_best_of_many_decode_a_few_blocks() {
     let index = index(&documents(5, 40_000), &[], Codec::Auto, NormKind::Byte);
     let query = Query::parse("often", index.schema()).unwrap();
     for bm25 in [Bm25::default(), Bm25 { k1: 0.9, b: 0.4 }] {
@@ -140,9 +140,9 @@ fn the_ten_best_of_many_take_a_few_blocks() {
     }
 }
 
-/// A searcher counts with the same memory, query after query.
+/// A searcher reuses its scratch buffers for all counts.
 #[test]
-fn a_count_leaves_nothing_to_the_next() {
+fn a_count_does_not_affect_the_next() {
     let docs = documents(8, 40_000);
     for codec in [Codec::Auto, Codec::Pfor256Delta] {
         let index = index(&docs, &[5000], codec, NormKind::Byte);
@@ -165,7 +165,7 @@ fn a_count_leaves_nothing_to_the_next() {
 }
 
 #[test]
-fn an_index_kept_in_memory_reads_nothing_more() {
+fn a_resident_index_reads_nothing() {
     let docs = documents(6, 3000);
     let index = index(&docs, &[1000], Codec::Auto, NormKind::Byte);
     let look = Look { k: 100, shown: 0, ..Look::default() };
@@ -179,8 +179,8 @@ fn an_index_kept_in_memory_reads_nothing_more() {
     assert_eq!(index.bytes_read(), read);
 }
 
-/// Bounds that are hundreds of times what the hits score: two short documents of each block have one of the
-/// terms often, and all that have both are long and score nearly alike.
+/// Bounds that are hundreds of times the scores of hits: two short documents of each block contain one of
+/// the terms often, and all documents that contain both are long and score nearly the same.
 #[test]
 fn bounds_far_above_the_hits_lose_none() {
     let mut docs = Vec::new();

@@ -1,4 +1,5 @@
-//! The engine's threads: which request they answer first, when they divide one, and when they stop.
+//! Scheduling of the threads of the engine: the order of requests, division of a request, deadlines,
+//! cancellation.
 
 mod support;
 
@@ -10,9 +11,9 @@ use tierdex::Error;
 use tierdex::engine::{Engine, ExecutorOptions, Priority, SearchRequest, TotalHits};
 use tierdex::index::{Index, SearchOptions};
 
-/// Submits requests while the only thread of an engine waits in a callback, and waits for all answers. Returns
-/// the numbers of the requests in the order of their answers. `filler` is answered before.
-fn order_of_answers(
+/// Submits requests while the only thread of an engine is blocked in the callback of `filler`, and waits for
+/// all results. Returns the indexes of the requests in the order of their completion.
+fn completion_order(
     engine: &Engine,
     filler: impl Fn() -> SearchRequest,
     requests: Vec<SearchRequest>,
@@ -23,7 +24,7 @@ fn order_of_answers(
         let (submitted, is_held) = (submitted.clone(), is_held.clone());
         let (called, call) = std::sync::mpsc::channel();
         engine.submit(filler()).unwrap().on_ready(move |_| {
-            // It may have been answered before there was a callback.
+            // The request may have completed before the callback was set.
             let is_caller = std::thread::current().id() == caller;
             is_held.store(!is_caller, Ordering::Release);
             called.send(()).unwrap();
@@ -49,7 +50,7 @@ fn order_of_answers(
     order.clone()
 }
 
-/// A request that takes many slices of time.
+/// A request that takes many time slices.
 fn slow(index: &Index) -> SearchRequest {
     // Its groups are evaluated one by one.
     let groups = parse(index, "+(t0 t1 t2) +(t3 t4 t5) +(t0 t3 t4) +(t1 t2 t5)");
@@ -58,26 +59,26 @@ fn slow(index: &Index) -> SearchRequest {
 }
 
 #[test]
-fn others_are_answered_before_one_that_takes_long() {
+fn short_requests_complete_before_a_long_one() {
     let index = &Index::open_on(large(3_000_000)).unwrap();
     let engine = Engine::with_options(index, &options(20_000, 1)).unwrap();
-    // Read what is needed, so that only work is compared.
+    // Warm the cache, so that only CPU work is compared.
     engine.submit(heavy(index)).unwrap().wait().unwrap();
     let mut requests = vec![slow(index)];
     requests.extend((1..64).map(|_| SearchRequest::new(parse(index, "rare")).k(1)));
-    let order = order_of_answers(&engine, || heavy(index), requests);
+    let order = completion_order(&engine, || heavy(index), requests);
     assert_eq!(order.last(), Some(&0), "{order:?}");
 }
 
 #[test]
-fn a_batch_goes_on_while_an_interactive_request_takes_long() {
+fn a_batch_continues_during_a_long_interactive_request() {
     let index = &Index::open_on(large(3_000_000)).unwrap();
-    // With so many hits a thread has memory for a single evaluation of a batch.
+    // With this many hits a thread has memory for a single evaluation of a batch.
     for hits in [10, 1_000_000] {
         let engine = Engine::with_options(index, &ExecutorOptions { hits, ..options(20_000, 1) }).unwrap();
         engine.submit(heavy(index)).unwrap().wait().unwrap();
         let batch = SearchRequest::new(parse(index, "rare")).k(1).priority(Priority::Batch);
-        let order = order_of_answers(&engine, || heavy(index), vec![slow(index), batch]);
+        let order = completion_order(&engine, || heavy(index), vec![slow(index), batch]);
         assert_eq!(order, [1, 0], "{hits} hits");
     }
 }
@@ -106,7 +107,7 @@ fn a_long_request_is_divided_among_threads() {
 }
 
 #[test]
-fn a_batch_does_not_hold_up_a_single_request() {
+fn a_batch_does_not_delay_an_interactive_request() {
     let index = Index::open_on(large(200_000)).unwrap();
     for threads in [1, 2] {
         let engine = Engine::with_options(&index, &options(20_000, threads)).unwrap();
@@ -134,7 +135,7 @@ fn a_batch_does_not_hold_up_a_single_request() {
 }
 
 #[test]
-fn an_answer_that_is_late_says_what_was_found_until_then() {
+fn a_missed_deadline_returns_partial_results() {
     let index = Index::open_on(large(1_000_000)).unwrap();
     let engine = Engine::with_options(&index, &options(20_000, 1)).unwrap();
     let whole = engine.submit(heavy(&index)).unwrap().wait().unwrap();
@@ -161,7 +162,7 @@ fn an_answer_that_is_late_says_what_was_found_until_then() {
 }
 
 #[test]
-fn a_deadline_passes_while_a_request_waits_for_a_thread() {
+fn a_deadline_applies_to_queued_requests() {
     let index = Index::open_on(large(1_000_000)).unwrap();
     let engine = Engine::with_options(&index, &options(20_000, 1)).unwrap();
     let ahead: Vec<_> = (0..40).map(|_| engine.submit(heavy(&index)).unwrap()).collect();
@@ -171,7 +172,7 @@ fn a_deadline_passes_while_a_request_waits_for_a_thread() {
         let answer = ticket.wait().unwrap();
         assert!(answer.timed_out && answer.total == TotalHits::AtLeast(0) && answer.queued == answer.took);
     }
-    // Cancelled, they need not be evaluated.
+    // Cancelled requests need not be evaluated.
     drop(ahead);
     assert_eq!(
         engine.submit(SearchRequest::new(parse(&index, "rare"))).unwrap().wait().unwrap().hits.len(),
@@ -180,14 +181,14 @@ fn a_deadline_passes_while_a_request_waits_for_a_thread() {
 }
 
 #[test]
-fn a_request_that_is_cancelled_ends() {
+fn a_cancelled_request_ends() {
     let index = Index::open_on(large(1_000_000)).unwrap();
     let engine = Engine::with_options(&index, &options(20_000, 1)).unwrap();
     let mut cancelled = 0;
     for _ in 0..20 {
         let ticket = engine.submit(heavy(&index)).unwrap();
         ticket.cancel();
-        // It may have been answered before.
+        // It may have completed before.
         match ticket.wait() {
             Ok(answer) => assert!(!answer.timed_out),
             Err(error) => {

@@ -1,4 +1,4 @@
-//! What is shown of hits: beginnings of titles and texts, and ids of any length, in bounded pieces.
+//! Display of hits: previews of titles and texts, and ids of any length, in bounded memory.
 
 mod support;
 
@@ -45,7 +45,7 @@ fn previews_are_the_beginnings_of_titles_and_texts() {
             docs.push((docs.len().to_string(), words(title), words(text)));
         }
     }
-    // Incompressible: a block of several pieces when it is packed too.
+    // Incompressible, so the compressed block has several pieces too.
     let noise: String = (0..2 << 20).map(|_| char::from(b'!' + random.below(90) as u8)).collect();
     docs.push(("noise".to_string(), noise.clone(), noise));
     let index = index(&docs, 2);
@@ -61,7 +61,7 @@ fn previews_are_the_beginnings_of_titles_and_texts() {
 }
 
 #[test]
-fn ids_come_in_the_order_of_the_hits() {
+fn ids_are_in_the_order_of_the_hits() {
     let mut random = Random::new(2);
     for longest in [3, 300, ID_BYTES_MAX] {
         let id =

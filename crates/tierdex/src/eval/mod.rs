@@ -8,8 +8,8 @@
 //!
 //! | query | strategy | file |
 //! |---|---|---|
-//! | one scored term; exclusions, weak filters | blocks with the highest max scores first | `impact_ordered` |
-//! | several required clauses, and others | candidates of the rarest clause, looked up in the others | `conjunction` |
+//! | one scored term; exclusions, weak filters | blocks by descending max score | `impact_ordered` |
+//! | required clauses, and others | candidates of the rarest, looked up in the others | `conjunction` |
 //! | alternatives, with any filters and exclusions | `MaxScore` over windows of documents | `maxscore` |
 //! | alternatives with few postings | merge of the whole lists | `small_merge` |
 //! | a minimum of alternatives, and all other queries | windows of documents | `windows` |

@@ -1,6 +1,6 @@
-//! All interleavings of a few threads over what the engine shares: tickets, the current snapshot, and the
-//! states of pages in the cache. The sources are those of the engine, with the types of loom instead of
-//! those of `std::sync`.
+//! Explores all interleavings of a few threads over the shared state of the engine: tickets, the current
+//! snapshot, and the states of pages in the cache. The source files are those of the engine, with the types
+//! of loom in place of those of `std::sync`.
 #![allow(dead_code, unreachable_pub)]
 
 mod sync {
@@ -61,8 +61,8 @@ fn frames(count: u64) -> Arc<Frames> {
 /// Whether this thread filled the frame, and the first byte of the page.
 type Read = (bool, Result<u8, ErrorKind>);
 
-/// Reads a page as a thread of the engine does. Returns whether it was this thread that filled the frame,
-/// and what the page begins with; none if it found no frame.
+/// Reads a page like a thread of the engine. Returns whether this thread filled the frame, and the first
+/// byte of the page; `None` if no frame was free.
 fn read(frames: &Frames, key: PageKey, fails: bool) -> Option<Read> {
     let (pin, fills) = match frames.lookup(key)? {
         PageLookup::Pinned(pin) => (pin, false),
@@ -80,7 +80,7 @@ fn read(frames: &Frames, key: PageKey, fails: bool) -> Option<Read> {
     Some((fills, pin.page().map(|page| page[0]).map_err(|error| error.kind())))
 }
 
-/// Reads a page by this thread and one by another at the same time. Returns what each found.
+/// Reads a page in this thread and one in another thread concurrently. Returns both results.
 fn read_by_two(frames: &Arc<Frames>, keys: (PageKey, PageKey), fails: bool) -> (Option<Read>, Option<Read>) {
     let other = {
         let frames = frames.clone();
@@ -118,8 +118,7 @@ fn a_frame_that_is_read_is_not_evicted() {
     loom::model(|| {
         let frames = frames(1);
         let (own, other) = read_by_two(&frames, (PageKey::of(1, 1), PageKey::of(1, 0)), false);
-        // One of them may find the only frame pinned. A page that is pinned and written at a time is a
-        // panic.
+        // One of them may find the only frame pinned. Writing to a pinned page panics.
         let found = [own, other];
         assert!(found.iter().any(Option::is_some));
         assert!(found.into_iter().flatten().all(|found| found == (true, Ok(7))));

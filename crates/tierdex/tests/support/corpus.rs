@@ -12,10 +12,10 @@ pub struct Doc {
     pub text: String,
 }
 
-/// Words of the vocabulary; the first ones stand in most documents.
+/// Vocabulary in descending order of document frequency.
 pub const VOCABULARY: usize = 120;
 
-/// Stands in every document that is not empty.
+/// A word in every document that is not empty.
 pub const EVERYWHERE: &str = "all";
 
 /// Words that some schemas drop.
@@ -77,11 +77,10 @@ fn words(count: usize, random: &mut Random) -> String {
     text
 }
 
-/// Lengths of documents differ by part of the collection: the average lengths of segments do, and their
-/// bounds.
+/// Document lengths differ by part of the collection, so the average lengths and bounds of segments differ.
 const LENGTHS: [usize; 8] = [3, 1, 12, 4, 30, 1, 2, 6];
 
-/// Documents of words of all frequencies. Some words come in bursts, some are dense in parts, some stand in
+/// Documents of words of all frequencies. Some words occur in bursts, some are dense in parts, some are in
 /// few documents; some documents are long, equal to an earlier one, or empty.
 pub fn documents_in_bursts(seed: u64, count: usize) -> Vec<Doc> {
     let mut random = Random::new(seed);
@@ -104,7 +103,7 @@ pub fn documents_in_bursts(seed: u64, count: usize) -> Vec<Doc> {
                     words.extend(std::iter::repeat_n(name.as_str(), times));
                 }
             }
-            // Words stand in any order, or mostly in that of their ranks.
+            // Words are in random order, or mostly in the order of their ranks.
             let swaps = if random.one_in(2) { words.len() } else { 1 };
             for _ in 0..swaps {
                 let (a, b) = (random.below(words.len()), random.below(words.len()));
@@ -124,11 +123,11 @@ pub fn documents_in_bursts(seed: u64, count: usize) -> Vec<Doc> {
     docs
 }
 
-/// That of a word in a document of that sixtieth of the collection.
+/// Frequency of a word in a document of this sixtieth of the collection.
 fn probability(rank: usize, burst: usize) -> f64 {
     let zipf = (1.0 / (rank as f64 + 1.0).powf(1.1)).min(0.97);
     match rank {
-        // Bursts: nearly nowhere, or often.
+        // Bursts: nearly absent, or frequent.
         _ if rank % 4 == 1 => {
             if (burst + rank).is_multiple_of(7) {
                 (6.0 * zipf).min(0.8)
@@ -177,7 +176,7 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// A field `text`, and a field `title` if there is one, with other norms.
+    /// A field `text`, and an optional field `title` with the other kind of norms.
     pub fn schema(&self) -> Schema {
         let source = if self.title { Source::Text } else { Source::TitleAndText };
         let mut fields = vec![Field { norms: self.norms, ..self.field("text", source) }];

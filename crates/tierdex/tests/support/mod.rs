@@ -1,7 +1,7 @@
-//! What the tests of the engine share: a seeded generator, corpora, queries, a naive engine as the oracle,
-//! and a scripted life of an index with what each of its generations must answer.
+//! Shared test support: a seeded generator, corpora, queries, a naive engine as the oracle, and a script of
+//! the life of an index with the expected results of each generation.
 //!
-//! The naive engine is written from the documentation and shares no code with the engine but the one-byte
+//! The naive engine is written from the documentation and shares no code with the engine except the one-byte
 //! norms.
 #![allow(dead_code)]
 
@@ -23,21 +23,21 @@ use tierdex::schema::Schema;
 
 use corpus::Doc;
 
-/// The answer to a query, with all that a user would see of it. Scores are compared by their bits.
+/// The result of a query as a user sees it. Scores are compared by their bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub total: u64,
     pub hits: Vec<Row>,
 }
 
-/// How to ask.
+/// Search options of a test.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     pub k: usize,
     pub bm25: Bm25,
     /// Score every match.
     pub exhaustive: bool,
-    /// How many of the hits are shown with id and texts.
+    /// Number of hits returned with id and texts.
     pub shown: usize,
 }
 
@@ -52,7 +52,7 @@ impl Default for Look {
 pub struct Row {
     pub document: u32,
     pub score_bits: u32,
-    /// Of the first hits: id, and title and text where they are kept.
+    /// For the first hits: id, and title and text if they are stored.
     pub shown: Option<(String, Option<(String, String)>)>,
 }
 
@@ -62,7 +62,7 @@ impl std::fmt::Debug for Row {
     }
 }
 
-/// What the engine answers.
+/// The result of the engine.
 pub fn answer(index: &Index, query: &Query, look: Look) -> Result<Answer> {
     let searcher = index.searcher();
     let found = searcher.search(
@@ -80,7 +80,7 @@ pub fn answer(index: &Index, query: &Query, look: Look) -> Result<Answer> {
     Ok(Answer { total: found.total, hits: rows.collect::<Result<Vec<_>>>()? })
 }
 
-/// What the engine answers to query text.
+/// The result of the engine for query text.
 pub fn ask(index: &Index, text: &str, look: Look) -> Result<Answer> {
     answer(index, &Query::parse(text, index.schema())?, look)
 }
@@ -92,19 +92,19 @@ pub fn documents(index: &Index, text: &str) -> BTreeSet<u32> {
     found.hits.iter().map(|row| row.document).collect()
 }
 
-/// How documents come into an index.
+/// How documents are added to an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
     /// One writer commits each part.
     Commits,
     /// A writer for each part.
     Writers,
-    /// One writer commits each part, which it is given in sealed batches of that many documents.
+    /// One writer commits each part, added in sealed batches of this many documents.
     Batches(usize),
 }
 
-/// Writes `docs` to an empty disk, cut at `cuts`; all commits keep their segments but the last, which does
-/// as given.
+/// Writes `docs` to an empty disk, divided at `cuts`. All commits keep their segments, except the last,
+/// which merges as given.
 pub fn build(
     disk: &Arc<dyn Disk>,
     schema: &Schema,
@@ -144,12 +144,12 @@ pub fn open_writer(disk: &Arc<dyn Disk>, schema: &Schema, mode: OpenMode) -> Ind
     IndexWriter::open(disk.clone(), schema.clone(), mode, WriterOptions::default()).unwrap()
 }
 
-/// Both extremes and some seeds.
+/// Both extremes and several seeds.
 pub fn crash_images(seeds: std::ops::Range<u64>) -> impl Iterator<Item = CrashImage> {
     [CrashImage::Lost, CrashImage::Kept].into_iter().chain(seeds.map(CrashImage::Random))
 }
 
-/// Runs `body` for each number below `count` on two threads; results in order.
+/// Runs `body` for each number below `count` on two threads; returns the results in order.
 pub fn on_two_threads<T: Send>(count: usize, body: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let half = |first: usize| (first..count).step_by(2).map(&body).collect::<Vec<T>>();
     let (even, odd) = std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The naive engine: lists in a map, every document scored, everything sorted.
+//! The naive engine: posting lists in a map; every document is scored and sorted.
 
 use super::corpus::Doc;
 use super::{Answer, Look, Row};
@@ -9,7 +9,7 @@ use tierdex::rank::Bm25;
 use tierdex::schema::{Field, NormKind, Schema, Source, Tokenizer};
 use tierdex::transform::norm;
 
-/// Documents, indexed the simplest way.
+/// A naive index of documents.
 pub struct Model {
     docs: Vec<Doc>,
     stored: bool,
@@ -21,9 +21,9 @@ type Scores = Vec<Option<u32>>;
 
 #[derive(Default)]
 struct FieldModel {
-    /// Positions of each term in each document that holds it.
+    /// Positions of each term in each document that contains it.
     postings: BTreeMap<String, BTreeMap<u32, Vec<u32>>>,
-    /// Indexed tokens of each document.
+    /// Number of indexed tokens of each document.
     lengths: Vec<u32>,
     exact_norms: bool,
 }
@@ -48,12 +48,12 @@ impl Model {
         Answer { total, hits: rows.map(|(place, hit)| self.row(place < look.shown, hit)).collect() }
     }
 
-    /// Documents that hold `term` in a field.
+    /// Documents that contain `term` in a field.
     pub fn containing(&self, field: usize, term: &str) -> usize {
         self.fields[field].postings.get(term).map_or(0, BTreeMap::len)
     }
 
-    /// Takes a posting away: what a broken engine would lose.
+    /// Removes a posting, to simulate a defective engine.
     pub fn forget(&mut self, field: usize, term: &str) -> bool {
         self.fields[field].postings.get_mut(term).is_some_and(|list| list.pop_last().is_some())
     }
@@ -182,8 +182,8 @@ impl FieldModel {
         model
     }
 
-    /// The closest fifty terms to a word with what each counts, and the inverse document frequency of all:
-    /// every term of the field is compared with the word.
+    /// The fifty closest terms to a word with their factors, and their common inverse document frequency;
+    /// compares every term of the field with the word.
     fn close(&self, word: &str, most: usize) -> (Vec<(&str, f64)>, f64) {
         let length = |term: &str| term.chars().count().min(word.chars().count());
         let terms = self.postings.iter().filter(|(_, list)| !list.is_empty());
@@ -206,8 +206,8 @@ impl FieldModel {
         list.map(|(&document, positions)| (document, positions.len() as f32)).collect()
     }
 
-    /// Frequencies of a phrase: each choice of an occurrence for each term is looked at, no occurrence
-    /// twice; those whose range of places has no other's in it count by their width.
+    /// Frequencies of a phrase: enumerates all choices of a distinct occurrence for each term; intervals
+    /// that contain no other interval count by their width.
     fn phrase(&self, terms: &[(u32, String)], slop: u32) -> Vec<(u32, f32)> {
         let lists: Option<Vec<_>> = terms.iter().map(|(_, term)| self.postings.get(term)).collect();
         let Some(lists) = lists else { return Vec::new() };
@@ -263,14 +263,14 @@ impl FieldModel {
     }
 }
 
-/// How leaves are scored.
+/// Parameters of scoring.
 #[derive(Clone, Copy)]
 struct Rank {
     bm25: Bm25,
     factor: f64,
 }
 
-/// The largest power of two with which so much weight is at most 2^30.
+/// The largest power of two whose product with the weight is at most 2^30.
 fn factor(weight: f64) -> f64 {
     let mut factor = 1.0;
     if weight > 0.0 {
@@ -284,7 +284,7 @@ fn factor(weight: f64) -> f64 {
     factor
 }
 
-/// Tokens of a text, dropped ones included.
+/// Tokens of a text, including dropped ones.
 pub fn tokens(text: &str, tokenizer: Tokenizer) -> Vec<String> {
     match tokenizer {
         Tokenizer::Whitespace => text.split_whitespace().map(str::to_string).collect(),
@@ -296,7 +296,7 @@ pub fn tokens(text: &str, tokenizer: Tokenizer) -> Vec<String> {
     }
 }
 
-/// Adds the range of places of each choice of occurrences that is no wider than `slop`.
+/// Adds the interval of each choice of occurrences that is at most `slop` wide.
 fn choices(
     terms: &[(u32, String)],
     positions: &[&[u32]],
@@ -325,8 +325,7 @@ fn choices(
     }
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that make `b` of `a`, none within what
-/// another made.
+/// Restricted Damerau-Levenshtein distance of `a` and `b`.
 pub fn edits(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];

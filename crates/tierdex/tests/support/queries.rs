@@ -7,7 +7,7 @@ use tierdex::limits::QUERY_EXPANDED_MAX;
 use tierdex::query::Query;
 use tierdex::schema::Schema;
 
-/// A query as a user means it.
+/// A query as a user writes it.
 #[derive(Clone, Debug)]
 pub enum Ast {
     Word(Option<&'static str>, String),
@@ -31,7 +31,7 @@ pub enum Ast {
     List(Vec<(Sign, Ast)>),
 }
 
-/// What stands in front of a clause of a list.
+/// The sign before a clause of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
     None,
@@ -41,12 +41,12 @@ pub enum Sign {
     Not,
 }
 
-/// What random queries are made of.
+/// Parameters of random queries.
 #[derive(Clone, Copy, Debug)]
 pub struct Choices {
-    /// What some clauses count.
+    /// Boosts of some clauses.
     pub boosts: &'static [f64],
-    /// Clauses that a long group has, at most.
+    /// Maximum clauses of a long group.
     pub clauses: usize,
 }
 
@@ -60,7 +60,7 @@ pub fn query_of(random: &mut Random, schema: &Schema, choices: &Choices) -> Ast 
     loop {
         let depth = random.below(4);
         let query = node(random, (schema, choices), depth);
-        // Two together are to have no more prefixes and fuzzy words than a query may.
+        // Two queries combined must not exceed the limit of prefixes and fuzzy words.
         if query.text().matches(['*', '~']).count() <= QUERY_EXPANDED_MAX / 2 {
             return query;
         }
@@ -142,7 +142,7 @@ fn term(random: &mut Random) -> String {
     }
 }
 
-/// The beginning of a term; sometimes another word in front of it.
+/// A prefix of a term; sometimes with another word before it.
 fn beginning(random: &mut Random) -> String {
     let term = term(random);
     let kept = 1 + random.below(term.chars().count());
@@ -150,7 +150,7 @@ fn beginning(random: &mut Random) -> String {
     front.chars().chain(term.chars().take(kept)).collect()
 }
 
-/// A term with up to two characters lost, added or changed, or two swapped.
+/// A term with up to two characters deleted, inserted or substituted, or two transposed.
 fn misspelt(random: &mut Random) -> String {
     let mut letters: Vec<char> = term(random).chars().collect();
     for _ in 0..random.below(3) {
@@ -166,7 +166,7 @@ fn misspelt(random: &mut Random) -> String {
     letters.into_iter().collect()
 }
 
-/// Boosts so small and so large that scores are all but lost beside others, and long lists.
+/// Boosts so small and so large that some scores are negligible, and long lists.
 const MANY: Choices =
     Choices { boosts: &[0.0, 1e-40, 1e-9, 0.001, 0.5, 1.0, 1.5, 2.0, 3.0, 1e3, 1e9], clauses: 40 };
 
@@ -252,12 +252,12 @@ impl Ast {
         }
     }
 
-    /// The normal form: what the engine's parser must make of the text.
+    /// The normal form that the parser of the engine must return for the text.
     pub fn normal(&self, schema: &Schema) -> Query {
         self.meaning(schema).unwrap_or(Query::Nothing)
     }
 
-    /// `None` when analysis leaves nothing of what is asked for.
+    /// `None` if analysis drops all terms.
     fn meaning(&self, schema: &Schema) -> Option<Query> {
         match self {
             Ast::Word(field, word) => {
@@ -351,7 +351,7 @@ impl Ast {
     }
 }
 
-/// Tokens of a text, stop words included.
+/// Tokens of a text, including stop words.
 fn normalized(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<String>) {
     let number = field.map_or(0, |name| schema.field(name).expect("the field exists"));
     (number, tokens(text, schema.fields[number].analysis.tokenizer))
@@ -373,7 +373,7 @@ struct Parts {
     must_not: Vec<Query>,
 }
 
-/// A node in normal form over clauses in normal form; `None` when nothing is left.
+/// A node in normal form over clauses in normal form; `None` if it has no clauses.
 fn boolean(parts: Parts) -> Option<Query> {
     let Parts { must, filter, should, must_not } = parts;
     let must = joined(must, |clause| match clause {
@@ -415,7 +415,7 @@ fn scale(query: &mut Query, factor: f64) {
     }
 }
 
-/// Lists of the same kind flattened, equal leaves counted at the place of the first.
+/// Nested lists of the same kind flattened, equal leaves merged at the position of the first.
 fn joined(clauses: Vec<Query>, inner: fn(Query) -> Result<Vec<Query>, Query>) -> Vec<Query> {
     let flat = clauses.into_iter().flat_map(|clause| inner(clause).unwrap_or_else(|single| vec![single]));
     let mut joined: Vec<Query> = Vec::new();
@@ -436,7 +436,7 @@ fn joined(clauses: Vec<Query>, inner: fn(Query) -> Result<Vec<Query>, Query>) ->
     joined
 }
 
-/// What makes two leaves equal, as text, and how often this one counts.
+/// The key of a leaf without its boost, as text; and the boost.
 fn counted(clause: &Query) -> (Option<String>, f64) {
     match clause {
         Query::Term { field, term, boost } => (Some(format!("term {field} {term}")), *boost),

@@ -25,7 +25,7 @@ impl Random {
         self.below(n) == 0
     }
 
-    /// A number below `bound`, small ones far more often.
+    /// A number below `bound`, skewed towards small numbers.
     pub fn skewed(&mut self, bound: usize) -> usize {
         let unit = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
         (unit * unit * unit * bound as f64) as usize

@@ -21,12 +21,12 @@ pub fn options(pages: u64, threads: usize) -> ExecutorOptions {
     }
 }
 
-/// Documents and scores, to be compared bit for bit.
+/// Documents and score bits.
 pub fn bits(hits: &[SearchHit]) -> Vec<(u32, u32)> {
     hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
 }
 
-/// Reads a query.
+/// Parses a query.
 pub fn parse(index: &Index, text: &str) -> Query {
     Query::parse(text, index.schema()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! The life of an index in a few sessions, and what each generation of it must answer.
+//! A script of the life of an index in a few sessions, with the expected results of each generation.
 
 use super::corpus::{Doc, Shape};
 use super::model::Model;
@@ -12,13 +12,13 @@ use tierdex::io::{Disk, MemDisk};
 use tierdex::query::Query;
 use tierdex::schema::Schema;
 
-/// What writers do, one after another, and what must come of it.
+/// The sessions of writers, and the expected results.
 pub struct Script {
     pub schema: Schema,
     sessions: Vec<Session>,
-    /// What is added after recovery.
+    /// Documents added after recovery.
     extra: Vec<Doc>,
-    /// What each generation answers, from 0 (no index) on; and what it answers with `extra` behind it.
+    /// Expected results of each generation, from 0 (no index) on; and with `extra` added.
     expected: Vec<(Vec<Answer>, Vec<Answer>)>,
 }
 
@@ -27,11 +27,11 @@ struct Session {
     commits: Vec<(Vec<Doc>, Merge)>,
 }
 
-/// How far the script came.
+/// Progress of the script.
 pub struct Outcome {
-    /// The last generation that a commit returned.
+    /// The last acknowledged generation.
     pub acknowledged: u64,
-    /// What stopped it.
+    /// The error that stopped it.
     pub error: Option<Error>,
 }
 
@@ -51,7 +51,8 @@ const QUERIES: [&str; 12] = [
 ];
 
 impl Script {
-    /// Six commits of `size` documents and fewer: appends, merges, a replacement, an empty commit that merges.
+    /// Six commits of `size` documents and fewer: appends, merges, a replacement, an empty commit that
+    /// merges.
     pub fn new(size: usize) -> Script {
         let mut next = 0;
         let mut docs = |count: usize| {
@@ -74,12 +75,12 @@ impl Script {
         script
     }
 
-    /// Generations that the whole script makes.
+    /// Number of generations of the whole script.
     pub fn generations(&self) -> u64 {
         self.expected.len() as u64 - 1
     }
 
-    /// Runs all sessions until something fails. A writer that failed must refuse all that follows.
+    /// Runs all sessions until an operation fails. A failed writer must reject all further calls.
     pub fn run(&self, disk: &Arc<dyn Disk>) -> Outcome {
         let mut outcome = Outcome { acknowledged: 0, error: None };
         for session in &self.sessions {
@@ -112,8 +113,8 @@ impl Script {
         Ok(())
     }
 
-    /// Opens what a crash or a fault left: it must be the last acknowledged generation or the next one, whole.
-    /// Returns the generation.
+    /// Opens the index after a crash or fault: it must be the last acknowledged generation or the next one,
+    /// complete. Returns the generation.
     pub fn verify(&self, disk: &MemDisk, acknowledged: u64) -> Result<u64, String> {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let generation = match Index::open_on(shared) {
@@ -141,7 +142,7 @@ impl Script {
         Ok(generation)
     }
 
-    /// A writer opens the disk, cleans it up, and commits once more.
+    /// A writer opens the disk, removes leftover files, and commits.
     pub fn recover(&self, disk: &Arc<dyn Disk>, generation: u64) -> tierdex::Result<u64> {
         let mut writer = self.recovering_writer(disk, generation)?;
         add_all(&mut writer, &self.extra)?;
@@ -150,8 +151,8 @@ impl Script {
         Ok(generation)
     }
 
-    /// A first run that was cut off leaves nothing that a new one keeps, or sealed segments, which it does
-    /// not touch and only a replacement takes away.
+    /// An interrupted first run leaves files that a new writer removes, or sealed segments, which only a
+    /// replacement removes.
     fn recovering_writer(&self, disk: &Arc<dyn Disk>, generation: u64) -> tierdex::Result<IndexWriter> {
         let open =
             |mode| IndexWriter::open(disk.clone(), self.schema.clone(), mode, WriterOptions::default());
@@ -177,7 +178,7 @@ impl Script {
         }
     }
 
-    /// What stands after [`Script::recover`] from `generation`.
+    /// Expected results after [`Script::recover`] from `generation`.
     pub fn verify_recovered(&self, disk: &MemDisk, generation: u64) -> Result<(), String> {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let index = Index::open_on(shared).map_err(|error| format!("after recovery: {error}"))?;
@@ -191,7 +192,7 @@ impl Script {
         }
     }
 
-    /// A crash during recovery: the generation before, or the one after it, whole.
+    /// After a crash during recovery: the generation before it or the one after it, complete.
     pub fn verify_half_recovered(&self, disk: &MemDisk, generation: u64) -> Result<(), String> {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let recovered =
@@ -244,7 +245,7 @@ fn document(number: usize) -> Doc {
     Doc { id: format!("id{number}"), title, text }
 }
 
-/// Ids and texts are looked at with the second query only.
+/// Ids and texts are checked with the second query only.
 fn look(number: usize) -> Look {
     Look { shown: if number == 1 { 3 } else { 0 }, ..Look::default() }
 }
@@ -263,7 +264,7 @@ fn compare(index: &Index, expected: &[Answer]) -> Result<(), String> {
     Ok(())
 }
 
-/// Nothing may be on the disk but what the open commit names, and the lock of an open writer.
+/// Checks that the disk contains only the files of the open commit and the lock of an open writer.
 pub fn only_named(disk: &dyn Disk, index: Option<&Index>) -> tierdex::Result<()> {
     let mut named = BTreeSet::new();
     if let Some(manifest) = index.map(Index::manifest) {
