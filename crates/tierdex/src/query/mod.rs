@@ -1,4 +1,4 @@
-//! Queries. Input: query text. Output: a [`QueryPlan`], its terms looked up and weighted.
+//! Queries. Input: query text. Output: a `QueryPlan`, its terms looked up and weighted.
 //!
 //! 1. [`syntax`] parses the text into a syntax tree and reports faults with their offsets.
 //! 2. `analyse` converts its words to terms with the analysis chain of the field; [`tree`] normalizes the
