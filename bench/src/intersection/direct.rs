@@ -18,7 +18,7 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
-use tierdex::codec::{Shared, intersect};
+use tierdex::codec::{Intersection, intersect};
 use tierdex::error::{Error, Result};
 use tierdex::io::{
     CELL_BYTES_MAX, CellMut, Cells, Disk, EngineOptions, ReadEngine, ReadTarget, Region, RegionKind,
@@ -195,7 +195,7 @@ impl Direct {
         }
         let mut held = vec![false; ids.len()];
         let mut page_ids = std::mem::take(&mut self.page_ids);
-        let mut shared = Shared::new();
+        let mut shared = Intersection::new();
         let mut each = |wanted: &Wanted, bytes: &[u8]| {
             page_ids.resize(list.ids_of(wanted.page).1, 0);
             list.decode(wanted.page, bytes, &mut page_ids)?;
@@ -351,7 +351,7 @@ fn passed(list: &PagedList, ids: &[u32], wanted: &[Wanted]) -> Vec<u32> {
 }
 
 /// Sets `held` where a candidate stands among `ids`. Few are looked up; many are compared block by block.
-fn mark(candidates: &[u32], ids: &[u32], held: &mut [bool], shared: &mut Shared) {
+fn mark(candidates: &[u32], ids: &[u32], held: &mut [bool], shared: &mut Intersection) {
     if candidates.len() * SPARSE < ids.len() {
         let mut at = 0;
         for (&id, held) in candidates.iter().zip(held) {

@@ -8,7 +8,7 @@
 //! How many ids a page holds and which is the first stands in memory (section III-B: skip pointers). A block is encoded
 //! against the id before it, the first one of a page against one less than its first id, so that a page needs no other.
 
-use tierdex::codec::{Codec, rises};
+use tierdex::codec::{Codec, is_increasing};
 use tierdex::error::{Error, Result};
 use tierdex::limits::BLOCK;
 
@@ -99,7 +99,7 @@ pub(super) fn decode(
         at += used;
         prev = block[block.len() - 1];
     }
-    let fits = rises(out) && out.first() == Some(&bounds.first);
+    let fits = is_increasing(out) && out.first() == Some(&bounds.first);
     if fits && (if bounds.exact { prev == bounds.most } else { prev <= bounds.most }) {
         return Ok(());
     }

@@ -11,7 +11,7 @@
 use super::filter::Filter;
 use super::page::{ID_MAX, PAGE_BYTES, fill};
 use tierdex::bytes::push_varint;
-use tierdex::codec::{Codec, rises};
+use tierdex::codec::{Codec, is_increasing};
 use tierdex::error::{Error, Result};
 use tierdex::io::{Disk, Identity, Seal, SealedWriter};
 use tierdex::segment::layout::push_tail;
@@ -69,7 +69,7 @@ impl ListsWriter {
     /// # Errors
     /// When the ids do not rise or one is larger than [`ID_MAX`], and when the file cannot be written.
     pub fn add(&mut self, ids: &[u32]) -> Result<u32> {
-        if !rises(ids) || ids.last().is_some_and(|last| *last > ID_MAX) {
+        if !is_increasing(ids) || ids.last().is_some_and(|last| *last > ID_MAX) {
             return Err(Error::Usage(format!("the ids of a list rise, to {ID_MAX} at most")));
         }
         let ListsOptions { codec, filter_bits } = self.options;

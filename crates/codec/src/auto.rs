@@ -1,30 +1,31 @@
 //! Document ids as `pfor256-delta`, or as a bitmap where they are dense.
 //!
 //! ```text
-//! bitmap    [3f] [m u8] m bytes, as those of [`crate::bitmap`]
-//! else      the block of pfor256-delta, whose first byte is never 3f
+//! bitmap         [3f] [m u8] m bytes, the bits of [`crate::bitmap`]
+//! pfor256-delta  the block, whose first byte is never 3f
 //! ```
 //!
-//! A bitmap may be up to a quarter longer than the other block would be, and may in any case take a sixth of a byte a value:
-//! it is counted, intersected and added up as it is, while the other has to be decoded first. So it is taken from a density
-//! of about 0.2 on, but for ids that are all equally far from one another, which take one or two bytes. Of these, runs of
-//! neighbours are told by their ends alone ([`BitmapView::of_run`]).
+//! The encoder writes a bitmap if it is at most a quarter longer than the pfor256-delta block, or takes at
+//! most a sixth of a byte per value: a bitmap is counted, intersected and scored without decoding, while the
+//! other form has to be decoded first. That is the case from a density of about 0.2 on. Ids at equal
+//! distances are an exception: their pfor256-delta block has one or two bytes and is kept. Among these, a
+//! run of consecutive ids is recognised by its first and last id ([`BitmapView::of_run`]).
 
 use crate::bitpack::Layout;
-use crate::delta::Step;
-use crate::kernel::Gaps;
+use crate::delta::DeltaStep;
+use crate::kernel::GapBuffer;
 use crate::{BitmapView, DecodeError, Kernel, bitmap, pfor};
 
 /// The first byte of a bitmap.
 const BITMAP: u8 = 0x3f;
 
-/// Bytes of a block whose gaps are equal, up to 256.
+/// Bytes of a pfor256-delta block whose gaps are equal and at most 256.
 const EQUAL_GAPS: usize = 2;
 
 /// Bytes before the bits.
 const HEAD: usize = 2;
 
-/// The largest value of a bitmap is not more than this above the one before the block.
+/// The largest difference between the last value of a bitmap block and the value before the block.
 pub(crate) const SPAN_MAX: u32 = 8 * u8::MAX as u32;
 
 /// The most bytes of `n` values. (A bitmap is shorter than four bytes a value.)
@@ -34,14 +35,17 @@ pub(crate) fn max_len(n: usize) -> usize {
 
 /// Appends `values`, of which there are 1 to 256.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], prev: u32, out: &mut Vec<u8>) {
-    let mut room = Gaps::new();
-    let gaps = kernel.gaps(values, prev, Step::One as u32, &mut room);
+    let mut buffer = GapBuffer::new();
+    let gaps = kernel.gaps(values, prev, DeltaStep::One as u32, &mut buffer);
     let last = values[values.len() - 1];
-    // Most blocks are not dense; of those that are, few do not rise.
+    // A cheap test first: most blocks are not dense. Few dense blocks are not increasing; `span` finds
+    // these.
     let is_dense = last.wrapping_sub(prev) <= SPAN_MAX;
     let len = if is_dense { bitmap::span(values, prev).div_ceil(8) } else { u64::MAX };
     match u8::try_from(len) {
-        Ok(len) if HEAD + usize::from(len) <= most(values.len(), pfor::block_len(kernel, gaps)) => {
+        Ok(len)
+            if HEAD + usize::from(len) <= bitmap_bytes_max(values.len(), pfor::block_len(kernel, gaps)) =>
+        {
             out.extend_from_slice(&[BITMAP, len]);
             bitmap::write_bits(values, prev, usize::from(len), out);
         }
@@ -49,8 +53,9 @@ pub(crate) fn encode(kernel: Kernel, values: &[u32], prev: u32, out: &mut Vec<u8
     }
 }
 
-/// The most bytes of a bitmap of `n` values in place of another block. One with equal gaps stays as it is.
-fn most(n: usize, other: usize) -> usize {
+/// The most bytes of a bitmap of `n` values that replaces a pfor256-delta block of `other` bytes; 0 if the
+/// gaps are equal, since such a block is kept.
+fn bitmap_bytes_max(n: usize, other: usize) -> usize {
     if other <= EQUAL_GAPS { 0 } else { (other + other / 4).max(n.div_ceil(6)) }
 }
 
@@ -85,11 +90,11 @@ pub(crate) fn view(
     }
 }
 
-/// The bits of a bitmap; `None` of another block.
+/// The bits of a bitmap block; `None` for a pfor256-delta block.
 fn bits(bytes: &[u8]) -> Result<Option<&[u8]>, DecodeError> {
     match bytes {
-        [] | [BITMAP] => Err(DecodeError::NotEnough),
-        [BITMAP, len, rest @ ..] => rest.get(..usize::from(*len)).map(Some).ok_or(DecodeError::NotEnough),
+        [] | [BITMAP] => Err(DecodeError::Truncated),
+        [BITMAP, len, rest @ ..] => rest.get(..usize::from(*len)).map(Some).ok_or(DecodeError::Truncated),
         _ => Ok(None),
     }
 }

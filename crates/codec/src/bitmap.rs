@@ -1,14 +1,15 @@
-//! Dense document ids as a bitmap from the byte of the id behind the one before the block to that of its last.
+//! Dense document ids as a bitmap: from the byte of `prev + 1` to the byte of the last id.
 //!
 //! ```text
-//! bitmap    [m u16] m bytes; bit i mod 8 of byte i div 8 stands for first + i, and n bits are set
+//! bitmap    [m u16] m bytes; bit i mod 8 of byte i div 8 is the id first + i, and n bits are set
 //! raw       [0 u16] n values, four bytes each
 //! ```
 //!
-//! `first` is the largest multiple of eight up to `prev + 1`, so that two bitmaps hold the same ids in the same bits of a
-//! byte: they are put together a vector at a time, and nothing is shifted. Numbers are little-endian. The last document
-//! has the highest bit, so that the last byte is not zero. The bitmap is taken where it is shorter than four bytes a value,
-//! so `m` is below `4 n`, and the block is never longer than its values and the two bytes of its head. With -1 before them:
+//! `first` is the largest multiple of eight up to `prev + 1`, so that an id has the same bit of a byte in
+//! every bitmap: bitmaps are combined a vector at a time without shifts. Numbers are little-endian. The last
+//! id is the highest set bit, so the last byte is not zero. The encoder writes a bitmap if it is shorter
+//! than four bytes per value, so `m` is below `4 n`, and no block is longer than its raw values and the two
+//! bytes of the header. Examples with `prev` = -1:
 //!
 //! ```text
 //! 0, 1, 2, 5       01 00 | 27
@@ -16,9 +17,10 @@
 //! 3, 70000         00 00 | 03 00 00 00 70 11 01 00
 //! ```
 //!
-//! Source: Culpepper, Moffat, "Efficient set intersection for inverted indexing", for bitmaps among other forms.
+//! Source: Culpepper, Moffat, "Efficient set intersection for inverted indexing", for mixing bitmaps and
+//! other forms.
 
-use crate::{BLOCK, DecodeError, Kernel, Shared, raw};
+use crate::{BLOCK, DecodeError, Intersection, Kernel, raw};
 
 /// Bytes before the bits or the values.
 const HEAD: usize = 2;
@@ -28,47 +30,51 @@ pub(crate) fn max_len(n: usize) -> usize {
     if n == 0 { 0 } else { HEAD + raw::max_len(n) }
 }
 
-/// What the head says about the rest.
+/// The form of a block, read from its header.
 #[derive(Clone, Copy)]
-enum Form {
+enum BitmapForm {
     Bitmap { len: usize },
     Raw,
 }
 
-impl Form {
+impl BitmapForm {
     /// The shorter form of `values`, of which there is at least one; among equals the raw one.
-    fn choose(values: &[u32], prev: u32) -> Form {
+    fn choose(values: &[u32], prev: u32) -> BitmapForm {
         let len = span(values, prev).div_ceil(8);
-        if len < raw::max_len(values.len()) as u64 { Form::Bitmap { len: len as usize } } else { Form::Raw }
+        if len < raw::max_len(values.len()) as u64 {
+            BitmapForm::Bitmap { len: len as usize }
+        } else {
+            BitmapForm::Raw
+        }
     }
 
-    /// Reads the head of a block of `n` > 0 values.
-    fn read(bytes: &[u8], n: usize) -> Result<Form, DecodeError> {
-        match u16::from_le_bytes(*bytes.first_chunk().ok_or(DecodeError::NotEnough)?) {
-            0 => Ok(Form::Raw),
-            len if usize::from(len) < raw::max_len(n) => Ok(Form::Bitmap { len: usize::from(len) }),
+    /// Reads the header of a block of `n` > 0 values.
+    fn read(bytes: &[u8], n: usize) -> Result<BitmapForm, DecodeError> {
+        match u16::from_le_bytes(*bytes.first_chunk().ok_or(DecodeError::Truncated)?) {
+            0 => Ok(BitmapForm::Raw),
+            len if usize::from(len) < raw::max_len(n) => Ok(BitmapForm::Bitmap { len: usize::from(len) }),
             _ => Err(DecodeError::Invalid),
         }
     }
 
-    /// Bytes of the whole block of `n` values, head included.
+    /// Bytes of the whole block of `n` values, header included.
     fn block_len(self, n: usize) -> usize {
         match self {
-            Form::Bitmap { len } => HEAD + len,
-            Form::Raw => HEAD + raw::max_len(n),
+            BitmapForm::Bitmap { len } => HEAD + len,
+            BitmapForm::Raw => HEAD + raw::max_len(n),
         }
     }
 }
 
-/// Appends `values`, of which there are 1 to 256. Any values will do; only those that rise, if need be past the
-/// largest of 32 bits, get a bitmap.
+/// Appends 1 to 256 `values`. Any values are accepted; a bitmap is written only for increasing values, which
+/// may wrap past the largest 32-bit number once.
 pub(crate) fn encode(values: &[u32], prev: u32, out: &mut Vec<u8>) {
-    match Form::choose(values, prev) {
-        Form::Bitmap { len } => {
+    match BitmapForm::choose(values, prev) {
+        BitmapForm::Bitmap { len } => {
             out.extend_from_slice(&(len as u16).to_le_bytes());
             write_bits(values, prev, len, out);
         }
-        Form::Raw => {
+        BitmapForm::Raw => {
             out.extend_from_slice(&[0; HEAD]);
             raw::encode(values, out);
         }
@@ -78,53 +84,53 @@ pub(crate) fn encode(values: &[u32], prev: u32, out: &mut Vec<u8>) {
 /// Reads `out.len()` values, 1 to 256; returns the bytes consumed.
 /// A bitmap of another number of values, or with a zero byte at its end, is `Invalid`.
 pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
-    let form = Form::read(bytes, out.len())?;
+    let form = BitmapForm::read(bytes, out.len())?;
     let len = form.block_len(out.len());
-    let body = bytes.get(HEAD..len).ok_or(DecodeError::NotEnough)?;
+    let body = bytes.get(HEAD..len).ok_or(DecodeError::Truncated)?;
     match form {
-        Form::Bitmap { .. } => {
+        BitmapForm::Bitmap { .. } => {
             check_bits(kernel, body, prev, out.len())?;
             read_bits(kernel, body, prev, out);
         }
-        Form::Raw => _ = raw::decode(body, out)?,
+        BitmapForm::Raw => _ = raw::decode(body, out)?,
     }
     Ok(len)
 }
 
-/// As many bits are set as there are values, one of them in the last byte, and none up to `prev`.
+/// Checks that `n` bits are set, one of them in the last byte, and none for an id up to `prev`.
 pub(crate) fn check_bits(kernel: Kernel, bits: &[u8], prev: u32, n: usize) -> Result<(), DecodeError> {
     let before = bits.first().map_or(0, |byte| byte & !(u8::MAX << (prev.wrapping_add(1) % 8)));
-    let good = kernel.ones(bits) == n && bits.last() != Some(&0) && before == 0;
+    let good = kernel.count_ones(bits) == n && bits.last() != Some(&0) && before == 0;
     if good { Ok(()) } else { Err(DecodeError::Invalid) }
 }
 
-/// Reads as many values as there are, after [`check_bits`].
+/// Reads `out.len()` values from bits that [`check_bits`] accepted.
 pub(crate) fn read_bits(kernel: Kernel, bits: &[u8], prev: u32, out: &mut [u32]) {
     kernel.bitmap_read(bits, first(prev).wrapping_sub(1), out);
 }
 
-/// The value of the first bit of a block behind `prev`.
+/// The value of the first bit of the block after `prev`.
 fn first(prev: u32) -> u32 {
     prev.wrapping_add(1) & !7
 }
 
 /// Bytes of the block of `n` > 0 values at the front of `bytes`.
 pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
-    let len = Form::read(bytes, n)?.block_len(n);
-    if bytes.len() < len { Err(DecodeError::NotEnough) } else { Ok(len) }
+    let len = BitmapForm::read(bytes, n)?.block_len(n);
+    if bytes.len() < len { Err(DecodeError::Truncated) } else { Ok(len) }
 }
 
-/// The bits of a block, to be looked at without decoding it: what dense lists are stored so for.
+/// The bits of a bitmap block, readable without decoding.
 ///
 /// ```
-/// use tierdex_codec::{Codec, Shared};
+/// use tierdex_codec::{Codec, Intersection};
 ///
 /// let mut bytes = Vec::new();
 /// Codec::Bitmap.encode(&[9, 10, 11, 13, 16], 8, &mut bytes);
 /// let block = Codec::Bitmap.bitmap(&bytes, 8, 5)?.expect("dense");
 /// assert_eq!((block.first(), block.bits(), block.last()), (8, &[0b0010_1110, 1][..], 16));
 ///
-/// let mut shared = Shared::new();
+/// let mut shared = Intersection::new();
 /// block.find(&[2, 9, 12, 13, 77], &mut shared);
 /// assert_eq!((shared.first(), shared.second()), (&[1, 3][..], &[0, 3][..]));
 /// # Ok::<(), tierdex_codec::DecodeError>(())
@@ -136,23 +142,23 @@ pub struct BitmapView<'a> {
 }
 
 impl<'a> BitmapView<'a> {
-    /// The bits of the block of `n` > 0 values at the front of `bytes`; None if it holds them in another form, or
-    /// if they go on from 0 behind the largest of 32 bits.
+    /// The bits of the block of `n` > 0 values at the front of `bytes`; `None` if the block is raw, or if
+    /// its values wrap past the largest 32-bit number.
     pub(crate) fn new(
         kernel: Kernel,
         bytes: &'a [u8],
         prev: u32,
         n: usize,
     ) -> Result<Option<BitmapView<'a>>, DecodeError> {
-        let form = Form::read(bytes, n)?;
-        let body = bytes.get(HEAD..form.block_len(n)).ok_or(DecodeError::NotEnough)?;
+        let form = BitmapForm::read(bytes, n)?;
+        let body = bytes.get(HEAD..form.block_len(n)).ok_or(DecodeError::Truncated)?;
         match form {
-            Form::Bitmap { .. } => BitmapView::of(kernel, body, prev, n),
-            Form::Raw => Ok(None),
+            BitmapForm::Bitmap { .. } => BitmapView::of(kernel, body, prev, n),
+            BitmapForm::Raw => Ok(None),
         }
     }
 
-    /// `bits` that stand for `n` > 0 values behind `prev`; None if they go on from 0.
+    /// A view of the bits of `n` > 0 values after `prev`; `None` if the values wrap.
     pub(crate) fn of(
         kernel: Kernel,
         bits: &'a [u8],
@@ -160,20 +166,20 @@ impl<'a> BitmapView<'a> {
         n: usize,
     ) -> Result<Option<BitmapView<'a>>, DecodeError> {
         check_bits(kernel, bits, prev, n)?;
-        Ok(BitmapView::behind(prev, bits))
+        Ok(BitmapView::after(prev, bits))
     }
 
-    /// The bits of the [`BLOCK`] neighbours behind `prev`; None if they go on from 0.
+    /// The bits of the [`BLOCK`] consecutive values after `prev`; `None` if the values wrap.
     pub fn of_run(prev: u32) -> Option<BitmapView<'static>> {
-        /// For each place of the first value in its byte.
+        /// For each position of the first value in its byte, the bits of the run.
         static RUNS: [[u8; BLOCK / 8 + 1]; 8] = runs();
-        let place = prev.wrapping_add(1) as usize % 8;
-        let bits = if place == 0 { &RUNS[0][..BLOCK / 8] } else { &RUNS[place][..] };
-        BitmapView::behind(prev, bits)
+        let position = prev.wrapping_add(1) as usize % 8;
+        let bits = if position == 0 { &RUNS[0][..BLOCK / 8] } else { &RUNS[position][..] };
+        BitmapView::after(prev, bits)
     }
 
-    /// Bits, of which the last byte is not zero, of values behind `prev`; None if they go on from 0.
-    fn behind(prev: u32, bits: &'a [u8]) -> Option<BitmapView<'a>> {
+    /// A view of checked bits of values after `prev`, the last byte not zero; `None` if the values wrap.
+    fn after(prev: u32, bits: &'a [u8]) -> Option<BitmapView<'a>> {
         let view = BitmapView { first: first(prev), bits };
         (view.end() <= 1 << 32).then_some(view)
     }
@@ -193,54 +199,54 @@ impl<'a> BitmapView<'a> {
         (self.end() - 1) as u32
     }
 
-    /// The number behind the last value, of more than 32 bits if the values go on from 0.
+    /// The last value plus 1; more than 2^32 if the values wrap.
     fn end(&self) -> u64 {
         let unused = self.bits.last().map_or(0, |byte| byte.leading_zeros());
         u64::from(self.first) + 8 * self.bits.len() as u64 - u64::from(unused)
     }
 
-    /// Finds the rising `values`, at most 256, that are in the block: their places among `values`, and in the block.
-    /// If they do not rise, some places are found.
+    /// Finds which of the strictly increasing `values` are in the block, and their positions in `values` and
+    /// in the block. If the values are not increasing, the positions are unspecified.
     ///
     /// # Panics
-    /// If there are too many.
-    pub fn find(&self, values: &[u32], shared: &mut Shared) {
+    /// If there are more than 256 values.
+    pub fn find(&self, values: &[u32], shared: &mut Intersection) {
         Kernel::active().bitmap_find(self.bits, self.first, values, shared);
     }
 }
 
 const fn runs() -> [[u8; BLOCK / 8 + 1]; 8] {
     let mut runs = [[u8::MAX; _]; 8];
-    let mut place = 0;
-    while place < 8 {
-        runs[place][0] <<= place;
-        runs[place][BLOCK / 8] = !(u8::MAX << place);
-        place += 1;
+    let mut position = 0;
+    while position < 8 {
+        runs[position][0] <<= position;
+        runs[position][BLOCK / 8] = !(u8::MAX << position);
+        position += 1;
     }
     runs
 }
 
-/// The place of the last of `values` in the bitmap of a block behind `prev`, counted from 1.
+/// The number of bits of the bitmap of `values` after `prev`, up to and including the last value.
 ///
-/// Wherever the values wrap around, that is the sum of the ways from each to the next.
+/// It is the sum of the gaps, so that values that wrap are counted too.
 pub(crate) fn span(values: &[u32], prev: u32) -> u64 {
     let mut before = prev;
-    let way = |value: &u32| {
+    let gap = |value: &u32| {
         let gap = value.wrapping_sub(before).wrapping_sub(1);
         before = *value;
         u64::from(gap) + 1
     };
-    u64::from(prev.wrapping_add(1) % 8) + values.iter().map(way).sum::<u64>()
+    u64::from(prev.wrapping_add(1) % 8) + values.iter().map(gap).sum::<u64>()
 }
 
-/// Appends the bits of `values`, `len` bytes, which reach as far as [`span`] says.
+/// Appends the bits of `values` as `len` bytes, enough for [`span`] bits.
 pub(crate) fn write_bits(values: &[u32], prev: u32, len: usize, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + len, 0);
     let (bits, first) = (&mut out[start..], first(prev));
     for value in values {
-        let place = value.wrapping_sub(first) as usize;
-        bits[place / 8] |= 1 << (place % 8);
+        let position = value.wrapping_sub(first) as usize;
+        bits[position / 8] |= 1 << (position % 8);
     }
 }
 
@@ -264,17 +270,17 @@ mod tests {
     }
 
     #[test]
-    fn bitmaps_of_another_shape_are_invalid() {
+    fn malformed_bitmaps_are_invalid() {
         let decode = |bytes: &[u8], n: usize| decode(Kernel::SCALAR, bytes, 7, &mut vec![0; n]);
         assert_eq!(decode(&[2, 0, 0x03, 0x04], 3), Ok(4));
         assert_eq!(decode(&[2, 0, 0x03, 0x04], 2), Err(DecodeError::Invalid), "a bit too many");
         assert_eq!(decode(&[2, 0, 0x03, 0x04], 4), Err(DecodeError::Invalid), "a bit too few");
         assert_eq!(decode(&[2, 0, 0x07, 0x00], 3), Err(DecodeError::Invalid), "a zero byte at the end");
         assert_eq!(decode(&[12, 0], 3), Err(DecodeError::Invalid), "as long as raw");
-        assert_eq!(decode(&[11, 0], 3), Err(DecodeError::NotEnough));
-        let behind = |prev: u32| super::decode(Kernel::SCALAR, &[1, 0, 0x0c], prev, &mut [0; 2]);
-        assert_eq!(behind(9), Ok(3));
-        assert_eq!(behind(10), Err(DecodeError::Invalid), "a bit of the value before");
+        assert_eq!(decode(&[11, 0], 3), Err(DecodeError::Truncated));
+        let after = |prev: u32| super::decode(Kernel::SCALAR, &[1, 0, 0x0c], prev, &mut [0; 2]);
+        assert_eq!(after(9), Ok(3));
+        assert_eq!(after(10), Err(DecodeError::Invalid), "a bit of the value before");
     }
 
     #[test]
@@ -288,10 +294,10 @@ mod tests {
             for (step, n) in [(1, 256), (4, 200), (50, 17), (3, 0)] {
                 let values: Vec<u32> = (0..n).map(|k| start + step * k).collect();
                 for kernel in Kernel::available() {
-                    let mut shared = Shared::new();
+                    let mut shared = Intersection::new();
                     kernel.bitmap_find(view.bits(), view.first(), &values, &mut shared);
-                    let found = shared.first().iter().map(|place| values[usize::from(*place)]);
-                    let same = shared.second().iter().map(|place| block[usize::from(*place)]);
+                    let found = shared.first().iter().map(|position| values[usize::from(*position)]);
+                    let same = shared.second().iter().map(|position| block[usize::from(*position)]);
                     let expect: Vec<u32> = values.iter().copied().filter(|v| block.contains(v)).collect();
                     assert_eq!(
                         (found.collect::<Vec<_>>(), same.collect::<Vec<_>>()),
@@ -327,7 +333,7 @@ mod tests {
         assert_eq!(view(&[2, 0, 7, 0], u32::MAX, 3).unwrap_err(), DecodeError::Invalid);
         assert!(view(&[2, 0, 0x80, 1], u32::MAX - 1, 2).unwrap().is_none(), "wraps");
         assert_eq!(view(&[1, 0, 0x80], u32::MAX - 1, 1).unwrap().map(|view| view.last()), Some(u32::MAX));
-        assert_eq!(view(&[2, 0, 0x03], u32::MAX, 2).unwrap_err(), DecodeError::NotEnough);
+        assert_eq!(view(&[2, 0, 0x03], u32::MAX, 2).unwrap_err(), DecodeError::Truncated);
     }
 
     #[test]

@@ -1,24 +1,24 @@
 //! Packing of values at one bit width, 0 to 32, in two layouts.
 //!
-//! - *Horizontal*, any number of values: value `k` occupies bits `k*w .. k*w+w` of one stream, least significant
-//!   bit first, bytes in order. The unused high bits of the last byte are written as zero and not looked at:
-//!   TurboPFor leaves anything there.
-//! - *Vertical*, 256 values: value `k` belongs to lane `k mod 8` and is its `k div 8`-th. Each lane is a
-//!   horizontal stream of 32 values, so `w` words of 32 bits; word `r` of lane `l` is at byte `4 * (8*r + l)`.
-//!   A row of eight words is one 256-bit register.
+//! - *Horizontal*, any number of values: value `k` occupies bits `k*w .. k*w+w` of one stream, least
+//!   significant bit first, bytes in order. The unused high bits of the last byte are written as zero and
+//!   ignored by readers: TurboPFor leaves them undefined.
+//! - *Vertical*, 256 values: value `k` is the `k div 8`-th value of lane `k mod 8`. Each lane is a
+//!   horizontal stream of 32 values, so `w` words of 32 bits; word `r` of lane `l` is at byte `4 * (8*r +
+//!   l)`. A row of eight words is one 256-bit register.
 //!
-//! Both take `ceil(n*w / 8)` bytes, so a [`Layout`] never changes a length. Source: Lemire, Boytsov, "Decoding
-//! billions of integers per second through vectorization".
+//! Both take `ceil(n*w / 8)` bytes: the length does not depend on the [`Layout`]. Source: Lemire, Boytsov,
+//! "Decoding billions of integers per second through vectorization".
 
 /// The widest value, in bits.
 pub(crate) const WIDTH_MAX: u32 = u32::BITS;
 
-/// How the values of a block lie in its packed bits.
+/// The order of the packed bits of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// Horizontal at every length.
     Horizontal,
-    /// Vertical if there are 256 values, else horizontal.
+    /// Vertical for 256 values, horizontal for fewer.
     Vertical,
 }
 
@@ -47,7 +47,7 @@ mod tests {
         Kernel::SCALAR.unpack(&packed, out);
     }
 
-    /// Values that fill `width` bits in changing patterns, with `k` = 0 the largest.
+    /// Values of up to `width` bits in changing patterns; the first is the largest.
     fn values(n: usize, width: u32) -> Vec<u32> {
         let low = low_bits(width);
         (0..n as u32)
@@ -60,7 +60,7 @@ mod tests {
         u32::MAX.checked_shr(WIDTH_MAX - width).unwrap_or(0)
     }
 
-    /// One bit at a time, straight from the definition: the stream of every `lanes`-th value, for each lane.
+    /// The definition, one bit at a time: for each lane the stream of every `lanes`-th value.
     fn slow_pack(values: &[u32], width: u32, lanes: usize) -> Vec<u8> {
         let mut bytes = vec![0; packed_len(values.len(), width)];
         for (k, value) in values.iter().enumerate() {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn packing_leaves_out_the_high_bits() {
+    fn packing_drops_the_high_bits() {
         for n in [1, 31, 32, 33, 255, 256] {
             for width in 0..=WIDTH_MAX {
                 let (mut packed, mut back) = (Vec::new(), vec![7; n]);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn set_bits_in_the_padding_do_not_matter() {
+    fn padding_bits_are_ignored() {
         let (mut packed, mut back) = (Vec::new(), [7; 4]);
         pack(&[1, 2, 3, 4], 3, Layout::Vertical, &mut packed);
         assert_eq!(packed, [0xd1, 0x08]);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_value_decides() {
+    fn width_of_all_is_the_width_of_the_widest_value() {
         assert_eq!(width_of_all(&[1, u32::MAX]), 32);
         assert_eq!(width_of_all(&[0, 5, 2]), 3);
         assert_eq!(width_of_all(&[0, 0]), 0);

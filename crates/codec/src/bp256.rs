@@ -1,18 +1,18 @@
 //! Bit packing at the width of the widest value: TurboPFor's `bitnpack256v32`, block by block.
 //!
 //! ```text
-//! [b] the values at b bits: vertical if n = 256, else horizontal
+//! [b] the values at b bits: vertical if n = 256, otherwise horizontal
 //! ```
 //!
-//! For example 1, 2, 3, 4 are `03 | d1 08`, and any number of zeros is `00`. It is the plain form of
-//! [`crate::pfor`] alone: longer where a few values are wide, but without exceptions to look for.
+//! For example 1, 2, 3, 4 are `03 | d1 08`, and any number of zeros is `00`. This is the plain form of
+//! [`crate::pfor`] alone: longer where a few values are wide, but without exceptions to decode.
 //! Source: Lemire, Boytsov, "Decoding billions of integers per second through vectorization".
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len, width_of_all};
 use crate::kernel::Packed;
 use crate::{DecodeError, Kernel};
 
-/// Appends `values`, of which there are 1 to 256.
+/// Appends 1 to 256 `values`.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
     let width = width_of_all(values);
     out.push(width as u8);
@@ -35,12 +35,12 @@ pub(crate) fn decode(
 
 /// Bytes of the block of `n` > 0 values at the front of `bytes`. A width of over 32 bits is `Invalid`.
 pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
-    let width = u32::from(*bytes.first().ok_or(DecodeError::NotEnough)?);
+    let width = u32::from(*bytes.first().ok_or(DecodeError::Truncated)?);
     if width > WIDTH_MAX {
         return Err(DecodeError::Invalid);
     }
     let len = 1 + packed_len(n, width);
-    if bytes.len() < len { Err(DecodeError::NotEnough) } else { Ok(len) }
+    if bytes.len() < len { Err(DecodeError::Truncated) } else { Ok(len) }
 }
 
 #[cfg(test)]

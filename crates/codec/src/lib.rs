@@ -1,16 +1,16 @@
-//! Integers to bytes and back: the block codecs of posting lists.
+//! Block codecs of posting lists, and vector loops over decoded blocks.
 //!
-//! You have up to [`BLOCK`] values of 32 bits (document ids in strictly increasing order, or frequencies);
-//! a [`Codec`] appends them to a byte vector and reads them back into a slice. The number of values is never
-//! stored: the caller knows it. Decoders take untrusted bytes: a slice in, a [`DecodeError`] out, no read past
-//! the slice and no panic. Of blocks that have been decoded it finds what two share ([`intersect`]), their scores
-//! ([`Saturation`]), and the best of many ([`largest`]).
+//! A block is up to [`BLOCK`] values of 32 bits: document ids in strictly increasing order, or frequencies.
+//! A [`Codec`] appends a block to a byte vector and decodes it into a slice. The number of values is not
+//! stored; the caller knows it. Decoders accept untrusted bytes: they return a [`DecodeError`], never panic,
+//! and never read outside the slice. Decoded blocks are intersected ([`intersect`]) and scored
+//! ([`Saturation`]), and the best of many scores are selected ([`largest`]).
 //!
-//! The work is done by a [`Kernel`], one for each instruction set: the fastest that the CPU can run, or the one that the
-//! environment variable `TIERDEX_KERNEL` names. If that cannot be had, whatever needs a kernel panics; programs ask
-//! [`Kernel::from_env`] first.
+//! A [`Kernel`] runs the loops, one for each instruction set: the fastest that the CPU supports, or the one
+//! that the environment variable `TIERDEX_KERNEL` names. If the variable names an unknown or unsupported
+//! kernel, every function that needs a kernel panics; programs call [`Kernel::from_env`] first.
 //!
-//! This crate must not know what a document, a file or a cache is.
+//! This crate knows no documents, files or caches.
 //!
 //! ```
 //! use tierdex_codec::Codec;
@@ -30,6 +30,7 @@
 mod auto;
 mod bitmap;
 mod bitpack;
+mod block;
 mod bp256;
 mod delta;
 mod error;
@@ -38,6 +39,7 @@ mod kernel;
 mod pfor;
 mod raw;
 mod runs;
+mod saturation;
 mod score;
 mod search;
 mod streamvbyte;
@@ -45,69 +47,66 @@ mod vbyte;
 
 pub use bitmap::BitmapView;
 use bitpack::Layout;
-use delta::Step;
+pub use block::{BLOCK, Intersection, RUN_SLACK, RunPair, Selection, Survivors, ValueRun};
+use delta::DeltaStep;
 pub use error::DecodeError;
-use kernel::Gaps;
+use kernel::GapBuffer;
 pub use kernel::{Kernel, KernelError};
-pub use runs::{RUN_SLACK, Run, RunPair, copy_runs, share_runs};
-pub use score::{
-    ByCode, Places, Saturation, Swept, keep_at_least, keep_marked, largest, mark_positive, sweep,
-    values_at_least,
-};
-pub use search::{Shared, add_one, intersect, rises};
+pub use runs::{copy_runs, intersect_runs};
+pub use saturation::{CodeTable, Saturation};
+pub use score::{keep_at_least, keep_marked, largest, mark_positive, sweep, values_at_least};
+pub use search::{add_one, intersect, is_increasing};
 
-/// Set bits of `bytes`.
-pub fn ones(bytes: &[u8]) -> usize {
+/// The number of set bits in `bytes`.
+pub fn count_ones(bytes: &[u8]) -> usize {
     let kernel = Kernel::active();
-    bytes.chunks(1 << 20).map(|chunk| kernel.ones(chunk)).sum()
+    bytes.chunks(1 << 20).map(|chunk| kernel.count_ones(chunk)).sum()
 }
 
-/// Asks the processor to bring bytes into its caches, for a reader that comes to them soon.
+/// Prefetches bytes into the CPU caches.
 pub fn prefetch(bytes: &[u8]) {
     kernel::prefetch(bytes);
 }
 
-/// Sets the bits whose bytes in `marks`, each 0 or 1, are 1: bit `i mod 8` of byte `i div 8`. No mark is left.
+/// Sets bit `i mod 8` of byte `i div 8` of `bits` for each `marks[i]` that is 1, and clears `marks`. Each
+/// mark is 0 or 1.
 ///
 /// # Panics
-/// If there are not eight marks for each byte of bits.
+/// If `marks` is not eight times as long as `bits`.
 pub fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     Kernel::active().collect_bits(marks, bits);
 }
 
-/// The largest number of values in one block.
-pub const BLOCK: usize = 256;
-
-/// A way to write a block of 32-bit values. `docs/format` draws each to the byte.
+/// An encoding of a block of 32-bit values. `docs/format` specifies each byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Codec {
     /// Each value as four bytes, little-endian.
     Raw,
     /// Seven bits a byte, lowest group first, high bit set while more bytes follow (LEB128).
     VByte,
-    /// [`Codec::VByte`] over the differences of neighbours.
+    /// [`Codec::VByte`] over the gaps between consecutive values.
     VByteDelta,
-    /// Patched frame of reference: values bit-packed at one width, the few wider ones patched in.
+    /// Patched frame of reference: values bit-packed at one width, with exceptions for the wider ones.
     Pfor256,
-    /// [`Codec::Pfor256`] over the differences of neighbours minus 1.
+    /// [`Codec::Pfor256`] over the gaps less 1.
     Pfor256Delta,
-    /// One to four bytes a value, their number apart in two bits (Stream `VByte`).
+    /// One to four bytes per value; the lengths are stored separately, two bits each (Stream `VByte`).
     StreamVByte,
-    /// [`Codec::StreamVByte`] over the differences of neighbours.
+    /// [`Codec::StreamVByte`] over the gaps.
     StreamVByteDelta,
-    /// [`Codec::Pfor256`] with the packed values in one stream of bits at every length.
+    /// [`Codec::Pfor256`] with the horizontal layout, one bit stream, at every length.
     Pfor,
-    /// [`Codec::Pfor`] over the differences of neighbours minus 1.
+    /// [`Codec::Pfor`] over the gaps less 1.
     PforDelta,
-    /// Differences of neighbours minus 1, bit-packed at the width of the widest.
+    /// Gaps less 1, bit-packed at the width of the widest.
     Bp256Delta,
-    /// Rising values as the set bits of a bitmap, or as they are if that is shorter.
+    /// Increasing values as the set bits of a bitmap, or uncompressed if that is shorter.
     Bitmap,
-    /// Rising values as [`Codec::Pfor256Delta`], or as a bitmap where they are dense.
+    /// Increasing values as [`Codec::Pfor256Delta`], or as a bitmap where they are dense.
     Auto,
 }
 
-/// How values become bytes once the delta step, if any, is done.
+/// The encoding of the values after the delta step, if the codec has one.
 #[derive(Clone, Copy)]
 enum Family {
     Raw,
@@ -115,7 +114,7 @@ enum Family {
     StreamVByte,
     Pfor(Layout),
     Bp256,
-    /// This and the next take the values themselves and `prev`: their delta step is their own.
+    /// `Bitmap` and `Auto` take the original values and `prev`; they have no separate delta step.
     Bitmap,
     Auto,
 }
@@ -137,7 +136,7 @@ impl Codec {
         Codec::Auto,
     ];
 
-    /// The name users type.
+    /// The name on command lines and in schemas.
     pub fn name(self) -> &'static str {
         match self {
             Codec::Raw => "raw",
@@ -160,7 +159,7 @@ impl Codec {
         Codec::ALL.iter().copied().find(|codec| codec.name() == name)
     }
 
-    /// The number that files store. It never changes; 0 is not used, so that zeroed bytes name no codec.
+    /// The number stored in files. It never changes. 0 is not used, so that zeroed bytes are no codec.
     pub fn id(self) -> u8 {
         match self {
             Codec::Raw => 1,
@@ -183,12 +182,12 @@ impl Codec {
         Codec::ALL.iter().copied().find(|codec| codec.id() == id)
     }
 
-    /// Whether the codec is for rising values only, and so needs `prev`.
+    /// Whether the codec expects strictly increasing values and uses `prev`.
     pub fn is_delta(self) -> bool {
         self.step().is_some() || matches!(self, Codec::Bitmap | Codec::Auto)
     }
 
-    /// The codec of the same family that takes any values as they are; if there is none, [`Codec::Pfor256`].
+    /// The codec of the same family without a delta step; [`Codec::Pfor256`] if there is none.
     pub fn plain(self) -> Codec {
         match self.family() {
             Family::Raw => Codec::Raw,
@@ -199,8 +198,8 @@ impl Codec {
         }
     }
 
-    /// The most bytes that [`Codec::encode`] appends for `n` values, at most [`BLOCK`]: there are values that take
-    /// as many.
+    /// The most bytes that [`Codec::encode`] appends for `n` values, at most [`BLOCK`]. The bound is exact:
+    /// some values need that many.
     pub fn max_len(self, n: usize) -> usize {
         match self.family() {
             Family::Raw => raw::max_len(n),
@@ -212,10 +211,11 @@ impl Codec {
         }
     }
 
-    /// Appends the block of `values` to `out`; no values, no bytes.
+    /// Appends the block of `values` to `out`. No values append no bytes.
     ///
-    /// Delta codecs expect strictly increasing values, the first greater than `prev`, where `u32::MAX` stands
-    /// for -1: the start of a list. Other inputs still round-trip, since differences are taken mod 2^32.
+    /// Delta codecs expect strictly increasing values, the first greater than `prev`; `prev` is `u32::MAX`,
+    /// which means -1, at the start of a list. Other inputs round-trip too, since differences are taken mod
+    /// 2^32.
     ///
     /// # Panics
     /// If there are more than [`BLOCK`] values.
@@ -223,8 +223,8 @@ impl Codec {
         self.encode_with(Kernel::active(), values, prev, out);
     }
 
-    /// [`Codec::encode`] by a kernel of your choice. The bytes are the same. ([`Codec::Pfor`] and
-    /// [`Codec::PforDelta`], the papers' scalar baseline, run on [`Kernel::SCALAR`] whichever is chosen.)
+    /// [`Codec::encode`] with a given kernel. The bytes are the same. ([`Codec::Pfor`] and
+    /// [`Codec::PforDelta`], the papers' scalar baseline, always run on [`Kernel::SCALAR`].)
     ///
     /// # Panics
     /// If there are more than [`BLOCK`] values.
@@ -235,19 +235,20 @@ impl Codec {
         }
         out.reserve(self.max_len(values.len()));
         let Some(step) = self.step() else { return self.family().encode(kernel, values, prev, out) };
-        let mut room = Gaps::new();
-        let gaps = kernel.gaps(values, prev, step as u32, &mut room);
+        let mut buffer = GapBuffer::new();
+        let gaps = kernel.gaps(values, prev, step as u32, &mut buffer);
         self.family().encode(kernel, gaps, prev, out);
     }
 
     /// Decodes `out.len()` values from the front of `bytes` and returns the number of bytes they took.
     ///
-    /// `prev` is what [`Codec::encode`] was given. Damaged delta blocks may give values that wrap mod 2^32
-    /// and so do not increase; that is for the caller to check. After an error `out` holds anything.
+    /// `prev` is the argument that [`Codec::encode`] was given. Damaged delta blocks may give values that
+    /// wrap mod 2^32 and so are not increasing; the caller checks that. After an error the contents of `out`
+    /// are unspecified.
     ///
     /// # Errors
-    /// [`DecodeError::NotEnough`] if the block goes on past `bytes`, [`DecodeError::Invalid`] if no encoder
-    /// writes such a block.
+    /// [`DecodeError::Truncated`] if the block is longer than `bytes`, [`DecodeError::Invalid`] if no
+    /// encoder writes such a block.
     ///
     /// # Panics
     /// If `out` is longer than [`BLOCK`]; never because of `bytes`.
@@ -256,7 +257,7 @@ impl Codec {
         self.decode_with(Kernel::active(), bytes, prev, out)
     }
 
-    /// [`Codec::decode`] by a kernel of your choice. The values are the same.
+    /// [`Codec::decode`] with a given kernel. The values are the same.
     ///
     /// # Errors
     /// As [`Codec::decode`].
@@ -286,8 +287,8 @@ impl Codec {
         }
     }
 
-    /// Decodes values and adds them up: each is replaced by the sum of all up to it, with 1 added for each,
-    /// from `before` on and mod 2^32. Returns the number of bytes the values took.
+    /// Decodes values to prefix sums: `out[i]` is `before` plus the values up to and including `i`, plus 1
+    /// for each of them, mod 2^32. Returns the number of bytes consumed.
     ///
     /// # Errors
     /// As [`Codec::decode`].
@@ -298,7 +299,7 @@ impl Codec {
         self.decode_sums_with(Kernel::active(), bytes, before, out)
     }
 
-    /// [`Codec::decode_sums`] by a kernel of your choice. The sums are the same.
+    /// [`Codec::decode_sums`] with a given kernel. The sums are the same.
     ///
     /// # Errors
     /// As [`Codec::decode`].
@@ -312,7 +313,7 @@ impl Codec {
         before: u32,
         out: &mut [u32],
     ) -> Result<usize, DecodeError> {
-        // Gaps less one are decoded to such sums.
+        // The delta codec decodes gaps less 1 to such sums.
         let delta = if self == Codec::Pfor256 { Codec::Pfor256Delta } else { self };
         let used = delta.decode_with(kernel, bytes, before, out)?;
         if delta == self {
@@ -326,10 +327,10 @@ impl Codec {
 
     /// The length in bytes of the block of `n` values at the front of `bytes`, without decoding values.
     ///
-    /// Equal to what [`Codec::decode`] returns whenever that succeeds. Only the framing is checked.
+    /// Equal to the result of [`Codec::decode`] whenever that succeeds. Only the framing is checked.
     ///
     /// # Errors
-    /// As [`Codec::decode`], for as much of the block as has to be looked at.
+    /// As [`Codec::decode`], for the part of the block that is read.
     ///
     /// # Panics
     /// If `n` is greater than [`BLOCK`].
@@ -337,7 +338,7 @@ impl Codec {
         self.encoded_len_with(Kernel::active(), bytes, n)
     }
 
-    /// [`Codec::encoded_len`] by a kernel of your choice. The length is the same.
+    /// [`Codec::encoded_len`] with a given kernel. The length is the same.
     ///
     /// # Errors
     /// As [`Codec::encoded_len`].
@@ -360,11 +361,11 @@ impl Codec {
         }
     }
 
-    /// The bits of the block of `n` > 0 values at the front of `bytes`, if it is a bitmap: only blocks of
-    /// [`Codec::Bitmap`] and [`Codec::Auto`] can be, and none whose values wrap.
+    /// The bits of the block of `n` > 0 values at the front of `bytes`, if it is a bitmap. Only blocks of
+    /// [`Codec::Bitmap`] and [`Codec::Auto`] can be bitmaps; a block whose values wrap gives `None`.
     ///
     /// # Errors
-    /// As [`Codec::decode`], for what is looked at of the block.
+    /// As [`Codec::decode`], for the part of the block that is read.
     ///
     /// # Panics
     /// If `n` is not from 1 to [`BLOCK`].
@@ -378,8 +379,8 @@ impl Codec {
         }
     }
 
-    /// Whether a block whose last value is `span` above `prev` may be a bitmap: mostly it may not, and then there is no
-    /// need to look at it.
+    /// Whether a block whose last value is `prev + span` can be a bitmap. For most blocks the answer is no
+    /// without reading them.
     #[inline]
     pub fn may_be_bitmap(self, span: u32) -> bool {
         match self {
@@ -402,13 +403,13 @@ impl Codec {
         }
     }
 
-    /// The step between the values and what the family stores.
-    fn step(self) -> Option<Step> {
+    /// The delta step between the values and the input of the family; `None` if there is none.
+    fn step(self) -> Option<DeltaStep> {
         match self {
             Codec::Raw | Codec::VByte | Codec::StreamVByte | Codec::Pfor | Codec::Pfor256 => None,
             Codec::Bitmap | Codec::Auto => None,
-            Codec::VByteDelta | Codec::StreamVByteDelta => Some(Step::Zero),
-            Codec::Pfor256Delta | Codec::PforDelta | Codec::Bp256Delta => Some(Step::One),
+            Codec::VByteDelta | Codec::StreamVByteDelta => Some(DeltaStep::Zero),
+            Codec::Pfor256Delta | Codec::PforDelta | Codec::Bp256Delta => Some(DeltaStep::One),
         }
     }
 }
@@ -428,8 +429,8 @@ impl Family {
 }
 
 impl Layout {
-    /// The horizontal layout is the papers' scalar `PForDelta`, the baseline of the vertical one: it is read and
-    /// written by portable loops whatever the CPU can do.
+    /// The horizontal layout is the papers' scalar `PForDelta`, the baseline for the vertical one: portable
+    /// loops read and write it on every CPU.
     fn kernel(self, kernel: Kernel) -> Kernel {
         match self {
             Layout::Horizontal => Kernel::SCALAR,
@@ -447,7 +448,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_ids_lead_back_to_their_codec() {
+    fn names_and_ids_round_trip() {
         for &codec in Codec::ALL {
             assert_eq!(Codec::from_name(codec.name()), Some(codec));
             assert_eq!(Codec::from_id(codec.id()), Some(codec));
@@ -458,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_what_files_already_hold() {
+    fn ids_of_stored_codecs_do_not_change() {
         let ids: Vec<_> = Codec::ALL.iter().map(|codec| (codec.id(), codec.name())).collect();
         let stored = [
             (1, "raw"),
@@ -479,7 +480,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "at most 256")]
-    fn a_block_of_257_is_a_mistake_of_the_caller() {
+    fn a_block_of_257_values_panics() {
         Codec::Raw.encode(&[0; BLOCK + 1], 0, &mut Vec::new());
     }
 }

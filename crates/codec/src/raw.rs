@@ -1,8 +1,8 @@
-//! Values as they are: four bytes each, little-endian. The papers' uncompressed baseline.
+//! Uncompressed values: four bytes each, little-endian. The papers' uncompressed baseline.
 
 use crate::DecodeError;
 
-/// Bytes of `n` values; also the exact length.
+/// Bytes of `n` values: every block has exactly this length.
 pub(crate) fn max_len(n: usize) -> usize {
     4 * n
 }
@@ -24,5 +24,5 @@ pub(crate) fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError
 /// Bytes of the block of `n` values at the front of `bytes`.
 pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let len = max_len(n);
-    if bytes.len() < len { Err(DecodeError::NotEnough) } else { Ok(len) }
+    if bytes.len() < len { Err(DecodeError::Truncated) } else { Ok(len) }
 }

@@ -1,56 +1,30 @@
-//! Runs of neighbouring values: copied to one array, and intersected in pairs.
+//! Runs of consecutive values of a block: copied to one array, and intersected in pairs.
 
-use crate::{BLOCK, Kernel};
+use crate::block::{BLOCK, RUN_SLACK, RunPair, ValueRun};
+use crate::kernel::Kernel;
 
-/// Values that are read and written behind the end of a run, at most: runs are copied by whole vectors.
-pub const RUN_SLACK: usize = 16;
-
-/// Neighbouring values, and what is added to each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Run {
-    /// Place of the first value.
-    pub start: u16,
-    /// Number of values, at least 1.
-    pub len: u16,
-    /// Added to each mod 2^32.
-    pub add: u32,
-}
-
-/// Copies runs of a block, one behind the other, to the front of `out`, and returns how many values that are.
-/// The values of `out` behind them may be written over.
+/// Copies runs of a block, one after the other, to the front of `out`, and returns the number of values
+/// copied. The values of `out` after them may be overwritten.
 ///
 /// # Panics
-/// If a run reaches beyond the block, or if `out` is shorter than the runs and [`RUN_SLACK`].
-pub fn copy_runs(values: &[u32; BLOCK + RUN_SLACK], runs: &[Run], out: &mut [u32]) -> usize {
+/// If a run ends after the block, or if `out` is shorter than all runs together and [`RUN_SLACK`].
+pub fn copy_runs(values: &[u32; BLOCK + RUN_SLACK], runs: &[ValueRun], out: &mut [u32]) -> usize {
     Kernel::active().copy_runs(values, runs, out)
 }
 
-/// A run of one block and one of another, to be compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RunPair {
-    /// Place and number of the values of the first block; there is at least one.
-    pub first: u16,
-    /// See [`RunPair::first`].
-    pub first_len: u16,
-    /// The run of the second block, with what is added to its values before they are compared.
-    pub second: Run,
-    /// How many values the two share.
-    pub shared: u16,
-}
-
-/// Writes the values that the runs of each pair share to the front of `out`, pair by pair, and returns how
-/// many these are. `out` has space for all of them and [`RUN_SLACK`] more, which may be overwritten. The runs
-/// rise; if they do not, any of their values may be returned.
+/// Writes the values that the runs of each pair share to the front of `out`, pair by pair, and returns their
+/// number. `out` has space for all of them and [`RUN_SLACK`] more, which may be overwritten. The values of a
+/// run are strictly increasing; if they are not, any of them may be returned.
 ///
 /// # Panics
-/// If a run is empty or reaches beyond its block, or if `out` is shorter than [`RUN_SLACK`].
-pub fn share_runs(
+/// If a run is empty or ends after its block, or if `out` is shorter than [`RUN_SLACK`].
+pub fn intersect_runs(
     first: &[u32; BLOCK + RUN_SLACK],
     second: &[u32; BLOCK + RUN_SLACK],
     pairs: &mut [RunPair],
     out: &mut [u32],
 ) -> usize {
-    Kernel::active().share_runs(first, second, pairs, out)
+    Kernel::active().intersect_runs(first, second, pairs, out)
 }
 
 #[cfg(test)]
@@ -62,11 +36,11 @@ mod tests {
         let values: [u32; BLOCK + RUN_SLACK] = std::array::from_fn(|k| (k as u32).wrapping_mul(0x9e37_79b9));
         for kernel in Kernel::available() {
             for seed in 0..2000u16 {
-                let runs: Vec<Run> = (0..seed % 40)
+                let runs: Vec<ValueRun> = (0..seed % 40)
                     .map(|k| {
                         let start = k.wrapping_mul(37).wrapping_add(seed) % 256;
                         let len = 1 + k.wrapping_mul(seed) % [2, 20, 256][usize::from(seed % 3)];
-                        Run { start, len: len.min(256 - start), add: u32::from(seed) << 20 }
+                        ValueRun { start, len: len.min(256 - start), add: u32::from(seed) << 20 }
                     })
                     .collect();
                 let each = runs.iter().flat_map(|run| {
@@ -81,7 +55,7 @@ mod tests {
         }
     }
 
-    /// Values that rise by 1 to `gap`.
+    /// Values with gaps of 1 to `gap`.
     fn rising(seed: u32, gap: u32) -> [u32; BLOCK + RUN_SLACK] {
         let mut last = 1000 + seed;
         std::array::from_fn(|k| {
@@ -92,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kernel_finds_what_runs_share() {
+    fn every_kernel_intersects_runs() {
         for kernel in Kernel::available() {
             for seed in 0..3000u32 {
                 let gap = [1, 2, 5, 30][seed as usize % 4];
@@ -106,9 +80,9 @@ mod tests {
                     let first_len = (1 + mixed % most).min(BLOCK - at);
                     let start = mixed / 300 % BLOCK;
                     let len = (1 + mixed / 7 % (most * 2)).min(BLOCK - start);
-                    // The second run begins close to where the first one does.
+                    // The first values of the two runs are close to each other.
                     let add = first[at].wrapping_sub(second[start]).wrapping_sub(mixed as u32 % 11);
-                    let run = Run { start: start as u16, len: len as u16, add };
+                    let run = ValueRun { start: start as u16, len: len as u16, add };
                     pairs.push(RunPair {
                         first: at as u16,
                         first_len: first_len as u16,
@@ -123,7 +97,7 @@ mod tests {
                     at += first_len;
                 }
                 let mut out = [0; BLOCK + RUN_SLACK];
-                let n = kernel.share_runs(&first, &second, &mut pairs, &mut out);
+                let n = kernel.intersect_runs(&first, &second, &mut pairs, &mut out);
                 assert_eq!(out[..n], expect, "{kernel:?}, {seed}");
                 assert!(pairs.iter().map(|pair| pair.shared).eq(shared), "{kernel:?}, {seed}");
             }
@@ -131,13 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_do_not_rise_are_no_danger() {
+    fn runs_that_are_not_increasing_stay_in_bounds() {
         for kernel in Kernel::available() {
             for (first, second) in [(7, 7), (u32::MAX, 0), (0, u32::MAX)] {
-                let run = Run { start: 0, len: 256, add: 0 };
+                let run = ValueRun { start: 0, len: 256, add: 0 };
                 let pair = RunPair { first: 0, first_len: 256, second: run, shared: 0 };
                 let mut out = [0; BLOCK + RUN_SLACK];
-                let n = kernel.share_runs(&[first; _], &[second; _], &mut [pair; 5], &mut out);
+                let n = kernel.intersect_runs(&[first; _], &[second; _], &mut [pair; 5], &mut out);
                 assert!(n <= BLOCK, "{kernel:?}");
             }
         }
@@ -145,7 +119,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "")]
-    fn a_run_beyond_the_block_is_a_mistake_of_the_caller() {
-        copy_runs(&[0; _], &[Run { start: 250, len: 7, add: 0 }], &mut [0; 100]);
+    fn a_run_after_the_end_of_the_block_panics() {
+        copy_runs(&[0; _], &[ValueRun { start: 250, len: 7, add: 0 }], &mut [0; 100]);
     }
 }

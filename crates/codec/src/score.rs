@@ -1,185 +1,51 @@
-//! What a ranking does with a block of values that have been decoded: scores for all of them, those that
-//! score enough, and the best of many.
+//! Scores of a block, and filters over arrays of scores: a selection vector, window sums, the largest keys.
 //!
 //! A score is an unsigned 32-bit integer, so that a sum of scores does not depend on the order of summation.
-//! It has the form that BM25 has: `max(1, round_ties_even(weight * (f / (f + k))))`, where `f` is the
-//! frequency of a value and `k` belongs to the code of the value. What is rounded is computed in `f32` and in
-//! this order: a sum, a division, a multiplication. All kernels give the same bits.
+//! It has the form of BM25: `max(1, round_ties_even(weight * (f / (f + k))))`, where `f` is the frequency of
+//! a value and `k` belongs to the code of the value. The argument of the rounding is computed in `f32` and
+//! in this order: a sum, a division, a multiplication. All kernels give the same bits.
 
-use crate::{BLOCK, Kernel};
-
-/// The largest `f32` below 2^31.
-const WEIGHT_MAX: f32 = ((1_u32 << 31) as f32).next_down();
-
-/// An `f64` of this magnitude has no bits below 1: if a number below 2^31 is added to it, that number is
-/// rounded to an integer, ties to even, which is then in the low 32 bits of the sum.
-const ROUNDING: f64 = 1.5 * (1_u64 << 52) as f64;
-
-/// A number for each code of one byte.
-pub struct ByCode {
-    numbers: [f32; 256],
-    /// The first byte of each number, the second, and so on: vector instructions look up bytes where they
-    /// would have to gather words.
-    pub(crate) planes: [[u8; 256]; 4],
-}
-
-impl ByCode {
-    /// The number of each code.
-    pub fn new(numbers: [f32; 256]) -> ByCode {
-        let byte = |plane: usize| numbers.map(|number: f32| number.to_le_bytes()[plane]);
-        ByCode { numbers, planes: std::array::from_fn(byte) }
-    }
-
-    /// The number of a code.
-    #[inline]
-    pub fn get(&self, code: u8) -> f32 {
-        self.numbers[usize::from(code)]
-    }
-}
-
-/// What a value's score depends on beside its frequency.
-#[derive(Clone, Copy)]
-pub struct Saturation<'a> {
-    /// Upper bound of the score before rounding, approached as the frequency grows: the caller's weight times
-    /// a power of two, which decides how much is lost by rounding. Callers guarantee that it is finite, at
-    /// least 0 and below 2^31. Greater weights give the scores of the largest `f32` below 2^31; negative ones
-    /// and NaN give those of 0.
-    pub weight: f32,
-    /// `k` of each code, finite and at least 0.
-    pub k: &'a ByCode,
-    /// The code of each value from 0 on.
-    pub codes: &'a [u8],
-}
+use crate::block::{Selection, Survivors};
+use crate::kernel::Kernel;
+use crate::saturation::Saturation;
 
 impl Saturation<'_> {
     /// Scores of a block of values, each at least 1.
     ///
     /// # Panics
-    /// If a value has no code, or if there are not as many frequencies and scores as values, or more than
-    /// [`BLOCK`].
+    /// If a value has no code, if `frequencies` or `scores` is not as long as `values`, or if there are more
+    /// than [`BLOCK`](crate::BLOCK) values.
     pub fn score(&self, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
         Kernel::active().score(self, values, frequencies, scores);
     }
 
-    /// Adds the scores of the values whose bits are set to their sums, modulo 2^32: bit `i mod 8` of byte
-    /// `i div 8` and the `i`-th sum are those of `first + i`. Bits without a sum are ignored. There is a
-    /// frequency for each value.
+    /// Adds the scores of the values of a bitmap to their sums, mod 2^32. Bit `i mod 8` of byte `i div 8`
+    /// and the `i`-th sum belong to value `first + i`. There is one frequency for each set bit; bits without
+    /// a sum are ignored.
     ///
     /// # Panics
     /// If there are more sums than bits, or if a value that has a sum has no code.
     pub fn add_bits(&self, bits: &[u8], first: u32, frequencies: &[u32], sums: &mut [u32]) {
         Kernel::active().bitmap_score(self, bits, first, frequencies, sums);
     }
-
-    /// Score of one value, at least 1.
-    ///
-    /// # Panics
-    /// If it has no code.
-    #[inline]
-    pub fn score_of(&self, value: u32, frequency: u32) -> u32 {
-        let f = frequency as f32;
-        let score = self.weight_in_bounds() * (f / (f + self.k.get(self.codes[value as usize])));
-        // See `ROUNDING`; `round_ties_even` is a function call where the compiler may not assume SSE4.1. The
-        // low bits of 0 / 0 are 0, which gives 1.
-        let rounded = (f64::from(score) + ROUNDING).to_bits() as i32;
-        rounded.max(1) as u32
-    }
-
-    /// The weight, or the nearest allowed one: then each score fits a signed integer, which is what vector
-    /// instructions convert to.
-    #[inline]
-    #[allow(clippy::manual_clamp, reason = "NaN becomes 0")]
-    pub(crate) fn weight_in_bounds(&self) -> f32 {
-        self.weight.max(0.0).min(WEIGHT_MAX)
-    }
 }
 
-/// Places in a block, rising.
-pub struct Places {
-    /// The slack lets a whole vector be written wherever the last place may be.
-    places: [u8; BLOCK + Places::SLACK],
-    count: usize,
-}
-
-impl Places {
-    pub(crate) const SLACK: usize = 64;
-
-    /// None.
-    pub fn new() -> Places {
-        Places { places: [0; _], count: 0 }
-    }
-
-    /// The places.
-    pub fn get(&self) -> &[u8] {
-        &self.places[..self.count]
-    }
-
-    /// Where the next places go, and the number of those that are there.
-    pub(crate) fn parts(&mut self) -> (&mut [u8; BLOCK + Places::SLACK], &mut usize) {
-        (&mut self.places, &mut self.count)
-    }
-}
-
-impl Default for Places {
-    fn default() -> Places {
-        Places::new()
-    }
-}
-
-/// Finds the values of a block that are at least `least`, such as scores or frequencies.
+/// Selects the values of a block that are at least `threshold`, such as scores or frequencies.
 ///
 /// # Panics
-/// If there are more than [`BLOCK`].
-pub fn values_at_least(values: &[u32], least: u32, places: &mut Places) {
-    Kernel::active().values_at_least(values, least, places);
+/// If there are more than [`BLOCK`](crate::BLOCK) values.
+pub fn values_at_least(values: &[u32], threshold: u32, selection: &mut Selection) {
+    Kernel::active().values_at_least(values, threshold, selection);
 }
 
-/// Sums of scores that were large enough, rising by their values.
-#[derive(Default)]
-pub struct Swept {
-    values: Vec<u32>,
-    sums: Vec<u32>,
-    found: usize,
-    positive: usize,
+/// Collects the sums that are greater than 0 and at least `threshold`, counts those greater than 0, and sets
+/// all sums to 0. The first sum belongs to value `first`.
+pub fn sweep(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
+    Kernel::active().sweep(sums, first, threshold, survivors);
 }
 
-impl Swept {
-    pub(crate) const SLACK: usize = 16;
-
-    /// The values whose sums they are.
-    pub fn values(&self) -> &[u32] {
-        &self.values[..self.found]
-    }
-
-    /// The sums.
-    pub fn sums(&self) -> &[u32] {
-        &self.sums[..self.found]
-    }
-
-    /// How many sums were greater than 0, whether or not they were large enough.
-    pub fn positive(&self) -> usize {
-        self.positive
-    }
-
-    /// Makes room for so many sums and a vector more, and gives the values, the sums, and how many of them
-    /// there are and are positive.
-    pub(crate) fn parts(&mut self, sums: usize) -> (&mut [u32], &mut [u32], &mut usize, &mut usize) {
-        if self.values.len() < sums + Swept::SLACK {
-            self.values.resize(sums + Swept::SLACK, 0);
-            self.sums.resize(sums + Swept::SLACK, 0);
-        }
-        (&mut self.values, &mut self.sums, &mut self.found, &mut self.positive)
-    }
-}
-
-/// Finds which sums, of the values from `first` on, are greater than 0 and at least `least`, counts those
-/// that are greater than 0, and makes all of them 0.
-pub fn sweep(sums: &mut [u32], first: u32, least: u32, swept: &mut Swept) {
-    Kernel::active().sweep(sums, first, least, swept);
-}
-
-/// Sets the bits of the sums that are greater than 0: bit `i mod 8` of byte `i div 8` is that of the `i`-th
-/// sum. Other bits stay as they are.
+/// Sets the bits of the sums that are greater than 0: bit `i mod 8` of byte `i div 8` belongs to the `i`-th
+/// sum. Other bits keep their value.
 ///
 /// # Panics
 /// If there are more sums than bits.
@@ -187,7 +53,7 @@ pub fn mark_positive(sums: &[u32], bits: &mut [u8]) {
     Kernel::active().mark_positive(sums, bits);
 }
 
-/// Makes the sums 0 whose bits are not set: bit `i mod 8` of byte `i div 8` is that of the `i`-th sum. Bits
+/// Sets the sums to 0 whose bits are clear: bit `i mod 8` of byte `i div 8` belongs to the `i`-th sum. Bits
 /// without a sum are ignored.
 ///
 /// # Panics
@@ -196,20 +62,20 @@ pub fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     Kernel::active().keep_marked(sums, bits);
 }
 
-/// Moves the values from index `from` on whose scores are at least `least` to the front, with their scores
-/// and in the same order; returns how many they are. What follows them is unspecified.
+/// Compacts values and scores: moves those from index `from` on whose score is at least `threshold` to the
+/// front, in the same order. Returns their number; the contents after them are unspecified.
 ///
 /// # Panics
-/// If there are not as many scores as values, or if there are fewer than `from`.
-pub fn keep_at_least(values: &mut [u32], scores: &mut [u32], from: usize, least: u32) -> usize {
-    Kernel::active().keep_at_least(values, scores, from, least)
+/// If values and scores differ in length, or if `from` is greater than their length.
+pub fn keep_at_least(values: &mut [u32], scores: &mut [u32], from: usize, threshold: u32) -> usize {
+    Kernel::active().keep_at_least(values, scores, from, threshold)
 }
 
-/// Moves the largest `k` of `keys` to the front, in no order, and returns the smallest of these. `scratch` is
-/// room for the work, and grows to at most eight more than there are keys.
+/// Moves the largest `k` of `keys` to the front, in no order, and returns the smallest of these. `scratch`
+/// is a scratch buffer; it grows to at most eight entries more than there are keys.
 ///
 /// # Panics
-/// If there are fewer than `k`.
+/// If there are fewer than `k` keys.
 pub fn largest(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) -> u64 {
     Kernel::active().largest(keys, k, scratch)
 }
@@ -217,8 +83,10 @@ pub fn largest(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::BLOCK;
+    use crate::saturation::{CodeTable, WEIGHT_MAX};
 
-    /// Numbers that look random.
+    /// Pseudorandom numbers (xorshift64*).
     fn random(seed: u64) -> impl FnMut() -> u64 {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         move || {
@@ -229,16 +97,16 @@ mod tests {
         }
     }
 
-    /// Weights from those whose scores are all 1 to the largest one.
+    /// Weights, from those for which every score is 1 to the largest one.
     const WEIGHTS: [f32; 8] =
         [0.0, 1e-30, 1.4, 2.5, 3.7 * 4096.0, 8_388_609.0, 1.9 * (1 << 30) as f32, WEIGHT_MAX];
 
-    /// `k` of the codes, among them 0, which makes the score of a frequency the weight.
-    fn k_of_codes() -> ByCode {
-        ByCode::new(std::array::from_fn(|code| if code == 9 { 0.0 } else { 0.3 + code as f32 * 0.0117 }))
+    /// `k` of each code. Code 9 has `k` = 0, with which every score is the weight.
+    fn k_of_codes() -> CodeTable {
+        CodeTable::new(std::array::from_fn(|code| if code == 9 { 0.0 } else { 0.3 + code as f32 * 0.0117 }))
     }
 
-    /// A score by its definition, rounded in `f64`.
+    /// The definition of a score, rounded in `f64`.
     fn defined(weight: f32, f: u32, k: f32) -> u32 {
         let f = f as f32;
         let exact = f64::from(weight * (f / (f + k)));
@@ -277,9 +145,9 @@ mod tests {
     }
 
     #[test]
-    fn scores_are_rounded_to_even_and_within_their_bounds() {
-        // Each share is a half, or 1 where `k` is 0.
-        let numbers = ByCode::new(std::array::from_fn(|code| code as f32));
+    fn scores_are_rounded_to_even_and_stay_in_bounds() {
+        // With frequency 1, `f / (f + k)` is a half for `k` = 1 and 1 for `k` = 0.
+        let numbers = CodeTable::new(std::array::from_fn(|code| code as f32));
         let most = WEIGHT_MAX as u32;
         assert_eq!(most, (1 << 31) - 128);
         for (weight, k, score) in [
@@ -295,7 +163,7 @@ mod tests {
             (16_777_215.0, 0, 16_777_215),
             (WEIGHT_MAX, 1, (1 << 30) - 64),
             (WEIGHT_MAX, 0, most),
-            // What callers must not pass is harmless, and the same for every kernel.
+            // Weights outside the contract have defined scores, the same for every kernel.
             ((1_u32 << 31) as f32, 0, most),
             (1e30, 0, most),
             (f32::INFINITY, 0, most),
@@ -333,7 +201,7 @@ mod tests {
             let values: Vec<u32> = values.map(|i| first + i as u32).collect();
             let frequencies: Vec<u32> = values.iter().map(|_| 1 + next() as u32 % 9).collect();
             let sums_len = (8 * len).saturating_sub(next() as usize % 20).min(3000 - first as usize);
-            // Some of these sums pass 2^32 with a large weight.
+            // With a large weight some sums wrap.
             let start: Vec<u32> = (0..sums_len).map(|_| next() as u32).collect();
             let mut expected = start.clone();
             for (value, frequency) in values.iter().zip(&frequencies) {
@@ -375,9 +243,9 @@ mod tests {
     }
 
     #[test]
-    fn values_without_a_code_are_refused() {
+    fn values_without_a_code_panic() {
         let codes = [1; 100];
-        let saturation = Saturation { weight: 1.0, k: &ByCode::new([1.0; 256]), codes: &codes };
+        let saturation = Saturation { weight: 1.0, k: &CodeTable::new([1.0; 256]), codes: &codes };
         for kernel in Kernel::available() {
             for value in [100, 101, 1 << 31, u32::MAX] {
                 let run = || kernel.score(&saturation, &[0, 1, value], &[1; 3], &mut [0; 3]);
@@ -386,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Sums of which some are 0, and some have the highest bit.
+    /// Sums of which some are 0, and some have the highest bit set.
     fn some_sums(n: usize, next: &mut impl FnMut() -> u64) -> Vec<u32> {
         let sum = |kind| match kind % 5 {
             0 | 1 => 0,
@@ -397,8 +265,8 @@ mod tests {
         (0..n).map(|_| sum(next())).collect()
     }
 
-    /// Bounds on both sides of [`some_sums`] and among them.
-    const BOUNDS: [u32; 9] = [0, 1, 2, 7, 20, (1 << 31) - 1, 1 << 31, u32::MAX - 3, u32::MAX];
+    /// Thresholds below, above and among [`some_sums`].
+    const THRESHOLDS: [u32; 9] = [0, 1, 2, 7, 20, (1 << 31) - 1, 1 << 31, u32::MAX - 3, u32::MAX];
 
     #[test]
     fn every_kernel_keeps_the_same_values() {
@@ -407,15 +275,15 @@ mod tests {
             let values: Vec<u32> = (0..n as u32).map(|i| i * 3).collect();
             let scores = some_sums(n, &mut next);
             let from = next() as usize % (n + 1);
-            for least in BOUNDS {
-                let expected: Vec<usize> = (from..n).filter(|i| scores[*i] >= least).collect();
+            for threshold in THRESHOLDS {
+                let expected: Vec<usize> = (from..n).filter(|i| scores[*i] >= threshold).collect();
                 for kernel in Kernel::available() {
                     let (mut kept_values, mut kept_scores) = (values.clone(), scores.clone());
-                    let kept = kernel.keep_at_least(&mut kept_values, &mut kept_scores, from, least);
+                    let kept = kernel.keep_at_least(&mut kept_values, &mut kept_scores, from, threshold);
                     assert_eq!(kept, expected.len(), "{kernel:?}");
                     for (k, i) in expected.iter().enumerate() {
                         let (found, expected) = ((kept_values[k], kept_scores[k]), (values[*i], scores[*i]));
-                        assert_eq!(found, expected, "{kernel:?}, {least}");
+                        assert_eq!(found, expected, "{kernel:?}, {threshold}");
                     }
                 }
             }
@@ -423,16 +291,16 @@ mod tests {
     }
 
     #[test]
-    fn every_kernel_finds_the_same_places() {
+    fn every_kernel_selects_the_same_positions() {
         let mut next = random(2);
         for n in 0..=BLOCK {
             let scores = some_sums(n, &mut next);
-            for least in BOUNDS {
-                let expected: Vec<u8> = (0..n).filter(|i| scores[*i] >= least).map(|i| i as u8).collect();
+            for threshold in THRESHOLDS {
+                let expected: Vec<u8> = (0..n).filter(|i| scores[*i] >= threshold).map(|i| i as u8).collect();
                 for kernel in Kernel::available() {
-                    let mut places = Places::new();
-                    kernel.values_at_least(&scores, least, &mut places);
-                    assert_eq!(places.get(), expected, "{kernel:?}, {least}");
+                    let mut selection = Selection::new();
+                    kernel.values_at_least(&scores, threshold, &mut selection);
+                    assert_eq!(selection.positions(), expected, "{kernel:?}, {threshold}");
                 }
             }
         }
@@ -444,16 +312,21 @@ mod tests {
         for n in 0..700 {
             let start = some_sums(n, &mut next);
             let positive = start.iter().filter(|sum| **sum > 0).count();
-            for (least, first) in BOUNDS.into_iter().flat_map(|least| [(least, 70), (least, u32::MAX - 255)])
+            for (threshold, first) in
+                THRESHOLDS.into_iter().flat_map(|threshold| [(threshold, 70), (threshold, u32::MAX - 255)])
             {
-                let large = |i: &usize| start[*i] > 0 && start[*i] >= least;
+                let large = |i: &usize| start[*i] > 0 && start[*i] >= threshold;
                 let values: Vec<u32> = (0..n).filter(large).map(|i| first.wrapping_add(i as u32)).collect();
                 let found: Vec<u32> = (0..n).filter(large).map(|i| start[i]).collect();
                 for kernel in Kernel::available() {
-                    let (mut sums, mut swept) = (start.clone(), Swept::default());
-                    kernel.sweep(&mut sums, first, least, &mut swept);
+                    let (mut sums, mut survivors) = (start.clone(), Survivors::default());
+                    kernel.sweep(&mut sums, first, threshold, &mut survivors);
                     let expected = (&values[..], &found[..], positive);
-                    assert_eq!((swept.values(), swept.sums(), swept.positive()), expected, "{kernel:?}");
+                    assert_eq!(
+                        (survivors.values(), survivors.sums(), survivors.positive()),
+                        expected,
+                        "{kernel:?}"
+                    );
                     assert!(sums.iter().all(|sum| *sum == 0), "{kernel:?}, {n}");
                 }
             }
@@ -464,7 +337,7 @@ mod tests {
     fn every_kernel_marks_positive_sums_and_keeps_marked_ones() {
         let mut next = random(7);
         for n in 0..700 {
-            // Bits that no sum stands for stay as they are, whole bytes of them too.
+            // Bits without a sum keep their value, including whole bytes of them.
             for spare in [0, 1, 2, 9] {
                 let start = some_sums(n, &mut next);
                 let bits: Vec<u8> = (0..n.div_ceil(8) + spare).map(|_| (next() & next()) as u8).collect();
@@ -486,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_without_a_bit_are_refused() {
+    fn sums_without_a_bit_panic() {
         for kernel in Kernel::available() {
             for (sums, bits) in [(1, 0), (9, 1), (64, 7), (65, 8), (513, 64), (600, 64)] {
                 let mark = || kernel.mark_positive(&vec![1; sums], &mut vec![0; bits]);
@@ -510,8 +383,8 @@ mod tests {
                 expected.sort_unstable_by(|a, b| b.cmp(a));
                 for kernel in Kernel::available() {
                     let mut found = keys.clone();
-                    let least = kernel.largest(&mut found, k, &mut Vec::new());
-                    assert_eq!(least, k.checked_sub(1).map_or(u64::MAX, |last| expected[last]));
+                    let kth = kernel.largest(&mut found, k, &mut Vec::new());
+                    assert_eq!(kth, k.checked_sub(1).map_or(u64::MAX, |last| expected[last]));
                     found[..k].sort_unstable_by(|a, b| b.cmp(a));
                     assert_eq!(found[..k], expected[..k], "{kernel:?}, {k} of {n}");
                     found.sort_unstable_by(|a, b| b.cmp(a));

@@ -1,11 +1,12 @@
-//! `StreamVByte`, the variant of 1 to 4 bytes a value: the lengths apart from the bytes.
+//! `StreamVByte`, the variant of 1 to 4 bytes per value: control bytes with the lengths, then the data.
 //!
 //! ```text
-//! control bytes, ceil(n/4) | data, 1 to 4 bytes a value
+//! control bytes, ceil(n/4) | data, 1 to 4 bytes per value
 //! ```
 //!
-//! A control byte has the lengths less 1 of four values, two bits each, the first in the lowest. The codes of
-//! values that the last byte has no more are zero. The data of a value are its low bytes, little-endian:
+//! A control byte holds the codes of four values, two bits each, the first in the lowest bits. A code is the
+//! length in bytes less 1. Unused codes of the last control byte are zero. The data of a value are its low
+//! bytes, little-endian:
 //!
 //! ```text
 //! 0                                         00 | 00
@@ -13,7 +14,7 @@
 //! 1024, 12, 10, 2^30, 3                     c1 00 | 00 04 0c 0a 00 00 00 40 03
 //! ```
 //!
-//! Longer forms of small values (`01 | 00 00` for 0) are read, never written.
+//! Longer encodings of small values (`01 | 00 00` for 0) are accepted, but never written.
 //! Source: Lemire, Kurz, Rupp, "Stream `VByte`: Faster Byte-Oriented Integer Compression".
 
 use crate::{BLOCK, DecodeError, Kernel};
@@ -21,7 +22,7 @@ use crate::{BLOCK, DecodeError, Kernel};
 /// Bytes of the longest value.
 const VALUE_BYTES_MAX: usize = 4;
 
-/// Bytes before the data of `n` values.
+/// Control bytes of `n` values.
 fn controls_len(n: usize) -> usize {
     n.div_ceil(4)
 }
@@ -31,12 +32,7 @@ pub(crate) fn max_len(n: usize) -> usize {
     controls_len(n) + VALUE_BYTES_MAX * n
 }
 
-/// One less than the bytes of a value.
-pub(crate) fn code(value: u32) -> usize {
-    [8, 16, 24].map(|bits| usize::from(value >> bits != 0)).iter().sum()
-}
-
-/// Appends `values`, of which there are 1 to 256.
+/// Appends 1 to 256 `values`.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
     let mut controls = [0; BLOCK / 4];
     let mut data = [0; VALUE_BYTES_MAX * BLOCK];
@@ -59,14 +55,15 @@ pub(crate) fn decode(
     Ok(len)
 }
 
-/// Bytes of the block of `n` > 0 values at the front of `bytes`. A code without a value is `Invalid`.
+/// Bytes of the block of `n` > 0 values at the front of `bytes`. An unused code other than zero is
+/// `Invalid`.
 pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
-    let controls = bytes.get(..controls_len(n)).ok_or(DecodeError::NotEnough)?;
+    let controls = bytes.get(..controls_len(n)).ok_or(DecodeError::Truncated)?;
     if controls.get(n / 4).is_some_and(|last| last >> (2 * (n % 4)) != 0) {
         return Err(DecodeError::Invalid);
     }
     let len = controls.len() + kernel.streamvbyte_data_len(controls, n);
-    if bytes.len() < len { Err(DecodeError::NotEnough) } else { Ok(len) }
+    if bytes.len() < len { Err(DecodeError::Truncated) } else { Ok(len) }
 }
 
 #[cfg(test)]
@@ -74,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_without_a_value_are_invalid() {
+    fn unused_codes_other_than_zero_are_invalid() {
         for n in 1..4 {
             let bytes = |code: u8| [&[code << (2 * n)][..], &[0; 16]].concat();
             assert_eq!(decode(Kernel::SCALAR, &bytes(0), None, &mut vec![0; n]), Ok(1 + n));
@@ -89,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_forms_of_small_values_are_read() {
+    fn longer_encodings_of_small_values_are_accepted() {
         let mut out = [9; 2];
         assert_eq!(decode(Kernel::SCALAR, &[0x0d, 5, 0, 7, 0, 0, 0], None, &mut out), Ok(7));
         assert_eq!(out, [5, 7]);

@@ -1,13 +1,14 @@
 //! Variable byte: LEB128 as in Masked `VByte`, protocol buffers and Lucene's `VInt`.
 //!
-//! A value is cut into groups of 7 bits, the lowest first. A byte with its high bit set is followed by another
-//! of the same value; the fifth byte carries 4 bits. So a value of w bits takes max(1, ceil(w / 7)) bytes:
+//! A value is split into groups of 7 bits, the lowest first, one per byte. The high bit is the continuation
+//! bit: it is clear in the last byte of a value. The fifth byte holds 4 bits. A value of w bits takes max(1,
+//! ceil(w / 7)) bytes:
 //!
 //! ```text
 //! 127 -> 7f     128 -> 80 01     16384 -> 80 80 01     2^32-1 -> ff ff ff ff 0f
 //! ```
 //!
-//! Longer forms of small values (`80 00` for 0) are read, never written.
+//! Longer encodings of small values (`80 00` for 0) are accepted, but never written.
 //! Source: Plaisance, Kurz, Lemire, "Vectorized `VByte` Decoding", section 1.
 
 use crate::{DecodeError, Kernel};
@@ -36,7 +37,7 @@ pub(crate) fn decode(
     kernel.vbyte_decode(bytes, after, out)
 }
 
-/// Bytes of the first `n` values: those up to the `n`-th byte whose high bit is clear.
+/// Bytes of the first `n` values: up to and including the `n`-th byte whose continuation bit is clear.
 pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     kernel.vbyte_skip(bytes, n)
 }
@@ -48,7 +49,7 @@ mod tests {
     #[test]
     fn a_fifth_byte_with_more_than_four_bits_is_invalid() {
         for fifth in 0x10..=0xff {
-            // Once with room for the fast path, once flush with the end.
+            // Once with enough bytes for the fast path, once at the end of the input.
             for bytes in [&[0xff, 0xff, 0xff, 0xff, fifth, 0, 0, 0, 0][..], &[0xff, 0xff, 0xff, 0xff, fifth]]
             {
                 assert_eq!(
@@ -61,21 +62,21 @@ mod tests {
     }
 
     #[test]
-    fn four_continuation_bytes_at_the_end_are_not_enough() {
+    fn a_value_without_a_last_byte_is_truncated() {
         for len in 0..=4 {
             assert_eq!(
                 decode(Kernel::SCALAR, &[0x80; 4][..len], None, &mut [0]),
-                Err(DecodeError::NotEnough)
+                Err(DecodeError::Truncated)
             );
         }
     }
 
     #[test]
-    fn skipping_counts_last_bytes() {
+    fn encoded_len_counts_last_bytes() {
         let bytes: Vec<u8> = (0..40).flat_map(|_| [0x80, 0x01, 0x05]).collect();
         for n in 0..=80 {
             assert_eq!(encoded_len(Kernel::SCALAR, &bytes, n), Ok(n / 2 * 3 + n % 2 * 2), "{n}");
         }
-        assert_eq!(encoded_len(Kernel::SCALAR, &bytes, 81), Err(DecodeError::NotEnough));
+        assert_eq!(encoded_len(Kernel::SCALAR, &bytes, 81), Err(DecodeError::Truncated));
     }
 }

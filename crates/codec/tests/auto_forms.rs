@@ -1,4 +1,4 @@
-//! The forms of an `auto` block: where ids are dense it is a bitmap, and else it is `pfor256-delta`.
+//! The forms of an `auto` block: a bitmap where ids are dense, otherwise `pfor256-delta`.
 
 mod samples;
 
@@ -7,7 +7,8 @@ use tierdex_codec::{BLOCK, Codec};
 
 const BITMAP: u8 = 0x3f;
 
-/// Whether the block is a bitmap; it must be one if that is at most a quarter longer than the other form.
+/// Whether the block is a bitmap; it must be one if the bitmap is at most a quarter longer than the other
+/// form.
 #[track_caller]
 fn is_bitmap(ids: &[u32]) -> bool {
     let block = samples::encode(Codec::Auto, ids);
@@ -42,11 +43,11 @@ fn dense_blocks_are_bitmaps() {
             }
         }
     }
-    // Each document with the same probability.
+    // Every document has the same probability.
     for one_in in 1..=20 {
         let ids: Vec<u32> = (0..).filter(|_| random.below(one_in) == 0).take(BLOCK).collect();
         match one_in {
-            // Neighbours need no bits at all.
+            // Consecutive ids need no bits in the other form.
             1 => assert!(!is_bitmap(&ids)),
             2..=4 => assert!(is_bitmap(&ids), "1 in {one_in}"),
             5..=7 => _ = is_bitmap(&ids),
@@ -56,7 +57,7 @@ fn dense_blocks_are_bitmaps() {
 }
 
 #[test]
-fn ids_that_do_not_rise_are_no_bitmap() {
+fn ids_that_are_not_increasing_are_no_bitmap() {
     for ids in [vec![5, 4, 9, 12, 13], vec![9; 8], vec![7, 6, 5, 4, 3, 2, 1, 0]] {
         let block = samples::encode(Codec::Auto, &ids);
         assert_ne!(block[0], BITMAP);

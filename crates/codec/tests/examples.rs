@@ -1,10 +1,10 @@
-//! Worked examples of the formats: values, and their bytes in hex.
+//! Worked examples of the formats: values and their bytes in hex.
 
 mod samples;
 
 use tierdex_codec::Codec;
 
-/// `bytes` is in hex; blanks and bars are for the reader.
+/// `bytes` is in hex; spaces and bars are ignored.
 #[track_caller]
 fn check(codec: Codec, prev: u32, values: &[u32], bytes: &str) {
     let expect = from_hex(bytes);
@@ -54,7 +54,7 @@ fn pfor_plain() {
 
 #[test]
 fn pfor_plain_vertical() {
-    // Byte k of a lane's word in row r is the lane's value 4 r + k, and its lane comes back every 8 values.
+    // Byte k of the word of a lane in row r is value 4 r + k of that lane; a lane has every eighth value.
     let value_at = |byte: u8| byte / 32 * 32 + byte % 4 * 8 + byte % 32 / 4;
     let bytes: Vec<u8> = (0..=255).map(value_at).collect();
     assert_eq!(bytes[..8], [0x00, 0x08, 0x10, 0x18, 0x01, 0x09, 0x11, 0x19]);

@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets over inputs of the fixed generator, so that they hold without a fuzzer as well.
+//! The bodies of the fuzz targets, run on pseudorandom inputs with fixed seeds, without a fuzzer.
 
 #[path = "../../../fuzz/src/lib.rs"]
 mod bodies;
@@ -7,10 +7,10 @@ mod samples;
 use samples::{Random, Seed};
 use tierdex_codec::{BLOCK, Codec, Kernel};
 
-/// Inputs a test.
+/// Inputs per test.
 const INPUTS: u64 = 20_000;
 
-/// Bytes of which about half are small, so that there are short steps and likely heads.
+/// Bytes of which about half are small, so that short steps and valid headers are likely.
 fn input(random: &mut Random) -> Vec<u8> {
     let len = random.below(700);
     (0..len).map(|_| random.next() as u8 >> (random.below(2) * random.below(8))).collect()
@@ -28,7 +28,7 @@ fn hostile() {
 }
 
 #[test]
-fn hostile_takes_a_block_for_what_it_is() {
+fn hostile_accepts_encoded_blocks() {
     let mut random = Random(40);
     for (k, codec) in Codec::ALL.iter().enumerate() {
         for gaps in samples::blocks() {

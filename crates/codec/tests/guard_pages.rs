@@ -1,7 +1,7 @@
-//! Encoders and decoders touch nothing outside of their slices: a byte before or behind would be a fault.
+//! Encoders and decoders access nothing outside their slices: a byte before or after would cause a fault.
 //!
-//! Lists of every width and of every length up to 1,024 by every codec and kernel, flush against a guard page
-//! before and behind.
+//! Every codec and kernel runs on lists of every width and of every length up to 1,024, directly after a
+//! guard page and directly before one.
 
 mod pages;
 mod samples;
@@ -19,22 +19,27 @@ static ALLOCATOR: Guarded = Guarded;
 /// The longest list.
 const LEN_MAX: usize = 4 * BLOCK;
 
-/// Set for a process of which nothing is expected but a fault: the guard that it shall touch.
+/// Environment variable of a child process that is expected to fault: the side of the guard page that it
+/// touches.
 const TOUCH: &str = "TIERDEX_TEST_TOUCH";
 
-/// Pages for the two slices of a decoder or an encoder.
-struct Rooms {
+/// Guarded pages for the two slices of a decoder or an encoder.
+struct CodecPages {
     bytes: Pages,
     values: Pages,
 }
 
-impl Rooms {
-    fn new() -> Rooms {
+impl CodecPages {
+    fn new() -> CodecPages {
         let len = Codec::ALL.iter().map(|codec| codec.max_len(BLOCK)).max().expect("there are codecs");
-        Rooms { bytes: Pages::new(LEN_MAX / BLOCK * len), values: Pages::new(size_of::<u32>() * LEN_MAX) }
+        CodecPages {
+            bytes: Pages::new(LEN_MAX / BLOCK * len),
+            values: Pages::new(size_of::<u32>() * LEN_MAX),
+        }
     }
 
-    /// Decodes a list from a copy of `bytes` to values, both flush against the same guard, and compares.
+    /// Decodes a list from a copy of `bytes` to values, both adjacent to a guard on the same side, and
+    /// compares.
     fn decode(&mut self, kernel: Kernel, codec: Codec, side: Side, bytes: &[u8], expect: &[u32]) {
         let copy = self.bytes.bytes(side, bytes.len());
         copy.copy_from_slice(bytes);
@@ -49,7 +54,8 @@ impl Rooms {
         assert!(used == bytes.len() && out == expect, "{kernel:?}, {}, {side:?}, {n} values", codec.name());
     }
 
-    /// Encodes a copy of the last block of `values`, which is flush against a guard, to a vector that ends at one.
+    /// Encodes a copy of the last block of `values`, which is adjacent to a guard, to a vector that ends at
+    /// one.
     fn encode(&mut self, kernel: Kernel, codec: Codec, side: Side, values: &[u32], expect: &[u8]) {
         let before = (values.len() - 1) / BLOCK * BLOCK;
         let prev = before.checked_sub(1).map_or(START, |k| values[k]);
@@ -65,7 +71,7 @@ impl Rooms {
     }
 }
 
-/// Which forms of PFor blocks were written at which widths.
+/// The combinations of form and width of the PFor blocks written.
 struct Forms([[bool; 33]; 4]);
 
 impl Forms {
@@ -75,7 +81,8 @@ impl Forms {
         }
     }
 
-    /// A bitmap can save nothing at 31 bits, no exception is wider than 32, and zeros are plain.
+    /// All combinations but the impossible ones: a bitmap saves nothing at 31 bits, no exception is wider
+    /// than 32, and zeros are plain.
     fn check(&self) {
         for (form, widths) in [(0, 0..33), (1, 0..32), (2, 0..31), (3, 1..33)] {
             for width in widths {
@@ -85,7 +92,7 @@ impl Forms {
     }
 }
 
-/// Lists that make plain, sparse, bitmap and constant blocks of a width. Their beginnings are such lists as well.
+/// Lists whose blocks are plain, sparse, bitmap and constant at a width; so are those of their prefixes.
 fn lists(width: u32) -> [Vec<u32>; 4] {
     let mut random = Random(u64::from(width));
     let widest = u32::MAX.checked_shr(32 - width).unwrap_or(0);
@@ -96,7 +103,7 @@ fn lists(width: u32) -> [Vec<u32>; 4] {
     [plain, few, many, vec![widest; LEN_MAX]]
 }
 
-/// The list as the scalar kernel writes it, block after block.
+/// Encodes the list with the scalar kernel, block by block.
 fn encode(codec: Codec, values: &[u32]) -> Vec<u8> {
     let (mut bytes, mut last) = (Vec::new(), START);
     for block in values.chunks(BLOCK) {
@@ -122,12 +129,12 @@ fn each_list(mut check: impl FnMut(Codec, &[u32], &[u8])) {
 
 #[test]
 fn every_width_and_length_is_decoded_between_guard_pages() {
-    let (mut rooms, mut forms, kernels) = (Rooms::new(), Forms([[false; 33]; 4]), Kernel::available());
+    let (mut pages, mut forms, kernels) = (CodecPages::new(), Forms([[false; 33]; 4]), Kernel::available());
     each_list(|codec, values, bytes| {
         forms.note(codec, bytes);
         for kernel in &kernels {
             for side in Side::ALL {
-                rooms.decode(*kernel, codec, side, bytes, values);
+                pages.decode(*kernel, codec, side, bytes, values);
             }
         }
     });
@@ -136,19 +143,19 @@ fn every_width_and_length_is_decoded_between_guard_pages() {
 
 #[test]
 fn every_width_and_length_is_encoded_between_guard_pages() {
-    let (mut rooms, kernels) = (Rooms::new(), Kernel::available());
+    let (mut pages, kernels) = (CodecPages::new(), Kernel::available());
     each_list(|codec, values, bytes| {
         for kernel in kernels.iter().filter(|_| !values.is_empty()) {
             for side in Side::ALL {
-                rooms.encode(*kernel, codec, side, values, bytes);
+                pages.encode(*kernel, codec, side, values, bytes);
             }
         }
     });
 }
 
-/// The canary: if the guards were no guards, all else here would pass whatever is read.
+/// The canary: without working guard pages all other tests here would pass.
 #[test]
-fn a_byte_outside_is_a_fault() {
+fn an_access_outside_faults() {
     if let Some(wanted) = env::var_os(TOUCH) {
         let side = Side::ALL.into_iter().find(|side| wanted == *format!("{side:?}"));
         _ = Pages::new(1).touch_guard(side.expect("the name of a side"));
@@ -156,9 +163,9 @@ fn a_byte_outside_is_a_fault() {
     }
     for side in Side::ALL {
         let mut command = Command::new(env::current_exe().expect("the test is a program"));
-        command.args(["--exact", "a_byte_outside_is_a_fault"]).env(TOUCH, format!("{side:?}"));
+        command.args(["--exact", "an_access_outside_faults"]).env(TOUCH, format!("{side:?}"));
         let signal = command.output().expect("the test starts").status.signal();
-        // A bad access is a segmentation fault, on some systems a bus error.
+        // A segmentation fault, on some systems a bus error.
         assert!(matches!(signal, Some(7 | 10 | 11)), "{side:?}: {signal:?}");
     }
 }

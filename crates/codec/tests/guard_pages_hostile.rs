@@ -1,5 +1,5 @@
-//! Truncated, damaged and random bytes that end at a guard page: no fault, no panic, and every kernel says what
-//! the scalar one says.
+//! Truncated, damaged and random bytes that end at a guard page: no fault, no panic, and every kernel
+//! returns the result of the scalar one.
 
 mod pages;
 mod samples;
@@ -8,26 +8,26 @@ use pages::{Pages, Side};
 use samples::{Random, START, as_input};
 use tierdex_codec::{BLOCK, Codec, DecodeError, Kernel};
 
-/// Random blocks a test.
+/// Random blocks per test.
 const BLOCKS: usize = 100_000;
 
 /// Longer than any block.
 const LEN_MAX: usize = 2048;
 
-/// Pages for the two slices of a decoder.
-struct Rooms {
+/// Guarded pages for the two slices of a decoder.
+struct DecoderPages {
     bytes: Pages,
     values: Pages,
     kernels: Vec<Kernel>,
 }
 
-impl Rooms {
-    fn new() -> Rooms {
+impl DecoderPages {
+    fn new() -> DecoderPages {
         let values = Pages::new(size_of::<u32>() * BLOCK);
-        Rooms { bytes: Pages::new(LEN_MAX), values, kernels: Kernel::available() }
+        DecoderPages { bytes: Pages::new(LEN_MAX), values, kernels: Kernel::available() }
     }
 
-    /// What the scalar kernel says about `bytes`; the others must say the same.
+    /// Decodes with all kernels, which must agree with the scalar one. Returns its result.
     fn decode(&mut self, codec: Codec, side: Side, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
         let copy = self.bytes.bytes(side, bytes.len());
         copy.copy_from_slice(bytes);
@@ -47,7 +47,7 @@ impl Rooms {
     }
 }
 
-/// Mostly the ends of the range of lengths, where the layouts change.
+/// Mostly lengths at the ends of the range, where the layouts change.
 fn any_count(random: &mut Random) -> usize {
     match random.below(4) {
         0 => BLOCK,
@@ -57,14 +57,14 @@ fn any_count(random: &mut Random) -> usize {
 }
 
 #[test]
-fn every_beginning_of_a_block_is_not_enough() {
-    let mut rooms = Rooms::new();
+fn every_prefix_of_a_block_is_truncated() {
+    let mut pages = DecoderPages::new();
     for &codec in Codec::ALL {
         for gaps in samples::blocks() {
             let block = samples::encode(codec, &as_input(codec, &gaps));
             for len in 0..block.len() {
-                let short = rooms.decode(codec, Side::End, &block[..len], gaps.len());
-                assert_eq!(short, Err(DecodeError::NotEnough), "{}, {len} of {block:02x?}", codec.name());
+                let short = pages.decode(codec, Side::End, &block[..len], gaps.len());
+                assert_eq!(short, Err(DecodeError::Truncated), "{}, {len} of {block:02x?}", codec.name());
             }
         }
     }
@@ -72,13 +72,13 @@ fn every_beginning_of_a_block_is_not_enough() {
 
 #[test]
 fn blocks_read_with_another_count() {
-    let mut rooms = Rooms::new();
+    let mut pages = DecoderPages::new();
     for &codec in Codec::ALL {
         for gaps in samples::blocks() {
             let block = samples::encode(codec, &as_input(codec, &gaps));
             for n in [1, 7, gaps.len() - 1, gaps.len() + 1, gaps.len() + 16, BLOCK] {
                 for side in Side::ALL {
-                    _ = rooms.decode(codec, side, &block, n.min(BLOCK));
+                    _ = pages.decode(codec, side, &block, n.min(BLOCK));
                 }
             }
         }
@@ -87,28 +87,28 @@ fn blocks_read_with_another_count() {
 
 #[test]
 fn blocks_with_a_few_bytes_changed() {
-    let (mut rooms, mut random, mut good) = (Rooms::new(), Random(30), 0);
+    let (mut pages, mut random, mut good) = (DecoderPages::new(), Random(30), 0);
     let blocks = samples::blocks();
     for _ in 0..BLOCKS {
         let gaps = &blocks[random.below(blocks.len() as u64) as usize];
         let codec = Codec::ALL[random.below(Codec::ALL.len() as u64) as usize];
         let mut block = samples::encode(codec, &as_input(codec, gaps));
         for _ in 0..=random.below(3) {
-            // Half of the changes go to the first bytes, which steer the rest.
+            // Half of the changes are in the header bytes.
             let reach = if random.below(2) == 0 { block.len().min(4) } else { block.len() };
             block[random.below(reach as u64) as usize] = random.next() as u8;
         }
-        good += usize::from(rooms.decode(codec, Side::End, &block, gaps.len()).is_ok());
+        good += usize::from(pages.decode(codec, Side::End, &block, gaps.len()).is_ok());
     }
     assert!((1..BLOCKS).contains(&good), "{good} of {BLOCKS} decoded");
 }
 
 #[test]
 fn random_bytes() {
-    let (mut rooms, mut random, mut good) = (Rooms::new(), Random(31), 0);
+    let (mut pages, mut random, mut good) = (DecoderPages::new(), Random(31), 0);
     for _ in 0..BLOCKS {
         let reach = if random.below(4) == 0 { LEN_MAX } else { 80 };
-        // Of few bits, of many, or any; each is likely for the heads of some codec.
+        // Few set bits, many, or any; each kind is likely for the header of some codec.
         let kind = random.below(3);
         let byte = |random: &mut Random| match kind {
             0 => random.next() as u8 & random.next() as u8,
@@ -122,7 +122,7 @@ fn random_bytes() {
         }
         let n = any_count(&mut random);
         for &codec in Codec::ALL {
-            good += usize::from(rooms.decode(codec, Side::End, &bytes, n).is_ok());
+            good += usize::from(pages.decode(codec, Side::End, &bytes, n).is_ok());
         }
     }
     assert!((1..BLOCKS * Codec::ALL.len()).contains(&good), "{good} decoded");

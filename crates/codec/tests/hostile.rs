@@ -5,8 +5,8 @@ mod samples;
 use samples::{Random, as_input};
 use tierdex_codec::{BLOCK, Codec, DecodeError};
 
-/// Decodes whatever `bytes` are, and checks that what is said about them is consistent.
-fn survive(codec: Codec, bytes: &[u8], n: usize) {
+/// Decodes any bytes, and checks that value and length results are consistent.
+fn decode_any(codec: Codec, bytes: &[u8], n: usize) {
     let mut out = [0; BLOCK];
     let len = codec.encoded_len(bytes, n);
     if let Ok(used) = codec.decode(bytes, 0, &mut out[..n]) {
@@ -16,7 +16,7 @@ fn survive(codec: Codec, bytes: &[u8], n: usize) {
     assert!(len.is_ok_and(|len| len <= bytes.len()) || len.is_err());
 }
 
-/// Mostly the ends of the range of lengths, where the layouts change.
+/// Mostly lengths at the ends of the range, where the layouts change.
 fn any_count(random: &mut Random) -> usize {
     match random.below(4) {
         0 => BLOCK,
@@ -35,13 +35,13 @@ fn random_bytes() {
         bytes.extend((0..random.below(reach)).map(|_| random.next() as u8));
         let n = any_count(&mut random);
         for &codec in Codec::ALL {
-            survive(codec, &bytes, n);
+            decode_any(codec, &bytes, n);
         }
     }
 }
 
 #[test]
-fn random_bytes_behind_likely_headers() {
+fn random_bytes_after_likely_headers() {
     let mut random = Random(11);
     for _ in 0..200_000 {
         let n = any_count(&mut random);
@@ -49,23 +49,23 @@ fn random_bytes_behind_likely_headers() {
         let header = (random.below(4) << 6 | random.below(34)) as u8;
         let mut bytes = vec![header, count, count + random.below(6) as u8];
         bytes.extend((0..random.below(1100)).map(|_| random.next() as u8 & random.next() as u8));
-        survive(Codec::Pfor256, &bytes, n);
-        survive(Codec::Pfor256Delta, &bytes, n);
+        decode_any(Codec::Pfor256, &bytes, n);
+        decode_any(Codec::Pfor256Delta, &bytes, n);
     }
 }
 
 #[test]
-fn random_bytes_behind_likely_heads_of_other_codecs() {
+fn random_bytes_after_likely_headers_of_other_codecs() {
     let mut random = Random(13);
     for _ in 0..200_000 {
         let n = any_count(&mut random);
-        // A form, then as many bytes of bitmap as might do, a width or control bytes.
+        // A form, then the length of a bitmap, a width or control bytes.
         let mut bytes = vec![random.below(14) as u8];
         bytes.extend(((random.below(40) << random.below(6)) as u16).to_le_bytes());
         bytes.extend((0..random.below(1100)).map(|_| random.next() as u8 & random.next() as u8));
-        survive(Codec::Auto, &bytes, n);
+        decode_any(Codec::Auto, &bytes, n);
         for codec in [Codec::StreamVByte, Codec::Bp256Delta, Codec::Bitmap] {
-            survive(codec, &bytes[1..], n);
+            decode_any(codec, &bytes[1..], n);
         }
     }
 }
@@ -79,8 +79,8 @@ fn bitmaps_of_the_right_number_of_bits_decode() {
         bytes.extend((0..1 + random.below(80)).map(|_| random.next() as u8 & random.next() as u8));
         let n: u32 = bytes.iter().map(|byte| byte.count_ones()).sum();
         bytes.splice(..0, (bytes.len() as u16).to_le_bytes());
-        survive(Codec::Bitmap, &bytes, (n as usize).clamp(1, BLOCK));
-        survive(Codec::Bitmap, &bytes, (n as usize + 1).min(BLOCK));
+        decode_any(Codec::Bitmap, &bytes, (n as usize).clamp(1, BLOCK));
+        decode_any(Codec::Bitmap, &bytes, (n as usize + 1).min(BLOCK));
         let mut out = vec![0; (n as usize).clamp(1, BLOCK)];
         decoded += usize::from(Codec::Bitmap.decode(&bytes, u32::MAX, &mut out).is_ok());
     }
@@ -96,11 +96,11 @@ fn blocks_with_a_few_bytes_changed() {
             for _ in 0..60 {
                 let mut bytes = good.clone();
                 for _ in 0..=random.below(3) {
-                    // Half of the changes go to the first bytes, which steer the rest.
+                    // Half of the changes are in the header bytes.
                     let reach = if random.below(2) == 0 { bytes.len().min(4) } else { bytes.len() };
                     bytes[random.below(reach as u64) as usize] = random.next() as u8;
                 }
-                survive(codec, &bytes, gaps.len());
+                decode_any(codec, &bytes, gaps.len());
             }
         }
     }
@@ -114,20 +114,20 @@ fn every_truncation_is_an_error() {
             let mut out = vec![0; gaps.len()];
             for len in 0..good.len() {
                 let short = &good[..len];
-                assert_eq!(codec.decode(short, 0, &mut out), Err(DecodeError::NotEnough), "{}", codec.name());
-                assert_eq!(codec.encoded_len(short, gaps.len()), Err(DecodeError::NotEnough));
+                assert_eq!(codec.decode(short, 0, &mut out), Err(DecodeError::Truncated), "{}", codec.name());
+                assert_eq!(codec.encoded_len(short, gaps.len()), Err(DecodeError::Truncated));
             }
         }
     }
 }
 
 #[test]
-fn every_block_read_past_its_count_is_no_panic() {
+fn blocks_decoded_with_another_count_do_not_panic() {
     for &codec in Codec::ALL {
         for gaps in samples::blocks() {
             let bytes = samples::encode(codec, &as_input(codec, &gaps));
             for n in [1, gaps.len() - 1, gaps.len() + 1, BLOCK] {
-                survive(codec, &bytes, n.min(BLOCK));
+                decode_any(codec, &bytes, n.min(BLOCK));
             }
         }
     }

@@ -1,7 +1,7 @@
-//! All kernels write the same bytes and read the same values, from blocks of every character and from bytes
-//! that are no blocks.
+//! All kernels write the same bytes and decode the same values, for blocks of every kind and for invalid
+//! bytes.
 //!
-//! The number of blocks is modest; ten million of each kind take
+//! The default number of blocks is modest. To run ten million of each kind:
 //!
 //! ```text
 //! TIERDEX_TEST_BLOCKS=10000000 cargo test --release -p tierdex-codec --test kernels_agree
@@ -15,7 +15,7 @@ use std::env;
 use std::process::Command;
 use tierdex_codec::{BLOCK, Codec, Kernel};
 
-/// Blocks a test, unless the environment says otherwise.
+/// Blocks per test, unless the environment sets another number.
 const BLOCKS: u64 = 100_000;
 
 /// Values at which arithmetic wraps or changes its sign.
@@ -28,7 +28,7 @@ fn blocks() -> u64 {
     }
 }
 
-/// A block and the value before it; every `seed` gives another. Half of those for delta codecs rise.
+/// A block and the value before it, by seed. Half of the blocks of delta codecs are increasing.
 fn block(codec: Codec, seed: u64) -> (Vec<u32>, u32) {
     let mut random = Random(seed);
     let n = any_count(&mut random);
@@ -45,18 +45,18 @@ fn block(codec: Codec, seed: u64) -> (Vec<u32>, u32) {
     (values, prev)
 }
 
-/// Values of one of the characters, or of two of them one after the other.
+/// Values of one kind, or of two kinds one after the other.
 fn values(random: &mut Random, n: usize) -> Vec<u32> {
     if random.below(4) > 0 {
-        return of_one_character(random, n);
+        return of_one_kind(random, n);
     }
     let first = random.below(n as u64 + 1) as usize;
-    let mut values = of_one_character(random, first);
-    values.extend(of_one_character(random, n - first));
+    let mut values = of_one_kind(random, first);
+    values.extend(of_one_kind(random, n - first));
     values
 }
 
-fn of_one_character(random: &mut Random, n: usize) -> Vec<u32> {
+fn of_one_kind(random: &mut Random, n: usize) -> Vec<u32> {
     let width = random.below(33) as u32;
     let wide = width + random.below(33 - u64::from(width)) as u32;
     let first = random.value(wide);
@@ -87,7 +87,7 @@ fn one_of<T: Copy>(random: &mut Random, all: &[T]) -> T {
     all[random.below(all.len() as u64) as usize]
 }
 
-/// Full blocks are as likely as all shorter ones together with very short ones.
+/// A quarter are full blocks, a quarter very short ones.
 fn any_count(random: &mut Random) -> usize {
     match random.below(4) {
         0 => BLOCK,
@@ -96,7 +96,7 @@ fn any_count(random: &mut Random) -> usize {
     }
 }
 
-/// A good block of which some bytes are changed, removed or repeated.
+/// A valid block with some bytes changed, removed or appended.
 fn damaged(codec: Codec, random: &mut Random, seed: u64) -> (Vec<u8>, usize) {
     let (values, prev) = block(codec, seed);
     let mut bytes = Vec::new();
@@ -104,14 +104,14 @@ fn damaged(codec: Codec, random: &mut Random, seed: u64) -> (Vec<u8>, usize) {
     bytes.resize(bytes.len() + random.below(40) as usize, random.next() as u8);
     for _ in 0..random.below(4).min(bytes.len() as u64) {
         let reach = if random.below(2) == 0 { bytes.len().min(4) } else { bytes.len() };
-        let place = random.below(reach as u64) as usize;
-        bytes[place] = if random.below(4) == 0 { bytes[place] ^ 0x80 } else { random.next() as u8 };
+        let position = random.below(reach as u64) as usize;
+        bytes[position] = if random.below(4) == 0 { bytes[position] ^ 0x80 } else { random.next() as u8 };
     }
     bytes.truncate(bytes.len() - random.below(4).min(bytes.len() as u64) as usize);
     (bytes, values.len())
 }
 
-/// Bytes of any kind, often with a head that some codec takes.
+/// Any bytes, often with a header that is valid for some codec.
 fn any_bytes(random: &mut Random) -> Vec<u8> {
     let reach = if random.below(4) == 0 { 1400 } else { 100 };
     let (kind, len) = (random.below(3), random.below(reach));
@@ -129,7 +129,7 @@ fn any_bytes(random: &mut Random) -> Vec<u8> {
 }
 
 #[test]
-fn on_blocks_of_every_character() {
+fn on_blocks_of_every_kind() {
     for seed in 0..blocks() {
         let _seed = Seed(seed);
         for &codec in Codec::ALL {
@@ -163,13 +163,13 @@ fn on_any_bytes() {
     }
 }
 
-/// The length of a block is found by the kernel of the process, so each kernel gets a process of its own.
+/// `encoded_len` uses the kernel of the process, so each kernel runs in a child process.
 #[test]
 fn on_the_lengths_of_blocks() {
     let tests = env::current_exe().expect("the test is a program");
     for kernel in Kernel::available() {
         let mut command = Command::new(&tests);
-        command.args(["--exact", "on_damaged_blocks", "on_blocks_of_every_character"]);
+        command.args(["--exact", "on_damaged_blocks", "on_blocks_of_every_kind"]);
         command.env("TIERDEX_KERNEL", kernel.name()).env("TIERDEX_TEST_BLOCKS", "2000");
         let output = command.output().expect("the test starts");
         assert!(output.status.success(), "{kernel:?}: {}", String::from_utf8_lossy(&output.stdout));

@@ -1,7 +1,7 @@
-//! What breaks decoders of `VByte` that look up a dozen continuation bits at once.
+//! Inputs that break `VByte` decoders which look up a dozen continuation bits at once.
 //!
-//! A mask of which no value ends tempts such a decoder to make no progress, and so to write for ever; values
-//! that straddle its window, and the last few before the count is reached, have their own paths.
+//! With a mask in which no value ends, such a decoder may make no progress and write forever. Values that
+//! cross the end of its window, and the last values before the count is reached, have separate code paths.
 
 mod agree;
 
@@ -9,13 +9,13 @@ use tierdex_codec::{BLOCK, Codec, DecodeError};
 
 const VBYTES: [Codec; 2] = [Codec::VByte, Codec::VByteDelta];
 
-/// Places of a value in the windows of 16, 32 and 64 bytes that vector loops load.
+/// Offsets of a value in the windows of 16, 32 and 64 bytes that vector loops load.
 const OFFSETS: usize = 64;
 
-/// Good values behind what is tested.
-const BEHIND: usize = 100;
+/// Valid values after the tested bytes.
+const AFTER: usize = 100;
 
-/// One value, straight from the definition.
+/// Encodes one value by the definition.
 fn write(mut value: u32, bytes: &mut Vec<u8>) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
@@ -24,7 +24,7 @@ fn write(mut value: u32, bytes: &mut Vec<u8>) {
     bytes.push(value as u8);
 }
 
-/// The values of a delta codec whose gaps from 0 on are `gaps`, else these themselves.
+/// The values of a delta codec with these gaps from 0 on; the gaps themselves for another codec.
 fn as_values(codec: Codec, gaps: &[u32]) -> Vec<u32> {
     let mut last = 0u32;
     let sum = |gap: &u32| {
@@ -34,7 +34,7 @@ fn as_values(codec: Codec, gaps: &[u32]) -> Vec<u32> {
     if codec.is_delta() { gaps.iter().map(sum).collect() } else { gaps.to_vec() }
 }
 
-/// Every kernel must read `gaps` from the front of `bytes`.
+/// Checks that every kernel decodes `gaps` from the front of `bytes`.
 #[track_caller]
 fn check(bytes: &[u8], gaps: &[u32], used: usize) {
     for codec in VBYTES {
@@ -44,9 +44,9 @@ fn check(bytes: &[u8], gaps: &[u32], used: usize) {
     }
 }
 
-/// Every kernel must refuse `n` values of `bytes`.
+/// Checks that every kernel rejects `n` values of `bytes`.
 #[track_caller]
-fn refuse(bytes: &[u8], n: usize, error: DecodeError) {
+fn check_error(bytes: &[u8], n: usize, error: DecodeError) {
     for codec in VBYTES {
         let decoded = agree::decode(codec, bytes, 0, n);
         assert_eq!(decoded, Err(error), "{}, {n} values of {bytes:02x?}", codec.name());
@@ -60,11 +60,11 @@ fn runs_of_continuation_bytes_are_invalid() {
             for byte in [0x80, 0xff] {
                 let mut bytes = vec![1; good];
                 bytes.resize(good + run, byte);
-                refuse(&bytes, good + 1, DecodeError::Invalid);
-                refuse(&bytes, BLOCK, DecodeError::Invalid);
-                bytes.resize(good + run + BEHIND, 1);
-                refuse(&bytes, good + 1, DecodeError::Invalid);
-                refuse(&bytes, BLOCK, DecodeError::Invalid);
+                check_error(&bytes, good + 1, DecodeError::Invalid);
+                check_error(&bytes, BLOCK, DecodeError::Invalid);
+                bytes.resize(good + run + AFTER, 1);
+                check_error(&bytes, good + 1, DecodeError::Invalid);
+                check_error(&bytes, BLOCK, DecodeError::Invalid);
                 check(&bytes, &vec![1; good], good);
             }
         }
@@ -72,7 +72,7 @@ fn runs_of_continuation_bytes_are_invalid() {
 }
 
 #[test]
-fn runs_behind_longer_values_are_invalid() {
+fn runs_after_longer_values_are_invalid() {
     for len in 2..=5 {
         for good in 0..=OFFSETS / len {
             for run in 5..=64 {
@@ -81,9 +81,9 @@ fn runs_behind_longer_values_are_invalid() {
                 (0..good).for_each(|_| write(value, &mut bytes));
                 let used = bytes.len();
                 bytes.resize(used + run, 0x80);
-                bytes.resize(used + run + BEHIND, 1);
-                refuse(&bytes, good + 1, DecodeError::Invalid);
-                refuse(&bytes, BLOCK, DecodeError::Invalid);
+                bytes.resize(used + run + AFTER, 1);
+                check_error(&bytes, good + 1, DecodeError::Invalid);
+                check_error(&bytes, BLOCK, DecodeError::Invalid);
                 check(&bytes, &vec![value; good], used);
             }
         }
@@ -91,14 +91,14 @@ fn runs_behind_longer_values_are_invalid() {
 }
 
 #[test]
-fn a_value_that_does_not_end_is_not_enough() {
+fn a_value_without_a_last_byte_is_truncated() {
     for good in 0..=OFFSETS {
         for run in 0..=4 {
             for byte in [0x80, 0xff] {
                 let mut bytes = vec![1; good];
                 bytes.resize(good + run, byte);
-                refuse(&bytes, good + 1, DecodeError::NotEnough);
-                refuse(&bytes, BLOCK, DecodeError::NotEnough);
+                check_error(&bytes, good + 1, DecodeError::Truncated);
+                check_error(&bytes, BLOCK, DecodeError::Truncated);
             }
         }
     }
@@ -112,11 +112,11 @@ fn fifth_bytes_beyond_32_bits_are_invalid() {
             bytes.extend([0x80, 0x80, 0x80, 0x80, last]);
             let mut gaps = vec![1; good];
             gaps.push(u32::from(last) << 28);
-            for behind in [0, BEHIND] {
-                bytes.resize(good + 5 + behind, 1);
+            for after in [0, AFTER] {
+                bytes.resize(good + 5 + after, 1);
                 match last {
                     0..=0x0f => check(&bytes, &gaps, good + 5),
-                    _ => refuse(&bytes, good + 1, DecodeError::Invalid),
+                    _ => check_error(&bytes, good + 1, DecodeError::Invalid),
                 }
             }
         }
@@ -124,14 +124,14 @@ fn fifth_bytes_beyond_32_bits_are_invalid() {
 }
 
 #[test]
-fn values_longer_than_they_need_be_are_read() {
+fn longer_encodings_of_small_values_are_accepted() {
     for good in 0..=OFFSETS {
         for len in 2..=5 {
             let mut bytes = vec![1; good];
             bytes.push(0x85);
             bytes.resize(good + len - 1, 0x80);
             bytes.push(0);
-            bytes.resize(good + len + BEHIND, 1);
+            bytes.resize(good + len + AFTER, 1);
             let gaps = [&vec![1; good][..], &[5]].concat();
             check(&bytes, &gaps, good + len);
         }
@@ -139,13 +139,13 @@ fn values_longer_than_they_need_be_are_read() {
 }
 
 #[test]
-fn every_mask_of_twelve_bytes_is_read_as_by_the_scalar_kernel() {
+fn every_mask_of_twelve_bytes_decodes_as_by_the_scalar_kernel() {
     for offset in [0, 1, 4, 7, 15, 16, 20, 31, 40, 52, 63] {
         for mask in 0..1u32 << 12 {
             let window = |k: u32| (k as u8 + 1) | ((mask >> k & 1) as u8) << 7;
             let mut bytes = vec![1; offset];
             bytes.extend((0..16).map(window));
-            bytes.resize(offset + 16 + BEHIND, 3);
+            bytes.resize(offset + 16 + AFTER, 3);
             let good = mask & mask >> 1 & mask >> 2 & mask >> 3 == 0;
             for n in [1, 2, 4, 6, 8, 16, 60] {
                 for codec in VBYTES {
@@ -157,19 +157,19 @@ fn every_mask_of_twelve_bytes_is_read_as_by_the_scalar_kernel() {
     }
 }
 
-/// Every mix of lengths of six values in a row.
+/// Every combination of lengths of six consecutive values.
 fn mixes() -> impl Iterator<Item = [usize; 6]> {
     (0..5usize.pow(6)).map(|mix| [1, 5, 25, 125, 625, 3125].map(|power| mix / power % 5 + 1))
 }
 
-/// The least and the greatest value of so many bytes, or one between.
+/// The smallest value of `len` bytes, the largest, or one between.
 fn of_len(len: usize, kind: usize) -> u32 {
-    let (least, most) = (1 << (7 * (len - 1)) & !1, u32::MAX >> 32usize.saturating_sub(7 * len));
-    [least, most, least + (most - least) / 3][kind % 3]
+    let (smallest, largest) = (1 << (7 * (len - 1)) & !1, u32::MAX >> 32usize.saturating_sub(7 * len));
+    [smallest, largest, smallest + (largest - smallest) / 3][kind % 3]
 }
 
 #[test]
-fn every_mix_of_lengths_is_read_at_every_place() {
+fn every_combination_of_lengths_is_decoded_at_every_offset() {
     for (k, mix) in mixes().enumerate() {
         let mut window = Vec::new();
         let values: Vec<u32> = mix.iter().enumerate().map(|(i, len)| of_len(*len, k + i)).collect();
@@ -179,7 +179,7 @@ fn every_mix_of_lengths_is_read_at_every_place() {
             let mut bytes = [&vec![1; offset][..], &window].concat();
             let used = bytes.len();
             check(&bytes, &gaps, used);
-            bytes.resize(used + BEHIND, 0x81);
+            bytes.resize(used + AFTER, 0x81);
             check(&bytes, &gaps, used);
         }
     }

@@ -1,4 +1,4 @@
-//! `max_len` is exact: some block of every length needs it, and none needs more.
+//! `max_len` is exact: for every number of values some block has that length, and none is longer.
 
 mod agree;
 mod samples;
@@ -9,7 +9,7 @@ use tierdex_codec::{BLOCK, Codec, Kernel};
 /// Random blocks.
 const BLOCKS: u64 = 100_000;
 
-/// Values that no form makes shorter: wide, and not all equal. For delta codecs they are the gaps.
+/// Values that no form compresses: wide, and not all equal. For delta codecs they are the gaps.
 fn worst_cases(n: usize) -> [Vec<u32>; 3] {
     let falling = (0..n as u32).map(|k| u32::MAX - k);
     let alternating = (0..n).map(|k| [u32::MAX, 1 << 31][k % 2]);

@@ -1,4 +1,4 @@
-//! The four forms of a PFor block: each is written, each is read, and none longer than the plain one.
+//! The four forms of a PFor block: each is written and read, and no block is longer than the plain form.
 
 mod samples;
 

@@ -1,4 +1,4 @@
-//! What goes in comes out, and every statement about lengths holds.
+//! Encoded values decode to themselves, and all length functions are exact.
 
 mod samples;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use samples::{Random, as_input, mixed};
 use tierdex_codec::{BLOCK, Codec};
 
-/// Encodes `values`, and compares what is decoded and all three lengths.
+/// Encodes and decodes `values`, and compares the values and all three lengths.
 #[track_caller]
 fn check(codec: Codec, values: &[u32], prev: u32) {
     let (n, name) = (values.len(), codec.name());
@@ -16,7 +16,7 @@ fn check(codec: Codec, values: &[u32], prev: u32) {
     assert_eq!(bytes[0], 0xee, "{name} appends");
     assert!(written <= codec.max_len(n), "{name}: {written} bytes for {n} values");
 
-    // Whatever follows the block is not part of it.
+    // Bytes after the block must not matter.
     bytes.extend([0xff; 9]);
     for block in [&bytes[1..], &bytes[1..=written]] {
         assert_eq!(codec.encoded_len(block, n), Ok(written), "{name}, {n} values");
@@ -53,7 +53,7 @@ fn every_pair_of_widths_with_exceptions() {
 }
 
 #[test]
-fn samples_of_every_character() {
+fn samples_of_every_kind() {
     for &codec in Codec::ALL {
         for gaps in samples::blocks() {
             check(codec, &as_input(codec, &gaps), u32::MAX);
@@ -84,7 +84,7 @@ fn lists_of_blocks_follow_each_other() {
 #[test]
 fn the_longest_blocks_reach_max_len() {
     for n in 1..=BLOCK {
-        // All of full width, and not all equal, which would be a constant block.
+        // All of full width, and not all equal, since that would be a constant block.
         let widest: Vec<u32> = (1..=n as u32).map(|k| u32::MAX - k).collect();
         for &codec in Codec::ALL {
             let block = samples::encode(codec, &as_input(codec, &widest));
@@ -112,7 +112,7 @@ fn the_last_document_id_can_follow_any_other() {
     }
 }
 
-/// A block of values no wider than a drawn width, so that small ones are not rare.
+/// A block of values of at most a random width, so that small values are not rare.
 fn any_block() -> impl Strategy<Value = Vec<u32>> {
     (0..=32u32).prop_flat_map(|width| {
         let value = any::<u32>().prop_map(move |value| value.checked_shr(32 - width).unwrap_or(0));

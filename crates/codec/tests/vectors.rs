@@ -1,8 +1,8 @@
-//! Blocks that other implementations wrote, if they lie beside the checkout.
+//! Test vectors of other implementations, if they are beside the checkout.
 //!
-//! Each file is `{"vectors": [{"name", "n", "input", "hex"}, ..]}`. `VByte` and `StreamVByte` must agree in both
-//! directions, bit packing must be read. Of the PFor blocks the plain, bitmap and constant ones must be read; few
-//! exceptions are coded differently here.
+//! Each file is `{"vectors": [{"name", "n", "input", "hex"}, ..]}`. `VByte` and `StreamVByte` must agree in
+//! both directions, bit packing must decode. Of the PFor blocks the plain, bitmap and constant ones must
+//! decode; the sparse form is specific to tierdex.
 
 mod samples;
 
@@ -16,7 +16,7 @@ struct Vector {
     bytes: Vec<u8>,
 }
 
-/// The vectors of a file, or None (and a word about it) if there are none.
+/// The vectors of a file; prints a message and returns `None` if there is no file.
 fn load(file: &str) -> Option<Vec<Vector>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
     let Ok(text) = std::fs::read(folder.join(file)) else {
@@ -62,7 +62,8 @@ fn decode_list(codec: Codec, mut bytes: &[u8], n: usize, mut last: u32) -> (Vec<
     (values, bytes)
 }
 
-/// Writes and reads the lists of at most `n_max` values, which follow 0, of which there must be some.
+/// Encodes and decodes the lists of at most `n_max` values, with 0 before the first; there must be at least
+/// one list.
 fn check_both_ways(file: &str, codec: Codec, n_max: usize) {
     let Some(vectors) = load(file) else { return };
     let vectors: Vec<_> = vectors.into_iter().filter(|vector| vector.input.len() <= n_max).collect();
@@ -74,13 +75,13 @@ fn check_both_ways(file: &str, codec: Codec, n_max: usize) {
     }
 }
 
-/// The bytes of the varint before the blocks of a bit-packed list: 7 bits a byte, then 8 in the fifth.
+/// The length of the varint before the blocks of a bit-packed list: 7 bits per byte, then 8 in the fifth.
 fn first_value_len(value: u32) -> usize {
     1 + [7, 14, 21, 28].map(|bits| usize::from(value >> bits != 0)).iter().sum::<usize>()
 }
 
-/// Reads each block that has one of the shared forms, of each of which there must be some.
-/// `takes` says whether a block of so many values has the layout that the codec expects.
+/// Decodes each block that has one of the shared forms; every shared form must occur. `takes` is whether a
+/// block of a number of values has the layout that the codec expects.
 fn check_blocks(file: &str, codec: Codec, takes: fn(usize) -> bool) {
     let Some(vectors) = load(file) else { return };
     let mut forms = [0; 4];
@@ -106,7 +107,7 @@ fn vbyte_delta() {
     check_both_ways("vbyte_delta.json", Codec::VByteDelta, usize::MAX);
 }
 
-// These lists have all their control bytes first, so only those of one block are blocks.
+// The lists in these files have all control bytes first, so only lists of one block are valid blocks.
 
 #[test]
 fn streamvbyte() {
@@ -126,7 +127,7 @@ fn bit_packed_lists_after_their_first_value() {
     for Vector { name, input, bytes } in vectors {
         let Some((first, rest)) = input.split_first() else { continue };
         let blocks = &bytes[first_value_len(*first)..];
-        // Not their very bytes: the unused bits of the last are anything there and zero here.
+        // Lengths only: the unused bits of the last byte are undefined there and zero here.
         assert_eq!(encode_list(codec, rest, *first).len(), blocks.len(), "{file}, {name}");
         assert_eq!(
             decode_list(codec, blocks, rest.len(), *first),
@@ -138,7 +139,7 @@ fn bit_packed_lists_after_their_first_value() {
     assert!(checked > 0);
 }
 
-// In the files of the next four, blocks of 256 are horizontal as well.
+// In the files of the next four tests, blocks of 256 values are horizontal too.
 
 #[test]
 fn horizontal_pfor_blocks() {

@@ -1,4 +1,5 @@
-//! Which kernel a process uses: the best that the CPU can run, or the one that the environment names.
+//! Choice of the kernel of a process: the fastest that the CPU supports, or the one that the environment
+//! names.
 
 use super::Kernel;
 use std::env;
@@ -8,16 +9,16 @@ use std::sync::OnceLock;
 /// The variable that forces a kernel.
 const VARIABLE: &str = "TIERDEX_KERNEL";
 
-/// All names, also of those that this CPU cannot run.
+/// The names of all kernels, including those that this CPU does not support.
 const NAMES: [&str; 3] = ["scalar", "avx2", "avx512"];
 
-/// Why a kernel that was asked for by name cannot be had.
+/// Why there is no kernel of a given name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelError {
     /// No kernel has this name.
     Unknown(String),
     /// The CPU lacks the instructions of this kernel.
-    Impossible(String),
+    Unsupported(String),
 }
 
 impl fmt::Display for KernelError {
@@ -27,7 +28,7 @@ impl fmt::Display for KernelError {
             KernelError::Unknown(name) => {
                 write!(f, "no kernel is called `{name}`; there are {}", list(&NAMES))
             }
-            KernelError::Impossible(name) => {
+            KernelError::Unsupported(name) => {
                 let able: Vec<_> = Kernel::available().into_iter().map(Kernel::name).collect();
                 write!(f, "this CPU cannot run the kernel `{name}`; it can run {}", list(&able))
             }
@@ -38,36 +39,37 @@ impl fmt::Display for KernelError {
 impl std::error::Error for KernelError {}
 
 impl Kernel {
-    /// The kernels that this CPU can run, the slowest first. There is always [`Kernel::SCALAR`].
+    /// The kernels that this CPU supports, the slowest first. [`Kernel::SCALAR`] is always supported.
     pub fn available() -> Vec<Kernel> {
         let mut kernels = vec![Kernel::SCALAR];
         #[cfg(target_arch = "x86_64")]
-        kernels.extend([super::avx2::available(), super::avx512::available()].into_iter().flatten());
+        kernels
+            .extend([super::avx2::available(), super::avx512::available()].into_iter().flatten().map(Kernel));
         kernels
     }
 
     /// The kernel called `name`.
     ///
     /// # Errors
-    /// If there is none of that name or this CPU cannot run it.
+    /// If no kernel has that name or this CPU does not support it.
     pub fn from_name(name: &str) -> Result<Kernel, KernelError> {
         match Kernel::available().into_iter().find(|kernel| kernel.name() == name) {
             Some(kernel) => Ok(kernel),
-            None if NAMES.contains(&name) => Err(KernelError::Impossible(name.to_owned())),
+            None if NAMES.contains(&name) => Err(KernelError::Unsupported(name.to_owned())),
             None => Err(KernelError::Unknown(name.to_owned())),
         }
     }
 
-    /// The kernel that `TIERDEX_KERNEL` names; none if it is not set, or empty.
+    /// The kernel that `TIERDEX_KERNEL` names; `None` if the variable is unset or empty.
     ///
     /// # Errors
-    /// If the variable names none that can be had.
+    /// If the variable names an unknown or unsupported kernel.
     pub fn forced() -> Result<Option<Kernel>, KernelError> {
         let name = env::var_os(VARIABLE).filter(|name| !name.is_empty());
         name.map(|name| Kernel::from_name(&name.to_string_lossy())).transpose()
     }
 
-    /// The kernel that `TIERDEX_KERNEL` names; if it is not set, the fastest that this CPU can run.
+    /// The kernel that `TIERDEX_KERNEL` names; if it is unset, the fastest that this CPU supports.
     ///
     /// # Errors
     /// As [`Kernel::forced`].
@@ -76,10 +78,10 @@ impl Kernel {
         Ok(Kernel::forced()?.unwrap_or_else(best))
     }
 
-    /// The kernel of this process: that of [`Kernel::from_env`] when it is first asked for.
+    /// The kernel of this process: the result of the first call of [`Kernel::from_env`].
     ///
     /// # Panics
-    /// If [`Kernel::from_env`] is an error. Programs call that first and say what is wrong.
+    /// If [`Kernel::from_env`] is an error. Programs call that first and report its error.
     pub fn active() -> Kernel {
         static ACTIVE: OnceLock<Kernel> = OnceLock::new();
         *ACTIVE.get_or_init(|| match Kernel::from_env() {
@@ -109,7 +111,7 @@ mod tests {
         }
         let able: Vec<_> = Kernel::available().into_iter().map(Kernel::name).collect();
         for name in NAMES.into_iter().filter(|name| !able.contains(name)) {
-            assert_eq!(Kernel::from_name(name), Err(KernelError::Impossible(name.to_owned())));
+            assert_eq!(Kernel::from_name(name), Err(KernelError::Unsupported(name.to_owned())));
         }
     }
 }

@@ -1,26 +1,28 @@
-//! What the first bytes of a block say: its form, its width, and so its length.
+//! The header of a block: its form, its width, and so its length.
 
+use super::cost::{HEAD, bitmap_len};
 use crate::bitpack::{WIDTH_MAX, packed_len};
-use crate::kernel::{Bitmap, Places};
-use crate::{BLOCK, DecodeError, Kernel};
+use crate::block::BLOCK;
+use crate::error::DecodeError;
+use crate::kernel::{Bitmap, ExceptionBitmap, Kernel};
 
 /// Form and width of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    pub(super) form: Form,
+    pub(super) form: PforForm,
     /// Width of the low parts in bits; of the value, if it is constant.
     pub(super) width: u32,
 }
 
-/// How the exceptions are stored.
+/// The form of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// There are none.
+pub(super) enum PforForm {
+    /// No exceptions.
     Plain,
-    /// As many high parts of `high_width` bits as there are `places`; these are a bitmap or, without
-    /// its zero bytes, a sparse one.
-    Patched { high_width: u32, places: Places },
-    /// All values are one, which is not zero.
+    /// One high part of `high_width` bits for each of the `exceptions`, whose positions are stored as a
+    /// bitmap or a sparse bitmap.
+    Patched { high_width: u32, exceptions: ExceptionBitmap },
+    /// All values are equal and not zero.
     Constant,
 }
 
@@ -30,18 +32,18 @@ impl Header {
     pub(super) const BITMAP: u8 = 0x80;
     pub(super) const CONSTANT: u8 = 0xc0;
 
-    /// Reads the header of a block of `n` > 0 values, places of exceptions included.
+    /// Reads the header of a block of `n` > 0 values, including the positions of the exceptions.
     #[inline]
     pub(super) fn read(kernel: Kernel, bytes: &[u8], n: usize) -> Result<Header, DecodeError> {
-        let first = *bytes.first().ok_or(DecodeError::NotEnough)?;
+        let first = *bytes.first().ok_or(DecodeError::Truncated)?;
         let width = u32::from(first & 0x3f);
         if width > WIDTH_MAX {
             return Err(DecodeError::Invalid);
         }
         let form = match first & 0xc0 {
             Header::SPARSE | Header::BITMAP => read_patched(kernel, bytes, n, width)?,
-            Header::CONSTANT => Form::Constant,
-            _ => Form::Plain,
+            Header::CONSTANT => PforForm::Constant,
+            _ => PforForm::Plain,
         };
         Ok(Header { form, width })
     }
@@ -50,8 +52,8 @@ impl Header {
     #[inline]
     pub(super) fn len(&self) -> usize {
         match self.form {
-            Form::Plain | Form::Constant => 1,
-            Form::Patched { places, .. } => HEAD + places.len,
+            PforForm::Plain | PforForm::Constant => 1,
+            PforForm::Patched { exceptions, .. } => HEAD + exceptions.len,
         }
     }
 
@@ -59,22 +61,14 @@ impl Header {
     #[inline]
     pub(super) fn block_len(&self, n: usize) -> usize {
         let body = match self.form {
-            Form::Plain => packed_len(n, self.width),
-            Form::Patched { high_width, places } => {
-                packed_len(places.count, high_width) + packed_len(n, self.width)
+            PforForm::Plain => packed_len(n, self.width),
+            PforForm::Patched { high_width, exceptions } => {
+                packed_len(exceptions.count, high_width) + packed_len(n, self.width)
             }
-            Form::Constant => constant_len(self.width),
+            PforForm::Constant => constant_len(self.width),
         };
         self.len() + body
     }
-}
-
-/// Bytes before the places of the exceptions.
-pub(super) const HEAD: usize = 2;
-
-/// Bytes of the bitmap of `n` values.
-pub(super) fn bitmap_len(n: usize) -> usize {
-    n.div_ceil(8)
 }
 
 /// Bytes of a constant value of `width` bits.
@@ -82,23 +76,24 @@ pub(super) fn constant_len(width: u32) -> usize {
     width.div_ceil(8) as usize
 }
 
-/// At least one exception, none beyond the last value, and low and high part not above 32 bits together.
+/// Reads the exceptions and checks that there is at least one, that none is after the last value, and that
+/// low and high part have at most 32 bits together.
 #[inline]
-fn read_patched(kernel: Kernel, bytes: &[u8], n: usize, width: u32) -> Result<Form, DecodeError> {
-    let (head, rest) = bytes.split_first_chunk::<HEAD>().ok_or(DecodeError::NotEnough)?;
+fn read_patched(kernel: Kernel, bytes: &[u8], n: usize, width: u32) -> Result<PforForm, DecodeError> {
+    let (head, rest) = bytes.split_first_chunk::<HEAD>().ok_or(DecodeError::Truncated)?;
     let high_width = u32::from(head[1]);
     if high_width == 0 || width + high_width > WIDTH_MAX {
         return Err(DecodeError::Invalid);
     }
     let sparse = head[0] & 0xc0 == Header::SPARSE;
-    let places = kernel.places(rest, bitmap_len(n), sparse).ok_or(DecodeError::NotEnough)?;
-    if places.count == 0 || n < BLOCK && beyond(&places.bitmap, n) {
+    let exceptions = kernel.exception_bitmap(rest, bitmap_len(n), sparse).ok_or(DecodeError::Truncated)?;
+    if exceptions.count == 0 || n < BLOCK && beyond(&exceptions.bitmap, n) {
         return Err(DecodeError::Invalid);
     }
-    Ok(Form::Patched { high_width, places })
+    Ok(PforForm::Patched { high_width, exceptions })
 }
 
-/// Whether a bit is set that stands for none of `n` < 256 values.
+/// Whether a bit is set after those of the `n` < 256 values.
 fn beyond(bitmap: &Bitmap, n: usize) -> bool {
     bitmap[n / 8] >> (n % 8) != 0 || bitmap[n / 8 + 1..].iter().any(|byte| *byte != 0)
 }
@@ -110,7 +105,7 @@ mod tests {
     #[track_caller]
     fn check(bytes: &[u8], n: usize, expect: Result<(u32, usize), DecodeError>) {
         let patched = |header: Header| match header.form {
-            Form::Patched { high_width, places } => (high_width, places.count),
+            PforForm::Patched { high_width, exceptions } => (high_width, exceptions.count),
             form => panic!("{form:?}"),
         };
         assert_eq!(Header::read(Kernel::SCALAR, bytes, n).map(patched), expect, "{bytes:02x?}");
@@ -134,7 +129,7 @@ mod tests {
         check(&[Header::BITMAP, 0, 1, 0], 9, Err(DecodeError::Invalid));
         check(&[Header::BITMAP, 1, 0, 2], 9, Err(DecodeError::Invalid));
         check(&[Header::BITMAP, 1, 3, 1], 9, Ok((1, 3)));
-        check(&[Header::BITMAP, 1, 3], 9, Err(DecodeError::NotEnough));
+        check(&[Header::BITMAP, 1, 3], 9, Err(DecodeError::Truncated));
     }
 
     #[test]
@@ -145,6 +140,6 @@ mod tests {
         check(&[Header::SPARSE, 1, 4, 1], 9, Err(DecodeError::Invalid));
         check(&[Header::SPARSE, 1, 3, 3, 1], 9, Ok((1, 3)));
         check(&[Header::SPARSE, 1, 2, 1], 9, Ok((1, 1)));
-        check(&[Header::SPARSE, 1, 3, 3], 9, Err(DecodeError::NotEnough));
+        check(&[Header::SPARSE, 1, 3, 3], 9, Err(DecodeError::Truncated));
     }
 }

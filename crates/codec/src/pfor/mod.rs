@@ -1,8 +1,8 @@
 //! Patched frame of reference over blocks of up to 256 values.
 //!
-//! Most values of a block are packed at one width `b`; the few wider ones, the *exceptions*, have their low `b`
-//! bits packed with the others and their high part (`v >> b`) stored apart. The header byte holds the form in
-//! its two high bits and `b` in the rest:
+//! Most values of a block are packed at one width `b`. The few wider ones are *exceptions*: their low `b`
+//! bits are packed with the others, and their high part (`v >> b`) is stored separately. The header byte
+//! holds the form in its two high bits and `b` in the others:
 //!
 //! ```text
 //! 00 plain     [00|b] low parts
@@ -11,12 +11,13 @@
 //! 11 constant  [11|b] the value, ceil(b/8) bytes, little-endian; b is its exact width, so it is not zero
 //! ```
 //!
-//! Low parts are horizontal or, in the vertical layout and if n = 256, vertical ([`crate::bitpack`]). Every form
-//! tells its length from its first bytes, whatever the layout. Plain, bitmap and constant blocks are those of
-//! TurboPFor's `p4enc32` (horizontal) and `p4enc256v32` (vertical). The sparse form is our own: the same with the
-//! zero bytes of the bitmap left out. Its mask has a bit for each byte of the bitmap, so `ceil(ceil(n/8) / 8)`
-//! bytes. It takes the place of TurboPFor's list of positions and variable bytes: it is shorter on frequencies,
-//! and one instruction makes a whole bitmap of it, so that one loop reads both.
+//! Low parts are horizontal, or vertical in the vertical layout if n = 256 ([`crate::bitpack`]). The length
+//! of a block follows from its first bytes and does not depend on the layout. Plain, bitmap and constant
+//! blocks are those of TurboPFor's `p4enc32` (horizontal) and `p4enc256v32` (vertical). The sparse form is
+//! specific to tierdex: the bitmap form without the zero bytes of the bitmap. Its mask has a bit for each
+//! byte of the bitmap, so `ceil(ceil(n/8) / 8)` bytes. It replaces TurboPFor's list of positions and
+//! variable bytes: it is shorter for frequencies, and one instruction expands it to a whole bitmap, so that
+//! one loop reads both forms.
 //!
 //! Examples:
 //!
@@ -24,14 +25,15 @@
 //! 1, 2, 3, 4                   03 | d1 08
 //! 256 x 70000                  d1 | 70 11 01
 //! 1, 258, 66051, 16909060      8a 0f | 0c | 40 00 40 20 | 01 08 34 20 c1
-//! 64 x 1, but 9 at place 5     41 03 | 01 | 20 | 04 | ff ff ff ff ff ff ff ff
+//! 64 x 1, but 9 at position 5  41 03 | 01 | 20 | 04 | ff ff ff ff ff ff ff ff
 //! ```
 //!
-//! Source: Zukowski, Héman, Nes, Boncz, "Super-Scalar RAM-CPU Cache Compression", for the idea; TurboPFor for
-//! the forms.
+//! Source: Zukowski, Héman, Nes, Boncz, "Super-Scalar RAM-CPU Cache Compression", for the idea; TurboPFor
+//! for the forms.
 
+pub(crate) mod cost;
 mod header;
-pub(crate) mod plan;
+mod plan;
 mod read;
 mod write;
 
@@ -41,8 +43,8 @@ pub(crate) use plan::block_len;
 pub(crate) use read::decode;
 pub(crate) use write::encode;
 
-/// The most bytes of `n` values: a plain block of the full width, as bit packing without exceptions
-/// has it too.
+/// The most bytes of `n` values: a plain block of the full width. It is the bound for bit packing without
+/// exceptions too.
 pub(crate) fn max_len(n: usize) -> usize {
     if n == 0 { 0 } else { 1 + 4 * n }
 }
@@ -50,5 +52,5 @@ pub(crate) fn max_len(n: usize) -> usize {
 /// Bytes of the block of `n` > 0 values at the front of `bytes`.
 pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let len = Header::read(kernel, bytes, n)?.block_len(n);
-    if bytes.len() < len { Err(DecodeError::NotEnough) } else { Ok(len) }
+    if bytes.len() < len { Err(DecodeError::Truncated) } else { Ok(len) }
 }

@@ -1,10 +1,10 @@
-//! Blocks to values.
+//! Decoding of blocks.
 //!
-//! Beyond what safety needs, a block is refused if the encoder cannot have written it and noticing costs next
-//! to nothing, since such a block is damaged. Not looked at are the padding of packed bits, and whether high parts
-//! and the bytes of sparse bitmaps are other than zero.
+//! A block that the encoder cannot have written is damaged. It is rejected where memory safety requires it
+//! or the check costs next to nothing. Not checked: the padding of packed bits, and whether high parts and
+//! the bytes of sparse bitmaps are nonzero.
 
-use super::header::{Form, Header};
+use super::header::{Header, PforForm};
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::kernel::{Packed, Patch};
 use crate::{DecodeError, Kernel};
@@ -20,22 +20,23 @@ pub(crate) fn decode(
     let header = Header::read(kernel, bytes, out.len())?;
     let len = header.block_len(out.len());
     // From here on every array of the body has the length that the header gives it.
-    let body = bytes.get(header.len()..len).ok_or(DecodeError::NotEnough)?;
+    let body = bytes.get(header.len()..len).ok_or(DecodeError::Truncated)?;
     let width = header.width;
     match &header.form {
-        Form::Plain => kernel.unpack(&Packed { bytes: body, width, layout, patch: None, after }, out),
-        Form::Patched { high_width, places } => {
-            let lows = &body[packed_len(places.count, *high_width)..];
-            // With all that follows: whole vectors can be read of it, whatever the block's end.
-            let patch = Patch { bitmap: &places.bitmap, highs: &bytes[header.len()..], width: *high_width };
+        PforForm::Plain => kernel.unpack(&Packed { bytes: body, width, layout, patch: None, after }, out),
+        PforForm::Patched { high_width, exceptions } => {
+            let lows = &body[packed_len(exceptions.count, *high_width)..];
+            // Including the bytes after the high parts, so that kernels can load whole vectors.
+            let patch =
+                Patch { bitmap: &exceptions.bitmap, highs: &bytes[header.len()..], width: *high_width };
             kernel.unpack(&Packed { bytes: lows, width, layout, patch: Some(patch), after }, out);
         }
-        Form::Constant => fill(read_constant(body, width)?, after, out),
+        PforForm::Constant => fill(read_constant(body, width)?, after, out),
     }
     Ok(len)
 }
 
-/// All values are `value`.
+/// Sets all values to `value`, or to its prefix sums.
 fn fill(value: u32, after: Option<u32>, out: &mut [u32]) {
     let Some(mut last) = after else { return out.fill(value) };
     for out in out {
@@ -44,7 +45,7 @@ fn fill(value: u32, after: Option<u32>, out: &mut [u32]) {
     }
 }
 
-/// The value of a constant block: of the stated width to the bit.
+/// The value of a constant block, which must have exactly the stated width.
 fn read_constant(body: &[u8], width: u32) -> Result<u32, DecodeError> {
     let mut word = [0; 4];
     word[..body.len()].copy_from_slice(body);
@@ -63,7 +64,7 @@ mod tests {
         super::decode(Kernel::SCALAR, bytes, Layout::Vertical, None, out)
     }
 
-    /// 16 zeros, but 5 << 1 at place 2 and 9 << 1 at place 14.
+    /// 16 zeros, but 5 << 1 at position 2 and 9 << 1 at position 14.
     const SPARSE: [u8; 8] = [0x41, 4, 0x03, 0x04, 0x40, 0x95, 0x00, 0x00];
 
     #[test]
@@ -75,7 +76,7 @@ mod tests {
 
     #[test]
     fn bitmap_blocks_are_read() {
-        // Eight ones, but 1 | 3 << 1 at places 0 and 7.
+        // Eight ones, but 1 | 3 << 1 at positions 0 and 7.
         let mut out = [0; 8];
         assert_eq!(decode(&[0x81, 2, 0x81, 0x0f, 0xff], &mut out), Ok(5));
         assert_eq!(out, [7, 1, 1, 1, 1, 1, 1, 7]);

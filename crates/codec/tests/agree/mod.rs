@@ -1,22 +1,22 @@
-//! What every kernel must do exactly as the scalar one does. Used by tests and by the fuzz targets.
+//! Comparison of all kernels with the scalar one. Used by tests and by the fuzz targets.
 //!
-//! You have values or bytes; each function runs all kernels that the CPU has and panics where one of them
-//! differs from the scalar one in a byte, a value, a length or an error, or writes behind its output.
+//! Each function runs every kernel that the CPU supports on values or on bytes. It panics if a kernel
+//! differs from the scalar one in a byte, a value, a length or an error, or writes after its output.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use tierdex_codec::{BLOCK, Codec, DecodeError, Kernel};
 
-/// The values and the number of bytes they took, or why there are none.
+/// The values and the number of bytes consumed, or the error.
 pub type Decoded = Result<(Vec<u32>, usize), DecodeError>;
 
-/// What stands behind the output of a decoder, and must stay there.
+/// The value after the output of a decoder, which must not change.
 const CANARY: u32 = 0x5eed_cafe;
 
-/// Values behind the output: more than any vector register holds.
+/// Values after the output: more than a vector register holds.
 const SLACK: usize = 64;
 
-/// Values to bytes and back by every kernel; the bytes are the same, and so are the values. Returns the bytes.
+/// Encodes and decodes values with every kernel; bytes and values must be equal. Returns the bytes.
 #[track_caller]
 pub fn round_trip(codec: Codec, values: &[u32], prev: u32) -> Vec<u8> {
     let (n, name) = (values.len(), codec.name());
@@ -26,7 +26,7 @@ pub fn round_trip(codec: Codec, values: &[u32], prev: u32) -> Vec<u8> {
     let back = Ok((values.to_vec(), len));
     assert_eq!(decode(codec, &bytes, prev, n), back, "{name} after {prev}");
     assert_eq!(codec.encoded_len(&bytes, n), Ok(len), "{name} after {prev}: {values:?}");
-    // What follows the block is not part of it.
+    // Bytes after the block must not matter.
     bytes.extend([0x80; SLACK]);
     assert_eq!(decode(codec, &bytes, prev, n), back, "{name} after {prev}, bytes follow");
     assert_eq!(codec.encoded_len(&bytes, n), Ok(len), "{name} after {prev}, bytes follow: {values:?}");
@@ -52,7 +52,8 @@ pub fn encode(codec: Codec, values: &[u32], prev: u32) -> Vec<u8> {
     expect
 }
 
-/// What all kernels say about `bytes`, which may be anything; lengths and truncations must fit it.
+/// Decodes any bytes with all kernels, and checks that lengths and truncations are consistent. Returns the
+/// result.
 #[track_caller]
 pub fn hostile(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
     let name = codec.name();
@@ -60,12 +61,12 @@ pub fn hostile(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
     let len = codec.encoded_len(bytes, n);
     if let Ok((_, used)) = decoded {
         assert_eq!(len, Ok(used), "{name}, {n} values of {bytes:02x?}");
-        assert_eq!(decode(codec, &bytes[..used], prev, n), decoded, "{name}, no bytes behind");
+        assert_eq!(decode(codec, &bytes[..used], prev, n), decoded, "{name}, no bytes after");
         if used > 0 {
             let short = decode(codec, &bytes[..used - 1], prev, n);
             assert_eq!(
                 short,
-                Err(DecodeError::NotEnough),
+                Err(DecodeError::Truncated),
                 "{name}, {n} values of all but the last of {bytes:02x?}"
             );
         }
@@ -74,7 +75,7 @@ pub fn hostile(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
     decoded
 }
 
-/// What all kernels say about `bytes`.
+/// Decodes `bytes` with all kernels, which must agree.
 #[track_caller]
 pub fn decode(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
     let expect = decode_by(Kernel::SCALAR, codec, bytes, prev, n);
@@ -89,7 +90,7 @@ pub fn decode(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
     expect
 }
 
-/// All kernels add the values up, or see why there are none.
+/// Checks that all kernels decode to the same prefix sums, or return the same error.
 #[track_caller]
 fn sums(codec: Codec, bytes: &[u8], before: u32, values: &Decoded, n: usize) {
     let expect = values.clone().map(|(mut values, used)| {
@@ -106,17 +107,17 @@ fn sums(codec: Codec, bytes: &[u8], before: u32, values: &Decoded, n: usize) {
         let decoded = decoded.map(|used| (out[..n].to_vec(), used));
         let name = codec.name();
         assert_eq!(decoded, expect, "{kernel:?}, {name}, sums of {n} values after {before} of {bytes:02x?}");
-        assert!(out[n..].iter().all(|value| *value == CANARY), "{kernel:?}, {name} writes behind {n} sums");
+        assert!(out[n..].iter().all(|value| *value == CANARY), "{kernel:?}, {name} writes after {n} sums");
     }
 }
 
-/// What one kernel says about `bytes`.
+/// Decodes `bytes` with one kernel.
 #[track_caller]
 pub fn decode_by(kernel: Kernel, codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
     let mut out = [CANARY; BLOCK + SLACK];
     let decoded = codec.decode_with(kernel, bytes, prev, &mut out[..n]);
     let kept = out[n..].iter().all(|value| *value == CANARY);
-    assert!(kept, "{kernel:?}, {} writes behind {n} values of {bytes:02x?}", codec.name());
+    assert!(kept, "{kernel:?}, {} writes after {n} values of {bytes:02x?}", codec.name());
     let used = decoded?;
     assert!(used <= bytes.len(), "{kernel:?}, {}: {used} bytes of {}", codec.name(), bytes.len());
     Ok((out[..n].to_vec(), used))

@@ -1,8 +1,8 @@
-//! Memory between two pages that may not be touched: a read or a write one byte outside is a fault.
+//! Memory between two guard pages: a read or a write one byte outside faults.
 //!
-//! You have a number of bytes; [`Pages`] are the whole pages that hold them, and slices of [`Pages`] lie flush
-//! against the guard before or behind. [`Guarded`] is an allocator that can put vectors there, so that what an
-//! encoder appends is watched as well.
+//! [`Pages`] are whole pages; a slice of them starts directly after the first guard or ends directly before
+//! the second. [`Guarded`] is an allocator that can place vectors there, so that writes of encoders to their
+//! output vector are checked too.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
@@ -14,30 +14,30 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whole pages on every machine that has pages of at most 64 KiB. The guards are as long.
+/// A multiple of the page size on every machine with pages of at most 64 KiB; also the length of a guard.
 const PAGE: usize = 1 << 16;
 
-/// Against which guard a slice lies.
+/// The guard that a slice is adjacent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Nothing may be read before it.
+    /// The guard is directly before the slice.
     Start,
-    /// Nothing may be read behind it.
+    /// The guard is directly after the slice.
     End,
 }
 
 impl Side {
-    /// Both.
+    /// Both sides.
     pub const ALL: [Side; 2] = [Side::Start, Side::End];
 }
 
-/// Readable and writable pages between two that are neither. They stay for the rest of the process.
+/// Readable and writable pages between two guards. They are mapped until the process ends.
 pub struct Pages {
     start: *mut u8,
     len: usize,
 }
 
-// SAFETY: The pages belong to this value alone, and may be used from any thread.
+// SAFETY: The pages are owned by this value alone, and may be used from any thread.
 unsafe impl Send for Pages {}
 
 // SAFETY: Only a mutable reference gives access to the pages; the allocator hands each out once at a time.
@@ -53,25 +53,25 @@ impl Pages {
         Pages { start: all.wrapping_byte_add(PAGE).cast(), len }
     }
 
-    /// `len` bytes flush against a guard. They hold what was there before.
+    /// `len` bytes adjacent to a guard, with their previous contents.
     pub fn bytes(&mut self, side: Side, len: usize) -> &mut [u8] {
-        // SAFETY: All bits are a byte.
+        // SAFETY: Every bit pattern is a valid byte.
         unsafe { self.numbers(side, len) }
     }
 
-    /// `len` values flush against a guard. They hold what was there before.
+    /// `len` values adjacent to a guard, with their previous contents.
     pub fn values(&mut self, side: Side, len: usize) -> &mut [u32] {
-        // SAFETY: All bits are a value.
+        // SAFETY: Every bit pattern is a valid value.
         unsafe { self.numbers(side, len) }
     }
 
     /// # Safety
-    /// All bits are a number.
+    /// Every bit pattern must be a valid `T`.
     unsafe fn numbers<T>(&mut self, side: Side, len: usize) -> &mut [T] {
-        let start = self.place(side, size_of::<T>() * len).cast::<T>();
+        let start = self.slice_start(side, size_of::<T>() * len).cast::<T>();
         assert!(start.is_aligned());
-        // SAFETY: The numbers lie inside the pages, which were zeroed once and are borrowed as long as the slice. The
-        // place is aligned, since pages are and numbers are whole.
+        // SAFETY: The numbers are inside the pages, which were zeroed once and are borrowed as long as the
+        // slice. The start is aligned, since the pages are and `len` numbers are whole.
         unsafe { std::slice::from_raw_parts_mut(start, len) }
     }
 
@@ -81,12 +81,12 @@ impl Pages {
             Side::Start => self.start.wrapping_byte_sub(1),
             Side::End => self.start.wrapping_byte_add(self.len),
         };
-        // SAFETY: The byte is mapped, and nobody's. The fault is what the caller wants.
+        // SAFETY: The byte is mapped and not part of any object. The caller expects the fault.
         unsafe { byte.read_volatile() }
     }
 
-    /// Where a slice of so many bytes starts.
-    fn place(&self, side: Side, len: usize) -> *mut u8 {
+    /// The start of a slice of `len` bytes.
+    fn slice_start(&self, side: Side, len: usize) -> *mut u8 {
         assert!(len <= self.len, "{len} bytes do not fit {} bytes of pages", self.len);
         match side {
             Side::Start => self.start,
@@ -94,14 +94,14 @@ impl Pages {
         }
     }
 
-    fn holds(&self, place: *const u8) -> bool {
-        place.addr().wrapping_sub(self.start.addr()) < self.len
+    fn holds(&self, address: *const u8) -> bool {
+        address.addr().wrapping_sub(self.start.addr()) < self.len
     }
 }
 
 fn map(len: usize) -> *mut c_void {
     let protection = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: The kernel chooses a place where nothing is.
+    // SAFETY: The operating system chooses an unused address.
     let start = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), len, protection, MapFlags::PRIVATE) };
     start.expect("the pages are mapped")
 }
@@ -112,20 +112,21 @@ fn protect(start: *mut c_void) {
     done.expect("the guard is set");
 }
 
-/// The global allocator of a test. Inside of [`Guarded::vectors`] the numbers of up to four bytes that this thread asks
-/// for end at a guard; all else comes from the system.
+/// The global allocator of a test. Inside [`Guarded::vectors`], allocations of this thread with an alignment
+/// of up to four bytes end at a guard; all others come from the system.
 pub struct Guarded;
 
-/// Bytes that a guarded vector can have.
+/// The largest guarded vector in bytes.
 const VECTOR_MAX: usize = PAGE;
 
-/// Alignment that its numbers can ask for.
+/// The largest alignment of a guarded vector.
 const ALIGN_MAX: usize = 4;
 
-/// Two rooms: a vector that grows has its old bytes and its new ones for a moment.
-static ROOMS: [Room; 2] = [const { Room { taken: AtomicBool::new(false), pages: OnceLock::new() } }; 2];
+/// Two slots: a vector that grows has an old and a new allocation for a moment.
+static SLOTS: [VectorSlot; 2] =
+    [const { VectorSlot { taken: AtomicBool::new(false), pages: OnceLock::new() } }; 2];
 
-struct Room {
+struct VectorSlot {
     taken: AtomicBool,
     pages: OnceLock<Pages>,
 }
@@ -135,10 +136,11 @@ thread_local! {
 }
 
 impl Guarded {
-    /// Runs `work`, whose vectors of numbers of up to four bytes end at a guard as long as they are no more than two.
+    /// Runs `work`. Its vectors of numbers of up to four bytes end at a guard, at most two of them at a
+    /// time.
     pub fn vectors<T>(work: impl FnOnce() -> T) -> T {
-        for room in &ROOMS {
-            room.pages.get_or_init(|| Pages::new(VECTOR_MAX));
+        for slot in &SLOTS {
+            slot.pages.get_or_init(|| Pages::new(VECTOR_MAX));
         }
         ON.set(true);
         let result = work();
@@ -146,44 +148,44 @@ impl Guarded {
         result
     }
 
-    /// Whether these numbers lie in pages between guards.
+    /// Whether these numbers are in guarded pages.
     pub fn holds<T>(numbers: &[T]) -> bool {
-        Room::of(numbers.as_ptr().cast()).is_some()
+        VectorSlot::of(numbers.as_ptr().cast()).is_some()
     }
 }
 
-impl Room {
+impl VectorSlot {
     fn take() -> Option<&'static Pages> {
-        let free = |room: &&Room| !room.taken.swap(true, Ordering::Acquire);
-        ROOMS.iter().find(free)?.pages.get()
+        let free = |slot: &&VectorSlot| !slot.taken.swap(true, Ordering::Acquire);
+        SLOTS.iter().find(free)?.pages.get()
     }
 
-    fn of(place: *const u8) -> Option<&'static Room> {
-        ROOMS.iter().find(|room| room.pages.get().is_some_and(|pages| pages.holds(place)))
+    fn of(address: *const u8) -> Option<&'static VectorSlot> {
+        SLOTS.iter().find(|slot| slot.pages.get().is_some_and(|pages| pages.holds(address)))
     }
 }
 
-// SAFETY: Bytes of a room are handed out once at a time, are large enough, and end at a page, so that their start is as
-// aligned as their number is; all else is the system's.
+// SAFETY: A slot is handed out to one allocation at a time, is large enough, and ends at a page, so that the
+// start is as aligned as the size; all other allocations are those of the system.
 unsafe impl GlobalAlloc for Guarded {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if ON.get()
             && layout.align() <= ALIGN_MAX
             && layout.size().is_multiple_of(layout.align())
             && layout.size() <= VECTOR_MAX
-            && let Some(pages) = Room::take()
+            && let Some(pages) = VectorSlot::take()
         {
-            return pages.place(Side::End, layout.size());
+            return pages.slice_start(Side::End, layout.size());
         }
-        // SAFETY: The caller keeps the same promises.
+        // SAFETY: The contract of this function is that of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        match Room::of(place) {
-            Some(room) => room.taken.store(false, Ordering::Release),
-            // SAFETY: The system handed it out, since no room did.
-            None => unsafe { System.dealloc(place, layout) },
+    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        match VectorSlot::of(address) {
+            Some(slot) => slot.taken.store(false, Ordering::Release),
+            // SAFETY: The system allocated it, since no slot contains it.
+            None => unsafe { System.dealloc(address, layout) },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Blocks of values that the tests share. No randomness but a fixed generator: a failure repeats.
+//! Blocks of values that the tests share. The generator has fixed seeds, so that failures are reproducible.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
@@ -51,7 +51,7 @@ pub fn mixed(random: &mut Random, n: usize, width: u32, one_in: u64, wide: u32) 
         .collect()
 }
 
-/// Blocks of all sizes and of each character: uniform, rare wide values, many wide values, constant, extreme.
+/// Blocks of all sizes and of each kind: uniform, rare wide values, many wide values, constant, extreme.
 pub fn blocks() -> Vec<Vec<u32>> {
     let mut random = Random(1);
     let mut blocks = Vec::new();
@@ -66,14 +66,14 @@ pub fn blocks() -> Vec<Vec<u32>> {
     blocks
 }
 
-/// The block in bytes, going on from [`START`].
+/// The encoded block, with [`START`] before it.
 pub fn encode(codec: Codec, values: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::new();
     codec.encode(values, START, &mut bytes);
     bytes
 }
 
-/// The values a delta codec would be given for these gaps; the gaps themselves for a plain one.
+/// The input of a delta codec with these gaps; the gaps themselves for another codec.
 pub fn as_input(codec: Codec, gaps: &[u32]) -> Vec<u32> {
     let mut last = START;
     let sum = |gap: &u32| {
@@ -83,7 +83,7 @@ pub fn as_input(codec: Codec, gaps: &[u32]) -> Vec<u32> {
     if codec.is_delta() { gaps.iter().map(sum).collect() } else { gaps.to_vec() }
 }
 
-/// Decodes `n` values that must be there; returns them and the bytes consumed.
+/// Decodes `n` values of a valid block; returns them and the bytes consumed.
 #[track_caller]
 pub fn decode(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> (Vec<u32>, usize) {
     let mut out = vec![0x5555_5555; n];

@@ -9,7 +9,7 @@ use crate::segment::read::{
 };
 use std::ops::Range;
 use std::sync::Arc;
-use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, prefetch, rises};
+use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, is_increasing, prefetch};
 use tierdex_io::{PAGE, SealedFile};
 
 /// Maximum blocks per read, so that a long list is never buffered whole.
@@ -244,7 +244,7 @@ impl<'a> Blocks<'a> {
         let documents = &out[..len];
         let end = documents[len - 1];
         let floor = self.before(block);
-        let rise = rises(documents) && (floor == u32::MAX || floor < documents[0]);
+        let rise = is_increasing(documents) && (floor == u32::MAX || floor < documents[0]);
         if !rise || end >= field.documents() || last.is_some_and(|last| last != end) {
             return Err(self.corrupt(
                 field,
@@ -309,7 +309,7 @@ impl<'a> Blocks<'a> {
         let codec = field.field().freq_codec;
         let (file, at, bytes) = self.encoded_frequencies(field, block, out.len())?;
         check_decoded(file, at, codec, bytes, codec.decode_sums(bytes, 0, out))?;
-        if out[0] == 0 || !rises(out) {
+        if out[0] == 0 || !is_increasing(out) {
             return Err(self.corrupt(field, ListPart::Freqs, block, "frequencies of 2^32 and more together"));
         }
         Ok(())

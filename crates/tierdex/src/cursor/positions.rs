@@ -13,7 +13,7 @@ use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
 use crate::segment::read::{BlockSource, FieldReader};
 use std::borrow::Cow;
 use std::ops::Range;
-use tierdex_codec::{Codec, DecodeError, RUN_SLACK, prefetch, rises};
+use tierdex_codec::{Codec, DecodeError, RUN_SLACK, is_increasing, prefetch};
 use tierdex_io::PAGE;
 
 /// Bytes per read of a block that is not resident.
@@ -158,7 +158,7 @@ impl<'a> PositionsReader<'a> {
             out.extend(self.sums[from + 1..][..len].iter().map(|sum| sum.wrapping_sub(before)));
             at += len as u32;
         }
-        if rises(out) {
+        if is_increasing(out) {
             Ok(())
         } else {
             Err(self.encoded.corrupt(self.encoded.range.start, "positions do not rise"))

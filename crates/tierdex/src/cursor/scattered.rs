@@ -6,7 +6,7 @@ use super::trace::{BlockCounts, DOCUMENTS, FREQUENCIES, PRUNED, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::segment::read::{BlockList, BlockSource, FieldReader, ListPart, TermInfo};
-use tierdex_codec::{BitmapView, Shared, intersect};
+use tierdex_codec::{BitmapView, Intersection, intersect};
 
 /// Decodes blocks of a list in any order; one decoded block is retained.
 pub struct ScatteredBlocks<'a> {
@@ -197,7 +197,7 @@ impl<'a> ScatteredBlocks<'a> {
     }
 
     /// Intersects at most 256 ascending `documents` with a block.
-    pub fn find_in(&mut self, block: usize, documents: &[u32], shared: &mut Shared) -> Result<()> {
+    pub fn find_in(&mut self, block: usize, documents: &[u32], shared: &mut Intersection) -> Result<()> {
         match self.bitmap(block)? {
             Some(bitmap) => bitmap.find(documents, shared),
             None => intersect(documents, self.documents(block)?, shared),

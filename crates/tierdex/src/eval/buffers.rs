@@ -2,7 +2,7 @@
 
 use crate::limits::BLOCK;
 use crate::transform::impact::Impact;
-use tierdex_codec::{Places, Shared};
+use tierdex_codec::{Intersection, Selection};
 
 /// Scratch arrays of a list: scores of the decoded block, and candidates found in the list. Reused between
 /// queries.
@@ -12,12 +12,12 @@ pub struct TermBuffers {
     pub(super) scores: [u32; BLOCK],
     pub(super) impacts: Vec<Impact>,
     /// Offsets of the postings of a block selected by frequency.
-    pub(super) selected: Places,
+    pub(super) selected: Selection,
     /// Documents and frequencies of the postings to score, and their scores.
     pub(super) documents: [u32; BLOCK],
     pub(super) frequencies: [u32; BLOCK],
     pub(super) selected_scores: [u32; BLOCK],
-    pub(super) shared: Shared,
+    pub(super) shared: Intersection,
     pub(super) found: FoundPostings,
 }
 
@@ -35,11 +35,11 @@ impl Default for TermBuffers {
             scored: usize::MAX,
             scores: [0; BLOCK],
             impacts: Vec::new(),
-            selected: Places::new(),
+            selected: Selection::new(),
             documents: [0; BLOCK],
             frequencies: [0; BLOCK],
             selected_scores: [0; BLOCK],
-            shared: Shared::new(),
+            shared: Intersection::new(),
             found: FoundPostings { documents: [0; BLOCK], blocks: [0; BLOCK], offsets: [0; BLOCK], len: 0 },
         }
     }

@@ -56,7 +56,7 @@ impl DocumentSet {
         match self {
             DocumentSet::All(end) => u64::from(*end),
             DocumentSet::Sorted(sorted) => sorted.len() as u64,
-            DocumentSet::Bitset(bits) => tierdex_codec::ones(bits) as u64,
+            DocumentSet::Bitset(bits) => tierdex_codec::count_ones(bits) as u64,
         }
     }
 

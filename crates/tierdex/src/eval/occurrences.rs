@@ -18,7 +18,7 @@ use crate::cursor::PositionsReader;
 use crate::error::Result;
 use crate::limits::BLOCK;
 use std::mem::swap;
-use tierdex_codec::{RUN_SLACK, Run, RunPair, copy_runs, share_runs};
+use tierdex_codec::{RUN_SLACK, RunPair, ValueRun, copy_runs, intersect_runs};
 
 /// Scratch arrays of a phrase.
 pub struct Occurrences {
@@ -29,7 +29,7 @@ pub struct Occurrences {
     /// The phrase ends kept by the next term.
     kept: Box<PhraseEnds>,
     kept_candidates: Box<[CandidateEnds; BLOCK + 1]>,
-    runs: Box<[Run; BLOCK]>,
+    runs: Box<[ValueRun; BLOCK]>,
     pairs: Box<[RunPair; BLOCK]>,
     batch: CandidateBatch,
 }
@@ -38,7 +38,7 @@ pub struct Occurrences {
 pub(super) const OCCURRENCES_BYTES: usize = size_of::<Occurrences>()
     + 2 * size_of::<PhraseEnds>()
     + 2 * size_of::<[CandidateEnds; BLOCK + 1]>()
-    + size_of::<[Run; BLOCK]>()
+    + size_of::<[ValueRun; BLOCK]>()
     + size_of::<[RunPair; BLOCK]>()
     + 4 * BLOCK * size_of::<u32>();
 
@@ -81,7 +81,7 @@ impl Default for Occurrences {
             count: 0,
             kept: Box::new([0; _]),
             kept_candidates: Box::new([CandidateEnds::default(); _]),
-            runs: Box::new([Run::default(); _]),
+            runs: Box::new([ValueRun::default(); _]),
             pairs: Box::new([RunPair::default(); _]),
             batch: CandidateBatch::default(),
         }
@@ -152,8 +152,11 @@ impl Occurrences {
                     self.of[0] = CandidateEnds { candidate: next as u8, start: 0, len: count };
                     n = 1;
                 }
-                self.runs[runs] =
-                    Run { start: from as u16, len: count, add: distance.wrapping_sub(read_position.base) };
+                self.runs[runs] = ValueRun {
+                    start: from as u16,
+                    len: count,
+                    add: distance.wrapping_sub(read_position.base),
+                };
                 (runs, len) = (runs + 1, len + to - from);
                 if piece_start + (to as u32) < end {
                     read_position.taken += u32::from(count);
@@ -232,7 +235,7 @@ impl Occurrences {
                     resumed.base = sums[from].wrapping_add(1);
                 }
                 let add = distance.wrapping_sub(resumed.base);
-                let second = Run { start: from as u16, len: (to - from) as u16, add };
+                let second = ValueRun { start: from as u16, len: (to - from) as u16, add };
                 self.pairs[pairs] = RunPair { first: of.start, first_len: of.len, second, shared: 0 };
                 pairs += 1;
                 let ends = piece_start + to as u32 == end;
@@ -247,7 +250,7 @@ impl Occurrences {
             }
             debug_assert!(pairs > 0, "a candidate has positions in its current piece");
             let pairs = &mut self.pairs[..pairs];
-            share_runs(&self.phrase_ends, values(sums), pairs, &mut self.kept[len..]);
+            intersect_runs(&self.phrase_ends, values(sums), pairs, &mut self.kept[len..]);
             for (number, (pair, of)) in pairs.iter().zip(&all[pairs_of..]).enumerate() {
                 if number == 0
                     && is_resumed

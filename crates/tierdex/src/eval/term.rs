@@ -15,7 +15,7 @@ use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockList, BlockSource, FieldReader, Norms, TermInfo};
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
-use tierdex_codec::{ones, values_at_least};
+use tierdex_codec::{count_ones, values_at_least};
 
 /// Maximum bytes of the bitmap of a block.
 const BITMAP_BYTES_MAX: usize = 4 * BLOCK;
@@ -246,7 +246,7 @@ impl<'a> Term<'a> {
         };
         let (documents, frequencies) = self.blocks.read(block)?;
         let buffers = &mut *self.buffers;
-        let offsets = buffers.selected.get().iter().map(|offset| usize::from(*offset));
+        let offsets = buffers.selected.positions().iter().map(|offset| usize::from(*offset));
         for ((offset, document), frequency) in
             offsets.zip(&mut buffers.documents).zip(&mut buffers.frequencies)
         {
@@ -275,7 +275,7 @@ impl<'a> Term<'a> {
             return Ok(BLOCK);
         }
         values_at_least(self.blocks.frequencies(block)?, frequency, &mut buffers.selected);
-        let n = buffers.selected.get().len();
+        let n = buffers.selected.positions().len();
         Ok(if n > BLOCK / 4 { BLOCK } else { n })
     }
 
@@ -367,7 +367,7 @@ impl<'a> Term<'a> {
         let bits = &bits[..((end - start) / 8 + 1) as usize];
         let from = (start - window.origin()) as usize;
         let sums = &mut window.sums()[from..from + (end - start + 1) as usize];
-        self.scorer.saturation(codes).add_bits(bits, start, &frequencies[ones(before)..], sums);
+        self.scorer.saturation(codes).add_bits(bits, start, &frequencies[count_ones(before)..], sums);
         Ok(true)
     }
 }

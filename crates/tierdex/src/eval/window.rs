@@ -3,7 +3,7 @@
 use super::batch::CandidateBatch;
 use super::range::origin;
 use super::tuning::WINDOW;
-use tierdex_codec::{BitmapView, Swept, collect_bits, keep_marked, mark_positive, ones, sweep};
+use tierdex_codec::{BitmapView, Survivors, collect_bits, count_ones, keep_marked, mark_positive, sweep};
 
 /// A bitset of the documents of a range.
 #[derive(Default)]
@@ -123,7 +123,7 @@ impl Bits {
 
     /// Number of documents.
     pub(super) fn count(&mut self) -> u64 {
-        ones(self.bytes()) as u64
+        count_ones(self.bytes()) as u64
     }
 
     pub(super) fn is_empty(&mut self) -> bool {
@@ -187,7 +187,7 @@ pub struct ScoreWindow {
     summed: bool,
     /// Documents that match with score 0, and possibly others that match.
     pub(super) unscored: Bits,
-    swept: Swept,
+    swept: Survivors,
 }
 
 impl Default for ScoreWindow {
@@ -197,7 +197,7 @@ impl Default for ScoreWindow {
             sums: Box::new([0; _]),
             summed: false,
             unscored: Bits::default(),
-            swept: Swept::default(),
+            swept: Survivors::default(),
         }
     }
 }
@@ -285,7 +285,7 @@ impl ScoreWindow {
 
     /// Returns the documents whose sums are at least `min_score` and greater than 0, and the number of sums
     /// greater than 0. Clears the sums.
-    pub(super) fn drain_at_least(&mut self, min_score: u32) -> &Swept {
+    pub(super) fn drain_at_least(&mut self, min_score: u32) -> &Survivors {
         let (first, len) = (self.origin(), self.len());
         self.of_range();
         sweep(&mut self.sums[..len], first, min_score.max(1), &mut self.swept);

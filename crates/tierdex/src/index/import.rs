@@ -225,7 +225,7 @@ fn check(
     let sound = documents.len() == frequencies.len()
         && u64::from(first) >= from
         && (last as usize) < all_documents
-        && tierdex_codec::rises(documents);
+        && tierdex_codec::is_increasing(documents);
     if !sound {
         return Err(wrong_postings());
     }

@@ -9,7 +9,7 @@ use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::segment::read::Norms;
 use crate::transform::{impact::Impact, norm};
 use std::sync::Arc;
-use tierdex_codec::{ByCode, Saturation};
+use tierdex_codec::{CodeTable, Saturation};
 
 /// The parameters of BM25.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,7 +60,7 @@ pub fn idf(documents: u64, containing: u64) -> f64 {
 /// Length normalization of a field: `k = k1 * (1 - b + b * length / average)`, as a function of the length.
 pub struct LengthNorms {
     /// `k` of each norm code.
-    by_code: ByCode,
+    by_code: CodeTable,
     /// Coefficients of `k` for exact lengths: the constant, and the factor of the length.
     by_length: (f32, f32),
     /// The same in `f64`.
@@ -74,7 +74,7 @@ impl LengthNorms {
         let by_code =
             std::array::from_fn(|code| (constant + factor * f64::from(norm::length(code as u8))) as f32);
         LengthNorms {
-            by_code: ByCode::new(by_code),
+            by_code: CodeTable::new(by_code),
             by_length: (constant as f32, factor as f32),
             constant_and_factor: (constant, factor),
         }

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering as AtomicOrdering};
-use tierdex_codec::{BLOCK, Places, largest, values_at_least};
+use tierdex_codec::{BLOCK, Selection, largest, values_at_least};
 
 /// A document and its score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct TopK {
     was_reduced: bool,
     /// The smallest score that may enter.
     min_score: u32,
-    places: Places,
+    places: Selection,
     scratch: Vec<u64>,
     /// The threshold shared with other evaluations of the query.
     shared: Option<Arc<SharedThreshold>>,
@@ -82,7 +82,7 @@ impl Default for TopK {
             threshold: 0,
             was_reduced: false,
             min_score: 0,
-            places: Places::new(),
+            places: Selection::new(),
             scratch: Vec::new(),
             shared: None,
         }
@@ -147,7 +147,7 @@ impl TopK {
             return;
         }
         values_at_least(scores, self.min_score, &mut self.places);
-        for place in self.places.get().iter().map(|place| usize::from(*place)) {
+        for place in self.places.positions().iter().map(|place| usize::from(*place)) {
             let key = Hit { score: scores[place], document: base + documents[place] }.key();
             if key > self.threshold {
                 self.keys.push(key);

@@ -9,7 +9,7 @@
 use crate::bytes::{View, push_varint};
 use crate::error::Result;
 use crate::limits::BLOCK;
-use tierdex_codec::{Places, values_at_least};
+use tierdex_codec::{Selection, values_at_least};
 
 /// A competitive pair. `norm` is a code of [`super::norm`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,11 +67,11 @@ impl ImpactBuilder {
         // Most frequencies are 1. Their smallest norm is competitive only if it is the smallest of all
         // norms, so the minimum over all postings serves.
         self.add(1, norms.iter().fold(NO_NORM, |best, &norm| best.min(norm)));
-        let mut places = Places::new();
+        let mut places = Selection::new();
         for (frequencies, norms) in frequencies.chunks(BLOCK).zip(norms.chunks(BLOCK)) {
             values_at_least(frequencies, 2, &mut places);
             let mut largest = 0;
-            for places in places.get().chunks(LANES) {
+            for places in places.positions().chunks(LANES) {
                 for (lane, &place) in self.small.iter_mut().zip(places) {
                     let (frequency, norm) = (frequencies[usize::from(place)], norms[usize::from(place)]);
                     match lane.get_mut(frequency as usize) {

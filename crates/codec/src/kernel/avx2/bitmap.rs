@@ -1,14 +1,14 @@
-//! Set bits to values.
+//! Bitmaps: decoding and marks.
 
 use super::super::scalar;
 use super::memory::{LANES, load, load_bytes, store};
 use super::search::equal_lanes;
 use core::arch::x86_64::*;
 
-/// [`crate::Kernel::ones`].
+/// [`crate::Kernel::count_ones`].
 #[target_feature(enable = "popcnt")]
-pub(in crate::kernel) fn ones(bytes: &[u8]) -> usize {
-    scalar::bitmap::ones(bytes)
+pub(in crate::kernel) fn count_ones(bytes: &[u8]) -> usize {
+    scalar::bitmap::count_ones(bytes)
 }
 
 /// [`crate::Kernel::bitmap_read`].
@@ -23,7 +23,7 @@ pub(in crate::kernel) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     let (chunks, rest) = marks.as_chunks_mut::<32>();
     let (words, rest_of_bits) = bits.as_chunks_mut::<4>();
     for (marks, word) in chunks.iter_mut().zip(words) {
-        // The lowest bit of each byte becomes its highest, whatever is shifted into the others.
+        // Moves the lowest bit of each byte to its highest; the other bits do not matter.
         let marked = _mm256_movemask_epi8(_mm256_slli_epi16::<7>(load_bytes(marks)));
         *word = (u32::from_le_bytes(*word) | marked as u32).to_le_bytes();
         *marks = [0; 32];

@@ -1,12 +1,13 @@
-//! Taking the high parts of exceptions off, finding where they belong, and putting them back.
+//! Exceptions of PFor: splitting off their high parts, reading their positions, and adding the high parts
+//! back.
 
 use super::super::scalar::{self, bitmap::word};
-use super::bits::unpack_stream;
 use super::memory::LANES;
-use crate::BLOCK;
+use super::stream::unpack_stream;
 use crate::bitpack::packed_len;
-use crate::kernel::size::{BYTES, NO_PATCH, Size};
-use crate::kernel::{Bitmap, Exceptions, Patch, Places, Sparse};
+use crate::block::BLOCK;
+use crate::kernel::size::{BYTES, HighSize, NO_PATCH};
+use crate::kernel::table::{Bitmap, ExceptionBitmap, Exceptions, Patch, SparseBitmap};
 use core::arch::x86_64::*;
 
 /// The lowest bit of each of eight bytes.
@@ -18,71 +19,76 @@ pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exce
     scalar::exceptions::exceptions(values, width, found);
 }
 
-/// [`crate::Kernel::sparse`].
+/// [`crate::Kernel::sparse_bitmap`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn sparse(bitmap: &Bitmap) -> Sparse {
-    scalar::exceptions::sparse(bitmap)
+pub(in crate::kernel) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
+    scalar::exceptions::sparse_bitmap(bitmap)
 }
 
-/// [`crate::Kernel::places`].
+/// [`crate::Kernel::exception_bitmap`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn places(bytes: &[u8], bitmap_len: usize, sparse: bool) -> Option<Places> {
+pub(in crate::kernel) fn exception_bitmap(
+    bytes: &[u8],
+    bitmap_len: usize,
+    sparse: bool,
+) -> Option<ExceptionBitmap> {
     match bytes.first_chunk::<4>() {
         Some(mask) if bitmap_len == BLOCK / 8 && sparse => whole_sparse(*mask, &bytes[4..]),
-        _ => scalar::exceptions::places(bytes, bitmap_len, sparse),
+        _ => scalar::exceptions::exception_bitmap(bytes, bitmap_len, sparse),
     }
 }
 
-/// The sparse bitmap of 256 values: eight bytes of it at a time are deposited where their mask says.
+/// Expands the sparse bitmap of 256 values: deposits up to eight stored bytes at a time by eight bits of the
+/// mask.
 #[inline]
 #[target_feature(enable = "bmi2,popcnt")]
-fn whole_sparse(mask: [u8; 4], stored: &[u8]) -> Option<Places> {
+fn whole_sparse(mask: [u8; 4], stored: &[u8]) -> Option<ExceptionBitmap> {
     let stored = stored.get(..u32::from_le_bytes(mask).count_ones() as usize)?;
-    let mut places = Places { bitmap: [0; _], count: 0, len: mask.len() + stored.len() };
+    let mut positions = ExceptionBitmap { bitmap: [0; _], count: 0, len: mask.len() + stored.len() };
     let mut used = 0;
-    for (bitmap, mask) in places.bitmap.as_chunks_mut().0.iter_mut().zip(mask) {
+    for (bitmap, mask) in positions.bitmap.as_chunks_mut().0.iter_mut().zip(mask) {
         let bits = _pdep_u64(word(&stored[used..]), whole_bytes(mask));
         used += mask.count_ones() as usize;
-        places.count += bits.count_ones() as usize;
+        positions.count += bits.count_ones() as usize;
         *bitmap = bits.to_le_bytes();
     }
-    Some(places)
+    Some(positions)
 }
 
-/// A byte of ones for each bit.
+/// A word with byte `i` all ones if bit `i` is set.
 #[inline]
 #[target_feature(enable = "bmi2")]
 fn whole_bytes(bits: u8) -> u64 {
     _pdep_u64(bits.into(), EACH) * 0xff
 }
 
-/// High parts on their way to where they belong.
+/// Cursor over the high parts of the exceptions.
 pub(super) struct Highs<'a> {
     patch: Patch<'a>,
-    /// If they are words: all of them.
+    /// For words: all high parts, unpacked.
     words: &'a [u32],
-    /// Words, or bits of the packed bytes, that are used up.
+    /// Number of words, or of bits of the packed bytes, consumed.
     used: usize,
-    /// If they are bytes: the bits of the width in each of eight.
+    /// For bytes: the low `width` bits of each of eight bytes.
     mask: u64,
-    /// Where high parts go, in every lane.
+    /// The shift of high parts above the low parts, in every lane.
     shift: __m256i,
 }
 
 impl<'a> Highs<'a> {
-    /// High parts unpacked: as many as a bitmap of 256 bits may have.
+    /// Unpacks all high parts, at most 256.
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn words(patch: Option<Patch>) -> [u32; BLOCK] {
         let mut words = [0; BLOCK];
         if let Some(patch) = patch {
-            let words = &mut words[..scalar::bitmap::ones(patch.bitmap)];
+            let words = &mut words[..scalar::bitmap::count_ones(patch.bitmap)];
             unpack_stream(&patch.highs[..packed_len(words.len(), patch.width)], patch.width, words);
         }
         words
     }
 
-    /// `words` are those of [`Highs::words`] if the size is [`WORDS`].
+    /// `words` is the result of [`Highs::words`] if the high parts are words.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn new(patch: Option<Patch<'a>>, shift: u32, words: &'a [u32]) -> Highs<'a> {
@@ -91,48 +97,48 @@ impl<'a> Highs<'a> {
         Highs { patch, words, used: 0, mask, shift: _mm256_set1_epi32(shift as i32) }
     }
 
-    /// The high parts of the next eight values, zero for those that have none. `group` is one of 32, and each is
-    /// asked for once, in order.
+    /// The high parts of the next eight values, zero where a value is no exception. Called once for each of
+    /// the up to 32 groups, in order.
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-    pub(super) fn next<const SIZE: Size>(&mut self, group: usize) -> __m256i {
-        let places = self.patch.bitmap[group];
-        let highs = if SIZE == BYTES { self.next_bytes(places) } else { self.next_words(places) };
+    pub(super) fn next<const SIZE: HighSize>(&mut self, group: usize) -> __m256i {
+        let positions = self.patch.bitmap[group];
+        let highs = if SIZE == BYTES { self.next_bytes(positions) } else { self.next_words(positions) };
         _mm256_sllv_epi32(highs, self.shift)
     }
 
-    /// The bits of up to eight high parts, at most 56 and the 7 before them or 64 and none, are deposited in
-    /// the bytes of their places.
+    /// Deposits the bits of up to eight high parts into the bytes of their positions. They are within the 64
+    /// bits that start at their first byte: at most 7 bits before them and 56 of their own, or none and 64.
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-    fn next_bytes(&mut self, places: u8) -> __m256i {
+    fn next_bytes(&mut self, positions: u8) -> __m256i {
         let bits = word(&self.patch.highs[self.used / 8..]) >> (self.used % 8);
-        self.used += (places.count_ones() * self.patch.width) as usize;
-        let bytes = _pdep_u64(bits, whole_bytes(places) & self.mask);
+        self.used += (positions.count_ones() * self.patch.width) as usize;
+        let bytes = _pdep_u64(bits, whole_bytes(positions) & self.mask);
         _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64))
     }
 
     #[inline]
     #[target_feature(enable = "avx2,popcnt")]
-    fn next_words(&mut self, places: u8) -> __m256i {
-        let words = self.words[self.used..].first_chunk().expect("eight words for eight places");
-        self.used += places.count_ones() as usize;
-        let ranks = i64::from_le_bytes(RANKS[usize::from(places)]);
+    fn next_words(&mut self, positions: u8) -> __m256i {
+        let words = self.words[self.used..].first_chunk().expect("eight words for eight positions");
+        self.used += positions.count_ones() as usize;
+        let ranks = i64::from_le_bytes(RANKS[usize::from(positions)]);
         let ranks = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(ranks));
         let spread = _mm256_permutevar8x32_epi32(super::memory::load(words), ranks);
         let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-        let set = _mm256_and_si256(_mm256_set1_epi32(places.into()), bits);
+        let set = _mm256_and_si256(_mm256_set1_epi32(positions.into()), bits);
         _mm256_and_si256(spread, _mm256_cmpeq_epi32(set, bits))
     }
 }
 
-/// For each eight places, and for each place, the number of set bits before it.
+/// For each byte of the bitmap and each position in it, the number of set bits before the position.
 static RANKS: [[u8; LANES]; 256] = {
     let mut ranks = [[0; LANES]; 256];
     let mut k = 0;
     while k < 256 * LANES {
-        let (places, lane) = (k / LANES, k % LANES);
-        ranks[places][lane] = (places & ((1 << lane) - 1)).count_ones() as u8;
+        let (positions, lane) = (k / LANES, k % LANES);
+        ranks[positions][lane] = (positions & ((1 << lane) - 1)).count_ones() as u8;
         k += 1;
     }
     ranks

@@ -1,11 +1,11 @@
-//! Vectors from slices and into them, never beyond their ends.
+//! Loads and stores of vectors, within the bounds of their slices.
 
 use core::arch::x86_64::*;
 
 /// Values of a vector.
 pub(super) const LANES: usize = 8;
 
-/// 16 bytes.
+/// Loads 16 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_half(bytes: &[u8; 16]) -> __m128i {
@@ -13,7 +13,7 @@ pub(super) fn load_half(bytes: &[u8; 16]) -> __m128i {
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
-/// 32 bytes.
+/// Loads 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load_bytes(bytes: &[u8; 32]) -> __m256i {
@@ -21,7 +21,7 @@ pub(super) fn load_bytes(bytes: &[u8; 32]) -> __m256i {
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
 }
 
-/// Eight values.
+/// Loads eight values.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn load(values: &[u32; LANES]) -> __m256i {
@@ -33,7 +33,7 @@ pub(super) fn load(values: &[u32; LANES]) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn store(out: &mut [u32; LANES], values: __m256i) {
-    // SAFETY: There is room for eight values.
+    // SAFETY: The array has eight values.
     unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), values) }
 }
 
@@ -41,6 +41,6 @@ pub(super) fn store(out: &mut [u32; LANES], values: __m256i) {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn store_half(out: &mut [u32; 4], values: __m128i) {
-    // SAFETY: There is room for four values.
+    // SAFETY: The array has four values.
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), values) }
 }

@@ -1,7 +1,7 @@
-//! Loops for CPUs with AVX2 and BMI2 (Intel from Haswell on, AMD from Zen on).
+//! The kernel for CPUs with AVX2 and BMI2 (Intel from Haswell on, AMD from Zen on).
 //!
-//! A vector is 8 values. Where AVX-512 would expand by a mask, `pdep` deposits the bits of a 64-bit word, or a
-//! table of shuffles is asked.
+//! A vector is 8 values. Where AVX-512 expands by a mask, this kernel deposits the bits of a 64-bit word
+//! with `pdep`, or shuffles by a table.
 
 mod bitmap;
 pub(in crate::kernel) mod bits;
@@ -10,23 +10,25 @@ mod memory;
 pub(super) mod runs;
 mod score;
 pub(in crate::kernel) mod search;
+mod stream;
 mod streamvbyte;
 mod sums;
 mod vbyte;
 mod widths;
 
-use super::{Kernel, Table, scalar};
+use super::scalar;
+use super::table::KernelTable;
 
-static TABLE: Table = Table {
+static TABLE: KernelTable = KernelTable {
     name: "avx2",
     pack: bits::pack,
     unpack: bits::unpack,
-    wider: widths::wider,
+    count_wider: widths::count_wider,
     shortest_patched: widths::shortest_patched,
     exceptions: exceptions::exceptions,
-    places: exceptions::places,
-    ones: bitmap::ones,
-    sparse: exceptions::sparse,
+    exception_bitmap: exceptions::exception_bitmap,
+    count_ones: bitmap::count_ones,
+    sparse_bitmap: exceptions::sparse_bitmap,
     gaps: sums::gaps,
     vbyte_encode: scalar::vbyte::vbyte_encode,
     vbyte_decode: vbyte::vbyte_decode,
@@ -35,10 +37,10 @@ static TABLE: Table = Table {
     streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: search::intersect,
-    rises: search::rises,
+    is_increasing: search::is_increasing,
     add_one: search::add_one,
     copy_runs: runs::copy_runs,
-    share_runs: runs::share_runs,
+    intersect_runs: runs::intersect_runs,
     bitmap_read: bitmap::bitmap_read,
     collect_bits: bitmap::collect_bits,
     bitmap_find: scalar::bitmap::bitmap_find,
@@ -52,12 +54,12 @@ static TABLE: Table = Table {
     largest: scalar::score::largest,
 };
 
-/// The kernel, if the CPU has every instruction that the functions of this folder are compiled for.
-pub(super) fn available() -> Option<Kernel> {
+/// The kernel, if the CPU has every instruction set that this module enables.
+pub(super) fn available() -> Option<&'static KernelTable> {
     let able = is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
         && is_x86_feature_detected!("lzcnt")
         && is_x86_feature_detected!("popcnt");
-    able.then_some(Kernel(&TABLE))
+    able.then_some(&TABLE)
 }

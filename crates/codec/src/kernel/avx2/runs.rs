@@ -1,21 +1,21 @@
-//! Runs of values: eight are compared with eight at once, whichever their order.
+//! Runs of consecutive values: intersected by comparing eight values with eight, all pairs at once.
 
 use super::super::scalar;
 use super::memory::{LANES, load};
 use super::search::any_equal;
-use crate::kernel::RunBlock;
-use crate::runs::{RUN_SLACK, Run, RunPair};
+use crate::block::{RUN_SLACK, RunPair, ValueRun};
+use crate::kernel::table::RunBlock;
 use core::arch::x86_64::*;
 
-/// [`crate::Kernel::copy_runs`]: the portable loop, of which the compiler makes vector instructions.
+/// [`crate::Kernel::copy_runs`]: the portable loop, vectorised by the compiler.
 #[target_feature(enable = "avx2")]
-pub(in crate::kernel) fn copy_runs(values: &RunBlock, runs: &[Run], out: &mut [u32]) -> usize {
+pub(in crate::kernel) fn copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -> usize {
     scalar::runs::copy_runs(values, runs, out)
 }
 
-/// [`crate::Kernel::share_runs`].
+/// [`crate::Kernel::intersect_runs`].
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::kernel) fn share_runs(
+pub(in crate::kernel) fn intersect_runs(
     first: &RunBlock,
     second: &RunBlock,
     pairs: &mut [RunPair],
@@ -32,10 +32,10 @@ pub(in crate::kernel) fn share_runs(
         while i < firsts.len() && j < seconds.len() {
             let (len, others) = ((firsts.len() - i).min(LANES), (seconds.len() - j).min(LANES));
             let (last, other) = (firsts[i + len - 1], seconds[j + others - 1].wrapping_add(add));
-            let a = load(first[from + i..].first_chunk().expect("a vector behind the block"));
-            let b = load(second[start + j..].first_chunk().expect("a vector behind the block"));
+            let a = load(first[from + i..].first_chunk().expect("the slack of the block"));
+            let b = load(second[start + j..].first_chunk().expect("the slack of the block"));
             let b = _mm256_add_epi32(b, _mm256_set1_epi32(add as i32));
-            // In place of what is not of the run, a value that the first run does not have.
+            // Lanes after the end of the run get a value that is not in the first run.
             let absent = _mm256_set1_epi32(firsts[i].wrapping_sub(1) as i32);
             let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
             let there = _mm256_cmpgt_epi32(_mm256_set1_epi32(others as i32), lanes);

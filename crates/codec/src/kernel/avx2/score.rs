@@ -1,9 +1,10 @@
-//! Scores of blocks: eight at once. What belongs to the codes is looked up one by one.
+//! Scores, eight at once, and filters over them. The `k` of each code is looked up one by one.
 
 use super::super::scalar;
 use super::memory::{LANES, load, store};
 use super::search::equal_lanes;
-use crate::score::{ByCode, Places, Saturation, Swept};
+use crate::block::{Selection, Survivors};
+use crate::saturation::{CodeTable, Saturation};
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::score`].
@@ -20,8 +21,8 @@ pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u
     scalar::score::score(of, rest, rest_of_frequencies, rest_of_scores);
 }
 
-/// [`crate::Kernel::bitmap_score`]: a byte of bits at a time, whose frequencies are spread to where its bits
-/// are.
+/// [`crate::Kernel::bitmap_score`]: a byte of bits at a time. Its frequencies are spread to the lanes of its
+/// set bits.
 #[target_feature(enable = "avx2,bmi2,popcnt")]
 pub(in crate::kernel) fn bitmap_score(
     of: &Saturation,
@@ -38,26 +39,26 @@ pub(in crate::kernel) fn bitmap_score(
         if n == 0 {
             continue;
         }
-        let mut these = [0; LANES];
-        let Some((some, rest)) = frequencies.split_at_checked(n) else { return };
+        let mut chunk = [0; LANES];
+        let Some((own, rest)) = frequencies.split_at_checked(n) else { return };
         match frequencies.first_chunk() {
-            Some(eight) => these = *eight,
-            None => these[..n].copy_from_slice(some),
+            Some(eight) => chunk = *eight,
+            None => chunk[..n].copy_from_slice(own),
         }
         frequencies = rest;
-        // A byte for each bit, all ones or zero, and in it the number of set bits before.
+        // A byte for each bit, all ones or zero; then, in each such byte, the number of set bits before it.
         let lanes = _pdep_u64(u64::from(*byte), 0x0101_0101_0101_0101) * 0xff;
         let ranks = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(_pdep_u64(0x0706_0504_0302_0100, lanes) as i64));
-        let there = _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(lanes as i64));
-        let spread = _mm256_permutevar8x32_epi32(load(&these), ranks);
-        let score = _mm256_and_si256(scores_of(weight, spread, &by_codes(of.k, codes)), there);
+        let mask = _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(lanes as i64));
+        let spread = _mm256_permutevar8x32_epi32(load(&chunk), ranks);
+        let score = _mm256_and_si256(scores_of(weight, spread, &by_codes(of.k, codes)), mask);
         store(sums, _mm256_add_epi32(load(sums), score));
     }
     let (bits, sums) = (bits.get(whole..).unwrap_or(&[]), &mut sums[whole * LANES..]);
     scalar::bitmap::bitmap_score(of, bits, first + (whole * LANES) as u32, frequencies, sums);
 }
 
-fn by_codes(table: &ByCode, codes: &[u8; LANES]) -> [f32; LANES] {
+fn by_codes(table: &CodeTable, codes: &[u8; LANES]) -> [f32; LANES] {
     codes.map(|code| table.get(code))
 }
 
@@ -65,7 +66,7 @@ fn by_codes(table: &ByCode, codes: &[u8; LANES]) -> [f32; LANES] {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn scores_of(weight: f32, frequencies: __m256i, k: &[f32; LANES]) -> __m256i {
-    // Both halves of a number are exact, and so is the upper one times 2^16: the sum is rounded once.
+    // Both halves of a number are exact, and so is the upper half times 2^16: only the sum is rounded.
     let upper = _mm256_cvtepi32_ps(_mm256_srli_epi32::<16>(frequencies));
     let lower = _mm256_cvtepi32_ps(_mm256_and_si256(frequencies, _mm256_set1_epi32(0xffff)));
     let f = _mm256_add_ps(_mm256_mul_ps(upper, _mm256_set1_ps(65536.0)), lower);
@@ -75,66 +76,67 @@ fn scores_of(weight: f32, frequencies: __m256i, k: &[f32; LANES]) -> __m256i {
     _mm256_max_epi32(score, _mm256_set1_epi32(1))
 }
 
-/// [`crate::Kernel::values_at_least`]: four vectors for each branch, since mostly there is nothing in them.
+/// [`crate::Kernel::values_at_least`]: one branch per four vectors, since most contain no match.
 #[target_feature(enable = "avx2,bmi1")]
-pub(in crate::kernel) fn values_at_least(values: &[u32], least: u32, places: &mut Places) {
-    let (places, count) = places.parts();
+pub(in crate::kernel) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Selection) {
+    let (positions, count) = positions.parts();
     let mut found = 0;
     let (chunks, rest) = values.as_chunks::<{ 4 * LANES }>();
     for (k, values) in chunks.iter().enumerate() {
         let four = values.as_chunks::<LANES>().0.iter().enumerate();
-        let mut enough =
-            four.fold(0, |word, (j, values)| word | mask_at_least(load(values), least) << (j * LANES));
-        while enough != 0 {
-            places[found] = (4 * k * LANES) as u8 + enough.trailing_zeros() as u8;
+        let mut passing =
+            four.fold(0, |word, (j, values)| word | mask_at_least(load(values), threshold) << (j * LANES));
+        while passing != 0 {
+            positions[found] = (4 * k * LANES) as u8 + passing.trailing_zeros() as u8;
             found += 1;
-            enough &= enough - 1;
+            passing &= passing - 1;
         }
     }
-    for (place, value) in (4 * chunks.len() * LANES..).zip(rest) {
-        places[found] = place as u8;
-        found += usize::from(*value >= least);
+    for (position, value) in (4 * chunks.len() * LANES..).zip(rest) {
+        positions[found] = position as u8;
+        found += usize::from(*value >= threshold);
     }
     *count = found;
 }
 
-/// [`crate::Kernel::sweep`]: a branch for each eight.
+/// [`crate::Kernel::sweep`]: one branch per eight sums.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, least: u32, swept: &mut Swept) {
-    let (values, large, count, positive) = swept.parts(sums.len());
-    let (mut found, mut some) = (0, sums.len());
+pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
+    let (values, large, count, positive) = survivors.parts(sums.len());
+    let (mut found, mut nonzero) = (0, sums.len());
     let (chunks, rest) = sums.as_chunks_mut::<LANES>();
     let whole = chunks.len() * LANES;
     for (k, sums) in chunks.iter_mut().enumerate() {
         let vector = load(sums);
-        some -= equal_lanes(vector, _mm256_setzero_si256()).count_ones() as usize;
-        let mut enough = mask_at_least(vector, least);
-        while enough != 0 {
-            let place = enough.trailing_zeros() as usize;
-            values[found] = first.wrapping_add((k * LANES + place) as u32);
-            large[found] = sums[place];
+        nonzero -= equal_lanes(vector, _mm256_setzero_si256()).count_ones() as usize;
+        let mut passing = mask_at_least(vector, threshold);
+        while passing != 0 {
+            let position = passing.trailing_zeros() as usize;
+            values[found] = first.wrapping_add((k * LANES + position) as u32);
+            large[found] = sums[position];
             found += 1;
-            enough &= enough - 1;
+            passing &= passing - 1;
         }
         *sums = [0; LANES];
     }
-    for (place, sum) in (whole..).zip(rest) {
-        (values[found], large[found]) = (first.wrapping_add(place as u32), *sum);
-        found += usize::from(*sum >= least);
-        some -= usize::from(*sum == 0);
+    for (position, sum) in (whole..).zip(rest) {
+        (values[found], large[found]) = (first.wrapping_add(position as u32), *sum);
+        found += usize::from(*sum >= threshold);
+        nonzero -= usize::from(*sum == 0);
         *sum = 0;
     }
-    (*count, *positive) = (found, some);
+    (*count, *positive) = (found, nonzero);
 }
 
-/// A bit for each value that is at least `least`. AVX2 has no unsigned comparison, but an unsigned maximum.
+/// A bit for each value that is at least `threshold`. AVX2 has no unsigned comparison, but an unsigned
+/// maximum.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn mask_at_least(values: __m256i, least: u32) -> u32 {
-    equal_lanes(_mm256_max_epu32(values, _mm256_set1_epi32(least as i32)), values)
+fn mask_at_least(values: __m256i, threshold: u32) -> u32 {
+    equal_lanes(_mm256_max_epu32(values, _mm256_set1_epi32(threshold as i32)), values)
 }
 
-/// Eight floating-point numbers.
+/// Loads eight floating-point numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn load_floats(numbers: &[f32; LANES]) -> __m256 {

@@ -1,14 +1,13 @@
-//! Sorted blocks: eight values are compared with eight at once, whichever their order.
+//! Intersection of sorted blocks: eight values are compared with eight, all pairs at once.
 
 use super::super::scalar;
 use super::memory::{LANES, load};
-use crate::BLOCK;
-use crate::search::Shared;
+use crate::block::{BLOCK, Intersection};
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::intersect`].
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut Shared) {
+pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
     let ([firsts, seconds], count) = shared.parts();
     let (mut i, mut j, mut found) = (0, 0, 0);
     while i < first.len() && j < second.len() {
@@ -24,12 +23,13 @@ pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut S
         }
         let vector = load(&b);
         let mut in_first = any_equal(load(&a), vector) & ((1 << n) - 1);
-        // If values do not rise, one may be found more than once: no more places than values.
+        // If the values are not increasing, one may be found more than once: BLOCK bounds the number of
+        // positions.
         found = found.min(BLOCK);
         while in_first != 0 {
-            let place = in_first.trailing_zeros() as usize;
-            let equal = equal_lanes(vector, _mm256_set1_epi32(a[place] as i32));
-            firsts[found] = (i + place) as u8;
+            let position = in_first.trailing_zeros() as usize;
+            let equal = equal_lanes(vector, _mm256_set1_epi32(a[position] as i32));
+            firsts[found] = (i + position) as u8;
             seconds[found] = (j + equal.trailing_zeros() as usize % LANES) as u8;
             found += 1;
             in_first &= in_first - 1;
@@ -40,7 +40,7 @@ pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut S
     *count = found.min(BLOCK);
 }
 
-/// The first eight values and how many there are; where there are fewer the last one is repeated.
+/// The first eight values and their number; fewer values are padded with the last one.
 #[inline]
 fn up_to_lanes(values: &[u32]) -> ([u32; LANES], usize) {
     match values.first_chunk() {
@@ -53,33 +53,33 @@ fn up_to_lanes(values: &[u32]) -> ([u32; LANES], usize) {
     }
 }
 
-/// Which of eight values are among eight others, which are turned from lane to lane.
+/// A mask of the values that are among eight others, which are rotated by one lane seven times.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn any_equal(values: __m256i, others: __m256i) -> u32 {
     let next = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0);
-    let (mut equal, mut turned) = (_mm256_cmpeq_epi32(values, others), others);
+    let (mut equal, mut rotated) = (_mm256_cmpeq_epi32(values, others), others);
     for _ in 1..LANES {
-        turned = _mm256_permutevar8x32_epi32(turned, next);
-        equal = _mm256_or_si256(equal, _mm256_cmpeq_epi32(values, turned));
+        rotated = _mm256_permutevar8x32_epi32(rotated, next);
+        equal = _mm256_or_si256(equal, _mm256_cmpeq_epi32(values, rotated));
     }
     _mm256_movemask_ps(_mm256_castsi256_ps(equal)) as u32
 }
 
-/// Which lanes are equal.
+/// A mask of the lanes that are equal.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn equal_lanes(a: __m256i, b: __m256i) -> u32 {
     _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b))) as u32
 }
 
-/// [`crate::Kernel::rises`]: the portable loop, of which the compiler makes vector instructions.
+/// [`crate::Kernel::is_increasing`]: the portable loop, vectorised by the compiler.
 #[target_feature(enable = "avx2")]
-pub(in crate::kernel) fn rises(values: &[u32]) -> bool {
-    scalar::search::rises(values)
+pub(in crate::kernel) fn is_increasing(values: &[u32]) -> bool {
+    scalar::search::is_increasing(values)
 }
 
-/// [`crate::Kernel::add_one`]: the same.
+/// [`crate::Kernel::add_one`]: the portable loop, vectorised by the compiler.
 #[target_feature(enable = "avx2")]
 pub(in crate::kernel) fn add_one(values: &mut [u32]) -> u32 {
     scalar::search::add_one(values)

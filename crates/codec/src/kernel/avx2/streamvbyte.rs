@@ -1,8 +1,8 @@
-//! `StreamVByte`: eight values, so two control bytes, at a time.
+//! `StreamVByte`: eight values, two control bytes, at a time.
 
 use super::super::scalar;
 use super::memory::{LANES, load_half, store};
-use super::sums::Sums;
+use super::sums::PrefixSums;
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::streamvbyte_data_len`].
@@ -25,11 +25,12 @@ pub(in crate::kernel) fn streamvbyte_decode(
     }
 }
 
-/// Each four values are shuffled out of 16 bytes; the last few, which may lie within fewer, are read one by one.
+/// Shuffles four values out of 16 bytes at a time. The last values, which may have fewer bytes after them,
+/// are read one by one.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn decode<const SUM: bool>(controls: &[u8], mut data: &[u8], mut prev: u32, out: &mut [u32]) {
-    let mut sums = Sums::after(prev);
+    let mut sums = PrefixSums::after(prev);
     let mut done = 0;
     for (pair, out) in controls.as_chunks::<2>().0.iter().zip(out.as_chunks_mut::<LANES>().0) {
         let [first, second] = pair.map(|control| &QUADS[usize::from(control)]);
@@ -57,9 +58,9 @@ fn decode<const SUM: bool>(controls: &[u8], mut data: &[u8], mut prev: u32, out:
     );
 }
 
-/// What a control byte says.
+/// The decoding of one control byte.
 struct Quad {
-    /// Where each of 16 bytes comes from, 0x80 if it is zero.
+    /// The source of each of 16 bytes, 0x80 for a zero byte.
     shuffle: [u8; 16],
     /// Bytes of the four values.
     len: u8,

@@ -10,20 +10,20 @@ pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [
     scalar::sums::gaps(values, prev, step, gaps);
 }
 
-/// The sums so far, in every lane.
+/// The sum of all values so far, in every lane.
 #[derive(Clone, Copy)]
-pub(super) struct Sums(__m256i);
+pub(super) struct PrefixSums(__m256i);
 
-impl Sums {
-    /// Nothing summed yet, after `prev`.
+impl PrefixSums {
+    /// Starts at `prev`.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn after(prev: u32) -> Sums {
-        Sums(_mm256_set1_epi32(prev as i32))
+    pub(super) fn after(prev: u32) -> PrefixSums {
+        PrefixSums(_mm256_set1_epi32(prev as i32))
     }
 
-    /// The sums up to each of the next eight values. From one call to the next a single addition is waited for:
-    /// the total of eight values is spread over the lanes before the sums so far are added to it.
+    /// The prefix sums of the next eight values. The dependency chain between calls is a single addition:
+    /// the total of the eight values is broadcast before it is added to the sum so far.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn next(&mut self, values: __m256i) -> __m256i {

@@ -1,30 +1,31 @@
 //! `VByte` by masks: Plaisance, Kurz, Lemire, "Vectorized `VByte` Decoding".
 //!
-//! The continuation bits of the next 64 bytes are gathered into a mask. Its low bits say how many values the next
-//! bytes hold, and a table of 4,096 entries which shuffle brings each to its lane:
+//! The continuation bits of the next 64 bytes are gathered into a mask. Its low 12 bits select one of these
+//! steps by a table of 4,096 entries, which also holds the shuffle that moves each value to its lane:
 //!
-//! 1. 16 bits clear: 16 values of one byte.
+//! 1. The low 16 bits are clear: 16 values of one byte.
 //! 2. The next 6 values have at most 2 bytes each: one of 64 shuffles to 16-bit lanes.
 //! 3. The next 4 have at most 3: one of 81 shuffles to 32-bit lanes.
-//! 4. The next 2 have at most 5: taken out of the bytes by `pext`.
+//! 4. The next 2 have at most 5: extracted from the bytes by `pext`.
 //!
-//! 12 bits that hold none of these are no values. The paper's table has the same step for all of them, one of no
-//! bytes, which on damaged input would go on for ever; here they end the loop and go to the portable one, which
-//! either reads a value or says what is wrong. So do the values at the ends of input and output.
+//! 12 bits that match none of these steps are not valid values. The paper's table has a step of no bytes for
+//! them, which loops forever on damaged input. Here they end the vector loop, and the portable loop either
+//! reads a value or returns the error. The portable loop also reads the values at the ends of input and
+//! output.
 
 use super::super::scalar::{self, bitmap::word};
 use super::memory::{load_half, store_half};
-use crate::DecodeError;
+use crate::error::DecodeError;
 use core::arch::x86_64::*;
 
-/// Bytes whose continuation bits are gathered together.
+/// Bytes whose continuation bits are gathered at once.
 const WINDOW: usize = 64;
 
-/// Bytes that a step may look at.
-const STEP: usize = 16;
+/// Bytes that a step may read.
+const STEP_BYTES: usize = 16;
 
 /// Values that a step may write.
-const ROOM: usize = 16;
+const STEP_VALUES: usize = 16;
 
 /// [`crate::Kernel::vbyte_decode`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -50,7 +51,7 @@ fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Resu
             None => (0, 0),
         };
         if written == 0 {
-            written = out.len().min(ROOM);
+            written = out.len().min(STEP_VALUES);
             read = scalar::vbyte::vbyte_decode(rest, SUM.then_some(prev), &mut out[..written])?;
         }
         prev = out[written - 1];
@@ -59,16 +60,16 @@ fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Resu
     Ok(used)
 }
 
-/// Decodes while a step's bytes are within the window and there is room for its values; returns the bytes read and
-/// the values written. None of either: the next value is none of those that there are shuffles for.
+/// Decodes while the bytes of a step are within the window and its values fit `out`; returns the bytes read
+/// and the values written. Both are 0 if no step matches the next value.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 fn decode_window<const SUM: bool>(window: &[u8; WINDOW], prev: u32, out: &mut [u32]) -> (usize, usize) {
     let mut more = continuation_bits(window);
     let mut sums = _mm_set1_epi32(prev as i32);
     let (mut read, mut written) = (0, 0);
-    // Writes four lanes, of which the first few are values and the others zero. Not a function, so that the sums
-    // stay in their register wherever it is used.
+    // Writes four lanes: `$count` values, then zeros. A macro instead of a function, so that the sums stay
+    // in their register.
     macro_rules! write {
         ($values:expr, $count:literal) => {{
             let mut values = $values;
@@ -77,20 +78,20 @@ fn decode_window<const SUM: bool>(window: &[u8; WINDOW], prev: u32, out: &mut [u
                 values = _mm_add_epi32(own, sums);
                 sums = _mm_add_epi32(sums, _mm_shuffle_epi32::<0b11_11_11_11>(own));
             }
-            store_half(out[written..].first_chunk_mut().expect("room for a step"), values);
+            store_half(out[written..].first_chunk_mut().expect("space for a step"), values);
             written += $count;
         }};
     }
-    while read <= WINDOW - STEP && out.len() - written >= ROOM {
-        let bytes: &[u8; STEP] = window[read..].first_chunk().expect("16 bytes");
+    while read <= WINDOW - STEP_BYTES && out.len() - written >= STEP_VALUES {
+        let bytes: &[u8; STEP_BYTES] = window[read..].first_chunk().expect("16 bytes");
         let vector = load_half(bytes);
         if more as u16 == 0 {
             write!(_mm_cvtepu8_epi32(vector), 4);
             write!(_mm_cvtepu8_epi32(_mm_srli_si128::<4>(vector)), 4);
             write!(_mm_cvtepu8_epi32(_mm_srli_si128::<8>(vector)), 4);
             write!(_mm_cvtepu8_epi32(_mm_srli_si128::<12>(vector)), 4);
-            read += STEP;
-            more >>= STEP;
+            read += STEP_BYTES;
+            more >>= STEP_BYTES;
             continue;
         }
         let step = &STEPS[more as usize & 0xfff];
@@ -98,13 +99,13 @@ fn decode_window<const SUM: bool>(window: &[u8; WINDOW], prev: u32, out: &mut [u
             break;
         }
         if let Some(shuffle) = SHUFFLES.get(usize::from(step.shuffle)) {
-            let places = _mm_shuffle_epi8(vector, load_half(shuffle));
+            let positions = _mm_shuffle_epi8(vector, load_half(shuffle));
             if step.shuffle < SIXES {
-                let values = sixes(places);
+                let values = sixes(positions);
                 write!(_mm_and_si128(values, _mm_set1_epi32(0xffff)), 4);
                 write!(_mm_srli_epi32::<16>(values), 2);
             } else {
-                write!(fours(places), 4);
+                write!(fours(positions), 4);
             }
         } else {
             let Some(pair) = pair(usize::from(step.shuffle) - SHUFFLES.len(), bytes) else { break };
@@ -116,7 +117,7 @@ fn decode_window<const SUM: bool>(window: &[u8; WINDOW], prev: u32, out: &mut [u
     (read, written)
 }
 
-/// Sums within the register.
+/// Prefix sums within the register.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn inclusive(values: __m128i) -> __m128i {
@@ -127,26 +128,27 @@ fn inclusive(values: __m128i) -> __m128i {
 /// Six values of two bytes each, in the low halves of all lanes and the high halves of the first two.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn sixes(places: __m128i) -> __m128i {
-    let first = _mm_and_si128(places, _mm_set1_epi32(0x007f_007f));
-    let second = _mm_and_si128(places, _mm_set1_epi32(0x7f00_7f00));
+fn sixes(positions: __m128i) -> __m128i {
+    let first = _mm_and_si128(positions, _mm_set1_epi32(0x007f_007f));
+    let second = _mm_and_si128(positions, _mm_set1_epi32(0x7f00_7f00));
     _mm_or_si128(first, _mm_srli_epi32::<1>(second))
 }
 
 /// Four values of three bytes each.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn fours(places: __m128i) -> __m128i {
-    let first = _mm_and_si128(places, _mm_set1_epi32(0x7f));
-    let second = _mm_and_si128(places, _mm_set1_epi32(0x7f00));
-    let third = _mm_and_si128(places, _mm_set1_epi32(0x7f_0000));
+fn fours(positions: __m128i) -> __m128i {
+    let first = _mm_and_si128(positions, _mm_set1_epi32(0x7f));
+    let second = _mm_and_si128(positions, _mm_set1_epi32(0x7f00));
+    let third = _mm_and_si128(positions, _mm_set1_epi32(0x7f_0000));
     _mm_or_si128(_mm_or_si128(first, _mm_srli_epi32::<1>(second)), _mm_srli_epi32::<2>(third))
 }
 
-/// Two values of up to five bytes, their lengths `5 * (first - 1) + second - 1`; None if one is too large.
+/// Two values of up to five bytes each; `lens` is `5 * (first - 1) + second - 1` for their lengths. `None`
+/// if one has more than 32 bits.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
-fn pair(lens: usize, bytes: &[u8; STEP]) -> Option<__m128i> {
+fn pair(lens: usize, bytes: &[u8; STEP_BYTES]) -> Option<__m128i> {
     let (first, second) = (lens / 5 + 1, lens % 5 + 1);
     let value = |start: usize, len: usize| {
         let word = word(&bytes[start..]) & ((1 << (8 * len)) - 1);
@@ -156,7 +158,7 @@ fn pair(lens: usize, bytes: &[u8; STEP]) -> Option<__m128i> {
     ((a | b) >> 32 == 0).then(|| _mm_setr_epi32(a as i32, b as i32, 0, 0))
 }
 
-/// The high bit of each byte.
+/// A mask of the continuation bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn continuation_bits(window: &[u8; WINDOW]) -> u64 {
@@ -173,18 +175,18 @@ pub(in crate::kernel) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, Dec
     scalar::vbyte::vbyte_skip(bytes, n)
 }
 
-/// What a mask says.
-struct Step {
-    /// The number of the shuffle, or of a pair behind them.
+/// The step for a mask.
+struct VByteStep {
+    /// The index of the shuffle; indexes after the last shuffle are the lengths of a pair.
     shuffle: u8,
-    /// Bytes of the values; 0 if there are none that have a shuffle.
+    /// Bytes of the values; 0 if no step matches.
     len: u8,
 }
 
-/// Shuffles of six values.
+/// Number of shuffles of six values.
 const SIXES: u8 = 64;
 
-/// Shuffles, of six values and of four. Six values go to the 16-bit lanes 0, 2, 4, 6, 1, 3.
+/// The shuffles of six values, then those of four. Six values go to the 16-bit lanes 0, 2, 4, 6, 1, 3.
 static SHUFFLES: [[u8; 16]; 64 + 81] = {
     let mut shuffles = [[0x80; 16]; 64 + 81];
     let mut number = 0;
@@ -215,8 +217,8 @@ static SHUFFLES: [[u8; 16]; 64 + 81] = {
     shuffles
 };
 
-static STEPS: [Step; 4096] = {
-    let mut steps = [const { Step { shuffle: 0, len: 0 } }; 4096];
+static STEPS: [VByteStep; 4096] = {
+    let mut steps = [const { VByteStep { shuffle: 0, len: 0 } }; 4096];
     let mut mask = 0;
     while mask < steps.len() {
         steps[mask] = step(mask);
@@ -225,22 +227,22 @@ static STEPS: [Step; 4096] = {
     steps
 };
 
-/// The first of the three steps whose values the mask has.
-const fn step(mask: usize) -> Step {
+/// The first of the steps 2 to 4 that matches the mask.
+const fn step(mask: usize) -> VByteStep {
     let (sixes, fours, pairs) = (digits(mask, 6, 2), digits(mask, 4, 3), digits(mask, 2, 5));
     if let Some((number, len)) = sixes {
-        Step { shuffle: number, len }
+        VByteStep { shuffle: number, len }
     } else if let Some((number, len)) = fours {
-        Step { shuffle: SIXES + number, len }
+        VByteStep { shuffle: SIXES + number, len }
     } else if let Some((number, len)) = pairs {
-        Step { shuffle: SHUFFLES.len() as u8 + number, len }
+        VByteStep { shuffle: SHUFFLES.len() as u8 + number, len }
     } else {
-        Step { shuffle: 0, len: 0 }
+        VByteStep { shuffle: 0, len: 0 }
     }
 }
 
-/// The lengths less one of the first `count` values as the digits of a number, and their sum; None if one has more
-/// than `longest` bytes.
+/// The lengths less 1 of the first `count` values as the digits of a number, and the sum of the lengths;
+/// `None` if a value has more than `longest` bytes.
 const fn digits(mask: usize, count: usize, longest: usize) -> Option<(u8, u8)> {
     let (mut number, mut len, mut value) = (0, 0, 0);
     while value < count {

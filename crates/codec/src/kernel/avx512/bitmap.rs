@@ -1,46 +1,45 @@
-//! Set bits to values: 64 bits at a time.
+//! Bitmaps, 64 bits at a time: decoding, search, scores and marks.
 
 use super::super::scalar::{self, bitmap::word};
 use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes, store};
 use super::score::{of_codes, scores_of};
 use super::search::write;
-use crate::BLOCK;
-use crate::score::Saturation;
-use crate::search::Shared;
+use crate::block::{BLOCK, Intersection};
+use crate::saturation::Saturation;
 use core::arch::x86_64::*;
 use core::hint::black_box;
 
-/// Fewer values than these are looked up one by one.
-const FEW: usize = 12;
+/// Fewer values are looked up by the portable loop.
+const LOOKUP_VALUES_MIN: usize = 12;
 
 /// Bytes of the longest bitmap of a block.
 const BITS_MAX: usize = 4 * BLOCK;
 
-/// [`crate::Kernel::ones`].
+/// [`crate::Kernel::count_ones`].
 #[target_feature(enable = "popcnt")]
-pub(in crate::kernel) fn ones(bytes: &[u8]) -> usize {
-    scalar::bitmap::ones(bytes)
+pub(in crate::kernel) fn count_ones(bytes: &[u8]) -> usize {
+    scalar::bitmap::count_ones(bytes)
 }
 
 /// [`crate::Kernel::bitmap_read`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
-    let mut room = out;
+    let mut rest_of_out = out;
     let mut base = prev.wrapping_add(1);
     let (words, rest) = bits.as_chunks::<8>();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
     for word in words.iter().chain([&last]) {
         let word = u64::from_le_bytes(*word);
-        let mut places = _mm512_maskz_compress_epi8(word, COUNTING.vector());
-        let count = (word.count_ones() as usize).min(room.len());
+        let mut positions = _mm512_maskz_compress_epi8(word, COUNTING.vector());
+        let count = (word.count_ones() as usize).min(rest_of_out.len());
         for first in (0..count).step_by(LANES) {
-            let values = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places));
-            // What is beyond the last place is written over by the next word.
-            store(&mut room[first..], _mm512_add_epi32(values, _mm512_set1_epi32(base as i32)));
-            places = _mm512_alignr_epi64::<2>(places, places);
+            let values = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(positions));
+            // Lanes after the last position are overwritten by the next word.
+            store(&mut rest_of_out[first..], _mm512_add_epi32(values, _mm512_set1_epi32(base as i32)));
+            positions = _mm512_alignr_epi64::<2>(positions, positions);
         }
-        room = &mut room[count..];
+        rest_of_out = &mut rest_of_out[count..];
         base = base.wrapping_add(64);
     }
 }
@@ -60,11 +59,11 @@ pub(in crate::kernel) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
 
 /// [`crate::Kernel::bitmap_find`]: the bits of 16 values are gathered.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512cd,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Shared) {
-    if bits.len() > BITS_MAX || values.len() < FEW {
+pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
+    if bits.len() > BITS_MAX || values.len() < LOOKUP_VALUES_MIN {
         return scalar::bitmap::bitmap_find(bits, first, values, shared);
     }
-    // Whole words, and how many values stand before each.
+    // Whole words, and the number of set bits before each.
     let (mut words, mut before) = ([0u64; BITS_MAX / 8], [0; BITS_MAX / 8]);
     let mut sum = 0;
     for ((bytes, to), before) in bits.chunks(8).zip(&mut words).zip(&mut before) {
@@ -72,37 +71,37 @@ pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], sh
         *before = sum;
         sum += to.count_ones();
     }
-    let (places, count) = shared.parts();
-    let behind = _mm512_set1_epi32(8 * bits.len() as i32);
+    let (positions, count) = shared.parts();
+    let end = _mm512_set1_epi32(8 * bits.len() as i32);
     let mut found = 0;
     for (k, values) in values.chunks(LANES).enumerate() {
-        let place = _mm512_sub_epi32(load(values), _mm512_set1_epi32(first as i32));
-        let within = _mm512_mask_cmplt_epu32_mask(first_lanes(values.len()), place, behind);
-        let half_word = _mm512_srli_epi32::<5>(place);
+        let position = _mm512_sub_epi32(load(values), _mm512_set1_epi32(first as i32));
+        let within = _mm512_mask_cmplt_epu32_mask(first_lanes(values.len()), position, end);
+        let half_word = _mm512_srli_epi32::<5>(position);
         let zero = _mm512_setzero_si512();
         let from = words.as_ptr().cast();
-        // SAFETY: The places within are in the bits, and so their halves of words are in the words.
+        // SAFETY: The mask selects positions below the number of bits, so their half words are in `words`.
         let gathered = unsafe { _mm512_mask_i32gather_epi32::<4>(zero, within, half_word, from) };
-        let bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(place, _mm512_set1_epi32(31)));
-        let mut there = _mm512_mask_test_epi32_mask(within, gathered, bit);
-        if there == 0 {
+        let bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(position, _mm512_set1_epi32(31)));
+        let mut present = _mm512_mask_test_epi32_mask(within, gathered, bit);
+        if present == 0 {
             continue;
         }
-        write(&mut places[0][found..], there, k * LANES);
-        while there != 0 {
-            let place = values[there.trailing_zeros() as usize].wrapping_sub(first) as usize;
-            let word = place / 64 % (BITS_MAX / 8);
-            let rank = before[word] + (words[word] & ((1 << (place % 64)) - 1)).count_ones();
-            places[1][found] = rank as u8;
+        write(&mut positions[0][found..], present, k * LANES);
+        while present != 0 {
+            let position = values[present.trailing_zeros() as usize].wrapping_sub(first) as usize;
+            let word = position / 64 % (BITS_MAX / 8);
+            let rank = before[word] + (words[word] & ((1 << (position % 64)) - 1)).count_ones();
+            positions[1][found] = rank as u8;
             found += 1;
-            there &= there - 1;
+            present &= present - 1;
         }
     }
     *count = found;
 }
 
-/// [`crate::Kernel::bitmap_score`]: 64 neighbours at a time, whose frequencies are spread to where their bits
-/// are.
+/// [`crate::Kernel::bitmap_score`]: 64 bits at a time. Their frequencies are spread to the lanes of the set
+/// bits.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2,popcnt")]
 pub(in crate::kernel) fn bitmap_score(
     of: &Saturation,
@@ -115,17 +114,17 @@ pub(in crate::kernel) fn bitmap_score(
     let codes = of.codes[first as usize..].chunks(64);
     for ((bytes, codes), sums) in bits.chunks(8).zip(codes).zip(sums.chunks_mut(64)) {
         let mut word = word(bytes);
-        // Loaded anew for each word: the compiler would copy all of it to the stack first, for as many as
-        // four words.
+        // `black_box` repeats the loads for each word: otherwise the compiler copies the whole table to the
+        // stack before the loop, which does not pay for a few words.
         let k = of_codes(black_box(of.k), load_bytes(codes));
         for (k, sums) in k.into_iter().zip(sums.chunks_mut(LANES)) {
             let lanes = word as u16 & first_lanes(sums.len());
             word >>= LANES;
             let n = lanes.count_ones() as usize;
-            let Some((these, rest)) = frequencies.split_at_checked(n) else { return };
+            let Some((own, rest)) = frequencies.split_at_checked(n) else { return };
             frequencies = rest;
-            let score = scores_of(weight, _mm512_maskz_expand_epi32(lanes, load(these)), k);
-            // SAFETY: The mask names sums of the slice only, and others are not accessed.
+            let score = scores_of(weight, _mm512_maskz_expand_epi32(lanes, load(own)), k);
+            // SAFETY: The mask selects lanes within the slice; other lanes are not accessed.
             let sum = unsafe { _mm512_maskz_loadu_epi32(lanes, sums.as_ptr().cast()) };
             let sum = _mm512_add_epi32(sum, score);
             // SAFETY: As above.
@@ -168,7 +167,7 @@ pub(in crate::kernel) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     keep_bits(rest, word(rest_of_bits));
 }
 
-/// Makes those of at most 64 sums 0 whose bits are not set.
+/// Sets those of at most 64 sums to 0 whose bits are clear.
 #[inline]
 #[target_feature(enable = "avx512f,bmi2")]
 fn keep_bits(sums: &mut [u32], mut bits: u64) {

@@ -1,12 +1,12 @@
-//! Bit packing in both layouts.
+//! Bit unpacking in both layouts.
 
 use super::exceptions::Highs;
 use super::memory::{LANES, load_bytes, store, store_all};
-use super::sums::Sums;
-use crate::BLOCK;
+use super::sums::PrefixSums;
 use crate::bitpack::Layout;
-use crate::kernel::Packed;
-use crate::kernel::size::{self, BYTES, NONE, Size, WORDS};
+use crate::block::BLOCK;
+use crate::kernel::size::{self, BYTES, HighSize, NONE, WORDS};
+use crate::kernel::table::Packed;
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::unpack`].
@@ -24,44 +24,44 @@ pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-fn unpack_as<const SIZE: Size, const SUM: bool>(packed: &Packed, out: &mut [u32]) {
+fn unpack_as<const SIZE: HighSize, const SUM: bool>(packed: &Packed, out: &mut [u32]) {
     match (packed.layout, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
         (Layout::Vertical, Ok(block)) => {
             let unpack = Vertical::<SIZE, SUM>::UNPACK[packed.width as usize];
-            // SAFETY: The CPU has the instructions of this function, and those of the table need no more. The
-            // caller has checked that there are 32 * width bytes.
+            // SAFETY: The CPU has the instructions of this function, and those of the table need no more.
+            // The caller has checked that there are 32 * width bytes.
             unsafe { unpack(packed, block) }
         }
         _ => horizontal::<SIZE, SUM>(packed, out),
     }
 }
 
-/// Unpacks 256 values of `32 * W` bytes; unsafe if there are not so many.
+/// Unpacks 256 values from `32 * W` bytes; unsafe because it does not check that there are as many.
 type Unpack = unsafe fn(&Packed, &mut [u32; BLOCK]);
 
-/// One function a width: which words a row lies in, and where, are constants.
-struct Vertical<const SIZE: Size, const SUM: bool>;
+/// One function per width, so that the words and shifts of each row are constants.
+struct Vertical<const SIZE: HighSize, const SUM: bool>;
 
-impl<const SIZE: Size, const SUM: bool> Vertical<SIZE, SUM> {
+impl<const SIZE: HighSize, const SUM: bool> Vertical<SIZE, SUM> {
     const UNPACK: [Unpack; 33] = by_width!(vertical, SIZE, SUM);
 }
 
-/// Two rows of eight lanes at a time.
+/// Unpacks two rows of eight lanes at a time.
 ///
 /// # Safety
 /// There must be `32 * W` bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-unsafe fn vertical<const W: usize, const SIZE: Size, const SUM: bool>(
+unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
     packed: &Packed,
     out: &mut [u32; BLOCK],
 ) {
     let mut finish = Finish::new(packed);
     let word = |k: usize| {
         let word = packed.bytes.as_ptr().wrapping_add(32 * k);
-        // SAFETY: There are W words of 32 bytes, and only those are asked for.
+        // SAFETY: There are W words of 32 bytes, and `k` is less than W.
         unsafe { _mm256_loadu_si256(word.cast()) }
     };
-    // The row's values, and above them, if they do not end with their word, whatever comes next in it.
+    // The values of the row in the low bits; the high bits are those of the next row and are masked off.
     let row = |k: usize| {
         let (first, shift) = (k * W / 32, k * W % 32);
         if W == 0 {
@@ -80,61 +80,61 @@ unsafe fn vertical<const W: usize, const SIZE: Size, const SUM: bool>(
     });
 }
 
-/// 16 values at a time, whatever their number.
+/// Unpacks 16 values at a time; the last group may be shorter.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-fn horizontal<const SIZE: Size, const SUM: bool>(packed: &Packed, out: &mut [u32]) {
+fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, out: &mut [u32]) {
     let mut finish = Finish::new(packed);
-    let stream = Stream::new(packed.bytes, packed.width);
+    let stream = BitStream::new(packed.bytes, packed.width);
     for (group, out) in out.chunks_mut(LANES).enumerate() {
         store(out, finish.apply::<SIZE, SUM>(stream.values(group), group));
     }
 }
 
-/// One stream of bits, of which 16 values are always whole bytes.
-struct Stream<'a> {
+/// A bit stream, in which 16 values always take whole bytes.
+struct BitStream<'a> {
     bytes: &'a [u8],
     /// Bytes of 16 values.
     stride: usize,
-    /// For each lane the four bytes that its value starts in.
-    places: __m512i,
-    /// The bit of the first of these bytes that it starts at.
+    /// For each lane the four bytes from the first byte of its value on.
+    shuffle: __m512i,
+    /// For each lane the bit of the first of these bytes at which its value starts.
     shifts: __m512i,
     mask: __m512i,
 }
 
-impl<'a> Stream<'a> {
+impl<'a> BitStream<'a> {
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn new(bytes: &'a [u8], width: u32) -> Stream<'a> {
-        let places = &PLACES[width as usize];
+    fn new(bytes: &'a [u8], width: u32) -> BitStream<'a> {
+        let row = &SHUFFLES[width as usize];
         // SAFETY: There are 64 bytes.
-        let places_of_width = unsafe { _mm512_loadu_si512(places.bytes.as_ptr().cast()) };
+        let shuffle = unsafe { _mm512_loadu_si512(row.bytes.as_ptr().cast()) };
         // SAFETY: There are 16 shifts.
-        let shifts = unsafe { _mm512_loadu_si512(places.shifts.as_ptr().cast()) };
-        Stream { bytes, stride: 2 * width as usize, places: places_of_width, shifts, mask: low_bits(width) }
+        let shifts = unsafe { _mm512_loadu_si512(row.shifts.as_ptr().cast()) };
+        BitStream { bytes, stride: 2 * width as usize, shuffle, shifts, mask: low_bits(width) }
     }
 
-    /// The values from the `16 * group`-th on; what is beyond the last is anything.
+    /// The values from index `16 * group` on; lanes after the last value are unspecified.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2")]
     fn values(&self, group: usize) -> __m512i {
         let bytes = load_bytes(&self.bytes[group * self.stride..]);
-        let low = _mm512_permutexvar_epi8(self.places, bytes);
-        let next = _mm512_add_epi8(self.places, _mm512_set1_epi8(4));
+        let low = _mm512_permutexvar_epi8(self.shuffle, bytes);
+        let next = _mm512_add_epi8(self.shuffle, _mm512_set1_epi8(4));
         let high = _mm512_permutexvar_epi8(next, bytes);
         _mm512_and_si512(_mm512_shrdv_epi32(low, high, self.shifts), self.mask)
     }
 }
 
-/// Where 16 values of one width lie in their bytes.
-struct Row {
+/// The shuffle of bytes to 16 lanes, and the shift of each lane, for one width.
+struct UnpackShuffle {
     bytes: [u8; 64],
     shifts: [u32; LANES],
 }
 
-static PLACES: [Row; 33] = {
-    let mut all = [const { Row { bytes: [0; 64], shifts: [0; LANES] } }; 33];
+static SHUFFLES: [UnpackShuffle; 33] = {
+    let mut all = [const { UnpackShuffle { bytes: [0; 64], shifts: [0; LANES] } }; 33];
     let mut k = 0;
     while k < 33 * LANES {
         let (width, lane) = (k / LANES, k % LANES);
@@ -150,10 +150,10 @@ static PLACES: [Row; 33] = {
     all
 };
 
-/// What is done to values on their way out.
+/// The steps after unpacking: exceptions and prefix sums.
 struct Finish<'a> {
     highs: Highs<'a>,
-    sums: Sums,
+    sums: PrefixSums,
 }
 
 impl<'a> Finish<'a> {
@@ -161,13 +161,13 @@ impl<'a> Finish<'a> {
     #[target_feature(enable = "avx512f,avx512bw")]
     fn new(packed: &Packed<'a>) -> Finish<'a> {
         let highs = Highs::new(packed.patch, packed.width);
-        Finish { highs, sums: Sums::after(packed.after.unwrap_or(0)) }
+        Finish { highs, sums: PrefixSums::after(packed.after.unwrap_or(0)) }
     }
 
-    /// `group` is one of 16, and each is asked for once, in order.
+    /// Called once for each of the up to 16 groups, in order.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-    fn apply<const SIZE: Size, const SUM: bool>(&mut self, mut values: __m512i, group: usize) -> __m512i {
+    fn apply<const SIZE: HighSize, const SUM: bool>(&mut self, mut values: __m512i, group: usize) -> __m512i {
         if SIZE != NONE {
             values = _mm512_or_si512(values, self.highs.next::<SIZE>(group));
         }

@@ -1,11 +1,11 @@
-//! Vectors from slices and into them, never beyond their ends.
+//! Loads and stores of vectors, within the bounds of their slices.
 
 use core::arch::x86_64::*;
 
 /// Values of a vector.
 pub(super) const LANES: usize = 16;
 
-/// The first 64 bytes, zeros in place of those that are not there.
+/// Loads the first 64 bytes, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
 pub(super) fn load_bytes(bytes: &[u8]) -> __m512i {
@@ -13,34 +13,34 @@ pub(super) fn load_bytes(bytes: &[u8]) -> __m512i {
         // SAFETY: There are 64 bytes.
         return unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
     }
-    let there = _bzhi_u64(u64::MAX, bytes.len() as u32);
-    // SAFETY: The mask names bytes of the slice only, and others are not accessed.
-    unsafe { _mm512_maskz_loadu_epi8(there, bytes.as_ptr().cast()) }
+    let valid = _bzhi_u64(u64::MAX, bytes.len() as u32);
+    // SAFETY: The mask selects bytes within the slice; others are not accessed.
+    unsafe { _mm512_maskz_loadu_epi8(valid, bytes.as_ptr().cast()) }
 }
 
-/// The first 16 values, zeros in place of those that are not there.
+/// Loads the first 16 values, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,bmi2")]
 pub(super) fn load(values: &[u32]) -> __m512i {
-    let there = first_lanes(values.len());
-    // SAFETY: The mask names values of the slice only, and others are not accessed.
-    unsafe { _mm512_maskz_loadu_epi32(there, values.as_ptr().cast()) }
+    let valid = first_lanes(values.len());
+    // SAFETY: The mask selects values within the slice; others are not accessed.
+    unsafe { _mm512_maskz_loadu_epi32(valid, values.as_ptr().cast()) }
 }
 
-/// Stores as many of 16 values as there is room for.
+/// Stores the first of 16 values, as many as `out` has.
 #[inline]
 #[target_feature(enable = "avx512f,bmi2")]
 pub(super) fn store(out: &mut [u32], values: __m512i) {
-    let there = first_lanes(out.len());
-    // SAFETY: The mask names places of the slice only, and others are not accessed.
-    unsafe { _mm512_mask_storeu_epi32(out.as_mut_ptr().cast(), there, values) }
+    let valid = first_lanes(out.len());
+    // SAFETY: The mask selects values within the slice; others are not accessed.
+    unsafe { _mm512_mask_storeu_epi32(out.as_mut_ptr().cast(), valid, values) }
 }
 
 /// Stores 16 values.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn store_all(out: &mut [u32; LANES], values: __m512i) {
-    // SAFETY: There is room for 16 values.
+    // SAFETY: The array has 16 values.
     unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), values) }
 }
 

@@ -1,8 +1,9 @@
-//! Loops for CPUs with AVX-512 and VBMI2 (Intel from Ice Lake on, AMD from Zen 4 on).
+//! The kernel for CPUs with AVX-512 and VBMI2 (Intel from Ice Lake on, AMD from Zen 4 on).
 //!
-//! A vector is 16 values. What pays most, beside its width: `vpexpandb` puts exceptions where their bitmap says, and the
-//! bytes of `StreamVByte` where their control bytes say; `vpermb` and `vpshrdvd` read 16 values of any bit width; and masks
-//! end most decoding loops without a scalar rest. What would not gain is shared with the other kernels.
+//! A vector is 16 values. The largest gains besides the width: `vpexpandb` moves exceptions to the positions
+//! in their bitmap, and the bytes of `StreamVByte` to the positions that the control bytes give; `vpermb`
+//! and `vpshrdvd` unpack 16 values of any bit width; masks replace the scalar tail of most decoding loops.
+//! Loops that would not gain are shared with the other kernels.
 
 mod bitmap;
 mod bits;
@@ -16,18 +17,19 @@ mod sums;
 mod vbyte;
 mod widths;
 
-use super::{Kernel, Table, avx2, scalar};
+use super::table::KernelTable;
+use super::{avx2, scalar};
 
-static TABLE: Table = Table {
+static TABLE: KernelTable = KernelTable {
     name: "avx512",
     pack: avx2::bits::pack,
     unpack: bits::unpack,
-    wider: widths::wider,
+    count_wider: widths::count_wider,
     shortest_patched: widths::shortest_patched,
     exceptions: exceptions::exceptions,
-    places: exceptions::places,
-    ones: bitmap::ones,
-    sparse: exceptions::sparse,
+    exception_bitmap: exceptions::exception_bitmap,
+    count_ones: bitmap::count_ones,
+    sparse_bitmap: exceptions::sparse_bitmap,
     gaps: sums::gaps,
     vbyte_encode: scalar::vbyte::vbyte_encode,
     vbyte_decode: vbyte::vbyte_decode,
@@ -36,10 +38,10 @@ static TABLE: Table = Table {
     streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: search::intersect,
-    rises: avx2::search::rises,
+    is_increasing: avx2::search::is_increasing,
     add_one: avx2::search::add_one,
     copy_runs: avx2::runs::copy_runs,
-    share_runs: runs::share_runs,
+    intersect_runs: runs::intersect_runs,
     bitmap_read: bitmap::bitmap_read,
     collect_bits: bitmap::collect_bits,
     bitmap_find: bitmap::bitmap_find,
@@ -53,9 +55,9 @@ static TABLE: Table = Table {
     largest: score::largest,
 };
 
-/// The kernel, if the CPU has every instruction that the functions of this folder are compiled for.
-pub(super) fn available() -> Option<Kernel> {
-    // BMI, LZCNT and POPCNT too.
+/// The kernel, if the CPU has every instruction set that this module enables.
+pub(super) fn available() -> Option<&'static KernelTable> {
+    // Includes BMI, LZCNT and POPCNT.
     avx2::available()?;
     let able = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
@@ -63,5 +65,5 @@ pub(super) fn available() -> Option<Kernel> {
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("avx512vbmi2");
-    able.then_some(Kernel(&TABLE))
+    able.then_some(&TABLE)
 }

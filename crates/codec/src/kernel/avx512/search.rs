@@ -1,24 +1,29 @@
-//! What two sorted blocks share: each value of the shorter one is looked up in the other. The last values of that one's
-//! groups of eight tell which group may hold it, and one compare tells where. No branch depends on what is found.
+//! Intersection of sorted blocks by look-up of each value of the shorter block in the longer one.
+//!
+//! 1. Compare the value with the last values of the groups of eight of the longer block: one group may
+//!    contain it.
+//! 2. Compare it with the eight values of that group.
+//! 3. Compress the positions of the matches in both blocks.
+//!
+//! No branch depends on whether a value is found.
 
 use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes};
-use crate::BLOCK;
-use crate::search::Shared;
+use crate::block::{BLOCK, Intersection};
 use core::arch::x86_64::*;
 use core::hint::black_box;
 
-/// Values that one is compared with.
+/// Values that a value is compared with at once.
 const GROUP: usize = 8;
 
 /// Bytes of a vector.
 const BYTES: usize = 64;
 
-/// Places of shared values in one of two blocks.
-type Places = [u8; BLOCK + Shared::SLACK];
+/// Positions of shared values in one of two blocks.
+type Positions = [u8; BLOCK + Intersection::SLACK];
 
 /// [`crate::Kernel::intersect`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut Shared) {
+pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
     let ([firsts, seconds], count) = shared.parts();
     *count = if first.len() <= second.len() {
         look_up(first, second, firsts, seconds)
@@ -27,10 +32,11 @@ pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut S
     };
 }
 
-/// Writes where values of `few` stand in both, at most one place a value, and returns how many are found.
+/// Writes the positions of the shared values in both blocks, at most one per value of `few`, and returns
+/// their number.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
-fn look_up(few: &[u32], many: &[u32], in_few: &mut Places, in_many: &mut Places) -> usize {
+fn look_up(few: &[u32], many: &[u32], in_few: &mut Positions, in_many: &mut Positions) -> usize {
     let (Some(least), Some(most)) = (many.first(), many.last()) else { return 0 };
     let mut padded = [*most; GROUP];
     let many = match many.len() {
@@ -40,7 +46,7 @@ fn look_up(few: &[u32], many: &[u32], in_few: &mut Places, in_many: &mut Places)
             &padded
         }
     };
-    // Vectors that are wholly before or behind.
+    // Skip vectors that are wholly before the first or after the last value of `many`.
     let mut passed = 0;
     while few.len() >= passed + LANES && few[passed + LANES - 1] < *least {
         passed += LANES;
@@ -49,17 +55,17 @@ fn look_up(few: &[u32], many: &[u32], in_few: &mut Places, in_many: &mut Places)
     while few.len() > LANES && few[few.len() - LANES] > *most {
         few = &few[..few.len() - LANES];
     }
-    // Where the group of each value starts, and a bit for each value of the group that is the same.
+    // For each value, the start of its group and a mask of the equal values in the group.
     let (mut starts, mut equal) = ([0; BLOCK], [0; BLOCK]);
     let groups = Groups::new(many);
     let first_pair = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
     let parts = starts.as_chunks_mut().0.iter_mut().zip(equal.as_chunks_mut::<LANES>().0);
     for (values, (starts, equal)) in few.chunks(LANES).map(|few| load(few)).zip(parts) {
         put(starts, _mm512_cvtepi32_epi8(groups.starts(values)));
-        // Out of sight of the compiler, which would take each out of its vector, with more instructions.
+        // `black_box`: otherwise the compiler extracts each start from its vector, with more instructions.
         let pairs = black_box(&*starts).as_chunks().0.iter().zip(equal.as_chunks_mut().0);
         for (k, ([start, next], equal)) in pairs.enumerate() {
-            // SAFETY: From a start on there are eight values.
+            // SAFETY: A start is at most `many.len() - 8`.
             let group = unsafe { _mm256_loadu_si256(many.as_ptr().wrapping_add(usize::from(*start)).cast()) };
             // SAFETY: As above.
             let next = unsafe { _mm256_loadu_si256(many.as_ptr().wrapping_add(usize::from(*next)).cast()) };
@@ -69,28 +75,28 @@ fn look_up(few: &[u32], many: &[u32], in_few: &mut Places, in_many: &mut Places)
         }
     }
     let mut found = 0;
-    // Before the last 64 of 256 no more than 192 are found: a vector has room behind them.
+    // At most 192 positions are written before the last 64 of 256 values, so a whole vector fits after them.
     for k in (0..few.len()).step_by(BYTES) {
         let equal = load_bytes(&equal[k..]);
-        let there = _bzhi_u64(u64::MAX, (few.len() - k).min(BYTES) as u32);
-        let some = _mm512_mask_test_epi8_mask(there, equal, equal);
-        let places = _mm512_add_epi8(COUNTING.vector(), _mm512_set1_epi8((passed + k) as i8));
-        put_all(&mut in_few[found..], _mm512_maskz_compress_epi8(some, places));
-        let places = _mm512_add_epi8(load_bytes(&starts[k..]), lowest_bits(equal));
-        put_all(&mut in_many[found..], _mm512_maskz_compress_epi8(some, places));
-        found += some.count_ones() as usize;
+        let valid = _bzhi_u64(u64::MAX, (few.len() - k).min(BYTES) as u32);
+        let matches = _mm512_mask_test_epi8_mask(valid, equal, equal);
+        let positions = _mm512_add_epi8(COUNTING.vector(), _mm512_set1_epi8((passed + k) as i8));
+        put_all(&mut in_few[found..], _mm512_maskz_compress_epi8(matches, positions));
+        let positions = _mm512_add_epi8(load_bytes(&starts[k..]), lowest_bits(equal));
+        put_all(&mut in_many[found..], _mm512_maskz_compress_epi8(matches, positions));
+        found += matches.count_ones() as usize;
     }
     found
 }
 
-/// Groups of eight of at least eight values.
+/// The last values of the groups of eight of at least eight values.
 struct Groups {
-    /// The last values of the second group, the fourth and so on, the largest number in place of those that are not there.
-    /// The same turned by one and by three places, and the eighth of them everywhere.
+    /// The last values of the second group, the fourth and so on, padded with `u32::MAX`; the same rotated
+    /// by one and by three lanes; and their eighth value in every lane.
     ends: [__m512i; 4],
-    /// The last values of the first group, the third and so on.
+    /// The last values of the first group, the third and so on, padded with `u32::MAX`.
     middles: __m512i,
-    /// Where the last eight values start.
+    /// The start of the last eight values, in every lane.
     last: __m512i,
 }
 
@@ -105,12 +111,12 @@ impl Groups {
         Groups { ends, middles: every_16th(values, GROUP - 1), last }
     }
 
-    /// Where the group starts in which each of `values` stands, if it stands anywhere.
+    /// For each of `values` the start of the only group that may contain it.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn starts(&self, values: __m512i) -> __m512i {
         let [first, second, fourth, eighth] = self.ends;
-        // How many of the ends are before a value: 8, 4, 2 or 1 more, if that many are.
+        // Binary search for the number of ends less than a value: adds 8, 4, 2 and 1.
         let before = |at, ends| _mm512_cmplt_epu32_mask(_mm512_permutexvar_epi32(at, ends), values);
         let more = |at, ends, n| _mm512_mask_add_epi32(at, before(at, ends), at, _mm512_set1_epi32(n));
         let at = _mm512_maskz_set1_epi32(_mm512_cmplt_epu32_mask(eighth, values), 8);
@@ -122,18 +128,18 @@ impl Groups {
     }
 }
 
-/// Every 16th value from one of the first 16 on, the largest number in place of those that are not there.
+/// Every 16th value, starting at index `first` < 16, padded with `u32::MAX`.
 #[inline]
 #[target_feature(enable = "avx512f,bmi2")]
 fn every_16th(values: &[u32], first: usize) -> __m512i {
-    let places = _mm512_setr_epi32(0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240);
+    let positions = _mm512_setr_epi32(0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240);
     let values = values.get(first..).unwrap_or(&[]);
-    let (there, none) = (first_lanes(values.len().div_ceil(LANES)), _mm512_set1_epi32(-1));
-    // SAFETY: The mask names places of the slice only, and others are not accessed.
-    unsafe { _mm512_mask_i32gather_epi32::<4>(none, there, places, values.as_ptr().cast()) }
+    let (valid, none) = (first_lanes(values.len().div_ceil(LANES)), _mm512_set1_epi32(-1));
+    // SAFETY: The mask selects positions within the slice; others are not accessed.
+    unsafe { _mm512_mask_i32gather_epi32::<4>(none, valid, positions, values.as_ptr().cast()) }
 }
 
-/// The place of the lowest bit of each byte; 8 if there is none.
+/// The position of the lowest set bit of each byte; 8 if there is none.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn lowest_bits(bytes: __m512i) -> __m512i {
@@ -145,32 +151,32 @@ fn lowest_bits(bytes: __m512i) -> __m512i {
     _mm512_min_epu8(low, _mm512_shuffle_epi8(high, upper))
 }
 
-/// Writes the places of the lanes, the first of which has place `first`.
+/// Writes the positions of the set lanes; lane 0 has position `first`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512vbmi2")]
 pub(super) fn write(out: &mut [u8], lanes: u16, first: usize) {
-    let places = _mm_add_epi8(_mm512_castsi512_si128(COUNTING.vector()), _mm_set1_epi8(first as i8));
-    put(out.first_chunk_mut().expect("room for a vector"), _mm_maskz_compress_epi8(lanes, places));
+    let positions = _mm_add_epi8(_mm512_castsi512_si128(COUNTING.vector()), _mm_set1_epi8(first as i8));
+    put(out.first_chunk_mut().expect("space for a vector"), _mm_maskz_compress_epi8(lanes, positions));
 }
 
-/// Writes the places of the bits of a word, the first of which has place `first`.
+/// Writes the positions of the set bits of a word; bit 0 has position `first`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
 pub(super) fn write_all(out: &mut [u8], bits: u64, first: usize) {
-    let places = _mm512_add_epi8(COUNTING.vector(), _mm512_set1_epi8(first as i8));
-    put_all(out, _mm512_maskz_compress_epi8(bits, places));
+    let positions = _mm512_add_epi8(COUNTING.vector(), _mm512_set1_epi8(first as i8));
+    put_all(out, _mm512_maskz_compress_epi8(bits, positions));
 }
 
 #[inline]
 fn put(out: &mut [u8; LANES], bytes: __m128i) {
-    // SAFETY: There is room for 16 bytes.
+    // SAFETY: The array has 16 bytes.
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), bytes) }
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn put_all(out: &mut [u8], bytes: __m512i) {
-    let out: &mut [u8; BYTES] = out.first_chunk_mut().expect("room for a vector");
-    // SAFETY: There is room for 64 bytes.
+    let out: &mut [u8; BYTES] = out.first_chunk_mut().expect("space for a vector");
+    // SAFETY: The array has 64 bytes.
     unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), bytes) }
 }

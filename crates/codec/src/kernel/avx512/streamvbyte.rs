@@ -1,8 +1,8 @@
-//! `StreamVByte`: 16 values, so four control bytes, at a time.
+//! `StreamVByte`: 16 values, four control bytes, at a time.
 
 use super::super::scalar;
 use super::memory::{LANES, load_bytes, store, store_all};
-use super::sums::Sums;
+use super::sums::PrefixSums;
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::streamvbyte_data_len`].
@@ -25,37 +25,37 @@ pub(in crate::kernel) fn streamvbyte_decode(
     }
 }
 
-/// A value is its bytes and zeros up to four: an expansion whose mask is made of the control bytes.
+/// Expands the data bytes to four bytes per value, by a mask computed from the control bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 fn decode<const SUM: bool>(controls: &[u8], mut data: &[u8], prev: u32, out: &mut [u32]) {
     let masks = masks(controls);
-    let mut sums = Sums::after(prev);
+    let mut sums = PrefixSums::after(prev);
     let (groups, rest) = out.as_chunks_mut::<LANES>();
     for (out, mask) in groups.iter_mut().zip(masks) {
         store_all(out, values::<SUM>(mask, &mut data, &mut sums));
     }
     if !rest.is_empty() {
-        // The codes of values that are not there are zero, as if each had a byte.
+        // Unused codes are zero, as if each value had one byte: clear their mask bits.
         let mask = _bzhi_u64(masks[groups.len()], 4 * rest.len() as u32);
         store(rest, values::<SUM>(mask, &mut data, &mut sums));
     }
 }
 
-/// 16 values off the front of `data`, or their sums.
+/// Consumes 16 values from the front of `data`; returns the values or their prefix sums.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-fn values<const SUM: bool>(mask: u64, data: &mut &[u8], sums: &mut Sums) -> __m512i {
+fn values<const SUM: bool>(mask: u64, data: &mut &[u8], sums: &mut PrefixSums) -> __m512i {
     let values = _mm512_maskz_expand_epi8(mask, load_bytes(data));
     *data = &data[mask.count_ones() as usize..];
     if SUM { sums.next(values) } else { values }
 }
 
-/// For each 16 values a bit for each of their 64 bytes: whether it is stored.
+/// For each 16 values, a mask of which of their 64 bytes are stored.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
 fn masks(controls: &[u8]) -> [u64; 16] {
-    // A nibble has the codes of two values; their two nibbles of the mask are 1, 3, 7 or 15.
+    // A nibble holds the codes of two values. The mask of a value has 1, 3, 7 or 15 in a nibble.
     let nibbles = _mm_setr_epi8(
         0x11,
         0x13,
@@ -79,15 +79,15 @@ fn masks(controls: &[u8]) -> [u64; 16] {
     let low_nibble = _mm512_set1_epi8(0x0f);
     let low = _mm512_shuffle_epi8(nibbles, _mm512_and_si512(controls, low_nibble));
     let high = _mm512_shuffle_epi8(nibbles, _mm512_and_si512(_mm512_srli_epi16::<4>(controls), low_nibble));
-    // Interleaved within each quarter; then the quarters are put in order.
+    // Interleave within each quarter, then order the quarters.
     let (even, odd) = (_mm512_unpacklo_epi8(low, high), _mm512_unpackhi_epi8(low, high));
     let first = _mm512_permutex2var_epi64(even, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), odd);
     let second = _mm512_permutex2var_epi64(even, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), odd);
     let mut masks = [0; 16];
     let (low_half, high_half) = masks.split_at_mut(8);
-    // SAFETY: There is room for eight words.
+    // SAFETY: The half has eight words.
     unsafe { _mm512_storeu_si512(low_half.as_mut_ptr().cast(), first) };
-    // SAFETY: There is room for eight words.
+    // SAFETY: The half has eight words.
     unsafe { _mm512_storeu_si512(high_half.as_mut_ptr().cast(), second) };
     masks
 }

@@ -9,7 +9,7 @@ use core::mem::MaybeUninit;
 pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
     let step = _mm512_set1_epi32(step as i32);
     let mut before = _mm512_set1_epi32(prev as i32);
-    // Each value's predecessor is the last of the vector before, or one of this.
+    // The predecessor of a value is the last of the previous vector, or in the same vector.
     let mut differences = |values: __m512i| {
         let predecessors = _mm512_alignr_epi32::<15>(values, before);
         before = values;
@@ -17,31 +17,31 @@ pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [
     };
     let (values, rest) = values.as_chunks::<LANES>();
     let (gaps, rest_of_gaps) = gaps.as_chunks_mut::<LANES>();
-    // Whole vectors without a mask: what is stored by one is not there for the next loads until it left the core.
+    // Whole vectors are stored without a mask: later loads cannot be forwarded from a masked store.
     for (values, gaps) in values.iter().zip(gaps) {
         let differences = differences(load(values));
-        // SAFETY: There is room for 16 values.
+        // SAFETY: The array has 16 values.
         unsafe { _mm512_storeu_si512(gaps.as_mut_ptr().cast(), differences) };
     }
-    let (there, differences) = (first_lanes(rest_of_gaps.len()), differences(load(rest)));
-    // SAFETY: The mask names places of the slice only, and others are not accessed.
-    unsafe { _mm512_mask_storeu_epi32(rest_of_gaps.as_mut_ptr().cast(), there, differences) };
+    let (valid, differences) = (first_lanes(rest_of_gaps.len()), differences(load(rest)));
+    // SAFETY: The mask selects values within the slice; others are not accessed.
+    unsafe { _mm512_mask_storeu_epi32(rest_of_gaps.as_mut_ptr().cast(), valid, differences) };
 }
 
-/// The sums so far, in every lane.
+/// The sum of all values so far, in every lane.
 #[derive(Clone, Copy)]
-pub(super) struct Sums(__m512i);
+pub(super) struct PrefixSums(__m512i);
 
-impl Sums {
-    /// Nothing summed yet, after `prev`.
+impl PrefixSums {
+    /// Starts at `prev`.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub(super) fn after(prev: u32) -> Sums {
-        Sums(_mm512_set1_epi32(prev as i32))
+    pub(super) fn after(prev: u32) -> PrefixSums {
+        PrefixSums(_mm512_set1_epi32(prev as i32))
     }
 
-    /// The sums up to each of the next 16 values. From one call to the next a single addition is waited for: the
-    /// total of 16 values is spread over the lanes before the sums so far are added to it.
+    /// The prefix sums of the next 16 values. The dependency chain between calls is a single addition: the
+    /// total of the 16 values is broadcast before it is added to the sum so far.
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub(super) fn next(&mut self, values: __m512i) -> __m512i {
@@ -52,7 +52,7 @@ impl Sums {
     }
 }
 
-/// Sums within the register, in four steps: pairs, quads, halves, all.
+/// Prefix sums within the register, in four steps: pairs, quads, halves, all.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn inclusive(values: __m512i) -> __m512i {

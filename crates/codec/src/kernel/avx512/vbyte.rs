@@ -1,18 +1,18 @@
 //! `VByte`: all values that end within the next 64 bytes at a time.
 //!
 //! As in Plaisance, Kurz, Lemire, "Vectorized `VByte` Decoding", the continuation bits of the next bytes are
-//! gathered into a mask that says where every value ends. With masks of 64 bits and permutations of 64 bytes no
-//! table of shuffles is needed: the starts of the values are compressed out of the mask, each value's four bytes
-//! are fetched from its start, and what follows its last byte is cleared. Values of five bytes, and bytes that are
-//! no values, are left to the portable loop.
+//! gathered into a mask of the ends of the values. With masks of 64 bits and permutations of 64 bytes no
+//! table of shuffles is needed: the starts of the values are compressed from the mask, four bytes are
+//! fetched from each start, and the bytes after the last byte of the value are cleared. The portable loop
+//! reads values of five bytes and rejects invalid values.
 
 use super::super::scalar;
 use super::memory::{COUNTING, Constant, LANES, first_lanes, load_bytes, store, store_all};
-use super::sums::Sums;
-use crate::DecodeError;
+use super::sums::PrefixSums;
+use crate::error::DecodeError;
 use core::arch::x86_64::*;
 
-/// Bytes looked at together.
+/// Bytes examined at once.
 const WINDOW: usize = 64;
 
 /// [`crate::Kernel::vbyte_decode`].
@@ -32,7 +32,7 @@ pub(in crate::kernel) fn vbyte_decode(
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
     let (mut used, mut done) = (0, 0);
-    let mut sums = Sums::after(prev);
+    let mut sums = PrefixSums::after(prev);
     while done < out.len() {
         let (rest, out) = (&bytes[used..], &mut out[done..]);
         let window = load_bytes(rest);
@@ -53,7 +53,7 @@ fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Resu
             prev = out[WINDOW - 1];
             continue;
         }
-        // Four continuation bits in a row: a value of five bytes or of too many.
+        // Four continuation bits in a row: a value of at least five bytes.
         let long = more & more >> 1 & more >> 2 & more >> 3;
         if long != 0 || count == 0 {
             let few = out.len().min(LANES);
@@ -61,21 +61,21 @@ fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Resu
             used += scalar::vbyte::vbyte_decode(rest, SUM.then_some(prev), few)?;
             done += few.len();
             prev = few[few.len() - 1];
-            sums = Sums::after(prev);
+            sums = PrefixSums::after(prev);
             continue;
         }
         let starts = (ends << 1 | 1) & u64::MAX >> ends.leading_zeros();
         let starts = _mm512_maskz_compress_epi8(starts, COUNTING.vector());
         for (group, out) in out[..count].chunks_mut(LANES).enumerate() {
-            // The lanes after the last value are no values, and add nothing to the sums.
-            let there = first_lanes(out.len());
-            let mut values = _mm512_maskz_mov_epi32(there, values(window, starts, group));
+            // Lanes after the last value are zero, and add nothing to the sums.
+            let valid = first_lanes(out.len());
+            let mut values = _mm512_maskz_mov_epi32(valid, values(window, starts, group));
             if SUM {
                 values = sums.next(values);
             }
             store(out, values);
         }
-        // The end of the last value that was wanted.
+        // The end of the last value read.
         let end = _pdep_u64(1 << (count - 1), ends).trailing_zeros();
         used += end as usize + 1;
         done += count;
@@ -84,20 +84,20 @@ fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Resu
     Ok(used)
 }
 
-/// 16 values of at most four bytes, which start at the `16 * group`-th of `starts` and on.
+/// 16 values of at most four bytes, from index `16 * group` of `starts` on.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn values(window: __m512i, starts: __m512i, group: usize) -> __m512i {
     let lanes = _mm512_add_epi8(FOURFOLD.vector(), _mm512_set1_epi8((LANES * group) as i8));
-    let places = _mm512_permutexvar_epi8(lanes, starts);
-    let places = _mm512_add_epi8(places, _mm512_set1_epi32(0x0302_0100));
-    let word = _mm512_permutexvar_epi8(places, window);
-    // The lowest byte without a continuation bit ends the value: keep what is up to there.
+    let positions = _mm512_permutexvar_epi8(lanes, starts);
+    let positions = _mm512_add_epi8(positions, _mm512_set1_epi32(0x0302_0100));
+    let word = _mm512_permutexvar_epi8(positions, window);
+    // The lowest byte without a continuation bit ends the value: keep the bytes up to it.
     let ends = _mm512_andnot_si512(word, _mm512_set1_epi32(0x8080_8080_u32 as i32));
     let below = _mm512_add_epi32(ends, _mm512_set1_epi32(-1));
     let kept = _mm512_ternarylogic_epi32::<0b0010_1000>(ends, below, word);
     let groups = _mm512_and_si512(kept, _mm512_set1_epi32(0x7f7f_7f7f));
-    // Groups of 7 bits to pairs of 14 bits, and these to 28 bits.
+    // Combine groups of 7 bits to pairs of 14 bits, and pairs to 28 bits.
     let pairs = _mm512_maddubs_epi16(_mm512_set1_epi16(0x8001_u16 as i16), groups);
     _mm512_madd_epi16(pairs, _mm512_set1_epi32(0x4000_0001))
 }
@@ -109,18 +109,18 @@ pub(in crate::kernel) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, Dec
     while left > 0 {
         let rest = &bytes[used..];
         if rest.is_empty() {
-            return Err(DecodeError::NotEnough);
+            return Err(DecodeError::Truncated);
         }
-        let there = rest.len().min(WINDOW);
-        let ends = _bzhi_u64(!_mm512_movepi8_mask(load_bytes(rest)), there as u32);
+        let examined = rest.len().min(WINDOW);
+        let ends = _bzhi_u64(!_mm512_movepi8_mask(load_bytes(rest)), examined as u32);
         let count = ends.count_ones() as usize;
         if count >= left {
             return Ok(used + _pdep_u64(1 << (left - 1), ends).trailing_zeros() as usize + 1);
         }
-        (used, left) = (used + there, left - count);
+        (used, left) = (used + examined, left - count);
     }
     Ok(used)
 }
 
-/// Each number four times.
+/// 0, 0, 0, 0, 1, 1, 1, 1, and so on.
 static FOURFOLD: Constant = Constant::counting(4);

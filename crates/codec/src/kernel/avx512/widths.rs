@@ -1,33 +1,34 @@
-//! The bit widths of values: how many are wider than each.
+//! For each bit width, the number of values that are wider.
 
 use super::memory::{LANES, load};
 use crate::bitpack::width_of_all;
-use crate::kernel::Wider;
-use crate::pfor::plan;
+use crate::kernel::table::WidthCounts;
+use crate::pfor::cost;
 use core::arch::x86_64::*;
 
-/// Values whose widths fill a vector of bytes.
+/// Values whose widths fill a vector of bytes: a quarter of a block.
 const QUARTER: usize = 64;
 
-/// [`crate::Kernel::wider`]: a byte for each width, compared with every width below the widest.
+/// [`crate::Kernel::count_wider`]: one byte per value with its width, compared with every width below the
+/// widest.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512vl,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn wider(values: &[u32]) -> Wider {
+pub(in crate::kernel) fn count_wider(values: &[u32]) -> WidthCounts {
     let mut widths = [_mm512_setzero_si512(); 4];
     for (quarter, values) in widths.iter_mut().zip(values.chunks(QUARTER)) {
         *quarter = widths_of(values);
     }
     let groups = widest_of_groups(widths);
-    let mut wider = Wider { values: [0; _], groups: [0; _], widest: width_of_all(values) };
-    for width in 0..wider.widest as usize {
+    let mut counts = WidthCounts { values: [0; _], groups: [0; _], widest: width_of_all(values) };
+    for width in 0..counts.widest as usize {
         let limit = _mm512_set1_epi8(width as i8);
         let count = |widths: __m512i| _mm512_cmpgt_epu8_mask(widths, limit).count_ones() as u16;
-        wider.values[width] = widths.map(count).iter().sum();
-        wider.groups[width] = count(groups);
+        counts.values[width] = widths.map(count).iter().sum();
+        counts.groups[width] = count(groups);
     }
-    wider
+    counts
 }
 
-/// The widest of each eight neighbours.
+/// The largest width in each group of eight.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn widest_of_groups(widths: [__m512i; 4]) -> __m512i {
@@ -55,6 +56,6 @@ fn widths_of(values: &[u32]) -> __m512i {
 
 /// [`crate::Kernel::shortest_patched`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2")]
-pub(in crate::kernel) fn shortest_patched(n: usize, wider: &Wider) -> (u32, usize) {
-    plan::shortest_patched(n, wider)
+pub(in crate::kernel) fn shortest_patched(n: usize, counts: &WidthCounts) -> (u32, usize) {
+    cost::shortest_patched(n, counts)
 }

@@ -1,12 +1,11 @@
-//! Set bits to values. Bit `i mod 8` of byte `i div 8` stands for `first + i`, mod 2^32.
+//! Bitmaps: decoding, search and scores. Bit `i mod 8` of byte `i div 8` is the value `first + i`, mod 2^32.
 
-use crate::BLOCK;
-use crate::score::Saturation;
-use crate::search::Shared;
+use crate::block::{BLOCK, Intersection};
+use crate::saturation::Saturation;
 
-/// [`crate::Kernel::ones`].
+/// [`crate::Kernel::count_ones`].
 #[inline(always)]
-pub(in crate::kernel) fn ones(bytes: &[u8]) -> usize {
+pub(in crate::kernel) fn count_ones(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
     let whole: u32 = words.iter().map(|word| u64::from_le_bytes(*word).count_ones()).sum();
     let last: u32 = rest.iter().map(|byte| byte.count_ones()).sum();
@@ -18,7 +17,7 @@ pub(in crate::kernel) fn ones(bytes: &[u8]) -> usize {
 pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
     let mut out = out.iter_mut();
     let mut base = prev.wrapping_add(1);
-    // 64 places at a time: the loop's end is mispredicted once a word instead of once a byte.
+    // 64 bits at a time: the end of the loop is mispredicted once per word instead of once per byte.
     for bytes in bits.chunks(8) {
         let mut bits = word(bytes);
         while bits != 0
@@ -31,7 +30,7 @@ pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
     }
 }
 
-/// The first eight bytes as a number, zeros in place of those that are not there.
+/// The first eight bytes as a number, padded with zeros.
 #[inline]
 pub(in crate::kernel) fn word(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
@@ -47,32 +46,32 @@ pub(in crate::kernel) fn word(bytes: &[u8]) -> u64 {
 /// [`crate::Kernel::collect_bits`].
 pub(in crate::kernel) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     for (marks, bits) in marks.as_chunks_mut::<8>().0.iter_mut().zip(bits) {
-        // Each product of a mark and a bit of the factor lands in a bit of its own; those of the highest byte
-        // are wanted.
+        // Each product of a mark and a bit of the factor is a separate bit; the highest byte has those of
+        // the eight marks in order.
         *bits |= (u64::from_le_bytes(*marks).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
         *marks = [0; 8];
     }
 }
 
-/// [`crate::Kernel::bitmap_find`]. Values before the bits are found nowhere, as those behind them are.
-pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Shared) {
-    let (places, count) = shared.parts();
+/// [`crate::Kernel::bitmap_find`]. Values before `first` wrap to positions after the last bit.
+pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
+    let (positions, count) = shared.parts();
     let (mut found, mut words, mut before) = (0, 0, 0);
     for (k, value) in values.iter().enumerate() {
-        let place = value.wrapping_sub(first) as usize;
-        if place >= 8 * bits.len() {
+        let position = value.wrapping_sub(first) as usize;
+        if position >= 8 * bits.len() {
             continue;
         }
-        // Values of the words up to that of the place, of which those behind the last value's are new.
-        while words < place / 64 {
+        // Count the set bits of the words before that of the position.
+        while words < position / 64 {
             before += word(&bits[8 * words..]).count_ones() as usize;
             words += 1;
         }
-        let word = word(&bits[8 * words.min(place / 64)..]);
-        if word >> (place % 64) & 1 == 1 {
-            let rank = before + (word & ((1 << (place % 64)) - 1)).count_ones() as usize;
-            places[0][found] = k as u8;
-            places[1][found] = rank.min(BLOCK - 1) as u8;
+        let word = word(&bits[8 * words.min(position / 64)..]);
+        if word >> (position % 64) & 1 == 1 {
+            let rank = before + (word & ((1 << (position % 64)) - 1)).count_ones() as usize;
+            positions[0][found] = k as u8;
+            positions[1][found] = rank.min(BLOCK - 1) as u8;
             found += 1;
         }
     }
@@ -91,10 +90,10 @@ pub(in crate::kernel) fn bitmap_score(
     for (k, (bytes, sums)) in bits.chunks(8).zip(sums.chunks_mut(64)).enumerate() {
         let mut bits = word(bytes);
         while bits != 0 {
-            let place = bits.trailing_zeros();
+            let position = bits.trailing_zeros();
             bits &= bits - 1;
-            if let (Some(sum), Some(f)) = (sums.get_mut(place as usize), frequencies.next()) {
-                *sum = sum.wrapping_add(of.score_of(first + 64 * k as u32 + place, *f));
+            if let (Some(sum), Some(f)) = (sums.get_mut(position as usize), frequencies.next()) {
+                *sum = sum.wrapping_add(of.score_of(first + 64 * k as u32 + position, *f));
             }
         }
     }
@@ -123,7 +122,7 @@ mod tests {
     use crate::Kernel;
 
     #[test]
-    fn every_kernel_makes_bits_of_marks() {
+    fn every_kernel_collects_bits() {
         for len in 0..40 {
             let marked: Vec<u8> = (0..8 * len).map(|i| u8::from(i % 3 == 0 || i % 7 == 2)).collect();
             for kernel in Kernel::available() {

@@ -1,31 +1,30 @@
-//! Bit packing, one function a width.
+//! Bit packing and unpacking, one function per width.
 //!
-//! A *column* is 32 values of `W` bits: `W` words exactly. The vertical layout is 8 columns side by side, the
-//! horizontal one is a column after the other, so both are the same code with 8 lanes or 1.
+//! A *column* is 32 values of `W` bits: exactly `W` words. The vertical layout is 8 columns side by side;
+//! the horizontal layout is one column after the other. Both share their code, with 8 lanes or 1.
 
-use super::exceptions::patch;
-use super::sums::prefix_sum;
-use crate::BLOCK;
 use crate::bitpack::Layout;
-use crate::kernel::Packed;
+use crate::block::BLOCK;
 use core::mem::MaybeUninit;
 
-/// Lanes of the vertical layout, and of the horizontal one.
+/// Lanes of the vertical layout.
 const LANES: usize = 8;
+/// Lanes of the horizontal layout.
 const ONE: usize = 1;
 
 /// Values of one lane.
 const ROWS: usize = 32;
 
-/// Packs into or unpacks from `W` words a lane; see [`pack_column`] and [`unpack_column`].
+/// Packs into `W` words per lane; see [`pack_column`].
 type Pack = fn(&[u32], &mut [MaybeUninit<u8>]);
-type Unpack = fn(&[u8], &mut [u32]);
+/// Unpacks from `W` words per lane; see [`unpack_column`].
+pub(super) type Unpack = fn(&[u8], &mut [u32]);
 
 /// Runs `$body` for each `$row` from 0 to 31.
 ///
-/// One lane is unrolled, which makes every shift a constant and packs twice as fast. Eight lanes are left as a
-/// loop: a row becomes vector instructions with one shift for all lanes, which is as fast as the unrolled form
-/// and takes a tenth of its time to compile.
+/// One lane is unrolled, which makes every shift a constant and packs twice as fast. Eight lanes remain a
+/// loop: a row becomes vector instructions with one shift for all lanes, which is as fast as the unrolled
+/// form and takes a tenth of its time to compile.
 macro_rules! for_each_row {
     ($lanes:expr, $row:ident, $body:expr) => {
         if $lanes == 1 {
@@ -40,7 +39,7 @@ macro_rules! for_each_row {
 
 static PACK_VERTICAL: [Pack; 33] = by_width!(pack_column, LANES);
 static PACK_HORIZONTAL: [Pack; 33] = by_width!(pack_column, ONE);
-static UNPACK_VERTICAL: [Unpack; 33] = by_width!(unpack_column, LANES);
+pub(super) static UNPACK_VERTICAL: [Unpack; 33] = by_width!(unpack_column, LANES);
 static UNPACK_HORIZONTAL: [Unpack; 33] = by_width!(unpack_column, ONE);
 
 /// [`crate::Kernel::pack`].
@@ -48,20 +47,6 @@ pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed
     match layout {
         Layout::Vertical if values.len() == BLOCK => PACK_VERTICAL[width as usize](values, packed),
         _ => pack_horizontal(values, width, packed),
-    }
-}
-
-/// [`crate::Kernel::unpack`]: bits, exceptions and sums one after the other.
-pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
-    match packed.layout {
-        Layout::Vertical if out.len() == BLOCK => UNPACK_VERTICAL[packed.width as usize](packed.bytes, out),
-        _ => unpack_horizontal(packed.bytes, packed.width, out),
-    }
-    if let Some(highs) = &packed.patch {
-        patch(highs, packed.width, out);
-    }
-    if let Some(prev) = packed.after {
-        prefix_sum(out, prev, 1);
     }
 }
 
@@ -98,7 +83,7 @@ pub(in crate::kernel) fn pack_column<const W: usize, const L: usize>(
     for_each_row!(L, row, pack_row(&values[row], row, &mut open, words));
 }
 
-/// Adds one row to the `open` words, and stores these when they are full.
+/// Adds one row to the `open` words, and stores them when they are full.
 #[inline(always)]
 fn pack_row<const W: usize, const L: usize>(
     values: &[u32; L],
@@ -125,7 +110,7 @@ fn unpack_column<const W: usize, const L: usize>(packed: &[u8], out: &mut [u32])
     for_each_row!(L, row, out[row] = unpack_row(words, row));
 }
 
-/// The values of one row, which lie in one or two words of each lane.
+/// The values of one row, each from one or two words of its lane.
 #[inline(always)]
 fn unpack_row<const W: usize, const L: usize>(words: &[[[u8; 4]; L]; W], row: usize) -> [u32; L] {
     if W == 0 {
@@ -156,17 +141,17 @@ fn pack_rest(values: &[u32], width: u32, packed: &mut [MaybeUninit<u8>]) {
     store(words.next(), open as u32);
 }
 
-/// Bytes of a word, which may not have been written yet.
+/// The bytes of a word, possibly uninitialised.
 type Word = [MaybeUninit<u8>; 4];
 
 fn bytes_of(word: u32) -> Word {
     word.to_le_bytes().map(MaybeUninit::new)
 }
 
-/// Stores as much of a word as there is room for: the last of a stream may be cut short.
-fn store(room: Option<&mut [MaybeUninit<u8>]>, word: u32) {
-    if let Some(room) = room {
-        room.copy_from_slice(&bytes_of(word)[..room.len()]);
+/// Stores a word, or its first bytes if it is the last word of the stream.
+fn store(out: Option<&mut [MaybeUninit<u8>]>, word: u32) {
+    if let Some(out) = out {
+        out.copy_from_slice(&bytes_of(word)[..out.len()]);
     }
 }
 
@@ -184,7 +169,7 @@ fn unpack_rest(packed: &[u8], width: u32, out: &mut [u32]) {
     }
 }
 
-/// A word of which the last of a stream may lack bytes; these are zero.
+/// Loads a word; the last word of the stream may be shorter and is padded with zeros.
 fn load(bytes: Option<&[u8]>) -> u32 {
     let bytes = bytes.unwrap_or(&[]);
     match bytes.first_chunk::<4>() {

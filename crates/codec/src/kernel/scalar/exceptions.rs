@@ -1,41 +1,46 @@
-//! Taking the high parts of exceptions off, finding where they belong, and putting them back.
+//! Exceptions of PFor: splitting off their high parts, reading their positions, and adding the high parts
+//! back.
 
 use super::bits::unpack_horizontal;
-use crate::BLOCK;
 use crate::bitpack::packed_len;
-use crate::kernel::{Bitmap, Exceptions, Patch, Places, Sparse};
+use crate::block::BLOCK;
+use crate::kernel::table::{Bitmap, ExceptionBitmap, Exceptions, Patch, SparseBitmap};
 
 /// [`crate::Kernel::exceptions`].
 #[inline(always)]
 pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
     found.bitmap = [0; _];
     found.count = 0;
-    for (places, byte) in values.chunks(8).zip(&mut found.bitmap) {
-        for (place, value) in places.iter().enumerate() {
+    for (group, byte) in values.chunks(8).zip(&mut found.bitmap) {
+        for (position, value) in group.iter().enumerate() {
             let high = value >> width;
-            // Written in any case, kept if it is one: no branch on the data.
+            // Always written, kept if it is an exception: no branch depends on the data.
             found.highs[found.count].write(high);
             found.count += usize::from(high != 0);
-            *byte |= u8::from(high != 0) << place;
+            *byte |= u8::from(high != 0) << position;
         }
     }
 }
 
-/// [`crate::Kernel::sparse`].
-pub(in crate::kernel) fn sparse(bitmap: &Bitmap) -> Sparse {
-    let mut sparse = Sparse { mask: 0, bytes: [0; _] };
+/// [`crate::Kernel::sparse_bitmap`].
+pub(in crate::kernel) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
+    let mut sparse = SparseBitmap { mask: 0, bytes: [0; _] };
     let mut count = 0;
     for (k, byte) in bitmap.iter().enumerate() {
         sparse.mask |= u32::from(*byte != 0) << k;
-        // Written in any case, and written over if it is zero.
+        // Always written, overwritten if it is zero.
         sparse.bytes[count] = *byte;
         count += usize::from(*byte != 0);
     }
     sparse
 }
 
-/// [`crate::Kernel::places`].
-pub(in crate::kernel) fn places(bytes: &[u8], bitmap_len: usize, sparse: bool) -> Option<Places> {
+/// [`crate::Kernel::exception_bitmap`].
+pub(in crate::kernel) fn exception_bitmap(
+    bytes: &[u8],
+    bitmap_len: usize,
+    sparse: bool,
+) -> Option<ExceptionBitmap> {
     let mut bitmap = [0; BLOCK / 8];
     let mut len = bitmap_len;
     if sparse {
@@ -50,23 +55,23 @@ pub(in crate::kernel) fn places(bytes: &[u8], bitmap_len: usize, sparse: bool) -
     } else {
         bitmap[..len].copy_from_slice(bytes.get(..len)?);
     }
-    Some(Places { count: super::bitmap::ones(&bitmap), bitmap, len })
+    Some(ExceptionBitmap { count: super::bitmap::count_ones(&bitmap), bitmap, len })
 }
 
 /// Ors the high parts, above `shift` bits, into the values.
 pub(super) fn patch(patch: &Patch, shift: u32, out: &mut [u32]) {
     let mut highs = [0; BLOCK];
-    let highs = &mut highs[..super::bitmap::ones(patch.bitmap)];
+    let highs = &mut highs[..super::bitmap::count_ones(patch.bitmap)];
     unpack_horizontal(&patch.highs[..packed_len(highs.len(), patch.width)], patch.width, highs);
     let mut highs = highs.iter();
-    // 64 places at a time: the loop's end is mispredicted once a word instead of once a byte.
-    for (places, bytes) in out.chunks_mut(64).zip(patch.bitmap.as_chunks().0) {
+    // 64 positions at a time: the end of the loop is mispredicted once per word instead of once per byte.
+    for (values, bytes) in out.chunks_mut(64).zip(patch.bitmap.as_chunks().0) {
         let mut bits = u64::from_le_bytes(*bytes);
         while bits != 0
-            && let Some(place) = places.get_mut(bits.trailing_zeros() as usize)
+            && let Some(value) = values.get_mut(bits.trailing_zeros() as usize)
             && let Some(high) = highs.next()
         {
-            *place |= high << shift;
+            *value |= high << shift;
             bits &= bits - 1;
         }
     }

@@ -1,4 +1,4 @@
-//! Portable kernels, written so that the compiler can vectorise them where the layout allows.
+//! The portable kernel, written so that the compiler can vectorise its loops where the layout allows.
 
 pub(super) mod bitmap;
 pub(super) mod bits;
@@ -8,21 +8,22 @@ pub(super) mod score;
 pub(super) mod search;
 pub(super) mod streamvbyte;
 pub(super) mod sums;
+mod unpack;
 pub(super) mod vbyte;
 pub(super) mod widths;
 
-use super::Table;
+use super::table::KernelTable;
 
-pub(super) static TABLE: Table = Table {
+pub(super) static TABLE: KernelTable = KernelTable {
     name: "scalar",
     pack: bits::pack,
-    unpack: bits::unpack,
-    wider: widths::wider,
-    shortest_patched: crate::pfor::plan::shortest_patched,
+    unpack: unpack::unpack,
+    count_wider: widths::count_wider,
+    shortest_patched: crate::pfor::cost::shortest_patched,
     exceptions: exceptions::exceptions,
-    places: exceptions::places,
-    ones: bitmap::ones,
-    sparse: exceptions::sparse,
+    exception_bitmap: exceptions::exception_bitmap,
+    count_ones: bitmap::count_ones,
+    sparse_bitmap: exceptions::sparse_bitmap,
     gaps: sums::gaps,
     vbyte_encode: vbyte::vbyte_encode,
     vbyte_decode: vbyte::vbyte_decode,
@@ -31,10 +32,10 @@ pub(super) static TABLE: Table = Table {
     streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: search::intersect,
-    rises: search::rises,
+    is_increasing: search::is_increasing,
     add_one: search::add_one,
     copy_runs: runs::copy_runs,
-    share_runs: runs::share_runs,
+    intersect_runs: runs::intersect_runs,
     bitmap_read: bitmap::bitmap_read,
     collect_bits: bitmap::collect_bits,
     bitmap_find: bitmap::bitmap_find,

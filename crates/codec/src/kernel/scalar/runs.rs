@@ -1,19 +1,17 @@
-//! Runs of values.
+//! Runs of consecutive values.
 
-use crate::BLOCK;
-use crate::kernel::RunBlock;
-use crate::runs::{RUN_SLACK, Run, RunPair};
+use crate::block::{BLOCK, RUN_SLACK, RunPair, ValueRun};
+use crate::kernel::table::RunBlock;
 
-/// [`crate::Kernel::copy_runs`]: mostly short runs, each by one vector.
+/// [`crate::Kernel::copy_runs`]: most runs are short and take one vector.
 #[inline(always)]
-pub(in crate::kernel) fn copy_runs(values: &RunBlock, runs: &[Run], out: &mut [u32]) -> usize {
+pub(in crate::kernel) fn copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -> usize {
     let mut end = 0;
     for run in runs {
         let (from, len) = (usize::from(run.start), usize::from(run.len));
         assert!(from + len <= BLOCK);
         for k in (0..len).step_by(RUN_SLACK) {
-            let from: &[u32; RUN_SLACK] =
-                values[from + k..].first_chunk().expect("a vector behind the block");
+            let from: &[u32; RUN_SLACK] = values[from + k..].first_chunk().expect("the slack of the block");
             let to: &mut [u32; RUN_SLACK] = out[end + k..].first_chunk_mut().expect("a vector fits");
             for (to, value) in to.iter_mut().zip(from) {
                 *to = value.wrapping_add(run.add);
@@ -24,8 +22,8 @@ pub(in crate::kernel) fn copy_runs(values: &RunBlock, runs: &[Run], out: &mut [u
     end
 }
 
-/// [`crate::Kernel::share_runs`]. No branch depends on the values but the ends of the runs.
-pub(in crate::kernel) fn share_runs(
+/// [`crate::Kernel::intersect_runs`]. Only the ends of the runs cause branches that depend on the values.
+pub(in crate::kernel) fn intersect_runs(
     first: &RunBlock,
     second: &RunBlock,
     pairs: &mut [RunPair],
@@ -38,7 +36,8 @@ pub(in crate::kernel) fn share_runs(
         let (mut i, mut j, start) = (0, 0, n);
         while let (Some(a), Some(b)) = (firsts.get(i), seconds.get(j)) {
             let b = b.wrapping_add(pair.second.add);
-            // If values do not rise, some may be found more than once: `out` bounds their number.
+            // If the values are not increasing, some are found more than once: the capacity bounds their
+            // number.
             out[n.min(capacity)] = *a;
             n += usize::from(*a == b);
             i += usize::from(*a <= b);

@@ -1,6 +1,7 @@
-//! Scores of blocks.
+//! Scores, and filters over them.
 
-use crate::score::{Places, Saturation, Swept};
+use crate::block::{Selection, Survivors};
+use crate::saturation::Saturation;
 
 /// [`crate::Kernel::score`].
 pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
@@ -10,27 +11,27 @@ pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u
 }
 
 /// [`crate::Kernel::values_at_least`]: no branch depends on the values.
-pub(in crate::kernel) fn values_at_least(values: &[u32], least: u32, places: &mut Places) {
-    let (places, count) = places.parts();
+pub(in crate::kernel) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Selection) {
+    let (positions, count) = positions.parts();
     let mut found = 0;
-    for (place, value) in values.iter().enumerate() {
-        places[found] = place as u8;
-        found += usize::from(*value >= least);
+    for (position, value) in values.iter().enumerate() {
+        positions[found] = position as u8;
+        found += usize::from(*value >= threshold);
     }
     *count = found;
 }
 
 /// [`crate::Kernel::sweep`]: no branch depends on the sums.
-pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, least: u32, swept: &mut Swept) {
-    let (values, large, count, positive) = swept.parts(sums.len());
-    let (mut found, mut some) = (0, 0);
+pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
+    let (values, large, count, positive) = survivors.parts(sums.len());
+    let (mut found, mut nonzero) = (0, 0);
     for (k, sum) in sums.iter_mut().enumerate() {
         (values[found], large[found]) = (first.wrapping_add(k as u32), *sum);
-        found += usize::from(*sum >= least);
-        some += usize::from(*sum > 0);
+        found += usize::from(*sum >= threshold);
+        nonzero += usize::from(*sum > 0);
         *sum = 0;
     }
-    (*count, *positive) = (found, some);
+    (*count, *positive) = (found, nonzero);
 }
 
 /// [`crate::Kernel::keep_at_least`]: no branch depends on the scores.
@@ -38,12 +39,12 @@ pub(in crate::kernel) fn keep_at_least(
     values: &mut [u32],
     scores: &mut [u32],
     from: usize,
-    least: u32,
+    threshold: u32,
 ) -> usize {
     let mut kept = 0;
-    for place in from..values.len() {
-        (values[kept], scores[kept]) = (values[place], scores[place]);
-        kept += usize::from(scores[kept] >= least);
+    for position in from..values.len() {
+        (values[kept], scores[kept]) = (values[position], scores[position]);
+        kept += usize::from(scores[kept] >= threshold);
     }
     kept
 }

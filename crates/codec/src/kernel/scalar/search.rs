@@ -1,13 +1,13 @@
-//! What two sorted blocks share.
+//! Intersection of two sorted blocks.
 
-use crate::search::Shared;
+use crate::block::Intersection;
 
 /// [`crate::Kernel::intersect`]. No branch depends on the values.
-pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut Shared) {
+pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
     let ([firsts, seconds], count) = shared.parts();
     let (mut i, mut j, mut found) = (0, 0, 0);
     while let (Some(a), Some(b)) = (first.get(i), second.get(j)) {
-        // Written in any case, kept if they are equal.
+        // Always written, kept if the values are equal.
         (firsts[found], seconds[found]) = (i as u8, j as u8);
         found += usize::from(a == b);
         i += usize::from(a <= b);
@@ -16,9 +16,9 @@ pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut S
     *count = found;
 }
 
-/// [`crate::Kernel::rises`]: without a way out on the first that does not.
+/// [`crate::Kernel::is_increasing`], without an early exit.
 #[inline(always)]
-pub(in crate::kernel) fn rises(values: &[u32]) -> bool {
+pub(in crate::kernel) fn is_increasing(values: &[u32]) -> bool {
     let later = values.get(1..).unwrap_or(&[]);
     values.iter().zip(later).fold(true, |rise, (a, b)| rise & (a < b))
 }

@@ -1,12 +1,11 @@
-//! `StreamVByte` loops: four values a control byte.
+//! `StreamVByte` loops: four values per control byte.
 
 use super::sums::prefix_sum;
-use crate::streamvbyte::code;
 
 /// Values of one control byte.
 const QUAD: usize = 4;
 
-/// Bytes that a quad's data is loaded from at most: three values before the last, and a whole word for that.
+/// Bytes that are loaded for four values: at most three values of four bytes, and a whole word for the last.
 const WINDOW: usize = 16;
 
 /// The value bits of a word for each code.
@@ -17,7 +16,7 @@ pub(in crate::kernel) fn streamvbyte_encode(values: &[u32], controls: &mut [u8],
     let mut len = 0;
     for (quad, control) in values.chunks(QUAD).zip(controls) {
         for (k, value) in quad.iter().enumerate() {
-            // A whole word is stored; the next value overwrites what does not count.
+            // Always a whole word; the next value overwrites the unused bytes.
             data[len..len + 4].copy_from_slice(&value.to_le_bytes());
             let code = code(*value);
             *control |= (code << (2 * k)) as u8;
@@ -25,6 +24,11 @@ pub(in crate::kernel) fn streamvbyte_encode(values: &[u32], controls: &mut [u8],
         }
     }
     len
+}
+
+/// The code of a value: its length in bytes less 1.
+fn code(value: u32) -> usize {
+    [8, 16, 24].map(|bits| usize::from(value >> bits != 0)).iter().sum()
 }
 
 /// [`crate::Kernel::streamvbyte_data_len`].
@@ -57,7 +61,7 @@ pub(in crate::kernel) fn streamvbyte_decode(
     }
 }
 
-/// Four values by whole words, of which some bytes are masked away; returns the bytes that count.
+/// Reads four values as masked words; returns the bytes consumed.
 #[inline(always)]
 fn read_quad(control: u8, window: &[u8; WINDOW], quad: &mut [u32; QUAD]) -> usize {
     let mut used = 0;
@@ -70,7 +74,7 @@ fn read_quad(control: u8, window: &[u8; WINDOW], quad: &mut [u32; QUAD]) -> usiz
     used
 }
 
-/// [`read_quad`] where whole words may reach beyond the data, or of fewer than four values.
+/// [`read_quad`] for fewer than four values, or where whole words would reach past the end of the data.
 fn read_near_end(control: u8, data: &[u8], quad: &mut [u32]) -> usize {
     let mut used = 0;
     for (k, value) in quad.iter_mut().enumerate() {

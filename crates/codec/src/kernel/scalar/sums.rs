@@ -17,7 +17,7 @@ pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [
 pub(in crate::kernel) fn prefix_sum(values: &mut [u32], prev: u32, step: u32) {
     let mut sum = prev;
     for value in values {
-        // The step goes to the gap, so that the chain from value to value is one addition.
+        // The step is added to the gap, so that the dependency chain between values is one addition.
         sum = sum.wrapping_add(value.wrapping_add(step));
         *value = sum;
     }
@@ -27,12 +27,12 @@ pub(in crate::kernel) fn prefix_sum(values: &mut [u32], prev: u32, step: u32) {
 mod tests {
     use super::*;
     use crate::Kernel;
-    use crate::kernel::Gaps;
+    use crate::kernel::table::GapBuffer;
 
     #[track_caller]
     fn check(values: &[u32], prev: u32, step: u32, expect: &[u32]) {
-        let mut room = Gaps::new();
-        let mut work = Kernel::SCALAR.gaps(values, prev, step, &mut room).to_vec();
+        let mut buffer = GapBuffer::new();
+        let mut work = Kernel::SCALAR.gaps(values, prev, step, &mut buffer).to_vec();
         assert_eq!(work, expect);
         prefix_sum(&mut work, prev, step);
         assert_eq!(work, values);
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_goes_on_from_its_predecessor() {
+    fn a_block_continues_from_the_value_before_it() {
         check(&[8, 9, u32::MAX], 7, 1, &[0, 0, u32::MAX - 10]);
         check(&[8, 9, u32::MAX], 7, 0, &[1, 1, u32::MAX - 9]);
     }

@@ -1,18 +1,18 @@
-//! LEB128 loops.
+//! `VByte` (LEB128) loops.
 
 use super::sums::prefix_sum;
-use crate::DecodeError;
+use crate::error::DecodeError;
 
 /// The continuation bit of each of 8 bytes.
 const MORE: u64 = 0x8080_8080_8080_8080;
 
-/// Values staged before they are appended.
+/// Values encoded in a stack buffer before they are appended.
 const STAGE: usize = 32;
 
 /// [`crate::Kernel::vbyte_encode`].
 pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
     for values in values.chunks(STAGE) {
-        // Each value is stored as 8 bytes of which 1 to 5 count; the last may need 3 bytes of slack.
+        // Each value is stored as 8 bytes, of which 1 to 5 are used; the last may need 3 bytes of slack.
         let mut stage = [0; 5 * STAGE + 3];
         let mut len = 0;
         for value in values {
@@ -24,7 +24,7 @@ pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
     }
 }
 
-/// The bytes of a value in the low end of a word, and how many they are.
+/// The bytes of a value in the low end of a word, and their number.
 fn spread(value: u32) -> (u64, usize) {
     let v = u64::from(value);
     let groups =
@@ -47,7 +47,7 @@ pub(in crate::kernel) fn vbyte_decode(
     Ok(used)
 }
 
-/// Reads as many values as `out` has; returns the bytes consumed.
+/// Reads `out.len()` values; returns the bytes consumed.
 fn read_all(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
     let (mut used, mut done) = (0, 0);
     while done < out.len() {
@@ -93,7 +93,7 @@ fn read_near_end(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
             return Ok((value, k + 1));
         }
     }
-    Err(DecodeError::NotEnough)
+    Err(DecodeError::Truncated)
 }
 
 /// [`crate::Kernel::vbyte_skip`].
@@ -108,7 +108,7 @@ pub(in crate::kernel) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, Dec
         (used, left) = (used + 8, left - ends);
     }
     while left > 0 {
-        let byte = bytes.get(used).ok_or(DecodeError::NotEnough)?;
+        let byte = bytes.get(used).ok_or(DecodeError::Truncated)?;
         left -= usize::from(*byte < 0x80);
         used += 1;
     }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_width_takes_a_byte_for_seven_bits() {
+    fn every_seven_bits_take_a_byte() {
         for width in 1..=32 {
             let bytes = (width as usize).div_ceil(7);
             for value in [1 << (width - 1), u32::MAX >> (32 - width)] {

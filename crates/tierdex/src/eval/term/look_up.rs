@@ -298,8 +298,8 @@ impl Term<'_> {
                 (0..).zip(&mut found.offsets[..found.len]).for_each(|(at, offset)| *offset = at as u8);
             } else {
                 found.len = n;
-                found.offsets[..n].copy_from_slice(selected.get());
-                for (found, offset) in found.documents.iter_mut().zip(selected.get()) {
+                found.offsets[..n].copy_from_slice(selected.positions());
+                for (found, offset) in found.documents.iter_mut().zip(selected.positions()) {
                     *found = documents[usize::from(*offset)];
                 }
             }
