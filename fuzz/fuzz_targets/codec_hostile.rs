@@ -1,4 +1,4 @@
-//! Bytes that no encoder wrote.
+//! Decodes arbitrary bytes.
 
 #![no_main]
 

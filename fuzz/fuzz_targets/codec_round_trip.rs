@@ -1,4 +1,4 @@
-//! Values to bytes and back.
+//! Encodes and decodes arbitrary values.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Queries of any text over a small index.
+//! Evaluates arbitrary queries over a small index.
 
 #![no_main]
 

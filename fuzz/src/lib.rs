@@ -1,21 +1,21 @@
-//! The bodies of the fuzz targets: bytes to a codec and what is done with it.
+//! The bodies of the fuzz targets for codecs.
 //!
-//! You have the bytes that a fuzzer made up; all kernels must agree on what they mean. Nothing here knows the
-//! fuzzer, so that an ordinary test can run the same bodies.
+//! Each body interprets its input bytes as a codec and a block or values, and checks that all kernels agree.
+//! Nothing here depends on the fuzzer, so that an ordinary test can run the same bodies.
 
 #[path = "../../crates/codec/tests/agree/mod.rs"]
 mod agree;
 
 use tierdex_codec::{BLOCK, Codec};
 
-/// Values that a script can name by one byte.
+/// Values that a script can select by one byte.
 const EXTREMES: [u32; 8] =
     [0, 1, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, u32::MAX - 2, u32::MAX - 1, u32::MAX];
 
-/// Decodes whatever the bytes are; whether they were a block.
+/// Decodes any bytes; returns whether they were a valid block.
 ///
 /// ```text
-/// [codec] [number of values less one] [prev u32] the block
+/// [codec] [number of values less 1] [prev u32] the block
 /// ```
 pub fn hostile(data: &[u8]) -> bool {
     let Some((head, block)) = data.split_first_chunk::<6>() else { return false };
@@ -23,7 +23,7 @@ pub fn hostile(data: &[u8]) -> bool {
     agree::hostile(codec_of(codec), block, u32::from_le_bytes(prev), usize::from(count) + 1).is_ok()
 }
 
-/// Encodes the values that a script describes, and decodes them; the number of values.
+/// Encodes and decodes the values that a script describes; returns their number.
 ///
 /// ```text
 /// [codec] [prev u32] the script
@@ -32,19 +32,20 @@ pub fn round_trip(data: &[u8]) -> usize {
     let Some((head, script)) = data.split_first_chunk::<5>() else { return 0 };
     let [codec, prev @ ..] = *head;
     let (prev, mut values) = (u32::from_le_bytes(prev), Vec::new());
-    let mut script = Script { rest: script, last: prev };
+    let mut script = ValueScript { rest: script, last: prev };
     while values.len() < BLOCK && script.step(&mut values) {}
     values.truncate(BLOCK);
     agree::round_trip(codec_of(codec), &values, prev);
     values.len()
 }
 
-/// Any byte names a codec.
+/// The codec that a byte selects.
 fn codec_of(byte: u8) -> Codec {
     Codec::ALL[usize::from(byte) % Codec::ALL.len()]
 }
 
-/// Values in few bytes. Each step has a byte, its kind in three bits and its number of values less one in five:
+/// A compact description of values. A step starts with a byte: its kind in the high three bits and its
+/// number of values less 1 in the low five.
 ///
 /// ```text
 /// 0  one byte, repeated           4  four bytes, repeated
@@ -52,13 +53,13 @@ fn codec_of(byte: u8) -> Codec {
 /// 2  two bytes a value            6  falling by one byte a value
 /// 3  four bytes a value           7  extremes, one byte a value
 /// ```
-struct Script<'a> {
+struct ValueScript<'a> {
     rest: &'a [u8],
     last: u32,
 }
 
-impl Script<'_> {
-    /// Appends the values of a step; false if there is none.
+impl ValueScript<'_> {
+    /// Appends the values of a step; `false` at the end of the script.
     fn step(&mut self, values: &mut Vec<u32>) -> bool {
         let Some((step, rest)) = self.rest.split_first() else { return false };
         self.rest = rest;
@@ -83,7 +84,7 @@ impl Script<'_> {
         true
     }
 
-    /// The next bytes as a number; those behind the end are zero.
+    /// The next bytes as a number; bytes after the end are zero.
     fn take(&mut self, len: usize) -> u32 {
         let (bytes, rest) = self.rest.split_at(len.min(self.rest.len()));
         self.rest = rest;

@@ -1,7 +1,7 @@
-//! The body of the fuzz target for queries: bytes to a query over a small fixed index, and the ways to answer
-//! it.
+//! The body of the fuzz target for queries: evaluates a query over a small fixed index with all strategies
+//! and compares the results.
 //!
-//! Nothing here knows the fuzzer, so that an ordinary test can run the same body.
+//! Nothing here depends on the fuzzer, so that an ordinary test can run the same body.
 
 use std::sync::{Arc, OnceLock};
 use tierdex::Result;
@@ -11,10 +11,10 @@ use tierdex::query::Query;
 use tierdex::rank::Bm25;
 use tierdex::schema::{Field, NormKind, Schema, Source};
 
-/// Documents of each segment, and how long they are about.
+/// Number of documents of each segment, and their approximate mean length in words.
 const SEGMENTS: [(u32, u64); 3] = [(2600, 6), (40, 40), (700, 2)];
 
-/// What a byte may stand for, so that most scripts are queries that match.
+/// The text that a byte selects, so that most inputs are queries with matches.
 const PIECES: [&str; 48] = [
     "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "z", " ", " ", " ", " ", " +", " +", " -", " #",
     " (", ") ", ") ", "\"", "\"", "\" ", "~", "~1", "~2", "~3 ", "~12 ", "* ", "*:* ", "^0 ", "^2 ",
@@ -25,14 +25,14 @@ const PIECES: [&str; 48] = [
 const RANKINGS: [Bm25; 4] =
     [Bm25 { k1: 1.2, b: 0.75 }, Bm25 { k1: 0.9, b: 0.4 }, Bm25 { k1: 2.0, b: 0.0 }, Bm25 { k1: 0.0, b: 1.0 }];
 
-/// Answers the query that the bytes are, pruned and exhaustively; whether a document matches.
+/// Evaluates the query in the bytes with pruning and exhaustively; returns whether a document matches.
 ///
 /// ```text
-/// [number of hits less one] [ranking in two bits, threads in one, pieces or text in one] the query
+/// [number of hits less 1] [ranking in two bits, divided or not in one, pieces or text in one] the query
 /// ```
 ///
 /// # Panics
-/// If one way gives another answer than the other.
+/// If the results differ.
 pub fn queries(data: &[u8]) -> bool {
     let Some((head, rest)) = data.split_first_chunk::<2>() else { return false };
     let [k, kind] = *head;
@@ -49,7 +49,7 @@ pub fn queries(data: &[u8]) -> bool {
     let exhaustive = SearchOptions { k, bm25, exhaustive: true, count: true };
     let searcher = index.searcher();
     let all = searcher.search(&query, &exhaustive);
-    // Divided after each checkpoint, or not.
+    // Divide the remaining documents after each checkpoint, or never.
     let divides = kind >> 2 & 1 == 1;
     let cut = |rest: std::ops::Range<u32>| divides.then_some(rest.start + rest.len() as u32 / 2);
     for (k, count) in [(k, false), (k, true), (0, true)] {
@@ -63,9 +63,9 @@ pub fn queries(data: &[u8]) -> bool {
 fn compare(found: &Result<Found>, all: &Result<Found>, (k, count): (usize, bool), text: &str) {
     let (found, all) = match (found, all) {
         (Ok(found), Ok(all)) => (found, all),
-        // More terms than a query may have: however it is answered.
+        // A query with too many terms is rejected by both.
         (Err(_), Err(_)) => return,
-        _ => panic!("`{text}`: only one way gives an error"),
+        _ => panic!("`{text}`: only one evaluation gives an error"),
     };
     let rows = |found: &Found| -> Vec<(u32, u32)> {
         found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
@@ -80,7 +80,7 @@ fn compare(found: &Result<Found>, all: &Result<Found>, (k, count): (usize, bool)
     }
 }
 
-/// Documents of the words `a` to `j`, each half as frequent as the one before; some have a title.
+/// Documents of the words `a` to `j`, each half as frequent as the one before it; some have a title.
 fn index() -> &'static Index {
     static INDEX: OnceLock<Index> = OnceLock::new();
     INDEX.get_or_init(|| {
@@ -111,7 +111,7 @@ fn index() -> &'static Index {
                 let title = if document % 3 == 0 { words(2) } else { String::new() };
                 let text = words(length);
                 let text = if document % 50 == 0 { text } else { format!("{text} every") };
-                // A burst, so that blocks differ.
+                // A term in bursts, so that blocks have different impacts.
                 let burst = if document / 100 % 7 == 3 { "k k " } else { "" };
                 writer.add(&document.to_string(), &title, &format!("{burst}{text}")).expect("a document");
             }
