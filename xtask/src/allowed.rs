@@ -1,13 +1,13 @@
-//! What may stand only in certain places.
+//! Words that are allowed in certain folders only, and folder names that are not allowed.
 
 use crate::tree::File;
 
-/// Words that may stand only in these folders, and why.
-const PLACES: &[(&str, &[&str], &str)] = &[
+/// Words, the folders or files in which they are allowed, and the rule.
+const ALLOWED: &[(&str, &[&str], &str)] = &[
     (
         "unsafe",
         &["crates/codec/src/kernel/", "crates/codec/tests/pages/", "crates/io/src/"],
-        "unsafe lives in codec/kernel and in io",
+        "unsafe is allowed in codec/kernel and in io",
     ),
     (
         "std::fs",
@@ -37,27 +37,27 @@ const PLACES: &[(&str, &[&str], &str)] = &[
         ],
         "threads are started in engine, index, cache and io",
     ),
-    ("async", &["bench/peers/"], "nothing below a server is async"),
+    ("async", &["bench/peers/"], "no library code is async"),
     ("serde_json", &["bench/", "cli/", "crates/codec/tests/"], "engine types know neither serde nor JSON"),
 ];
 
-/// Names that no folder may have.
+/// Names that no folder or file may have.
 const FOLDERS: &[&str] = &["util", "utils", "common", "misc", "helpers"];
 
-/// Misplaced words and folders, one line each.
+/// Words and names that are not allowed, one line each.
 pub fn problems(sources: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
-    for file in sources.iter().filter(|file| file.path != "xtask/src/places.rs") {
+    for file in sources.iter().filter(|file| file.path != "xtask/src/allowed.rs") {
         for (line, code) in file.code() {
-            for (word, folders, why) in PLACES {
-                let placed = folders.iter().any(|folder| file.path.starts_with(folder));
-                if !placed && has_word(code, word) {
-                    problems.push(format!("{}:{line}: `{word}` stands here; {why}", file.path));
+            for (word, folders, why) in ALLOWED {
+                let allowed = folders.iter().any(|folder| file.path.starts_with(folder));
+                if !allowed && has_word(code, word) {
+                    problems.push(format!("{}:{line}: `{word}` is not allowed here: {why}", file.path));
                 }
             }
         }
         for folder in file.path.split('/').filter(|part| FOLDERS.contains(&part.trim_end_matches(".rs"))) {
-            problems.push(format!("{}: nothing is called `{folder}`", file.path));
+            problems.push(format!("{}: the name `{folder}` is not allowed", file.path));
         }
     }
     problems
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn misplaced_words_are_found() {
+    fn words_outside_their_folders_are_found() {
         assert_eq!(found("crates/tierdex/src/rank/topk.rs", "unsafe { x }"), 1);
         assert_eq!(found("crates/tierdex/src/lib.rs", "#![forbid(unsafe_code)]"), 0);
         assert_eq!(found("crates/codec/src/kernel/avx2/mod.rs", "unsafe { x }"), 0);

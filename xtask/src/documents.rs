@@ -1,11 +1,11 @@
-//! Whether the documents are true where a program can tell: links lead to files, the commands of the README are
-//! those that CI runs, and every crate and room is named in ARCHITECTURE.md.
+//! Checks of the documents: links lead to files, CI runs the test command of the README, and ARCHITECTURE.md
+//! names every crate and module.
 
 use crate::tree::{File, files};
 use std::fs;
 use std::path::Path;
 
-/// Documents that must be there.
+/// Required documents.
 const REQUIRED: &[&str] = &[
     "README.md",
     "ARCHITECTURE.md",
@@ -16,16 +16,16 @@ const REQUIRED: &[&str] = &[
     "docs/format/README.md",
 ];
 
-/// Folders of sources that ARCHITECTURE.md names.
+/// Folders whose subfolders ARCHITECTURE.md must name.
 const MAPPED: &[&str] =
     &["crates", "crates/tierdex/src", "crates/io/src", "crates/cache/src", "crates/codec/src"];
 
-/// What is not true, one line each.
+/// Problems, one line each.
 pub fn problems(root: &Path) -> Vec<String> {
     let mut problems: Vec<String> = REQUIRED
         .iter()
         .filter(|name| !root.join(name).is_file())
-        .map(|name| format!("{name}: is missing"))
+        .map(|name| format!("{name}: missing"))
         .collect();
     let documents = files(root, "md");
     for document in &documents {
@@ -43,7 +43,7 @@ fn dead_links(root: &Path, document: &File) -> Vec<String> {
         let path = target.split('#').next().unwrap_or_default();
         !target.contains("://") && !path.is_empty() && !folder.join(path).exists()
     });
-    dead.map(|(line, target)| format!("{}:{line}: link to {target} leads nowhere", document.path)).collect()
+    dead.map(|(line, target)| format!("{}:{line}: no file for the link to {target}", document.path)).collect()
 }
 
 fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {

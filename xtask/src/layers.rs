@@ -1,8 +1,9 @@
-//! Which room uses which. Data flows one way: a room uses only rooms named before it.
+//! Layering of crates and modules: a crate uses only the crates listed for it, and a module of the engine
+//! uses only modules before it.
 
 use crate::tree::File;
 
-/// Crates, each with the folder of its sources and the crates that it may use.
+/// Crates, each with its source folder and the crates that it may use.
 const CRATES: &[(&str, &str, &[&str])] = &[
     ("tierdex_codec", "crates/codec/src/", &[]),
     ("tierdex_io", "crates/io/src/", &[]),
@@ -11,7 +12,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("tierdex_bench", "bench/src/", &["tierdex_codec", "tierdex_io", "tierdex_cache", "tierdex"]),
     ("tierdex_cli", "cli/src/", &["tierdex"]),
     ("tierdex-bench", "cli/bench/", &["tierdex", "tierdex_bench", "tierdex_cli"]),
-    // Names the crates in strings, and depends on none of them.
+    // Contains the names of the crates in strings, but depends on none of them.
     (
         "xtask",
         "xtask/src/",
@@ -19,11 +20,11 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Workspaces of their own, in which other projects' crates are compared with this one's.
+/// Separate workspaces that compare crates of other projects with those of this one.
 const PEERS: &str = "bench/peers/";
 
-/// Rooms of the engine in dependency order.
-const ROOMS: &[&str] = &[
+/// Modules of the engine in dependency order.
+const MODULES: &[&str] = &[
     "limits",
     "error",
     "bytes",
@@ -40,7 +41,7 @@ const ROOMS: &[&str] = &[
     "engine",
 ];
 
-/// Steps backwards, one line each.
+/// Uses against the order, one line each.
 pub fn problems(sources: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in sources {
@@ -53,11 +54,11 @@ pub fn problems(sources: &[File]) -> Vec<String> {
                 || file.path.contains("/benches/")
                 || file.path.starts_with(PEERS);
             if !known {
-                problems.push(format!("{}: stands in no crate that layers.rs knows", file.path));
+                problems.push(format!("{}: belongs to no crate listed in layers.rs", file.path));
             }
             continue;
         };
-        let room = (*name == "tierdex").then(|| room_of(&file.path[folder.len()..]));
+        let module = (*name == "tierdex").then(|| module_of(&file.path[folder.len()..]));
         for (line, code) in file.code() {
             for (other, _, _) in
                 CRATES.iter().filter(|(other, _, _)| other != name && !allowed.contains(other))
@@ -66,36 +67,36 @@ pub fn problems(sources: &[File]) -> Vec<String> {
                     problems.push(format!("{}:{line}: {name} must not use {other}", file.path));
                 }
             }
-            if let Some(room) = room {
-                problems.extend(backwards(file, line, code, room));
+            if let Some(module) = module {
+                problems.extend(against_order(file, line, code, module));
             }
         }
     }
     problems
 }
 
-fn room_of(path: &str) -> &str {
+fn module_of(path: &str) -> &str {
     path.split(['/', '.']).next().unwrap_or_default()
 }
 
-fn backwards(file: &File, line: usize, code: &str, room: &str) -> Option<String> {
-    let rank = |name: &str| ROOMS.iter().position(|known| *known == name);
-    if room == "lib" {
+fn against_order(file: &File, line: usize, code: &str, module: &str) -> Option<String> {
+    let order = |name: &str| MODULES.iter().position(|known| *known == name);
+    if module == "lib" {
         return None;
     }
-    let Some(own) = rank(room) else {
+    let Some(own) = order(module) else {
         return (line == 1)
-            .then(|| format!("{}: room {room} has no place in the order of layers.rs", file.path));
+            .then(|| format!("{}: module {module} is missing in the order of layers.rs", file.path));
     };
     let mut used = code.split("crate::").skip(1).map(|rest| {
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
         &rest[..end]
     });
-    let later = used.find(|used| rank(used).is_some_and(|other| other > own))?;
-    Some(format!("{}:{line}: room {room} uses {later}, which stands behind it", file.path))
+    let later = used.find(|used| order(used).is_some_and(|other| other > own))?;
+    Some(format!("{}:{line}: module {module} uses {later}, which is after it in the order", file.path))
 }
 
-/// Whether code names a crate: as a whole word with `::` behind it, or after `use`.
+/// Whether code uses a crate: its name as a whole word, followed by `::` or ` as `.
 fn mentions(code: &str, name: &str) -> bool {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(name).any(|(at, _)| {
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_backwards_are_found() {
+    fn uses_against_the_order_are_found() {
         assert_eq!(found("crates/tierdex/src/query/plan.rs", "use crate::rank::TopK;\n"), [""; 0]);
         assert_eq!(found("crates/tierdex/src/rank/topk.rs", "use crate::query::Plan;\n").len(), 1);
         assert_eq!(found("crates/tierdex/src/text/mod.rs", "let x = crate::index::Index;\n").len(), 1);

@@ -1,9 +1,9 @@
-//! Checks of the house, as `cargo run -p xtask` and as tests: which room uses which, where `unsafe` and system
-//! calls stand, and whether the links of the documents lead somewhere.
+//! Checks of the project, as `cargo run -p xtask` and as a test: the order of crates and modules, the
+//! folders in which `unsafe` and system calls are allowed, and the links and commands of the documents.
 
+mod allowed;
 mod documents;
 mod layers;
-mod places;
 mod tree;
 
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ fn all_problems() -> Vec<String> {
     let root = tree::root();
     let sources = tree::files(&root, "rs");
     let mut problems = layers::problems(&sources);
-    problems.extend(places::problems(&sources));
+    problems.extend(allowed::problems(&sources));
     problems.extend(documents::problems(&root));
     problems
 }
@@ -29,7 +29,7 @@ fn all_problems() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_house_is_in_order() {
+    fn the_project_has_no_problems() {
         let problems = super::all_problems();
         assert!(problems.is_empty(), "{}", problems.join("\n"));
     }

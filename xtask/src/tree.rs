@@ -1,9 +1,9 @@
-//! The files of the project.
+//! The source files and documents of the project.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A file with its path from the root, `/` between parts.
+/// A file, and its path relative to the root with `/` as separator.
 pub struct File {
     pub path: String,
     pub text: String,
@@ -20,10 +20,10 @@ impl File {
 /// The root of the workspace.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().expect("xtask stands in the workspace").to_path_buf()
+    here.parent().expect("xtask is in the workspace").to_path_buf()
 }
 
-/// All files of an extension, build output and hidden folders excepted; sorted.
+/// All files with an extension, sorted by path, without build output and hidden folders.
 pub fn files(root: &Path, extension: &str) -> Vec<File> {
     let mut paths = Vec::new();
     collect(root, extension, &mut paths);
