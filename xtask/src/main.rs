@@ -1,8 +1,10 @@
 //! Checks of the project, as `cargo run -p xtask` and as a test: the order of crates and modules, the
 //! folders in which `unsafe` and system calls are allowed, and the links and commands of the documents.
 
+mod accepted;
 mod allowed;
 mod documents;
+mod imports;
 mod layers;
 mod tree;
 
@@ -22,6 +24,7 @@ fn all_problems() -> Vec<String> {
     let sources = tree::files(&root, "rs");
     let mut problems = layers::problems(&sources);
     problems.extend(allowed::problems(&sources));
+    problems.extend(imports::problems(&sources));
     problems.extend(documents::problems(&root));
     problems
 }
