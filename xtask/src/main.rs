@@ -1,8 +1,10 @@
-//! Checks of the project, as `cargo run -p xtask` and as a test: the order of crates and modules, the
-//! folders in which `unsafe` and system calls are allowed, and the links and commands of the documents.
+//! Checks of the project, as `cargo run -p xtask` and as a test: the order of crates and modules, circular
+//! imports, the folders in which `unsafe` and system calls are allowed, the length of comment lines, and the
+//! links and commands of the documents.
 
 mod accepted;
 mod allowed;
+mod comments;
 mod documents;
 mod imports;
 mod layers;
@@ -24,6 +26,7 @@ fn all_problems() -> Vec<String> {
     let sources = tree::files(&root, "rs");
     let mut problems = layers::problems(&sources);
     problems.extend(allowed::problems(&sources));
+    problems.extend(comments::problems(&sources));
     problems.extend(imports::problems(&sources));
     problems.extend(documents::problems(&root));
     problems
