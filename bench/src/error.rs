@@ -1,21 +1,21 @@
-//! Why an experiment ended early.
+//! The error type of experiments.
 
 use std::fmt;
 
-/// Why an experiment ended early. Its message is one line.
+/// The reason why an experiment ended early. The message is one line.
 #[derive(Debug)]
 pub enum Error {
-    /// The flags ask for something that cannot be.
+    /// The flags are invalid or contradict each other.
     Usage(String),
-    /// Something went wrong on the way.
+    /// An operation failed during the run.
     Failed(String),
-    /// What was found cannot be printed.
+    /// The results cannot be printed.
     Output(std::io::Error),
-    /// The user stopped it.
+    /// The user stopped the run.
     Interrupted,
 }
 
-/// What an experiment gives.
+/// The result type of experiments.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl fmt::Display for Error {

@@ -1,13 +1,14 @@
 //! Latency of single requests, alone and beside a batch.
 //!
 //! *Input*: an index, queries, and options of an engine. *Output*: median and 99th percentile of the latency
-//! of interactive requests, one at a time, while the engine has nothing else to do and while a batch runs
-//! that never ends.
+//! of interactive requests, submitted one at a time, while the engine is idle otherwise and while an endless
+//! batch runs.
 //!
-//! 1. All queries are answered once, so that the cache has what it can hold.
-//! 2. In each of [`ROUNDS`] rounds the queries are asked alone, and then beside the batch; hits of the two
-//!    are compared.
-//! 3. Latencies of all rounds are taken together; they run from the submission of a request to its answer.
+//! 1. All queries are answered once to fill the cache.
+//! 2. In each of [`ROUNDS`] rounds the queries are submitted alone, and then beside the batch. The hits of
+//!    both passes must be equal.
+//! 3. The latencies of all rounds are pooled. A latency is the time from the submission of a request to its
+//!    answer.
 
 use crate::{Error, Result, Table};
 use clap::Args;
@@ -20,35 +21,35 @@ use tierdex::engine::{Engine, ExecutorOptions, Mode, SearchRequest};
 use tierdex::index::{Index, SearchHit};
 use tierdex::query::Query;
 
-/// What to measure.
+/// Flags of the experiment.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Directory of the index
     pub dir: PathBuf,
-    /// File of queries in the query language, one a line
+    /// File of queries in the query language, one per line
     #[arg(long)]
     pub queries: PathBuf,
-    /// Hits a query
+    /// Hits per query
     #[arg(short, default_value_t = 10)]
     pub k: usize,
-    /// Count all documents that match
+    /// Count all matching documents; without it the number of matches is a lower bound
     #[arg(long)]
     pub count: bool,
-    /// Threads that answer [default: one a processor]
+    /// Query threads [default: one per processor]
     #[arg(long, value_name = "N")]
     pub threads: Option<std::num::NonZero<usize>>,
 }
 
-/// Rounds of both cases, in turns.
+/// Rounds of both cases, which alternate.
 const ROUNDS: usize = 3;
 
-/// The latencies of one case.
+/// The measurements of one case: alone, or beside the batch.
 #[derive(Default)]
 struct Case {
     latencies: Vec<Duration>,
     hits: Vec<Vec<SearchHit>>,
     time: Duration,
-    /// Requests of which several threads evaluated parts.
+    /// Number of requests that were divided among several threads.
     divided: usize,
 }
 
@@ -59,7 +60,7 @@ impl Case {
     }
 }
 
-/// Measures, and prints a table.
+/// Measures and prints a table.
 ///
 /// # Errors
 /// If the queries or the index cannot be read, if the memory budget is too small, if the mode is not
@@ -87,7 +88,7 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
     let (mut alone, mut beside) = (Case::default(), Case::default());
     let (answered, mut in_batch) = (AtomicU64::new(0), 0);
     for _ in 0..ROUNDS {
-        ask(&engine, &queries, request, &mut alone)?;
+        submit_all(&engine, &queries, request, &mut alone)?;
         let ends = AtomicBool::new(false);
         let batch = || {
             let mut endless = queries.iter().cycle();
@@ -99,11 +100,11 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
             })
         };
         std::thread::scope(|scope| {
-            // Also when asking fails.
-            let _ends = Ends(&ends);
+            // Ends the batch also when a request fails.
+            let _stop = StopOnDrop(&ends);
             let batch = scope.spawn(batch);
             let before = answered.load(Ordering::Relaxed);
-            ask(&engine, &queries, request, &mut beside)?;
+            submit_all(&engine, &queries, request, &mut beside)?;
             in_batch += answered.load(Ordering::Relaxed) - before;
             ends.store(true, Ordering::Relaxed);
             batch.join().expect("a batch does not panic")
@@ -131,17 +132,17 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
     write!(out, "{}", table.to_text()).map_err(Error::Output)
 }
 
-/// Ends the batch.
-struct Ends<'e>(&'e AtomicBool);
+/// Ends the batch when it is dropped.
+struct StopOnDrop<'e>(&'e AtomicBool);
 
-impl Drop for Ends<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Asks all queries, one after the other.
-fn ask(
+/// Submits all queries, each after the answer to the one before.
+fn submit_all(
     engine: &Engine,
     queries: &[Query],
     request: impl Fn(&Query) -> SearchRequest,

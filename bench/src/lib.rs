@@ -1,36 +1,37 @@
-//! Experiments, one a folder: each makes its data, runs its contenders side by side in one run, and writes what it
-//! found as a table, a report, rows of JSON and a plot.
+//! Benchmark experiments, one per module. Each generates its data, runs all contenders in one run, and
+//! writes the results as a table, a report, rows of JSON and a plot.
 //!
-//! | you want | take |
+//! | experiment | module |
 //! |---|---|
-//! | postings caches: speed by mode and memory | [`cache`] |
-//! | codecs of integers, their sizes and speeds | [`codecs`] |
-//! | an index of any size without text | [`generate`] |
-//! | lists that stay on disk intersected, by five algorithms | [`intersect`] |
-//! | latency of single requests beside a batch | [`latency`] |
-//! | an index behind a line protocol, for a harness of your own | [`serve`] |
+//! | postings caches: query throughput by mode and memory | [`cache`] |
+//! | integer codecs: size and speed | [`codecs`] |
+//! | a synthetic index of any size, without text | [`generate`] |
+//! | five algorithms that intersect posting lists on disk | [`intersect`] |
+//! | latency of single requests, alone and beside a batch | [`latency`] |
+//! | an index behind a line protocol, for an external harness | [`serve`] |
 //!
-//! What experiments share stands beside them: a [`Machine`] says where figures were taken, a [`Table`] shows them, a
-//! [`Random`] makes data that comes back with its seed, a [`group`] limits the memory of a process, and a
-//! throttle its reads. Figures are ratios within one run; no test looks at them.
+//! Shared parts: [`Machine`] describes the host, [`Table`] formats results, [`Random`] is a seeded
+//! generator, [`cgroup`] limits the memory of a process, and `throttle` limits its read rate. Only ratios
+//! within one run are compared; no test depends on a measured time.
 //!
-//! This crate must not know how the command line of the caller looks beyond the flags of its experiments.
+//! This crate defines the flags of its experiments and nothing else of the command line.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod cache;
+pub mod cgroup;
 pub mod codecs;
 mod error;
-mod folder;
 pub mod generate;
-pub mod group;
 pub mod intersect;
 pub mod intersection;
 pub mod latency;
 mod machine;
+mod output_dir;
 mod random;
 pub mod serve;
+mod status;
 mod table;
 mod throttle;
 

@@ -1,22 +1,22 @@
-//! The machine that figures were taken on, as far as Linux says; no name and no address of it.
+//! The machine that a run was measured on, as reported by Linux. Host name and addresses are left out.
 
 use std::fs;
 
 /// CPU, caches and memory, for reports.
 pub struct Machine {
-    /// Model of the CPU.
+    /// CPU model.
     pub cpu: String,
-    /// Threads that run at once.
+    /// Hardware threads available to this process.
     pub threads: usize,
-    /// Instruction sets that decide which loops run, as far as the CPU has them.
+    /// CPU flags that decide which kernels can run.
     pub flags: Vec<&'static str>,
-    /// Data caches of the first core from the smallest on: `L1 48K`.
+    /// Data caches of the first core, smallest first: `L1 48K`.
     pub caches: Vec<String>,
-    /// Bytes of memory, 0 if unknown.
+    /// Bytes of main memory, 0 if unknown.
     pub memory_bytes: u64,
 }
 
-/// Flags of interest.
+/// The CPU flags that are reported.
 const FLAGS: &[&str] = &[
     "ssse3",
     "sse4_1",
@@ -33,12 +33,12 @@ const FLAGS: &[&str] = &[
 ];
 
 impl Machine {
-    /// The machine that this runs on.
+    /// The machine that this process runs on.
     pub fn here() -> Machine {
         let cpu = read("/proc/cpuinfo");
-        let member = |name| member(&cpu, name).unwrap_or_default();
-        let has: Vec<&str> = member("flags").split(' ').collect();
-        let model = member("model name");
+        let field = |name| field(&cpu, name).unwrap_or_default();
+        let has: Vec<&str> = field("flags").split(' ').collect();
+        let model = field("model name");
         Machine {
             cpu: if model.is_empty() {
                 format!("unknown {}", std::env::consts::ARCH)
@@ -52,7 +52,7 @@ impl Machine {
         }
     }
 
-    /// Lines of a Markdown list.
+    /// The machine as a Markdown list.
     pub fn to_markdown(&self) -> String {
         let list = |items: &[String]| if items.is_empty() { "unknown".into() } else { items.join(", ") };
         let flags: Vec<String> = self.flags.iter().map(ToString::to_string).collect();
@@ -79,17 +79,17 @@ fn caches() -> Vec<String> {
 
 fn memory_bytes() -> u64 {
     let memory = read("/proc/meminfo");
-    let total = member(&memory, "MemTotal").and_then(|line| line.split(' ').next());
+    let total = field(&memory, "MemTotal").and_then(|line| line.split(' ').next());
     total.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default() << 10
 }
 
-/// Text of a file, nothing if there is none.
+/// The text of a file, empty if it cannot be read.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// What stands behind `name` and a colon in the first such line.
-fn member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+/// The value of the first line `name: value`.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
     pairs.find(|(found, _)| found.trim() == name).map(|(_, value)| value.trim())
 }
@@ -99,10 +99,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_found() {
+    fn a_field_is_found_by_its_name() {
         let text = "processor\t: 0\nmodel name\t: Some CPU\nflags\t\t: avx avx2\nmodel name\t: Other\n";
-        assert_eq!(member(text, "model name"), Some("Some CPU"));
-        assert_eq!(member(text, "cache size"), None);
+        assert_eq!(field(text, "model name"), Some("Some CPU"));
+        assert_eq!(field(text, "cache size"), None);
         assert!(!Machine::here().cpu.is_empty());
     }
 }

@@ -1,13 +1,13 @@
-//! A small seeded generator: `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014).
+//! A small seeded random number generator: `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014).
 
-/// Repeatable numbers from one seed. Not for secrets.
+/// A repeatable sequence of random numbers. Not cryptographically secure.
 #[derive(Clone)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
-    /// The numbers of `seed`.
+    /// The sequence of `seed`.
     pub fn new(seed: u64) -> Random {
         Random { state: seed }
     }

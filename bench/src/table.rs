@@ -1,6 +1,6 @@
 //! Tables, for the terminal and for Markdown.
 
-/// A heading and rows of cells. The first `left` columns are names and stand left; numbers stand right.
+/// A heading and rows of cells. The first `left` columns are left-aligned, the others right-aligned.
 pub struct Table {
     heading: Vec<String>,
     left: usize,
@@ -8,28 +8,28 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows; the first `left` columns stand left.
+    /// An empty table whose first `left` columns are left-aligned.
     pub fn new(left: usize, heading: &[&str]) -> Table {
         Table { heading: heading.iter().map(ToString::to_string).collect(), left, rows: Vec::new() }
     }
 
-    /// Adds a row of as many cells as there are columns.
+    /// Adds a row, one cell per column.
     pub fn row(&mut self, cells: Vec<String>) {
-        assert_eq!(cells.len(), self.heading.len(), "a row has a cell a column");
+        assert_eq!(cells.len(), self.heading.len(), "a row has one cell per column");
         self.rows.push(cells);
     }
 
-    /// Whether there are no rows.
+    /// Whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Columns under one another, two blanks apart, a line break behind each line.
+    /// Plain text: aligned columns separated by two spaces, each line ended by a line break.
     pub fn to_text(&self) -> String {
         self.lines("  ", "").collect()
     }
 
-    /// A table of Markdown.
+    /// A Markdown table.
     pub fn to_markdown(&self) -> String {
         let mut lines: Vec<String> = self.lines(" | ", "| ").map(|line| line.replace('\n', " |\n")).collect();
         let rule = (0..self.heading.len()).map(|column| if column < self.left { "---|" } else { "---:|" });
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stand_left_and_numbers_right() {
+    fn names_are_left_aligned_and_numbers_right_aligned() {
         let mut table = Table::new(1, &["codec", "bits"]);
         table.row(vec!["raw".into(), "32.00".into()]);
         assert_eq!(table.to_text(), "codec   bits\nraw    32.00\n");

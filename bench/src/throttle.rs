@@ -1,52 +1,54 @@
-//! Slower devices, emulated: the block layer is told to let no more through (`blkio` of control groups, version 1). Figures
-//! of them are called emulated.
+//! Emulation of slower devices: a `blkio` control group (version 1) limits reads and bytes per second of the
+//! block device below a directory. Figures measured this way are reported as emulated.
 //!
-//! You have a folder and the rates of a device; you get a group whose members read from the folder's device as from that
-//! one. Other processes join by writing their number into a file, this one by [`Throttle::join`].
+//! A process joins by writing its process id into [`Throttle::procs`]; this process joins by
+//! [`Throttle::join`]. A throttle has no seeks: sequential and random reads cost the same.
 
-use crate::group::{Group, Parent};
+use crate::cgroup::{Cgroup, CgroupParent};
 use crate::{Error, Result};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What a device does in a second, at most; none is as much as it can.
+/// Upper limits of a device's read rate. `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rates {
-    /// Reads.
+pub struct DeviceRates {
+    /// Reads per second.
     pub reads: Option<u64>,
-    /// Bytes.
+    /// Bytes per second.
     pub bytes: Option<u64>,
 }
 
-/// A disk that turns, as the thesis measured its own (section 8.2.2).
-pub const HDD: Rates = Rates { reads: Some(120), bytes: Some(181_000_000) };
+/// A hard disk. The bandwidth is the sequential read bandwidth that the APCache thesis measured (table 5.2
+/// and section 8.2.3). The 120 reads per second are an assumption of this benchmark; the thesis gives only
+/// an average latency of 4.16 ms (table 5.2).
+pub const HDD: DeviceRates = DeviceRates { reads: Some(120), bytes: Some(181_000_000) };
 
-/// A group whose members read as from a slower device.
+/// A control group whose members read at the rates of a slower device.
 #[derive(Debug)]
 pub struct Throttle {
-    group: Group,
-    parent: Parent,
+    group: Cgroup,
+    parent: CgroupParent,
 }
 
-/// This process is in the group until it is dropped.
+/// Keeps this process in the group until it is dropped.
 #[derive(Debug)]
 pub struct Joined(Throttle);
 
 impl Throttle {
-    /// Lets no more than `rates` through from the device that `folder` is on.
+    /// Limits reads from the device of `dir` to `rates`.
     ///
     /// # Errors
-    /// One line, if there cannot be such a group.
-    pub fn new(folder: &Path, rates: Rates) -> Result<Throttle> {
+    /// One line, if the group cannot be created.
+    pub fn new(dir: &Path, rates: DeviceRates) -> Result<Throttle> {
         let failed = |error| Error::Failed(format!("slower devices cannot be emulated: {error}"));
-        Throttle::try_new(folder, rates).map_err(failed)
+        Throttle::try_new(dir, rates).map_err(failed)
     }
 
-    fn try_new(folder: &Path, rates: Rates) -> Result<Throttle> {
-        let parent = Parent::devices()?;
-        let number = block_device(folder)?;
-        let group = parent.group()?;
+    fn try_new(dir: &Path, rates: DeviceRates) -> Result<Throttle> {
+        let parent = CgroupParent::blkio()?;
+        let number = block_device(dir)?;
+        let group = parent.create()?;
         for (name, rate) in [("iops", rates.reads), ("bps", rates.bytes)] {
             let name = format!("blkio.throttle.read_{name}_device");
             rate.map_or(Ok(()), |rate| group.write(&name, &format!("{number} {rate}")))?;
@@ -54,12 +56,12 @@ impl Throttle {
         Ok(Throttle { group, parent })
     }
 
-    /// The file into which a process that joins writes its number.
+    /// The file into which a joining process writes its process id.
     pub fn procs(&self) -> PathBuf {
         self.group.procs()
     }
 
-    /// Joins with this process.
+    /// Moves this process into the group.
     ///
     /// # Errors
     /// One line, if that is not permitted.
@@ -71,20 +73,20 @@ impl Throttle {
 
 impl Drop for Joined {
     fn drop(&mut self) {
-        // Nothing can be done about it but to stay.
+        // If leaving fails, the process stays in the group.
         let _ = fs::write(self.0.parent.dir.join("cgroup.procs"), std::process::id().to_string());
     }
 }
 
-/// The number of the device, as a whole, on which a folder is: `8:0`.
-fn block_device(folder: &Path) -> Result<String> {
-    let failed = |why: String| Error::Failed(format!("{}: {why}", folder.display()));
-    let device = fs::metadata(folder).map_err(|error| failed(error.to_string()))?.dev();
+/// Number of the whole block device (not the partition) of a directory: `8:0`.
+fn block_device(dir: &Path) -> Result<String> {
+    let failed = |why: String| Error::Failed(format!("{}: {why}", dir.display()));
+    let device = fs::metadata(dir).map_err(|error| failed(error.to_string()))?.dev();
     let number = format!("{}:{}", major(device), minor(device));
     let entry = PathBuf::from(format!("/sys/dev/block/{number}"));
     if !entry.exists() {
         return Err(failed(format!(
-            "its file system is on no block device (it says {number}); it cannot be slowed down"
+            "its file system is on no block device (device number {number}); its reads cannot be throttled"
         )));
     }
     if !entry.join("partition").exists() {
@@ -94,11 +96,12 @@ fn block_device(folder: &Path) -> Result<String> {
     whole.map(|number| number.trim().to_string()).map_err(|error| failed(error.to_string()))
 }
 
-/// The halves of a device's number, as the C library packs them.
+/// Major number of a device, as the C library packs it.
 fn major(device: u64) -> u64 {
     (device >> 8) & 0xfff | (device >> 32) & !0xfff
 }
 
+/// Minor number of a device.
 fn minor(device: u64) -> u64 {
     device & 0xff | (device >> 12) & !0xff & 0xffff_ffff
 }
@@ -108,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_devices_are_taken_apart() {
+    fn device_numbers_are_split_into_major_and_minor() {
         assert_eq!((major(0xfe00), minor(0xfe00)), (254, 0));
         assert_eq!((major(0x0801), minor(0x0801)), (8, 1));
         let large = 0x123 << 8 | 0x45 | 0x678 << 20;
@@ -117,8 +120,8 @@ mod tests {
 
     #[test]
     fn this_process_joins_and_leaves() {
-        // No rates, since other tests read meanwhile. Where groups are not permitted, there is nothing to see.
-        let Ok(throttle) = Throttle::new(Path::new("."), Rates::default()) else { return };
+        // No limits, since other tests read at the same time. Skipped where groups are not permitted.
+        let Ok(throttle) = Throttle::new(Path::new("."), DeviceRates::default()) else { return };
         let dir = throttle.procs().parent().unwrap().to_path_buf();
         let members = || fs::read_to_string(dir.join("cgroup.procs")).unwrap();
         assert_eq!(members(), "");

@@ -1,5 +1,6 @@
-//! The experiment with caches from end to end, in this process and without limits, so that it needs no rights: answers of all
-//! cells agree, and everything is written. No time is looked at.
+//! The cache experiment from end to end, in this process and without control groups, so that it needs no
+//! permissions: the answers of all cells agree, and all files are written. No test depends on measured
+//! times.
 
 use clap::Parser;
 use std::fs;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use tierdex::index::{IndexWriter, Merge, OpenMode, Stop, WriterOptions};
 use tierdex::io::PosixDisk;
 use tierdex_bench::Error;
-use tierdex_bench::cache::{self, Contender, Flags, Row, Rows, Start};
+use tierdex_bench::cache::{self, CellMode, CellRow, CellRows, Flags, Launch};
 use tierdex_bench::generate;
 
 #[derive(Parser)]
@@ -17,10 +18,10 @@ struct Line {
     flags: Flags,
 }
 
-/// An index in the folder `index` of a place.
-fn place() -> tempfile::TempDir {
-    let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("index");
+/// A temporary directory with an index in `index`.
+fn test_dir() -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("index");
     fs::create_dir(&dir).unwrap();
     let flags =
         generate::Flags { docs: 20_000, postings: 900_000, vocabulary: 5000, seed: 1, out: "unused".into() };
@@ -30,29 +31,29 @@ fn place() -> tempfile::TempDir {
     let mut writer = IndexWriter::open(disk, schema, OpenMode::New, WriterOptions::default()).unwrap();
     collection.write(&mut writer, 2, &mut |_| ()).unwrap();
     writer.commit(Merge::Keep).unwrap();
-    place
+    root
 }
 
-fn run(place: &Path, more: &str, stop: &Stop) -> (Result<Rows, Error>, String) {
-    let (index, out) = (place.join("index"), place.join("out"));
+fn run(root: &Path, more: &str, stop: &Stop) -> (Result<CellRows, Error>, String) {
+    let (index, out) = (root.join("index"), root.join("out"));
     let mut words = vec!["bench", index.to_str().unwrap(), "--out", out.to_str().unwrap()];
     words.extend("--no-group --keep-caches --region dram --count 40".split(' '));
     words.extend(more.split_whitespace());
     let flags = Line::try_parse_from(words).unwrap().flags;
     let mut table = Vec::new();
-    let rows = cache::run(&flags, "bench", &Start::Here, stop, &mut table);
+    let rows = cache::run(&flags, "bench", &Launch::InProcess, stop, &mut table);
     (rows, String::from_utf8(table).unwrap())
 }
 
-fn checksums(rows: &Rows) -> Vec<u64> {
-    rows.all().iter().map(|row| row.end.as_ref().unwrap().checksum).collect()
+fn checksums(rows: &CellRows) -> Vec<u64> {
+    rows.all().iter().map(|row| row.outcome.as_ref().unwrap().checksum).collect()
 }
 
 #[test]
-fn modes_and_sizes_answer_alike_and_all_is_written() {
-    let place = place();
+fn modes_and_sizes_have_equal_answers_and_all_files_are_written() {
+    let dir = test_dir();
     let (rows, table) = run(
-        place.path(),
+        dir.path(),
         "--modes memory,hybrid-prefetch --sizes 20,100 --segments 4K --lookahead-samples 30",
         &Stop::default(),
     );
@@ -60,67 +61,67 @@ fn modes_and_sizes_answer_alike_and_all_is_written() {
     let cells = |shape: &str| rows.all().iter().filter(|row| row.cell.describe().contains(shape)).count();
     assert_eq!((cells("SINGLE H"), cells("AND H"), rows.all().len()), (1 + 2 * 2, 1 + 2 * 2, 10));
     assert_eq!(table.lines().count(), 1 + 10, "{table}");
-    let found = |row: &Row| row.end.clone().unwrap();
+    let found = |row: &CellRow| row.outcome.clone().unwrap();
     for row in rows.all() {
         let measured = found(row);
         assert_eq!(measured.queries, 40);
         assert!(measured.hits > 0 && measured.matches >= measured.hits && measured.qps() > 0.0);
-        assert_eq!(measured.lists.is_some(), row.cell.contender != Contender::Memory);
+        assert_eq!(measured.lists.is_some(), row.cell.mode != CellMode::Memory);
         assert_eq!((row.limit, row.peak), (None, None));
         assert!(measured.samples.iter().all(|(ended, _)| (1..=40).contains(ended)));
-        assert_eq!(measured.samples.is_empty(), row.cell.contender == Contender::Memory);
+        assert_eq!(measured.samples.is_empty(), row.cell.mode == CellMode::Memory);
     }
-    // Where all fits, the second repetition finds all that it asks for, and reads nothing.
+    // If all lists fit, the second repetition has no misses and reads nothing.
     let all = rows.all().iter().filter(|row| row.cell.size.is_some_and(|size| size.to_string() == "100%"));
     for row in all {
         let measured = found(row);
         assert_eq!((measured.lists.unwrap().misses, measured.bytes_read), (0, 0), "{}", row.cell.describe());
     }
-    let read = |name: &str| fs::read_to_string(place.path().join("out").join(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(dir.path().join("out").join(name)).unwrap();
     let json: serde_json::Value = serde_json::from_str(&read("data.json")).unwrap();
     assert_eq!(json.as_array().unwrap().len(), 10);
     let report = read("report.md");
     for words in [
         "bench index --out out --modes memory,hybrid-prefetch",
         "**Without control groups",
-        "The page cache is left as it is",
+        "The page cache is not dropped",
         "## Ratios",
         "## Flatness",
-        "Files were read by:\n\n- memory: nothing is read\n- hybrid-prefetch: ",
+        "I/O engines:\n\n- memory: none\n- hybrid-prefetch: ",
         "](qps-AND-H-rp25-ssd.svg)",
         "](lookahead-SINGLE-H-rp25-ssd-20.svg)",
     ] {
         assert!(report.contains(words), "`{words}` is not in\n{report}");
     }
-    assert!(!report.contains(&*place.path().to_string_lossy()), "{report}");
+    assert!(!report.contains(&*dir.path().to_string_lossy()), "{report}");
     assert!(read("qps-SINGLE-H-rp25-ssd.svg").starts_with("<svg"));
 }
 
 #[test]
-fn every_mode_answers_as_memory_does() {
-    let place = place();
+fn every_mode_has_the_answers_of_memory() {
+    let dir = test_dir();
     let more = "--modes memory,base,base-prefetch,hybrid,hybrid-prefetch,direct --classes H,M --shapes AND,OR \
                 --repeats 50 --sizes 2 --segments 4K --lookahead adaptive --policies lru,window --rounds 2";
-    let (rows, _) = run(place.path(), more, &Stop::default());
+    let (rows, _) = run(dir.path(), more, &Stop::default());
     let rows = rows.unwrap();
     assert_eq!(rows.all().len(), 2 * 2 * 2 * (1 + 1 + 1 + 3 * 2));
     assert!(rows.differences().is_empty());
     // The same seed gives the same queries.
     let single = "--modes base --sizes 100";
     let (again, same) =
-        (run(place.path(), single, &Stop::default()), run(place.path(), single, &Stop::default()));
+        (run(dir.path(), single, &Stop::default()), run(dir.path(), single, &Stop::default()));
     assert_eq!(checksums(&again.0.unwrap()), checksums(&same.0.unwrap()));
-    let other = run(place.path(), &format!("{single} --seed 2"), &Stop::default()).0.unwrap();
-    assert_ne!(checksums(&run(place.path(), single, &Stop::default()).0.unwrap()), checksums(&other));
+    let other = run(dir.path(), &format!("{single} --seed 2"), &Stop::default()).0.unwrap();
+    assert_ne!(checksums(&run(dir.path(), single, &Stop::default()).0.unwrap()), checksums(&other));
 }
 
 #[test]
-fn pruned_answers_have_the_same_hits_and_threads_the_same_order() {
-    let place = place();
+fn pruning_keeps_the_number_of_hits_and_threads_keep_the_answers() {
+    let dir = test_dir();
     let hits = |more: &str| {
         let more = format!("--modes memory,direct --sizes 20 --lookahead 16 --shapes OR --k 10 {more}");
-        let rows = run(place.path(), &more, &Stop::default()).0.unwrap();
-        (checksums(&rows), rows.all()[0].end.as_ref().unwrap().hits)
+        let rows = run(dir.path(), &more, &Stop::default()).0.unwrap();
+        (checksums(&rows), rows.all()[0].outcome.as_ref().unwrap().hits)
     };
     let pruned = hits("--exhaustive false");
     assert_eq!(pruned, hits("--exhaustive false --threads 3"));
@@ -129,41 +130,41 @@ fn pruned_answers_have_the_same_hits_and_threads_the_same_order() {
 }
 
 #[test]
-fn a_cell_that_cannot_be_is_a_row_and_not_the_end() {
-    let place = place();
+fn a_cell_that_cannot_run_gives_a_row_and_not_an_error() {
+    let dir = test_dir();
     let (rows, table) =
-        run(place.path(), "--modes direct,memory --sizes 20 --dram 1M --shapes AND", &Stop::default());
+        run(dir.path(), "--modes direct,memory --sizes 20 --dram 1M --shapes AND", &Stop::default());
     let rows = rows.unwrap();
-    let died = rows.all().iter().filter(|row| row.end.is_err()).count();
-    assert_eq!((died, rows.all().len()), (2, 3), "{table}");
+    let failed = rows.all().iter().filter(|row| row.outcome.is_err()).count();
+    assert_eq!((failed, rows.all().len()), (2, 3), "{table}");
     assert!(table.contains("a budget of 1048576 bytes of DRAM is too small"), "{table}");
-    let report = fs::read_to_string(place.path().join("out/report.md")).unwrap();
+    let report = fs::read_to_string(dir.path().join("out/report.md")).unwrap();
     assert!(report.contains("Not measured:\n\n- direct of AND H RP 25% on ssd at 20%: a budget"), "{report}");
 }
 
 #[test]
-fn what_cannot_be_measured_is_one_line_before_anything_is_done() {
-    let place = place();
-    let refused = |more: &str| run(place.path(), more, &Stop::default()).0.unwrap_err();
-    assert!(matches!(refused("--segments 5K"), Error::Usage(message) if message.contains("--segments")));
-    assert!(matches!(refused("--devices hdd"), Error::Usage(message) if message.contains("emulated")));
-    assert!(!place.path().join("out").exists());
+fn invalid_flags_are_rejected_before_the_first_measurement() {
+    let dir = test_dir();
+    let rejected = |more: &str| run(dir.path(), more, &Stop::default()).0.unwrap_err();
+    assert!(matches!(rejected("--segments 5K"), Error::Usage(message) if message.contains("--segments")));
+    assert!(matches!(rejected("--devices hdd"), Error::Usage(message) if message.contains("emulated")));
+    assert!(!dir.path().join("out").exists());
     let stop = Stop::default();
     stop.raise();
-    let (stopped, _) = run(place.path(), "--modes memory", &stop);
+    let (stopped, _) = run(dir.path(), "--modes memory", &stop);
     assert!(matches!(stopped, Err(Error::Interrupted)));
-    let report = fs::read_to_string(place.path().join("out/report.md")).unwrap();
+    let report = fs::read_to_string(dir.path().join("out/report.md")).unwrap();
     assert!(report.contains("**Stopped before all cells were measured.**"));
 }
 
 #[test]
 fn terms_are_of_their_class() {
-    let place = place();
-    let (rows, _) = run(place.path(), "--modes memory --classes M --shapes SINGLE", &Stop::default());
-    // Terms of class M stand in 2 to 124 of so few documents, and there are none of class L.
+    let dir = test_dir();
+    let (rows, _) = run(dir.path(), "--modes memory --classes M --shapes SINGLE", &Stop::default());
+    // With 20,000 documents, terms of class M have a document frequency of 2 to 124, and class L is empty.
     let rows = rows.unwrap();
-    let measured = rows.all()[0].end.as_ref().unwrap();
+    let measured = rows.all()[0].outcome.as_ref().unwrap();
     assert!((2 * 40..125 * 40).contains(&measured.matches) && measured.hits == measured.matches);
-    let none = run(place.path(), "--classes M,L", &Stop::default()).0.unwrap_err();
+    let none = run(dir.path(), "--classes M,L", &Stop::default()).0.unwrap_err();
     assert!(matches!(none, Error::Usage(message) if message.starts_with("the index has 0 terms of class L")));
 }

@@ -1,4 +1,4 @@
-//! Generated indexes are sound, have the sizes that were asked for, and come back with their seed.
+//! Generated indexes are valid, have the requested sizes, and depend only on the flags.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -40,10 +40,10 @@ fn lists(field: &FieldReader) -> Vec<(String, Vec<u32>, Vec<u32>)> {
         let (mut documents, mut frequencies) = (Vec::new(), Vec::new());
         let mut cursor = PostingsCursor::open(field, info).unwrap();
         while cursor.advance(0).unwrap() != NO_DOCUMENT {
-            let (some, their) = cursor.rest_of_block().unwrap();
-            let count = some.len();
-            documents.extend_from_slice(some);
-            frequencies.extend_from_slice(their);
+            let (block_documents, block_frequencies) = cursor.rest_of_block().unwrap();
+            let count = block_documents.len();
+            documents.extend_from_slice(block_documents);
+            frequencies.extend_from_slice(block_frequencies);
             cursor.skip(count).unwrap();
         }
         lists.push((term, documents, frequencies));
@@ -51,8 +51,8 @@ fn lists(field: &FieldReader) -> Vec<(String, Vec<u32>, Vec<u32>)> {
     lists
 }
 
-/// Whether an index is what its flags say.
-fn sound(flags: &Flags, collection: &Collection, disk: &MemDisk) {
+/// Checks that an index is valid and has the sizes of its flags.
+fn check_index(flags: &Flags, collection: &Collection, disk: &MemDisk) {
     let report = check(disk).unwrap();
     assert!(report.problems.is_empty() && report.orphans.is_empty(), "{:?}", report.problems);
     assert_eq!(
@@ -75,24 +75,24 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn every_collection_is_what_was_asked_for(
+    fn every_collection_has_the_requested_sizes(
         docs in prop_oneof![1u64..20, 1u64..5000],
         vocabulary in prop_oneof![1u64..5, 1u64..400],
         share in 0.0f64..=1.0,
         seed in any::<u64>(),
     ) {
         let most = vocabulary * (docs * 3 / 4).max(1);
-        // Small shares are the usual ones.
+        // Squared, because small shares are typical.
         let postings = vocabulary + ((most - vocabulary) as f64 * share * share) as u64;
         let flags = flags(docs, postings, vocabulary, seed);
         let (collection, disk) = generated(&flags, 1);
-        sound(&flags, &collection, &disk);
+        check_index(&flags, &collection, &disk);
         prop_assert_eq!(files(&disk), files(&generated(&flags, 3).1));
     }
 }
 
 #[test]
-fn a_seed_comes_back_and_another_one_differs() {
+fn the_same_seed_gives_the_same_files() {
     let of = |seed, threads| files(&generated(&flags(3000, 100_000, 2000, seed), threads).1);
     assert_eq!(of(7, 1), of(7, 2));
     let (one, other) = (of(7, 1), of(8, 1));
@@ -102,21 +102,21 @@ fn a_seed_comes_back_and_another_one_differs() {
     }
 }
 
-/// Its first lists are cut into jobs of their own.
+/// The first lists are split into several jobs.
 #[test]
-fn long_lists_are_sound_by_any_number_of_threads() {
+fn long_lists_are_equal_for_any_number_of_threads() {
     let flags = flags(150_000, 1_500_000, 200, 2);
     let (collection, disk) = generated(&flags, 1);
     assert!(collection.documents(1) > 100_000);
-    sound(&flags, &collection, &disk);
+    check_index(&flags, &collection, &disk);
     for threads in [2, 5] {
         assert!(files(&disk) == files(&generated(&flags, threads).1), "{threads}");
     }
 }
 
-/// The bytes of one index for ever: a collection can be made again elsewhere.
+/// The postings of one index, fixed forever: a collection is the same on every machine.
 #[test]
-fn the_same_collection_is_made_everywhere() {
+fn a_collection_is_the_same_on_every_machine() {
     let disk = generated(&flags(5000, 300_000, 3000, 1), 2).1;
     let index = Index::open_on(Arc::new(disk)).unwrap();
     let mut sum = 0u64;
@@ -129,7 +129,7 @@ fn the_same_collection_is_made_everywhere() {
 }
 
 #[test]
-fn queries_find_as_many_documents_as_the_law_says() {
+fn queries_match_the_document_frequencies() {
     let (collection, disk) = generated(&flags(20_000, 1_000_000, 10_000, 3), 2);
     let index = Index::open_on(Arc::new(disk)).unwrap();
     let searcher = index.searcher();
@@ -144,7 +144,7 @@ fn queries_find_as_many_documents_as_the_law_says() {
 }
 
 #[test]
-fn documents_are_alike_and_lists_are_uneven_but_reach_to_the_end() {
+fn documents_have_similar_lengths_and_lists_reach_the_end() {
     let (docs, postings) = (40_000, 4_280_000);
     let disk = generated(&flags(docs, postings, 100_000, 5), 2).1;
     let index = Index::open_on(Arc::new(disk)).unwrap();
@@ -160,17 +160,17 @@ fn documents_are_alike_and_lists_are_uneven_but_reach_to_the_end() {
     }
     let mean = lengths.iter().map(|&length| f64::from(length)).sum::<f64>() / docs as f64;
     assert!((150.0..190.0).contains(&mean), "{mean}");
-    // The first documents and the last ones are not longer or shorter than the others.
-    for some in lengths.chunks(1000) {
-        let here = some.iter().map(|&length| f64::from(length)).sum::<f64>() / 1000.0;
+    // The length does not depend on the position of the document.
+    for chunk in lengths.chunks(1000) {
+        let here = chunk.iter().map(|&length| f64::from(length)).sum::<f64>() / 1000.0;
         assert!((here / mean - 1.0).abs() < 0.08, "{here} of {mean}");
     }
-    let near = lengths.iter().filter(|&&length| (f64::from(length) / mean - 1.0).abs() < 0.15).count();
-    assert!(near as f64 > 0.8 * docs as f64, "{near}");
+    let typical = lengths.iter().filter(|&&length| (f64::from(length) / mean - 1.0).abs() < 0.15).count();
+    assert!(typical as f64 > 0.8 * docs as f64, "{typical}");
 }
 
 #[test]
-fn wrong_sizes_are_refused() {
+fn invalid_sizes_are_rejected() {
     let cases = [
         (flags(0, 1, 1, 1), "--docs 0"),
         (flags(u64::from(u32::MAX), 1, 1, 1), "--docs 4294967295: an index has 1 to 4294967294 documents"),
@@ -189,7 +189,7 @@ fn wrong_sizes_are_refused() {
 }
 
 #[test]
-fn a_stop_ends_it() {
+fn a_stop_signal_ends_the_generation() {
     let collection = Collection::new(&flags(50_000, 5_000_000, 1000, 1)).unwrap();
     for raise_at in [1, 2 << 20, 6 << 20] {
         let (disk, stop) = (MemDisk::new(), Stop::default());

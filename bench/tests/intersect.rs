@@ -1,4 +1,4 @@
-//! The experiment runs, checks its results, and writes what it should. No test looks at times.
+//! The experiment runs, checks its results and writes its files. No test depends on measured times.
 
 use clap::Parser;
 use std::fs;
@@ -43,16 +43,17 @@ fn a_quick_run_has_all_tables_and_plots() {
     let mut names: Vec<String> =
         fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
-    let want = "data.json depth.svg intersection.svg lists.svg memory.svg ratio.svg report.md threads.svg"
-        .split(' ');
-    assert_eq!(names, want.collect::<Vec<_>>());
+    let expected =
+        "data.json depth.svg intersection.svg lists.svg memory.svg ratio.svg report.md threads.svg"
+            .split(' ');
+    assert_eq!(names, expected.collect::<Vec<_>>());
     let data: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(out.join("data.json")).unwrap()).unwrap();
     assert_eq!(data["rows"].as_array().unwrap().len(), results.rows().len());
 }
 
 #[test]
-fn queries_of_a_log_over_an_index() {
+fn a_query_log_runs_over_an_index() {
     let directory = tempfile::TempDir::new().unwrap();
     let index = directory.path().join("index");
     let made =
@@ -76,14 +77,14 @@ fn queries_of_a_log_over_an_index() {
         intersect::run(&flags(&[&words[..], &["--work", work.to_str().unwrap()]].concat())).unwrap();
     assert_eq!(results.rows().len(), 3 * Algorithm::ALL.len());
     assert!(results.rows().iter().all(|row| row.queries == 2 && row.found > 0));
-    assert_eq!(fs::read_dir(&work).unwrap().count(), 0, "nothing is left behind");
+    assert_eq!(fs::read_dir(&work).unwrap().count(), 0, "the list files are removed");
     let mut text = Vec::new();
     results.print(&mut text).unwrap();
     assert!(String::from_utf8(text).unwrap().contains("bp256-delta"));
 }
 
 #[test]
-fn wrong_flags_are_refused() {
+fn invalid_flags_are_rejected() {
     for wrong in
         [["--sweep", "x"], ["--short", "0"], ["--threads", "0"], ["--read", "5K"], ["--common", "101"]]
     {

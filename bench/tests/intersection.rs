@@ -1,5 +1,5 @@
-//! Intersection of lists on disk: every algorithm gives what an intersection in memory gives, reads the pages that theory
-//! says, and an error is that of one call.
+//! Intersection of lists on disk: every algorithm returns the same ids as an intersection in memory and
+//! reads the expected number of pages, and an error affects one call only.
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -10,36 +10,36 @@ use tierdex::io::{
     Repeat, errno,
 };
 use tierdex_bench::intersection::{
-    Algorithm, Bl, CostModel, Crew, Direct, DirectOptions, Found, ID_MAX, ListsOptions, ListsWriter,
-    PagedList, PagedLists, bf, sl, zz,
+    Algorithm, Bl, CostModel, Direct, DirectOptions, ID_MAX, IntersectionResult, ListsOptions, ListsWriter,
+    PagedList, PagedLists, ReaderThreads, bf, sl, zz,
 };
 
 const NAME: &str = "lists";
 
 const ENGINE: EngineOptions = EngineOptions { kind: EngineKind::Auto, depth: 1, direct: false };
 
-/// Everything that an intersection needs.
-struct Room {
-    crew: Crew,
+/// Threads, engine and memory of all algorithms.
+struct Engines {
+    readers: ReaderThreads,
     bl: Bl,
     direct: Direct,
 }
 
-impl Room {
-    fn new(disk: &dyn Disk, threads: usize, cost: CostModel) -> Room {
+impl Engines {
+    fn new(disk: &dyn Disk, threads: usize, cost: CostModel) -> Engines {
         let engine = EngineOptions { depth: 8, ..ENGINE };
         let options = DirectOptions { engine, read_bytes_max: 64 << 10, region: RegionKind::Dram };
         let mut direct = Direct::new(disk, &options).unwrap();
         direct.set_cost(cost);
-        Room { crew: Crew::new(disk, ENGINE, threads).unwrap(), bl: Bl::new(), direct }
+        Engines { readers: ReaderThreads::new(disk, ENGINE, threads).unwrap(), bl: Bl::new(), direct }
     }
 
-    fn run(&mut self, algorithm: Algorithm, lists: &[PagedList]) -> Result<Found> {
+    fn run(&mut self, algorithm: Algorithm, lists: &[PagedList]) -> Result<IntersectionResult> {
         match algorithm {
-            Algorithm::Bl => self.bl.intersect(&self.crew, lists),
-            Algorithm::Sl => sl::intersect(&self.crew, lists),
-            Algorithm::Zz => zz::intersect(&self.crew, lists),
-            Algorithm::Bf => bf::intersect(&self.crew, lists),
+            Algorithm::Bl => self.bl.intersect(&self.readers, lists),
+            Algorithm::Sl => sl::intersect(&self.readers, lists),
+            Algorithm::Zz => zz::intersect(&self.readers, lists),
+            Algorithm::Bf => bf::intersect(&self.readers, lists),
             Algorithm::Direct => self.direct.intersect(lists),
         }
     }
@@ -64,7 +64,7 @@ fn in_memory(lists: &[Vec<u32>]) -> Vec<u32> {
     lists.fold(first, |found, list| found.intersection(&list).copied().collect()).into_iter().collect()
 }
 
-/// Cost models under which nothing is coalesced, something, and everything.
+/// Cost models that coalesce no reads, some reads, and all reads.
 fn costs() -> [CostModel; 3] {
     let default = CostModel::default();
     [
@@ -79,7 +79,8 @@ fn codec() -> impl Strategy<Value = Codec> {
     prop::sample::select(codecs.collect::<Vec<_>>())
 }
 
-/// Lists that have much or little in common: dense or sparse, at the beginning, the end or all over the range of ids.
+/// Lists with many or few common ids: dense or sparse, at the beginning, at the end or over the whole range
+/// of ids.
 fn lists() -> impl Strategy<Value = Vec<Vec<u32>>> {
     let id = prop_oneof![
         4 => (0..6000u32).prop_map(|id| id * 3),
@@ -103,7 +104,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn every_algorithm_finds_what_an_intersection_in_memory_finds(
+    fn every_algorithm_agrees_with_an_intersection_in_memory(
         ids in lists(),
         codec in codec(),
         filter_bits in prop::sample::select(vec![0, 1, 4, 12]),
@@ -117,11 +118,11 @@ proptest! {
             prop_assert_eq!(list.len(), ids[number].len() as u64);
             list.keep(|page| (page + number) % 3 < share).unwrap();
         }
-        let mut room = Room::new(&disk, threads, cost);
-        let want = in_memory(&ids);
+        let mut engines = Engines::new(&disk, threads, cost);
+        let expected = in_memory(&ids);
         for algorithm in Algorithm::ALL {
-            let found = room.run(algorithm, &lists).unwrap();
-            prop_assert_eq!(&found.ids, &want, "{} by {} threads", algorithm.name(), threads);
+            let found = engines.run(algorithm, &lists).unwrap();
+            prop_assert_eq!(&found.ids, &expected, "{} by {} threads", algorithm.name(), threads);
             prop_assert_eq!(found.reads.bytes, 4096 * found.reads.pages);
         }
     }
@@ -146,9 +147,9 @@ fn few_lists_short_lists_and_equal_lists() {
         let disk = MemDisk::new();
         let lists = written(&disk, &ids, ListsOptions::default());
         for threads in 1..=8 {
-            let mut room = Room::new(&disk, threads, CostModel::default());
+            let mut engines = Engines::new(&disk, threads, CostModel::default());
             for algorithm in Algorithm::ALL {
-                let found = room.run(algorithm, &lists).unwrap();
+                let found = engines.run(algorithm, &lists).unwrap();
                 assert_eq!(found.ids, in_memory(&ids), "{} by {threads}", algorithm.name());
             }
         }
@@ -156,7 +157,7 @@ fn few_lists_short_lists_and_equal_lists() {
 }
 
 #[test]
-fn what_is_no_list_is_refused() {
+fn invalid_lists_are_rejected() {
     let disk = MemDisk::new();
     let mut writer = ListsWriter::create(&disk, NAME, ListsOptions::default()).unwrap();
     for wrong in [&[1, 1][..], &[2, 1], &[0, u32::MAX]] {
@@ -166,7 +167,7 @@ fn what_is_no_list_is_refused() {
     assert!(ListsWriter::create(&disk, "other", frequencies).is_err());
 }
 
-/// A uniform list, as the paper's, scaled down by ten.
+/// A uniform list as in the paper, scaled down by ten.
 fn uniform(count: u32, seed: u64) -> Vec<u32> {
     let mut state = seed;
     let mut next = || {
@@ -178,7 +179,7 @@ fn uniform(count: u32, seed: u64) -> Vec<u32> {
 
 /// Figure 2 of the paper, scaled down: |L1| is 1,000 and |L2| 1,000,000, in pages of 1,024.
 #[test]
-fn pages_read_are_those_of_theory() {
+fn pages_read_agree_with_theory() {
     let ids = [uniform(1_000, 1), uniform(1_000_000, 2)];
     let disk = MemDisk::new();
     let lists = written(&disk, &ids, ListsOptions::default());
@@ -191,24 +192,24 @@ fn pages_read_are_those_of_theory() {
     let theory = pages as f64 * (1.0 - (-(ids[0].len() as f64) / pages as f64).exp());
     assert!((distinct as f64 / theory - 1.0).abs() < 0.05, "{distinct} pages, {theory} by theory");
 
-    let [nothing, _, whole] = costs();
-    let mut room = Room::new(&disk, 1, nothing);
-    let mut run = |algorithm| room.run(algorithm, &lists).unwrap().reads;
+    let [none, _, all] = costs();
+    let mut engines = Engines::new(&disk, 1, none);
+    let mut run = |algorithm| engines.run(algorithm, &lists).unwrap().reads;
     let (bl, sl, zz, bf) = (run(Algorithm::Bl), run(Algorithm::Sl), run(Algorithm::Zz), run(Algorithm::Bf));
     assert_eq!((bl.pages, bl.skipped), (1 + pages as u64, 0));
     assert_eq!((sl.pages, sl.reads, sl.skipped), (1 + distinct, 1 + distinct, pages as u64 - distinct));
     assert_eq!(zz.pages, sl.pages, "two lists");
     assert!(bf.pages < sl.pages / 3 && bf.false_positives > 0, "{bf:?}");
     let direct = run(Algorithm::Direct);
-    // `bf` does not test what a page that it has read already can tell.
+    // `bf` does not test ids whose page is loaded.
     assert!(direct.pages == bf.pages && direct.false_positives >= bf.false_positives, "{direct:?} {bf:?}");
-    room.direct.set_filters(false);
-    assert_eq!(room.run(Algorithm::Direct, &lists).unwrap().reads.pages, sl.pages);
-    room.direct.set_cost(whole);
-    let coalesced = room.run(Algorithm::Direct, &lists).unwrap().reads;
+    engines.direct.set_filters(false);
+    assert_eq!(engines.run(Algorithm::Direct, &lists).unwrap().reads.pages, sl.pages);
+    engines.direct.set_cost(all);
+    let coalesced = engines.run(Algorithm::Direct, &lists).unwrap().reads;
     assert!(coalesced.reads < 80 && coalesced.pages > sl.pages, "{coalesced:?}");
 
-    let parallel = sl::intersect(&Crew::new(&disk, ENGINE, 8).unwrap(), &lists).unwrap().reads;
+    let parallel = sl::intersect(&ReaderThreads::new(&disk, ENGINE, 8).unwrap(), &lists).unwrap().reads;
     assert!(
         (sl.pages..=sl.pages + 2 * 7).contains(&parallel.pages),
         "shared pages are read by both neighbours"
@@ -221,8 +222,8 @@ fn zig_zag_reads_more_of_three_lists() {
     let ids = [uniform(2_000, 1), uniform(200_000, 2), uniform(2_000_000, 3)];
     let disk = MemDisk::new();
     let lists = written(&disk, &ids, ListsOptions::default());
-    let mut room = Room::new(&disk, 1, CostModel::default());
-    let mut run = |algorithm| room.run(algorithm, &lists).unwrap().reads.pages;
+    let mut engines = Engines::new(&disk, 1, CostModel::default());
+    let mut run = |algorithm| engines.run(algorithm, &lists).unwrap().reads.pages;
     assert!(run(Algorithm::Zz) > run(Algorithm::Sl));
 }
 
@@ -232,34 +233,40 @@ fn pages_in_memory_cost_no_read() {
     let disk = MemDisk::new();
     let mut lists = written(&disk, &ids, ListsOptions::default());
     lists.iter_mut().for_each(|list| list.keep(|_| true).unwrap());
-    let mut room = Room::new(&disk, 3, CostModel::default());
+    let mut engines = Engines::new(&disk, 3, CostModel::default());
     for algorithm in Algorithm::ALL {
-        let reads = room.run(algorithm, &lists).unwrap().reads;
+        let reads = engines.run(algorithm, &lists).unwrap().reads;
         assert_eq!((reads.pages, reads.reads), (0, 0), "{}", algorithm.name());
-        assert!(reads.near > 0);
+        assert!(reads.resident > 0);
     }
 }
 
-/// Each read fails once, by the system and by the file's engine: one call gives the error, the next ones what is true.
+/// Each read fails once, in the operating system and in the I/O engine: that call returns the error, later
+/// calls succeed.
 #[test]
-fn an_error_is_that_of_one_call() {
+fn an_error_affects_one_call_only() {
     let ids = [uniform(400, 1), uniform(60_000, 2), uniform(90_000, 3)];
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
     let lists = written(&disk, &ids, ListsOptions { codec: Codec::Pfor256Delta, filter_bits: 4 });
-    let want = in_memory(&ids);
+    let expected = in_memory(&ids);
     for threads in [1, 3] {
-        let mut room = Room::new(&disk, threads, CostModel::default());
+        let mut engines = Engines::new(&disk, threads, CostModel::default());
         for algorithm in Algorithm::ALL {
             disk.arm(FaultPlan::none());
-            assert_eq!(room.run(algorithm, &lists).unwrap().ids, want);
+            assert_eq!(engines.run(algorithm, &lists).unwrap().ids, expected);
             let reads = disk.operations(OpClass::Read);
             assert!(reads > 0);
             for at in 1..=reads {
                 let effect = Effect::Error(errno::EIO);
                 disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
-                let failed = room.run(algorithm, &lists);
+                let failed = engines.run(algorithm, &lists);
                 assert_eq!((disk.injected(), failed.is_err()), (1, true), "{} {at}", algorithm.name());
-                assert_eq!(room.run(algorithm, &lists).unwrap().ids, want, "{} after {at}", algorithm.name());
+                assert_eq!(
+                    engines.run(algorithm, &lists).unwrap().ids,
+                    expected,
+                    "{} after {at}",
+                    algorithm.name()
+                );
             }
         }
     }
@@ -280,9 +287,9 @@ fn damage_is_an_error() {
         let opened = PagedLists::open(&disk, NAME, seal);
         if let Ok(file) = opened {
             let lists = [file.get(0).unwrap().clone(), file.get(1).unwrap().clone()];
-            let mut room = Room::new(&disk, 2, CostModel::default());
+            let mut engines = Engines::new(&disk, 2, CostModel::default());
             for algorithm in Algorithm::ALL {
-                let found = room.run(algorithm, &lists);
+                let found = engines.run(algorithm, &lists);
                 // The rest of the file's first page belongs to no list.
                 let damaged = found.as_ref().is_err_and(|error| error.is_corrupt());
                 assert!(
@@ -296,7 +303,7 @@ fn damage_is_an_error() {
 }
 
 #[test]
-fn real_files_past_the_page_cache() {
+fn files_are_read_past_the_page_cache() {
     let directory = tempfile::TempDir::new().unwrap();
     let disk = PosixDisk::open(directory.path()).unwrap();
     let ids = [uniform(1_000, 1), uniform(500_000, 2)];
@@ -305,12 +312,12 @@ fn real_files_past_the_page_cache() {
     for kind in [EngineKind::Auto, EngineKind::Pread] {
         let engine = EngineOptions { kind, depth: 4, direct };
         let options = DirectOptions { engine, read_bytes_max: 128 << 10, region: RegionKind::Dram };
-        let crew = Crew::new(&disk, EngineOptions { depth: 2, ..engine }, 4).unwrap();
-        let mut room = Room { crew, bl: Bl::new(), direct: Direct::new(&disk, &options).unwrap() };
-        let cost = room.direct.measure(&lists[1], 100).unwrap();
+        let readers = ReaderThreads::new(&disk, EngineOptions { depth: 2, ..engine }, 4).unwrap();
+        let mut engines = Engines { readers, bl: Bl::new(), direct: Direct::new(&disk, &options).unwrap() };
+        let cost = engines.direct.measure(&lists[1], 100).unwrap();
         assert!(cost.read_seconds > 0.0 && cost.bytes_per_second > 0.0);
         for algorithm in Algorithm::ALL {
-            assert_eq!(room.run(algorithm, &lists).unwrap().ids, in_memory(&ids), "{}", algorithm.name());
+            assert_eq!(engines.run(algorithm, &lists).unwrap().ids, in_memory(&ids), "{}", algorithm.name());
         }
     }
 }

@@ -3,14 +3,14 @@
 use crate::failure;
 use std::io::stdout;
 use tierdex::index::Stop;
-use tierdex_bench::cache::{Flags, Start, run as measure};
+use tierdex_bench::cache::{Flags, Launch, run as measure};
 use tierdex_cli::failure::{Failure, Outcome};
 use tierdex_cli::interrupt;
 
 pub fn run(flags: &Flags) -> Outcome {
     let program = std::env::current_exe();
     let program = program.map_err(|error| Failure::Failed(format!("cannot find this program: {error}")))?;
-    let start = Start::Program(program, vec!["cache-cell".to_string()]);
+    let start = Launch::Process(program, vec!["cache-cell".to_string()]);
     let stop = Stop::default();
     let _watched = interrupt::raises(stop.clone());
     measure(flags, "tierdex-bench cache", &start, &stop, &mut stdout().lock()).map(drop).map_err(failure)

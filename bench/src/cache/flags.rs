@@ -1,7 +1,8 @@
-//! The flags of the experiment, for whichever program runs it.
+//! The flags of the experiment.
 
-use super::cell::{Contender, Device, read_lookahead, show_lookahead};
-use super::queries::{Class, Shape};
+use super::device::Device;
+use super::mode::{CellMode, read_lookahead, show_lookahead};
+use super::query_kind::{QueryShape, TermClass};
 use crate::{Error, Result};
 use clap::{ArgAction, Args};
 use std::fmt::Display;
@@ -10,7 +11,7 @@ use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::engine::MetaTier;
 use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 
-/// What to measure, on which index, and where the report goes. Lists have commas between their members.
+/// Flags of the experiment. The members of a LIST are separated by commas.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Directory of the index
@@ -18,99 +19,102 @@ pub struct Flags {
     /// Write report.md, data.json and plots into this directory
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Who answers: memory (an index wholly in memory, under no limit), base, base-prefetch, hybrid, hybrid-prefetch, direct
+    /// Modes: memory (the whole index in memory, without a memory limit), base, base-prefetch, hybrid,
+    /// hybrid-prefetch, direct
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
         default_value = "memory,base,base-prefetch,hybrid,hybrid-prefetch,direct"
     )]
-    pub modes: Vec<Contender>,
-    /// Terms by document frequency: H, M, L
+    pub modes: Vec<CellMode>,
+    /// Classes of terms by document frequency: H, M, L
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "H")]
-    pub classes: Vec<Class>,
-    /// Queries: SINGLE, AND, OR; the latter of two terms
+    pub classes: Vec<TermClass>,
+    /// Forms of queries: SINGLE (one term), AND, OR (two terms)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "SINGLE,AND")]
-    pub shapes: Vec<Shape>,
-    /// Repetition probabilities of terms in percent
+    pub shapes: Vec<QueryShape>,
+    /// Probabilities that a term is repeated, in percent, 0 to 99
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "25", value_parser = clap::value_parser!(u32).range(..=99))]
     pub repeats: Vec<u32>,
-    /// Memory for postings, in percent of all documents and frequencies of the index
+    /// Memory for postings, in percent of the bytes of all documents and frequencies of the index
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "5,10,20,30,50,100", value_parser = part)]
     pub sizes: Vec<Size>,
-    /// Bytes of ordinary memory for all but postings and regions
+    /// Memory budget in bytes for everything but postings and regions
     #[arg(long, value_name = "BYTES", default_value = "50M", value_parser = bytes)]
     pub dram: u64,
-    /// The limit of the memory control group is so many percent more than that
+    /// Margin of the control group's memory limit over --dram, in percent of --dram
     #[arg(long, value_name = "PERCENT", default_value_t = 20)]
     pub slack: u64,
-    /// Memory of the cache: dram, hugetlb, numa:NODE, dax:PATH or file:PATH
+    /// Memory region of the cache: dram, hugetlb, numa:NODE, dax:PATH or file:PATH
     #[arg(long, value_name = "REGION", default_value = "hugetlb")]
     pub region: RegionKind,
-    /// Where terms, skip data and lengths live: disk, terms (these in ordinary memory), dram, or a region [default: the region of the cache]
+    /// Memory tier of terms, skip data and lengths: disk, terms (only terms in DRAM), dram, or a region
+    /// [default: the region of the cache]
     #[arg(long, value_name = "TIER")]
     pub meta_tier: Option<MetaTier>,
-    /// Bytes of a segment of the cache, 4K to 1M
+    /// Segment sizes of the cache in bytes, powers of two from 4K to 1M
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "32K", value_parser = bytes)]
     pub segments: Vec<u64>,
-    /// Queries that are fetched ahead, or adaptive; base-prefetch takes the numbers only, and 16 if there is none
+    /// Lookaheads: a number of queries, 1 to 1023, or adaptive; base-prefetch uses only the numbers, or 16
+    /// if there is none
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "adaptive,16", value_parser = read_lookahead)]
     pub lookahead: Vec<Lookahead>,
-    /// Which lists give way in the cache: lru, s3-fifo, sieve, window
+    /// Eviction policies of the cache: lru, s3-fifo, sieve, window
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "lru")]
     pub policies: Vec<PolicyKind>,
-    /// Where the index is: ssd (the device that it is on), and as slow as sas (793 MB/s) and hdd (120 reads and 181 MB/s) by
-    /// a throttle
+    /// Devices: ssd (the device of the index), and emulated by a throttle sas (793 MB/s) and hdd (120
+    /// reads/s and 181 MB/s)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "ssd")]
     pub devices: Vec<Device>,
-    /// How files are read in modes with a cache: auto, uring, pread or mmap
+    /// I/O engine of the modes with a cache: auto, uring, pread or mmap
     #[arg(long, default_value = "auto")]
     pub io: EngineKind,
-    /// Reads on their way at a time
+    /// Reads in flight
     #[arg(long, default_value_t = 32)]
     pub depth: usize,
-    /// Threads that answer
+    /// Query threads
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
-    /// Queries of a cell; each is answered twice, and measured the second time
+    /// Queries per cell; all are answered twice, and the second repetition is measured
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub count: usize,
-    /// Hits of a query
+    /// Hits per query
     #[arg(short, long, default_value_t = 1024)]
     pub k: usize,
-    /// Score every matching document, as the thesis does; false: pass over those that cannot be among the best
+    /// Score every matching document, as the thesis does; false: prune
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     pub exhaustive: bool,
-    /// How often each cell is measured, all others in between; medians are reported
+    /// Rounds; each measures every cell once, and medians are reported
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub rounds: usize,
     /// Seed of the queries
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Note how many queries ahead lists were fetched, each time a query ended: the last so many
+    /// Lookahead samples that are kept, most recent last: one per completed query, 0 for none
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub lookahead_samples: usize,
-    /// Do without control groups: no limit of memory, and no peak of it
+    /// Run without control groups: no memory limit, and no peak memory in the report
     #[arg(long)]
     pub no_group: bool,
-    /// Leave the system's page cache as it is before a cell
+    /// Do not drop the system's page cache before each cell
     #[arg(long)]
     pub keep_caches: bool,
 }
 
 impl Flags {
-    /// Where terms, skip data and lengths live.
+    /// The memory tier of terms, skip data and lengths.
     pub(super) fn meta(&self) -> MetaTier {
         self.meta_tier.clone().unwrap_or_else(|| match &self.region {
             RegionKind::Dram => MetaTier::Dram,
-            // A path is of one file.
+            // The path names the file of the cache, so this tier gets a file of its own.
             RegionKind::Dax(path) => MetaTier::Region(RegionKind::Dax(path.with_added_extension("meta"))),
             RegionKind::File(path) => MetaTier::Region(RegionKind::File(path.with_added_extension("meta"))),
             other => MetaTier::Region(other.clone()),
         })
     }
 
-    /// Refuses what cannot be measured.
+    /// Rejects invalid values and combinations.
     pub(super) fn check(&self) -> Result<()> {
         let wrong = |what: &str| Err(Error::Usage(what.to_string()));
         if self.segments.iter().any(|bytes| !bytes.is_power_of_two() || !(4 << 10..=1 << 20).contains(bytes))
@@ -132,7 +136,8 @@ impl Flags {
         Ok(())
     }
 
-    /// The flags as one types them. Of an absolute path only the last part is shown, for a report goes to others.
+    /// The command line. Of an absolute path only the last component is shown, because reports are
+    /// published.
     pub(super) fn command(&self) -> String {
         let path = |path: &Path| match path.file_name() {
             Some(name) if path.is_absolute() => name.to_string_lossy().into_owned(),
@@ -151,7 +156,10 @@ impl Flags {
             format!("--region {}", name(&self.region)),
             format!("--meta-tier {}", meta_name(&self.meta())),
             format!("--segments {}", list(self.segments.iter().map(|bytes| Size::Bytes(*bytes)))),
-            format!("--lookahead {}", list(self.lookahead.iter().map(|some| show_lookahead(*some)))),
+            format!(
+                "--lookahead {}",
+                list(self.lookahead.iter().map(|lookahead| show_lookahead(*lookahead)))
+            ),
             format!("--policies {}", list(&self.policies)),
             format!("--devices {}", list(&self.devices)),
             format!("--io {} --depth {} --threads {}", self.io, self.depth, self.threads),
@@ -167,7 +175,7 @@ impl Flags {
     }
 }
 
-/// A region without the folder of its file.
+/// The name of a region, without the directory of its file.
 pub(super) fn name(region: &RegionKind) -> String {
     let last =
         |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -178,7 +186,7 @@ pub(super) fn name(region: &RegionKind) -> String {
     }
 }
 
-/// The same of a place of terms and skip data.
+/// The name of a memory tier, without the directory of its file.
 pub(super) fn meta_name(tier: &MetaTier) -> String {
     match tier {
         MetaTier::Region(region) => name(region),
@@ -186,7 +194,7 @@ pub(super) fn meta_name(tier: &MetaTier) -> String {
     }
 }
 
-/// Members with commas between them.
+/// The members, separated by commas.
 fn list<T: Display>(members: impl IntoIterator<Item = T>) -> String {
     members.into_iter().map(|member| member.to_string()).collect::<Vec<_>>().join(",")
 }
@@ -194,14 +202,16 @@ fn list<T: Display>(members: impl IntoIterator<Item = T>) -> String {
 fn bytes(text: &str) -> std::result::Result<u64, String> {
     match text.parse() {
         Ok(Size::Bytes(bytes)) => Ok(bytes),
-        _ => Err(format!("`{text}` is not a size; write bytes, or a number with K, M, G or T behind it")),
+        _ => Err(format!(
+            "`{text}` is not a size; write a number of bytes, or a number followed by K, M, G or T"
+        )),
     }
 }
 
-/// A part in percent, `5` or `5%`.
+/// Parses a share in percent: `5` or `5%`.
 fn part(text: &str) -> std::result::Result<Size, String> {
     let parsed = format!("{}%", text.trim_end_matches('%')).parse();
-    parsed.map_err(|_| format!("`{text}` is no part of the index; write percent such as 5 or 0.5"))
+    parsed.map_err(|_| format!("`{text}` is not a share of the index; write a percentage such as 5 or 0.5"))
 }
 
 #[cfg(test)]
@@ -215,14 +225,14 @@ pub(super) mod tests {
         flags: Flags,
     }
 
-    /// The flags of such a line, beside the index and the place of the output.
+    /// The flags of a command line, after the index and the output directory.
     pub(in crate::cache) fn flags(line: &str) -> Flags {
         let words = ["bench", "a/index", "--out", "out"].into_iter().chain(line.split_whitespace());
         Line::try_parse_from(words).unwrap().flags
     }
 
     #[test]
-    fn lists_have_their_defaults() {
+    fn lists_have_defaults() {
         let flags = flags("");
         assert_eq!(
             (flags.modes.len(), flags.sizes.len(), flags.lookahead.len(), flags.dram, flags.exhaustive),
@@ -245,7 +255,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_cannot_be_measured_is_refused() {
+    fn invalid_flags_are_rejected() {
         let wrong = [
             ("--segments 5000", "--segments"),
             ("--depth 0", "--depth"),
@@ -254,8 +264,8 @@ pub(super) mod tests {
             ("--no-group --devices hdd", "emulated"),
         ];
         for (line, words) in wrong {
-            let refused = flags(line).check();
-            assert!(matches!(&refused, Err(Error::Usage(message)) if message.contains(words)), "{line}");
+            let result = flags(line).check();
+            assert!(matches!(&result, Err(Error::Usage(message)) if message.contains(words)), "{line}");
         }
         assert!(part("x").is_err() && part("0").is_err() && bytes("5%").is_err());
     }

@@ -1,66 +1,81 @@
-//! How fast queries are answered when postings have little memory: every mode of the executor, by the size of its cache, in
-//! a process with a limit of memory.
+//! Query throughput when memory for postings is limited: every mode of the executor, by cache size, each in
+//! a process with a memory limit.
 //!
-//! You have an index; you get queries a second, times, reads, misses and peaks of memory of each cell, with the answers of all
-//! cells compared.
+//! *Input*: an index. *Output*: for each cell queries per second, latencies, reads, cache misses and peak
+//! memory. The answers of all cells to the same queries must be equal.
 //!
-//! 1. `queries` draws queries from the index's own dictionary, as the thesis does;
-//! 2. each [`Cell`] is a combination of what the [`Flags`] list: queries, device, mode, size, and what else matters to it;
-//! 3. `runner` starts a process for each, which joins a [`group`](crate::group), answers its queries twice (`process`), and says what it
-//!    [`Measured`]; `machine` is what is changed of the machine meanwhile;
-//! 4. [`Rows`] are what came of it: a table as it goes, then a report, rows of JSON and plots.
+//! 1. `queries` draws queries from the dictionary of the index, as the thesis does.
+//! 2. Each [`Cell`] is a combination of settings from the [`Flags`]: workload, device, mode, size, and the
+//!    settings that apply to the mode.
+//! 3. `runner` starts a process for each cell. The process joins a [control group](crate::cgroup), answers
+//!    the queries twice (`process`), and prints a [`CellMeasurement`]. `system_state` changes the machine
+//!    for the run: page cache, huge pages and throttled devices.
+//! 4. [`CellRows`] hold the measurements: a table during the run, then a report, rows of JSON and plots.
 //!
-//! The experiment must not know how the modes do what they do: it takes the executor as any program would.
+//! The experiment uses only the public interface of the executor.
 
 mod cell;
+mod device;
 mod flags;
-mod machine;
-mod measured;
-mod named;
+mod json_object;
+mod measurement;
+mod mode;
+mod parse_name;
 mod plot;
 mod process;
 mod queries;
+mod query_kind;
 mod report;
 mod results;
 mod rows;
 mod runner;
+mod system_state;
 mod task;
 
-pub use cell::{Cell, Contender, Device};
+pub use cell::Cell;
+pub use device::Device;
 pub use flags::Flags;
-pub use measured::{Lists, Measured};
+pub use measurement::{CacheCounters, CellMeasurement};
+pub use mode::CellMode;
 pub use process::run_cell;
-pub use queries::{Class, Shape, Workload};
-pub use rows::{Row, Rows};
-pub use runner::Start;
+pub use queries::Workload;
+pub use query_kind::{QueryShape, TermClass};
+pub use rows::{CellRow, CellRows};
+pub use runner::Launch;
 
-use crate::{Error, Result, folder};
-use runner::Plan;
+use crate::{Error, Result, output_dir};
+use runner::RunPlan;
 use std::io::Write;
 use tierdex::index::Stop;
 
-/// Runs the experiment: a line a cell to `out` as it goes, then all that was found into the folder that the flags name.
-/// `program` is how one calls the program that runs it.
+/// Runs the experiment: prints a line per cell to `out` during the run, then writes all results into the
+/// directory that the flags name. `program` is the command name in the report.
 ///
 /// # Errors
-/// If the flags ask for what cannot be, the machine does not permit it, answers differ, or `stop` is raised; in the last two
-/// cases what was measured is written all the same.
-pub fn run(flags: &Flags, program: &str, start: &Start, stop: &Stop, out: &mut dyn Write) -> Result<Rows> {
+/// If the flags are invalid, the machine does not permit the measurement, answers differ, or `stop` is
+/// raised. In the last two cases the measurements so far are written.
+pub fn run(
+    flags: &Flags,
+    program: &str,
+    launch: &Launch,
+    stop: &Stop,
+    out: &mut dyn Write,
+) -> Result<CellRows> {
     flags.check()?;
-    let plan = Plan::new(flags)?;
-    folder::make(&flags.out)?;
+    let plan = RunPlan::new(flags)?;
+    output_dir::make(&flags.out)?;
     let mut say =
         |text: &str| out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output);
     say(&report::heading())?;
-    let mut rows = Rows::default();
-    let whole = runner::run((flags, &plan), start, stop, &mut |row| {
-        let mut one = Rows::default();
+    let mut rows = CellRows::default();
+    let complete = runner::run((flags, &plan), launch, stop, &mut |row| {
+        let mut one = CellRows::default();
         one.push(row.clone());
         rows.push(row);
         one.medians().iter().try_for_each(|median| say(&report::line(median)))
     })?;
-    results::save(program, flags, &plan, &rows, whole)?;
-    if !whole {
+    results::save(program, flags, &plan, &rows, complete)?;
+    if !complete {
         return Err(Error::Interrupted);
     }
     match rows.differences().first() {

@@ -1,41 +1,42 @@
-//! Pictures of queries a second by cache size, and of the lookahead by queries answered (thesis, figures 8.9 to 8.14).
+//! Plots of queries per second by cache size, and of the lookahead by completed queries (thesis, figures 8.9
+//! to 8.14).
 //!
-//! You have rows; you get SVGs: one for each set of queries and device with a line for each mode, and, where it was noted,
-//! one for each of these and each size with the lookahead.
+//! One SVG per workload and device with a line per mode; and, if lookahead samples were kept, one per
+//! workload, device and size with the lookahead.
 
-use super::cell::{Cell, Contender};
-use super::report::point;
-use super::rows::{Median, Rows};
+use super::cell::Cell;
+use super::mode::CellMode;
+use super::rows::{CellMedian, CellRows};
 use crate::{Error, Result};
 use plotters::prelude::*;
 
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Width and height of a picture without its legend.
+/// Width and height of a plot without its legend.
 const PANEL: (u32, u32) = (620, 400);
-/// Width of the list of lines on the right.
+/// Width of the legend on the right.
 const LEGEND: u32 = 260;
-/// Height of a line of that list.
+/// Height of a line of the legend.
 const LINE: i32 = 22;
 
-/// A picture.
+/// A plot.
 pub(super) struct Plot {
     pub(super) title: String,
     pub(super) file: String,
     pub(super) svg: String,
 }
 
-/// A name and its points.
+/// A line of a plot: its name and its points.
 type Series = (String, Vec<(f64, f64)>);
 
-/// All pictures of a run.
+/// All plots of a run.
 ///
 /// # Errors
-/// If one cannot be drawn.
-pub(super) fn all(rows: &Rows) -> Result<Vec<Plot>> {
+/// If a plot cannot be drawn.
+pub(super) fn all(rows: &CellRows) -> Result<Vec<Plot>> {
     let medians = rows.medians();
     let mut plots = Vec::new();
-    for first in firsts(&medians, |one, other| same_picture(&one.cell, &other.cell)) {
+    for first in group_firsts(&medians, |one, other| same_plot(&one.cell, &other.cell)) {
         let Cell { workload, device, .. } = first.cell;
         let title = format!("{workload}, {}", device.title());
         let series = by_size(&medians, &first.cell);
@@ -50,8 +51,8 @@ pub(super) fn all(rows: &Rows) -> Result<Vec<Plot>> {
             title,
         });
     }
-    for first in firsts(&medians, |one, other| {
-        same_picture(&one.cell, &other.cell) && one.cell.size == other.cell.size
+    for first in group_firsts(&medians, |one, other| {
+        same_plot(&one.cell, &other.cell) && one.cell.size == other.cell.size
     }) {
         let Cell { workload, device, size: Some(size), .. } = first.cell else { continue };
         let series = lookahead(rows, &first.cell);
@@ -69,13 +70,13 @@ pub(super) fn all(rows: &Rows) -> Result<Vec<Plot>> {
     Ok(plots)
 }
 
-fn same_picture(one: &Cell, other: &Cell) -> bool {
+fn same_plot(one: &Cell, other: &Cell) -> bool {
     (one.workload, one.device) == (other.workload, other.device)
 }
 
-/// The first of each set of those that have sizes.
-fn firsts(medians: &[Median], same: impl Fn(&Median, &Median) -> bool) -> Vec<&Median> {
-    let mut found: Vec<&Median> = Vec::new();
+/// The first cell with a size of each group of cells that `same` puts together.
+fn group_firsts(medians: &[CellMedian], same: impl Fn(&CellMedian, &CellMedian) -> bool) -> Vec<&CellMedian> {
+    let mut found: Vec<&CellMedian> = Vec::new();
     for one in medians.iter().filter(|one| one.cell.size.is_some()) {
         if !found.iter().any(|other| same(one, other)) {
             found.push(one);
@@ -84,22 +85,21 @@ fn firsts(medians: &[Median], same: impl Fn(&Median, &Median) -> bool) -> Vec<&M
     found
 }
 
-/// A line for each mode; that of the index in memory goes through.
-fn by_size(medians: &[Median], of: &Cell) -> Vec<Series> {
-    let here: Vec<&Median> = medians.iter().filter(|one| same_picture(&one.cell, of)).collect();
-    let sizes: Vec<f64> = here.iter().filter_map(|one| point(one)).map(|point| point.0).collect();
+/// One line per mode. The line of `memory` is horizontal over all sizes.
+fn by_size(medians: &[CellMedian], of: &Cell) -> Vec<Series> {
+    let here: Vec<&CellMedian> = medians.iter().filter(|one| same_plot(&one.cell, of)).collect();
+    let sizes: Vec<f64> = here.iter().filter_map(|one| one.point()).map(|point| point.0).collect();
     let ends = (sizes.iter().copied().fold(f64::MAX, f64::min), sizes.iter().copied().fold(0.0, f64::max));
     let mut series: Vec<Series> = Vec::new();
-    let memory = medians
-        .iter()
-        .filter(|one| one.cell.contender == Contender::Memory && one.cell.workload == of.workload);
+    let memory =
+        medians.iter().filter(|one| one.cell.mode == CellMode::Memory && one.cell.workload == of.workload);
     for qps in
         memory.filter_map(|one| Some(one.figures.as_ref().ok()?.qps)).take(usize::from(!sizes.is_empty()))
     {
-        series.push((Contender::Memory.to_string(), vec![(ends.0, qps), (ends.1, qps)]));
+        series.push((CellMode::Memory.to_string(), vec![(ends.0, qps), (ends.1, qps)]));
     }
     for one in here {
-        let (name, Some(point)) = (one.cell.name(), point(one)) else { continue };
+        let (name, Some(point)) = (one.cell.name(), one.point()) else { continue };
         match series.iter_mut().find(|(there, _)| *there == name) {
             Some((_, points)) => points.push(point),
             None => series.push((name, vec![point])),
@@ -109,12 +109,12 @@ fn by_size(medians: &[Median], of: &Cell) -> Vec<Series> {
     series
 }
 
-/// The lookahead of the first round of each cell of such a size.
-fn lookahead(rows: &Rows, of: &Cell) -> Vec<Series> {
+/// The lookahead samples of the first round of each cell with the same workload, device and size.
+fn lookahead(rows: &CellRows, of: &Cell) -> Vec<Series> {
     let here = rows.all().iter().filter(|row| row.round == 1 && row.cell.size == of.size);
-    let here = here.filter(|row| same_picture(&row.cell, of));
+    let here = here.filter(|row| same_plot(&row.cell, of));
     let series = here.filter_map(|row| {
-        let samples = &row.end.as_ref().ok()?.samples;
+        let samples = &row.outcome.as_ref().ok()?.samples;
         let points: Vec<_> = samples.iter().map(|(ended, ahead)| (*ended as f64, *ahead as f64)).collect();
         (!points.is_empty()).then(|| (row.cell.name(), points))
     });
@@ -151,7 +151,7 @@ fn draw((title, x, y): (&str, &str, &str), series: &[Series], text: &mut String)
         .draw()?;
     for (number, (_, points)) in series.iter().enumerate() {
         chart.draw_series(LineSeries::new(points.iter().copied(), color(number)))?;
-        if points.len() <= MARKED {
+        if points.len() <= MARKED_POINTS_MAX {
             chart.draw_series(points.iter().map(|point| Circle::new(*point, 3, color(number).filled())))?;
         }
     }
@@ -165,8 +165,8 @@ fn draw((title, x, y): (&str, &str, &str), series: &[Series], text: &mut String)
     Ok(())
 }
 
-/// A line of no more points has them marked.
-const MARKED: usize = 40;
+/// Lines with at most this number of points have them marked.
+const MARKED_POINTS_MAX: usize = 40;
 
 fn color(number: usize) -> ShapeStyle {
     Palette99::pick(number).stroke_width(2)
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_for_each_set_of_queries_and_device_and_a_line_a_mode() {
+    fn one_plot_per_workload_and_device_and_one_line_per_mode() {
         let line =
             "--modes memory,base,direct --sizes 5,20 --devices ssd,hdd --lookahead adaptive --repeats 0,50";
         let plots = all(&rows(line, |_, _| false)).unwrap();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_that_died_leave_gaps() {
+    fn failed_cells_leave_gaps() {
         let plots = all(&rows("--modes direct --sizes 5 --shapes AND", |_, _| true)).unwrap();
         assert_eq!(plots.len(), 1);
         assert!(plots[0].svg.starts_with("<svg"));

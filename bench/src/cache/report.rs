@@ -1,15 +1,15 @@
-//! The words and tables of a run: what was done, on what machine, and what came out.
+//! The report of a run: machine, command, set-up, method and tables.
 
-use super::cell::{Device, percent};
+use super::device::Device;
 use super::flags::{Flags, meta_name, name};
 use super::plot::Plot;
-use super::rows::{Median, Rows, base, memory};
-use super::runner::Plan;
+use super::rows::{CellMedian, CellRows, base, memory};
+use super::runner::RunPlan;
 use crate::{Machine, Table};
 use tierdex::engine::MetaTier;
 use tierdex::io::{RegionKind, Size};
 
-/// A column of the table: its heading, its width on a terminal, and whether it is of words.
+/// A column of the table: its heading, its width on a terminal, and whether it is left-aligned.
 type Column = (&'static str, usize, bool);
 
 const COLUMNS: [Column; 15] = [
@@ -30,8 +30,8 @@ const COLUMNS: [Column; 15] = [
     ("peak MB", 7, false),
 ];
 
-/// Characters of a reason on a terminal; the report has all of it.
-const WHY: usize = 120;
+/// Longest reason of a failure on a terminal, in characters; the report has the whole text.
+const REASON_CHARS_MAX: usize = 120;
 
 /// The heading of the table on a terminal.
 pub(super) fn heading() -> String {
@@ -39,13 +39,14 @@ pub(super) fn heading() -> String {
     aligned(&cells)
 }
 
-/// A cell's line of it.
-pub(super) fn line(one: &Median) -> String {
+/// The line of a cell in the table on a terminal.
+pub(super) fn line(one: &CellMedian) -> String {
     match &one.figures {
         Ok(_) => aligned(&cells(one)),
-        Err(why) => {
-            let (whose, why) = (aligned(&cells(one)[..4]), why.chars().take(WHY).collect::<String>());
-            format!("{}  {why}\n", whose.trim_end_matches('\n'))
+        Err(reason) => {
+            let settings = aligned(&cells(one)[..4]);
+            let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
+            format!("{}  {reason}\n", settings.trim_end_matches('\n'))
         }
     }
 }
@@ -57,7 +58,7 @@ fn aligned(cells: &[String]) -> String {
     format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
 }
 
-fn cells(one: &Median) -> [String; 15] {
+fn cells(one: &CellMedian) -> [String; 15] {
     let of = |value: Option<f64>, digits: usize| {
         value.map_or("-".to_string(), |value| format!("{value:.digits$}"))
     };
@@ -84,20 +85,20 @@ fn cells(one: &Median) -> [String; 15] {
     ]
 }
 
-/// The whole report. `whole` is whether all cells were measured.
+/// The whole report. `complete` says whether all cells were measured.
 pub(super) fn markdown(
     command: &str,
     machine: &Machine,
-    (flags, plan): (&Flags, &Plan),
-    rows: &Rows,
-    (plots, whole): (&[Plot], bool),
+    (flags, plan): (&Flags, &RunPlan),
+    rows: &CellRows,
+    (plots, complete): (&[Plot], bool),
 ) -> String {
     let medians = rows.medians();
     let mut text = format!(
         "# Postings caches\n\n## Machine\n\n{}\n## Command\n\n```\n{command}\n```\n\n",
         machine.to_markdown()
     );
-    if !whole {
+    if !complete {
         text += "**Stopped before all cells were measured.**\n\n";
     }
     for different in rows.differences() {
@@ -105,7 +106,7 @@ pub(super) fn markdown(
     }
     text +=
         &format!("## Set-up\n\n{}\n\n## Figures\n\n{}\n", set_up(flags, plan).trim_end(), figures(&medians));
-    text += &died(&medians);
+    text += &failures(&medians);
     text += &engines(rows);
     text += &format!("## Ratios\n\n{RATIOS}\n\n{}\n", ratios(&medians).to_markdown());
     text += &format!("## Flatness\n\n{FLATNESS}\n\n{}\n", flatness(&medians).to_markdown());
@@ -113,16 +114,15 @@ pub(super) fn markdown(
     for plot in plots {
         text += &format!("![{}]({})\n\n", plot.title, plot.file);
     }
-    text + "All rows stand in `data.json`.\n"
+    text + "All rows are in `data.json`.\n"
 }
 
-const RATIOS: &str = "Queries a second, and the 99th percentile of the latency, against `base-prefetch` with \
-    as much page cache as the other has cache, and against the index in memory.";
+const RATIOS: &str = "Queries per second and 99th percentile of the latency as ratios, to `base-prefetch` with a page \
+    cache as large as the cache of the mode, and to the index in memory.";
 
-const FLATNESS: &str =
-    "Queries a second over all sizes of a line of the plots: the fewest as a part of the most.";
+const FLATNESS: &str = "For each line of the plots, the smallest and the largest queries per second over all sizes, and their ratio.";
 
-fn figures(medians: &[Median]) -> String {
+fn figures(medians: &[CellMedian]) -> String {
     let headings = COLUMNS.map(|(heading, ..)| heading);
     let headings: Vec<&str> = headings.into_iter().chain(["own MB", "limit met"]).collect();
     let mut table = Table::new(3, &headings);
@@ -134,31 +134,31 @@ fn figures(medians: &[Median]) -> String {
     table.to_markdown()
 }
 
-/// Cells whose processes died.
-fn died(medians: &[Median]) -> String {
-    let dead = medians.iter().filter(|one| one.died > 0).map(|one| {
+/// Cells that failed in some or all rounds.
+fn failures(medians: &[CellMedian]) -> String {
+    let dead = medians.iter().filter(|one| one.failed > 0).map(|one| {
         let why = one.figures.as_ref().err().map_or("in some rounds", String::as_str);
-        format!("- {}: {why} ({} rounds)\n", one.cell.describe(), one.died)
+        format!("- {}: {why} ({} rounds)\n", one.cell.describe(), one.failed)
     });
     let dead: String = dead.collect();
     if dead.is_empty() { dead } else { format!("Not measured:\n\n{dead}\n") }
 }
 
-/// How files were read, by mode.
-fn engines(rows: &Rows) -> String {
+/// The I/O engines, by mode.
+fn engines(rows: &CellRows) -> String {
     let mut lines: Vec<String> = Vec::new();
     for row in rows.all() {
-        let Ok(found) = &row.end else { continue };
+        let Ok(found) = &row.outcome else { continue };
         let why = found.fallback.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-        let line = format!("- {}: {}{why}\n", row.cell.contender, found.engine);
+        let line = format!("- {}: {}{why}\n", row.cell.mode, found.engine);
         if !lines.contains(&line) {
             lines.push(line);
         }
     }
-    if lines.is_empty() { String::new() } else { format!("Files were read by:\n\n{}\n", lines.concat()) }
+    if lines.is_empty() { String::new() } else { format!("I/O engines:\n\n{}\n", lines.concat()) }
 }
 
-fn ratios(medians: &[Median]) -> Table {
+fn ratios(medians: &[CellMedian]) -> Table {
     let heading = [
         "queries",
         "device",
@@ -188,11 +188,11 @@ fn ratios(medians: &[Median]) -> Table {
     table
 }
 
-fn flatness(medians: &[Median]) -> Table {
+fn flatness(medians: &[CellMedian]) -> Table {
     let mut table =
         Table::new(3, &["queries", "device", "mode", "fewest QPS", "at", "most QPS", "at", "fewest/most"]);
     for (number, first) in medians.iter().enumerate() {
-        let same = |other: &&Median| other.cell.is_line_of(&first.cell);
+        let same = |other: &&CellMedian| other.cell.is_line_of(&first.cell);
         if first.cell.size.is_none() || medians[..number].iter().any(|other| same(&other)) {
             continue;
         }
@@ -217,29 +217,30 @@ fn flatness(medians: &[Median]) -> Table {
     table
 }
 
-fn set_up(flags: &Flags, plan: &Plan) -> String {
+fn set_up(flags: &Flags, plan: &RunPlan) -> String {
     let (index, megabytes) = (&plan.index, |bytes: u64| bytes as f64 / 1e6);
     let mut text = format!(
-        "The index has {} documents and {:.1} MB of documents and frequencies in blocks; terms are those of its field `{}`.\n\n",
+        "The index has {} documents and {:.1} MB of documents and frequencies in blocks. Terms are those of its field \
+         `{}`.\n\n",
         index.documents,
         megabytes(index.postings_bytes),
         index.field
     );
     for &class in &flags.classes {
         let (least, below) = class.bounds(index.documents);
-        let below = below.map(|below| format!(", fewer than {below}")).unwrap_or_default();
-        text += &format!("- Class {class}: terms that stand in {least} documents or more{below}.\n");
+        let below = below.map(|below| format!(" and less than {below}")).unwrap_or_default();
+        text += &format!("- Class {class}: terms with a document frequency of at least {least}{below}.\n");
     }
-    text += "\nThe thesis has H from 1,000,000 documents on and M from 1,000 on, of about 160 million; these are the same parts. \
-             Queries are drawn as in its section 5.2.3, by two queues: RP is the probability that a term is one of the last \
-             hundred drawn. Two terms of a query differ.\n\n";
+    text += "\nThe thesis has class H from 1,000,000 documents on and class M from 1,000 on, of about 160 million; these \
+             are the same shares. Queries are drawn from two queues as in its section 5.2.3: RP is the probability that a \
+             term is one of the last hundred drawn. The two terms of a query differ.\n\n";
     text += &workloads(flags, plan);
     text += &memory_words(flags);
     text += &method(flags);
     text
 }
 
-fn workloads(flags: &Flags, plan: &Plan) -> String {
+fn workloads(flags: &Flags, plan: &RunPlan) -> String {
     let heading = [
         "queries",
         "count",
@@ -269,8 +270,8 @@ fn workloads(flags: &Flags, plan: &Plan) -> String {
     }
     let segment = flags.segments.first().map_or(0, |bytes| *bytes);
     format!(
-        "{}\nA list has segments of its own in a cache. `in segments` is what the lists take at least in segments of {}: where lists \
-         are shorter than that, a cache of 100% does not hold all of them.\n\n",
+        "{}\nA cache segment holds bytes of one list only. `in segments` is the smallest size of the lists in cache segments \
+         of {}: where lists are shorter than a segment, a cache of 100% does not hold all of them.\n\n",
         table.to_markdown(),
         Size::Bytes(segment)
     )
@@ -279,16 +280,16 @@ fn workloads(flags: &Flags, plan: &Plan) -> String {
 fn memory_words(flags: &Flags) -> String {
     let (dram, slack) = (Size::Bytes(flags.dram), flags.slack);
     let mut text = format!(
-        "Cells with a cache have it in `{}`, beside {dram} of ordinary memory; terms, skip data and lengths are in `{}` in all \
-         modes but memory. Sizes are percent of documents and frequencies. `memory` has the index wholly in memory, and no \
-         limit.\n\n",
+        "The cache is in the region `{}`, in addition to a DRAM budget of {dram}. Terms, skip data and lengths are in `{}` in \
+         all modes except `memory`. Sizes are in percent of the bytes of documents and frequencies. `memory` has the whole \
+         index in memory and no limit.\n\n",
         name(&flags.region),
         meta_name(&flags.meta())
     );
     if flags.no_group {
         return text
-            + "**Without control groups: no limit of memory, so that the page cache of the base modes is as large as it \
-                       likes, and no peaks.**\n\n";
+            + "**Without control groups: there is no memory limit, so the page cache of the base modes is not limited, and \
+                       peak memory is not measured.**\n\n";
     }
     let free = |region: &RegionKind| matches!(region, RegionKind::Hugetlb | RegionKind::Dax(_));
     let meta = matches!(flags.meta(), MetaTier::Region(region) if !free(&region));
@@ -299,54 +300,48 @@ fn memory_words(flags: &Flags) -> String {
         (false, true) => " + the cache, terms, skip data and lengths, whose regions are charged to the group",
     };
     text += &format!(
-        "Limit of the memory control group of each cell: {dram} + {slack}%{beside}; for base and base-prefetch also the size, for \
-         the page cache is their cache. The peak is all that the group had, page cache included, which takes what the limit \
-         leaves; `own` is the group's memory without page cache at the end of the cell. `limit met` is how often it had to give \
-         page cache back.\n\n"
+        "Limit of the memory control group of each cell: {dram} + {slack}%{beside}; for base and base-prefetch also the size, \
+         because the page cache is their cache. The peak is the group's largest memory, page cache included, which grows up \
+         to the limit; `own` is the group's memory without page cache at the end of the cell. `limit met` is the number of \
+         times the group reached the limit and page cache was reclaimed.\n\n"
     );
     text
 }
 
 fn method(flags: &Flags) -> String {
     let caches =
-        if flags.keep_caches { "The page cache is left as it is" } else { "The page cache is dropped" };
+        if flags.keep_caches { "The page cache is not dropped" } else { "The page cache is dropped" };
     let matching = if flags.exhaustive {
         "all matching documents are scored (exhaustive)"
     } else {
-        "documents that cannot be among the best are passed over"
+        "documents that cannot be among the best are pruned"
     };
     let rounds = match flags.rounds {
         1 => "One round".to_string(),
-        rounds => format!("{rounds} rounds, each of all cells; figures are medians, peaks the largest"),
+        rounds => format!("{rounds} rounds, each of all cells; figures are medians, peaks are maxima"),
     };
     let threads = match flags.threads {
-        1 => "one thread answers".to_string(),
-        threads => format!("{threads} threads answer"),
+        1 => "one query thread".to_string(),
+        threads => format!("{threads} query threads"),
     };
     let mut text = format!(
-        "{caches} before each cell, and each cell is a process of its own: it answers its {} queries twice, and figures are of the \
-         second repetition (`first QPS` of the first). Top {}, {matching}; {threads}. {rounds}. p50 and p99 are of the latency of a \
-         query, from when a thread began to answer it. Misses, waits and `ahead`, the most queries fetched ahead, are those of the postings cache. `MB read` is \
-         whole pages that were asked for by a query, from the page cache or past it; in base-prefetch the worker and the query \
-         both ask. `fetched` is what the system had to fetch of it from the device, in MB too. Answers of all cells to the same \
-         queries have the same checksum, documents, bits of scores and matches, or the run fails.\n\n",
+        "{caches} before each cell, and each cell is a process of its own: it answers its {} queries twice, and figures are \
+         of the second repetition (`first QPS` of the first). Top {}, {matching}; {threads}. {rounds}. p50 and p99 are \
+         percentiles of the latency of a query, from the start of its evaluation. Misses, waits and `ahead`, the largest \
+         lookahead in queries, are those of the postings cache. `MB read` counts the whole pages that a query reads, through \
+         the page cache or past it; in base-prefetch both the worker and the query read. `fetched` is the part of it that \
+         the kernel read from the device, in MB as well. The answers of all cells to the same queries have the same checksum \
+         of documents, score bits and matches, or the run fails.\n\n",
         flags.count, flags.k
     );
     for device in flags.devices.iter().filter(|device| **device != Device::Ssd) {
         let rates = device.rates();
-        let reads = rates.reads.map(|reads| format!("{reads} reads a second and ")).unwrap_or_default();
+        let reads = rates.reads.map(|reads| format!("{reads} reads/s and ")).unwrap_or_default();
         let bytes = rates.bytes.unwrap_or_default() / 1_000_000;
-        text += &format!(
-            "- `{}`: the index's own device by a throttle of {reads}{bytes} MB/s.\n",
-            device.title()
-        );
+        text +=
+            &format!("- `{}`: the device of the index, throttled to {reads}{bytes} MB/s.\n", device.title());
     }
     text
-}
-
-/// Where a median stands on the axis of sizes.
-pub(super) fn point(one: &Median) -> Option<(f64, f64)> {
-    Some((percent(one.cell.size?), one.figures.as_ref().ok()?.qps))
 }
 
 #[cfg(test)]
@@ -355,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_and_flatness_are_of_the_same_queries() {
+    fn ratios_and_flatness_compare_the_same_queries() {
         let rows =
             rows("--modes memory,base-prefetch,direct --lookahead 16,adaptive --sizes 5,20", |cell, _| {
                 cell.describe() == "direct of AND H RP 25% on ssd at 20%"
@@ -367,7 +362,7 @@ mod tests {
         let flatness = flatness(&medians).to_markdown();
         assert_eq!(flatness.matches("| AND H RP 25% ").count(), 3, "{flatness}");
         assert_eq!(
-            died(&medians),
+            failures(&medians),
             "Not measured:\n\n- direct of AND H RP 25% on ssd at 20%: killed (2 rounds)\n\n"
         );
     }

@@ -1,19 +1,25 @@
-//! What a run found, written as files.
+//! Writes the results of a run into files.
 
 use super::flags::Flags;
 use super::plot;
 use super::report;
-use super::rows::Rows;
-use super::runner::Plan;
-use crate::{Machine, Result, folder};
+use super::rows::CellRows;
+use super::runner::RunPlan;
+use crate::{Machine, Result, output_dir};
 
-/// Writes `report.md`, `data.json` and plots where the flags want them; `program` is how one calls the program that ran, and
-/// `whole` whether all cells were measured.
-pub(super) fn save(program: &str, flags: &Flags, plan: &Plan, rows: &Rows, whole: bool) -> Result<()> {
+/// Writes `report.md`, `data.json` and plots into the output directory. `program` is the command name in the
+/// report; `complete` says whether all cells were measured.
+pub(super) fn save(
+    program: &str,
+    flags: &Flags,
+    plan: &RunPlan,
+    rows: &CellRows,
+    complete: bool,
+) -> Result<()> {
     let plots = plot::all(rows)?;
     let command = format!("{program} {}", flags.command());
-    let report = report::markdown(&command, &Machine::here(), (flags, plan), rows, (&plots, whole));
-    folder::write(&flags.out, "report.md", &report)?;
-    folder::write(&flags.out, "data.json", &(folder::lines(&rows.to_json()) + "\n"))?;
-    plots.iter().try_for_each(|plot| folder::write(&flags.out, &plot.file, &plot.svg))
+    let report = report::markdown(&command, &Machine::here(), (flags, plan), rows, (&plots, complete));
+    output_dir::write(&flags.out, "report.md", &report)?;
+    output_dir::write(&flags.out, "data.json", &(output_dir::json_lines(&rows.to_json()) + "\n"))?;
+    plots.iter().try_for_each(|plot| output_dir::write(&flags.out, &plot.file, &plot.svg))
 }

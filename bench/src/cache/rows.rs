@@ -1,7 +1,8 @@
-//! What was measured, a row for each cell and round, and the medians of each cell's rounds.
+//! Measurements, one row per cell and round, and medians over the rounds of a cell.
 
-use super::cell::{Cell, Contender};
-use super::measured::Measured;
+use super::cell::{Cell, percent};
+use super::measurement::CellMeasurement;
+use super::mode::CellMode;
 use super::queries::Workload;
 use serde_json::{Value, json};
 use tierdex::cache::Lookahead;
@@ -9,50 +10,50 @@ use tierdex::engine::{Mode, PAGES_AHEAD};
 
 /// One cell in one round.
 #[derive(Clone, Debug)]
-pub struct Row {
-    /// Which cell.
+pub struct CellRow {
+    /// The cell.
     pub cell: Cell,
-    /// Which round, from 1 on.
+    /// The round, from 1 on.
     pub round: usize,
-    /// Bytes of memory that its group could have; none without a group.
+    /// Memory limit of the control group in bytes; `None` without a group.
     pub limit: Option<u64>,
-    /// The most that the group had, page cache included.
+    /// Peak memory of the group in bytes, page cache included.
     pub peak: Option<u64>,
-    /// How often the group met its limit.
+    /// Times the group reached its limit.
     pub limit_met: Option<u64>,
-    /// What was found, or how the process ended.
-    pub end: Result<Measured, String>,
+    /// The measurement, or why the process failed.
+    pub outcome: Result<CellMeasurement, String>,
 }
 
-/// All rows in the order in which they were measured.
+/// All rows in the order of measurement.
 #[derive(Clone, Debug, Default)]
-pub struct Rows {
-    rows: Vec<Row>,
+pub struct CellRows {
+    rows: Vec<CellRow>,
 }
 
-/// A cell: medians of its rounds, and the largest peaks.
+/// A cell: medians over its rounds, and the largest peaks.
 #[derive(Clone, Debug)]
-pub(super) struct Median {
+pub(super) struct CellMedian {
     pub(super) cell: Cell,
     pub(super) limit: Option<u64>,
     pub(super) peak: Option<u64>,
-    /// Memory of the group's own, without page cache, at the end.
+    /// Memory of the group without page cache at the end.
     pub(super) own: Option<u64>,
     pub(super) limit_met: Option<u64>,
-    /// None if no round was measured; then this is why.
-    pub(super) figures: Result<Figures, String>,
-    /// Rounds that were not measured.
-    pub(super) died: usize,
+    /// The medians, or why no round succeeded.
+    pub(super) figures: Result<MedianFigures, String>,
+    /// Number of rounds that failed.
+    pub(super) failed: usize,
 }
 
-/// Medians.
+/// Medians over the rounds of a cell.
 #[derive(Clone, Debug)]
-pub(super) struct Figures {
+pub(super) struct MedianFigures {
     pub(super) qps: f64,
     pub(super) first_qps: f64,
     pub(super) p50: f64,
     pub(super) p99: f64,
-    /// Bytes a query.
+    /// Bytes read per query.
     pub(super) read: f64,
     pub(super) fetched: Option<f64>,
     pub(super) miss_rate: Option<f64>,
@@ -60,19 +61,26 @@ pub(super) struct Figures {
     pub(super) lookahead_max: u64,
 }
 
-impl Rows {
+impl CellMedian {
+    /// The point of a plot: size in percent, and queries per second.
+    pub(super) fn point(&self) -> Option<(f64, f64)> {
+        Some((percent(self.cell.size?), self.figures.as_ref().ok()?.qps))
+    }
+}
+
+impl CellRows {
     /// Adds a row.
-    pub fn push(&mut self, row: Row) {
+    pub fn push(&mut self, row: CellRow) {
         self.rows.push(row);
     }
 
-    /// All of them.
-    pub fn all(&self) -> &[Row] {
+    /// All rows.
+    pub fn all(&self) -> &[CellRow] {
         &self.rows
     }
 
     /// The medians of each cell, in the order of the cells.
-    pub(super) fn medians(&self) -> Vec<Median> {
+    pub(super) fn medians(&self) -> Vec<CellMedian> {
         let mut cells: Vec<Cell> = Vec::new();
         for row in &self.rows {
             if !cells.contains(&row.cell) {
@@ -82,15 +90,15 @@ impl Rows {
         cells.into_iter().map(|cell| self.median(cell)).collect()
     }
 
-    fn median(&self, cell: Cell) -> Median {
+    fn median(&self, cell: Cell) -> CellMedian {
         let rows = || self.rows.iter().filter(|row| row.cell == cell);
-        let measured: Vec<&Measured> = rows().filter_map(|row| row.end.as_ref().ok()).collect();
-        let of = |value: &dyn Fn(&Measured) -> Option<f64>| {
+        let measured: Vec<&CellMeasurement> = rows().filter_map(|row| row.outcome.as_ref().ok()).collect();
+        let of = |value: &dyn Fn(&CellMeasurement) -> Option<f64>| {
             let values: Vec<f64> = measured.iter().filter_map(|one| value(one)).collect();
             median(values)
         };
         let figures = || {
-            Some(Figures {
+            Some(MedianFigures {
                 qps: of(&|one| Some(one.qps()))?,
                 first_qps: of(&|one| Some(one.first_qps()))?,
                 p50: of(&|one| Some(one.p50))?,
@@ -102,28 +110,28 @@ impl Rows {
                 lookahead_max: measured.iter().map(|one| one.lookahead_max).max().unwrap_or(0),
             })
         };
-        let why = || rows().find_map(|row| row.end.clone().err()).unwrap_or_default();
-        Median {
+        let why = || rows().find_map(|row| row.outcome.clone().err()).unwrap_or_default();
+        CellMedian {
             cell,
             limit: rows().find_map(|row| row.limit),
             peak: rows().filter_map(|row| row.peak).max(),
             own: measured.iter().filter_map(|one| one.own).max(),
             limit_met: rows().filter_map(|row| row.limit_met).max(),
             figures: figures().ok_or_else(why),
-            died: rows().filter(|row| row.end.is_err()).count(),
+            failed: rows().filter(|row| row.outcome.is_err()).count(),
         }
     }
 
-    /// The cells whose answers differ from those of the first cell with the same queries: a line each.
+    /// Cells whose answers differ from those of the first cell with the same queries, one line each.
     pub fn differences(&self) -> Vec<String> {
         let mut different = Vec::new();
-        let mut first: Vec<(&Row, &Measured)> = Vec::new();
+        let mut first: Vec<(&CellRow, &CellMeasurement)> = Vec::new();
         for row in &self.rows {
-            let Ok(found) = &row.end else { continue };
+            let Ok(found) = &row.outcome else { continue };
             match first.iter().find(|(other, _)| other.cell.workload == row.cell.workload) {
                 None => first.push((row, found)),
                 Some((other, expected)) if expected.checksum != found.checksum => different.push(format!(
-                    "{} answers otherwise than {} ({} hits, {} matches; {} hits, {} matches)",
+                    "the answers of {} differ from those of {} ({} hits, {} matches; {} hits, {} matches)",
                     row.cell.describe(),
                     other.cell.describe(),
                     found.hits,
@@ -137,17 +145,17 @@ impl Rows {
         different
     }
 
-    /// An object a row.
+    /// One object per row.
     pub fn to_json(&self) -> Value {
-        let row = |row: &Row| {
+        let row = |row: &CellRow| {
             let mut object = row.cell.to_json();
             object["name"] = json!(row.cell.name());
             object["round"] = json!(row.round);
             object["limit_bytes"] = json!(row.limit);
             object["peak_bytes"] = json!(row.peak);
             object["limit_met"] = json!(row.limit_met);
-            object["died"] = json!(row.end.as_ref().err());
-            if let Ok(measured) = &row.end
+            object["died"] = json!(row.outcome.as_ref().err());
+            if let Ok(measured) = &row.outcome
                 && let (Value::Object(object), Value::Object(found)) = (&mut object, measured.to_json())
             {
                 object.extend(found);
@@ -158,28 +166,27 @@ impl Rows {
     }
 }
 
-/// The cell of `base-prefetch` that another one is compared with: the same queries, device and size, and the thesis'
-/// lookahead if that was measured.
-pub(super) fn base<'a>(medians: &'a [Median], cell: &Cell) -> Option<&'a Figures> {
-    let same = |other: &&Median| {
-        other.cell.contender == Contender::Near(Mode::BasePrefetch)
+/// The baseline of a cell: `base-prefetch` with the same queries, device and size, and with the lookahead of
+/// the thesis if that was measured.
+pub(super) fn base<'a>(medians: &'a [CellMedian], cell: &Cell) -> Option<&'a MedianFigures> {
+    let same = |other: &&CellMedian| {
+        other.cell.mode == CellMode::Executor(Mode::BasePrefetch)
             && (other.cell.workload, other.cell.device, other.cell.size)
                 == (cell.workload, cell.device, cell.size)
     };
-    let usual = |other: &&Median| other.cell.lookahead == Some(Lookahead::Queries(PAGES_AHEAD));
-    let found = medians.iter().filter(same).find(usual).or_else(|| medians.iter().find(same));
+    let default = |other: &&CellMedian| other.cell.lookahead == Some(Lookahead::Queries(PAGES_AHEAD));
+    let found = medians.iter().filter(same).find(default).or_else(|| medians.iter().find(same));
     found.and_then(|found| found.figures.as_ref().ok())
 }
 
-/// The index in memory that answered the same queries.
-pub(super) fn memory(medians: &[Median], workload: Workload) -> Option<&Figures> {
-    let found = medians
-        .iter()
-        .find(|other| other.cell.contender == Contender::Memory && other.cell.workload == workload);
+/// The figures of `memory` for the same queries.
+pub(super) fn memory(medians: &[CellMedian], workload: Workload) -> Option<&MedianFigures> {
+    let found =
+        medians.iter().find(|other| other.cell.mode == CellMode::Memory && other.cell.workload == workload);
     found.and_then(|found| found.figures.as_ref().ok())
 }
 
-/// The middle one, or the mean of the two in the middle.
+/// The median: the middle value, or the mean of the two middle values.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -195,29 +202,30 @@ pub(super) mod tests {
     use super::super::flags::tests::flags;
     use super::*;
 
-    /// Rows of two rounds of such cells, some of which died; the seconds of a repetition are those of the round.
-    pub(in crate::cache) fn rows(line: &str, died: impl Fn(&Cell, usize) -> bool) -> Rows {
-        let mut rows = Rows::default();
+    /// Rows of two rounds of the cells of `line`, some of which failed. A repetition takes as many seconds
+    /// as the number of its round.
+    pub(in crate::cache) fn rows(line: &str, failed: impl Fn(&Cell, usize) -> bool) -> CellRows {
+        let mut rows = CellRows::default();
         for round in 1..=2 {
             for cell in Cell::all(&flags(line)) {
                 let seconds = round as f64;
-                let measured = Measured {
+                let measured = CellMeasurement {
                     seconds,
                     first_seconds: 2.0 * seconds,
                     queries: 30,
                     p50: 10.0,
                     p99: 20.0,
                     samples: vec![(1, 5), (2, 6)],
-                    ..Measured::default()
+                    ..CellMeasurement::default()
                 };
-                let end = if died(&cell, round) { Err("killed".to_string()) } else { Ok(measured) };
-                rows.push(Row {
+                let outcome = if failed(&cell, round) { Err("killed".to_string()) } else { Ok(measured) };
+                rows.push(CellRow {
                     cell,
                     round,
                     limit: Some(100),
                     peak: Some(round as u64),
                     limit_met: Some(0),
-                    end,
+                    outcome,
                 });
             }
         }
@@ -225,34 +233,33 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn figures_are_medians_and_peaks_the_largest() {
+    fn figures_are_medians_and_peaks_are_maxima() {
         let rows = rows("--modes memory,direct --shapes AND --sizes 5,20", |cell, round| {
             cell.size.is_some() && round == 2
         });
         let medians = rows.medians();
         assert_eq!(medians.len(), 1 + 2 * 2);
         let memory = &medians[0];
-        assert_eq!((memory.figures.as_ref().unwrap().qps, memory.peak, memory.died), (22.5, Some(2), 0));
-        assert_eq!((medians[1].figures.as_ref().unwrap().qps, medians[1].died), (30.0, 1));
+        assert_eq!((memory.figures.as_ref().unwrap().qps, memory.peak, memory.failed), (22.5, Some(2), 0));
+        assert_eq!((medians[1].figures.as_ref().unwrap().qps, medians[1].failed), (30.0, 1));
         assert_eq!((median(vec![]), median(vec![3.0, 1.0, 2.0])), (None, Some(2.0)));
     }
 
     #[test]
-    fn answers_that_differ_are_named() {
+    fn different_answers_are_reported() {
         let mut rows = rows("--modes memory,direct --sizes 5 --lookahead adaptive", |_, _| false);
         assert!(rows.differences().is_empty());
         let other = rows.rows.iter_mut().rev().find(|row| row.cell.size.is_some()).unwrap();
-        other.end.as_mut().unwrap().checksum = 7;
+        other.outcome.as_mut().unwrap().checksum = 7;
         let different = rows.differences();
         assert_eq!(different.len(), 1);
-        assert!(
-            different[0]
-                .starts_with("direct of AND H RP 25% on ssd at 5% answers otherwise than memory of AND H")
-        );
+        assert!(different[0].starts_with(
+            "the answers of direct of AND H RP 25% on ssd at 5% differ from those of memory of AND H"
+        ));
     }
 
     #[test]
-    fn a_cell_is_compared_with_the_same_of_base_prefetch_and_memory() {
+    fn the_baselines_of_a_cell_have_the_same_settings() {
         let rows = rows("--modes memory,base-prefetch,direct --sizes 5,20 --lookahead 4,16", |cell, _| {
             cell.size.is_some_and(|size| size.to_string() == "20%")
         });
@@ -265,7 +272,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_row_of_json_has_all_members() {
+    fn a_json_row_has_all_members() {
         let json = rows("--modes direct --shapes AND --sizes 5", |_, round| round == 2).to_json();
         let (first, last) = (&json[0], json.as_array().unwrap().last().unwrap());
         assert_eq!(

@@ -1,19 +1,21 @@
-//! The runner: one process a cell, in a group of its own, one behind another.
+//! The runner: one process per cell, each in a control group of its own, one after the other.
 //!
-//! 1. Queries are drawn and every cell's memory is added up, before anything of the machine is changed;
-//! 2. huge pages are set apart for the largest cell, and groups made for devices that are emulated;
-//! 3. each round runs each cell: the page cache is dropped, a group made, a process started, told, awaited;
-//! 4. what was changed goes back, however it ended.
+//! 1. Draw the queries and compute the memory of every cell, before the machine is changed.
+//! 2. Reserve huge pages for the largest cell, and create groups for emulated devices.
+//! 3. In each round, for each cell: drop the page cache, create a group, start a process, send it the cell,
+//!    and wait for it.
+//! 4. Restore the machine, also after an error.
 
-use super::cell::{Cell, Contender};
+use super::cell::Cell;
 use super::flags::Flags;
-use super::machine::{HUGE_PAGE, HugePages, Slow, drop_page_cache};
-use super::measured::Measured;
+use super::measurement::CellMeasurement;
+use super::mode::CellMode;
 use super::process;
-use super::queries::{Queries, Terms, Workload};
-use super::rows::Row;
-use super::task::Task;
-use crate::group::{Group, Parent};
+use super::queries::{DrawnQueries, TermPools, Workload};
+use super::rows::CellRow;
+use super::system_state::{HUGE_PAGE, HugePages, ThrottledDevices, drop_page_cache};
+use super::task::CellTask;
+use crate::cgroup::{Cgroup, CgroupParent};
 use crate::{Error, Result};
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -28,61 +30,62 @@ use tierdex::io::{PosixDisk, RegionKind};
 
 /// Where a cell runs.
 #[derive(Clone, Debug)]
-pub enum Start {
-    /// In a process of this program with these arguments, which gives its input and output to [`super::run_cell`].
-    Program(PathBuf, Vec<String>),
-    /// In this process: without groups, and the worse for its memory.
-    Here,
+pub enum Launch {
+    /// In a process of its own: the path and the arguments of a program that passes its standard input and
+    /// output to [`run_cell`](process::run_cell).
+    Process(PathBuf, Vec<String>),
+    /// In this process, for tests: no control group, and memory of earlier cells is not returned.
+    InProcess,
 }
 
-/// All that is known before anything is measured.
-pub(super) struct Plan {
-    pub(super) index: Facts,
-    pub(super) workloads: Vec<(Workload, Queries)>,
+/// The plan of a run: everything that is determined before the first measurement.
+pub(super) struct RunPlan {
+    pub(super) index: IndexFacts,
+    pub(super) workloads: Vec<(Workload, DrawnQueries)>,
     field: usize,
-    cells: Vec<(Cell, Needs)>,
+    cells: Vec<(Cell, MemoryNeeds)>,
 }
 
-/// What the report says of the index.
-pub(super) struct Facts {
+/// What the report says about the index.
+pub(super) struct IndexFacts {
     pub(super) documents: u64,
     pub(super) postings_bytes: u64,
     pub(super) field: String,
 }
 
-/// Memory of a cell.
+/// Memory that a cell needs.
 #[derive(Clone, Copy, Debug, Default)]
-struct Needs {
-    /// Its group's limit; none for no limit.
+struct MemoryNeeds {
+    /// Memory limit of the control group in bytes; `None` for no limit.
     limit: Option<u64>,
     huge_pages: u64,
 }
 
-impl Plan {
-    /// Draws queries, and adds memory up.
+impl RunPlan {
+    /// Draws the queries and computes the memory of each cell.
     ///
     /// # Errors
-    /// If the index cannot be read, or has no such terms.
-    pub(super) fn new(flags: &Flags) -> Result<Plan> {
+    /// If the index cannot be read, or has too few terms of a class.
+    pub(super) fn new(flags: &Flags) -> Result<RunPlan> {
         let index = Index::open_on(Arc::new(PosixDisk::open(&flags.index)?))?;
-        let terms = Terms::read(&index, &flags.classes)?;
+        let terms = TermPools::read(&index, &flags.classes)?;
         let draw = |workload| Ok((workload, terms.draw(workload, flags.count, flags.seed)?));
         let workloads: Vec<_> = Workload::all(flags).into_iter().map(draw).collect::<Result<_>>()?;
         let cells = Cell::all(flags).into_iter().map(|cell| {
             let queries = &queries_of(&workloads, cell.workload);
-            let needs = needs(flags, &index, &Task::new(flags, &cell, terms.field, queries));
+            let needs = needs(flags, &index, &CellTask::new(flags, &cell, terms.field, queries));
             (cell, needs)
         });
-        let facts = Facts {
+        let facts = IndexFacts {
             documents: index.documents(),
             postings_bytes: index.postings_bytes(),
             field: index.schema().fields[terms.field].name.clone(),
         };
-        Ok(Plan { cells: cells.collect(), index: facts, field: terms.field, workloads })
+        Ok(RunPlan { cells: cells.collect(), index: facts, field: terms.field, workloads })
     }
 
-    fn task(&self, flags: &Flags, cell: &Cell) -> Task {
-        Task::new(flags, cell, self.field, queries_of(&self.workloads, cell.workload))
+    fn task(&self, flags: &Flags, cell: &Cell) -> CellTask {
+        CellTask::new(flags, cell, self.field, queries_of(&self.workloads, cell.workload))
     }
 
     fn huge_pages(&self) -> u64 {
@@ -90,22 +93,22 @@ impl Plan {
     }
 }
 
-fn queries_of(workloads: &[(Workload, Queries)], workload: Workload) -> &Queries {
+fn queries_of(workloads: &[(Workload, DrawnQueries)], workload: Workload) -> &DrawnQueries {
     let found = workloads.iter().find(|(there, _)| *there == workload);
-    &found.expect("every cell has a workload of the flags").1
+    &found.expect("the workload of a cell is in the plan").1
 }
 
-/// What a cell may and must have.
-fn needs(flags: &Flags, index: &Index, task: &Task) -> Needs {
-    let (Some(options), Contender::Near(mode)) = (task.executor(), task.contender) else {
-        return Needs::default();
+/// The memory limit and the huge pages of a cell.
+fn needs(flags: &Flags, index: &Index, task: &CellTask) -> MemoryNeeds {
+    let (Some(options), CellMode::Executor(mode)) = (task.executor(), task.mode) else {
+        return MemoryNeeds::default();
     };
     let report = Executor::memory_report(index, &options).rows;
     let huge = RegionKind::Hugetlb.to_string();
     let regions = || report.iter().filter_map(|row| Some((row.region.as_deref()?, row.bytes)));
     let huge_pages =
         regions().filter(|(region, _)| *region == huge).map(|(_, bytes)| bytes.div_ceil(HUGE_PAGE));
-    // Huge pages and persistent memory are not charged to a group.
+    // Huge pages and persistent memory are not charged to a control group.
     let charged = |region: &str| region != huge && !region.starts_with("dax:");
     let beside: u64 = regions().filter(|(region, _)| charged(region)).map(|(_, bytes)| bytes).sum();
     let pages = match mode {
@@ -113,34 +116,35 @@ fn needs(flags: &Flags, index: &Index, task: &Task) -> Needs {
         Mode::Hybrid | Mode::HybridPrefetch | Mode::Direct => 0,
     };
     let slack = (u128::from(flags.dram) * u128::from(flags.slack) / 100) as u64;
-    Needs { limit: Some(flags.dram + slack + beside + pages), huge_pages: huge_pages.sum() }
+    MemoryNeeds { limit: Some(flags.dram + slack + beside + pages), huge_pages: huge_pages.sum() }
 }
 
-/// Measures all cells, and calls `tell` with each row. Returns false if `stop` was raised meanwhile.
+/// Measures all cells and calls `report` with each row. Returns false if `stop` was raised.
 ///
 /// # Errors
-/// If the machine does not permit what is needed, or `tell` fails. A process that dies is a row.
+/// If the machine does not permit the measurement, or `report` fails. A process that dies gives a row, not
+/// an error.
 pub(super) fn run(
-    (flags, plan): (&Flags, &Plan),
-    start: &Start,
+    (flags, plan): (&Flags, &RunPlan),
+    launch: &Launch,
     stop: &Stop,
-    tell: &mut dyn FnMut(Row) -> Result<()>,
+    report: &mut dyn FnMut(CellRow) -> Result<()>,
 ) -> Result<bool> {
-    let parent = match (flags.no_group, start) {
+    let parent = match (flags.no_group, launch) {
         (true, _) => None,
-        (false, Start::Program(..)) => Some(Parent::memory().map_err(without_limit)?),
-        (false, Start::Here) => {
+        (false, Launch::Process(..)) => Some(CgroupParent::memory().map_err(without_limit)?),
+        (false, Launch::InProcess) => {
             return Err(Error::Usage(
-                "a cell in this process has no group of its own; take --no-group".to_string(),
+                "a cell in this process has no control group of its own; add --no-group".to_string(),
             ));
         }
     };
-    // What is not permitted shows before the first cell.
-    parent.as_ref().map(|parent| parent.limited(flags.dram)).transpose().map_err(without_limit)?;
+    // Fails before the first cell if groups are not permitted.
+    parent.as_ref().map(|parent| parent.create_limited(flags.dram)).transpose().map_err(without_limit)?;
     if !flags.keep_caches {
         drop_page_cache()?;
     }
-    let slow = Slow::new(&flags.devices, &flags.index)?;
+    let throttled = ThrottledDevices::new(&flags.devices, &flags.index)?;
     let _pages = HugePages::reserve(plan.huge_pages())?;
     for round in 1..=flags.rounds {
         for (cell, needs) in &plan.cells {
@@ -152,40 +156,40 @@ pub(super) fn run(
             }
             let limit = needs.limit.filter(|_| parent.is_some());
             let group =
-                parent.as_ref().zip(limit).map(|(parent, limit)| parent.limited(limit)).transpose()?;
+                parent.as_ref().zip(limit).map(|(parent, limit)| parent.create_limited(limit)).transpose()?;
             let mut task = plan.task(flags, cell);
-            task.join.extend(group.as_ref().map(Group::procs));
-            task.join.extend(slow.procs(cell.device));
-            task.stat = group.as_ref().map(Group::stat);
-            let end = match start {
-                Start::Program(program, arguments) => {
+            task.join.extend(group.as_ref().map(Cgroup::procs));
+            task.join.extend(throttled.procs(cell.device));
+            task.stat = group.as_ref().map(Cgroup::stat);
+            let outcome = match launch {
+                Launch::Process(program, arguments) => {
                     child((program, arguments), &task, group.as_ref(), stop)?
                 }
-                Start::Here => process::run(&task).map_err(|error| line(&error.to_string())),
+                Launch::InProcess => process::run(&task).map_err(|error| line(&error.to_string())),
             };
             if stop.check().is_err() {
                 return Ok(false);
             }
             let (peak, limit_met) =
                 group.as_ref().map_or((None, None), |group| (group.peak(), group.limit_met()));
-            tell(Row { cell: *cell, round, limit, peak, limit_met, end })?;
+            report(CellRow { cell: *cell, round, limit, peak, limit_met, outcome })?;
         }
     }
     Ok(true)
 }
 
-/// Says what can be done where there can be no group.
+/// Adds to an error of a control group how to run without one.
 fn without_limit(error: Error) -> Error {
-    Error::Failed(format!("{error}; take --no-group to do without a limit"))
+    Error::Failed(format!("{error}; add --no-group to run without a memory limit"))
 }
 
-/// Runs a cell in a process of its own; the inner result is what it found, or how it died.
+/// Runs a cell in a process of its own. The inner result is the measurement, or why the process failed.
 fn child(
     (program, arguments): (&PathBuf, &[String]),
-    task: &Task,
-    group: Option<&Group>,
+    task: &CellTask,
+    group: Option<&Cgroup>,
     stop: &Stop,
-) -> Result<std::result::Result<Measured, String>> {
+) -> Result<std::result::Result<CellMeasurement, String>> {
     let failed = |what: &str, error: std::io::Error| Error::Failed(format!("cannot {what} a cell: {error}"));
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -195,7 +199,7 @@ fn child(
         let output = thread::Builder::new().spawn_scoped(scope, || read(output))?;
         let errors = thread::Builder::new().spawn_scoped(scope, || read(errors))?;
         if let Some(mut input) = input {
-            // A process that has died says so below.
+            // If the process has died, its exit status is reported below.
             let _ = input.write_all(task.to_json().to_string().as_bytes());
         }
         let status = wait(&mut child, stop);
@@ -207,14 +211,14 @@ fn child(
     if status.success() {
         let value = serde_json::from_str(&output).map_err(|error| Error::Failed(error.to_string()));
         return Ok(value
-            .and_then(|value| Measured::from_json(&value))
+            .and_then(|value| CellMeasurement::from_json(&value))
             .map_err(|error| line(&error.to_string())));
     }
-    Ok(Err(death(status, group.and_then(Group::killed), &errors)))
+    Ok(Err(failure(status, group.and_then(Cgroup::oom_kills), &errors)))
 }
 
-/// How often a process is asked whether it has ended.
-const ASK_EVERY: Duration = Duration::from_millis(5);
+/// Interval at which the exit status of the process is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Waits for a process; kills it when `stop` is raised.
 fn wait(child: &mut Child, stop: &Stop) -> std::io::Result<ExitStatus> {
@@ -226,21 +230,21 @@ fn wait(child: &mut Child, stop: &Stop) -> std::io::Result<ExitStatus> {
             child.kill()?;
             return child.wait();
         }
-        thread::sleep(ASK_EVERY);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
 fn read(stream: Option<impl Read>) -> String {
     let mut text = Vec::new();
-    // What could be read of it is all that there is to say.
+    // After a read error, the text so far is used.
     let _ = stream.map(|mut stream| stream.read_to_end(&mut text));
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// How a process died.
-fn death(status: ExitStatus, killed: Option<u64>, errors: &str) -> String {
+/// Why a process failed, in one line.
+fn failure(status: ExitStatus, oom_kills: Option<u64>, errors: &str) -> String {
     let how = match (status.signal(), status.code()) {
-        (Some(_), _) if killed.is_some_and(|killed| killed > 0) => "killed for want of memory".to_string(),
+        (Some(_), _) if oom_kills.is_some_and(|kills| kills > 0) => "killed: out of memory".to_string(),
         (Some(signal), _) => format!("killed by signal {signal}"),
         (None, code) => format!("exit code {}", code.unwrap_or(-1)),
     };
@@ -248,7 +252,7 @@ fn death(status: ExitStatus, killed: Option<u64>, errors: &str) -> String {
     if said.is_empty() { how } else { format!("{how}: {said}") }
 }
 
-/// One line.
+/// The text in one line.
 fn line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -258,12 +262,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_death_is_one_line() {
+    fn a_failure_is_one_line() {
         let status = ExitStatus::from_raw;
-        assert_eq!(death(status(9), Some(1), ""), "killed for want of memory");
-        assert_eq!(death(status(9), Some(0), ""), "killed by signal 9");
+        assert_eq!(failure(status(9), Some(1), ""), "killed: out of memory");
+        assert_eq!(failure(status(9), Some(0), ""), "killed by signal 9");
         assert_eq!(
-            death(status(1 << 8), None, "tierdex: no\n  such thing\n"),
+            failure(status(1 << 8), None, "tierdex: no\n  such thing\n"),
             "exit code 1: tierdex: no such thing"
         );
     }

@@ -1,26 +1,28 @@
-//! What a cell's process is told, as JSON on one line: which index, which queries, how, and under which limits.
+//! The input of a cell's process, one line of JSON: the index, the queries, the settings and the limits.
 
-use super::cell::{Cell, Contender, read_lookahead, show_lookahead};
+use super::cell::Cell;
 use super::flags::Flags;
-use super::queries::{Queries, Shape};
+use super::json_object::{JsonObject, wrong};
+use super::mode::{CellMode, read_lookahead, show_lookahead};
+use super::queries::DrawnQueries;
+use super::query_kind::QueryShape;
 use crate::{Error, Result};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::str::FromStr;
 use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::engine::{ExecutorOptions, MetaTier, Mode};
 use tierdex::index::SearchOptions;
 use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 
-/// What a cell's process is told.
+/// The settings of one cell.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Task {
+pub(super) struct CellTask {
     pub(super) index: PathBuf,
-    /// Files into which the process first writes its number.
+    /// Files of control groups into which the process first writes its process id.
     pub(super) join: Vec<PathBuf>,
-    /// Where its group says what its memory is.
+    /// The memory statistics file of the cell's control group.
     pub(super) stat: Option<PathBuf>,
-    pub(super) contender: Contender,
+    pub(super) mode: CellMode,
     pub(super) region: RegionKind,
     pub(super) meta: MetaTier,
     pub(super) size: Size,
@@ -33,28 +35,28 @@ pub(super) struct Task {
     pub(super) dram: u64,
     pub(super) k: usize,
     pub(super) exhaustive: bool,
-    /// Of the lookahead.
+    /// Number of lookahead samples that are kept.
     pub(super) samples: usize,
-    pub(super) shape: Shape,
+    pub(super) shape: QueryShape,
     pub(super) field: usize,
     /// The terms of each query.
     pub(super) queries: Vec<Vec<String>>,
 }
 
-impl Task {
-    pub(super) fn new(flags: &Flags, cell: &Cell, field: usize, queries: &Queries) -> Task {
-        let usual = ExecutorOptions::default();
-        Task {
+impl CellTask {
+    pub(super) fn new(flags: &Flags, cell: &Cell, field: usize, queries: &DrawnQueries) -> CellTask {
+        let defaults = ExecutorOptions::default();
+        CellTask {
             index: flags.index.clone(),
             join: Vec::new(),
             stat: None,
-            contender: cell.contender,
+            mode: cell.mode,
             region: flags.region.clone(),
             meta: flags.meta(),
-            size: cell.size.unwrap_or(usual.size),
-            segment: cell.segment.unwrap_or(usual.segment as u64),
-            lookahead: cell.lookahead.unwrap_or(usual.lookahead),
-            policy: cell.policy.unwrap_or(usual.policy),
+            size: cell.size.unwrap_or(defaults.size),
+            segment: cell.segment.unwrap_or(defaults.segment as u64),
+            lookahead: cell.lookahead.unwrap_or(defaults.lookahead),
+            policy: cell.policy.unwrap_or(defaults.policy),
             io: flags.io,
             depth: flags.depth,
             threads: flags.threads,
@@ -68,9 +70,9 @@ impl Task {
         }
     }
 
-    /// What its executor is set up with; none for an index in memory.
+    /// The executor options; `None` for an index in memory.
     pub(super) fn executor(&self) -> Option<ExecutorOptions> {
-        let Contender::Near(mode) = self.contender else { return None };
+        let CellMode::Executor(mode) = self.mode else { return None };
         let engine = EngineOptions { kind: self.io, depth: self.depth, direct: mode == Mode::Direct };
         Some(ExecutorOptions {
             mode,
@@ -90,7 +92,7 @@ impl Task {
         })
     }
 
-    /// How its queries are answered.
+    /// The search options.
     pub(super) fn search(&self) -> SearchOptions {
         SearchOptions {
             k: self.k,
@@ -105,7 +107,7 @@ impl Task {
             "index": self.index,
             "join": self.join,
             "stat": self.stat,
-            "contender": self.contender.to_string(),
+            "mode": self.mode.to_string(),
             "region": self.region.to_string(),
             "meta": self.meta.to_string(),
             "size": self.size.to_string(),
@@ -125,17 +127,17 @@ impl Task {
         })
     }
 
-    /// Reads what [`Task::to_json`] wrote.
+    /// Parses the output of [`CellTask::to_json`].
     ///
     /// # Errors
-    /// [`Error::Usage`] if a member is missing or is not what it should be.
-    pub(super) fn from_json(value: &Value) -> Result<Task> {
-        let read = Members(value);
-        Ok(Task {
+    /// [`Error::Usage`] if a member is missing or has the wrong type.
+    pub(super) fn from_json(value: &Value) -> Result<CellTask> {
+        let read = JsonObject(value);
+        Ok(CellTask {
             index: read.text("index")?.into(),
             join: read.texts(&value["join"])?.into_iter().map(PathBuf::from).collect(),
             stat: value["stat"].as_str().map(PathBuf::from),
-            contender: read.parse("contender")?,
+            mode: read.parse("mode")?,
             region: read.parse("region")?,
             meta: read.parse("meta")?,
             size: read.parse("size")?,
@@ -156,52 +158,18 @@ impl Task {
     }
 }
 
-/// The members of an object.
-pub(super) struct Members<'a>(pub(super) &'a Value);
-
-impl<'a> Members<'a> {
-    pub(super) fn number(&self, name: &str) -> Result<u64> {
-        self.0[name].as_u64().ok_or_else(|| wrong(name))
-    }
-
-    pub(super) fn float(&self, name: &str) -> Result<f64> {
-        self.0[name].as_f64().ok_or_else(|| wrong(name))
-    }
-
-    pub(super) fn text(&self, name: &str) -> Result<&'a str> {
-        self.0[name].as_str().ok_or_else(|| wrong(name))
-    }
-
-    pub(super) fn list(&self, name: &str) -> Result<&'a [Value]> {
-        self.0[name].as_array().map(Vec::as_slice).ok_or_else(|| wrong(name))
-    }
-
-    fn parse<T: FromStr>(&self, name: &str) -> Result<T> {
-        self.text(name)?.parse().map_err(|_| wrong(name))
-    }
-
-    fn texts(&self, list: &Value) -> Result<Vec<String>> {
-        let texts = list.as_array().into_iter().flatten();
-        texts.map(|text| text.as_str().map(str::to_string).ok_or_else(|| wrong("a text"))).collect()
-    }
-}
-
-fn wrong(name: &str) -> Error {
-    Error::Usage(format!("`{name}` is missing, or not what it should be"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::flags::tests::flags;
-    use super::super::queries::Queries;
+    use super::super::queries::DrawnQueries;
     use super::*;
 
     #[test]
-    fn a_task_is_read_as_it_is_written() {
+    fn a_task_round_trips_through_json() {
         let flags = flags(
             "--modes memory,direct,base --sizes 0.5 --lookahead 16,adaptive --region file:/dev/shm/a --exhaustive false",
         );
-        let queries = Queries {
+        let queries = DrawnQueries {
             terms: vec![vec!["a".into(), "ü\"".into()], vec!["c".into(), "d".into()]],
             class_terms: 4,
             lists: Vec::new(),
@@ -209,12 +177,12 @@ mod tests {
             repeated: 0,
         };
         for cell in Cell::all(&flags) {
-            let mut task = Task::new(&flags, &cell, 3, &queries);
+            let mut task = CellTask::new(&flags, &cell, 3, &queries);
             task.join = vec!["/sys/fs/cgroup/x/cgroup.procs".into()];
             let line = task.to_json().to_string();
-            assert_eq!(Task::from_json(&serde_json::from_str(&line).unwrap()).unwrap(), task);
-            assert_eq!(task.executor().is_none(), cell.contender == Contender::Memory);
+            assert_eq!(CellTask::from_json(&serde_json::from_str(&line).unwrap()).unwrap(), task);
+            assert_eq!(task.executor().is_none(), cell.mode == CellMode::Memory);
         }
-        assert!(matches!(Task::from_json(&json!({})), Err(Error::Usage(_))));
+        assert!(matches!(CellTask::from_json(&json!({})), Err(Error::Usage(_))));
     }
 }

@@ -1,60 +1,62 @@
 //! Memory that contenders write to.
 //!
-//! All use the same, so that its place favours none of them, and all of it has been touched before, so that the
-//! system hands out no page while the clock runs.
+//! All contenders use the same buffers, so that the address favours none of them. All pages are touched in
+//! advance, so that no page fault is timed.
 
-use super::ours::BLOCK;
+use tierdex::codec::BLOCK;
 
 /// Memory for decoded and for encoded values.
 pub struct Buffers {
-    near: Vec<u32>,
-    far: Vec<u32>,
-    /// Where the next list goes in `far`.
+    /// One decoded block.
+    block: Vec<u32>,
+    /// Decoded lists, as a ring.
+    ram: Vec<u32>,
+    /// Offset of the next list in `ram`.
     at: usize,
     bytes: Vec<u8>,
     words: Vec<u32>,
 }
 
-/// Values that the far buffer has room for: 256 MiB, far more than a cache.
-const FAR: usize = 64 << 20;
-/// Values of a cache line.
+/// Values of the ring: 256 MiB, far more than a cache holds.
+const RAM_VALUES: usize = 64 << 20;
+/// Values per cache line.
 const LINE: usize = 16;
 
 impl Buffers {
-    /// All memory is touched here, so that no page is new to the system later.
+    /// Allocates the buffers and touches all pages.
     pub fn new() -> Buffers {
         Buffers {
-            near: vec![1; BLOCK + LINE],
-            far: vec![1; FAR],
+            block: vec![1; BLOCK + LINE],
+            ram: vec![1; RAM_VALUES],
             at: 0,
             bytes: Vec::new(),
             words: Vec::new(),
         }
     }
 
-    /// The same room for `len` values each time, from the start of a cache line on.
-    pub(super) fn near(&mut self, len: usize) -> &mut [u32] {
-        if self.near.len() < len + LINE {
-            self.near.resize(len + LINE, 1);
+    /// A buffer of `len` values at the start of a cache line, the same in each call.
+    pub(super) fn block(&mut self, len: usize) -> &mut [u32] {
+        if self.block.len() < len + LINE {
+            self.block.resize(len + LINE, 1);
         }
-        let start = first_line(&self.near);
-        &mut self.near[start..start + len]
+        let start = first_line(&self.block);
+        &mut self.block[start..start + len]
     }
 
-    /// Room for `len` values that has not been touched for long, from the start of a cache line on.
-    pub(super) fn far(&mut self, len: usize) -> &mut [u32] {
-        if self.far.len() < len + LINE {
-            self.far.resize(len + LINE, 1);
+    /// The next `len` values of the ring, from the start of a cache line on: memory that no cache holds.
+    pub(super) fn ram(&mut self, len: usize) -> &mut [u32] {
+        if self.ram.len() < len + LINE {
+            self.ram.resize(len + LINE, 1);
         }
-        let first = first_line(&self.far);
+        let first = first_line(&self.ram);
         let next = first + (self.at.saturating_sub(first)).next_multiple_of(LINE);
-        let start = if next + len > self.far.len() { first } else { next };
+        let start = if next + len > self.ram.len() { first } else { next };
         self.at = start + len;
-        &mut self.far[start..self.at]
+        &mut self.ram[start..self.at]
     }
 }
 
-/// Where the first cache line starts.
+/// Offset of the first value at the start of a cache line.
 fn first_line(values: &[u32]) -> usize {
     values.as_ptr().align_offset(LINE * size_of::<u32>())
 }
@@ -65,19 +67,19 @@ impl Default for Buffers {
     }
 }
 
-/// What encoded lists consist of.
-pub trait Word: Copy {
-    /// The vector that all contenders encode into.
+/// The unit of encoded lists: bytes, or words of four bytes.
+pub trait EncodedWord: Copy {
+    /// The vector that contenders encode into.
     fn scratch(buffers: &mut Buffers) -> &mut Vec<Self>;
 }
 
-impl Word for u8 {
+impl EncodedWord for u8 {
     fn scratch(buffers: &mut Buffers) -> &mut Vec<u8> {
         &mut buffers.bytes
     }
 }
 
-impl Word for u32 {
+impl EncodedWord for u32 {
     fn scratch(buffers: &mut Buffers) -> &mut Vec<u32> {
         &mut buffers.words
     }

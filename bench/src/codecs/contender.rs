@@ -1,74 +1,71 @@
-//! Who takes part: ways to write and read lists.
+//! The interface of the codecs that are compared.
 //!
-//! You have a block of values and the one before it; a [`Contender`] writes it and reads it back. Whatever it needs
-//! for that, differences and sums too, is done inside its two functions and so counted in its time. A contender
-//! must not know the lists, the clock or the others.
+//! A [`Contender`] encodes and decodes one block of values, given the value before it. Differences and
+//! prefix sums are part of the two functions, and so part of the measured time. [`Peer`] is the same without
+//! the word type, and [`EncodedGroup`] is the encoding of a group by one contender.
 
-use super::buffers::Word;
-use super::data::{Group, Kind};
-use super::measure::{Cell, Encoded};
-use super::ours::BLOCK;
+use super::buffers::{Buffers, EncodedWord};
+use super::list_group::{ListGroup, ValueKind};
 use crate::Result;
+use tierdex::codec::BLOCK;
 
-/// A way to write blocks of values and to read them.
+/// Encodes and decodes blocks of values.
 pub trait Contender {
-    /// Bytes or words of four bytes, as the format has it.
-    type Word: Word;
+    /// The unit of the encoded form: bytes or words of four bytes.
+    type Word: EncodedWord;
 
     /// Name of the codec.
     fn codec(&self) -> String;
 
-    /// Name of the instruction set or the library, `-` for none.
+    /// Name of the kernel, `-` for none.
     fn kernel(&self) -> String;
 
-    /// Whether it is for such values.
-    fn takes(&self, kind: Kind) -> bool;
+    /// Whether the codec encodes values of this kind.
+    fn takes(&self, kind: ValueKind) -> bool;
 
-    /// The most values that one call is given; only the last block of a list has fewer.
+    /// Values of a block. Only the last block of a list has fewer.
     fn block(&self) -> usize {
         BLOCK
     }
 
-    /// Appends the block of `values`; `prev` stands before the first, `u32::MAX` for the start of a list.
+    /// Encodes a block and appends it to `out`. `prev` is the value before the block, `u32::MAX` at the
+    /// start of a list.
     fn encode(&self, values: &[u32], prev: u32, out: &mut Vec<Self::Word>);
 
-    /// Reads `out.len()` values from the front of `words` and returns the number of words that they took; `None`
-    /// if they cannot be read.
+    /// Decodes `out.len()` values from the beginning of `words` and returns the number of words consumed;
+    /// `None` if they cannot be decoded.
     fn decode(&self, words: &[Self::Word], prev: u32, out: &mut [u32]) -> Option<usize>;
 }
 
-/// A [`Contender`] whose words nobody needs to know.
+/// A [`Contender`] without its word type, as a trait object.
 pub trait Peer {
-    /// As [`Contender::codec`].
+    /// See [`Contender::codec`].
     fn codec(&self) -> String;
 
-    /// As [`Contender::kernel`].
+    /// See [`Contender::kernel`].
     fn kernel(&self) -> String;
 
-    /// As [`Contender::takes`].
-    fn takes(&self, kind: Kind) -> bool;
+    /// See [`Contender::takes`].
+    fn takes(&self, kind: ValueKind) -> bool;
 
-    /// Encodes a group and checks that it comes back.
+    /// Encodes a group and checks the round trip.
     ///
     /// # Errors
-    /// If it does not.
-    fn enter<'a>(&'a self, group: &'a Group) -> Result<Box<dyn Cell + 'a>>;
+    /// If the decoded values differ.
+    fn enter<'a>(&'a self, group: &'a ListGroup) -> Result<Box<dyn EncodedGroup + 'a>>;
 }
 
-impl<C: Contender> Peer for C {
-    fn codec(&self) -> String {
-        Contender::codec(self)
-    }
+/// The encoding of one group by one contender, ready to be timed.
+pub trait EncodedGroup {
+    /// Encoded bytes of all lists.
+    fn bytes(&self) -> u64;
 
-    fn kernel(&self) -> String {
-        Contender::kernel(self)
-    }
+    /// Decodes each list block by block into a buffer of one block.
+    fn decode_l1(&self, buffers: &mut Buffers);
 
-    fn takes(&self, kind: Kind) -> bool {
-        Contender::takes(self, kind)
-    }
+    /// Decodes each list into memory that no cache holds.
+    fn decode_ram(&self, buffers: &mut Buffers);
 
-    fn enter<'a>(&'a self, group: &'a Group) -> Result<Box<dyn Cell + 'a>> {
-        Ok(Box::new(Encoded::new(self, group)?))
-    }
+    /// Encodes each list into a vector that is already allocated.
+    fn encode(&self, buffers: &mut Buffers);
 }

@@ -1,131 +1,103 @@
-//! What is encoded: groups of lists, one after another.
+//! The data: generates or reads every [`ListGroup`] of every dataset, one after another.
 //!
-//! You have flags; you get every [`Group`] of every dataset in turn, the same for the same seed and index. Only one
-//! group of generated lists is in memory at a time.
+//! The groups depend only on the seed and the index. At most one generated group is in memory at a time.
 
 use super::flags::Flags;
-use super::real::RealLists;
+use super::index_lists::IndexLists;
+use super::list_group::{ListGroup, ValueKind};
 use super::synthetic;
 use crate::{Random, Result};
 
-/// What the values of a list are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Strictly increasing.
-    Ids,
-    /// In any order, most of them small.
-    Frequencies,
-}
-
-/// Lists of one dataset and one length class.
-pub struct Group {
-    /// Name of the dataset.
-    pub dataset: &'static str,
-    /// What its values are.
-    pub kind: Kind,
-    /// Lists have `2^k` to `2^(k+1) - 1` values; `None` if lengths are mixed.
-    pub k: Option<u32>,
-    /// The lists, none of them empty.
-    pub lists: Vec<Vec<u32>>,
-}
-
-impl Group {
-    /// Values of all lists.
-    pub fn ints(&self) -> u64 {
-        self.lists.iter().map(|list| list.len() as u64).sum()
-    }
-}
-
-/// How much is measured, and how often.
+/// Amount of data, and number of rounds.
 #[derive(Clone, Copy)]
 struct Scale {
-    /// A generated group has at least so many values.
+    /// Smallest number of values of a generated group.
     group_ints: usize,
-    /// Of longer indexes only every so many-th term is taken that there are at most about so many.
-    real_ints: u64,
+    /// Approximate largest number of values from an index; of a larger index every n-th term is taken.
+    index_ints: u64,
     rounds: usize,
 }
 
-const WHOLE: Scale = Scale { group_ints: 1 << 22, real_ints: 1 << 26, rounds: 9 };
-const QUICK: Scale = Scale { group_ints: 1 << 19, real_ints: 1 << 22, rounds: 5 };
+const WHOLE: Scale = Scale { group_ints: 1 << 22, index_ints: 1 << 26, rounds: 9 };
+const QUICK: Scale = Scale { group_ints: 1 << 19, index_ints: 1 << 22, rounds: 5 };
 
-/// The group of generated frequencies has so many times the values of a group of ids: it is the only one.
+/// Values of the group of generated frequencies, in groups of ids. There is only one such group.
 const ZIPF_GROUPS: usize = 4;
 
 /// Length classes of the generated ids.
 const CLASSES: std::ops::RangeInclusive<u32> = 10..=22;
 
-/// Which groups there are.
-pub(super) struct Plan {
+/// The groups of a run.
+pub(super) struct DataPlan {
     scale: Scale,
     seed: u64,
-    real: Option<RealLists>,
+    index: Option<IndexLists>,
 }
 
-impl Plan {
-    /// Reads the lists of the index, if there is one.
-    pub(super) fn new(flags: &Flags) -> Result<Plan> {
+impl DataPlan {
+    /// The groups that the flags select. Reads the lists of the index, if one is named.
+    pub(super) fn new(flags: &Flags) -> Result<DataPlan> {
         let scale = if flags.quick { QUICK } else { WHOLE };
-        let real = flags.index.as_deref().map(|dir| RealLists::read(dir, scale.real_ints)).transpose()?;
-        Ok(Plan { scale, seed: flags.seed, real })
+        let index = flags.index.as_deref().map(|dir| IndexLists::read(dir, scale.index_ints)).transpose()?;
+        Ok(DataPlan { scale, seed: flags.seed, index })
     }
 
-    /// Rounds of timing.
+    /// Number of timed rounds.
     pub(super) fn rounds(&self) -> usize {
         self.scale.rounds
     }
 
-    /// A generated group has at least so many values.
+    /// Smallest number of values of a generated group.
     pub(super) fn group_ints(&self) -> usize {
         self.scale.group_ints
     }
 
     /// The lists of the index.
-    pub(super) fn real(&self) -> Option<&RealLists> {
-        self.real.as_ref()
+    pub(super) fn index(&self) -> Option<&IndexLists> {
+        self.index.as_ref()
     }
 
-    /// Makes one group after another of the kinds that are `wanted`.
+    /// Passes each group of the `selected` kinds to `each`.
     pub(super) fn groups(
         &self,
-        wanted: impl Fn(Kind) -> bool,
-        each: &mut dyn FnMut(&Group) -> Result<()>,
+        selected: impl Fn(ValueKind) -> bool,
+        each: &mut dyn FnMut(&ListGroup) -> Result<()>,
     ) -> Result<()> {
-        if wanted(Kind::Ids) {
+        if selected(ValueKind::Ids) {
             self.ids("uniform", synthetic::uniform_list, each)?;
             self.ids("clustered", synthetic::clustered_list, each)?;
         }
-        if wanted(Kind::Frequencies) {
+        if selected(ValueKind::Frequencies) {
             let mut random = self.random("zipf-freq", 0);
             let lists = fill(ZIPF_GROUPS * self.scale.group_ints, || synthetic::zipf_list(&mut random));
-            each(&Group { dataset: "zipf-freq", kind: Kind::Frequencies, k: None, lists })?;
+            each(&ListGroup { dataset: "zipf-freq", kind: ValueKind::Frequencies, k: None, lists })?;
         }
-        self.real.as_ref().map_or(Ok(()), |real| real.groups(wanted, each))
+        self.index.as_ref().map_or(Ok(()), |lists| lists.groups(selected, each))
     }
 
-    /// The groups of all length classes of a dataset.
+    /// Generates the groups of all length classes of a dataset.
     fn ids(
         &self,
         dataset: &'static str,
         list: fn(&mut Random, u32) -> Vec<u32>,
-        each: &mut dyn FnMut(&Group) -> Result<()>,
+        each: &mut dyn FnMut(&ListGroup) -> Result<()>,
     ) -> Result<()> {
         for k in CLASSES {
             let mut random = self.random(dataset, k);
             let lists = fill(self.scale.group_ints, || list(&mut random, k));
-            each(&Group { dataset, kind: Kind::Ids, k: Some(k), lists })?;
+            each(&ListGroup { dataset, kind: ValueKind::Ids, k: Some(k), lists })?;
         }
         Ok(())
     }
 
-    /// Numbers that are a group's own, so that no group depends on those before it.
+    /// A generator for one group, so that no group depends on those before it.
     fn random(&self, dataset: &str, k: u32) -> Random {
         let name = dataset.bytes().fold(u64::from(k), |sum, byte| sum * 31 + u64::from(byte));
         Random::new(Random::new(self.seed).bits() ^ name)
     }
 }
 
-/// Lists until there are `ints` values, at least one.
+/// At least one list, until there are `ints` values.
 fn fill(ints: usize, mut list: impl FnMut() -> Vec<u32>) -> Vec<Vec<u32>> {
     let (mut lists, mut sum) = (Vec::new(), 0);
     while sum < ints {
@@ -141,10 +113,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_large_enough_and_of_their_class() {
-        let plan = Plan::new(&Flags { quick: true, ..Flags::default() }).unwrap();
+    fn groups_have_enough_values_of_their_length_class() {
+        let plan = DataPlan::new(&Flags { quick: true, ..Flags::default() }).unwrap();
         let mut seen = Vec::new();
-        let mut look = |group: &Group| {
+        let mut check = |group: &ListGroup| {
             assert!(group.ints() >= plan.group_ints() as u64 && !group.lists.is_empty());
             if let Some(k) = group.k {
                 assert!(group.lists.iter().all(|list| list.len().ilog2() == k));
@@ -152,8 +124,8 @@ mod tests {
             seen.push((group.dataset, group.k));
             Ok(())
         };
-        plan.groups(|kind| kind == Kind::Frequencies, &mut look).unwrap();
-        plan.ids("uniform", synthetic::uniform_list, &mut look).unwrap();
+        plan.groups(|kind| kind == ValueKind::Frequencies, &mut check).unwrap();
+        plan.ids("uniform", synthetic::uniform_list, &mut check).unwrap();
         assert_eq!(seen[0], ("zipf-freq", None));
         assert_eq!(seen[1..], CLASSES.map(|k| ("uniform", Some(k))).collect::<Vec<_>>());
     }

@@ -1,26 +1,27 @@
-//! The flags of the experiment, for whichever program runs it.
+//! The flags of the experiment.
 
 use crate::{Error, Result};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use tierdex::codec::Kernel;
 
-/// What to measure, and where the report goes.
+/// Flags of the experiment.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Flags {
-    /// Less data and fewer rounds: under a minute instead of several
+    /// Less data and fewer rounds: less than a minute instead of several minutes
     #[arg(long)]
     pub quick: bool,
-    /// Measure also the lists of this index: every term in at least 256 documents
+    /// Also measure the lists of this index: those of every term with at least 256 documents
     #[arg(long, value_name = "DIR")]
     pub index: Option<PathBuf>,
     /// Write report.md, data.json and codecs.svg into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Measure only this codec; may be given several times [default: all]
+    /// Measure only this codec; can be repeated [default: all]
     #[arg(long, value_name = "NAME")]
     pub codec: Vec<String>,
-    /// Measure only this kernel; may be given several times [default: the one that TIERDEX_KERNEL names, or all that the CPU can run]
+    /// Measure only this kernel; can be repeated [default: that of TIERDEX_KERNEL, or all that the CPU
+    /// supports]
     #[arg(long, value_name = "NAME")]
     pub kernel: Vec<String>,
     /// Seed of the generated data
@@ -29,29 +30,30 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// The kernels that are wanted, the slowest first.
+    /// The selected kernels, slowest first.
     ///
     /// # Errors
-    /// If one has no such name or the CPU cannot run it.
+    /// If a name is unknown or the CPU does not support the kernel.
     pub fn kernels(&self) -> Result<Vec<Kernel>> {
         for name in &self.kernel {
             Kernel::from_name(name).map_err(|error| Error::Usage(error.to_string()))?;
         }
         let forced = Kernel::forced().map_err(|error| Error::Usage(format!("TIERDEX_KERNEL: {error}")))?;
-        let wanted = |kernel: &Kernel| match forced {
+        let selected = |kernel: &Kernel| match forced {
             _ if !self.kernel.is_empty() => self.kernel.iter().any(|name| name == kernel.name()),
             Some(forced) => forced == *kernel,
             None => true,
         };
-        Ok(Kernel::available().into_iter().filter(wanted).collect())
+        Ok(Kernel::available().into_iter().filter(selected).collect())
     }
 
-    /// Whether a codec is wanted.
-    pub(super) fn wants(&self, codec: &str) -> bool {
+    /// Whether a codec is selected.
+    pub(super) fn selects(&self, codec: &str) -> bool {
         self.codec.is_empty() || self.codec.iter().any(|name| name == codec)
     }
 
-    /// The flags as one types them. Of an absolute path only the last part is shown, for a report goes to others.
+    /// The command line. Of an absolute path only the last component is shown, because reports are
+    /// published.
     pub(super) fn command(&self) -> String {
         let path = |path: &Path| match path.file_name() {
             Some(name) if path.is_absolute() => name.to_string_lossy().into_owned(),
@@ -85,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_kernel_is_a_wrong_flag() {
+    fn an_unknown_kernel_is_a_usage_error() {
         let flags = Flags { kernel: vec!["mmx".into()], ..Flags::default() };
         assert!(matches!(flags.kernels(), Err(Error::Usage(message)) if message.contains("mmx")));
         assert_eq!(Flags::default().kernels().unwrap().len(), Kernel::available().len());

@@ -1,51 +1,35 @@
-//! Round trips and time, on one thread.
+//! Times contenders on a group of lists, on one thread. The result is the encoded size and the medians of
+//! three times:
 //!
-//! You have a group of lists and contenders; you get for each its bytes and the medians of three times:
-//! 1. *L1*: every list is decoded block by block into the same small buffer, while its bytes stream past; the lists
-//!    are decoded once before the clock starts;
-//! 2. *RAM*: every list is decoded into memory that no cache holds any more;
+//! 1. *L1*: every list is decoded block by block into the same buffer of one block, while the encoded bytes
+//!    are streamed. The lists are decoded once before the timed pass.
+//! 2. *RAM*: every list is decoded into memory that no cache holds.
 //! 3. *encode*: every list is encoded into the same vector.
 //!
-//! Contenders take turns, so that what slows the machine for a while slows them all.
+//! Contenders alternate within each round, so that a disturbance of the machine affects all of them.
 
-use super::buffers::{Buffers, Word};
-use super::contender::{Contender, Peer};
-use super::data::Group;
-use super::rows::Row;
-use crate::{Error, Result};
-use std::hint::black_box;
+use super::buffers::Buffers;
+use super::contender::Peer;
+use super::list_group::ListGroup;
+use super::rows::CodecRow;
+use crate::Result;
 use std::time::Instant;
 
-/// One contender's encoding of one group, ready to be timed.
-pub trait Cell {
-    /// Bytes of all lists.
-    fn bytes(&self) -> u64;
-
-    /// Decodes each list block by block into one small buffer.
-    fn decode_near(&self, buffers: &mut Buffers);
-
-    /// Decodes each list into memory that has not been touched for long.
-    fn decode_far(&self, buffers: &mut Buffers);
-
-    /// Encodes each list into a vector that is there already.
-    fn encode(&self, buffers: &mut Buffers);
-}
-
-/// Seconds of each round.
+/// The times of each round, in seconds.
 #[derive(Default)]
 struct Times {
-    near: Vec<f64>,
-    far: Vec<f64>,
+    l1: Vec<f64>,
+    ram: Vec<f64>,
     encode: Vec<f64>,
 }
 
-/// Measures all contenders that take such values.
+/// Measures all contenders that encode values of the group's kind.
 pub(super) fn group(
-    group: &Group,
+    group: &ListGroup,
     contenders: &[Box<dyn Peer>],
     rounds: usize,
     buffers: &mut Buffers,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<CodecRow>> {
     let contenders = contenders.iter().filter(|contender| contender.takes(group.kind));
     let mut entered = Vec::new();
     for contender in contenders {
@@ -54,12 +38,12 @@ pub(super) fn group(
     for _ in 0..rounds {
         for (_, cell, times) in &mut entered {
             times.encode.push(seconds(|| cell.encode(buffers)));
-            times.far.push(seconds(|| cell.decode_far(buffers)));
-            cell.decode_near(buffers);
-            times.near.push(seconds(|| cell.decode_near(buffers)));
+            times.ram.push(seconds(|| cell.decode_ram(buffers)));
+            cell.decode_l1(buffers);
+            times.l1.push(seconds(|| cell.decode_l1(buffers)));
         }
     }
-    let rows = entered.into_iter().map(|(contender, cell, mut times)| Row {
+    let rows = entered.into_iter().map(|(contender, cell, mut times)| CodecRow {
         codec: contender.codec(),
         kernel: contender.kernel(),
         dataset: group.dataset,
@@ -68,8 +52,8 @@ pub(super) fn group(
         lists: group.lists.len() as u64,
         ints: group.ints(),
         bytes: cell.bytes(),
-        near_seconds: median(&mut times.near),
-        far_seconds: median(&mut times.far),
+        l1_seconds: median(&mut times.l1),
+        ram_seconds: median(&mut times.ram),
         encode_seconds: median(&mut times.encode),
     });
     Ok(rows.collect())
@@ -86,125 +70,13 @@ fn median(times: &mut [f64]) -> f64 {
     times[times.len() / 2]
 }
 
-/// The lists of a group as a contender wrote them.
-pub(super) struct Encoded<'a, C: Contender> {
-    contender: &'a C,
-    group: &'a Group,
-    words: Vec<C::Word>,
-    /// Where each list starts in `words`, and the end of the last.
-    starts: Vec<usize>,
-}
-
-impl<'a, C: Contender> Encoded<'a, C> {
-    /// Encodes all lists, and decodes them to see that they come back.
-    pub(super) fn new(contender: &'a C, group: &'a Group) -> Result<Encoded<'a, C>> {
-        let (mut words, mut starts) = (Vec::new(), vec![0]);
-        for list in &group.lists {
-            encode_list(contender, list, &mut words);
-            starts.push(words.len());
-        }
-        words.shrink_to_fit();
-        let encoded = Encoded { contender, group, words, starts };
-        encoded.check()?;
-        Ok(encoded)
-    }
-
-    fn check(&self) -> Result<()> {
-        let mut back = Vec::new();
-        for (words, list) in self.lists() {
-            back.clear();
-            back.resize(list.len(), 0);
-            if self.decode_list(words, &mut back) != Some(words.len()) || back != *list {
-                return Err(self.differs());
-            }
-        }
-        Ok(())
-    }
-
-    fn differs(&self) -> Error {
-        Error::Failed(format!(
-            "the round trip of codec {}, kernel {}, dataset {}{} differs",
-            self.contender.codec(),
-            self.contender.kernel(),
-            self.group.dataset,
-            self.group.k.map(|k| format!(", K {k}")).unwrap_or_default()
-        ))
-    }
-
-    /// Each list, as it was written and as it is.
-    fn lists(&self) -> impl Iterator<Item = (&[C::Word], &Vec<u32>)> {
-        let words = self.starts.windows(2).map(|ends| &self.words[ends[0]..ends[1]]);
-        words.zip(&self.group.lists)
-    }
-
-    /// Decodes a list to where it has room; returns the words that it took.
-    fn decode_list(&self, words: &[C::Word], out: &mut [u32]) -> Option<usize> {
-        let (mut at, mut prev) = (0, u32::MAX);
-        for block in out.chunks_mut(self.contender.block()) {
-            at += self.contender.decode(&words[at..], prev, block)?;
-            prev = block[block.len() - 1];
-        }
-        Some(at)
-    }
-
-    /// Decodes a list of `len` values block by block into the front of `near`.
-    fn decode_through(&self, words: &[C::Word], len: usize, near: &mut [u32]) -> Option<()> {
-        let (mut at, mut prev, mut left) = (0, u32::MAX, len);
-        while left > 0 {
-            let count = left.min(near.len());
-            let block = &mut near[..count];
-            at += self.contender.decode(&words[at..], prev, block)?;
-            prev = black_box(&*block)[count - 1];
-            left -= count;
-        }
-        Some(())
-    }
-}
-
-impl<C: Contender> Cell for Encoded<'_, C> {
-    fn bytes(&self) -> u64 {
-        size_of_val(self.words.as_slice()) as u64
-    }
-
-    fn decode_near(&self, buffers: &mut Buffers) {
-        let near = buffers.near(self.contender.block());
-        for (words, list) in self.lists() {
-            black_box(self.decode_through(black_box(words), list.len(), near));
-        }
-    }
-
-    fn decode_far(&self, buffers: &mut Buffers) {
-        for (words, list) in self.lists() {
-            let far = buffers.far(list.len());
-            black_box(self.decode_list(black_box(words), far));
-            black_box(far);
-        }
-    }
-
-    fn encode(&self, buffers: &mut Buffers) {
-        let out = C::Word::scratch(buffers);
-        for list in &self.group.lists {
-            out.clear();
-            encode_list(self.contender, black_box(list), out);
-            black_box(out.as_slice());
-        }
-    }
-}
-
-fn encode_list<C: Contender>(contender: &C, list: &[u32], out: &mut Vec<C::Word>) {
-    let mut prev = u32::MAX;
-    for block in list.chunks(contender.block()) {
-        contender.encode(block, prev, out);
-        prev = block[block.len() - 1];
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::data::Kind;
+    use super::super::contender::Contender;
+    use super::super::list_group::ValueKind;
     use super::*;
 
-    /// Writes values as they are, and reads the last one of each block wrongly if it is told to.
+    /// Copies values. With `wrong`, decodes the last value of each block wrongly.
     struct Plain {
         wrong: bool,
     }
@@ -220,8 +92,8 @@ mod tests {
             "test".to_string()
         }
 
-        fn takes(&self, kind: Kind) -> bool {
-            kind == Kind::Frequencies
+        fn takes(&self, kind: ValueKind) -> bool {
+            kind == ValueKind::Frequencies
         }
 
         fn encode(&self, values: &[u32], _: u32, out: &mut Vec<u32>) {
@@ -235,8 +107,8 @@ mod tests {
         }
     }
 
-    fn measured(kind: Kind, wrong: bool) -> Result<Vec<Row>> {
-        let group = Group {
+    fn measured(kind: ValueKind, wrong: bool) -> Result<Vec<CodecRow>> {
+        let group = ListGroup {
             dataset: "some",
             kind,
             k: Some(8),
@@ -247,21 +119,21 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_counted_and_only_fitting_values_are_measured() {
-        let rows = measured(Kind::Frequencies, false).unwrap();
+    fn sizes_are_counted_and_only_matching_kinds_are_measured() {
+        let rows = measured(ValueKind::Frequencies, false).unwrap();
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].lists, rows[0].ints, rows[0].bytes), (2, 556, 4 * 556));
-        assert_eq!(measured(Kind::Ids, false).unwrap().len(), 0);
+        assert_eq!(measured(ValueKind::Ids, false).unwrap().len(), 0);
     }
 
     #[test]
     fn a_round_trip_that_differs_ends_the_run() {
-        let error = measured(Kind::Frequencies, true).unwrap_err().to_string();
+        let error = measured(ValueKind::Frequencies, true).unwrap_err().to_string();
         assert_eq!(error, "the round trip of codec plain, kernel test, dataset some, K 8 differs");
     }
 
     #[test]
-    fn medians_stand_in_the_middle() {
+    fn the_median_is_the_middle_value() {
         assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
     }
 }

@@ -1,78 +1,81 @@
-//! How small and how fast the integer codecs are, beside one another and by kernel.
+//! Size and speed of the integer codecs, by kernel.
 //!
-//! 1. `data` makes lists or reads them from an index, a [`Group`] at a time: all of one dataset and length class;
-//! 2. each [`Contender`] that takes such values encodes the group, and its round trip is checked;
-//! 3. `measure` times all of them in turn, round after round, and keeps the medians;
+//! 1. `data` generates lists or reads them from an index, one [`ListGroup`] at a time: the lists of one
+//!    dataset and length class.
+//! 2. Each [`Contender`] that encodes values of the group's kind encodes the group, and its round trip is
+//!    checked.
+//! 3. `measure` times the contenders in turn, round after round, and keeps the medians.
 //! 4. [`Results`] are the sums: a table, rows of JSON, a report and a plot.
 //!
-//! The experiment must not know what a codec does with its bytes. Programs that know more contenders than this
-//! crate hand them in as [`Peer`]s.
+//! The experiment does not depend on the formats of the codecs. A program with further contenders passes
+//! them as [`Peer`]s.
 
 mod buffers;
 mod contender;
 mod data;
+mod encoded;
 mod flags;
+mod index_lists;
+mod list_group;
 mod measure;
-mod ours;
+mod own;
 mod plot;
-mod real;
 mod report;
 mod results;
 mod rows;
 mod synthetic;
 
-pub use buffers::{Buffers, Word};
-pub use contender::{Contender, Peer};
-pub use data::{Group, Kind};
+pub use buffers::{Buffers, EncodedWord};
+pub use contender::{Contender, EncodedGroup, Peer};
 pub use flags::Flags;
-pub use measure::Cell;
-pub use ours::Ours;
-pub use results::{Results, Section};
-pub use rows::{Row, Rows};
+pub use list_group::{ListGroup, ValueKind};
+pub use own::OwnCodec;
+pub use report::ReportSection;
+pub use results::Results;
+pub use rows::{CodecRow, CodecRows};
 
-use crate::{Error, Result, folder};
-use data::Plan;
-use ours::{COPY, Copy};
-use std::io::{IsTerminal, Write, stderr};
+use crate::{Error, Result, output_dir, status};
+use data::DataPlan;
+use own::{MEMCPY, Memcpy};
 
 /// Runs the experiment with this crate's contenders and `peers`.
 ///
 /// # Errors
-/// If the flags name what is not there, if a round trip differs, or if the index or the place of the output
-/// cannot be used.
+/// If the flags name an unknown codec or kernel, if a round trip differs, or if the index or the output
+/// directory cannot be used.
 pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>) -> Result<Results> {
     let contenders = contenders(flags, peers)?;
-    let plan = Plan::new(flags)?;
+    let plan = DataPlan::new(flags)?;
     if let Some(dir) = &flags.out {
-        folder::make(dir)?;
+        output_dir::make(dir)?;
     }
     let mut buffers = Buffers::new();
-    let mut rows = Rows::default();
-    let wanted = |kind| contenders.iter().any(|one| one.takes(kind) && one.codec() != COPY);
-    plan.groups(wanted, &mut |group| {
-        say(&format!("{} {}", group.dataset, group.k.map(|k| format!("K={k}")).unwrap_or_default()));
+    let mut rows = CodecRows::default();
+    let selected = |kind| contenders.iter().any(|one| one.takes(kind) && one.codec() != MEMCPY);
+    plan.groups(selected, &mut |group| {
+        status::show(&format!("{} {}", group.dataset, group.k.map(|k| format!("K={k}")).unwrap_or_default()));
         rows.add(measure::group(group, &contenders, plan.rounds(), &mut buffers)?);
         Ok(())
     })?;
-    say("");
+    status::show("");
     Ok(Results::new(flags, &plan, rows))
 }
 
-/// Copying, then every codec that was asked for by every kernel that was asked for, then peers.
+/// `memcpy`, then the selected codecs with the selected kernels, then the selected peers.
 fn contenders(flags: &Flags, peers: Vec<Box<dyn Peer>>) -> Result<Vec<Box<dyn Peer>>> {
     let mut all: Vec<Box<dyn Peer>> = Vec::new();
     for kernel in flags.kernels()? {
-        all.extend(Ours::all(kernel).map(|ours| Box::new(ours) as Box<dyn Peer>));
+        all.extend(OwnCodec::all(kernel).map(|codec| Box::new(codec) as Box<dyn Peer>));
     }
     all.extend(peers);
-    known(flags, &all)?;
-    all.retain(|contender| flags.wants(&contender.codec()));
-    all.insert(0, Box::new(Copy));
+    check_codec_names(flags, &all)?;
+    all.retain(|contender| flags.selects(&contender.codec()));
+    all.insert(0, Box::new(Memcpy));
     Ok(all)
 }
 
-/// Whether all codecs that the flags name are there.
-fn known(flags: &Flags, all: &[Box<dyn Peer>]) -> Result<()> {
+/// Checks that all codecs that the flags name exist.
+fn check_codec_names(flags: &Flags, all: &[Box<dyn Peer>]) -> Result<()> {
     let mut names: Vec<String> = Vec::new();
     for name in all.iter().map(|contender| contender.codec()) {
         if !names.contains(&name) {
@@ -80,18 +83,7 @@ fn known(flags: &Flags, all: &[Box<dyn Peer>]) -> Result<()> {
         }
     }
     match flags.codec.iter().find(|name| !names.contains(name)) {
-        Some(wrong) => {
-            Err(Error::Usage(format!("no codec is called `{wrong}`; there are {}", names.join(", "))))
-        }
+        Some(wrong) => Err(Error::Usage(format!("unknown codec `{wrong}`; there are {}", names.join(", ")))),
         None => Ok(()),
-    }
-}
-
-/// Shows on a terminal what is being measured.
-fn say(what: &str) {
-    let mut terminal = stderr();
-    if terminal.is_terminal() {
-        // A terminal that has gone is no reason to stop.
-        let _ = write!(terminal, "\r{what:<40}\r").and_then(|()| terminal.flush());
     }
 }

@@ -1,11 +1,9 @@
-//! A picture of bits and speed by list length.
-//!
-//! You have rows; you get SVG: for each dataset of ids a panel of speed above a panel of bits, in each a line for every
-//! delta codec of one kernel.
+//! The plot of bits and speed by list length: for each dataset of ids a panel of speed above a panel of
+//! bits, with a line for every delta codec of one kernel.
 
-use super::data::Kind;
-use super::ours::COPY;
-use super::rows::{Row, Rows};
+use super::list_group::ValueKind;
+use super::own::MEMCPY;
+use super::rows::{CodecRow, CodecRows};
 use crate::{Error, Result};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -15,32 +13,32 @@ type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 
 /// Width and height of a panel.
 const PANEL: (u32, u32) = (500, 330);
-/// Width of the list of codecs on the right.
+/// Width of the legend on the right.
 const LEGEND: u32 = 180;
-/// Height of a line of that list.
+/// Height of a line of the legend.
 const LINE: i32 = 22;
 
-/// What a panel shows of a row.
+/// The figure of a row that a panel shows.
 struct Measure {
     name: &'static str,
-    of: fn(&Row) -> f64,
+    of: fn(&CodecRow) -> f64,
 }
 
 const MEASURES: [Measure; 2] = [
-    Measure { name: "decoded into L1, billions a second", of: Row::decode_l1 },
-    Measure { name: "bits an id", of: Row::bits },
+    Measure { name: "decoded into L1, billions per second", of: CodecRow::decode_l1 },
+    Measure { name: "bits per id", of: CodecRow::bits },
 ];
 
-/// Draws the codecs that `kernel` ran.
-pub(super) fn svg(rows: &Rows, kernel: &str) -> Result<String> {
+/// Draws the codecs of `kernel`.
+pub(super) fn svg(rows: &CodecRows, kernel: &str) -> Result<String> {
     let mut text = String::new();
     draw(rows, kernel, &mut text)
         .map_err(|error| Error::Failed(format!("cannot draw codecs.svg: {error}")))?;
     Ok(text)
 }
 
-fn draw(rows: &Rows, kernel: &str, text: &mut String) -> Drawn {
-    let ids = rows.datasets().into_iter().filter(|(_, kind)| *kind == Kind::Ids);
+fn draw(rows: &CodecRows, kernel: &str, text: &mut String) -> Drawn {
+    let ids = rows.datasets().into_iter().filter(|(_, kind)| *kind == ValueKind::Ids);
     let datasets: Vec<&str> = ids.map(|(dataset, _)| dataset).collect();
     let columns = datasets.len().max(1);
     let (width, height) = (PANEL.0 * columns as u32, PANEL.1 * MEASURES.len() as u32);
@@ -59,7 +57,7 @@ fn draw(rows: &Rows, kernel: &str, text: &mut String) -> Drawn {
     Ok(())
 }
 
-/// Which color is which codec.
+/// The legend: the color of each codec.
 fn legend(area: &Area, kernel: &str, codecs: &[String]) -> Drawn {
     let font = ("sans-serif", 14).into_font();
     area.draw(&Text::new(format!("kernel {kernel}"), (10, LINE), font.clone()))?;
@@ -71,7 +69,7 @@ fn legend(area: &Area, kernel: &str, codecs: &[String]) -> Drawn {
     Ok(())
 }
 
-fn panel(area: &Area, rows: &Rows, (dataset, kernel): (&str, &str), measure: &Measure) -> Drawn {
+fn panel(area: &Area, rows: &CodecRows, (dataset, kernel): (&str, &str), measure: &Measure) -> Drawn {
     let classes = rows.classes(dataset);
     let (first, last) = (classes.first().copied().unwrap_or(0), classes.last().copied().unwrap_or(1));
     let line = |codec: &String| -> Vec<(u32, f64)> {
@@ -103,10 +101,10 @@ fn color(number: usize) -> ShapeStyle {
     Palette99::pick(number).stroke_width(2)
 }
 
-/// The codecs of `kernel` that took part.
-fn codecs(rows: &Rows, dataset: &str, kernel: &str) -> Vec<String> {
+/// The measured codecs of `kernel`.
+fn codecs(rows: &CodecRows, dataset: &str, kernel: &str) -> Vec<String> {
     let totals = rows.totals(dataset).into_iter();
-    totals.filter(|row| row.kernel == kernel && row.codec != COPY).map(|row| row.codec).collect()
+    totals.filter(|row| row.kernel == kernel && row.codec != MEMCPY).map(|row| row.codec).collect()
 }
 
 #[cfg(test)]
@@ -115,16 +113,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panel_a_dataset_and_measure_and_a_name_a_codec() {
+    fn one_panel_per_dataset_and_figure_and_one_name_per_codec() {
         let svg = svg(&rows(), "avx2").unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
-        assert_eq!((svg.matches("uniform").count(), svg.matches("bits an id").count()), (2, 1));
+        assert_eq!((svg.matches("uniform").count(), svg.matches("bits per id").count()), (2, 1));
         assert_eq!((svg.matches("vbyte-delta").count(), svg.matches("kernel avx2").count()), (1, 1));
         assert!(!svg.contains("memcpy") && !svg.contains("zipf"));
     }
 
     #[test]
-    fn nothing_to_draw_is_an_empty_picture() {
-        assert!(svg(&Rows::default(), "scalar").unwrap().starts_with("<svg"));
+    fn no_rows_give_an_empty_plot() {
+        assert!(svg(&CodecRows::default(), "scalar").unwrap().starts_with("<svg"));
     }
 }

@@ -1,59 +1,69 @@
-//! The words and tables of a run: what was done, on what machine, and what came out.
+//! The report of a run: machine, command, method and tables.
 
-use super::data::{Kind, Plan};
-use super::ours::COPY;
-use super::results::Section;
-use super::rows::{Row, Rows};
+use super::data::DataPlan;
+use super::list_group::ValueKind;
+use super::own::MEMCPY;
+use super::rows::{CodecRow, CodecRows};
 use crate::{Machine, Table};
 
-/// What the report says of the run beside its rows.
-pub(super) struct Facts {
+/// A section of the report: a title, text and a table.
+pub struct ReportSection {
+    /// The title.
+    pub title: String,
+    /// The text before the table; can be empty.
+    pub about: String,
+    /// The table.
+    pub table: Table,
+}
+
+/// Facts of the run for the report, in addition to its rows.
+pub(super) struct RunFacts {
     machine: Machine,
     rounds: usize,
     group_ints: usize,
-    /// Long terms of the index, and one of how many was taken.
-    real: Option<(u64, u64)>,
+    /// Number of long terms of the index, and the stride at which they were taken.
+    index: Option<(u64, u64)>,
 }
 
-impl Facts {
-    pub(super) fn of(plan: &Plan) -> Facts {
-        Facts {
+impl RunFacts {
+    pub(super) fn of(plan: &DataPlan) -> RunFacts {
+        RunFacts {
             machine: Machine::here(),
             rounds: plan.rounds(),
             group_ints: plan.group_ints(),
-            real: plan.real().map(|real| (real.terms, real.stride)),
+            index: plan.index().map(|lists| (lists.terms, lists.stride)),
         }
     }
 }
 
-/// The scalar kernel, against which the others are compared.
+/// The scalar kernel, the baseline of the others.
 const SCALAR: &str = "scalar";
 
 /// The whole report.
-pub(super) fn markdown(command: &str, facts: &Facts, rows: &Rows, more: &[Section]) -> String {
+pub(super) fn markdown(command: &str, facts: &RunFacts, rows: &CodecRows, more: &[ReportSection]) -> String {
     let mut text = format!(
         "# Integer codecs\n\n## Machine\n\n{}\n## Command\n\n```\n{command}\n```\n\n## Method\n\n{}\n",
         facts.machine.to_markdown(),
         method(facts)
     );
-    let gains = gains(rows);
-    for section in totals(rows).iter().chain(&gains).chain(more) {
+    let speedups = speedups(rows);
+    for section in totals(rows).iter().chain(&speedups).chain(more) {
         text += &format!("## {}\n\n", section.title);
         if !section.about.is_empty() {
             text += &format!("{}\n\n", section.about);
         }
         text += &format!("{}\n", section.table.to_markdown());
     }
-    text + "## By list length\n\n![bits and speed by list length](codecs.svg)\n\nAll rows stand in `data.json`.\n"
+    text + "## By list length\n\n![bits and speed by list length](codecs.svg)\n\nAll rows are in `data.json`.\n"
 }
 
-/// For each dataset its contenders with their sums.
-pub(super) fn totals(rows: &Rows) -> Vec<Section> {
-    let section = |(dataset, kind): (&'static str, Kind)| {
+/// One section per dataset with the sums of its contenders.
+pub(super) fn totals(rows: &CodecRows) -> Vec<ReportSection> {
+    let section = |(dataset, kind): (&'static str, ValueKind)| {
         let totals = rows.totals(dataset);
-        let what = if kind == Kind::Ids { "ids" } else { "frequencies" };
+        let what = if kind == ValueKind::Ids { "ids" } else { "frequencies" };
         let (ints, lists) = totals.first().map_or((0, 0), |row| (row.ints, row.lists));
-        Section {
+        ReportSection {
             title: format!("{dataset}: {:.1} million {what} in {lists} lists", ints as f64 / 1e6),
             about: String::new(),
             table: table(&totals, kind),
@@ -62,15 +72,15 @@ pub(super) fn totals(rows: &Rows) -> Vec<Section> {
     rows.datasets().into_iter().map(section).collect()
 }
 
-fn table(totals: &[Row], kind: Kind) -> Table {
-    let base = if kind == Kind::Ids { "vbyte-delta" } else { "vbyte" };
+fn table(totals: &[CodecRow], kind: ValueKind) -> Table {
+    let base = if kind == ValueKind::Ids { "vbyte-delta" } else { "vbyte" };
     let against = format!("L1/{SCALAR} {base}");
     let mut table =
         Table::new(2, &["codec", "kernel", "bits/int", "L1", "RAM", "encode", "L1/memcpy", &against]);
     let find = |codec: &str, kernel: Option<&str>| {
         totals.iter().find(|row| row.codec == codec && kernel.is_none_or(|kernel| row.kernel == kernel))
     };
-    let (copy, base) = (find(COPY, None), find(base, Some(SCALAR)));
+    let (copy, base) = (find(MEMCPY, None), find(base, Some(SCALAR)));
     for row in totals {
         table.row(vec![
             row.codec.clone(),
@@ -90,10 +100,10 @@ fn times(ratio: Option<f64>) -> String {
     ratio.map_or("-".to_string(), |ratio| format!("{ratio:.2}"))
 }
 
-/// How much faster `vbyte-delta` is by each other kernel than by the scalar one, by length class.
-fn gains(rows: &Rows) -> Option<Section> {
+/// Speedup of `vbyte-delta` by each vector kernel over the scalar kernel, by length class.
+fn speedups(rows: &CodecRows) -> Option<ReportSection> {
     let codec = "vbyte-delta";
-    let ids = rows.datasets().into_iter().filter(|(_, kind)| *kind == Kind::Ids);
+    let ids = rows.datasets().into_iter().filter(|(_, kind)| *kind == ValueKind::Ids);
     let mut columns = Vec::new();
     for (dataset, _) in ids {
         let totals = rows.totals(dataset);
@@ -107,46 +117,47 @@ fn gains(rows: &Rows) -> Option<Section> {
     let heading: Vec<&str> = std::iter::once("K").chain(names.iter().map(String::as_str)).collect();
     let mut table = Table::new(0, &heading);
     let gain = |k, dataset, kernel: &str| {
-        let speed = |kernel| rows.class(dataset, k, codec, kernel).map(Row::decode_l1);
+        let speed = |kernel| rows.class(dataset, k, codec, kernel).map(CodecRow::decode_l1);
         Some(speed(kernel)? / speed(SCALAR)?)
     };
     for k in classes {
         let gains = columns.iter().map(|(dataset, kernel)| times(gain(k, dataset, kernel)));
         table.row(std::iter::once(k.to_string()).chain(gains).collect());
     }
-    (!table.is_empty()).then(|| Section {
+    (!table.is_empty()).then(|| ReportSection {
         title: format!("{codec} against its {SCALAR} kernel"),
-        about: "Times as fast into L1, for lists of 2^K to 2^(K+1) - 1 ids.".to_string(),
+        about: "Ratio of the speeds into L1, for lists of 2^K to 2^(K+1) - 1 ids.".to_string(),
         table,
     })
 }
 
-fn method(facts: &Facts) -> String {
+fn method(facts: &RunFacts) -> String {
     let rounds = facts.rounds;
     let mut text = format!(
-        "One thread. Contenders take turns on the same data, {rounds} rounds; a figure is the median of its rounds, and \
-         a sum over list lengths is all integers by the sum of the medians. Before the clock starts every list is \
-         decoded and compared with what was encoded; a difference ends the run.\n\n\
-         - A list is encoded block after block of 256 values, the last one shorter; `prev` is the last id of the block \
-         before. Differences and prefix sums are part of the time. Other block sizes are named with their contender.\n\
-         - *bits/int*: all bytes by all integers, whatever a decoder needs but the number of values included.\n\
-         - *L1*: billions of integers a second, each list decoded block by block into the same buffer of one block, while \
-         the encoded bytes stream past; all lists of the group are decoded once before.\n\
-         - *RAM*: the same into a buffer of 256 MiB that the lists fill one after another, round and round.\n\
-         - *encode*: lists encoded one after another into a vector that has its memory already.\n\
-         - *memcpy*: the values as they are, copied in blocks of 256. It reads four bytes an integer, so that it runs as \
-         fast as they come: from memory, or, in the smaller groups of a quick run, from a cache.\n\n\
-         Data, the same for the same seed; a group of one list length has at least {} integers:\n\n\
-         - `uniform`: lists of 2^K to 2^(K+1) - 1 ids, K from 10 to 22, anywhere in a domain of 50,000,000;\n\
+        "One thread. Contenders alternate on the same data for {rounds} rounds. A figure is the median over the rounds; a \
+         speed over several list lengths is the number of all integers divided by the sum of the medians. Before the \
+         timing every list is decoded and compared with its input; a difference ends the run.\n\n\
+         - A list is encoded in blocks of 256 values, the last one shorter; `prev` is the last id of the block before. \
+         Differences and prefix sums are part of the time. Other block sizes are listed with their contender.\n\
+         - *bits/int*: encoded bits divided by integers. Everything that a decoder needs is included, except the number of \
+         values.\n\
+         - *L1*: billions of integers per second, each list decoded block by block into the same buffer of one block, while \
+         the encoded bytes are streamed; all lists of the group are decoded once before.\n\
+         - *RAM*: the same into a ring buffer of 256 MiB.\n\
+         - *encode*: lists encoded one after another into a vector that is already allocated.\n\
+         - *memcpy*: the plain values, copied in blocks of 256. It reads four bytes per integer, so its speed is that of \
+         memory, or of a cache in the smaller groups of a quick run.\n\n\
+         Data, determined by the seed; a group of one list length has at least {} integers:\n\n\
+         - `uniform`: lists of 2^K to 2^(K+1) - 1 ids, K from 10 to 22, uniform in a domain of 50,000,000;\n\
          - `clustered`: the same lengths by the recursive model of Anh and Moffat;\n\
-         - `zipf-freq`: frequencies from 1 to 127 by a law of Zipf with an exponent of 1.6 to 2.4, a list its own.\n",
+         - `zipf-freq`: frequencies from 1 to 127 of a Zipf distribution; each list has an exponent from 1.6 to 2.4.\n",
         facts.group_ints
     );
-    if let Some((terms, stride)) = facts.real {
+    if let Some((terms, stride)) = facts.index {
         let share = if stride == 1 { "all".to_string() } else { format!("one of {stride}") };
         text += &format!(
-            "- `real`, `real-freq`, `real-freq-less-one`: ids, frequencies, and frequencies less one as an index stores \
-             them, of {share} of the {terms} terms of the given index that stand in at least 256 documents.\n"
+            "- `real`, `real-freq`, `real-freq-less-one`: ids, frequencies, and frequencies minus one as an index stores \
+             them, of {share} of the {terms} terms of the given index with at least 256 documents.\n"
         );
     }
     text
@@ -158,8 +169,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_says_where_how_and_what() {
-        let facts = Facts { machine: Machine::here(), rounds: 5, group_ints: 1 << 19, real: Some((1000, 3)) };
+    fn a_report_has_machine_command_method_and_tables() {
+        let facts =
+            RunFacts { machine: Machine::here(), rounds: 5, group_ints: 1 << 19, index: Some((1000, 3)) };
         let text = markdown("tierdex-bench codecs --seed 1", &facts, &rows(), &[]);
         for words in [
             "- CPU: ",
@@ -177,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_compared_with_what_did_not_run() {
+    fn a_missing_baseline_gives_no_ratio() {
         let tables = totals(&rows());
         assert_eq!(tables.len(), 2);
         let text = tables[1].table.to_text();

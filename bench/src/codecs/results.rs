@@ -1,65 +1,56 @@
-//! What a run found: printed as tables, written as files.
+//! The results of a run: prints tables and writes files.
 
-use super::data::Plan;
+use super::data::DataPlan;
 use super::flags::Flags;
 use super::plot;
-use super::report::{self, Facts};
-use super::rows::Rows;
-use crate::{Error, Result, Table, folder};
+use super::report::{self, ReportSection, RunFacts};
+use super::rows::CodecRows;
+use crate::{Error, Result, output_dir};
 use std::io::Write;
 
-/// What a run found.
+/// The results of a run.
 pub struct Results {
     flags: Flags,
-    facts: Facts,
-    rows: Rows,
-}
-
-/// A table with a title and what is to be said of it.
-pub struct Section {
-    /// The title.
-    pub title: String,
-    /// Sentences; none if empty.
-    pub about: String,
-    /// The table.
-    pub table: Table,
+    facts: RunFacts,
+    rows: CodecRows,
 }
 
 impl Results {
-    pub(super) fn new(flags: &Flags, plan: &Plan, rows: Rows) -> Results {
-        Results { flags: flags.clone(), facts: Facts::of(plan), rows }
+    pub(super) fn new(flags: &Flags, plan: &DataPlan, rows: CodecRows) -> Results {
+        Results { flags: flags.clone(), facts: RunFacts::of(plan), rows }
     }
 
     /// All rows.
-    pub fn rows(&self) -> &Rows {
+    pub fn rows(&self) -> &CodecRows {
         &self.rows
     }
 
-    /// Prints the sums of each dataset, and `more`.
+    /// Prints the sums of each dataset, and the sections `more`.
     ///
     /// # Errors
-    /// If `out` takes no more.
-    pub fn print(&self, out: &mut impl Write, more: &[Section]) -> Result<()> {
+    /// If `out` cannot be written.
+    pub fn print(&self, out: &mut impl Write, more: &[ReportSection]) -> Result<()> {
         let sections = report::totals(&self.rows);
-        let mut text =
-            String::from("billions of integers a second on one thread; see --out for the method\n");
+        let mut text = String::from(
+            "billions of integers per second on one thread; the report of --out describes the method\n",
+        );
         for section in sections.iter().chain(more) {
             text += &format!("\n{}\n{}", section.title, section.table.to_text());
         }
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output)
     }
 
-    /// Writes `report.md`, `data.json` and `codecs.svg` where the flags want them; `program` is how one calls the
-    /// program that ran.
+    /// Writes `report.md`, `data.json` and `codecs.svg` into the output directory, if the flags name one.
+    /// `program` is the command name in the report.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn save(&self, program: &str, more: &[Section]) -> Result<()> {
+    pub fn save(&self, program: &str, more: &[ReportSection]) -> Result<()> {
         let Some(dir) = &self.flags.out else { return Ok(()) };
         let command = format!("{program} {}", self.flags.command());
         let fastest = self.flags.kernels()?.last().map_or("scalar", |kernel| kernel.name());
-        folder::write(dir, "report.md", &report::markdown(&command, &self.facts, &self.rows, more))?;
-        folder::write(dir, "data.json", &(folder::lines(&self.rows.to_json()) + "\n"))?;
-        folder::write(dir, "codecs.svg", &plot::svg(&self.rows, fastest)?)
+        output_dir::write(dir, "report.md", &report::markdown(&command, &self.facts, &self.rows, more))?;
+        output_dir::write(dir, "data.json", &(output_dir::json_lines(&self.rows.to_json()) + "\n"))?;
+        output_dir::write(dir, "codecs.svg", &plot::svg(&self.rows, fastest)?)
     }
 }

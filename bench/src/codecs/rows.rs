@@ -1,52 +1,52 @@
-//! What was measured, a row for each contender on each group, and the sums over a dataset.
+//! Measurements, one row per contender and group, and sums over a dataset.
 
-use super::data::Kind;
+use super::list_group::ValueKind;
 use serde_json::{Value, json};
 
 /// One contender on one group, or on all groups of a dataset.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct CodecRow {
     /// Name of the codec.
     pub codec: String,
-    /// Name of its instruction set.
+    /// Name of the kernel.
     pub kernel: String,
     /// Name of the dataset.
     pub dataset: &'static str,
-    /// What its values are.
-    pub kind: Kind,
-    /// Length class; `None` for all of a dataset.
+    /// Kind of the values.
+    pub kind: ValueKind,
+    /// Length class; `None` for the whole dataset.
     pub k: Option<u32>,
     /// Number of lists.
     pub lists: u64,
-    /// Values of all lists.
+    /// Number of values of all lists.
     pub ints: u64,
-    /// Bytes of all lists.
+    /// Encoded bytes of all lists.
     pub bytes: u64,
-    /// Seconds to decode all lists into a small buffer.
-    pub near_seconds: f64,
-    /// Seconds to decode all lists into memory.
-    pub far_seconds: f64,
+    /// Seconds to decode all lists into a buffer of one block.
+    pub l1_seconds: f64,
+    /// Seconds to decode all lists into main memory.
+    pub ram_seconds: f64,
     /// Seconds to encode all lists.
     pub encode_seconds: f64,
 }
 
-impl Row {
-    /// Bits a value.
+impl CodecRow {
+    /// Bits per value.
     pub fn bits(&self) -> f64 {
         8.0 * self.bytes as f64 / self.ints as f64
     }
 
-    /// Billions of values a second into a small buffer.
+    /// Billions of values per second, decoded into a buffer of one block.
     pub fn decode_l1(&self) -> f64 {
-        self.gips(self.near_seconds)
+        self.gips(self.l1_seconds)
     }
 
-    /// Billions of values a second into memory.
+    /// Billions of values per second, decoded into main memory.
     pub fn decode_ram(&self) -> f64 {
-        self.gips(self.far_seconds)
+        self.gips(self.ram_seconds)
     }
 
-    /// Billions of values a second from the lists to bytes.
+    /// Billions of values per second, encoded.
     pub fn encode(&self) -> f64 {
         self.gips(self.encode_seconds)
     }
@@ -59,13 +59,13 @@ impl Row {
         self.codec == codec && self.kernel == kernel
     }
 
-    fn add(&mut self, other: &Row) {
+    fn add(&mut self, other: &CodecRow) {
         self.k = None;
         self.lists += other.lists;
         self.ints += other.ints;
         self.bytes += other.bytes;
-        self.near_seconds += other.near_seconds;
-        self.far_seconds += other.far_seconds;
+        self.l1_seconds += other.l1_seconds;
+        self.ram_seconds += other.ram_seconds;
         self.encode_seconds += other.encode_seconds;
     }
 
@@ -84,19 +84,19 @@ impl Row {
     }
 }
 
-/// All rows of a run, group after group.
+/// All rows of a run, by group.
 #[derive(Default)]
-pub struct Rows {
-    rows: Vec<Row>,
+pub struct CodecRows {
+    rows: Vec<CodecRow>,
 }
 
-impl Rows {
-    pub(super) fn add(&mut self, rows: Vec<Row>) {
+impl CodecRows {
+    pub(super) fn add(&mut self, rows: Vec<CodecRow>) {
         self.rows.extend(rows);
     }
 
-    /// Names of the datasets in the order of the run, and what their values are.
-    pub fn datasets(&self) -> Vec<(&'static str, Kind)> {
+    /// Names and value kinds of the datasets, in the order of the run.
+    pub fn datasets(&self) -> Vec<(&'static str, ValueKind)> {
         let mut datasets = Vec::new();
         for row in &self.rows {
             if !datasets.contains(&(row.dataset, row.kind)) {
@@ -106,32 +106,33 @@ impl Rows {
         datasets
     }
 
-    /// Length classes of a dataset.
+    /// The length classes of a dataset.
     pub fn classes(&self, dataset: &str) -> Vec<u32> {
         let mut classes: Vec<u32> = self.of(dataset).filter_map(|row| row.k).collect();
         classes.dedup();
         classes
     }
 
-    /// A contender on one length class.
-    pub fn class(&self, dataset: &str, k: u32, codec: &str, kernel: &str) -> Option<&Row> {
+    /// The row of a contender for one length class.
+    pub fn class(&self, dataset: &str, k: u32, codec: &str, kernel: &str) -> Option<&CodecRow> {
         self.of(dataset).find(|row| row.k == Some(k) && row.is(codec, kernel))
     }
 
-    /// Each contender of a dataset with the sums over all length classes, in the order of the run.
-    pub fn totals(&self, dataset: &str) -> Vec<Row> {
-        let mut totals: Vec<Row> = Vec::new();
+    /// The sums over all length classes of a dataset, per contender, in the order of the run.
+    pub fn totals(&self, dataset: &str) -> Vec<CodecRow> {
+        let mut totals: Vec<CodecRow> = Vec::new();
         for row in self.of(dataset) {
             match totals.iter_mut().find(|total| total.is(&row.codec, &row.kernel)) {
                 Some(total) => total.add(row),
-                None => totals.push(Row { k: None, ..row.clone() }),
+                None => totals.push(CodecRow { k: None, ..row.clone() }),
             }
         }
         totals
     }
 
-    /// A contender with the sums over all length classes of all of `datasets`; `None` if it missed one of them.
-    pub fn total(&self, datasets: &[&str], codec: &str, kernel: &str) -> Option<Row> {
+    /// The sum of a contender over all length classes of all `datasets`; `None` if one of them was not
+    /// measured.
+    pub fn total(&self, datasets: &[&str], codec: &str, kernel: &str) -> Option<CodecRow> {
         let mut parts = datasets
             .iter()
             .map(|dataset| self.totals(dataset).into_iter().find(|total| total.is(codec, kernel)));
@@ -142,17 +143,17 @@ impl Rows {
         })
     }
 
-    /// For each dataset a row a contender with `k` null, then those of its length classes.
+    /// For each dataset the sums with `k` null, one per contender, then the rows of its length classes.
     pub fn to_json(&self) -> Value {
         let mut rows = Vec::new();
         for (dataset, _) in self.datasets() {
-            rows.extend(self.totals(dataset).iter().map(Row::to_json));
-            rows.extend(self.of(dataset).filter(|row| row.k.is_some()).map(Row::to_json));
+            rows.extend(self.totals(dataset).iter().map(CodecRow::to_json));
+            rows.extend(self.of(dataset).filter(|row| row.k.is_some()).map(CodecRow::to_json));
         }
         Value::Array(rows)
     }
 
-    fn of(&self, dataset: &str) -> impl Iterator<Item = &Row> {
+    fn of(&self, dataset: &str) -> impl Iterator<Item = &CodecRow> {
         self.rows.iter().filter(move |row| row.dataset == dataset)
     }
 }
@@ -161,26 +162,31 @@ impl Rows {
 pub(super) mod tests {
     use super::*;
 
-    /// A row of a million values a length class, a bit and a millisecond more from class to class.
-    pub(in super::super) fn row(dataset: &'static str, k: Option<u32>, codec: &str, kernel: &str) -> Row {
+    /// A row of a million values; bits and milliseconds grow with the length class.
+    pub(in super::super) fn row(
+        dataset: &'static str,
+        k: Option<u32>,
+        codec: &str,
+        kernel: &str,
+    ) -> CodecRow {
         let step = f64::from(k.unwrap_or_default());
-        Row {
+        CodecRow {
             codec: codec.to_string(),
             kernel: kernel.to_string(),
             dataset,
-            kind: if dataset.contains("freq") { Kind::Frequencies } else { Kind::Ids },
+            kind: if dataset.contains("freq") { ValueKind::Frequencies } else { ValueKind::Ids },
             k,
             lists: 10,
             ints: 1_000_000,
             bytes: 125_000 * u64::from(k.unwrap_or(8)),
-            near_seconds: 1e-3 * (1.0 + step),
-            far_seconds: 2e-3 * (1.0 + step),
+            l1_seconds: 1e-3 * (1.0 + step),
+            ram_seconds: 2e-3 * (1.0 + step),
             encode_seconds: 4e-3 * (1.0 + step),
         }
     }
 
-    pub(in super::super) fn rows() -> Rows {
-        let mut rows = Rows::default();
+    pub(in super::super) fn rows() -> CodecRows {
+        let mut rows = CodecRows::default();
         for k in [10, 12] {
             let contenders = [("memcpy", "-"), ("vbyte-delta", "scalar"), ("vbyte-delta", "avx2")];
             rows.add(contenders.map(|(codec, kernel)| row("uniform", Some(k), codec, kernel)).to_vec());
@@ -190,7 +196,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn sums_are_of_values_and_times() {
+    fn sums_add_values_and_times() {
         let rows = rows();
         let total = rows.total(&["uniform"], "vbyte-delta", "avx2").unwrap();
         assert_eq!((total.k, total.lists, total.ints), (None, 20, 2_000_000));
@@ -202,7 +208,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn rows_of_json_have_eight_members_and_sums_come_first() {
+    fn json_rows_have_eight_members_and_sums_come_first() {
         let json = rows().to_json();
         let rows = json.as_array().unwrap();
         assert_eq!(rows.len(), 3 + 6 + 1);

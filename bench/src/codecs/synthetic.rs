@@ -1,18 +1,18 @@
-//! Generated lists: ids that fall anywhere or in clusters, and term frequencies.
+//! Generated lists: uniform ids, clustered ids, and term frequencies.
 
 use crate::Random;
 use std::ops::Range;
 
-/// Ids are less than this.
+/// Exclusive upper limit of ids.
 pub(super) const DOMAIN: u32 = 50_000_000;
 
-/// Fewer ids than this fall anywhere in their range: a cluster is no smaller.
+/// Ranges with fewer ids than this are filled uniformly: the smallest cluster.
 const CLUSTER_MIN: usize = 10;
 
-/// The largest frequency that is made.
+/// The largest generated frequency.
 const FREQUENCY_MAX: usize = 127;
 
-/// `2^k` to `2^(k+1) - 1` ids anywhere in the domain.
+/// `2^k` to `2^(k+1) - 1` ids, uniform in the domain.
 pub(super) fn uniform_list(random: &mut Random, k: u32) -> Vec<u32> {
     let (count, mut list) = (length(random, k), Vec::new());
     uniform(random, count, 0..DOMAIN, &mut list);
@@ -26,7 +26,7 @@ pub(super) fn clustered_list(random: &mut Random, k: u32) -> Vec<u32> {
     list
 }
 
-/// Frequencies by a law of Zipf whose exponent is the list's own, cut off at [`FREQUENCY_MAX`].
+/// Frequencies of a Zipf distribution truncated at [`FREQUENCY_MAX`]; each list has an exponent of its own.
 pub(super) fn zipf_list(random: &mut Random) -> Vec<u32> {
     let exponent = 1.6 + 0.8 * random.unit();
     let weights = (1..=FREQUENCY_MAX).map(|frequency| (frequency as f64).powf(-exponent));
@@ -48,7 +48,7 @@ fn length(random: &mut Random, k: u32) -> usize {
     (1usize << k) + random.below(1 << k) as usize
 }
 
-/// Appends `count` different ids of `range` in order, each set of them as likely as any other.
+/// Appends `count` distinct ids of `range` in increasing order; every set of ids has the same probability.
 fn uniform(random: &mut Random, count: usize, range: Range<u32>, out: &mut Vec<u32>) {
     let size = range.len();
     assert!(count <= size, "a range of {size} has no {count} ids");
@@ -61,7 +61,7 @@ fn uniform(random: &mut Random, count: usize, range: Range<u32>, out: &mut Vec<u
     out.extend(range.clone().filter(|id| left_out.next_if_eq(&(id - range.start)).is_none()));
 }
 
-/// `count` different numbers below `size` in order, `count` at most half of `size`.
+/// `count` distinct numbers below `size` in increasing order. `count` is at most half of `size`.
 fn sample(random: &mut Random, count: usize, size: usize) -> Vec<u32> {
     let mut chosen = Vec::with_capacity(count);
     while chosen.len() < count {
@@ -73,9 +73,10 @@ fn sample(random: &mut Random, count: usize, size: usize) -> Vec<u32> {
     chosen
 }
 
-/// Appends `count` ids of `range` in order, in clusters: the recursive model of Anh and Moffat ("Index compression
-/// using 64-bit words", 2010). Half of the ids get a random part of the range, the others the rest of it; one time
-/// in four the first half falls anywhere in its part, one time in four the second, and else both are cut again.
+/// Appends `count` clustered ids of `range` in increasing order, by the recursive model of Anh and Moffat
+/// ("Index compression using 64-bit words", 2010). The range is split at a random point, and each part gets
+/// half of the ids. With probability 1/4 the first part is filled uniformly, with probability 1/4 the
+/// second; the other parts are split again.
 fn clustered(random: &mut Random, count: usize, range: Range<u32>, out: &mut Vec<u32>) {
     let size = range.len();
     if count == size || count < CLUSTER_MIN {
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_rise_stay_in_the_domain_and_have_the_length_of_their_class() {
+    fn ids_increase_in_the_domain_and_lists_have_the_length_of_their_class() {
         let mut random = Random::new(7);
         for k in [0, 1, 3, 4, 10, 15, 20] {
             for _ in 0..3 {
@@ -125,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn uniform_ids_fall_everywhere_and_clustered_ones_do_not() {
+    fn only_uniform_ids_are_spread_evenly() {
         let spread = |list: &[u32]| {
             let mut gaps: Vec<u32> = list.windows(2).map(|pair| pair[1] - pair[0]).collect();
             gaps.sort_unstable();
             f64::from(gaps[gaps.len() / 2]) / (f64::from(DOMAIN) / list.len() as f64)
         };
         let mut random = Random::new(9);
-        // Gaps of a uniform list follow an exponential law: their median is ln 2 of their mean.
+        // Gaps of a uniform list are exponentially distributed: their median is ln 2 times their mean.
         assert!((spread(&uniform_list(&mut random, 16)) - std::f64::consts::LN_2).abs() < 0.02);
         assert!(spread(&clustered_list(&mut random, 16)) < 0.5);
     }

@@ -1,4 +1,4 @@
-//! The flags of the generator, and what they can ask for.
+//! The flags of the generator, and their valid ranges.
 
 use super::zipf::documents_max;
 use clap::Args;
@@ -6,19 +6,19 @@ use std::path::PathBuf;
 use tierdex::limits::DOCUMENTS_MAX;
 use tierdex::{Error, Result};
 
-/// Postings of a document on average, at most.
+/// Largest average number of postings per document.
 const POSTINGS_MAX: u64 = 1 << 20;
 
-/// What to make, and where.
+/// Flags of the generator.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Documents
+    /// Number of documents
     #[arg(long, value_name = "N")]
     pub docs: u64,
-    /// Postings: the documents of all terms, summed up
+    /// Number of postings: the sum of the document frequencies of all terms
     #[arg(long, value_name = "N")]
     pub postings: u64,
-    /// Terms; the more frequent a term, the smaller its number: t0000001, t0000002, ...
+    /// Number of terms: t0000001, t0000002, ..., most frequent first
     #[arg(long, value_name = "N")]
     pub vocabulary: u64,
     /// Seed of the random numbers
@@ -30,12 +30,12 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Documents, postings and terms.
+    /// Numbers of documents, postings and terms.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such index.
+    /// [`Error::Usage`] if there is no index of these sizes.
     pub(super) fn sizes(&self) -> Result<(u32, u64, u32)> {
-        let wrong = |what: String| Err(Error::Usage(what));
+        let wrong = |message: String| Err(Error::Usage(message));
         let (docs, postings, vocabulary) = (self.docs, self.postings, self.vocabulary);
         if docs == 0 || docs > DOCUMENTS_MAX {
             return wrong(format!("--docs {docs}: an index has 1 to {DOCUMENTS_MAX} documents"));
@@ -45,16 +45,15 @@ impl Flags {
         }
         if postings < vocabulary {
             return wrong(format!(
-                "--postings {postings}: each of {vocabulary} terms stands in a document at least"
+                "--postings {postings}: each of {vocabulary} terms needs at least one document"
             ));
         }
         let most = u64::from(documents_max(docs as u32));
         let most = most.saturating_mul(vocabulary).min(docs.saturating_mul(POSTINGS_MAX));
         if postings > most {
             return wrong(format!(
-                "--postings {postings}: {docs} documents and {vocabulary} terms have at most {most}, since a term \
-                 stands in three quarters of the documents at most and a document holds {POSTINGS_MAX} terms on \
-                 average at most"
+                "--postings {postings}: {docs} documents and {vocabulary} terms have at most {most}; a term is in at \
+                 most three quarters of the documents, and a document has at most {POSTINGS_MAX} terms on average"
             ));
         }
         Ok((docs as u32, postings, vocabulary as u32))

@@ -1,88 +1,92 @@
-//! The posting list of a term, stretch after stretch.
+//! Generates the posting list of a term, bucket by bucket.
 //!
-//! The documents are cut into stretches of the same width, so many that one holds 64 postings on average. A process
-//! of two states walks over them: a quarter of the stretches is dense, the others sparse, and a state lasts for 5 or
-//! for 16 stretches on average, as a topic does that a collection speaks of here and not there. The postings are
-//! shared out by state, to the last one; within a stretch each set of documents is as likely as any other. So a list
-//! has exactly the length that was asked for, does not end early, and every document stands in as many lists as any
-//! other. Lists of frequent terms are less uneven: a dense stretch has no more postings than documents.
+//! The documents are divided into buckets of equal width, such that a bucket has at most 64 postings on
+//! average. A two-state Markov chain over the buckets models topics: a quarter of the buckets is dense, the
+//! others are sparse, and a state lasts for 5 (dense) or 16 (sparse) buckets on average. The postings are
+//! distributed over the buckets by the weight of their state, so that the list has exactly the requested
+//! length. Within a bucket every set of documents has the same probability. So lists reach to the last
+//! document, and every document has the same expected number of terms. Lists of frequent terms are less
+//! uneven, because a dense bucket has no more postings than documents.
 //!
-//! Any stretch can be made by itself: its random numbers depend on the seed, the term and its own number. They are not
-//! drawn one by one, but say where in two fixed rows of random numbers its own ones begin.
+//! A bucket can be generated on its own: its random numbers depend only on the seed, the term and the number
+//! of the bucket. They are not drawn one by one: they select an offset in each of two fixed rows of random
+//! numbers.
 
 use super::tables::{EXCERPT_MAX, Tables, excerpt};
 use crate::Random;
 use std::ops::Range;
 
-/// Postings of a stretch on average, at most.
-const POSTINGS: u32 = 64;
+/// Largest average number of postings per bucket.
+const BUCKET_POSTINGS: u32 = 64;
 
-/// What a sparse stretch weighs.
-const SPARSE: u32 = 16;
+/// Weight of a sparse bucket.
+const SPARSE_WEIGHT: u32 = 16;
 
-/// What a dense one weighs, if its documents are enough.
-const DENSE: u32 = 8 * SPARSE;
+/// Weight of a dense bucket, if it has enough documents.
+const DENSE_WEIGHT: u32 = 8 * SPARSE_WEIGHT;
 
-// All others are sparse; one posting may come from rounding, and the rows are read to the second one behind.
-const _: () = assert!((POSTINGS * DENSE / SPARSE + 3) as usize <= EXCERPT_MAX);
+// The largest bucket: a dense bucket when all others are sparse, and one posting of rounding. A row is read
+// up to the second number after it.
+const _: () = assert!((BUCKET_POSTINGS * DENSE_WEIGHT / SPARSE_WEIGHT + 3) as usize <= EXCERPT_MAX);
 
-/// The list of one term.
+/// The posting list of one term.
 #[derive(Clone)]
-pub(super) struct List<'a> {
+pub(super) struct GeneratedList<'a> {
     tables: &'a Tables,
     frequencies: &'a [u8],
     documents: u32,
     postings: u32,
     seed: u64,
-    stretches: u32,
-    dense: u32,
+    buckets: u32,
+    dense_weight: u32,
 }
 
-/// Neighbouring documents, and how many of them are in the list.
+/// A range of documents, and the number of its postings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct Bucket {
     number: u32,
     pub(super) documents: Range<u32>,
     pub(super) postings: u32,
 }
 
-/// Postings, one behind another.
+/// Generated postings: documents and frequencies.
 #[derive(Default)]
-pub(super) struct Postings {
+pub(super) struct GeneratedPostings {
     pub(super) documents: Vec<u32>,
     pub(super) frequencies: Vec<u32>,
 }
 
-impl<'a> List<'a> {
-    /// A list of `postings` of `documents` documents, at most three quarters of them or one.
-    pub(super) fn new(tables: &'a Tables, documents: u32, postings: u32, seed: u64) -> List<'a> {
-        // A tenth is left for rounding.
-        let dense_max = u64::from(documents) * u64::from(SPARSE) * 9 / 10 / u64::from(postings);
-        List {
+impl<'a> GeneratedList<'a> {
+    /// A list of `postings` postings in `documents` documents: at most three quarters of the documents, or
+    /// one.
+    pub(super) fn new(tables: &'a Tables, documents: u32, postings: u32, seed: u64) -> GeneratedList<'a> {
+        // A tenth is reserved for rounding.
+        let dense_max = u64::from(documents) * u64::from(SPARSE_WEIGHT) * 9 / 10 / u64::from(postings);
+        GeneratedList {
             tables,
             frequencies: tables.frequencies(postings, documents),
             documents,
             postings,
             seed,
-            stretches: postings.div_ceil(POSTINGS),
-            dense: dense_max.clamp(u64::from(SPARSE), u64::from(DENSE)) as u32,
+            buckets: postings.div_ceil(BUCKET_POSTINGS),
+            dense_weight: dense_max.clamp(u64::from(SPARSE_WEIGHT), u64::from(DENSE_WEIGHT)) as u32,
         }
     }
 
-    /// Postings of all stretches.
+    /// Number of postings of all buckets.
     pub(super) fn postings(&self) -> u32 {
         self.postings
     }
 
-    /// All stretches in order.
-    pub(super) fn stretches(&self) -> Stretches {
-        let weights = Weights::new(self);
+    /// All buckets in order.
+    pub(super) fn buckets(&self) -> Buckets {
+        let weights = BucketWeights::new(self);
         let total: u64 = weights.clone().map(u64::from).sum();
-        Stretches {
-            documents: Shares::new(self.documents, self.stretches),
+        Buckets {
+            documents: EvenRanges::new(self.documents, self.buckets),
             postings: self.postings,
             postings_by_weight: f64::from(self.postings) / total as f64,
-            stretches: self.stretches,
+            buckets: self.buckets,
             weights,
             number: 0,
             weight_before: 0,
@@ -90,29 +94,29 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Appends the postings of a stretch.
-    pub(super) fn fill(&self, stretch: &Stretch, out: &mut Postings) {
-        let (documents, frequencies) = self.drawn(stretch);
+    /// Appends the postings of a bucket.
+    pub(super) fn fill(&self, bucket: &Bucket, out: &mut GeneratedPostings) {
+        let (documents, frequencies) = self.draw(bucket);
         out.documents.extend(documents);
         out.frequencies.extend(frequencies.iter().map(|&frequency| u32::from(frequency)));
     }
 
-    /// The documents and the frequencies of a stretch.
+    /// The documents and the frequencies of a bucket.
     ///
-    /// The places of k points that fall anywhere are the sums of the first k of k + 1 numbers of the exponential law,
-    /// divided by the sum of all.
+    /// The positions of k uniform points, in order, are the partial sums of k + 1 exponentially distributed
+    /// numbers divided by their total.
     #[inline]
-    pub(super) fn drawn(&self, stretch: &Stretch) -> (impl ExactSizeIterator<Item = u32>, &'a [u8]) {
-        let count = stretch.postings;
-        let bits = Random::new(self.seed ^ (u64::from(stretch.number) + 1).wrapping_mul(STEP)).bits();
+    pub(super) fn draw(&self, bucket: &Bucket) -> (impl ExactSizeIterator<Item = u32>, &'a [u8]) {
+        let count = bucket.postings;
+        let bits = Random::new(self.seed ^ (u64::from(bucket.number) + 1).wrapping_mul(BUCKET_STEP)).bits();
         let (before, sums) = self.tables.sums(bits as u32, count as usize + 1);
         let frequencies = excerpt(self.frequencies, (bits >> 32) as u32, count as usize);
         let (sums, all) = (&sums[..count as usize], sums[count as usize].wrapping_sub(before));
-        let places = stretch.documents.len() as u32 - count + 1;
-        // As many bits behind the point as leave the scale, and what is scaled, with 32 bits.
-        let bits = (31 + places.leading_zeros() - all.leading_zeros()).min(32);
-        let scale = (u64::from(places) << bits) / u64::from(all);
-        let first = stretch.documents.start;
+        let free = bucket.documents.len() as u32 - count + 1;
+        // The most fraction bits for which the scale and the scaled numbers fit in 32 bits.
+        let bits = (31 + free.leading_zeros() - all.leading_zeros()).min(32);
+        let scale = (u64::from(free) << bits) / u64::from(all);
+        let first = bucket.documents.start;
         let documents = sums.iter().enumerate().map(move |(before_it, sum)| {
             first
                 + before_it as u32
@@ -122,88 +126,95 @@ impl<'a> List<'a> {
     }
 }
 
-/// The stretches of a list, one behind another.
+/// The buckets of a list, in order.
 #[derive(Clone)]
-pub(super) struct Stretches {
-    documents: Shares,
+pub(super) struct Buckets {
+    documents: EvenRanges,
     postings: u32,
     postings_by_weight: f64,
-    stretches: u32,
-    weights: Weights,
+    buckets: u32,
+    weights: BucketWeights,
     number: u32,
     weight_before: u64,
     postings_before: u32,
 }
 
-impl Iterator for Stretches {
-    type Item = Stretch;
+impl Iterator for Buckets {
+    type Item = Bucket;
 
-    fn next(&mut self) -> Option<Stretch> {
+    fn next(&mut self) -> Option<Bucket> {
         let number = self.number;
         self.weight_before += u64::from(self.weights.next()?);
         self.number += 1;
         let documents = self.documents.next();
         let share = (self.weight_before as f64 * self.postings_by_weight) as u32;
-        let up_to = if self.number == self.stretches { self.postings } else { share };
+        let up_to = if self.number == self.buckets { self.postings } else { share };
         let postings = up_to - self.postings_before;
         self.postings_before = up_to;
-        Some(Stretch { number, documents, postings })
+        Some(Bucket { number, documents, postings })
     }
 }
 
-/// Documents in as many ranges as one likes, which differ by one at most.
+/// Divides documents into ranges whose lengths differ by at most one.
 #[derive(Clone)]
-struct Shares {
-    shares: u32,
+struct EvenRanges {
+    ranges: u32,
     each: u32,
     rest: u32,
     at: u32,
-    /// What is left over from the ranges before, in parts of a document.
-    over: u32,
+    /// Accumulated remainder of the ranges before, in units of 1/`ranges` document.
+    carry: u32,
 }
 
-impl Shares {
-    fn new(documents: u32, shares: u32) -> Shares {
-        Shares { shares, each: documents / shares, rest: documents % shares, at: 0, over: 0 }
+impl EvenRanges {
+    fn new(documents: u32, ranges: u32) -> EvenRanges {
+        EvenRanges { ranges, each: documents / ranges, rest: documents % ranges, at: 0, carry: 0 }
     }
 
     fn next(&mut self) -> Range<u32> {
         let from = self.at;
-        self.over += self.rest;
-        let more = self.over >= self.shares;
-        self.over -= if more { self.shares } else { 0 };
+        self.carry += self.rest;
+        let more = self.carry >= self.ranges;
+        self.carry -= if more { self.ranges } else { 0 };
         self.at += self.each + u32::from(more);
         from..self.at
     }
 }
 
-/// What each stretch weighs. A dense one is followed by a sparse one three times in 16, a sparse one by a dense
-/// one once in 16.
+/// The weight of each bucket. A dense bucket is followed by a sparse one with probability 3/16, a sparse
+/// bucket by a dense one with probability 1/16.
 #[derive(Clone)]
-struct Weights {
+struct BucketWeights {
     random: Random,
-    /// Random bits, of which each stretch takes four.
+    /// Random bits; each bucket uses four.
     bits: u64,
     dense: bool,
-    weight_dense: u32,
+    dense_weight: u32,
     number: u32,
-    stretches: u32,
+    buckets: u32,
 }
 
-impl Weights {
-    fn new(list: &List<'_>) -> Weights {
+impl BucketWeights {
+    fn new(list: &GeneratedList<'_>) -> BucketWeights {
         let mut random = Random::new(list.seed);
         let dense = random.below(4) == 0;
-        Weights { random, bits: 0, dense, weight_dense: list.dense, number: 0, stretches: list.stretches }
+        BucketWeights {
+            random,
+            bits: 0,
+            dense,
+            dense_weight: list.dense_weight,
+            number: 0,
+            buckets: list.buckets,
+        }
     }
 }
 
-impl Iterator for Weights {
+impl Iterator for BucketWeights {
     type Item = u32;
 
     #[inline]
     fn next(&mut self) -> Option<u32> {
-        if self.number == self.stretches {
+        if self.number == self.buckets {
             return None;
         }
         if self.number.is_multiple_of(16) {
@@ -213,21 +224,21 @@ impl Iterator for Weights {
         let change = if self.dense { 3 } else { 1 };
         self.dense ^= self.bits % 16 < change;
         self.bits >>= 4;
-        Some(if self.dense { self.weight_dense } else { SPARSE })
+        Some(if self.dense { self.dense_weight } else { SPARSE_WEIGHT })
     }
 }
 
-/// Keeps the random numbers of stretches apart.
-const STEP: u64 = 0xD1B5_4A32_D192_ED03;
+/// Multiplier of the bucket number in the seed of a bucket, so that the random numbers of buckets differ.
+const BUCKET_STEP: u64 = 0xD1B5_4A32_D192_ED03;
 
-impl Postings {
-    /// Takes the first `count` away.
+impl GeneratedPostings {
+    /// Removes the first `count` postings.
     pub(super) fn remove(&mut self, count: usize) {
         self.documents.drain(..count);
         self.frequencies.drain(..count);
     }
 
-    /// Takes all of them away.
+    /// Removes all postings.
     pub(super) fn clear(&mut self) {
         self.documents.clear();
         self.frequencies.clear();

@@ -1,28 +1,30 @@
-//! Distributions as tables, so that a number is drawn by looking it up. Only sums, products and quotients are taken,
-//! which are the same on every machine.
+//! Distributions as tables, so that a number is drawn by a lookup. They are computed by addition,
+//! multiplication and division only, whose results are the same on every machine.
 
 use crate::Random;
 
-/// Numbers of the exponential law.
+/// Number of values of the exponential distribution.
 const GAPS: usize = 1 << 15;
 
-/// What 1 is among them.
+/// The fixed-point value of 1.
 const ONE: f64 = 65_536.0;
 
-/// Numbers of a law of frequencies.
+/// Number of values of a frequency distribution.
 const DRAWS: usize = 1 << 13;
 
-/// Numbers that may be read from any place of a row on: so many of its first ones stand behind its end once more.
+/// Largest number of values that can be read from any offset of a row. The first values are repeated after
+/// its end.
 pub(super) const EXCERPT_MAX: usize = 515;
 
-/// Classes of lists by the share of documents that they hold, the last one for all.
+/// Classes of lists by their share of the documents, the last one for all documents.
 const CLASSES: usize = 32;
 
-/// Tables of all laws: rows of numbers, each as often as it is likely, in random order.
+/// The tables of all distributions: rows of values in random order, each value as often as its probability
+/// demands.
 pub(super) struct Tables {
-    /// Sums of the first numbers of the exponential law, wrapping; none at first.
+    /// Prefix sums of the values of the exponential distribution, wrapping, beginning with 0.
     sums: Vec<u32>,
-    /// Of each class.
+    /// The frequencies of each class.
     frequencies: Vec<Vec<u8>>,
 }
 
@@ -31,27 +33,27 @@ impl Tables {
         Tables { sums: sums(), frequencies: (0..=CLASSES).map(frequencies).collect() }
     }
 
-    /// The sums of all numbers up to some place of the row, which `bits` choose, and up to each of the next `count`.
+    /// The prefix sum at an offset of the row that `bits` select, and the next `count` prefix sums.
     #[inline]
     pub(super) fn sums(&self, bits: u32, count: usize) -> (u32, &[u32]) {
         let from = bits as usize % GAPS;
         (self.sums[from], &self.sums[from + 1..][..count])
     }
 
-    /// The frequencies of a list that holds `postings` of `documents` documents.
+    /// The frequencies of a list with `postings` postings in `documents` documents.
     pub(super) fn frequencies(&self, postings: u32, documents: u32) -> &[u8] {
         let class = u64::from(postings) * CLASSES as u64 / u64::from(documents);
         &self.frequencies[class as usize]
     }
 }
 
-/// `count` frequencies from some place of their row on, which `bits` choose.
+/// `count` frequencies from an offset of the row that `bits` select.
 #[inline]
 pub(super) fn excerpt(frequencies: &[u8], bits: u32, count: usize) -> &[u8] {
     &frequencies[bits as usize % DRAWS..][..count]
 }
 
-/// Puts numbers in random order, the same one always, and the first ones behind them once more.
+/// Puts values into a fixed random order, and repeats the first ones at the end.
 fn shuffle<T: Copy>(mut row: Vec<T>) -> Vec<T> {
     let mut random = Random::new(row.len() as u64);
     for end in (1..row.len()).rev() {
@@ -61,8 +63,8 @@ fn shuffle<T: Copy>(mut row: Vec<T>) -> Vec<T> {
     row
 }
 
-/// Where the smallest of n numbers of the exponential law is expected, the next one, and so on: 1/n, 1/n + 1/(n - 1), ...
-/// (Rényi, 1953). Their mean is 1.
+/// The expected order statistics of n exponentially distributed numbers: 1/n, 1/n + 1/(n - 1), ... (Rényi,
+/// 1953). Their mean is 1.
 fn gaps() -> Vec<u32> {
     let mut sum = 0.0;
     let next = |left: usize| {
@@ -81,9 +83,10 @@ fn sums() -> Vec<u32> {
     std::iter::once(0).chain(shuffle(gaps()).into_iter().map(add)).collect()
 }
 
-/// Frequencies of lists that hold a share `p` of the documents: one, and a number of the negative binomial law with
-/// mean 0.2 + 4 p² and shape 0.35 + 8 p². Mosteller and Wallace found that law for words in texts of one length
-/// (Inference and Disputed Authorship, 1964): rare words come in bursts, frequent ones nearly at random.
+/// Frequencies of lists with a share `p` of the documents: one plus a negative binomial variable with mean
+/// 0.2 + 4 p² and shape 0.35 + 8 p². Mosteller and Wallace found that distribution for words in texts of
+/// equal length (Inference and Disputed Authorship, 1964): rare words occur in bursts, frequent ones nearly
+/// at random.
 fn frequencies(class: usize) -> Vec<u8> {
     let share = class as f64 / CLASSES as f64;
     let (mean, shape) = (0.2 + 4.0 * share * share, 0.35 + 8.0 * share * share);
@@ -112,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exponential_law_has_its_mean_and_its_median() {
+    fn the_exponential_distribution_has_its_mean_and_its_median() {
         let gaps = gaps();
         assert!(gaps.is_sorted() && gaps[0] >= 1);
         let mean = gaps.iter().map(|&gap| f64::from(gap) / ONE).sum::<f64>() / GAPS as f64;
@@ -122,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn excerpts_are_neighbours_in_a_row_without_an_end() {
+    fn excerpts_wrap_around_the_row() {
         let tables = Tables::new();
         let gaps = |before: u32, sums: &[u32]| {
             let each = std::iter::once(&before).chain(sums).zip(sums);
@@ -138,12 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn frequent_terms_stand_more_often_in_a_document() {
+    fn frequent_terms_have_larger_frequencies() {
         let tables = Tables::new();
-        for (postings, wanted) in [(1, 1.2), (50, 2.2), (75, 3.45)] {
+        for (postings, expected) in [(1, 1.2), (50, 2.2), (75, 3.45)] {
             let row = &tables.frequencies(postings, 100)[..DRAWS];
             let mean = row.iter().map(|&frequency| f64::from(frequency)).sum::<f64>() / DRAWS as f64;
-            assert!((mean - wanted).abs() < 0.06, "{postings} of 100: {mean}");
+            assert!((mean - expected).abs() < 0.06, "{postings} of 100: {mean}");
             assert_eq!(row.iter().min(), Some(&1));
         }
         let row = &tables.frequencies(1, 100)[..DRAWS];

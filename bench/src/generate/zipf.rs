@@ -1,19 +1,21 @@
-//! How many documents each term stands in.
+//! The document frequency of each term.
 //!
-//! The term of rank r = 1, 2, … stands in
+//! The term of rank r = 1, 2, … of V terms has the document frequency
 //!
 //! ```text
 //! df(r) = C / (r · (1 + 16 r / V))      rounded down, at least 1, at most three quarters of the documents
 //! ```
 //!
-//! of V terms: Zipf's law down to a sixteenth of the vocabulary, and about the second power of the rank behind it, the
-//! two regimes that Ferrer i Cancho and Solé found (J. Quantitative Linguistics 8(3), 2001). C is the largest number
-//! with which the sum does not exceed the postings that are wanted; what is missing, a few at most, goes one each
-//! to the first terms that can take it. So the sum is exact, and df never rises with the rank.
+//! This is Zipf's law down to a sixteenth of the vocabulary, and about the inverse square of the rank after
+//! it: the two regimes that Ferrer i Cancho and Solé found (J. Quantitative Linguistics 8(3), 2001). C is
+//! the largest number for which the sum does not exceed the requested postings. The few missing postings are
+//! added one each to the first terms below the maximum. So the sum is exact, and df never increases with the
+//! rank.
 //!
-//! Only sums, products and quotients are taken, which are the same on every machine.
+//! Frequencies are computed by addition, multiplication and division only, whose results are the same on
+//! every machine.
 
-/// Ranks a vocabulary for which Zipf's law holds, the inverse of it.
+/// Zipf's law holds for the first `1 / BEND` of the vocabulary.
 const BEND: f64 = 16.0;
 
 /// The document frequency of every rank.
@@ -23,24 +25,24 @@ pub(super) struct Zipf {
     most: u32,
     scale: f64,
     bend: f64,
-    /// Ranks that get one document more.
+    /// Ranks that get one more document.
     more: std::ops::Range<u32>,
 }
 
 impl Zipf {
-    /// Document frequencies of `vocabulary` terms that sum up to `postings`, each in `1..=documents_max(documents)`;
-    /// there must be such ones.
+    /// Document frequencies of `vocabulary` terms with the sum `postings`, each in
+    /// `1..=documents_max(documents)`. Panics if there are none.
     pub(super) fn new(documents: u32, postings: u64, vocabulary: u32) -> Zipf {
         let most = documents_max(documents);
         let (least, largest) = (u64::from(vocabulary), u64::from(vocabulary) * u64::from(most));
         assert!((least..=largest).contains(&postings), "no frequencies sum up to {postings}");
         let bend = BEND / f64::from(vocabulary);
         let mut zipf = Zipf { vocabulary, most, scale: 0.0, bend, more: 0..0 };
-        // Without any scale every term stands in one document, with the upper one in the most.
+        // At scale 0 every term has one document, at the upper limit every term has the maximum.
         let (mut low, mut high) = (0.0, f64::from(most) * f64::from(vocabulary) * (1.0 + BEND));
         let (mut least, mut largest) = (least as f64, largest as f64);
         for halve in [false, true].into_iter().cycle() {
-            // A straight line finds it soon, where halves only come nearer.
+            // Alternates between interpolation, which converges fast, and bisection, which always converges.
             let share = if halve { 0.5 } else { (postings as f64 - least) / (largest - least + 1.0) };
             zipf.scale = low + (high - low) * share.clamp(0.001, 0.999);
             match zipf.scale <= low || zipf.scale >= high {
@@ -56,16 +58,16 @@ impl Zipf {
             }
         }
         zipf.scale = low;
-        zipf.give(postings - zipf.sum());
+        zipf.add_missing(postings - zipf.sum());
         zipf
     }
 
-    /// Documents of the term of `rank`, from 1 on.
+    /// Document frequency of the term of `rank`, from 1 on.
     pub(super) fn documents(&self, rank: u32) -> u32 {
         self.curve(rank) + u32::from(self.more.contains(&rank))
     }
 
-    /// Terms.
+    /// Number of terms.
     pub(super) fn vocabulary(&self) -> u32 {
         self.vocabulary
     }
@@ -79,15 +81,16 @@ impl Zipf {
         (1..=self.vocabulary).map(|rank| u64::from(self.curve(rank))).sum()
     }
 
-    /// One more each to `missing` terms behind those that stand in the most documents.
-    fn give(&mut self, missing: u64) {
+    /// Adds one document each to the first `missing` terms below the maximum.
+    fn add_missing(&mut self, missing: u64) {
         let first = (1..=self.vocabulary).find(|&rank| self.curve(rank) < self.most);
         let first = first.unwrap_or(self.vocabulary + 1);
         self.more = first..first + missing as u32;
     }
 }
 
-/// Most documents that a term stands in: three quarters, as `the` does in English documents of 1 KB; at least one.
+/// Largest document frequency: three quarters of the documents, as that of `the` in English documents of 1
+/// KB; at least one.
 pub(super) fn documents_max(documents: u32) -> u32 {
     ((u64::from(documents) * 3 / 4) as u32).max(1)
 }
@@ -97,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_is_exact_and_frequencies_never_rise() {
+    fn the_sum_is_exact_and_frequencies_never_increase() {
         let cases = [
             (400_000, 43_000_000, 400_000),
             (40_000_000, 4_300_000_000, 1_000_000),
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn frequencies_fall_with_the_rank_and_then_with_its_square() {
+    fn frequencies_fall_inversely_with_the_rank_and_then_with_its_square() {
         let zipf = Zipf::new(400_000, 43_000_000, 400_000);
         let ratio = |rank: u32| f64::from(zipf.documents(rank)) / f64::from(zipf.documents(2 * rank));
         assert_eq!(zipf.documents(1), 300_000);

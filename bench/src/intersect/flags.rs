@@ -1,99 +1,84 @@
-//! The flags of the experiment, for whichever program runs it.
+//! The flags of the experiment.
 
-use super::sweep::Sweep;
-use crate::intersection::Crew;
+use super::settings::{Settings, Sweep};
+use crate::intersection::ReaderThreads;
 use crate::{Error, Result};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use tierdex::io::{EngineOptions, RegionKind, Size};
+use tierdex::io::{EngineOptions, Size};
 
-/// What to measure, and where the report goes.
+/// Flags of the experiment.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Lists of a hundredth and one round: a second or two
+    /// Lists of a hundredth of the size and one round: one or two seconds
     #[arg(long)]
     pub quick: bool,
-    /// Write report.md, data.json and a plot a sweep into this directory
+    /// Write report.md, data.json and a plot per sweep into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Make the files of lists in this directory, and remove them at the end [default: that of --out, else the system's for temporary files]
+    /// Directory for the list files, which are removed at the end [default: that of --out, else the system's
+    /// directory for temporary files]
     #[arg(long, value_name = "DIR")]
     pub work: Option<PathBuf>,
-    /// Measure also the lists of this index, by --queries
+    /// Also measure the queries of --queries over the lists of this index
     #[arg(long, value_name = "DIR", requires = "queries")]
     pub index: Option<PathBuf>,
-    /// Queries, a line each: an id, a tab and words, or words; all terms are required
+    /// File of queries, one per line: words, or an id, a tab and words; a query is the conjunction of its
+    /// terms
     #[arg(long, value_name = "FILE", requires = "index")]
     pub queries: Option<PathBuf>,
-    /// At most so many queries, taken evenly from the file
+    /// Largest number of queries, taken at even distances from the file
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub limit: usize,
-    /// threads, ratio, intersection, lists, codec, depth, memory, device or none; may be given several times [default: all but device, which needs the right to throttle reads by a control group]
+    /// Sweep: threads, ratio, intersection, lists, codec, depth, memory, device or none; can be repeated
+    /// [default: all but device, which needs permission to throttle reads by a control group]
     #[arg(long, value_name = "NAME")]
     pub sweep: Vec<String>,
-    /// Rounds, of which the medians are taken [default: 3]
+    /// Rounds; medians are reported [default: 3; 1 with --quick]
     #[arg(long, value_name = "N")]
     pub rounds: Option<usize>,
     /// Threads of bl, sl, zz and bf
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub threads: usize,
-    /// Ids of the shorter list [default: 10000]
+    /// Ids of the shorter list [default: 10000; 100 with --quick]
     #[arg(long, value_name = "N")]
     pub short: Option<u32>,
-    /// Ids of the longer list [default: 10000000]
+    /// Ids of the longer list [default: 10000000; 100000 with --quick]
     #[arg(long, value_name = "N")]
     pub long: Option<u32>,
-    /// Ids that stand in both lists, in percent of the shorter one
+    /// Ids that are in both lists, in percent of the shorter list
     #[arg(long, value_name = "P", default_value_t = 1.0)]
     pub common: f64,
-    /// Bits of Bloom filter an id
+    /// Bits of Bloom filter per id, 0 for no filters
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub filter: u32,
-    /// Reads that direct has in flight
+    /// Reads in flight of direct
     #[arg(long, value_name = "N", default_value_t = 128)]
     pub depth: usize,
-    /// Reads of 1 MiB that a thread of bl has in flight; the paper's has one
+    /// Reads of 1 MiB in flight per thread of bl; the paper has one
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub bl_depth: usize,
-    /// The most bytes of a read of direct
+    /// Largest read of direct in bytes, a power of two from 4K to 1M
     #[arg(long, value_name = "SIZE", default_value = "128K")]
     pub read: String,
-    /// Memory that direct reads into
+    /// Memory region that direct reads into: dram, hugetlb, numa:NODE, dax:PATH or file:PATH
     #[arg(long, value_name = "REGION", default_value = "dram")]
     pub region: String,
-    /// Seed of the lists
+    /// Seed of the generated lists
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 }
 
-/// The flags, looked through.
-#[derive(Clone, Debug)]
-pub(super) struct Settings {
-    pub(super) sweeps: Vec<Sweep>,
-    pub(super) rounds: usize,
-    pub(super) threads: usize,
-    pub(super) short: u32,
-    pub(super) long: u32,
-    pub(super) common: f64,
-    pub(super) filter: u32,
-    pub(super) depth: usize,
-    pub(super) bl_depth: usize,
-    pub(super) read_bytes: usize,
-    pub(super) region: RegionKind,
-    pub(super) limit: usize,
-    pub(super) seed: u64,
-}
-
 impl Flags {
-    /// What is to be measured.
+    /// Parses and checks the flags.
     ///
     /// # Errors
-    /// If something cannot be.
+    /// If a value is invalid.
     pub(super) fn settings(&self) -> Result<Settings> {
-        let wrong = |what: String| Err(Error::Usage(what));
+        let wrong = |message: String| Err(Error::Usage(message));
         let named = |name: &String| match Sweep::from_name(name) {
             Some(sweep) => Ok(sweep),
-            None => Err(Error::Usage(format!("--sweep {name}: there are {}", Sweep::names()))),
+            None => Err(Error::Usage(format!("--sweep {name}: unknown sweep; there are {}", Sweep::names()))),
         };
         let mut sweeps =
             self.sweep.iter().filter(|name| *name != "none").map(named).collect::<Result<Vec<_>>>()?;
@@ -106,25 +91,25 @@ impl Flags {
             return wrong(format!("--short {short} --long {long}: lists have 1 to {} ids", 1 << 30));
         }
         if !(0.0..=100.0).contains(&self.common) {
-            return wrong(format!("--common {}: a share is 0 to 100 percent", self.common));
+            return wrong(format!("--common {}: must be 0 to 100 percent", self.common));
         }
         for (flag, number, most) in [
-            ("--threads", self.threads, Crew::THREADS_MAX),
+            ("--threads", self.threads, ReaderThreads::THREADS_MAX),
             ("--depth", self.depth, EngineOptions::DEPTH_MAX),
             ("--bl-depth", self.bl_depth, 64),
             ("--rounds", self.rounds.unwrap_or(1), 1000),
             ("--limit", self.limit, 1 << 20),
         ] {
             if !(1..=most).contains(&number) {
-                return wrong(format!("{flag} {number}: it is 1 to {most}"));
+                return wrong(format!("{flag} {number}: must be 1 to {most}"));
             }
         }
         let size = self.read.parse::<Size>().map_err(|error| Error::Usage(format!("--read: {error}")))?;
         let Size::Bytes(bytes) = size else {
-            return wrong(format!("--read {}: it is a number of bytes", self.read));
+            return wrong(format!("--read {}: must be a number of bytes", self.read));
         };
         if !bytes.is_power_of_two() || !(4096..=1 << 20).contains(&bytes) {
-            return wrong(format!("--read {}: a read is a power of two from 4K to 1M", self.read));
+            return wrong(format!("--read {}: must be a power of two from 4K to 1M", self.read));
         }
         Ok(Settings {
             sweeps,
@@ -143,7 +128,8 @@ impl Flags {
         })
     }
 
-    /// The flags as one types them. Of an absolute path only the last part is shown, for a report goes to others.
+    /// The command line. Of an absolute path only the last component is shown, because reports are
+    /// published.
     pub(super) fn command(&self) -> String {
         let path = |path: &Path| match path.file_name() {
             Some(name) if path.is_absolute() => name.to_string_lossy().into_owned(),

@@ -1,9 +1,10 @@
-//! Lists as the paper makes them: uniform, with a given share of the shortest one in all of them (section IV, table I).
+//! Lists generated as in the paper: uniform, with a given share of the shortest list in all lists (section
+//! IV, table I).
 
 use crate::Random;
 use crate::intersection::ID_MAX;
 
-/// `count` distinct ids from all over the range, rising.
+/// `count` distinct ids, uniform over the whole range, in increasing order.
 pub(super) fn uniform(random: &mut Random, count: u32) -> Vec<u32> {
     let mut ids: Vec<u32> = Vec::new();
     while ids.len() < count as usize {
@@ -16,22 +17,22 @@ pub(super) fn uniform(random: &mut Random, count: u32) -> Vec<u32> {
     ids
 }
 
-/// A list of `count` ids, `share` of which stand in `long`; the others do not.
-pub(super) fn short(random: &mut Random, count: u32, long: &[u32], share: f64) -> Vec<u32> {
+/// A list of `count` ids, of which exactly the share `share` is in `long`.
+pub(super) fn short_list(random: &mut Random, count: u32, long: &[u32], share: f64) -> Vec<u32> {
     let shared = (f64::from(count) * share).round() as usize;
     let mut ids = sample(random, long, shared);
     while ids.len() < count as usize {
         let missing = count as usize - ids.len();
-        let some = (0..missing).map(|_| random.below(u32::MAX)).collect::<Vec<_>>();
-        ids.extend(some.into_iter().filter(|id| long.binary_search(id).is_err()));
+        let candidates = (0..missing).map(|_| random.below(u32::MAX)).collect::<Vec<_>>();
+        ids.extend(candidates.into_iter().filter(|id| long.binary_search(id).is_err()));
         ids.sort_unstable();
         ids.dedup();
     }
     ids
 }
 
-/// A uniform list of `count` ids that holds all of `ids`.
-pub(super) fn around(random: &mut Random, count: u32, ids: &[u32]) -> Vec<u32> {
+/// A uniform list of about `count` ids that contains all of `ids`.
+pub(super) fn superset(random: &mut Random, count: u32, ids: &[u32]) -> Vec<u32> {
     let mut all = uniform(random, count.saturating_sub(ids.len() as u32));
     all.extend_from_slice(ids);
     all.sort_unstable();
@@ -39,12 +40,13 @@ pub(super) fn around(random: &mut Random, count: u32, ids: &[u32]) -> Vec<u32> {
     all
 }
 
-/// `count` of `ids`, each as likely as any other, rising: of those that are left, as many as are missing.
+/// A random sample of `count` of `ids`, in increasing order. Each id is taken with the probability missing /
+/// left.
 fn sample(random: &mut Random, ids: &[u32], count: usize) -> Vec<u32> {
     let mut missing = count.min(ids.len());
     let mut taken = Vec::with_capacity(missing);
-    for (place, &id) in ids.iter().enumerate() {
-        if (random.below((ids.len() - place) as u32) as usize) < missing {
+    for (at, &id) in ids.iter().enumerate() {
+        if (random.below((ids.len() - at) as u32) as usize) < missing {
             taken.push(id);
             missing -= 1;
         }
@@ -52,8 +54,8 @@ fn sample(random: &mut Random, ids: &[u32], count: usize) -> Vec<u32> {
     taken
 }
 
-/// What stands in all lists, found in memory: the shortest is merged with one after another.
-pub(super) fn in_memory(lists: &[&[u32]]) -> Vec<u32> {
+/// The intersection of lists in memory: the shortest is intersected with the others, one after the other.
+pub(super) fn intersect_in_memory(lists: &[&[u32]]) -> Vec<u32> {
     let mut sorted = lists.to_vec();
     sorted.sort_by_key(|list| list.len());
     let Some((first, others)) = sorted.split_first() else { return Vec::new() };
@@ -74,16 +76,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_have_the_sizes_and_the_share_that_were_asked_for() {
+    fn lists_have_the_requested_sizes_and_share() {
         let mut random = Random::new(1);
         let long = uniform(&mut random, 50_000);
         for share in [0.0, 0.01, 0.5, 1.0] {
-            let short = short(&mut random, 2_000, &long, share);
+            let short = short_list(&mut random, 2_000, &long, share);
             assert!(short.len() == 2_000 && short.is_sorted_by(|a, b| a < b));
-            let common = in_memory(&[&long, &short]);
+            let common = intersect_in_memory(&[&long, &short]);
             assert_eq!(common.len(), (2_000.0 * share) as usize);
-            let middle = around(&mut random, 9_000, &common);
-            assert!(middle.len() > 8_900 && in_memory(&[&short, &middle, &long]) == common);
+            let middle = superset(&mut random, 9_000, &common);
+            assert!(middle.len() > 8_900 && intersect_in_memory(&[&short, &middle, &long]) == common);
         }
     }
 }

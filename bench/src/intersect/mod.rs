@@ -1,62 +1,58 @@
-//! How lists that stay on disk are intersected: time, CPU and pages read of five algorithms, over the parameters of Wang, Lin,
-//! Papakonstantinou, Swanson, "Evaluating List Intersection on SSDs for Parallel I/O Skipping", and over real queries.
+//! Intersection of posting lists on disk: time, CPU and pages read of five algorithms, over the parameters
+//! of Wang, Lin, Papakonstantinou, Swanson, "Evaluating List Intersection on SSDs for Parallel I/O
+//! Skipping", and over a query log.
 //!
-//! 1. `lists` makes lists as the paper's section IV has them, `real` takes those of an index; both are written into files of
-//!    pages, one for each codec;
-//! 2. a `sweep` varies one parameter; at each of its points all algorithms run in turn, round after round, in a [`Room`], past
-//!    the page cache, so that nothing is warm; what they find is compared with an intersection in memory;
-//! 3. medians are [`Row`]s: tables, a report, JSON, and a plot a sweep.
+//! 1. `lists` generates lists as in section IV of the paper; `query_log` takes the lists of an index. Lists
+//!    are written into files of pages, one file per codec.
+//! 2. A `sweep` varies one parameter. At each of its points all algorithms run in turn, round after round,
+//!    in an `IntersectionRunner`. Reads bypass the page cache, so that every read goes to the device.
+//!    Results are compared with an intersection in memory.
+//! 3. Medians are [`SweepRow`]s: tables, a report, JSON, and a plot per sweep.
 
+mod cpu_time;
 mod device;
 mod flags;
 mod lists;
 mod measure;
+mod output;
 mod plot;
-mod real;
+mod query_log;
 mod report;
 mod results;
-mod room;
 mod row;
+mod runner;
+mod settings;
 mod sweep;
-mod usage;
-mod work;
+mod work_dir;
 
 pub use flags::Flags;
 pub use results::Results;
-pub use row::Row;
+pub use row::SweepRow;
 
-use crate::{Result, folder};
-use std::io::{IsTerminal, Write, stderr};
+use crate::{Result, output_dir, status};
+use settings::Sweep;
+use work_dir::WorkDir;
 
-/// Runs the sweeps that the flags ask for.
+/// Runs the sweeps that the flags select.
 ///
 /// # Errors
-/// If a flag cannot be, if a result is wrong, or if a file cannot be written or read.
+/// If a flag is invalid, if an intersection is wrong, or if a file cannot be written or read.
 pub fn run(flags: &Flags) -> Result<Results> {
     let settings = flags.settings()?;
     if let Some(dir) = &flags.out {
-        folder::make(dir)?;
+        output_dir::make(dir)?;
     }
-    let work = work::Work::new(flags)?;
+    let work = WorkDir::new(flags)?;
     let mut results = Results::new(flags, &settings);
-    if settings.sweeps.iter().any(|sweep| !matches!(sweep, sweep::Sweep::Device | sweep::Sweep::Real)) {
+    if settings.sweeps.iter().any(|sweep| !matches!(sweep, Sweep::Device | Sweep::Real)) {
         sweep::synthetic(&work, &settings, &mut results)?;
     }
-    if settings.sweeps.contains(&sweep::Sweep::Device) {
+    if settings.sweeps.contains(&Sweep::Device) {
         device::run(&work, &settings, &mut results)?;
     }
     if let (Some(index), Some(queries)) = (&flags.index, &flags.queries) {
-        real::run(&work, &settings, (index, queries), &mut results)?;
+        query_log::run(&work, &settings, (index, queries), &mut results)?;
     }
-    say("");
+    status::show("");
     Ok(results)
-}
-
-/// Shows on a terminal what is being measured.
-fn say(what: &str) {
-    let mut terminal = stderr();
-    if terminal.is_terminal() {
-        // A terminal that has gone is no reason to stop.
-        let _ = write!(terminal, "\r{what:<60}\r").and_then(|()| terminal.flush());
-    }
 }

@@ -1,6 +1,6 @@
-//! Pictures on the paper's axes: time, and pages read, over what is varied, a line an algorithm.
+//! Plots with the axes of the paper: time and pages read over the varied parameter, one line per algorithm.
 
-use super::row::Row;
+use super::row::SweepRow;
 use crate::intersection::Algorithm;
 use crate::{Error, Result};
 use plotters::coord::Shift;
@@ -12,15 +12,15 @@ type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 
 /// Width and height of a panel.
 const PANEL: (u32, u32) = (440, 320);
-/// Width of the list of algorithms on the right.
+/// Width of the legend on the right.
 const LEGEND: u32 = 100;
-/// Height of a line of that list.
+/// Height of a line of the legend.
 const LINE: i32 = 22;
 
-/// What a panel shows of a row.
+/// The figure of a row that a panel shows.
 struct Measure {
     name: &'static str,
-    of: fn(&Row) -> f64,
+    of: fn(&SweepRow) -> f64,
 }
 
 const MEASURES: [Measure; 2] = [
@@ -28,7 +28,7 @@ const MEASURES: [Measure; 2] = [
     Measure { name: "pages read", of: |row| row.reads.pages as f64 },
 ];
 
-/// What stands under the axis of a sweep, and whether it is logarithmic. None if a sweep has no axis.
+/// The label of the axis of a sweep, and whether it is logarithmic. `None` if the sweep has no plot.
 pub(super) fn axis(sweep: &str) -> Option<(&'static str, bool)> {
     match sweep {
         "threads" => Some(("threads", true)),
@@ -41,8 +41,8 @@ pub(super) fn axis(sweep: &str) -> Option<(&'static str, bool)> {
     }
 }
 
-/// Draws a sweep.
-pub(super) fn svg(sweep: &str, rows: &[&Row]) -> Result<Option<String>> {
+/// The plot of a sweep.
+pub(super) fn svg(sweep: &str, rows: &[&SweepRow]) -> Result<Option<String>> {
     let Some(axis) = axis(sweep) else { return Ok(None) };
     let mut text = String::new();
     draw(rows, axis, &mut text)
@@ -50,7 +50,7 @@ pub(super) fn svg(sweep: &str, rows: &[&Row]) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-fn draw(rows: &[&Row], (name, logarithmic): (&str, bool), text: &mut String) -> Drawn {
+fn draw(rows: &[&SweepRow], (name, logarithmic): (&str, bool), text: &mut String) -> Drawn {
     let width = PANEL.0 * MEASURES.len() as u32;
     let root = SVGBackend::with_string(text, (width + LEGEND, PANEL.1)).into_drawing_area();
     root.fill(&WHITE)?;
@@ -75,7 +75,7 @@ fn draw(rows: &[&Row], (name, logarithmic): (&str, bool), text: &mut String) -> 
     Ok(())
 }
 
-fn panel<X>(area: &Area, rows: &[&Row], name: &str, range: X, measure: &Measure) -> Drawn
+fn panel<X>(area: &Area, rows: &[&SweepRow], name: &str, range: X, measure: &Measure) -> Drawn
 where
     X: AsRangedCoord<Value = f64>,
     X::CoordDescType: ValueFormatter<f64>,

@@ -1,8 +1,8 @@
-//! The words and tables of a run: what was done, on what machine, and what came out beside the paper's figures.
+//! The report of a run: machine, command, method, tables, and a comparison with the figures of the paper.
 
 use super::plot;
 use super::results::Results;
-use super::row::Row;
+use super::row::SweepRow;
 use crate::Table;
 use crate::intersection::Algorithm;
 
@@ -14,8 +14,7 @@ pub(super) fn markdown(results: &Results) -> String {
         results.flags.command(),
         method(results)
     );
-    text +=
-        &format!("## What the paper says and what is here\n\n{}\n", against_the_paper(results).to_markdown());
+    text += &format!("## Comparison with the paper\n\n{}\n", against_the_paper(results).to_markdown());
     for (title, table) in tables(results) {
         let sweep = title.split(':').next().unwrap_or_default();
         text += &format!("## {title}\n\n{}\n", table.to_markdown());
@@ -23,19 +22,19 @@ pub(super) fn markdown(results: &Results) -> String {
             text += &format!("![time and pages]({sweep}.svg)\n\n");
         }
     }
-    text + "All rows stand in `data.json`.\n"
+    text + "All rows are in `data.json`.\n"
 }
 
 fn method(results: &Results) -> String {
     let settings = &results.settings;
     let mut text = format!(
-        "Wang, Lin, Papakonstantinou, Swanson, \"Evaluating List Intersection on SSDs for Parallel I/O Skipping\". Where \
-         nothing else is said: two uniform lists of {} and {} ids, {}% of the shorter one in both, raw in pages of 4 KiB, {} \
-         bits of Bloom filter an id, {} threads for `bl`, `sl`, `zz` and `bf`, one for `direct` with {} reads in flight, \
-         of {} at most, into {}. A thread of `bl` has {} reads of 1 MiB in flight. Threads, engines and memory are there \
-         before the clock starts, skip pointers and filters are in memory. Reads go past the page cache, so that nothing \
-         is warm. All algorithms run in turn in each of {} rounds; times are medians; CPU is that of all threads. What was \
-         found was compared with an intersection in memory.",
+        "Wang, Lin, Papakonstantinou, Swanson, \"Evaluating List Intersection on SSDs for Parallel I/O Skipping\". Default \
+         parameters: two uniform lists of {} and {} ids, {}% of the shorter list in both, raw in pages of 4 KiB, {} bits of \
+         Bloom filter per id, {} threads for `bl`, `sl`, `zz` and `bf`, one for `direct` with {} reads in flight of at most \
+         {} into {}. A thread of `bl` has {} reads of 1 MiB in flight. Threads, engines and memory are created before the \
+         timing; skip pointers and filters are in memory. Reads bypass the page cache, so that every read goes to the \
+         device. All algorithms run in turn in each of {} rounds; times are medians; CPU is that of all threads. Results \
+         are compared with an intersection in memory.",
         settings.short,
         settings.long,
         100.0 * settings.common,
@@ -49,8 +48,8 @@ fn method(results: &Results) -> String {
     );
     if let Some(cost) = results.cost {
         text += &format!(
-            "\n\nEngine: {}. A read costs {:.1} us and bytes {:.2} GB/s; so two pages are read together when at most {} stand \
-             between them. Testing an id against a filter costs {:.0} ns.",
+            "\n\nEngine: {}. Cost model: {:.1} us per read plus the bytes at {:.2} GB/s. So two pages are read together when \
+             at most {} pages are between them. Testing an id against a filter takes {:.0} ns.",
             results.engine,
             1e6 * cost.read_seconds,
             cost.bytes_per_second / 1e9,
@@ -60,16 +59,16 @@ fn method(results: &Results) -> String {
     }
     if let Some((queries, terms)) = results.queries {
         text += &format!(
-            "\n\nOf the query log {queries} queries of {terms} terms were taken; figures are sums over them."
+            "\n\nQuery log: {queries} queries with {terms} different terms; figures are sums over the queries."
         );
     }
     text
 }
 
-/// A table a sweep, with its title.
+/// One table per sweep, with its title.
 pub(super) fn tables(results: &Results) -> Vec<(String, Table)> {
     let of = |sweep: &'static str| {
-        let rows: Vec<&Row> = results.rows().iter().filter(|row| row.sweep == sweep).collect();
+        let rows: Vec<&SweepRow> = results.rows().iter().filter(|row| row.sweep == sweep).collect();
         (format!("{sweep}: {}", about(sweep)), table(sweep, &rows))
     };
     results.sweeps().into_iter().map(of).collect()
@@ -78,18 +77,20 @@ pub(super) fn tables(results: &Results) -> Vec<(String, Table)> {
 fn about(sweep: &str) -> &'static str {
     match sweep {
         "threads" => "threads of bl, sl, zz and bf (figure 2)",
-        "ratio" => "length of the longer list by that of the shorter one (figure 3)",
+        "ratio" => "ratio of the lengths of the longer and the shorter list (figure 3)",
         "intersection" => "share of the shorter list in both (figure 4)",
-        "lists" => "number of lists, a tenth and a third of the longest between the two",
+        "lists" => {
+            "number of lists; the third and the fourth have a tenth and a third of the length of the longest"
+        }
         "codec" => "codecs of the ids",
-        "depth" => "reads that direct has in flight",
+        "depth" => "reads in flight of direct",
         "memory" => "share of the pages of both lists in memory",
-        "device" => "lists of a tenth, one round; the hdd is emulated by a throttle",
+        "device" => "lists of a tenth of the size, one round; the hdd is emulated by a throttle",
         _ => "queries of a log over the lists of an index (figure 5), sums over all queries",
     }
 }
 
-fn table(sweep: &str, rows: &[&Row]) -> Table {
+fn table(sweep: &str, rows: &[&SweepRow]) -> Table {
     let heading = [
         sweep,
         "algorithm",
@@ -126,7 +127,7 @@ fn table(sweep: &str, rows: &[&Row]) -> Table {
     table
 }
 
-/// Claims that have a figure in this run.
+/// The claims of the paper that this run has figures for.
 pub(super) fn against_the_paper(results: &Results) -> Table {
     let mut table = Table::new(3, &["claim", "paper", "here"]);
     let find = |sweep: &str, x: f64, algorithm| {
@@ -140,7 +141,7 @@ pub(super) fn against_the_paper(results: &Results) -> Table {
             table.row(vec![claim.to_string(), paper.to_string(), here]);
         }
     };
-    let times = |one: Option<&Row>, other: Option<&Row>| {
+    let times = |one: Option<&SweepRow>, other: Option<&SweepRow>| {
         Some(format!("{:.2}", one?.seconds / other?.seconds.max(1e-9)))
     };
     use Algorithm::{Bf, Bl, Direct, Sl, Zz};
@@ -149,35 +150,31 @@ pub(super) fn against_the_paper(results: &Results) -> Table {
         let pages = (long / 1024.0).ceil();
         let hit = pages * (1.0 - (-short / pages).exp()) + (short / 1024.0).ceil();
         say(
-            "pages that sl reads, by one thread",
+            "pages that sl reads, one thread",
             "6,553 of 11,177",
             Some(format!("{} of {}; {hit:.0} by theory", sl.reads.pages, bl.reads.pages)),
         );
     }
-    say(
-        "pages that bf reads, by one thread",
-        "far fewer",
-        at(1.0, Bf).map(|row| row.reads.pages.to_string()),
-    );
+    say("pages that bf reads, one thread", "far fewer", at(1.0, Bf).map(|row| row.reads.pages.to_string()));
     say(
         "zz reads as many pages as sl, of two lists",
         "the same",
         at(1.0, Zz).map(|row| row.reads.pages.to_string()),
     );
-    say("time of sl by that of bl, one thread", "more than 1", times(at(1.0, Sl), at(1.0, Bl)));
+    say("time of sl / bl, one thread", "more than 1", times(at(1.0, Sl), at(1.0, Bl)));
     let threads = format!("{most} threads");
-    say(&format!("time of bl by that of sl, {threads}"), "1.6", times(at(most, Bl), at(most, Sl)));
-    say(&format!("time of bl by that of bf, {threads}"), "more than sl", times(at(most, Bl), at(most, Bf)));
-    say(&format!("time of bl by that of direct, {threads}"), "-", times(at(most, Bl), at(most, Direct)));
-    say(&format!("time of sl by that of direct, {threads}"), "-", times(at(most, Sl), at(most, Direct)));
-    let cpu = |direct: Option<&Row>, sl: Option<&Row>| {
+    say(&format!("time of bl / sl, {threads}"), "1.6", times(at(most, Bl), at(most, Sl)));
+    say(&format!("time of bl / bf, {threads}"), "more than sl", times(at(most, Bl), at(most, Bf)));
+    say(&format!("time of bl / direct, {threads}"), "-", times(at(most, Bl), at(most, Direct)));
+    say(&format!("time of sl / direct, {threads}"), "-", times(at(most, Sl), at(most, Direct)));
+    let cpu = |direct: Option<&SweepRow>, sl: Option<&SweepRow>| {
         Some(format!("{:.2}", direct?.cpu_seconds / sl?.cpu_seconds.max(1e-9)))
     };
-    say(&format!("CPU of direct by that of sl, {threads}"), "-", cpu(at(most, Direct), at(most, Sl)));
+    say(&format!("CPU of direct / sl, {threads}"), "-", cpu(at(most, Direct), at(most, Sl)));
     for ratio in [1.0, 10.0, 100.0, 1000.0, 10_000.0] {
         let claim = format!("share of pages that sl and bf skip at a size ratio of {ratio}");
         let paper = if ratio <= 10.0 { "none" } else { "some" };
-        let share = |row: &Row| 100.0 * row.reads.skipped as f64 / row.pages.max(1) as f64;
+        let share = |row: &SweepRow| 100.0 * row.reads.skipped as f64 / row.pages.max(1) as f64;
         let both = find("ratio", ratio, Sl).zip(find("ratio", ratio, Bf));
         say(&claim, paper, both.map(|(sl, bf)| format!("{:.1}%, {:.1}%", share(sl), share(bf))));
     }

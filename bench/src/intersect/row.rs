@@ -1,38 +1,38 @@
-//! What was measured: an algorithm at a point of a sweep.
+//! Measurements of an algorithm at a point of a sweep.
 
-use crate::intersection::{Algorithm, Reads};
+use crate::intersection::{Algorithm, ReadStats};
 use serde_json::{Value, json};
 
 /// An algorithm at a point of a sweep, or over all queries.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct SweepRow {
     /// Name of the sweep.
     pub sweep: &'static str,
-    /// Where it stands in a plot.
+    /// Position on the axis of the plot.
     pub x: f64,
-    /// What the table calls it.
+    /// Label of the point in the table.
     pub label: String,
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// Its threads.
+    /// Number of threads of the algorithm.
     pub threads: usize,
-    /// Intersections that the figures are the sums of: 1, or the number of queries.
+    /// Number of queries that the figures are sums over.
     pub queries: usize,
-    /// Median of the rounds, in seconds.
+    /// Median over the rounds of the time, in seconds.
     pub seconds: f64,
-    /// The fastest and the slowest round.
+    /// Seconds of the fastest and of the slowest round.
     pub spread: (f64, f64),
-    /// Median of the rounds, in seconds of all threads.
+    /// Median over the rounds of the CPU time of all threads, in seconds.
     pub cpu_seconds: f64,
-    /// What was read.
-    pub reads: Reads,
-    /// Pages of the lists.
+    /// Reads and pages.
+    pub reads: ReadStats,
+    /// Number of pages of the lists.
     pub pages: u64,
-    /// Ids that were found.
+    /// Number of ids in the intersections.
     pub found: u64,
 }
 
-impl Row {
+impl SweepRow {
     pub(super) fn to_json(&self) -> Value {
         json!({
             "sweep": self.sweep,
@@ -48,7 +48,7 @@ impl Row {
             "pages_read": self.reads.pages,
             "bytes_read": self.reads.bytes,
             "reads": self.reads.reads,
-            "pages_in_memory": self.reads.near,
+            "pages_in_memory": self.reads.resident,
             "pages_skipped": self.reads.skipped,
             "pages": self.pages,
             "false_positives": self.reads.false_positives,

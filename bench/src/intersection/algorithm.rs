@@ -1,13 +1,13 @@
-//! The algorithms by name.
+//! The names of the algorithms.
 
-/// How lists are intersected.
+/// An intersection algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Algorithm {
-    /// Baseline: every list is read whole.
+    /// Baseline: reads all lists completely.
     Bl,
-    /// Short-long: members of the shortest list are looked up in the others.
+    /// Short-long: looks up the ids of the shortest list in the others.
     Sl,
-    /// Zig-zag: successors of an eliminator, list after list.
+    /// Zig-zag: seeks the successor of an eliminator in each list in turn.
     Zz,
     /// Short-long with Bloom filters.
     Bf,
@@ -16,11 +16,11 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Every one, the paper's first.
+    /// All algorithms, those of the paper first.
     pub const ALL: [Algorithm; 5] =
         [Algorithm::Bl, Algorithm::Sl, Algorithm::Zz, Algorithm::Bf, Algorithm::Direct];
 
-    /// The name users type.
+    /// The name in flags and reports.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Bl => "bl",
@@ -31,7 +31,7 @@ impl Algorithm {
         }
     }
 
-    /// The one that [`Algorithm::name`] calls `name`.
+    /// The algorithm with the name `name`.
     pub fn from_name(name: &str) -> Option<Algorithm> {
         Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }

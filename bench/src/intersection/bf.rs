@@ -1,16 +1,16 @@
-//! BF (section III-D): [`super::sl`], but before a page is read the id is tested against the page's Bloom filter in memory. A
-//! list without filters is read as by `sl`.
+//! BF (section III-D): as [`super::sl`], but before a page is read, the id is tested against the page's
+//! Bloom filter in memory. A list without filters is read as by `sl`.
 
-use super::crew::Crew;
 use super::list::PagedList;
-use super::reads::Found;
+use super::reader_threads::ReaderThreads;
+use super::reads::IntersectionResult;
 use super::{partition, sl};
 use tierdex::error::Result;
 
-/// The ids that stand in all lists.
+/// The ids that are in all lists.
 ///
 /// # Errors
 /// When a page cannot be read or is damaged.
-pub fn intersect(crew: &Crew, lists: &[PagedList]) -> Result<Found> {
-    partition::run(crew, lists, |reader, lists, range| sl::task(reader, lists, range, true))
+pub fn intersect(readers: &ReaderThreads, lists: &[PagedList]) -> Result<IntersectionResult> {
+    partition::run(readers, lists, |reader, lists, range| sl::task(reader, lists, range, true))
 }

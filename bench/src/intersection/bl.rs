@@ -1,36 +1,36 @@
-//! BL, the baseline (section III-A): a thread a list reads it whole, from front to end in pieces of 1 MiB; then many threads
-//! intersect in memory, by [`super::sl`].
+//! BL, the baseline (section III-A): one thread per list reads the whole list sequentially in pieces of 1
+//! MiB; then all threads intersect in memory by [`super::sl`].
 
-use super::crew::Crew;
-use super::fetch::{PIECE, Reader, whole};
 use super::list::{PagedList, by_length};
+use super::page_reader::{PIECE, PageReader, whole};
 use super::partition;
-use super::reads::{Found, Reads};
+use super::reader_threads::ReaderThreads;
+use super::reads::{IntersectionResult, ReadStats};
 use super::sl;
 use std::sync::Arc;
 use tierdex::error::{Error, Result};
 use tierdex::io::{CELL_BYTES_MAX, CellMut, Cells, Region, RegionKind};
 
-/// Memory for whole lists, kept from one intersection to the next.
+/// Memory for whole lists, reused by later intersections.
 #[derive(Default)]
 pub struct Bl {
     cells: Option<Arc<Cells>>,
 }
 
 impl Bl {
-    /// Without memory: the first intersections make it.
+    /// Without memory, which is allocated by the first intersection.
     pub fn new() -> Bl {
         Bl::default()
     }
 
-    /// The ids that stand in all lists.
+    /// The ids that are in all lists.
     ///
     /// # Errors
-    /// When a page cannot be read or is damaged, and when there is no memory for the lists.
-    pub fn intersect(&mut self, crew: &Crew, lists: &[PagedList]) -> Result<Found> {
+    /// When a page cannot be read or is damaged, or when the memory for the lists cannot be allocated.
+    pub fn intersect(&mut self, readers: &ReaderThreads, lists: &[PagedList]) -> Result<IntersectionResult> {
         let lists = by_length(lists);
         if lists.is_empty() || lists.iter().any(|list| list.len() == 0) {
-            return Ok(Found::nothing(&lists));
+            return Ok(IntersectionResult::empty(&lists));
         }
         let cells = self.cells(lists.iter().map(pieces).sum())?;
         let mut next = 0;
@@ -41,20 +41,20 @@ impl Bl {
             let own: Option<Vec<CellMut>> = numbers.map(|number| cells.write(number)).collect();
             let own = own.ok_or_else(|| Error::Failed("memory for lists is in use".to_owned()))?;
             let list = list.clone();
-            tasks.push(move |reader: &mut Reader| whole(reader, &list, own));
+            tasks.push(move |reader: &mut PageReader| whole(reader, &list, own));
         }
-        let (mut whole, mut reads) = (Vec::new(), Reads::default());
-        for (list, its) in crew.run(tasks)? {
+        let (mut whole, mut reads) = (Vec::new(), ReadStats::default());
+        for (list, its) in readers.run(tasks)? {
             whole.push(list);
             reads += its;
         }
         let mut found =
-            partition::run(crew, &whole, |reader, lists, range| sl::task(reader, lists, range, false))?;
+            partition::run(readers, &whole, |reader, lists, range| sl::task(reader, lists, range, false))?;
         found.reads = reads;
-        Ok(found.of(&lists))
+        Ok(found.with_skipped(&lists))
     }
 
-    /// At least so many cells.
+    /// At least `count` cells.
     fn cells(&mut self, count: usize) -> Result<Arc<Cells>> {
         if self.cells.as_ref().is_none_or(|cells| cells.len() < count) {
             self.cells = None;

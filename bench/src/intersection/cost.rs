@@ -1,57 +1,58 @@
-//! What a read costs, and what bytes cost: whether two pages are better read together with those between them.
+//! The cost model of reads, which decides whether two pages are read together with the pages between them.
 
 use super::page::PAGE_BYTES;
 
-/// Seconds a read and bytes a second, at the depth at which they were measured: so many bytes in so many reads take about
-/// reads times seconds and bytes by rate.
+/// A linear cost model, valid for the queue depth at which it was measured: the time is the number of reads
+/// times `read_seconds` plus the bytes divided by `bytes_per_second`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CostModel {
-    /// Of each read, whatever its length.
+    /// Fixed cost of a read, in seconds.
     pub read_seconds: f64,
-    /// Of long reads.
+    /// Bandwidth of long reads.
     pub bytes_per_second: f64,
-    /// Of testing an id against a filter.
+    /// Cost of testing an id against a filter, in seconds.
     pub test_seconds: f64,
 }
 
 impl Default for CostModel {
-    /// A disk of 120,000 reads of 4 KiB and 2 GB a second.
+    /// A device with 120,000 reads of 4 KiB per second and 2 GB/s.
     fn default() -> CostModel {
         CostModel { read_seconds: 6.3e-6, bytes_per_second: 2e9, test_seconds: 50e-9 }
     }
 }
 
 impl CostModel {
-    /// The line through two kinds of reads: each has bytes a read, and seconds a read.
+    /// Fits the model to short and long reads, each given as bytes per read and seconds per read.
     pub fn fit(short: (usize, f64), long: (usize, f64)) -> CostModel {
         let rate = (long.0 - short.0) as f64 / (long.1 - short.1).max(1e-9);
         let read_seconds = (short.1 - short.0 as f64 / rate).max(1e-7);
         CostModel { read_seconds, bytes_per_second: rate, ..CostModel::default() }
     }
 
-    /// Seconds of so many bytes in so many reads.
+    /// Seconds of `reads` reads with `bytes` bytes in all.
     pub fn seconds(&self, reads: u64, bytes: u64) -> f64 {
         reads as f64 * self.read_seconds + bytes as f64 / self.bytes_per_second
     }
 
-    /// The most pages between two others that cost less than a second read.
+    /// Largest number of pages between two others that cost less than a separate read.
     pub fn gap_pages(&self) -> usize {
         (self.read_seconds * self.bytes_per_second / PAGE_BYTES as f64) as usize
     }
 
-    /// Seconds of `kept` pages that lie anywhere among `pages`, each as likely as any other: those nearer to the one before
-    /// than the gap are read with it.
+    /// Expected seconds for `kept` random pages out of `pages`. Pages at a distance up to the gap from the
+    /// one before are read together with it.
     fn seconds_of_some(&self, kept: f64, pages: f64) -> f64 {
         let share = (kept / pages).clamp(1e-6, 1.0);
         let gap = self.gap_pages().min(1 << 10) as i32;
         let alone = (1.0 - share).powi(gap + 1);
         let between: f64 = (1..=gap).map(|len| f64::from(len) * share * (1.0 - share).powi(len)).sum();
         let bytes = kept * (1.0 + between) * PAGE_BYTES as f64;
-        // One read there is, also if all are neighbours.
+        // At least one read, also if all pages are adjacent.
         (kept * alone).max(1.0) * self.read_seconds + bytes / self.bytes_per_second
     }
 
-    /// Whether `ids` tests are worth it, if instead of `reads` reads of `pages` pages about `kept` pages of these remain.
+    /// Whether `ids` filter tests cost less than they save, if `kept` of the `pages` pages in `reads` reads
+    /// remain.
     pub(super) fn is_worth_testing(&self, ids: usize, (reads, pages): (u64, u64), kept: f64) -> bool {
         let saved = self.seconds(reads, pages * PAGE_BYTES as u64) - self.seconds_of_some(kept, pages as f64);
         saved > ids as f64 * self.test_seconds
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_points_give_the_line() {
+    fn two_points_determine_the_model() {
         let (per_read, rate) = (7e-6, 2.5e9);
         let at = |bytes: usize| (bytes, per_read + bytes as f64 / rate);
         let model = CostModel::fit(at(4096), at(131_072));
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_pay_where_few_pages_remain() {
+    fn filter_tests_pay_where_few_pages_remain() {
         let model = CostModel::default();
         assert!(model.is_worth_testing(10_000, (300, 9_000), 1_000.0));
         assert!(!model.is_worth_testing(10_000_000, (300, 9_000), 9_000.0));

@@ -1,19 +1,21 @@
-//! Ours: one thread, many reads in flight, and no page cache.
+//! `direct`, this project's algorithm: one thread with many reads in flight that bypass the page cache.
 //!
-//! 1. The shortest list is read as far as the others reach. Pages that follow one another are one read.
-//! 2. Its ids are candidates. The skip pointers of the next list say which pages can hold some; if filters are there and are
-//!    expected to save more than they cost ([`CostModel`]), candidates that they refuse are dropped first.
-//! 3. Pages in memory are looked at; the others become reads, two of them one when the pages between cost less than a
-//!    second read. All are asked for as soon as there is room, and whichever arrives is checked, decoded and compared while
-//!    the rest is under way.
-//! 4. The candidates that were found go on to the next list, from 2.
+//! 1. Read the part of the shortest list that overlaps the ranges of all others. Adjacent pages are one
+//!    read.
+//! 2. Its ids are the candidates. The skip pointers of the next list give the pages that can contain
+//!    candidates. If the list has filters and the [`CostModel`] expects them to save time, candidates that
+//!    fail the filter are dropped first.
+//! 3. Pages in memory are processed at once. The others are read; two of them are one read if the pages
+//!    between cost less than a separate read. Reads are submitted as soon as a buffer is free. Each page is
+//!    verified, decoded and compared when its read completes, while other reads are in flight.
+//! 4. Repeat from 2 with the surviving candidates and the next list.
 //!
-//! The pages looked at are those of `sl`, or of `bf`, each once.
+//! The accessed pages are those of `sl` or `bf`, each once.
 
 use super::cost::CostModel;
 use super::list::{PagedList, by_length, gallop};
 use super::page::PAGE_BYTES;
-use super::reads::{Found, Reads};
+use super::reads::{IntersectionResult, ReadStats};
 use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,96 +27,100 @@ use tierdex::io::{
 };
 use tierdex::limits::BLOCK;
 
-/// A candidate for so many ids of a page, or fewer, is looked up.
-const SPARSE: usize = 16;
+/// From this number of ids per candidate on, candidates are searched one by one instead of compared by
+/// blocks.
+const SPARSE_RATIO: usize = 16;
 
-/// How often [`Direct::measure`] measures.
+/// Repetitions of [`Direct::measure`].
 const MEASURES: usize = 4;
 
-/// How it reads.
+/// Options of [`Direct`].
 #[derive(Clone, Debug)]
 pub struct DirectOptions {
-    /// The engine; its depth is how many reads are in flight.
+    /// The I/O engine; its depth is the number of reads in flight.
     pub engine: EngineOptions,
-    /// The most bytes of a read, a power of two from 4 KiB to 1 MiB.
+    /// Largest read in bytes, a power of two from 4 KiB to 1 MiB.
     pub read_bytes_max: usize,
-    /// The memory that reads go into.
+    /// Memory region of the read buffers.
     pub region: RegionKind,
 }
 
-/// One thread's engine, memory and cost model.
+/// The engine, buffers and cost model of one thread.
 pub struct Direct {
     engine: ReadEngine,
     free: Vec<CellMut>,
     read_pages_max: usize,
     cost: CostModel,
     filters: bool,
-    reads: Reads,
+    reads: ReadStats,
     page_ids: Vec<u32>,
 }
 
-/// Candidates of a page.
-struct Wanted {
+/// A page and its candidates.
+struct PageCandidates {
     page: usize,
     candidates: Range<usize>,
 }
 
-/// Pages that are read together, and what of them is wanted.
-struct Run {
+/// Pages that are read together, and the needed pages among them.
+struct PageRun {
     pages: Range<usize>,
-    wanted: Range<usize>,
+    /// Range in the list of [`PageCandidates`].
+    needed: Range<usize>,
 }
 
 impl Direct {
+    /// Creates the engine and its buffers.
+    ///
     /// # Errors
-    /// When the engine or its memory cannot be had.
+    /// When the engine or the buffers cannot be created.
     pub fn new(disk: &dyn Disk, options: &DirectOptions) -> Result<Direct> {
         let DirectOptions { engine, read_bytes_max, ref region } = *options;
         if !read_bytes_max.is_power_of_two() || !(PAGE_BYTES..=CELL_BYTES_MAX).contains(&read_bytes_max) {
             return Err(Error::Usage(format!(
-                "a read is a power of two from 4K to 1M, not {read_bytes_max}"
+                "the largest read must be a power of two from 4K to 1M, not {read_bytes_max}"
             )));
         }
         let cells = Cells::new(Region::new(region, (engine.depth * read_bytes_max) as u64)?, read_bytes_max)?;
         let free: Option<Vec<CellMut>> = (0..engine.depth).map(|cell| cells.write(cell)).collect();
         Ok(Direct {
             engine: ReadEngine::new(engine, disk, &[Arc::clone(&cells)])?,
-            free: free.expect("new cells are nobody's"),
+            free: free.expect("new cells are free"),
             read_pages_max: read_bytes_max / PAGE_BYTES,
             cost: CostModel::default(),
             filters: true,
-            reads: Reads::default(),
+            reads: ReadStats::default(),
             page_ids: Vec::new(),
         })
     }
 
-    /// What reads are taken to cost.
+    /// The cost model.
     pub fn cost(&self) -> CostModel {
         self.cost
     }
 
-    /// Takes reads to cost so much from now on.
+    /// Sets the cost model.
     pub fn set_cost(&mut self, cost: CostModel) {
         self.cost = cost;
     }
 
-    /// Whether filters may be used; at first they may.
+    /// Enables or disables filters; they are enabled by default.
     pub fn set_filters(&mut self, filters: bool) {
         self.filters = filters;
     }
 
-    /// One line on the engine.
+    /// Description of the I/O engine, in one line.
     pub fn description(&self) -> &str {
         self.engine.description()
     }
 
-    /// The ids that stand in all lists.
+    /// The ids that are in all lists.
     ///
     /// # Errors
-    /// When a page cannot be read or is damaged; the next call works.
-    pub fn intersect(&mut self, lists: &[PagedList]) -> Result<Found> {
+    /// When a page cannot be read or is damaged. The error does not affect later calls.
+    pub fn intersect(&mut self, lists: &[PagedList]) -> Result<IntersectionResult> {
         let lists = by_length(lists);
-        self.reads = Reads::default();
+        self.reads = ReadStats::default();
         let mut ids = Vec::new();
         if let Some(range) = common_range(&lists) {
             ids = self.read_range(&lists[0], range)?;
@@ -122,11 +128,11 @@ impl Direct {
                 ids = self.probe(list, ids)?;
             }
         }
-        Ok(Found { ids, reads: self.reads }.of(&lists))
+        Ok(IntersectionResult { ids, reads: self.reads }.with_skipped(&lists))
     }
 
-    /// Measures what reads of the pages of `list` cost, by about `reads` of one page here and there and as many bytes in
-    /// long ones, and takes that from now on. A list of a few pages tells nothing.
+    /// Measures the cost model on `list`, with about `reads` scattered reads of one page and with long
+    /// reads, and uses it from then on. A list with too few pages leaves the model unchanged.
     ///
     /// # Errors
     /// When a page cannot be read.
@@ -135,21 +141,21 @@ impl Direct {
         if long_pages < 8 || pages < 4 * long_pages {
             return Ok(self.cost);
         }
-        let spread = |count: usize, len: usize| -> Vec<Run> {
-            // A step that shares no factor with the number of places goes round all of them.
-            let places = pages / len;
-            let step = (places * 618 / 1000..).find(|step| gcd(*step, places) == 1).unwrap_or(1);
-            let place = |k: usize| k * step % places * len;
-            (0..count).map(|k| Run { pages: place(k)..place(k) + len, wanted: 0..0 }).collect()
+        let spread = |count: usize, len: usize| -> Vec<PageRun> {
+            // A step that is coprime to the number of slots visits all of them.
+            let slots = pages / len;
+            let step = (slots * 618 / 1000..).find(|step| gcd(*step, slots) == 1).unwrap_or(1);
+            let first = |k: usize| k * step % slots * len;
+            (0..count).map(|k| PageRun { pages: first(k)..first(k) + len, needed: 0..0 }).collect()
         };
-        let mut seconds = |runs: &[Run]| -> Result<f64> {
+        let mut seconds = |runs: &[PageRun]| -> Result<f64> {
             let start = Instant::now();
             self.fetch(list, runs, |_, _, _| Ok(()))?;
             Ok(start.elapsed().as_secs_f64() / runs.len() as f64)
         };
         let short = spread((reads / MEASURES).clamp(64, pages), 1);
         let long = spread((reads / MEASURES / 8).clamp(64, 4096).min(pages / long_pages), long_pages);
-        // The least of several, in turn: what else the device does is no part of the model.
+        // The minimum of several repetitions excludes other load of the device.
         let (mut short_seconds, mut long_seconds) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..MEASURES {
             short_seconds = short_seconds.min(seconds(&short)?);
@@ -169,12 +175,13 @@ impl Direct {
         let (Some(from), Some(to)) = (list.find(0, first), list.find(0, last)) else { return Ok(Vec::new()) };
         let base = list.ids_of(from).0;
         let mut ids = vec![0; (list.ids_of(to).0 - base) as usize + list.ids_of(to).1];
-        let place = |page: usize| {
+        let positions = |page: usize| {
             let (before, count) = list.ids_of(page);
             (before - base) as usize..(before - base) as usize + count
         };
-        let wanted: Vec<Wanted> = (from..=to).map(|page| Wanted { page, candidates: place(page) }).collect();
-        let mut each = |wanted: &Wanted, bytes: &[u8]| {
+        let wanted: Vec<PageCandidates> =
+            (from..=to).map(|page| PageCandidates { page, candidates: positions(page) }).collect();
+        let mut each = |wanted: &PageCandidates, bytes: &[u8]| {
             list.decode(wanted.page, bytes, &mut ids[wanted.candidates.clone()])
         };
         self.pages(list, &wanted, &mut each)?;
@@ -185,18 +192,18 @@ impl Direct {
         Ok(ids)
     }
 
-    /// Those of the rising `ids` that the list holds.
+    /// The ids of the increasing `ids` that the list contains.
     fn probe(&mut self, list: &PagedList, mut ids: Vec<u32>) -> Result<Vec<u32>> {
-        let mut wanted = places(list, &ids);
+        let mut wanted = pages_of(list, &ids);
         let filtered = self.filters && self.is_worth_testing(list, &wanted);
         if filtered {
-            ids = passed(list, &ids, &wanted);
-            wanted = places(list, &ids);
+            ids = filter_candidates(list, &ids, &wanted);
+            wanted = pages_of(list, &ids);
         }
         let mut held = vec![false; ids.len()];
         let mut page_ids = std::mem::take(&mut self.page_ids);
         let mut shared = Intersection::new();
-        let mut each = |wanted: &Wanted, bytes: &[u8]| {
+        let mut each = |wanted: &PageCandidates, bytes: &[u8]| {
             page_ids.resize(list.ids_of(wanted.page).1, 0);
             list.decode(wanted.page, bytes, &mut page_ids)?;
             let range = wanted.candidates.clone();
@@ -213,40 +220,40 @@ impl Direct {
         Ok(ids)
     }
 
-    /// Whether filters are expected to save more than they cost.
-    fn is_worth_testing(&self, list: &PagedList, wanted: &[Wanted]) -> bool {
+    /// Whether the cost model expects filters to save time.
+    fn is_worth_testing(&self, list: &PagedList, wanted: &[PageCandidates]) -> bool {
         if !list.has_filters() || wanted.is_empty() {
             return false;
         }
         let runs = self.runs(list, wanted);
         let pages: usize = runs.iter().map(|run| run.pages.len()).sum();
         let ids: usize = wanted.iter().map(|wanted| wanted.candidates.len()).sum();
-        let a_page = ids as f64 / wanted.len() as f64;
-        let kept_share = 1.0 - (1.0 - list.false_share()).powf(a_page);
-        let missing: usize = runs.iter().map(|run| run.wanted.len()).sum();
+        let per_page = ids as f64 / wanted.len() as f64;
+        let kept_share = 1.0 - (1.0 - list.false_positive_rate()).powf(per_page);
+        let missing: usize = runs.iter().map(|run| run.needed.len()).sum();
         let kept = missing as f64 * kept_share;
         self.cost.is_worth_testing(ids, (runs.len() as u64, pages as u64), kept)
     }
 
-    /// Gives `each` page that is wanted, checked, in any order.
+    /// Passes each needed page, verified, to `each`, in any order.
     fn pages(
         &mut self,
         list: &PagedList,
-        wanted: &[Wanted],
-        each: &mut dyn FnMut(&Wanted, &[u8]) -> Result<()>,
+        wanted: &[PageCandidates],
+        each: &mut dyn FnMut(&PageCandidates, &[u8]) -> Result<()>,
     ) -> Result<()> {
         for wanted in wanted {
-            if let Some(bytes) = list.near(wanted.page) {
-                self.reads.near += 1;
+            if let Some(bytes) = list.resident_page(wanted.page) {
+                self.reads.resident += 1;
                 each(wanted, bytes)?;
             }
         }
         let runs = self.runs(list, wanted);
         self.fetch(list, &runs, |list, run, bytes| {
-            for wanted in &wanted[run.wanted.clone()] {
+            for wanted in &wanted[run.needed.clone()] {
                 let at = (wanted.page - run.pages.start) * PAGE_BYTES;
                 let page = bytes.get(at..at + PAGE_BYTES).unwrap_or_default();
-                if list.near(wanted.page).is_none() {
+                if list.resident_page(wanted.page).is_none() {
                     list.check(wanted.page, page)?;
                     each(wanted, page)?;
                 }
@@ -255,12 +262,12 @@ impl Direct {
         })
     }
 
-    /// The reads of those pages that are not in memory.
-    fn runs(&self, list: &PagedList, wanted: &[Wanted]) -> Vec<Run> {
+    /// The reads of the needed pages that are not in memory.
+    fn runs(&self, list: &PagedList, wanted: &[PageCandidates]) -> Vec<PageRun> {
         let gap = self.cost.gap_pages();
-        let mut runs: Vec<Run> = Vec::new();
-        for (number, Wanted { page, .. }) in wanted.iter().enumerate() {
-            if list.near(*page).is_some() {
+        let mut runs: Vec<PageRun> = Vec::new();
+        for (number, PageCandidates { page, .. }) in wanted.iter().enumerate() {
+            if list.resident_page(*page).is_some() {
                 continue;
             }
             match runs.last_mut() {
@@ -268,21 +275,21 @@ impl Direct {
                     if page - run.pages.end <= gap && page + 1 - run.pages.start <= self.read_pages_max =>
                 {
                     run.pages.end = page + 1;
-                    run.wanted.end = number + 1;
+                    run.needed.end = number + 1;
                 }
-                _ => runs.push(Run { pages: *page..page + 1, wanted: number..number + 1 }),
+                _ => runs.push(PageRun { pages: *page..page + 1, needed: number..number + 1 }),
             }
         }
         runs
     }
 
-    /// Reads the runs, as many at a time as there is room for, and gives `each` its bytes. All reads have ended when it
-    /// returns.
+    /// Reads the runs, limited by the number of free buffers, and passes their bytes to `each`. No read is
+    /// in flight when it returns.
     fn fetch(
         &mut self,
         list: &PagedList,
-        runs: &[Run],
-        mut each: impl FnMut(&PagedList, &Run, &[u8]) -> Result<()>,
+        runs: &[PageRun],
+        mut each: impl FnMut(&PagedList, &PageRun, &[u8]) -> Result<()>,
     ) -> Result<()> {
         let mut failed = None;
         let mut next = 0;
@@ -313,7 +320,7 @@ impl Direct {
     }
 }
 
-/// From the largest of the first ids to the smallest of the last ones. None if no id can stand in all lists.
+/// The range from the largest first id to the smallest last id; `None` if no id can be in all lists.
 fn common_range(lists: &[PagedList]) -> Option<(u32, u32)> {
     let ends: Option<Vec<(u32, u32)>> = lists.iter().map(PagedList::ends).collect();
     let ends = ends?;
@@ -322,9 +329,9 @@ fn common_range(lists: &[PagedList]) -> Option<(u32, u32)> {
     (first <= last).then_some((first, last))
 }
 
-/// The pages that can hold some of the rising `ids`, and which.
-fn places(list: &PagedList, ids: &[u32]) -> Vec<Wanted> {
-    let mut wanted: Vec<Wanted> = Vec::new();
+/// The pages that can contain some of the increasing `ids`, with their candidates.
+fn pages_of(list: &PagedList, ids: &[u32]) -> Vec<PageCandidates> {
+    let mut wanted: Vec<PageCandidates> = Vec::new();
     let (mut at, mut page) = (0, 0);
     let first = list.ends().map_or(0, |(first, _)| first);
     at += ids.partition_point(|id| *id < first);
@@ -335,24 +342,25 @@ fn places(list: &PagedList, ids: &[u32]) -> Vec<Wanted> {
             Some(next) => gallop(ids, at, |id| id < *next),
             None => gallop(ids, at, |id| list.ends().is_some_and(|(_, last)| id <= last)),
         };
-        wanted.push(Wanted { page, candidates: at..end });
+        wanted.push(PageCandidates { page, candidates: at..end });
         at = end;
     }
     wanted
 }
 
-/// The ids that their pages' filters may hold.
-fn passed(list: &PagedList, ids: &[u32], wanted: &[Wanted]) -> Vec<u32> {
-    let of = |wanted: &Wanted| {
+/// The ids that pass the filters of their pages.
+fn filter_candidates(list: &PagedList, ids: &[u32], wanted: &[PageCandidates]) -> Vec<u32> {
+    let of = |wanted: &PageCandidates| {
         let page = wanted.page;
         ids[wanted.candidates.clone()].iter().copied().filter(move |id| list.may_hold(page, *id))
     };
     wanted.iter().flat_map(of).collect()
 }
 
-/// Sets `held` where a candidate stands among `ids`. Few are looked up; many are compared block by block.
+/// Sets `held` for each candidate that is in `ids`. A few candidates are searched; many are compared block
+/// by block.
 fn mark(candidates: &[u32], ids: &[u32], held: &mut [bool], shared: &mut Intersection) {
-    if candidates.len() * SPARSE < ids.len() {
+    if candidates.len() * SPARSE_RATIO < ids.len() {
         let mut at = 0;
         for (&id, held) in candidates.iter().zip(held) {
             at = gallop(ids, at, |other| other < id);
@@ -363,7 +371,7 @@ fn mark(candidates: &[u32], ids: &[u32], held: &mut [bool], shared: &mut Interse
     let (mut at, mut rest) = (0, ids);
     while let (Some(left), Some(right)) = (block(&candidates[at..]), block(rest)) {
         intersect(left, right, shared);
-        shared.first().iter().for_each(|place| held[at + usize::from(*place)] = true);
+        shared.first().iter().for_each(|index| held[at + usize::from(*index)] = true);
         let (left_last, right_last) = (left[left.len() - 1], right[right.len() - 1]);
         if left_last <= right_last {
             at += left.len();
@@ -374,7 +382,7 @@ fn mark(candidates: &[u32], ids: &[u32], held: &mut [bool], shared: &mut Interse
     }
 }
 
-/// The first ids, as many as a block has. None if there is none.
+/// The first block of ids; `None` if there are none.
 fn block(ids: &[u32]) -> Option<&[u32]> {
     (!ids.is_empty()).then(|| &ids[..ids.len().min(BLOCK)])
 }

@@ -1,7 +1,7 @@
-//! Lists in pages: what is known of them in memory, and what of them is there.
+//! Lists in pages: their skip pointers and filters, and the pages that are in memory.
 
-use super::filter::Filter;
-use super::page::{self, Bounds, ID_MAX, PAGE_BYTES, PAGE_IDS_MAX};
+use super::filter::BloomFilters;
+use super::page::{self, ID_MAX, PAGE_BYTES, PAGE_IDS_MAX, PageBounds};
 use super::write::{IDENTITY, TAIL};
 use std::sync::Arc;
 use tierdex::bytes::View;
@@ -9,31 +9,32 @@ use tierdex::codec::Codec;
 use tierdex::error::{Error, Result};
 use tierdex::io::{CellMut, Disk, PAGE, ReadFile, Seal, SealedFile};
 
-/// The fewest bytes of a list in the directory.
-const ENTRY_MIN: u64 = 5;
+/// Smallest number of bytes of a list in the directory.
+const ENTRY_BYTES_MIN: u64 = 5;
 
-/// A file of lists.
+/// An open file of lists.
 pub struct PagedLists {
     lists: Vec<PagedList>,
 }
 
 impl PagedLists {
-    /// Opens a file that was sealed so; reads its skip pointers, filters and checksums, and no page of any list.
+    /// Opens a file with the given seal. Reads its skip pointers, filters and checksums, and no pages of
+    /// lists.
     ///
     /// # Errors
-    /// When it is damaged or cannot be read.
+    /// When the file is damaged or cannot be read.
     pub fn open(disk: &dyn Disk, name: &str, seal: Seal) -> Result<PagedLists> {
         let file = SealedFile::open(disk, name, IDENTITY, seal)?;
         file.load_tables()?;
         let payload = file.payload();
         let corrupt = |what: &str| Error::corrupt(name, payload.end, what);
         let tail_at = payload.end.checked_sub(TAIL as u64).filter(|at| *at >= PAGE);
-        let tail_at = tail_at.ok_or_else(|| corrupt("no lists stand here"))?;
+        let tail_at = tail_at.ok_or_else(|| corrupt("the file has no lists"))?;
         let tail = file.read(tail_at, TAIL)?;
         let mut view = View::new(name, tail_at, &tail);
         let [lists, pages, at, len] = [view.u64()?, view.u64()?, view.u64()?, view.u64()?];
         let pages_end = pages.checked_add(1).and_then(|end| end.checked_mul(PAGE));
-        if pages_end != Some(at) || at.checked_add(len) != Some(tail_at) || lists > len / ENTRY_MIN {
+        if pages_end != Some(at) || at.checked_add(len) != Some(tail_at) || lists > len / ENTRY_BYTES_MIN {
             return Err(corrupt("the directory of the lists does not fit the file"));
         }
         let len =
@@ -44,74 +45,79 @@ impl PagedLists {
         let mut first_page = 1;
         let mut read = Vec::with_capacity(lists as usize);
         for _ in 0..lists {
-            let skips = Skips::read(&mut view, &file, first_page, pages + 1)?;
+            let skips = SkipPointers::read(&mut view, &file, first_page, pages + 1)?;
             first_page += skips.firsts.len() as u64;
-            read.push(PagedList { skips: Arc::new(skips), near: Near::Nothing });
+            read.push(PagedList { skips: Arc::new(skips), resident: Resident::None });
         }
         view.finish()?;
         if first_page != pages + 1 {
-            return Err(corrupt("the lists have not as many pages as the file"));
+            return Err(corrupt("the numbers of pages of the lists and of the file differ"));
         }
         Ok(PagedLists { lists: read })
     }
 
-    /// How many lists there are.
+    /// Number of lists.
     pub fn len(&self) -> usize {
         self.lists.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no lists.
     pub fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
 
-    /// A list.
+    /// The list with a number.
     pub fn get(&self, number: u32) -> Option<&PagedList> {
         self.lists.get(number as usize)
     }
 }
 
-/// A list. Copies share what is in memory.
+/// A list. Clones share the data in memory.
 #[derive(Clone)]
 pub struct PagedList {
-    skips: Arc<Skips>,
-    near: Near,
+    skips: Arc<SkipPointers>,
+    resident: Resident,
 }
 
-/// Which pages are in memory.
+/// The pages that are in memory.
 #[derive(Clone)]
-enum Near {
-    Nothing,
-    /// Some, by their numbers.
+enum Resident {
+    None,
+    /// Some pages, by their numbers.
     Some(Arc<[Option<Box<[u8]>>]>),
-    /// All, in cells one after another, the first page at the beginning of the first one.
+    /// All pages, in consecutive cells.
     All(Arc<Vec<CellMut>>),
 }
 
-/// What stands in memory of a list.
-struct Skips {
+/// The part of a list that is always in memory.
+struct SkipPointers {
     file: Arc<SealedFile>,
     codec: Codec,
-    /// Number in the file of the list's first page.
+    /// Number of the first page of the list in the file.
     first_page: u64,
     /// The first id of each page.
     firsts: Box<[u32]>,
-    /// How many ids stand before each page, and before the end.
+    /// Number of ids before each page, and of all ids.
     before: Box<[u64]>,
     last: u32,
-    filter: Option<Filter>,
+    filter: Option<BloomFilters>,
 }
 
-impl Skips {
-    /// The file's pages end before `pages_end`.
-    fn read(view: &mut View<'_>, file: &Arc<SealedFile>, first_page: u64, pages_end: u64) -> Result<Skips> {
+impl SkipPointers {
+    /// Parses a directory entry. `pages_end` is the end of the pages in the file.
+    fn read(
+        view: &mut View<'_>,
+        file: &Arc<SealedFile>,
+        first_page: u64,
+        pages_end: u64,
+    ) -> Result<SkipPointers> {
         let codec = Codec::from_id(view.u8()?).filter(|codec| codec.is_delta() || *codec == Codec::Raw);
         let codec = codec.ok_or_else(|| view.corrupt("unknown codec of a list"))?;
         let bits = u32::from(view.u8()?);
         let (ids, pages, last) = (view.varint()?, view.varint()?, view.varint()?);
         let wrong = pages > pages_end.saturating_sub(first_page) || pages > view.remaining() as u64 / 2;
-        if wrong || bits > Filter::BITS_MAX || last > u64::from(ID_MAX) {
-            return Err(view.corrupt("a list that cannot be"));
+        if wrong || bits > BloomFilters::BITS_MAX || last > u64::from(ID_MAX) {
+            return Err(view.corrupt("impossible sizes of a list"));
         }
         let mut firsts: Vec<u32> = Vec::with_capacity(pages as usize);
         let mut before = Vec::with_capacity(pages as usize + 1);
@@ -122,7 +128,7 @@ impl Skips {
             let count = view.varint()?;
             let fits = first >= floor && (1..=PAGE_IDS_MAX as u64).contains(&count);
             if !fits || first + count - 1 > last {
-                return Err(view.corrupt("skip pointers do not rise as ids do"));
+                return Err(view.corrupt("skip pointers do not increase as ids do"));
             }
             firsts.push(first as u32);
             floor = first + count;
@@ -130,16 +136,16 @@ impl Skips {
             before.push(sum);
         }
         if sum != ids {
-            return Err(view.corrupt("the pages of a list have not as many ids as the list"));
+            return Err(view.corrupt("the numbers of ids of a list and of its pages differ"));
         }
         let filter = match bits {
             0 => None,
             _ => {
-                let len = usize::try_from(Filter::bytes_of(bits, ids)).unwrap_or(usize::MAX);
-                Some(Filter::from_bytes(bits, view.bytes(len)?))
+                let len = usize::try_from(BloomFilters::bytes_of(bits, ids)).unwrap_or(usize::MAX);
+                Some(BloomFilters::from_bytes(bits, view.bytes(len)?))
             }
         };
-        Ok(Skips {
+        Ok(SkipPointers {
             file: Arc::clone(file),
             codec,
             first_page,
@@ -152,13 +158,13 @@ impl Skips {
 }
 
 impl PagedList {
-    /// How many ids there are.
-    #[expect(clippy::len_without_is_empty, reason = "a list without ids is no special case")]
+    /// Number of ids.
+    #[expect(clippy::len_without_is_empty, reason = "an empty list is no special case")]
     pub fn len(&self) -> u64 {
         self.skips.before[self.skips.firsts.len()]
     }
 
-    /// How many pages there are.
+    /// Number of pages.
     pub fn pages(&self) -> usize {
         self.skips.firsts.len()
     }
@@ -168,52 +174,52 @@ impl PagedList {
         &self.skips.firsts
     }
 
-    /// The smallest and the largest id. None if there is none.
+    /// The smallest and the largest id; `None` for an empty list.
     pub fn ends(&self) -> Option<(u32, u32)> {
         self.skips.firsts.first().map(|first| (*first, self.skips.last))
     }
 
-    /// Bytes of its skip pointers in memory, and of its filters.
+    /// Bytes of the skip pointers and of the filters in memory.
     pub fn memory(&self) -> (u64, u64) {
         let filter = self.skips.filter.as_ref().map_or(0, |filter| filter.bytes().len() as u64);
         (12 * self.pages() as u64, filter)
     }
 
-    /// Whether it has Bloom filters.
+    /// Whether the list has Bloom filters.
     pub fn has_filters(&self) -> bool {
         self.skips.filter.is_some()
     }
 
-    /// Reads those pages for which `wanted` says so, and keeps them in memory; no others are there from now on.
+    /// Reads the pages that `select` selects and keeps them in memory; all other pages are released.
     ///
     /// # Errors
-    /// When one cannot be read or is damaged.
-    pub fn keep(&mut self, mut wanted: impl FnMut(usize) -> bool) -> Result<()> {
+    /// When a page cannot be read or is damaged.
+    pub fn keep(&mut self, mut select: impl FnMut(usize) -> bool) -> Result<()> {
         let read = |page: usize| {
-            let bytes = wanted(page).then(|| self.skips.file.read(self.offset(page), PAGE_BYTES));
+            let bytes = select(page).then(|| self.skips.file.read(self.offset(page), PAGE_BYTES));
             Ok(bytes.transpose()?.map(Vec::into_boxed_slice))
         };
         let pages = (0..self.pages()).map(read).collect::<Result<Vec<_>>>()?;
-        self.near = Near::Some(pages.into());
+        self.resident = Resident::Some(pages.into());
         Ok(())
     }
 
-    /// The same list with all its pages in memory, checked by the caller.
+    /// The same list with all pages in memory, verified by the caller.
     pub(super) fn in_cells(&self, cells: Vec<CellMut>) -> PagedList {
-        PagedList { skips: Arc::clone(&self.skips), near: Near::All(Arc::new(cells)) }
+        PagedList { skips: Arc::clone(&self.skips), resident: Resident::All(Arc::new(cells)) }
     }
 
-    /// Whether an intersection has read it whole.
+    /// Whether an intersection has read the whole list into cells.
     pub(super) fn is_whole(&self) -> bool {
-        matches!(self.near, Near::All(_))
+        matches!(self.resident, Resident::All(_))
     }
 
     /// A page, if it is in memory.
-    pub(super) fn near(&self, page: usize) -> Option<&[u8]> {
-        match &self.near {
-            Near::Nothing => None,
-            Near::Some(pages) => pages[page].as_deref(),
-            Near::All(cells) => {
+    pub(super) fn resident_page(&self, page: usize) -> Option<&[u8]> {
+        match &self.resident {
+            Resident::None => None,
+            Resident::Some(pages) => pages[page].as_deref(),
+            Resident::All(cells) => {
                 let pages_a_cell = cells.first()?.len() / PAGE_BYTES;
                 let at = page % pages_a_cell * PAGE_BYTES;
                 cells.get(page / pages_a_cell)?.get(at..at + PAGE_BYTES)
@@ -226,37 +232,38 @@ impl PagedList {
         self.skips.file.file()
     }
 
-    /// Where a page begins in the file.
+    /// Offset of a page in the file.
     pub(super) fn offset(&self, page: usize) -> u64 {
         (self.skips.first_page + page as u64) * PAGE
     }
 
-    /// Checks pages that were read, from `page` on.
+    /// Verifies the checksums of pages that were read, from `page` on.
     pub(super) fn check(&self, page: usize, bytes: &[u8]) -> Result<()> {
         Ok(self.skips.file.check(self.skips.first_page + page as u64, bytes)?)
     }
 
-    /// How many ids stand before a page, and how many in it.
+    /// Number of ids before a page, and in it.
     pub(super) fn ids_of(&self, page: usize) -> (u64, usize) {
         let before = self.skips.before[page];
         (before, (self.skips.before[page + 1] - before) as usize)
     }
 
-    /// The page with the id at `place`, less than the number of ids.
-    pub(super) fn page_at(&self, place: u64) -> usize {
-        self.skips.before.partition_point(|before| *before <= place) - 1
+    /// The page with the id at `position`, which is less than the number of ids.
+    pub(super) fn page_at(&self, position: u64) -> usize {
+        self.skips.before.partition_point(|before| *before <= position) - 1
     }
 
-    /// Decodes a page that was checked, into as many ids as it has.
+    /// Decodes a verified page. `out` has the number of its ids.
     pub(super) fn decode(&self, page: usize, bytes: &[u8], out: &mut [u32]) -> Result<()> {
         let next = self.skips.firsts.get(page + 1);
         let most = next.map_or(self.skips.last, |next| next - 1);
-        let bounds = Bounds { first: self.skips.firsts[page], most, exact: next.is_none() };
-        let place = (self.skips.file.name(), self.offset(page));
-        page::decode(self.skips.codec, bytes, bounds, out, place)
+        let bounds = PageBounds { first: self.skips.firsts[page], most, exact: next.is_none() };
+        let origin = (self.skips.file.name(), self.offset(page));
+        page::decode(self.skips.codec, bytes, bounds, out, origin)
     }
 
-    /// The page whose range covers `id`, looked for from page `from` on, whose first id is not larger or which is 0.
+    /// The page whose range covers `id`, searched from page `from` on. The first id of page `from` must not
+    /// be larger than `id`, unless `from` is 0.
     pub(super) fn find(&self, from: usize, id: u32) -> Option<usize> {
         let firsts = self.firsts();
         if id > self.skips.last || *firsts.get(from)? > id {
@@ -265,18 +272,19 @@ impl PagedList {
         Some(gallop(firsts, from, |first| first <= id) - 1)
     }
 
-    /// Whether a page may hold `id`, as far as its filter knows.
+    /// Whether a page may contain `id` according to its filter.
     pub(super) fn may_hold(&self, page: usize, id: u32) -> bool {
         self.skips.filter.as_ref().is_none_or(|filter| filter.may_hold(self.ids_of(page), id))
     }
 
-    /// The share of ids that do not stand in a page and pass its filter.
-    pub(super) fn false_share(&self) -> f64 {
-        self.skips.filter.as_ref().map_or(1.0, Filter::false_share)
+    /// False positive rate of the filters; 1 without filters.
+    pub(super) fn false_positive_rate(&self) -> f64 {
+        self.skips.filter.as_ref().map_or(1.0, BloomFilters::false_positive_rate)
     }
 }
 
-/// The first place from `from` on of which `before` does not hold, of values for which it holds at first and then no more.
+/// The first position from `from` on for which `before` is false, by galloping search. `before` must be
+/// monotonic: true, then false.
 #[inline]
 pub(super) fn gallop(values: &[u32], from: usize, before: impl Fn(u32) -> bool) -> usize {
     let (mut low, mut step) = (from, 1);

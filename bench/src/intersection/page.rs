@@ -1,39 +1,40 @@
-//! A page of a list: 4 KiB that can be decoded without any other.
+//! A page of a list: 4 KiB that can be decoded on its own.
 //!
 //! ```text
-//! raw      ids of four bytes, little-endian, up to 1,024
-//! others   blocks of 256 ids one after another, the last one shorter, each as the codec writes it; zeros
+//! raw      up to 1,024 ids of four bytes, little-endian
+//! others   blocks of 256 ids, the last one shorter, each encoded by the codec; zero padding
 //! ```
 //!
-//! How many ids a page holds and which is the first stands in memory (section III-B: skip pointers). A block is encoded
-//! against the id before it, the first one of a page against one less than its first id, so that a page needs no other.
+//! The number of ids and the first id of a page are in memory (section III-B: skip pointers). A block is
+//! encoded relative to the id before it, the first block of a page relative to its first id minus one, so
+//! that a page can be decoded on its own.
 
 use tierdex::codec::{Codec, is_increasing};
 use tierdex::error::{Error, Result};
 use tierdex::limits::BLOCK;
 
-/// The bytes of a page.
+/// Bytes of a page.
 pub(super) const PAGE_BYTES: usize = tierdex::io::PAGE as usize;
 
-/// The largest id: the largest number of 32 bits is a mark for "none".
+/// The largest id. The largest 32-bit number means "none".
 pub const ID_MAX: u32 = u32::MAX - 1;
 
-/// Ids of a page, at most: however well they compress, a page is decoded whole.
+/// Largest number of ids of a page. It bounds the work of decoding a page of well compressed ids.
 pub const PAGE_IDS_MAX: usize = 1 << 15;
 
-/// Appends as many of the rising `ids` as fit into an empty page; returns how many.
+/// Fills an empty page with as many of the increasing `ids` as fit, and returns their number.
 pub(super) fn fill(codec: Codec, ids: &[u32], page: &mut Vec<u8>) -> usize {
     let ids = &ids[..ids.len().min(PAGE_IDS_MAX)];
     let mut block = Vec::new();
     let mut taken = 0;
-    let mut prev = before(ids[0]);
+    let mut prev = base(ids[0]);
     while taken < ids.len() {
         let mut count = BLOCK.min(ids.len() - taken);
-        let room = PAGE_BYTES - page.len();
+        let space = PAGE_BYTES - page.len();
         encode(codec, &ids[taken..taken + count], prev, &mut block);
-        let whole = block.len() <= room;
+        let whole = block.len() <= space;
         if !whole {
-            count = fitting(codec, &ids[taken..taken + count], prev, room, &mut block);
+            count = fitting(codec, &ids[taken..taken + count], prev, space, &mut block);
         }
         page.extend_from_slice(&block);
         taken += count;
@@ -45,13 +46,13 @@ pub(super) fn fill(codec: Codec, ids: &[u32], page: &mut Vec<u8>) -> usize {
     taken
 }
 
-/// How many of the ids fit into `room` bytes, their block in `block`.
-fn fitting(codec: Codec, ids: &[u32], prev: u32, room: usize, block: &mut Vec<u8>) -> usize {
+/// The number of ids that fit into `space` bytes; their encoded block is in `block`.
+fn fitting(codec: Codec, ids: &[u32], prev: u32, space: usize, block: &mut Vec<u8>) -> usize {
     let (mut fits, mut not) = (0, ids.len());
     while fits + 1 < not {
         let middle = fits.midpoint(not);
         encode(codec, &ids[..middle], prev, block);
-        if block.len() <= room { fits = middle } else { not = middle }
+        if block.len() <= space { fits = middle } else { not = middle }
     }
     encode(codec, &ids[..fits], prev, block);
     fits
@@ -62,35 +63,35 @@ fn encode(codec: Codec, ids: &[u32], prev: u32, block: &mut Vec<u8>) {
     codec.encode(ids, prev, block);
 }
 
-/// What the first block of a page is encoded against; -1 is `u32::MAX`.
-fn before(first: u32) -> u32 {
+/// The value that the first block of a page is encoded relative to; -1 is `u32::MAX`.
+fn base(first: u32) -> u32 {
     first.wrapping_sub(1)
 }
 
-/// What the skip pointers say of a page.
+/// The range of a page according to the skip pointers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+pub(super) struct PageBounds {
     /// The first id.
     pub(super) first: u32,
-    /// No id is larger.
+    /// Upper bound of the ids.
     pub(super) most: u32,
-    /// Whether that one is the last id.
+    /// Whether the bound is the last id.
     pub(super) exact: bool,
 }
 
-/// Decodes a page of `out.len()` ids. They rise, begin as `bounds` says, and end where the next page begins or before.
+/// Decodes a page of `out.len()` ids and checks that they increase and fit `bounds`.
 ///
 /// # Errors
-/// A damaged page, with the file's name and the page's offset in it.
+/// A damaged page, with the name of the file and the offset of the page.
 pub(super) fn decode(
     codec: Codec,
     bytes: &[u8],
-    bounds: Bounds,
+    bounds: PageBounds,
     out: &mut [u32],
     (file, offset): (&str, u64),
 ) -> Result<()> {
     let mut at = 0;
-    let mut prev = before(bounds.first);
+    let mut prev = base(bounds.first);
     for block in out.chunks_mut(BLOCK) {
         let used = codec.decode(&bytes[at..], prev, block).map_err(|error| {
             let what = format!("ids of codec {} cannot be decoded: {error}", codec.name());
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_filled_and_read_again() {
+    fn pages_round_trip() {
         for &codec in Codec::ALL.iter().filter(|codec| codec.is_delta() || **codec == Codec::Raw) {
             for gap in [1, 2, 900, 70_000] {
                 let ids: Vec<u32> = (0..40_000).map(|k| k * gap + k * k % gap.max(2) / 2).collect();
@@ -121,15 +122,15 @@ mod tests {
                     let count = fill(codec, &ids[at..], &mut page);
                     assert!(count > 0 && page.len() <= PAGE_BYTES, "{codec:?}");
                     page.resize(PAGE_BYTES, 0);
-                    let want = &ids[at..at + count];
-                    let bounds = Bounds { first: want[0], most: want[count - 1], exact: true };
+                    let expected = &ids[at..at + count];
+                    let bounds = PageBounds { first: expected[0], most: expected[count - 1], exact: true };
                     let mut out = vec![0; count];
                     decode(codec, &page, bounds, &mut out, ("f", 0)).unwrap();
-                    assert_eq!(out, want, "{codec:?} {gap}");
+                    assert_eq!(out, expected, "{codec:?} {gap}");
                     for wrong in [
-                        Bounds { first: bounds.first + 1, ..bounds },
-                        Bounds { most: bounds.most - 1, exact: false, ..bounds },
-                        Bounds { most: bounds.most + 1, ..bounds },
+                        PageBounds { first: bounds.first + 1, ..bounds },
+                        PageBounds { most: bounds.most - 1, exact: false, ..bounds },
+                        PageBounds { most: bounds.most + 1, ..bounds },
                     ] {
                         assert!(decode(codec, &page, wrong, &mut out, ("f", 0)).is_err());
                     }

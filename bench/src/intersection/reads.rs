@@ -1,37 +1,37 @@
-//! What was found, and what was read for it.
+//! The result of an intersection, and its read statistics.
 
 use super::list::PagedList;
 use std::ops::AddAssign;
 
-/// The ids that stand in all lists, and what was read.
+/// The ids that are in all lists, and the reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// Rising.
+pub struct IntersectionResult {
+    /// The ids, in increasing order.
     pub ids: Vec<u32>,
-    /// What it took.
-    pub reads: Reads,
+    /// Read statistics.
+    pub reads: ReadStats,
 }
 
-/// What an intersection read.
+/// Read statistics of an intersection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reads {
-    /// Pages read from disk. One that two threads read counts twice, and one that was read because it lies between two
-    /// others counts too.
+pub struct ReadStats {
+    /// Pages read from disk. A page that two threads read counts twice; pages read because they are between
+    /// two others count too.
     pub pages: u64,
-    /// Their bytes.
+    /// Bytes of these pages.
     pub bytes: u64,
-    /// Reads that were asked for.
+    /// Number of read operations.
     pub reads: u64,
-    /// Pages that were looked at without a read, for they were in memory.
-    pub near: u64,
-    /// Ids that a filter let pass and that did not stand in the page.
+    /// Accesses to pages that were in memory.
+    pub resident: u64,
+    /// Ids that passed a filter and were not in the page.
     pub false_positives: u64,
-    /// Pages of the lists that were neither read nor looked at.
+    /// Pages of the lists that were neither read nor accessed in memory.
     pub skipped: u64,
 }
 
-impl Reads {
-    /// Notes a read of `bytes` bytes, a multiple of the page.
+impl ReadStats {
+    /// Counts a read of `bytes` bytes, a multiple of the page size.
     pub(super) fn read(&mut self, bytes: usize) {
         self.reads += 1;
         self.bytes += bytes as u64;
@@ -39,37 +39,37 @@ impl Reads {
     }
 }
 
-impl AddAssign for Reads {
-    fn add_assign(&mut self, other: Reads) {
+impl AddAssign for ReadStats {
+    fn add_assign(&mut self, other: ReadStats) {
         self.pages += other.pages;
         self.bytes += other.bytes;
         self.reads += other.reads;
-        self.near += other.near;
+        self.resident += other.resident;
         self.false_positives += other.false_positives;
         self.skipped += other.skipped;
     }
 }
 
-impl Found {
-    /// Nothing, and nothing was read of `lists`.
-    pub(super) fn nothing(lists: &[PagedList]) -> Found {
-        Found::default().of(lists)
+impl IntersectionResult {
+    /// No ids, without any read of `lists`.
+    pub(super) fn empty(lists: &[PagedList]) -> IntersectionResult {
+        IntersectionResult::default().with_skipped(lists)
     }
 
-    /// Parts in the order of their ids.
-    pub(super) fn join(parts: Vec<Found>, lists: &[PagedList]) -> Found {
-        let mut all = Found::default();
+    /// Concatenates the results of sublists, which are in order.
+    pub(super) fn join(parts: Vec<IntersectionResult>, lists: &[PagedList]) -> IntersectionResult {
+        let mut all = IntersectionResult::default();
         for part in parts {
             all.ids.extend_from_slice(&part.ids);
             all.reads += part.reads;
         }
-        all.of(lists)
+        all.with_skipped(lists)
     }
 
-    /// Says which pages of `lists` were skipped.
-    pub(super) fn of(mut self, lists: &[PagedList]) -> Found {
+    /// Sets the number of skipped pages of `lists`.
+    pub(super) fn with_skipped(mut self, lists: &[PagedList]) -> IntersectionResult {
         let pages: u64 = lists.iter().map(|list| list.pages() as u64).sum();
-        self.reads.skipped = pages.saturating_sub(self.reads.pages + self.reads.near);
+        self.reads.skipped = pages.saturating_sub(self.reads.pages + self.reads.resident);
         self
     }
 }

@@ -1,32 +1,33 @@
-//! SL, short-long (section III-B): each id of the shortest list is looked up in the others, the shorter ones first, until one
-//! does not hold it. The page whose range covers the id is found in the skip pointers and read, unless it is there already.
+//! SL, short-long (section III-B): looks up each id of the shortest list in the others, in order of length,
+//! until a list does not contain it. The skip pointers give the page whose range covers the id; it is read
+//! unless it is loaded.
 
-use super::crew::Crew;
-use super::fetch::Reader;
 use super::list::PagedList;
+use super::page_cursor::PageCursor;
+use super::page_reader::PageReader;
 use super::partition;
-use super::reads::Found;
-use super::walker::Walker;
+use super::reader_threads::ReaderThreads;
+use super::reads::IntersectionResult;
 use std::ops::Range;
 use tierdex::error::Result;
 
-/// The ids that stand in all lists.
+/// The ids that are in all lists.
 ///
 /// # Errors
 /// When a page cannot be read or is damaged.
-pub fn intersect(crew: &Crew, lists: &[PagedList]) -> Result<Found> {
-    partition::run(crew, lists, |reader, lists, range| task(reader, lists, range, false))
+pub fn intersect(readers: &ReaderThreads, lists: &[PagedList]) -> Result<IntersectionResult> {
+    partition::run(readers, lists, |reader, lists, range| task(reader, lists, range, false))
 }
 
-/// One part of the work; with filters, `bf`.
+/// Intersects one sublist of the shortest list. With `filter`, this is `bf`.
 pub(super) fn task(
-    reader: &mut Reader,
+    reader: &mut PageReader,
     lists: &[PagedList],
     range: Range<u64>,
     filter: bool,
 ) -> Result<Vec<u32>> {
     let (mut found, mut page_ids) = (Vec::new(), Vec::new());
-    let mut others: Vec<Walker<'_>> = lists[1..].iter().map(Walker::new).collect();
+    let mut others: Vec<PageCursor<'_>> = lists[1..].iter().map(PageCursor::new).collect();
     for page in lists[0].page_at(range.start)..=lists[0].page_at(range.end - 1) {
         reader.page(&lists[0], page, &mut page_ids)?;
         let (before, count) = lists[0].ids_of(page);

@@ -1,14 +1,14 @@
 //! Writing a file of lists.
 //!
 //! ```text
-//! payload   zeros to the end of the file's first page
-//!           pages of the lists, list after list, each as `page` draws it
-//!           directory: for each list, codec u8, bits of filter an id u8, ids varint, pages varint, last id varint, and for
-//!             each page first id less the first of the page before varint, ids varint; then the filter's bytes
-//!           tail: lists u64, pages u64, directory's offset u64, directory's length u64
+//! payload   zeros to the end of the first page of the file
+//!           pages of the lists, by list; for the format of a page see `page`
+//!           directory: for each list, codec u8, filter bits per id u8, ids varint, pages varint, last id varint, and for
+//!             each page first id minus first id of the page before varint, ids varint; then the bytes of the filters
+//!           tail: lists u64, pages u64, offset of the directory u64, length of the directory u64
 //! ```
 
-use super::filter::Filter;
+use super::filter::BloomFilters;
 use super::page::{ID_MAX, PAGE_BYTES, fill};
 use tierdex::bytes::push_varint;
 use tierdex::codec::{Codec, is_increasing};
@@ -16,29 +16,29 @@ use tierdex::error::{Error, Result};
 use tierdex::io::{Disk, Identity, Seal, SealedWriter};
 use tierdex::segment::layout::push_tail;
 
-/// What such a file is in its envelope. It is no part of an index.
+/// Identity of a list file in its envelope. The file is not part of an index.
 pub(super) const IDENTITY: Identity = Identity { kind: 32, field: 0, segment: 0 };
 
 /// Bytes of the tail.
 pub(super) const TAIL: usize = 32;
 
-/// How lists are written.
+/// Options of a list file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListsOptions {
-    /// The codec of the ids: `raw`, or any for documents.
+    /// Codec of the ids: `raw`, or a codec for documents.
     pub codec: Codec,
-    /// Bits of Bloom filter an id, at most 32; 0 for no filters.
+    /// Bloom filter bits per id, at most 32; 0 for no filters.
     pub filter_bits: u32,
 }
 
 impl Default for ListsOptions {
-    /// As the paper has it: raw, 4 bits.
+    /// As in the paper: raw, 4 bits.
     fn default() -> ListsOptions {
         ListsOptions { codec: Codec::Raw, filter_bits: 4 }
     }
 }
 
-/// Writes lists into a file, one after another.
+/// Writes lists into a file.
 pub struct ListsWriter {
     file: SealedWriter,
     options: ListsOptions,
@@ -48,16 +48,16 @@ pub struct ListsWriter {
 }
 
 impl ListsWriter {
-    /// Begins a file.
+    /// Creates the file.
     ///
     /// # Errors
-    /// When it cannot be created, or when the codec does not keep rising ids.
+    /// When the file cannot be created, or the codec is not for ids.
     pub fn create(disk: &dyn Disk, name: &str, options: ListsOptions) -> Result<ListsWriter> {
         if !options.codec.is_delta() && options.codec != Codec::Raw {
             return Err(Error::Usage(format!("codec {} is not for ids", options.codec.name())));
         }
-        if options.filter_bits > Filter::BITS_MAX {
-            return Err(Error::Usage(format!("a filter has at most {} bits an id", Filter::BITS_MAX)));
+        if options.filter_bits > BloomFilters::BITS_MAX {
+            return Err(Error::Usage(format!("a filter has at most {} bits per id", BloomFilters::BITS_MAX)));
         }
         let mut file = SealedWriter::create(disk, name, IDENTITY)?;
         file.pad_to_page()?;
@@ -67,13 +67,13 @@ impl ListsWriter {
     /// Appends a list and returns its number, from 0 on.
     ///
     /// # Errors
-    /// When the ids do not rise or one is larger than [`ID_MAX`], and when the file cannot be written.
+    /// When the ids do not increase, an id is larger than [`ID_MAX`], or the file cannot be written.
     pub fn add(&mut self, ids: &[u32]) -> Result<u32> {
         if !is_increasing(ids) || ids.last().is_some_and(|last| *last > ID_MAX) {
-            return Err(Error::Usage(format!("the ids of a list rise, to {ID_MAX} at most")));
+            return Err(Error::Usage(format!("the ids of a list must increase and be at most {ID_MAX}")));
         }
         let ListsOptions { codec, filter_bits } = self.options;
-        let mut filter = Filter::new(filter_bits, ids.len() as u64);
+        let mut filter = BloomFilters::new(filter_bits, ids.len() as u64);
         let (mut skips, mut pages, mut before, mut first) = (Vec::new(), 0, 0, 0);
         let mut page = Vec::with_capacity(PAGE_BYTES);
         while before < ids.len() {
@@ -102,7 +102,7 @@ impl ListsWriter {
         Ok(self.lists - 1)
     }
 
-    /// Writes the directory and syncs the file; its name needs [`Disk::sync_dir`] yet.
+    /// Writes the directory and syncs the file. The caller syncs the file name by [`Disk::sync_dir`].
     ///
     /// # Errors
     /// When the file cannot be written.

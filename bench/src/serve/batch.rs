@@ -1,6 +1,7 @@
-//! Many lines at once: threads take them from one counter, and each line is timed.
+//! Runs the lines of a file as a batch: threads take the lines in order from a shared counter, and each line
+//! is timed.
 
-use super::{Command, Server, Source};
+use super::server::{Backend, Command, Server};
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
@@ -10,11 +11,11 @@ use tierdex::index::Found;
 use tierdex::query::Query;
 use tierdex::{Error, Result};
 
-/// What became of one line.
-struct Done {
+/// The time and the answer of one line.
+struct LineResult {
     line: usize,
     nanoseconds: u64,
-    /// Of its answer.
+    /// The number in the answer; `None` if the command is unknown.
     value: Option<u64>,
 }
 
@@ -23,7 +24,7 @@ pub(super) fn run(server: &Server<'_>, batch: &str) -> Result<String> {
     let parts: Vec<&str> = batch.split('\t').collect();
     let [file, threads, latencies] = parts[..] else {
         return Err(Error::Usage(
-            "!BATCH wants a file, a number of threads and a file for latencies or -".into(),
+            "!BATCH needs a file, a number of threads, and a file for latencies or -".into(),
         ));
     };
     let threads: usize = threads
@@ -35,10 +36,10 @@ pub(super) fn run(server: &Server<'_>, batch: &str) -> Result<String> {
         fs::read_to_string(file).map_err(|error| Error::Failed(format!("cannot read {file}: {error}")))?;
     let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     let start = Instant::now();
-    let mut done = match &server.source {
-        Source::Memory(_) => from_memory(server, &lines, threads)?,
-        // It has threads of its own.
-        Source::Executor(executor) => by_queue(server, executor, &lines)?,
+    let mut done = match &server.backend {
+        Backend::Memory(_) => from_memory(server, &lines, threads)?,
+        // The executor has its own threads.
+        Backend::Executor(executor) => through_executor(server, executor, &lines)?,
     };
     let wall = start.elapsed().as_nanos();
     done.sort_unstable_by_key(|done| done.line);
@@ -50,7 +51,7 @@ pub(super) fn run(server: &Server<'_>, batch: &str) -> Result<String> {
     Ok(summary(&done, wall))
 }
 
-fn from_memory(server: &Server<'_>, lines: &[&str], threads: usize) -> Result<Vec<Done>> {
+fn from_memory(server: &Server<'_>, lines: &[&str], threads: usize) -> Result<Vec<LineResult>> {
     let next = AtomicUsize::new(0);
     let done = std::thread::scope(|scope| {
         let start = |_| Builder::new().spawn_scoped(scope, || work(server, lines, &next));
@@ -63,14 +64,14 @@ fn from_memory(server: &Server<'_>, lines: &[&str], threads: usize) -> Result<Ve
     Ok(done.into_iter().flatten().collect())
 }
 
-/// The time of a line is that from when a thread began to answer it.
-fn by_queue(server: &Server<'_>, executor: &Executor, lines: &[&str]) -> Result<Vec<Done>> {
+/// Runs the lines as the query queue of an executor. A line is timed from the start of its evaluation.
+fn through_executor(server: &Server<'_>, executor: &Executor, lines: &[&str]) -> Result<Vec<LineResult>> {
     let command = lines.first().and_then(|line| Command::parse(line.split_once('\t')?.0));
     let Some(command) = command else {
-        return Ok((0..lines.len()).map(|line| Done { line, nanoseconds: 0, value: None }).collect());
+        return Ok((0..lines.len()).map(|line| LineResult { line, nanoseconds: 0, value: None }).collect());
     };
     let mut rest = lines.iter();
-    let source = || {
+    let next = || {
         let Some(line) = rest.next() else { return Ok(None) };
         let (word, query) = line.split_once('\t').unwrap_or((line, ""));
         if Command::parse(word) != Some(command) {
@@ -82,15 +83,15 @@ fn by_queue(server: &Server<'_>, executor: &Executor, lines: &[&str]) -> Result<
     let answer = |line, found: Result<(Found, Duration)>| {
         let (found, took) = found?;
         let value = command.answer(found).value();
-        done.push(Done { line, nanoseconds: took.as_nanos() as u64, value });
+        done.push(LineResult { line, nanoseconds: took.as_nanos() as u64, value });
         Ok(())
     };
-    executor.run_timed(source, &server.options(command), answer)?;
+    executor.run_timed(next, &server.options(command), answer)?;
     Ok(done)
 }
 
-/// Takes lines until there are no more.
-fn work(server: &Server<'_>, lines: &[&str], next: &AtomicUsize) -> Result<Vec<Done>> {
+/// Takes and answers lines until none is left.
+fn work(server: &Server<'_>, lines: &[&str], next: &AtomicUsize) -> Result<Vec<LineResult>> {
     let mut done = Vec::with_capacity(lines.len());
     loop {
         let line = next.fetch_add(1, Ordering::Relaxed);
@@ -98,11 +99,11 @@ fn work(server: &Server<'_>, lines: &[&str], next: &AtomicUsize) -> Result<Vec<D
         let start = Instant::now();
         let answer = server.answer(text)?;
         let nanoseconds = start.elapsed().as_nanos() as u64;
-        done.push(Done { line, nanoseconds, value: answer.value() });
+        done.push(LineResult { line, nanoseconds, value: answer.value() });
     }
 }
 
-fn summary(done: &[Done], wall: u128) -> String {
+fn summary(done: &[LineResult], wall: u128) -> String {
     let mut times: Vec<u64> = done.iter().map(|done| done.nanoseconds).collect();
     times.sort_unstable();
     let at = |share: usize| {

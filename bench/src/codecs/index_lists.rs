@@ -1,9 +1,7 @@
-//! The lists of an index that is there.
-//!
-//! You have its directory; you get the documents and the frequencies of every term that stands in at least 256
-//! documents of a segment, by length class. Larger indexes are thinned evenly over their terms.
+//! The lists of an existing index: documents and frequencies of every term with at least 256 documents in a
+//! segment, by length class. Of a large index every n-th such term is taken.
 
-use super::data::{Group, Kind};
+use super::list_group::{ListGroup, ValueKind};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,28 +11,28 @@ use tierdex::index::Index;
 use tierdex::io::PosixDisk;
 use tierdex::segment::read::{FieldReader, TermInfo};
 
-/// The fewest documents of a term.
+/// Smallest number of documents of a term.
 const DOCUMENTS_MIN: u32 = 256;
 
-/// Lists by the K of `2^K` to `2^(K+1) - 1` documents.
-pub(super) struct RealLists {
-    classes: BTreeMap<u32, Class>,
-    /// Terms in at least [`DOCUMENTS_MIN`] documents.
+/// Lists by length class K: `2^K` to `2^(K+1) - 1` documents.
+pub(super) struct IndexLists {
+    classes: BTreeMap<u32, LengthClass>,
+    /// Number of terms with at least [`DOCUMENTS_MIN`] documents.
     pub(super) terms: u64,
-    /// One of so many of these terms was taken.
+    /// Every `stride`-th of these terms is taken.
     pub(super) stride: u64,
 }
 
 /// Lists of one length class, documents and frequencies in the same order.
 #[derive(Default)]
-struct Class {
+struct LengthClass {
     documents: Vec<Vec<u32>>,
     frequencies: Vec<Vec<u32>>,
 }
 
-impl RealLists {
-    /// Reads lists of about `ints_max` documents together, or fewer.
-    pub(super) fn read(dir: &Path, ints_max: u64) -> Result<RealLists> {
+impl IndexLists {
+    /// Reads lists with about `ints_max` documents in all, or fewer.
+    pub(super) fn read(dir: &Path, ints_max: u64) -> Result<IndexLists> {
         let index = Index::open_on(Arc::new(PosixDisk::open(dir)?))?;
         let (mut terms, mut ints) = (0, 0);
         long_terms(&index, &mut |_, term| {
@@ -44,11 +42,9 @@ impl RealLists {
         })?;
         if terms == 0 {
             let name = dir.display();
-            return Err(Error::Failed(format!(
-                "{name}: no term stands in {DOCUMENTS_MIN} documents or more"
-            )));
+            return Err(Error::Failed(format!("{name}: no term has {DOCUMENTS_MIN} documents or more")));
         }
-        let mut lists = RealLists { classes: BTreeMap::new(), terms, stride: ints.div_ceil(ints_max) };
+        let mut lists = IndexLists { classes: BTreeMap::new(), terms, stride: ints.div_ceil(ints_max) };
         let mut number = 0;
         long_terms(&index, &mut |field, term| {
             if number % lists.stride == 0 {
@@ -65,10 +61,10 @@ impl RealLists {
         let (mut documents, mut frequencies) = (Vec::new(), Vec::new());
         let mut cursor = PostingsCursor::open(field, term)?;
         while cursor.advance(0)? != NO_DOCUMENT {
-            let (some, their) = cursor.rest_of_block()?;
-            let count = some.len();
-            documents.extend_from_slice(some);
-            frequencies.extend_from_slice(their);
+            let (block_documents, block_frequencies) = cursor.rest_of_block()?;
+            let count = block_documents.len();
+            documents.extend_from_slice(block_documents);
+            frequencies.extend_from_slice(block_frequencies);
             cursor.skip(count)?;
         }
         class.documents.push(documents);
@@ -76,21 +72,22 @@ impl RealLists {
         Ok(())
     }
 
-    /// Documents, frequencies as they are, and frequencies less one, as an index stores them.
+    /// Passes groups of documents, of frequencies, and of frequencies minus one (as an index stores them) to
+    /// `each`.
     pub(super) fn groups(
         &self,
-        wanted: impl Fn(Kind) -> bool,
-        each: &mut dyn FnMut(&Group) -> Result<()>,
+        selected: impl Fn(ValueKind) -> bool,
+        each: &mut dyn FnMut(&ListGroup) -> Result<()>,
     ) -> Result<()> {
-        type Lists = fn(&Class) -> Vec<Vec<u32>>;
-        let sets: [(&str, Kind, Lists); 3] = [
-            ("real", Kind::Ids, |class| class.documents.clone()),
-            ("real-freq", Kind::Frequencies, |class| class.frequencies.clone()),
-            ("real-freq-less-one", Kind::Frequencies, |class| less_one(&class.frequencies)),
+        type Lists = fn(&LengthClass) -> Vec<Vec<u32>>;
+        let sets: [(&str, ValueKind, Lists); 3] = [
+            ("real", ValueKind::Ids, |class| class.documents.clone()),
+            ("real-freq", ValueKind::Frequencies, |class| class.frequencies.clone()),
+            ("real-freq-less-one", ValueKind::Frequencies, |class| less_one(&class.frequencies)),
         ];
-        for (dataset, kind, lists) in sets.into_iter().filter(|(_, kind, _)| wanted(*kind)) {
+        for (dataset, kind, lists) in sets.into_iter().filter(|(_, kind, _)| selected(*kind)) {
             for (&k, class) in &self.classes {
-                each(&Group { dataset, kind, k: Some(k), lists: lists(class) })?;
+                each(&ListGroup { dataset, kind, k: Some(k), lists: lists(class) })?;
             }
         }
         Ok(())
@@ -101,7 +98,7 @@ fn less_one(lists: &[Vec<u32>]) -> Vec<Vec<u32>> {
     lists.iter().map(|list| list.iter().map(|frequency| frequency - 1).collect()).collect()
 }
 
-/// Calls `each` for every term of enough documents, segment after segment, field after field.
+/// Calls `each` for every term with enough documents, by segment and field.
 fn long_terms(index: &Index, each: &mut dyn FnMut(&FieldReader, TermInfo) -> Result<()>) -> Result<()> {
     for field in index.segments().iter().flat_map(|segment| segment.fields()) {
         let mut terms = field.terms().stream();

@@ -1,20 +1,20 @@
-//! The folder that what a run found goes into.
+//! The directory that a run writes its results into.
 
 use crate::{Error, Result};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Makes a directory before anything is measured, so that no run is lost by its being impossible.
+/// Creates the directory. Called before anything is measured, so that a failure costs no run.
 ///
 /// # Errors
-/// One line that names it.
+/// One line that names the directory.
 pub fn make(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir)
-        .map_err(|error| Error::Failed(format!("cannot make the directory {}: {error}", dir.display())))
+        .map_err(|error| Error::Failed(format!("cannot create the directory {}: {error}", dir.display())))
 }
 
-/// Writes a file of it.
+/// Writes a file into the directory.
 ///
 /// # Errors
 /// One line that names the file.
@@ -23,8 +23,8 @@ pub fn write(dir: &Path, name: &str, text: &str) -> Result<()> {
     fs::write(&path, text).map_err(|error| Error::Failed(format!("cannot write {}: {error}", path.display())))
 }
 
-/// An array in JSON, a row a line.
-pub fn lines(rows: &Value) -> String {
+/// A JSON array with one row per line.
+pub fn json_lines(rows: &Value) -> String {
     let rows: Vec<String> = rows.as_array().into_iter().flatten().map(ToString::to_string).collect();
     format!("[\n{}\n]", rows.join(",\n"))
 }

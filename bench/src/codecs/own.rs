@@ -1,29 +1,26 @@
-//! The contenders of this crate: the project's codecs, and copying for scale.
+//! The contenders of this crate: the project's codecs, and `memcpy` as a reference.
 
 use super::contender::Contender;
-use super::data::Kind;
+use super::list_group::ValueKind;
 use tierdex::codec::{Codec, Kernel};
 
-/// Values of a block.
-pub(super) const BLOCK: usize = tierdex::codec::BLOCK;
+/// The name of [`Memcpy`].
+pub(super) const MEMCPY: &str = "memcpy";
 
-/// What [`Copy`] is called.
-pub(super) const COPY: &str = "memcpy";
-
-/// A codec of this project by one of its kernels.
-pub struct Ours {
+/// A codec of this project with one of its kernels.
+pub struct OwnCodec {
     codec: Codec,
     kernel: Kernel,
 }
 
-impl Ours {
-    /// Every codec by `kernel`.
-    pub fn all(kernel: Kernel) -> impl Iterator<Item = Ours> {
-        Codec::ALL.iter().map(move |&codec| Ours { codec, kernel })
+impl OwnCodec {
+    /// Every codec with `kernel`.
+    pub fn all(kernel: Kernel) -> impl Iterator<Item = OwnCodec> {
+        Codec::ALL.iter().map(move |&codec| OwnCodec { codec, kernel })
     }
 }
 
-impl Contender for Ours {
+impl Contender for OwnCodec {
     type Word = u8;
 
     fn codec(&self) -> String {
@@ -34,8 +31,8 @@ impl Contender for Ours {
         self.kernel.name().to_string()
     }
 
-    fn takes(&self, kind: Kind) -> bool {
-        self.codec.is_delta() == (kind == Kind::Ids)
+    fn takes(&self, kind: ValueKind) -> bool {
+        self.codec.is_delta() == (kind == ValueKind::Ids)
     }
 
     fn encode(&self, values: &[u32], prev: u32, out: &mut Vec<u8>) {
@@ -48,21 +45,21 @@ impl Contender for Ours {
     }
 }
 
-/// Values as they are, for scale.
-pub(super) struct Copy;
+/// Copies values, as a reference for the speed.
+pub(super) struct Memcpy;
 
-impl Contender for Copy {
+impl Contender for Memcpy {
     type Word = u32;
 
     fn codec(&self) -> String {
-        COPY.to_string()
+        MEMCPY.to_string()
     }
 
     fn kernel(&self) -> String {
         "-".to_string()
     }
 
-    fn takes(&self, _: Kind) -> bool {
+    fn takes(&self, _: ValueKind) -> bool {
         true
     }
 

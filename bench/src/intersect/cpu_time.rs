@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Seconds that all living threads have run so far, to the nanosecond where the scheduler says so.
+/// CPU seconds of all living threads so far; 0 if the kernel does not report them.
 pub(super) fn cpu_seconds() -> f64 {
     let Ok(threads) = fs::read_dir("/proc/self/task") else { return 0.0 };
     let of = |path: std::path::PathBuf| {

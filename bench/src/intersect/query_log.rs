@@ -1,14 +1,14 @@
-//! Queries of a log over the lists of an index (section V): each is the intersection of the lists of its terms.
+//! Queries of a log over the lists of an index (section V): each query is the intersection of the lists of
+//! its terms.
 
-use super::flags::Settings;
-use super::lists::in_memory;
-use super::measure::{Point, point};
+use super::lists::intersect_in_memory;
+use super::measure::{SweepPoint, point};
 use super::results::Results;
-use super::room::Room;
-use super::sweep::{CODECS, Sweep};
-use super::work::Work;
+use super::runner::IntersectionRunner;
+use super::settings::{CODECS, Settings, Sweep};
+use super::work_dir::WorkDir;
 use crate::intersection::{Algorithm, PagedList};
-use crate::{Error, Result};
+use crate::{Error, Result, status};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -19,60 +19,61 @@ use tierdex::io::PosixDisk;
 use tierdex::segment::read::FILES;
 use tierdex::text::Analyzer;
 
-/// The field whose lists are taken: the index's first.
+/// The field whose lists are used: the first of the index.
 const FIELD: usize = 0;
 
-/// Runs the queries of a file over the lists of an index, by each codec.
+/// Runs the queries of a file over the lists of an index, with each codec.
 pub(super) fn run(
-    work: &Work,
+    work: &WorkDir,
     settings: &Settings,
     (index, queries): (&Path, &Path),
     results: &mut Results,
 ) -> Result<()> {
-    super::say("copying lists");
+    status::show("copying lists");
     let index = Index::open_on(Arc::new(PosixDisk::open(index)?))?;
-    let (terms, queries) = Terms::read(&index, queries, settings.limit)?;
+    let (terms, queries) = QueryTerms::read(&index, queries, settings.limit)?;
     results.set_queries(queries.len(), terms.lists.len());
     let all: Vec<&[u32]> = terms.lists.iter().map(Vec::as_slice).collect();
-    let want: Vec<Vec<u32>> = queries
+    let expected: Vec<Vec<u32>> = queries
         .iter()
-        .map(|query| in_memory(&query.iter().map(|term| all[*term]).collect::<Vec<_>>()))
+        .map(|query| intersect_in_memory(&query.iter().map(|term| all[*term]).collect::<Vec<_>>()))
         .collect();
     for (number, codec) in CODECS.into_iter().enumerate() {
         let lists = work.file(codec, settings.filter, &all)?;
         let of =
             |query: &Vec<usize>| query.iter().map(|term| lists[*term].clone()).collect::<Vec<PagedList>>();
-        let queries: Vec<_> = queries.iter().map(of).zip(want.iter().cloned()).collect();
-        let mut room = Room::new(work, settings, (settings.threads, settings.depth))?;
-        room.calibrate(&lists)?;
-        let at = Point {
+        let queries: Vec<_> = queries.iter().map(of).zip(expected.iter().cloned()).collect();
+        let mut runner = IntersectionRunner::new(work, settings, (settings.threads, settings.depth))?;
+        runner.calibrate(&lists)?;
+        let at = SweepPoint {
             sweep: Sweep::Real.name(),
             x: number as f64,
             label: codec.name().to_string(),
             algorithms: &Algorithm::ALL,
             queries: &queries,
         };
-        results.add(point(&mut room, &at, settings.rounds)?);
+        results.add(point(&mut runner, &at, settings.rounds)?);
     }
     Ok(())
 }
 
-/// The lists of all terms that some query has.
-struct Terms {
+/// The lists of all terms of the queries.
+struct QueryTerms {
     numbers: BTreeMap<String, Option<usize>>,
     lists: Vec<Vec<u32>>,
 }
 
-impl Terms {
-    /// Terms, and the queries as numbers of terms: those of two different terms or more that the index has, at most `limit`,
-    /// taken evenly.
-    fn read(index: &Index, path: &Path, limit: usize) -> Result<(Terms, Vec<Vec<usize>>)> {
+impl QueryTerms {
+    /// Reads the terms, and the queries as term numbers. Takes lines at even distances, so that there are at
+    /// most `limit` queries, and keeps those with at least two different terms all of which are in the
+    /// index.
+    fn read(index: &Index, path: &Path, limit: usize) -> Result<(QueryTerms, Vec<Vec<usize>>)> {
         let name = path.display();
         let text = fs::read_to_string(path)
             .map_err(|error| Error::Failed(format!("cannot read {name}: {error}")))?;
         let lines: Vec<&str> = text.lines().collect();
         let mut analyzer = Analyzer::new(&index.schema().fields[FIELD].analysis);
-        let mut terms = Terms { numbers: BTreeMap::new(), lists: Vec::new() };
+        let mut terms = QueryTerms { numbers: BTreeMap::new(), lists: Vec::new() };
         let mut queries = Vec::new();
         for line in lines.iter().step_by(lines.len().div_ceil(limit).max(1)) {
             let words = line.split_once('\t').map_or(*line, |(_, words)| words);
@@ -85,12 +86,12 @@ impl Terms {
             queries.extend(found.into_iter().collect::<Option<Vec<usize>>>().filter(|query| query.len() > 1));
         }
         if queries.is_empty() {
-            return Err(Error::Failed(format!("{name}: no query has two terms that the index has")));
+            return Err(Error::Failed(format!("{name}: no query has two terms that are in the index")));
         }
         Ok((terms, queries))
     }
 
-    /// The number of a term, whose list is read when it is first asked for. None if the index does not have it.
+    /// The number of a term, `None` if it is not in the index. Reads the list of a new term.
     fn number(&mut self, index: &Index, term: String) -> Result<Option<usize>> {
         if let Some(known) = self.numbers.get(&term) {
             return Ok(*known);
@@ -103,7 +104,7 @@ impl Terms {
     }
 }
 
-/// The documents of a term, those of all segments counted through.
+/// The documents of a term over all segments.
 fn list(index: &Index, term: &str) -> Result<Vec<u32>> {
     let (mut list, mut base) = (Vec::new(), 0);
     for segment in index.segments() {

@@ -1,88 +1,89 @@
-//! What a cell's process found, as JSON on one line.
+//! The output of a cell's process, one line of JSON.
 
-use super::task::Members;
+use super::json_object::JsonObject;
 use crate::{Error, Result};
 use serde_json::{Value, json};
 
-/// What a cell's process found in its second repetition, unless it says otherwise.
+/// The measurements of a cell. Figures are of the second repetition unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
-    /// Seconds of the first repetition and of the second one.
+pub struct CellMeasurement {
+    /// Seconds of the first repetition.
     pub first_seconds: f64,
-    /// The second one.
+    /// Seconds of the second repetition.
     pub seconds: f64,
-    /// Queries of a repetition.
+    /// Number of queries of a repetition.
     pub queries: u64,
-    /// Latency in microseconds, from when a thread began to answer a query: median and 99th percentile.
+    /// Median latency in microseconds, from the start of the evaluation of a query.
     pub p50: f64,
-    /// The 99th.
+    /// 99th percentile of the latency in microseconds.
     pub p99: f64,
-    /// Bytes read from files; what a worker of the page cache copies, the query reads again.
+    /// Bytes read from files. Bytes that the page cache worker prefetches count a second time when the query
+    /// reads them.
     pub bytes_read: u64,
-    /// Of these, bytes that the system fetched from the device; none if it does not say.
+    /// Bytes that the kernel read from the device; `None` if it does not report them.
     pub bytes_fetched: Option<u64>,
-    /// Lists found in the cache, and not; none without one.
-    pub lists: Option<Lists>,
-    /// Queries fetched ahead at most, in both repetitions.
+    /// Counters of the postings cache; `None` without one.
+    pub lists: Option<CacheCounters>,
+    /// Largest lookahead in queries, over both repetitions.
     pub lookahead_max: u64,
-    /// How many queries had ended, and how many were fetched ahead then.
+    /// Lookahead samples: completed queries, and queries prefetched at that time.
     pub samples: Vec<(u64, u64)>,
-    /// Documents that match, if they were counted, and hits.
+    /// Sum of matching documents, 0 if they were not counted.
     pub matches: u64,
-    /// Hits.
+    /// Sum of hits.
     pub hits: u64,
-    /// All hits of both repetitions, documents and bits of scores, and the matches.
+    /// Checksum over both repetitions of all hits (document and score bits) and numbers of matches.
     pub checksum: u64,
-    /// How files were read.
+    /// Description of the I/O engine.
     pub engine: String,
-    /// Why not in the way that was asked for.
+    /// Why the requested I/O engine was not used.
     pub fallback: Option<String>,
-    /// What the executor said it would take of ordinary memory.
+    /// DRAM in bytes that the executor planned to use.
     pub planned: u64,
-    /// Memory of the process at most, as the system counts it for processes: with pages of files that it maps.
+    /// Peak resident memory of the process in bytes, pages of mapped files included.
     pub process_peak: u64,
-    /// Memory of the group at the end: of its own, and of the page cache.
+    /// Memory of the control group without page cache at the end, in bytes.
     pub own: Option<u64>,
-    /// Page cache.
+    /// Page cache of the control group at the end, in bytes.
     pub page_cache: Option<u64>,
 }
 
-/// Lists that queries asked for.
+/// Counters of list requests to the postings cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lists {
-    /// Found in the cache, or on their way.
+pub struct CacheCounters {
+    /// Lists that were cached or being fetched.
     pub hits: u64,
-    /// Not found.
+    /// Lists that were not.
     pub misses: u64,
-    /// Of these, streamed.
+    /// Missed lists that were streamed.
     pub streamed: u64,
-    /// Lists that gave way.
+    /// Evicted lists.
     pub evictions: u64,
-    /// How often a query waited.
+    /// Times a query waited for a list.
     pub waits: u64,
     /// Reads.
     pub reads: u64,
 }
 
-impl Lists {
-    /// Misses as a part of all.
+impl CacheCounters {
+    /// Misses as a share of all requests.
     pub fn miss_rate(&self) -> f64 {
         self.misses as f64 / (self.hits + self.misses).max(1) as f64
     }
 }
 
-impl Measured {
-    /// Queries a second.
+impl CellMeasurement {
+    /// Queries per second.
     pub fn qps(&self) -> f64 {
         self.queries as f64 / self.seconds.max(1e-9)
     }
 
-    /// Of the first repetition.
+    /// Queries per second of the first repetition.
     pub fn first_qps(&self) -> f64 {
         self.queries as f64 / self.first_seconds.max(1e-9)
     }
 
-    /// Misses as a part of all lists; none without a cache.
+    /// Misses as a share of all requests; `None` without a cache.
     pub fn miss_rate(&self) -> Option<f64> {
         self.lists.map(|lists| lists.miss_rate())
     }
@@ -114,7 +115,7 @@ impl Measured {
             "lookahead_samples": self.samples,
             "matches": self.matches,
             "hits": self.hits,
-            // As text: JSON has no numbers of 64 bits that everybody reads.
+            // A string, because many JSON readers do not keep all 64 bits of a number.
             "checksum": format!("{:016x}", self.checksum),
             "engine": self.engine,
             "fallback": self.fallback,
@@ -125,15 +126,15 @@ impl Measured {
         })
     }
 
-    /// Reads what [`Measured::to_json`] wrote.
+    /// Parses the output of [`CellMeasurement::to_json`].
     ///
     /// # Errors
-    /// If a member is missing or is not what it should be.
-    pub(super) fn from_json(value: &Value) -> Result<Measured> {
-        let read = Members(value);
+    /// If a member is missing or has the wrong type.
+    pub(super) fn from_json(value: &Value) -> Result<CellMeasurement> {
+        let read = JsonObject(value);
         let lists = value.get("lists").filter(|lists| !lists.is_null()).map(|lists| {
-            let read = Members(lists);
-            Ok::<_, Error>(Lists {
+            let read = JsonObject(lists);
+            Ok::<_, Error>(CacheCounters {
                 hits: read.number("hits")?,
                 misses: read.number("misses")?,
                 streamed: read.number("streamed")?,
@@ -144,7 +145,7 @@ impl Measured {
         });
         let sample = |sample: &Value| Some((sample[0].as_u64()?, sample[1].as_u64()?));
         let checksum = u64::from_str_radix(read.text("checksum")?, 16);
-        Ok(Measured {
+        Ok(CellMeasurement {
             first_seconds: read.float("first_seconds")?,
             seconds: read.float("seconds")?,
             queries: read.number("queries")?,
@@ -157,7 +158,8 @@ impl Measured {
             samples: read.list("lookahead_samples")?.iter().filter_map(sample).collect(),
             matches: read.number("matches")?,
             hits: read.number("hits")?,
-            checksum: checksum.map_err(|_| Error::Failed("a checksum is no number".to_string()))?,
+            checksum: checksum
+                .map_err(|_| Error::Failed("the checksum is not a hexadecimal number".to_string()))?,
             engine: read.text("engine")?.to_string(),
             fallback: value["fallback"].as_str().map(str::to_string),
             planned: read.number("planned_bytes")?,
@@ -173,23 +175,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_found_is_read_as_it_is_written() {
-        let some = Measured {
+    fn a_measurement_round_trips_through_json() {
+        let some = CellMeasurement {
             seconds: 0.25,
             queries: 10,
-            lists: Some(Lists { hits: 1, misses: 3, ..Lists::default() }),
+            lists: Some(CacheCounters { hits: 1, misses: 3, ..CacheCounters::default() }),
             samples: vec![(1, 2), (3, 4)],
             checksum: u64::MAX - 1,
             fallback: Some("why".to_string()),
             own: Some(5),
             bytes_fetched: Some(6),
-            ..Measured::default()
+            ..CellMeasurement::default()
         };
-        for measured in [some, Measured::default()] {
+        for measured in [some, CellMeasurement::default()] {
             let line = measured.to_json().to_string();
-            assert_eq!(Measured::from_json(&serde_json::from_str(&line).unwrap()).unwrap(), measured);
+            assert_eq!(CellMeasurement::from_json(&serde_json::from_str(&line).unwrap()).unwrap(), measured);
         }
-        assert!(Measured::from_json(&json!({"qps": 1})).is_err());
-        assert_eq!(Lists { hits: 1, misses: 3, ..Lists::default() }.miss_rate(), 0.75);
+        assert!(CellMeasurement::from_json(&json!({"qps": 1})).is_err());
+        assert_eq!(CacheCounters { hits: 1, misses: 3, ..CacheCounters::default() }.miss_rate(), 0.75);
     }
 }

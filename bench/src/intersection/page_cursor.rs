@@ -1,25 +1,25 @@
-//! A list that is walked forward, a page in memory at a time.
+//! A forward cursor over a list, with one decoded page in memory.
 
-use super::fetch::Reader;
 use super::list::{PagedList, gallop};
+use super::page_reader::PageReader;
 use tierdex::error::Result;
 
-/// Forward over a list: ids that are asked for rise.
-pub(super) struct Walker<'a> {
+/// A forward cursor over a list. The ids passed to its methods must not decrease.
+pub(super) struct PageCursor<'a> {
     list: &'a PagedList,
     page: usize,
-    /// Whether `ids` are those of the page.
+    /// Whether `ids` are the ids of `page`.
     loaded: bool,
     ids: Vec<u32>,
     at: usize,
 }
 
-impl<'a> Walker<'a> {
-    pub(super) fn new(list: &'a PagedList) -> Walker<'a> {
-        Walker { list, page: 0, loaded: false, ids: Vec::new(), at: 0 }
+impl<'a> PageCursor<'a> {
+    pub(super) fn new(list: &'a PagedList) -> PageCursor<'a> {
+        PageCursor { list, page: 0, loaded: false, ids: Vec::new(), at: 0 }
     }
 
-    fn load(&mut self, reader: &mut Reader, page: usize) -> Result<()> {
+    fn load(&mut self, reader: &mut PageReader, page: usize) -> Result<()> {
         if !self.loaded || page != self.page {
             self.loaded = false;
             reader.page(self.list, page, &mut self.ids)?;
@@ -28,8 +28,9 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Member (III-B): whether the list holds `id`. With `filter`, a page is read only if its filter may hold it.
-    pub(super) fn member(&mut self, reader: &mut Reader, id: u32, filter: bool) -> Result<bool> {
+    /// Member (III-B): whether the list contains `id`. With `filter`, a page is read only if its filter
+    /// passes `id`.
+    pub(super) fn member(&mut self, reader: &mut PageReader, id: u32, filter: bool) -> Result<bool> {
         let Some(page) = self.list.find(self.page, id) else { return Ok(false) };
         let tested = filter && !(self.loaded && page == self.page);
         if tested && !self.list.may_hold(page, id) {
@@ -43,17 +44,17 @@ impl<'a> Walker<'a> {
         Ok(found)
     }
 
-    /// Stands at a place, and gives the id there.
-    pub(super) fn seek(&mut self, reader: &mut Reader, place: u64) -> Result<u32> {
-        let page = self.list.page_at(place);
+    /// Moves to a position in the list and returns its id.
+    pub(super) fn seek(&mut self, reader: &mut PageReader, position: u64) -> Result<u32> {
+        let page = self.list.page_at(position);
         self.load(reader, page)?;
-        self.at = (place - self.list.ids_of(page).0) as usize;
+        self.at = (position - self.list.ids_of(page).0) as usize;
         Ok(self.ids[self.at])
     }
 
-    /// Successor (III-C): the smallest id of the list that is not less than `id`, and its place. Where it begins the next
-    /// page, the skip pointers know it and no page is read.
-    pub(super) fn successor(&mut self, reader: &mut Reader, id: u32) -> Result<Option<(u32, u64)>> {
+    /// Successor (III-C): the smallest id of the list that is not less than `id`, and its position. If it is
+    /// the first id of the next page, it is taken from the skip pointers.
+    pub(super) fn successor(&mut self, reader: &mut PageReader, id: u32) -> Result<Option<(u32, u64)>> {
         let Some((first, last)) = self.list.ends() else { return Ok(None) };
         if id > last {
             return Ok(None);
@@ -61,7 +62,7 @@ impl<'a> Walker<'a> {
         if id < first {
             return Ok(Some((first, 0)));
         }
-        // It is within the list, and what was asked for before is not larger.
+        // Always found: `id` is within the range of the list and not less than the ids before.
         let Some(page) = self.list.find(self.page, id) else { return Ok(None) };
         self.load(reader, page)?;
         self.at = gallop(&self.ids, self.at, |other| other < id);

@@ -1,4 +1,4 @@
-//! The directory that files of lists are made in.
+//! The directory for list files.
 
 use super::flags::Flags;
 use crate::intersection::{ListsOptions, ListsWriter, PagedList, PagedLists};
@@ -8,30 +8,30 @@ use std::path::{Path, PathBuf};
 use tierdex::codec::Codec;
 use tierdex::io::{Disk, PosixDisk};
 
-/// A directory of this run's own, removed when it is dropped.
-pub(super) struct Work {
+/// A directory of this run, removed when it is dropped.
+pub(super) struct WorkDir {
     path: PathBuf,
     pub(super) disk: PosixDisk,
 }
 
-impl Work {
-    pub(super) fn new(flags: &Flags) -> Result<Work> {
+impl WorkDir {
+    pub(super) fn new(flags: &Flags) -> Result<WorkDir> {
         let parent = flags.work.clone().or_else(|| flags.out.clone()).unwrap_or_else(std::env::temp_dir);
         let path = parent.join(format!("tierdex-lists-{}", std::process::id()));
         fs::create_dir_all(&parent).and_then(|()| fs::create_dir(&path)).map_err(|error| {
-            Error::Failed(format!("cannot make the directory {}: {error}", path.display()))
+            Error::Failed(format!("cannot create the directory {}: {error}", path.display()))
         })?;
         let disk = PosixDisk::open(&path);
-        // The directory is removed also if it cannot be opened.
+        // Removes the directory also if it cannot be opened.
         let disk = disk.inspect_err(|_| drop(fs::remove_dir(&path)))?;
-        Ok(Work { path, disk })
+        Ok(WorkDir { path, disk })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes lists into a file and opens it.
+    /// Writes lists into a new file and opens it.
     pub(super) fn file(&self, codec: Codec, filter_bits: u32, lists: &[&[u32]]) -> Result<Vec<PagedList>> {
         let name = format!("{}-{}", codec.name(), self.disk.list()?.len());
         let mut writer = ListsWriter::create(&self.disk, &name, ListsOptions { codec, filter_bits })?;
@@ -44,9 +44,9 @@ impl Work {
     }
 }
 
-impl Drop for Work {
+impl Drop for WorkDir {
     fn drop(&mut self) {
-        // What is left behind is named so that one sees what it was.
+        // If this fails, the name of the directory says what it is.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

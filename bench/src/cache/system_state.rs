@@ -1,14 +1,14 @@
-//! What of the machine is changed for a run: its page cache is dropped before each cell, huge pages are set apart, and
-//! devices are slowed down.
+//! Changes of the machine's state for a run: drops the page cache, reserves huge pages, and throttles
+//! devices.
 
-use super::cell::Device;
-use crate::throttle::{Rates, Throttle};
+use super::device::Device;
+use crate::throttle::{DeviceRates, Throttle};
 use crate::{Error, Result};
 use std::fs;
 use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 
-/// Gives the system's page cache back.
+/// Drops the system's page cache.
 ///
 /// # Errors
 /// One line, if that is not permitted.
@@ -16,7 +16,7 @@ pub(super) fn drop_page_cache() -> Result<()> {
     let path = "/proc/sys/vm/drop_caches";
     fs::write(path, "1").map_err(|error| {
         Error::Failed(format!(
-            "cannot drop the page cache by {path}: {error}; run it as root, or take --keep-caches to leave it as it is"
+            "cannot drop the page cache by {path}: {error}; run it as root, or add --keep-caches to leave it as it is"
         ))
     })
 }
@@ -26,7 +26,8 @@ pub(super) const HUGE_PAGE: u64 = 2 << 20;
 
 const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 
-/// Huge pages that were set apart. When it goes, there are so many fewer: another run may have set some apart meanwhile.
+/// Huge pages that this run reserved. Dropping it lowers the number of huge pages by as many, and not to the
+/// former number, because another run may have reserved some since.
 #[derive(Debug)]
 pub(super) struct HugePages {
     dir: PathBuf,
@@ -34,10 +35,10 @@ pub(super) struct HugePages {
 }
 
 impl HugePages {
-    /// Has `needed` huge pages of 2 MiB that nobody uses.
+    /// Makes sure that `needed` huge pages of 2 MiB are free.
     ///
     /// # Errors
-    /// One line that says how many cannot be had.
+    /// One line with the number of pages that are available.
     pub(super) fn reserve(needed: u64) -> Result<Option<HugePages>> {
         HugePages::reserve_at(Path::new(HUGE_PAGES), needed)
     }
@@ -48,19 +49,19 @@ impl HugePages {
             return Ok(None);
         }
         let before = count(dir, "nr_hugepages");
-        let wanted = before + needed - free();
-        let refused = |why: String| {
+        let target = before + needed - free();
+        let failed = |why: String| {
             Error::Failed(format!(
-                "the largest cell needs {needed} huge pages of 2 MiB and {why}; set vm.nr_hugepages to {wanted}, or take \
-                 another --region"
+                "the largest cell needs {needed} huge pages of 2 MiB and {why}; set vm.nr_hugepages to {target}, or \
+                 choose another --region"
             ))
         };
-        let written = fs::write(dir.join("nr_hugepages"), wanted.to_string());
-        written.map_err(|error| refused(format!("{} are free: {error}", free())))?;
+        let written = fs::write(dir.join("nr_hugepages"), target.to_string());
+        written.map_err(|error| failed(format!("{} are free: {error}", free())))?;
         let there = count(dir, "nr_hugepages");
         let pages = HugePages { dir: dir.to_path_buf(), added: there.saturating_sub(before) };
-        if there < wanted {
-            return Err(refused(format!("memory was found for {} only", needed - (wanted - there))));
+        if there < target {
+            return Err(failed(format!("there is memory for {} only", needed - (target - there))));
         }
         Ok(Some(pages))
     }
@@ -70,44 +71,45 @@ impl Drop for HugePages {
     fn drop(&mut self) {
         let left = count(&self.dir, "nr_hugepages").saturating_sub(self.added);
         if fs::write(self.dir.join("nr_hugepages"), left.to_string()).is_err() {
-            // Nobody may be there to read it, which must not end the report.
+            // A closed standard error must not end the run.
             let _ = writeln!(stderr(), "tierdex: vm.nr_hugepages could not be set back to {left}");
         }
     }
 }
 
-/// A count of the kernel's; 0 where it has no huge pages.
+/// A counter of the kernel; 0 if it has no huge pages.
 fn count(dir: &Path, what: &str) -> u64 {
     let text = fs::read_to_string(dir.join(what));
     text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// The devices that are slower than that of the index.
+/// Throttles that emulate slower devices.
 #[derive(Debug)]
-pub(super) struct Slow {
+pub(super) struct ThrottledDevices {
     throttles: Vec<(Device, Throttle)>,
 }
 
-impl Slow {
-    /// One for each of `devices` that is slower than that of `index`.
+impl ThrottledDevices {
+    /// One throttle for each of `devices` that has limits.
     ///
     /// # Errors
-    /// One line, if they cannot be emulated.
-    pub(super) fn new(devices: &[Device], index: &Path) -> Result<Slow> {
+    /// One line, if devices cannot be emulated.
+    pub(super) fn new(devices: &[Device], index: &Path) -> Result<ThrottledDevices> {
         let mut throttles: Vec<(Device, Throttle)> = Vec::new();
         for &device in devices {
             let rates = device.rates();
-            if rates == Rates::default() || throttles.iter().any(|(there, _)| *there == device) {
+            if rates == DeviceRates::default() || throttles.iter().any(|(there, _)| *there == device) {
                 continue;
             }
             let throttle = Throttle::new(index, rates)
-                .map_err(|error| Error::Failed(format!("{error}; leave --devices at ssd")))?;
+                .map_err(|error| Error::Failed(format!("{error}; use --devices ssd")))?;
             throttles.push((device, throttle));
         }
-        Ok(Slow { throttles })
+        Ok(ThrottledDevices { throttles })
     }
 
-    /// The file into which a process writes its number that is to read as from `device`; none if that is the index's own.
+    /// The file into which a process writes its process id to read at the rates of `device`; `None` if the
+    /// device has no limits.
     pub(super) fn procs(&self, device: Device) -> Option<PathBuf> {
         self.throttles.iter().find(|(there, _)| *there == device).map(|(_, throttle)| throttle.procs())
     }
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_are_raised_and_given_back() {
+    fn huge_pages_are_reserved_and_released() {
         let dir = kernel([10, 6, 1]);
         assert!(HugePages::reserve_at(dir.path(), 5).unwrap().is_none());
         let pages = HugePages::reserve_at(dir.path(), 8).unwrap().unwrap();
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_are_none_the_number_is_named() {
+    fn the_error_names_the_missing_number_of_pages() {
         let dir = tempfile::tempdir().unwrap();
         let missing = dir.path().join("none");
         let error = HugePages::reserve_at(&missing, 7).unwrap_err().to_string();

@@ -1,0 +1,154 @@
+//! Classes of terms by document frequency, and forms of queries.
+//!
+//! The thesis has classes H (document frequency from 1,000,000 on), M (from 1,000 on) and L (the rest) in a
+//! collection of 160 GB of documents of 1 KB. Here the limits are the same shares of the documents: a 160th
+//! and a 160,000th.
+
+use super::parse_name::parse_name;
+use crate::{Error, Result};
+use std::fmt;
+use std::str::FromStr;
+use tierdex::query::Query;
+
+/// A class of terms, by document frequency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TermClass {
+    /// High: from 1/160 of the documents on.
+    High,
+    /// Medium: from 1/160,000 of the documents on.
+    Medium,
+    /// Low: the rest.
+    Low,
+}
+
+/// Approximate number of documents of the thesis' collection.
+const THESIS_DOCUMENTS: u64 = 160_000_000;
+/// Smallest document frequency of class H in that collection.
+const THESIS_HIGH: u64 = 1_000_000;
+/// Smallest document frequency of class M in that collection.
+const THESIS_MEDIUM: u64 = 1_000;
+
+impl TermClass {
+    /// The document frequencies of the class in an index of `documents` documents: the smallest, and except
+    /// for H the exclusive upper limit.
+    pub(super) fn bounds(self, documents: u64) -> (u64, Option<u64>) {
+        let scaled = |bound: u64| {
+            let scaled = u128::from(bound) * u128::from(documents) / u128::from(THESIS_DOCUMENTS);
+            (scaled as u64).max(1)
+        };
+        // Keeps the classes disjoint in small indexes.
+        let medium = scaled(THESIS_MEDIUM).max(2);
+        let high = scaled(THESIS_HIGH).max(medium + 1);
+        match self {
+            TermClass::High => (high, None),
+            TermClass::Medium => (medium, Some(high)),
+            TermClass::Low => (1, Some(medium)),
+        }
+    }
+}
+
+impl TermClass {
+    /// Whether a term with document frequency `frequency` belongs to the class.
+    pub(super) fn holds(self, frequency: u64, documents: u64) -> bool {
+        let (least, below) = self.bounds(documents);
+        frequency >= least && below.is_none_or(|below| frequency < below)
+    }
+}
+
+impl fmt::Display for TermClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TermClass::High => "H",
+            TermClass::Medium => "M",
+            TermClass::Low => "L",
+        })
+    }
+}
+
+impl FromStr for TermClass {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<TermClass> {
+        parse_name(&[TermClass::High, TermClass::Medium, TermClass::Low], text, "class of terms")
+    }
+}
+
+/// The form of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueryShape {
+    /// One term.
+    Single,
+    /// A conjunction of two terms.
+    And,
+    /// A disjunction of two terms.
+    Or,
+}
+
+impl QueryShape {
+    /// Number of terms of a query.
+    pub(super) fn terms(self) -> usize {
+        if self == QueryShape::Single { 1 } else { 2 }
+    }
+
+    /// The query of `terms` in a field.
+    pub(super) fn query(self, field: usize, terms: &[String]) -> Query {
+        let term = |term: &String| Query::Term { field, term: term.clone(), boost: 1.0 };
+        let mut terms: Vec<Query> = terms.iter().map(term).collect();
+        match self {
+            QueryShape::Single => terms.pop().unwrap_or(Query::Nothing),
+            QueryShape::And => Query::clauses(terms, Vec::new(), Vec::new()),
+            QueryShape::Or => Query::clauses(Vec::new(), terms, Vec::new()),
+        }
+    }
+}
+
+impl fmt::Display for QueryShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            QueryShape::Single => "SINGLE",
+            QueryShape::And => "AND",
+            QueryShape::Or => "OR",
+        })
+    }
+}
+
+impl FromStr for QueryShape {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<QueryShape> {
+        parse_name(&[QueryShape::Single, QueryShape::And, QueryShape::Or], text, "shape of queries")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip() {
+        for name in ["H", "M", "L"] {
+            assert_eq!(name.parse::<TermClass>().unwrap().to_string(), name);
+        }
+        for name in ["SINGLE", "AND", "OR"] {
+            assert_eq!(name.parse::<QueryShape>().unwrap().to_string(), name);
+        }
+        assert!("h".parse::<TermClass>().is_err() && "XOR".parse::<QueryShape>().is_err());
+    }
+
+    #[test]
+    fn classes_are_the_same_shares_of_the_documents_as_in_the_thesis() {
+        let bounds = |documents| {
+            [TermClass::High, TermClass::Medium, TermClass::Low].map(|class| class.bounds(documents))
+        };
+        assert_eq!(bounds(160_000_000), [(1_000_000, None), (1_000, Some(1_000_000)), (1, Some(1_000))]);
+        assert_eq!(bounds(4_200_000), [(26_250, None), (26, Some(26_250)), (1, Some(26))]);
+        assert_eq!(bounds(100), [(3, None), (2, Some(3)), (1, Some(2))]);
+        for documents in [0, 1, 1000, 414_229] {
+            for frequency in 1..5000 {
+                let held = [TermClass::High, TermClass::Medium, TermClass::Low]
+                    .map(|class| class.holds(frequency, documents));
+                assert_eq!(held.iter().filter(|held| **held).count(), 1, "{frequency} of {documents}");
+            }
+        }
+    }
+}

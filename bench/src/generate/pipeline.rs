@@ -1,0 +1,295 @@
+//! Threads that generate and encode lists ahead of the index writer.
+//!
+//! The work is split into jobs: lists, or ranges of a list. Each thread takes the next job and puts the
+//! receiver of its result into a bounded queue. So results are consumed in order, whichever thread finishes
+//! first, and the queue limits how far the threads run ahead.
+
+use super::collection::Collection;
+use super::list::{Buckets, GeneratedList, GeneratedPostings};
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, Scope};
+use tierdex::index::{EncodedPostings, ListEncoder, PIECE_POSTINGS, Stop};
+use tierdex::{Error, Result};
+
+/// Approximate number of postings of a job.
+const JOB_POSTINGS: u32 = 4 * PIECE_POSTINGS as u32;
+
+/// Largest number of lists of a job.
+const JOB_LISTS_MAX: u32 = 1 << 10;
+
+/// Queued jobs per thread.
+const QUEUED_PER_THREAD: usize = 4;
+
+/// The encoded pieces of all lists, in order.
+pub(super) struct ListPipeline {
+    jobs: Receiver<Receiver<Result<PieceBatch>>>,
+    /// Returns consumed batches for reuse.
+    emptied: SyncSender<PieceBatch>,
+    batch: PieceBatch,
+    /// Pieces of `batch` that are consumed.
+    taken: usize,
+}
+
+/// The result of a job: the first `used` pieces. The others are kept for reuse.
+#[derive(Default)]
+struct PieceBatch {
+    pieces: Vec<EncodedPostings>,
+    used: usize,
+}
+
+/// Starts `threads` threads, or fewer if the system refuses more. They end when all lists are encoded, when
+/// the pipeline is dropped, or when `stop` is raised.
+///
+/// # Errors
+/// If not even one thread can be started.
+pub(super) fn start<'scope>(
+    of: &'scope Collection,
+    encoder: &ListEncoder<'scope>,
+    threads: usize,
+    scope: &'scope Scope<'scope, '_>,
+    stop: &Stop,
+) -> Result<ListPipeline> {
+    let queued = QUEUED_PER_THREAD * threads.max(1);
+    let (sender, jobs) = sync_channel(queued);
+    let (emptied, to_fill) = sync_channel(2 * queued);
+    // Only the threads hold the sender, so the channel closes with the last of them.
+    let queue = Arc::new(Mutex::new(WorkQueue {
+        splitter: JobSplitter { of, rank: 1, open: None },
+        jobs: sender,
+        to_fill,
+    }));
+    for number in 0..threads.max(1) {
+        let (queue, stop) = (queue.clone(), stop.clone());
+        let mut worker =
+            EncodeWorker { of, encoder: encoder.clone(), postings: GeneratedPostings::default() };
+        let spawned = Builder::new().spawn_scoped(scope, move || worker.run(&queue, &stop));
+        match spawned {
+            Err(error) if number == 0 => {
+                return Err(
+                    tierdex::io::Error::from_os("start", "a thread that generates lists", &error).into()
+                );
+            }
+            Err(_) => break,
+            Ok(_) => (),
+        }
+    }
+    Ok(ListPipeline { jobs, emptied, batch: PieceBatch::default(), taken: 0 })
+}
+
+impl ListPipeline {
+    /// The next piece.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the threads have stopped.
+    pub(super) fn take(&mut self) -> Result<&EncodedPostings> {
+        if self.taken == self.batch.used {
+            let job = self.jobs.recv().map_err(|_| Error::Interrupted)?;
+            let next = job.recv().map_err(|_| Error::Interrupted)??;
+            // If the channel is full, the batch is dropped.
+            let _ = self.emptied.try_send(std::mem::replace(&mut self.batch, next));
+            self.taken = 0;
+        }
+        self.taken += 1;
+        Ok(&self.batch.pieces[self.taken - 1])
+    }
+}
+
+impl PieceBatch {
+    /// The next unused piece.
+    fn piece(&mut self) -> &mut EncodedPostings {
+        if self.used == self.pieces.len() {
+            self.pieces.push(EncodedPostings::default());
+        }
+        self.used += 1;
+        &mut self.pieces[self.used - 1]
+    }
+}
+
+/// The shared queue that threads take jobs from.
+struct WorkQueue<'a> {
+    splitter: JobSplitter<'a>,
+    jobs: SyncSender<Receiver<Result<PieceBatch>>>,
+    to_fill: Receiver<PieceBatch>,
+}
+
+/// Splits the work into jobs.
+struct JobSplitter<'a> {
+    of: &'a Collection,
+    rank: u32,
+    /// The rest of a long list.
+    open: Option<ListRange<'a>>,
+}
+
+/// A job: what to generate and encode.
+enum ListJob<'a> {
+    /// The lists of these ranks.
+    Lists(Range<u32>),
+    Range(ListRange<'a>),
+}
+
+/// A range of the postings of a list.
+#[derive(Clone)]
+struct ListRange<'a> {
+    list: GeneratedList<'a>,
+    /// Buckets, from the one that has the posting before the range.
+    buckets: Buckets,
+    /// Postings of these buckets before the range.
+    skipped: u32,
+    postings: u32,
+}
+
+impl<'a> ListRange<'a> {
+    /// A whole list.
+    fn whole(list: GeneratedList<'a>) -> ListRange<'a> {
+        ListRange { buckets: list.buckets(), skipped: 0, postings: list.postings(), list }
+    }
+
+    /// Splits off the first `postings` postings, if there are more. The rest begins in the bucket of the
+    /// last posting that was split off.
+    fn split(&mut self, postings: u32) -> Option<ListRange<'a>> {
+        if self.postings <= postings {
+            return None;
+        }
+        let first = ListRange { postings, ..self.clone() };
+        self.postings -= postings;
+        self.skipped += postings;
+        let mut next = self.buckets.clone();
+        while let Some(bucket) = next.next().filter(|bucket| bucket.postings < self.skipped) {
+            self.skipped -= bucket.postings;
+            self.buckets = next.clone();
+        }
+        Some(first)
+    }
+}
+
+impl<'a> Iterator for JobSplitter<'a> {
+    type Item = ListJob<'a>;
+
+    fn next(&mut self) -> Option<ListJob<'a>> {
+        if let Some(mut rest) = self.open.take() {
+            let Some(first) = rest.split(JOB_POSTINGS) else { return Some(ListJob::Range(rest)) };
+            self.open = Some(rest);
+            return Some(ListJob::Range(first));
+        }
+        let from = self.rank;
+        if from > self.of.vocabulary() {
+            return None;
+        }
+        if self.of.documents(from) > JOB_POSTINGS {
+            self.rank += 1;
+            self.open = Some(ListRange::whole(self.of.list(from)));
+            return self.next();
+        }
+        let mut postings = 0;
+        while postings < JOB_POSTINGS && self.rank - from < JOB_LISTS_MAX && self.rank <= self.of.vocabulary()
+        {
+            postings += self.of.documents(self.rank);
+            self.rank += 1;
+        }
+        Some(ListJob::Lists(from..self.rank))
+    }
+}
+
+/// A thread that generates and encodes lists.
+struct EncodeWorker<'a> {
+    of: &'a Collection,
+    encoder: ListEncoder<'a>,
+    postings: GeneratedPostings,
+}
+
+impl<'a> EncodeWorker<'a> {
+    fn run(&mut self, queue: &Mutex<WorkQueue<'a>>, stop: &Stop) {
+        while stop.check().is_ok() {
+            let Some((job, result, batch)) = queue.lock().unwrap_or_else(PoisonError::into_inner).next()
+            else {
+                return;
+            };
+            // The receiver is gone when the pipeline was dropped.
+            let _ = result.send(self.run_job(job, batch));
+        }
+    }
+
+    fn run_job(&mut self, job: ListJob<'a>, mut batch: PieceBatch) -> Result<PieceBatch> {
+        batch.used = 0;
+        match job {
+            ListJob::Range(part) => self.encode(part, &mut batch)?,
+            ListJob::Lists(ranks) => {
+                for rank in ranks {
+                    self.encode(ListRange::whole(self.of.list(rank)), &mut batch)?;
+                }
+            }
+        }
+        Ok(batch)
+    }
+
+    fn encode(&mut self, mut part: ListRange<'a>, batch: &mut PieceBatch) -> Result<()> {
+        self.postings.clear();
+        let mut from = part.skipped as usize;
+        while part.postings > 0 {
+            let postings = (part.postings as usize).min(PIECE_POSTINGS);
+            let to = from + postings;
+            while self.postings.documents.len() < to {
+                let bucket = part.buckets.next().expect("buckets have all postings");
+                part.list.fill(&bucket, &mut self.postings);
+            }
+            let documents = &self.postings.documents;
+            let before = from.checked_sub(1).map(|before| documents[before]);
+            let frequencies = &self.postings.frequencies[from..to];
+            self.encoder.encode(before, &documents[from..to], frequencies, batch.piece())?;
+            // The last posting is kept, because the next piece is encoded relative to it.
+            self.postings.remove(to - 1);
+            from = 1;
+            part.postings -= postings as u32;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> WorkQueue<'a> {
+    /// The next job, the sender of its result, and a batch to fill.
+    fn next(&mut self) -> Option<(ListJob<'a>, SyncSender<Result<PieceBatch>>, PieceBatch)> {
+        let job = self.splitter.next()?;
+        let (result, taken) = sync_channel(1);
+        self.jobs.send(taken).ok()?;
+        Some((job, result, self.to_fill.try_recv().unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tables::Tables;
+    use super::*;
+
+    /// The postings of a range, after the posting before it.
+    fn postings_of(part: &ListRange<'_>) -> Vec<(u32, u32)> {
+        let mut postings = GeneratedPostings::default();
+        part.buckets.clone().for_each(|bucket| part.list.fill(&bucket, &mut postings));
+        let (skipped, end) = (part.skipped as usize, (part.skipped + part.postings) as usize);
+        let pairs = postings.documents.into_iter().zip(postings.frequencies);
+        pairs.take(end).skip(skipped.saturating_sub(1)).collect()
+    }
+
+    #[test]
+    fn ranges_of_a_list_join_to_the_list() {
+        let tables = Tables::new();
+        for (documents, postings) in [(20_000, 15_000), (3_000_000, 10_000), (70, 50), (5, 1)] {
+            let mut whole = ListRange::whole(GeneratedList::new(&tables, documents, postings, 7));
+            let all = postings_of(&whole);
+            for size in [1, 63, 64, 1000, 8192].into_iter().filter(|size| 200 * size > postings) {
+                let mut rest = whole.clone();
+                let mut joined = Vec::new();
+                while let Some(first) = rest.split(size) {
+                    let postings = postings_of(&first);
+                    assert_eq!(joined.pop(), postings.first().copied().filter(|_| first.skipped > 0));
+                    joined.extend(postings);
+                }
+                joined.pop();
+                joined.extend(postings_of(&rest));
+                assert!(joined == all, "{postings} of {documents} by {size}");
+            }
+            assert!(whole.split(postings).is_none());
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Runs the algorithms: holds their threads, I/O engines and memory.
+
+use super::settings::Settings;
+use super::work_dir::WorkDir;
+use crate::Result;
+use crate::intersection::{
+    Algorithm, Bl, CostModel, Direct, DirectOptions, IntersectionResult, PagedList, ReaderThreads, bf, sl, zz,
+};
+use tierdex::io::{Disk, EngineKind, EngineOptions};
+
+/// Number of reads that measure the cost model.
+const COST_READS: usize = 2_000;
+
+/// Threads, engine and memory of each algorithm.
+pub(super) struct IntersectionRunner {
+    readers: ReaderThreads,
+    bl: Bl,
+    direct: Direct,
+    pub(super) threads: usize,
+}
+
+impl IntersectionRunner {
+    /// Uses direct I/O if the file system supports it.
+    pub(super) fn new(
+        work: &WorkDir,
+        settings: &Settings,
+        (threads, depth): (usize, usize),
+    ) -> Result<IntersectionRunner> {
+        let direct_io = work.disk.check_direct().is_ok();
+        let engine = |depth| EngineOptions { kind: EngineKind::Auto, depth, direct: direct_io };
+        let options = DirectOptions {
+            engine: engine(depth),
+            read_bytes_max: settings.read_bytes,
+            region: settings.region.clone(),
+        };
+        Ok(IntersectionRunner {
+            readers: ReaderThreads::new(&work.disk, engine(settings.bl_depth), threads)?,
+            bl: Bl::new(),
+            direct: Direct::new(&work.disk, &options)?,
+            threads,
+        })
+    }
+
+    /// Measures the cost model on the longest of the lists.
+    pub(super) fn calibrate(&mut self, lists: &[PagedList]) -> Result<CostModel> {
+        let longest = lists.iter().max_by_key(|list| list.pages());
+        Ok(longest.map_or(Ok(self.direct.cost()), |list| self.direct.measure(list, COST_READS))?)
+    }
+
+    pub(super) fn set_cost(&mut self, cost: CostModel) {
+        self.direct.set_cost(cost);
+    }
+
+    pub(super) fn description(&self) -> &str {
+        self.direct.description()
+    }
+
+    pub(super) fn run(&mut self, algorithm: Algorithm, lists: &[PagedList]) -> Result<IntersectionResult> {
+        Ok(match algorithm {
+            Algorithm::Bl => self.bl.intersect(&self.readers, lists),
+            Algorithm::Sl => sl::intersect(&self.readers, lists),
+            Algorithm::Zz => zz::intersect(&self.readers, lists),
+            Algorithm::Bf => bf::intersect(&self.readers, lists),
+            Algorithm::Direct => self.direct.intersect(lists),
+        }?)
+    }
+}

@@ -1,0 +1,111 @@
+//! A pool of threads with synchronous reads, each with a reader of its own. The pool outlives an
+//! intersection, so that the time of an intersection does not include the start of threads.
+
+use super::page_reader::PageReader;
+use super::reads::{IntersectionResult, ReadStats};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use tierdex::error::{Error, Result};
+use tierdex::io::{Disk, EngineOptions, panic_message};
+
+type ReaderJob = Box<dyn FnOnce(&mut PageReader) + Send>;
+
+/// A pool of threads with synchronous reads. Dropping it joins the threads.
+pub struct ReaderThreads {
+    workers: Vec<Worker>,
+}
+
+struct Worker {
+    /// `None` only during `drop`.
+    jobs: Option<Sender<ReaderJob>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ReaderThreads {
+    /// Largest number of threads.
+    pub const THREADS_MAX: usize = 256;
+
+    /// Starts `threads` threads, from 1 to [`ReaderThreads::THREADS_MAX`], each with an I/O engine. A thread
+    /// reads one page at a time; for `bl` it has as many reads in flight as the depth of `engine`.
+    ///
+    /// # Errors
+    /// When an engine or a thread cannot be created.
+    pub fn new(disk: &dyn Disk, engine: EngineOptions, threads: usize) -> Result<ReaderThreads> {
+        if !(1..=ReaderThreads::THREADS_MAX).contains(&threads) {
+            return Err(Error::Usage(format!(
+                "the number of threads must be 1 to {}, not {threads}",
+                ReaderThreads::THREADS_MAX
+            )));
+        }
+        let mut readers = ReaderThreads { workers: Vec::new() };
+        for number in 0..threads {
+            let mut reader = PageReader::new(disk, engine)?;
+            let (sender, jobs) = channel::<ReaderJob>();
+            let work = move || jobs.into_iter().for_each(|job| job(&mut reader));
+            let thread = Builder::new().name(format!("intersect-{number}")).spawn(work);
+            let thread = thread.map_err(|error| Error::Failed(format!("cannot start a thread: {error}")))?;
+            readers.workers.push(Worker { jobs: Some(sender), thread: Some(thread) });
+        }
+        Ok(readers)
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Runs tasks, assigned to the threads round-robin. Returns the result and the reads of each task, in
+    /// their order.
+    ///
+    /// # Errors
+    /// The error of the first failed task, after all tasks have ended.
+    pub(super) fn run<T: Send + 'static>(
+        &self,
+        tasks: impl IntoIterator<Item = impl FnOnce(&mut PageReader) -> Result<T> + Send + 'static>,
+    ) -> Result<Vec<(T, ReadStats)>> {
+        let (sender, ended) = channel();
+        let mut count = 0;
+        for (number, task) in tasks.into_iter().enumerate() {
+            let sender = sender.clone();
+            let job = move |reader: &mut PageReader| {
+                reader.reads = ReadStats::default();
+                let found = catch_unwind(AssertUnwindSafe(|| task(reader)))
+                    .unwrap_or_else(|panic| Err(Error::Failed(panic_message(&*panic))));
+                reader.settle();
+                // The receiver is gone only if the caller has panicked.
+                let _ = sender.send((number, found, reader.reads));
+            };
+            let jobs = self.workers[number % self.workers.len()].jobs.as_ref();
+            let sent = jobs.is_some_and(|jobs| jobs.send(Box::new(job)).is_ok());
+            debug_assert!(sent, "a worker runs as long as it has a sender");
+            count += 1;
+        }
+        drop(sender);
+        let mut all: Vec<_> = ended.into_iter().collect();
+        all.sort_by_key(|(number, ..)| *number);
+        if all.len() < count {
+            return Err(Error::Failed("a thread of an intersection has ended".to_owned()));
+        }
+        all.into_iter().map(|(_, found, reads)| Ok((found?, reads))).collect()
+    }
+
+    /// As [`ReaderThreads::run`], for tasks that return ids.
+    pub(super) fn find(
+        &self,
+        tasks: impl IntoIterator<Item = impl FnOnce(&mut PageReader) -> Result<Vec<u32>> + Send + 'static>,
+    ) -> Result<Vec<IntersectionResult>> {
+        let found = self.run(tasks)?;
+        Ok(found.into_iter().map(|(ids, reads)| IntersectionResult { ids, reads }).collect())
+    }
+}
+
+impl Drop for ReaderThreads {
+    fn drop(&mut self) {
+        self.workers.iter_mut().for_each(|worker| worker.jobs = None);
+        for worker in &mut self.workers {
+            // Never fails, because the thread catches panics of its jobs.
+            let _ = worker.thread.take().map(JoinHandle::join);
+        }
+    }
+}
