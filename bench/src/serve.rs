@@ -8,7 +8,7 @@
 //! | `TOP_k` | number of hits, at most k |
 //! | `TOP_k_COUNT` | number of matches; the k best hits are computed too |
 //! | `DOCS_k` | `document:score` of the k best hits, best first, separated by spaces |
-//! | `!BATCH<TAB>FILE<TAB>THREADS<TAB>LATENCIES` | runs the lines of FILE on THREADS threads; a JSON object of times |
+//! | `!BATCH<TAB>FILE<TAB>THREADS<TAB>LATENCIES` | a JSON object with the times of the lines of FILE |
 //!
 //! An unknown command is answered by `UNSUPPORTED`, a failure by `ERROR` and the reason. The first line of
 //! output is `READY`. By default the whole index is in memory before that line. With executor options,

@@ -6,8 +6,8 @@
 //!
 //! | name | pages read | execution |
 //! |---|---|---|
-//! | `bl` | all pages (III-A) | one thread per list reads; then all threads intersect in memory |
-//! | `sl` | pages whose range covers a candidate of the shortest list (III-B) | many threads, one page at a time |
+//! | `bl` | all pages (III-A) | one thread per list reads; all threads intersect in memory |
+//! | `sl` | pages whose range covers a candidate (III-B) | many threads, one page at a time |
 //! | `zz` | pages with a successor of the eliminator (III-C) | the same |
 //! | `bf` | as `sl`, if the page's Bloom filter passes the candidate (III-D) | the same |
 //! | `direct` | as `sl` or `bf`; close pages in one read if that is cheaper | one thread, many reads in flight |

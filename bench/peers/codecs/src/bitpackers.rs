@@ -7,7 +7,7 @@
 use crate::plain::{OWN, decode_short, encode_short, initial};
 use bitpacking::{BitPacker, BitPacker4x, BitPacker8x};
 use std::cell::RefCell;
-use tierdex_bench::codecs::{Contender, Kind, Peer};
+use tierdex_bench::codecs::{Contender, ValueKind, Peer};
 
 /// All forms of both sizes.
 pub fn all() -> Vec<Box<dyn Peer>> {
@@ -42,8 +42,8 @@ impl<P: BitPacker + 'static> Packed<P> {
         Box::new(Packed { name, packer, form, packed: RefCell::new([0; PACKED_MAX]) })
     }
 
-    fn kind(&self) -> Kind {
-        if self.form == Form::Plain { Kind::Frequencies } else { Kind::Ids }
+    fn kind(&self) -> ValueKind {
+        if self.form == Form::Plain { ValueKind::Frequencies } else { ValueKind::Ids }
     }
 }
 
@@ -68,7 +68,7 @@ impl<P: BitPacker + 'static> Contender for Packed<P> {
         OWN.to_string()
     }
 
-    fn takes(&self, kind: Kind) -> bool {
+    fn takes(&self, kind: ValueKind) -> bool {
         kind == self.kind()
     }
 

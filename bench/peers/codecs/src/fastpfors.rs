@@ -7,15 +7,15 @@
 use crate::plain::{OWN, differences, initial, sums};
 use fastpfor::{AnyLenCodec, FastPFor256, FastPForSimd256};
 use std::cell::RefCell;
-use tierdex_bench::codecs::{Contender, Kind, Peer};
+use tierdex_bench::codecs::{Contender, ValueKind, Peer};
 
 /// Both loops for both kinds of values.
 pub fn all() -> Vec<Box<dyn Peer>> {
     vec![
-        Paged::<FastPFor256>::boxed("fastpfor256-delta", Kind::Ids),
-        Paged::<FastPForSimd256>::boxed("fastpfor-simd256-delta", Kind::Ids),
-        Paged::<FastPFor256>::boxed("fastpfor256", Kind::Frequencies),
-        Paged::<FastPForSimd256>::boxed("fastpfor-simd256", Kind::Frequencies),
+        Paged::<FastPFor256>::boxed("fastpfor256-delta", ValueKind::Ids),
+        Paged::<FastPForSimd256>::boxed("fastpfor-simd256-delta", ValueKind::Ids),
+        Paged::<FastPFor256>::boxed("fastpfor256", ValueKind::Frequencies),
+        Paged::<FastPForSimd256>::boxed("fastpfor-simd256", ValueKind::Frequencies),
     ]
 }
 
@@ -24,7 +24,7 @@ const PAGE: usize = 1 << 16;
 
 struct Paged<C> {
     name: &'static str,
-    kind: Kind,
+    kind: ValueKind,
     state: RefCell<State<C>>,
 }
 
@@ -36,7 +36,7 @@ struct State<C> {
 }
 
 impl<C: AnyLenCodec<Elem = u32> + 'static> Paged<C> {
-    fn boxed(name: &'static str, kind: Kind) -> Box<dyn Peer> {
+    fn boxed(name: &'static str, kind: ValueKind) -> Box<dyn Peer> {
         Box::new(Paged::<C> { name, kind, state: RefCell::default() })
     }
 }
@@ -52,7 +52,7 @@ impl<C: AnyLenCodec<Elem = u32> + 'static> Contender for Paged<C> {
         OWN.to_string()
     }
 
-    fn takes(&self, kind: Kind) -> bool {
+    fn takes(&self, kind: ValueKind) -> bool {
         kind == self.kind
     }
 
@@ -65,11 +65,11 @@ impl<C: AnyLenCodec<Elem = u32> + 'static> Contender for Paged<C> {
         let at = out.len();
         out.push(0);
         let written = match self.kind {
-            Kind::Ids => {
+            ValueKind::Ids => {
                 differences(values, initial(prev), page);
                 codec.encode(page, out)
             }
-            Kind::Frequencies => codec.encode(values, out),
+            ValueKind::Frequencies => codec.encode(values, out),
         };
         // What could not be written has no words, and its round trip shows it.
         out[at] = if written.is_ok() { (out.len() - at - 1) as u32 } else { 0 };
@@ -81,8 +81,8 @@ impl<C: AnyLenCodec<Elem = u32> + 'static> Contender for Paged<C> {
         page.clear();
         codec.decode(words.get(..len as usize)?, page, u32::try_from(out.len()).ok()).ok()?;
         match self.kind {
-            Kind::Ids => sums(page.get(..out.len())?, initial(prev), out),
-            Kind::Frequencies => out.copy_from_slice(page.get(..out.len())?),
+            ValueKind::Ids => sums(page.get(..out.len())?, initial(prev), out),
+            ValueKind::Frequencies => out.copy_from_slice(page.get(..out.len())?),
         }
         Some(1 + len as usize)
     }

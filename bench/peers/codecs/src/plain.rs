@@ -1,7 +1,7 @@
 //! What peers leave to others: differences, sums, and blocks that are too short for them.
 
 use tierdex::codec::{Codec, Kernel};
-use tierdex_bench::codecs::Kind;
+use tierdex_bench::codecs::ValueKind;
 
 /// What stands in the column of kernels for a peer that chooses its instructions itself. Two of them are held back
 /// unless the compiler may assume the instructions (`.cargo/config.toml`).
@@ -30,18 +30,18 @@ pub fn sums(differences: &[u32], prev: u32, out: &mut [u32]) {
 }
 
 /// Writes a block that is too short for a peer.
-pub fn encode_short(kind: Kind, values: &[u32], prev: u32, out: &mut Vec<u8>) {
+pub fn encode_short(kind: ValueKind, values: &[u32], prev: u32, out: &mut Vec<u8>) {
     short(kind).encode_with(Kernel::SCALAR, values, prev, out);
 }
 
 /// Reads such a block.
-pub fn decode_short(kind: Kind, bytes: &[u8], prev: u32, out: &mut [u32]) -> Option<usize> {
+pub fn decode_short(kind: ValueKind, bytes: &[u8], prev: u32, out: &mut [u32]) -> Option<usize> {
     short(kind).decode_with(Kernel::SCALAR, bytes, prev, out).ok()
 }
 
-fn short(kind: Kind) -> Codec {
+fn short(kind: ValueKind) -> Codec {
     match kind {
-        Kind::Ids => Codec::VByteDelta,
-        Kind::Frequencies => Codec::VByte,
+        ValueKind::Ids => Codec::VByteDelta,
+        ValueKind::Frequencies => Codec::VByte,
     }
 }

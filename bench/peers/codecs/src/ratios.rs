@@ -2,7 +2,7 @@
 
 use tierdex::codec::Kernel;
 use tierdex_bench::Table;
-use tierdex_bench::codecs::{Kind, Row, Rows, Section};
+use tierdex_bench::codecs::{ValueKind, CodecRow, CodecRows, ReportSection};
 
 /// A line of a table: a figure of a codec of ours over the same figure of another.
 struct Ratio {
@@ -62,19 +62,19 @@ const SCALAR: &str = "scalar";
 
 /// A table for ids and one for frequencies, a row a ratio and kernel, a column a dataset. The scalar kernel has no
 /// rows if there are others.
-pub fn sections(rows: &Rows, kernels: &[Kernel]) -> Vec<Section> {
+pub fn sections(rows: &CodecRows, kernels: &[Kernel]) -> Vec<ReportSection> {
     let mut names: Vec<&str> = kernels.iter().map(|kernel| kernel.name()).collect();
     if names.len() > 1 {
         names.retain(|name| *name != SCALAR);
     }
-    let section = |title: &str, kind, ratios| Section {
+    let section = |title: &str, kind, ratios| ReportSection {
         title: title.to_string(),
         about: String::new(),
         table: table(rows, &columns(rows, kind), ratios, &names),
     };
     let mut sections = vec![
-        section("Ratios to peers: ids", Kind::Ids, IDS),
-        section("Ratios to peers: frequencies", Kind::Frequencies, FREQUENCIES),
+        section("Ratios to peers: ids", ValueKind::Ids, IDS),
+        section("Ratios to peers: frequencies", ValueKind::Frequencies, FREQUENCIES),
     ];
     sections.retain(|section| !section.table.is_empty());
     if let Some(first) = sections.first_mut() {
@@ -84,7 +84,7 @@ pub fn sections(rows: &Rows, kernels: &[Kernel]) -> Vec<Section> {
 }
 
 /// Datasets that are compared, each alone and the generated ones together.
-fn columns(rows: &Rows, kind: Kind) -> Vec<Vec<&'static str>> {
+fn columns(rows: &CodecRows, kind: ValueKind) -> Vec<Vec<&'static str>> {
     let of_kind = rows.datasets().into_iter().filter(|dataset| dataset.1 == kind);
     let mut columns: Vec<Vec<&str>> = of_kind.map(|dataset| vec![dataset.0]).collect();
     let generated = GENERATED.iter().all(|dataset| columns.contains(&vec![*dataset]));
@@ -94,7 +94,7 @@ fn columns(rows: &Rows, kind: Kind) -> Vec<Vec<&'static str>> {
     columns
 }
 
-fn table(rows: &Rows, columns: &[Vec<&str>], ratios: &[Ratio], kernels: &[&str]) -> Table {
+fn table(rows: &CodecRows, columns: &[Vec<&str>], ratios: &[Ratio], kernels: &[&str]) -> Table {
     let names: Vec<String> = columns.iter().map(|datasets| datasets.join("+")).collect();
     let heading =
         ["codec", "kernel", "figure", "against"].into_iter().chain(names.iter().map(String::as_str));
@@ -127,7 +127,7 @@ impl Ratio {
     }
 
     /// Nothing if one of the two did not run.
-    fn value(&self, rows: &Rows, datasets: &[&str], kernel: &str) -> Option<String> {
+    fn value(&self, rows: &CodecRows, datasets: &[&str], kernel: &str) -> Option<String> {
         let base = self.base_kernel(rows, datasets[0])?;
         if let Figure::L1Worst = self.figure {
             let (k, ratio) = self.worst(rows, datasets, (kernel, &base))?;
@@ -139,7 +139,7 @@ impl Ratio {
     }
 
     /// The name that the run gave to the loops of the other.
-    fn base_kernel(&self, rows: &Rows, dataset: &str) -> Option<String> {
+    fn base_kernel(&self, rows: &CodecRows, dataset: &str) -> Option<String> {
         if self.scalar {
             return Some(SCALAR.to_string());
         }
@@ -147,7 +147,7 @@ impl Ratio {
         totals.into_iter().find(|row| row.codec == self.theirs).map(|row| row.kernel)
     }
 
-    fn worst(&self, rows: &Rows, datasets: &[&str], (kernel, base): (&str, &str)) -> Option<(u32, f64)> {
+    fn worst(&self, rows: &CodecRows, datasets: &[&str], (kernel, base): (&str, &str)) -> Option<(u32, f64)> {
         let classes =
             datasets.iter().flat_map(|dataset| rows.classes(dataset).into_iter().map(move |k| (dataset, k)));
         let ratios = classes.filter_map(|(dataset, k)| {
@@ -169,7 +169,7 @@ impl Figure {
         }
     }
 
-    fn of(self, row: &Row) -> f64 {
+    fn of(self, row: &CodecRow) -> f64 {
         match self {
             Figure::L1 | Figure::L1Worst => row.decode_l1(),
             Figure::Encode => row.encode(),

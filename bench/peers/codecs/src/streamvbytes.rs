@@ -7,19 +7,19 @@
 use crate::plain::{OWN, decode_short, encode_short, initial};
 use std::cell::RefCell;
 use streamvbyte64::{Coder, Coder1234};
-use tierdex_bench::codecs::{Contender, Kind, Peer};
+use tierdex_bench::codecs::{Contender, ValueKind, Peer};
 
 /// Ids and frequencies.
 pub fn all() -> Vec<Box<dyn Peer>> {
     let new = |kind| -> Box<dyn Peer> {
-        Box::new(Streams { coder: Coder1234::new(), kind, block: RefCell::new([0; BLOCK_MAX]) })
+        Box::new(StreamVBytePeer { coder: Coder1234::new(), kind, block: RefCell::new([0; BLOCK_MAX]) })
     };
-    vec![new(Kind::Ids), new(Kind::Frequencies)]
+    vec![new(ValueKind::Ids), new(ValueKind::Frequencies)]
 }
 
-struct Streams {
+struct StreamVBytePeer {
     coder: Coder1234,
-    kind: Kind,
+    kind: ValueKind,
     block: RefCell<[u8; BLOCK_MAX]>,
 }
 
@@ -28,13 +28,13 @@ const GROUP: usize = 4;
 /// Bytes of the longest block: 256 values of four bytes, and their tags.
 const BLOCK_MAX: usize = 64 + 1024;
 
-impl Contender for Streams {
+impl Contender for StreamVBytePeer {
     type Word = u8;
 
     fn codec(&self) -> String {
         match self.kind {
-            Kind::Ids => "streamvbyte64-delta".to_string(),
-            Kind::Frequencies => "streamvbyte64".to_string(),
+            ValueKind::Ids => "streamvbyte64-delta".to_string(),
+            ValueKind::Frequencies => "streamvbyte64".to_string(),
         }
     }
 
@@ -42,7 +42,7 @@ impl Contender for Streams {
         OWN.to_string()
     }
 
-    fn takes(&self, kind: Kind) -> bool {
+    fn takes(&self, kind: ValueKind) -> bool {
         kind == self.kind
     }
 
@@ -51,8 +51,8 @@ impl Contender for Streams {
         let block = &mut *self.block.borrow_mut();
         let (tags, data) = block.split_at_mut(groups.len() / GROUP);
         let len = match self.kind {
-            Kind::Ids => self.coder.encode_deltas(initial(prev), groups, tags, data),
-            Kind::Frequencies => self.coder.encode(groups, tags, data),
+            ValueKind::Ids => self.coder.encode_deltas(initial(prev), groups, tags, data),
+            ValueKind::Frequencies => self.coder.encode(groups, tags, data),
         };
         let used = tags.len() + len;
         out.extend_from_slice(&block[..used]);
@@ -64,8 +64,8 @@ impl Contender for Streams {
         let (groups, rest) = out.split_at_mut(out.len() / GROUP * GROUP);
         let (tags, data) = bytes.split_at_checked(groups.len() / GROUP)?;
         let len = match self.kind {
-            Kind::Ids => self.coder.decode_deltas(initial(prev), tags, data, groups),
-            Kind::Frequencies => self.coder.decode(tags, data, groups),
+            ValueKind::Ids => self.coder.decode_deltas(initial(prev), tags, data, groups),
+            ValueKind::Frequencies => self.coder.decode(tags, data, groups),
         };
         let used = tags.len() + len;
         let prev = groups.last().copied().unwrap_or(prev);

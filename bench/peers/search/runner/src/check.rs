@@ -1,10 +1,8 @@
-//! Whether engines answer alike: numbers of matches, which must be equal, and the best ten hits, which
-//! overlap as far as scores agree. Engines keep lengths in codes of their own and break ties in ways of their
-//! own.
+//! Compares the answers of engines: numbers of matches, which must be equal, and the overlap of the ten best
+//! hits, which depends on the scores. Engines encode document lengths and break ties differently.
 //!
-//! Scores are compared place by place: the best with the best, and so on. Engines may multiply all scores by
-//! a constant: it is the median of the quotients, and what is told is how far 95% of the quotients are from
-//! it.
+//! Scores are compared by rank. Engines may multiply all scores by a constant: the median of the quotients.
+//! The reported figure is the largest deviation of 95% of the quotients from it.
 
 use crate::results::median;
 use crate::server::Server;
@@ -29,7 +27,8 @@ pub struct Check {
     pub differ: usize,
     /// The first of those, with both numbers.
     pub first: Option<String>,
-    /// Hits of both among the best ten, by the larger number of hits, mean over queries; none if it names no documents.
+    /// Hits of both among the best ten, by the larger number of hits, mean over queries; none if it names no
+    /// documents.
     pub overlap: Option<f64>,
     /// How much scores of equal places differ, as a share, in 95% of the places; none if it names none.
     pub scores: Option<f64>,

@@ -1,8 +1,7 @@
-//! More documents than there are, with like statistics: copies of a file of tokens whose documents are halves of two.
-//!
-//! You have a file of tokens, one document a line; you get one of so many times the documents, and for each token how many
-//! of them hold it. Of n documents, number i of copy c is the first half of document i and the second half of document
-//! (7,919 i + 104,729 c) mod n, by tokens; copy 0 is the file as it is.
+//! Multiplies a file of tokens, one document per line, with similar statistics: a document of a copy
+//! consists of halves of two documents. Also counts the document frequency of each token. Of n documents,
+//! number i of copy c is the first half of document i and the second half of document (7,919 i + 104,729 c)
+//! mod n, by tokens; copy 0 is the file as it is.
 
 use crate::tokens::unreadable;
 use crate::tools::say;
@@ -16,7 +15,8 @@ use tierdex_bench::{Error, Result};
 const DOCUMENT_STEP: u64 = 7919;
 const COPY_STEP: u64 = 104_729;
 
-/// Writes so many copies of `input` to `output`; gives the tokens with the number of documents that hold them.
+/// Writes so many copies of `input` to `output`; gives the tokens with the number of documents that hold
+/// them.
 ///
 /// # Errors
 /// If a file cannot be read or written.

@@ -1,112 +1,113 @@
-//! What to measure, and where things are put.
+//! The flags of the program.
 
-use crate::engine::Kind;
-use crate::sets::{Group, LIMITED, Recipe};
+use crate::engine::kind::Kind;
+use crate::sets::recipe::{Group, LIMITED, Recipe};
 use clap::{Parser, ValueEnum};
 use std::path::{Path, PathBuf};
 use tierdex_bench::{Error, Result};
 
-/// Queries a second of tierdex beside Tantivy, Lucene and PISA.
+/// Compare the query throughput of tierdex, Tantivy, Lucene, PISA and SeekStorm.
 #[derive(Parser, Clone, Debug)]
 #[command(version, max_term_width = 110)]
 pub struct Flags {
-    /// Documents: JSON lines with members title and text, plain or packed by zstd
+    /// Documents: JSON lines with the members title and text, plain or compressed by zstd
     #[arg(long, value_name = "FILE")]
     pub input: PathBuf,
-    /// Directory for tokens, indexes and whatever else is used again by the next run
+    /// Working directory for tokens, indexes and other files that the next run reuses
     #[arg(long, value_name = "DIR")]
     pub work: PathBuf,
     /// Write report.md and data.json into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Take the text so many times: further copies join halves of different documents, so that a larger index has like
-    /// statistics
+    /// Copies of the text, 1 to 1000; further copies join halves of different documents, so that a larger
+    /// index has similar statistics
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub copies: u32,
     /// Directory of real queries: search-benchmark-game.jsonl, terabyte05.efficiency.tsv,
     /// msmarco-passage.dev-subset.tsv; sets whose file is missing are left out
     #[arg(long, value_name = "DIR")]
     pub queries: Option<PathBuf>,
-    /// Few queries and few rounds, for a look
+    /// Fewer queries and rounds
     #[arg(long)]
     pub quick: bool,
     /// Engines [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub engines: Vec<Kind>,
-    /// Query sets by name or by group: all, or those that are compared among flat, mixed, phrases [default:
-    /// these three, without phrases under a limit]
+    /// Query sets by name or by group: all, flat, mixed, phrases [default: flat,mixed,phrases;
+    /// single-h,and-hh under a limit]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub sets: Vec<String>,
-    /// Commands of the protocol [default: TOP_10,TOP_1024,TOP_1024_COUNT,COUNT; without TOP_1024 for phrases;
-    /// TOP_10,TOP_1024_COUNT under a limit]
+    /// Commands of the protocol [default: TOP_10,TOP_1024,TOP_1024_COUNT,COUNT; without TOP_1024 for
+    /// phrases; TOP_10,TOP_1024_COUNT under a limit]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub commands: Vec<String>,
-    /// Segments of each index, of equally many documents
+    /// Segments of each index, 1 to 64, with the same number of documents each
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "limit",
           value_parser = clap::value_parser!(u32).range(1..=64))]
     pub segments: u32,
-    /// BM25: how slowly further occurrences lose weight [default: 1.2]
+    /// BM25 k1: saturation of the term frequency [default: 1.2]
     #[arg(long, conflicts_with = "limit")]
     pub k1: Option<f64>,
-    /// BM25: how much a document's length matters [default: 0.75]
+    /// BM25 b: weight of the document length [default: 0.75]
     #[arg(long, conflicts_with = "limit")]
     pub b: Option<f64>,
-    /// Measure tierdex also with eight segments, and with k1 0.9 and b 0.4; with 1 and the defaults if flags
-    /// say otherwise
+    /// Also measure tierdex with eight segments, and with k1 0.9 and b 0.4; with one segment, and with the
+    /// default constants, if the flags set these
     #[arg(long, conflicts_with = "limit")]
     pub own_variants: bool,
-    /// Numbers of threads that ask
+    /// Numbers of query threads, 1 to 1024
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "1",
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Vec<u32>,
-    /// Rounds that count [default: 7; 3 if quick or under a limit]
+    /// Measured rounds [default: 7; 3 with --quick or --limit]
     #[arg(long, value_name = "N")]
     pub rounds: Option<usize>,
-    /// Rounds before those, which do not count [default: 4; 2 if quick]; under a limit the passes by which Lucene's virtual
-    /// machine warms up [default: 2]
+    /// Warm-up rounds [default: 4; 2 with --quick]; with --limit the warm-up passes of Lucene [default: 2]
     #[arg(long, value_name = "N")]
     pub warm: Option<usize>,
-    /// Queries in a set [default: 500; 100 if quick]
+    /// Queries per set [default: 500; 100 with --quick]
     #[arg(long, value_name = "N")]
     pub count: Option<usize>,
-    /// Milliseconds that a batch of the fastest engine takes at least: queries are repeated [default: 100; 20 if quick]
+    /// Shortest time of a batch of the fastest engine in milliseconds; queries are repeated [default: 100;
+    /// 20 with --quick]
     #[arg(long, value_name = "N")]
     pub batch: Option<u64>,
-    /// Probabilities in percent that a term is one of the last hundred; with several the sets are made for each
+    /// Probabilities in percent that a term is one of the last hundred; each gives sets of its own
     #[arg(long, value_name = "PERCENTS", value_delimiter = ',', default_value = "0",
           value_parser = clap::value_parser!(u32).range(0..=100))]
     pub repeat: Vec<u32>,
     /// Seed of the query sets
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Measure under a limit of memory, such as 50M, instead of in memory: each engine in a control group of its own with so
-    /// many bytes for the process and its page cache, which is dropped before each batch
+    /// Measure under a memory limit in bytes, such as 50M: each engine runs in a control group with this
+    /// limit for the process and its page cache, which is dropped before each batch
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub limit: Option<u64>,
-    /// The limit is for the index alone: what a process takes of its own is found out, and added
+    /// Apply the limit to the index only: the memory of the process itself is measured and added
     #[arg(long, requires = "limit")]
     pub beyond_own: bool,
-    /// Bytes of the limit that are not in tierdex's budget: page cache [default: a tenth]
+    /// Bytes of the limit that are not in tierdex's memory budget but left to the page cache [default: a
+    /// tenth]
     #[arg(long, value_name = "BYTES", value_parser = bytes, requires = "limit")]
     pub tierdex_spare: Option<u64>,
-    /// Flags for `tierdex-bench serve` instead of those that follow from the limit, with blanks between
+    /// Flags for `tierdex-bench serve` instead of those derived from the limit, separated by spaces
     #[arg(long, value_name = "FLAGS", requires = "limit", allow_hyphen_values = true)]
     pub tierdex_flags: Option<String>,
-    /// Kilobytes that the device of WORK reads ahead, for this run; an interrupted run leaves it so
+    /// Read-ahead of the device of WORK in kilobytes during the run; an interrupted run does not restore it
     #[arg(long, value_name = "N", requires = "limit")]
     pub read_ahead_kb: Option<u64>,
-    /// How tierdex keeps lengths; the peers always take one byte, in codes of their own
+    /// Encoding of document lengths in tierdex; the peers always use one byte, in encodings of their own
     #[arg(long, default_value = "byte")]
     pub norms: Norms,
-    /// Measure indexing so many times [default: once if an index is missing or older than its engine]
+    /// Rounds of indexing [default: one if an index is missing or older than its engine]
     #[arg(long, value_name = "N")]
     pub index_rounds: Option<usize>,
-    /// Megabytes of postings that may wait to be written while indexing
+    /// Memory for buffered postings while indexing, in megabytes
     #[arg(long, value_name = "MB", default_value_t = 256)]
     pub memory: usize,
 }
 
-/// How a document's length is kept.
+/// Encoding of document lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Norms {
     /// One byte
@@ -116,10 +117,10 @@ pub enum Norms {
 }
 
 impl Flags {
-    /// Whether the flags name only what there is.
+    /// Checks the flags.
     ///
     /// # Errors
-    /// If not.
+    /// If a value or a combination is invalid.
     pub fn check(&self) -> Result<()> {
         let commands = self.commands();
         let wrong = commands.iter().find(|command| !is_command(command));
@@ -129,7 +130,7 @@ impl Flags {
             )));
         }
         if self.limit.is_some() && self.threads != [1] {
-            return Err(Error::Usage("under a limit one thread asks; leave --threads out".to_string()));
+            return Err(Error::Usage("--limit measures with one thread; remove --threads".to_string()));
         }
         let recipes = self.recipes()?;
         if self.limit.is_some() && recipes.iter().any(|recipe| recipe.group() == Group::Phrases) {
@@ -138,13 +139,13 @@ impl Flags {
         Ok(())
     }
 
-    /// k1 and b of BM25 if the flags name one.
+    /// k1 and b of BM25, if the flags set one of them.
     pub fn bm25(&self) -> Option<(f64, f64)> {
         let named = self.k1.is_some() || self.b.is_some();
         named.then(|| (self.k1.unwrap_or(1.2), self.b.unwrap_or(0.75)))
     }
 
-    /// The commands that are wanted of a set.
+    /// The commands for the sets of a group.
     pub fn commands_of(&self, group: Group) -> Vec<String> {
         let mut commands = self.commands();
         if self.commands.is_empty() && group == Group::Phrases {
@@ -153,7 +154,7 @@ impl Flags {
         commands
     }
 
-    /// The commands that are wanted.
+    /// The selected commands.
     pub fn commands(&self) -> Vec<String> {
         let names: &[&str] = match (self.commands.as_slice(), self.limit) {
             ([], None) => &["TOP_10", "TOP_1024", "TOP_1024_COUNT", "COUNT"],
@@ -163,10 +164,10 @@ impl Flags {
         names.iter().map(ToString::to_string).collect()
     }
 
-    /// The query sets that are wanted.
+    /// The selected query sets.
     ///
     /// # Errors
-    /// If one has no such name.
+    /// If a name is unknown.
     pub fn recipes(&self) -> Result<Vec<Recipe>> {
         let known = Recipe::all();
         if self.sets.is_empty() {
@@ -198,41 +199,43 @@ impl Flags {
         Ok(recipes)
     }
 
-    /// Whether an engine is wanted. PISA and SeekStorm keep their indexes in memory, and know no limit.
+    /// Whether an engine is selected. PISA and SeekStorm have their indexes in memory and cannot run under a
+    /// limit.
     pub fn wants(&self, kind: Kind) -> bool {
         let named = self.engines.is_empty() || self.engines.contains(&kind);
         named && (self.limit.is_none() || !matches!(kind, Kind::Pisa | Kind::Seekstorm))
     }
 
-    /// Directory for tokens, sets and indexes of so many copies.
-    pub fn place(&self) -> PathBuf {
+    /// Directory for tokens, sets and indexes of this number of copies.
+    pub fn data_dir(&self) -> PathBuf {
         match self.copies {
             1 => self.work.clone(),
             copies => self.work.join(format!("copies-{copies}")),
         }
     }
 
-    /// Rounds that count.
+    /// Measured rounds.
     pub fn rounds(&self) -> usize {
         self.rounds.unwrap_or(if self.quick || self.limit.is_some() { 3 } else { 7 }).max(1)
     }
 
-    /// Rounds that do not count; one at least, for it says how often queries must be repeated.
+    /// Warm-up rounds, at least one, which determines how often queries are repeated.
     pub fn warm(&self) -> usize {
         self.warm.unwrap_or(if self.quick || self.limit.is_some() { 2 } else { 4 }).max(1)
     }
 
-    /// Queries in a set.
+    /// Queries per set.
     pub fn count(&self) -> usize {
         self.count.unwrap_or(if self.quick { 100 } else { 500 }).max(1)
     }
 
-    /// Nanoseconds that a batch takes at least.
+    /// Shortest time of a batch, in nanoseconds.
     pub fn batch_ns(&self) -> u64 {
         self.batch.unwrap_or(if self.quick { 20 } else { 100 }) * 1_000_000
     }
 
-    /// The flags as one types them. Of an absolute path only the last part is shown, for a report goes to others.
+    /// The command line. Of an absolute path only the last component is shown, because reports are
+    /// published.
     pub fn command(&self) -> String {
         let path = |path: &Path| match path.file_name() {
             Some(name) if path.is_absolute() => name.to_string_lossy().into_owned(),
@@ -314,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_has_defaults_of_its_own() {
+    fn a_limit_changes_the_defaults() {
         let limited = flags(&["--limit", "50M"]);
         assert_eq!((limited.limit, limited.rounds(), limited.commands().len()), (Some(50 << 20), 3, 2));
         assert!(limited.check().is_ok() && !limited.wants(Kind::Pisa) && flags(&[]).wants(Kind::Pisa));
@@ -349,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_wrong_usage() {
+    fn unknown_names_are_usage_errors() {
         assert!(flags(&[]).check().is_ok());
         assert!(flags(&["--sets", "all"]).check().is_ok());
         assert!(flags(&["--limit", "50M", "--sets", "phrase-2"]).check().is_err());

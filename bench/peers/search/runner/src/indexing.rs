@@ -1,4 +1,4 @@
-//! Indexing: engines take turns, one thread each, and what they take is kept beside their indexes.
+//! Indexing: engines alternate, one thread each, and their resource usage is stored next to their indexes.
 
 use crate::engine::{Contender, Kind};
 use crate::flags::Flags;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tierdex_bench::Result;
 
 /// What indexing took.
-pub struct Row {
+pub struct IndexingRow {
     /// Which engine.
     pub kind: Kind,
     /// What its index is called.
@@ -28,12 +28,13 @@ pub struct Row {
     pub index_bytes: u64,
 }
 
-/// Indexes the corpus by each engine in each variant, as often as the flags say, or if an index is missing or
-/// too old.
+/// Indexes the corpus by each engine in each variant, as often as the flags say, or if an index is missing
+/// or too old.
 ///
-/// # Errors If an engine fails.
-pub fn run(flags: &Flags, corpus: &Corpus, contenders: &[Contender]) -> Result<Vec<Row>> {
-    tools::make_folder(&flags.place().join("indexes"))?;
+/// # Errors
+/// If an engine fails.
+pub fn run(flags: &Flags, corpus: &Corpus, contenders: &[Contender]) -> Result<Vec<IndexingRow>> {
+    tools::make_folder(&flags.data_dir().join("indexes"))?;
     let mut wanted: Vec<&Contender> = Vec::new();
     for contender in contenders {
         let dir = contender.dir(flags);
@@ -63,7 +64,7 @@ pub fn run(flags: &Flags, corpus: &Corpus, contenders: &[Contender]) -> Result<V
 fn index(flags: &Flags, corpus: &Corpus, contender: &Contender) -> Result<Usage> {
     let (engine, variant, dir) = (&contender.engine, &contender.variant, contender.dir(flags));
     let parts = match engine.kind {
-        Kind::Tierdex => Parts::of(corpus, variant.segments, &flags.place())?,
+        Kind::Tierdex => Parts::of(corpus, variant.segments, &flags.data_dir())?,
         _ => Parts::unwritten(corpus, variant.segments),
     };
     let mut usage = Usage::default();
@@ -88,11 +89,11 @@ fn lines(usages: &[Usage]) -> String {
     usages.iter().map(|one| format!("{} {} {}\n", one.cpu_s, one.wall_s, one.peak_bytes)).collect()
 }
 
-fn row(flags: &Flags, contender: &Contender) -> Result<Row> {
+fn row(flags: &Flags, contender: &Contender) -> Result<IndexingRow> {
     let (engine, dir) = (&contender.engine, contender.dir(flags));
     let usages: Vec<Usage> = tools::read(&mark(&dir))?.lines().filter_map(crate::usage::parse).collect();
     let middle = |of: &dyn Fn(&Usage) -> f64| median(usages.iter().map(of).collect());
-    Ok(Row {
+    Ok(IndexingRow {
         kind: engine.kind,
         name: engine.index_name(flags, &contender.variant),
         tail: contender.variant.index_tail(),

@@ -1,34 +1,33 @@
 //! Query evaluation of tierdex beside other engines: same tokens, same queries, same run.
 //!
-//! You have documents as JSON lines; you get a table of queries a second, by query set and command, of
-//! tierdex, Tantivy, Lucene, PISA and SeekStorm, and the ratio of tierdex to the best of the others.
+//! *Input*: documents as JSON lines. *Output*: queries per second by query set and command, of tierdex,
+//! Tantivy, Lucene, PISA and SeekStorm, and the ratio of tierdex to the best of the others.
 //!
 //! ```text
 //! cd bench/peers/search
 //! cargo run --release -- --input docs.jsonl.zst --work WORK --out OUT
 //! ```
 //!
-//! sets up everything below WORK: it builds tierdex and the peers, cuts the text into tokens, indexes them,
-//! makes the queries and measures. What is there already is used again. Rust is all that is needed for
-//! tierdex, Tantivy and SeekStorm; Lucene wants Maven and a JDK of version 25, PISA wants CPython 3.8 to 3.12
-//! on x86-64. An engine whose tools are missing is left out with one line that says what was missing.
-//! `--quick` takes few queries and rounds, `--queries DIR` adds sets of real queries, `--threads 1,2`
-//! measures also on more threads, `--limit 50M` in so much memory.
+//! builds tierdex and the peers, tokenizes the text, indexes it, generates the queries and measures.
+//! Everything is stored below WORK and reused by the next run. tierdex, Tantivy and SeekStorm need only
+//! Rust; Lucene needs Maven and a JDK of version 25, PISA needs CPython 3.8 to 3.12 on x86-64. An engine
+//! whose tools are missing is skipped with a one-line message. `--quick` uses fewer queries and rounds,
+//! `--queries DIR` adds sets of real queries, `--threads 1,2` also measures with more threads, `--limit 50M`
+//! measures under a memory limit.
 //!
-//! 1. [`tokens`]: the text as tokens, one document a line, which every engine splits at blanks;
-//!    [`copies`] multiplies them;
-//! 2. [`engine`]: for each engine how it is built, how it indexes, how it serves; [`usage`] sees what
-//!    indexing takes;
-//! 3. [`sets`]: query sets, drawn by document frequency, cut from the text, or real; phrases are asked of
-//!    indexes with
-//!    positions, the others of indexes without;
+//! 1. [`tokens`]: the text as tokens separated by spaces, one document per line; [`copies`] multiplies the
+//!    documents.
+//! 2. [`engine`]: how each engine is built, indexes and serves; [`usage`] measures the resources of
+//!    indexing.
+//! 3. [`sets`]: query sets, drawn by document frequency, taken from the text, or real. Phrases use indexes
+//!    with positions, the others indexes without.
 //! 4. [`server`]: an engine as a child process behind the line protocol of `tierdex-bench serve`;
-//! 5. [`check`]: whether numbers of matches agree, and how many of the best ten hits;
-//! 6. [`rounds`]: engines take turns on each set and command, round after round;
-//! 7. or [`limit`]: engines under a limit of memory, one at a time, from files;
+//! 5. [`check`]: whether the numbers of matches agree, and the overlap of the ten best hits.
+//! 6. [`rounds`]: the engines alternate on each set and command, round after round.
+//! 7. Or [`limit`]: engines under a memory limit, one at a time, from files.
 //! 8. [`results`] and [`report`]: medians, ratios, tables, files.
 //!
-//! This program must not know how an engine evaluates a query.
+//! The program does not depend on how an engine evaluates a query.
 
 #![forbid(unsafe_code)]
 
@@ -108,14 +107,14 @@ fn run(flags: &Flags) -> Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output)
 }
 
-/// Sets, and who is asked for them.
+/// Query sets, and the contenders that run them.
 struct Party {
     contenders: Vec<Contender>,
     sets: Vec<Set>,
 }
 
 impl Party {
-    /// Agreement and speeds of engines that have their indexes in memory side by side.
+    /// Checks and measures engines that have their indexes in memory at the same time.
     fn run(&self, flags: &Flags, checks: &mut Vec<Check>, rows: &mut Vec<Row>) -> Result<()> {
         let start = |contender| Server::start(flags, contender);
         let mut servers = self.contenders.iter().map(start).collect::<Result<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! What a run found, and what follows from it: medians and ratios.
+//! The results of a run, and their medians and ratios.
 
 use crate::check::Check;
 use crate::engine::Kind;
@@ -7,14 +7,14 @@ use crate::limit::Limited;
 use crate::sets::{Group, Set};
 use crate::tokens::Corpus;
 
-/// Everything that was found.
+/// The results of a run.
 pub struct Results {
     /// A line for each engine that could not be built.
     pub left_out: Vec<String>,
     /// The text.
     pub corpus: Corpus,
     /// What indexing took, by engine.
-    pub indexing: Vec<indexing::Row>,
+    pub indexing: Vec<indexing::IndexingRow>,
     /// The query sets.
     pub sets: Vec<Set>,
     /// How answers agree.

@@ -1,12 +1,10 @@
-//! Measuring: engines take turns on each set and command, round after round.
+//! Measures engines in memory: they alternate on each set and command, round after round.
 //!
-//! 1. the first round asks each query once and says how often the queries of a set must be repeated, the same
-//!    number
-//!    for all engines, so that a batch takes long enough to be timed;
-//! 2. some rounds are thrown away: memory is touched, and what compiles itself as it runs has done so, for
-//!    which Lucene
-//!    gets at least three;
-//! 3. the rounds that count; each begins with another engine.
+//! 1. The first round runs each query once. It determines how often the queries of a set are repeated, the
+//!    same number for all engines, so that a batch takes long enough to be timed.
+//! 2. Warm-up rounds are discarded: afterwards memory is touched and just-in-time compilation is done, for
+//!    which Lucene gets at least three rounds.
+//! 3. Measured rounds; each begins with another engine.
 
 use crate::engine::Kind;
 use crate::flags::Flags;
@@ -17,21 +15,21 @@ use crate::tools::{self, say};
 use std::path::PathBuf;
 use tierdex_bench::Result;
 
-/// Passes over a set in one batch, at most.
+/// Largest number of passes over a set in one batch.
 const TIMES_MAX: u64 = 1000;
-/// Rounds before those that count, of an engine that compiles itself as it runs.
+/// Smallest number of warm-up rounds of an engine with a just-in-time compiler.
 const WARM_COMPILED: usize = 3;
-/// How many times as long as wanted a batch of the slowest engine may take.
+/// Largest time of a batch of the slowest engine, as a multiple of the requested time.
 const SLOWEST: u64 = 10;
 
-/// A set and a command, with what was measured.
+/// A set and a command, with their measurements.
 struct Case<'a> {
     threads: u32,
     set: &'a Set,
     command: String,
     file: PathBuf,
     times: u64,
-    /// An engine each, a round each; none from an engine that does not answer.
+    /// Per engine, per round; `None` for an engine that does not support the set.
     batches: Vec<Option<Vec<Batch>>>,
 }
 
@@ -67,7 +65,7 @@ pub fn run(flags: &Flags, sets: &[Set], servers: &mut [Server]) -> Result<Vec<Ro
 }
 
 impl<'a> Case<'a> {
-    /// Writes the batch, sees who answers, and decides how often queries are repeated.
+    /// Writes the batch, finds the engines that support it, and determines how often queries are repeated.
     fn new(
         flags: &Flags,
         threads: u32,
@@ -111,12 +109,12 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Asks each engine that answers; another one begins each time.
+    /// Runs the batch on each engine that supports it, beginning with another engine each round.
     fn turn(&mut self, round: usize, counts: bool, servers: &mut [Server]) -> Result<()> {
         for step in 0..servers.len() {
-            let place = (round + step) % servers.len();
-            if let Some(batches) = &mut self.batches[place] {
-                let batch = servers[place].batch(&self.file, self.threads)?;
+            let index = (round + step) % servers.len();
+            if let Some(batches) = &mut self.batches[index] {
+                let batch = servers[index].batch(&self.file, self.threads)?;
                 batches.extend(counts.then_some(batch));
             }
         }

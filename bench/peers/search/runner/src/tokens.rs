@@ -1,8 +1,9 @@
 //! The text as every engine gets it: tokens with a blank between them, one document a line.
 //!
-//! A document's tokens are the maximal runs of letters and digits of its title and text, in lower case. Tokens of more
-//! than [`TOKEN_BYTES_MAX`] bytes are left out, because engines differ in what they make of them, and so are documents
-//! without tokens, because some engines number them and others do not. Engines split at blanks and do nothing else.
+//! A document's tokens are the maximal runs of letters and digits of its title and text, in lower case.
+//! Tokens of more than [`TOKEN_BYTES_MAX`] bytes are left out, because engines differ in what they make of
+//! them, and so are documents without tokens, because some engines number them and others do not. Engines
+//! split at blanks and do nothing else.
 
 use crate::copies;
 use crate::flags::Flags;
@@ -102,14 +103,15 @@ pub fn prepare(flags: &Flags) -> Result<Corpus> {
         Ok(terms.into_iter().map(|(term, (count, _))| (term, count)).collect())
     })?;
     if flags.copies > 1 {
-        let (input, place) = (path(&flags.work), flags.place());
+        let (input, place) = (path(&flags.work), flags.data_dir());
         tools::make_folder(&place)?;
         make(&place, &identity, |path| copies::write(&input, path, flags.copies))?;
     }
-    load(&flags.place())
+    load(&flags.data_dir())
 }
 
-/// Has the tokens of `input` in a directory: those that are there, or new ones, and no index of the old ones.
+/// Has the tokens of `input` in a directory: those that are there, or new ones, and no index of the old
+/// ones.
 fn make(dir: &Path, input: &str, write: impl FnOnce(&Path) -> Result<Vec<(String, u32)>>) -> Result<()> {
     let mark = dir.join("tokens.done");
     if fs::read_to_string(&mark).is_ok_and(|found| found == input) {

@@ -1,4 +1,4 @@
-//! Programs that are called while things are prepared, files and folders, and what is said on the way.
+//! Runs external programs, reads and writes files, and prints progress messages.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,19 +6,19 @@ use std::path::Path;
 use std::process::Command;
 use tierdex_bench::{Error, Result};
 
-/// Makes a directory.
+/// Creates a directory.
 ///
 /// # Errors
-/// If that cannot be.
+/// If it cannot be created.
 pub fn make_folder(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir)
-        .map_err(|error| Error::Failed(format!("cannot make the directory {}: {error}", dir.display())))
+        .map_err(|error| Error::Failed(format!("cannot create the directory {}: {error}", dir.display())))
 }
 
-/// Removes a directory, if it is there.
+/// Removes a directory if it exists.
 ///
 /// # Errors
-/// If it is there and stays.
+/// If it cannot be removed.
 pub fn remove_folder(dir: &Path) -> Result<()> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -31,7 +31,7 @@ pub fn remove_folder(dir: &Path) -> Result<()> {
 /// Writes a file.
 ///
 /// # Errors
-/// If that cannot be.
+/// If it cannot be written.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|error| Error::Failed(format!("cannot write {}: {error}", path.display())))
 }
@@ -45,10 +45,10 @@ pub fn read(path: &Path) -> Result<String> {
         .map_err(|error| Error::Failed(format!("cannot read {}: {error}", path.display())))
 }
 
-/// What a program printed.
+/// Runs a program and returns its standard output.
 ///
 /// # Errors
-/// One line, if it is not there or failed: the last line of what it said.
+/// One line, if it is missing or fails: an error line of its output, or the last line.
 pub fn output(command: &mut Command) -> std::result::Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let found = command.output().map_err(|error| format!("cannot run {name}: {error}; is it installed?"))?;
@@ -62,14 +62,14 @@ pub fn output(command: &mut Command) -> std::result::Result<String, String> {
     Err(format!("{name} failed: {}", error.or(last).unwrap_or("it said nothing").trim()))
 }
 
-/// A program and the words behind it.
+/// A command from a program and its arguments.
 pub fn command(words: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     command
 }
 
-/// Says what is being done.
+/// Prints a progress message.
 pub fn say(what: &str) {
     eprintln!("{what}");
 }

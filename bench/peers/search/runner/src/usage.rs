@@ -1,8 +1,8 @@
-//! What a program takes: CPU time and peak memory.
+//! Resources of a program: CPU time and peak memory.
 //!
-//! The kernel sums the times of all children of a process and keeps the largest peak of their memory. So that these
-//! are those of one child, this program starts itself once more with [`MEASURE`] and the program to run, and that
-//! process has one child alone.
+//! The kernel reports the summed times and the largest peak memory of all children of a process. To measure
+//! one child, this program starts itself again with [`MEASURE`] and the program to run, so that this process
+//! has a single child.
 
 use crate::tools;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -11,17 +11,17 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 use tierdex_bench::{Error, Result};
 
-/// The word that makes this program run another and say what it took.
+/// The argument that makes this program run another and print its resources.
 const MEASURE: &str = "measure-child";
 
-/// What a program took.
+/// Resources that a program used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Seconds of CPU, user and system, all threads.
+    /// CPU seconds of all threads, user and system.
     pub cpu_s: f64,
-    /// Seconds on the clock.
+    /// Wall-clock seconds.
     pub wall_s: f64,
-    /// Largest resident memory in bytes.
+    /// Peak resident memory in bytes.
     pub peak_bytes: u64,
 }
 
@@ -35,14 +35,14 @@ impl Usage {
             .map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
         let said = tools::output(Command::new(here).arg(MEASURE).args(words)).map_err(Error::Failed)?;
         let line = said.lines().last().unwrap_or_default();
-        parse(line).ok_or_else(|| Error::Failed(format!("`{line}` is not what a program took")))
+        parse(line).ok_or_else(|| Error::Failed(format!("cannot parse the resource usage `{line}`")))
     }
 }
 
 impl std::ops::Add for Usage {
     type Output = Usage;
 
-    /// What two programs take one after the other.
+    /// Resources of two programs run one after the other.
     fn add(self, other: Usage) -> Usage {
         Usage {
             cpu_s: self.cpu_s + other.cpu_s,
@@ -52,7 +52,7 @@ impl std::ops::Add for Usage {
     }
 }
 
-/// If this process is to measure a child: does so, and gives the exit code.
+/// If this process is started to measure a child, does so and returns the exit code.
 pub fn run_child() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     if words.next()? != MEASURE {
@@ -79,7 +79,7 @@ pub fn run_child() -> Option<ExitCode> {
     Some(ExitCode::SUCCESS)
 }
 
-/// What a line of three numbers says: CPU seconds, seconds, bytes.
+/// Parses a line of three numbers: CPU seconds, wall-clock seconds, peak bytes.
 pub fn parse(line: &str) -> Option<Usage> {
     let mut words = line.split(' ');
     let mut next = || words.next();

@@ -1,11 +1,13 @@
 //! The engines: how each is built, how it indexes, how it serves. Each peer is one program with three
-//! commands, `version`, `index TOKENS DIR --memory BYTES` and `serve DIR`; only tierdex has words of its own.
-//! A [`Variant`] is a way to index and to ask, which not all of them have.
+//! commands, `version`, `index TOKENS DIR --memory BYTES` and `serve DIR`; only tierdex has words of its
+//! own. A [`Variant`] is a way to index and to ask, which not all of them have.
 
 mod build;
+pub mod kind;
 mod variant;
 
 pub use build::JAVA_SMALL;
+pub use kind::Kind;
 pub use variant::{Contender, Variant};
 
 use crate::flags::{Flags, Norms};
@@ -17,21 +19,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tierdex_bench::{Error, Result};
-
-/// Which engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
-    /// This project
-    Tierdex,
-    /// The crate tantivy
-    Tantivy,
-    /// Apache Lucene
-    Lucene,
-    /// PISA by its Python binding
-    Pisa,
-    /// The crate seekstorm
-    Seekstorm,
-}
 
 /// An engine that is ready to run.
 #[derive(Clone)]
@@ -46,19 +33,6 @@ pub struct Engine {
     small: Option<Vec<OsString>>,
     /// When the newest of its files was written.
     built: Option<SystemTime>,
-}
-
-impl Kind {
-    /// The name that users type.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Tierdex => "tierdex",
-            Kind::Tantivy => "tantivy",
-            Kind::Lucene => "lucene",
-            Kind::Pisa => "pisa",
-            Kind::Seekstorm => "seekstorm",
-        }
-    }
 }
 
 impl Engine {
@@ -81,7 +55,7 @@ impl Engine {
 
     /// Directory of its index in a variant.
     pub fn index_dir(&self, flags: &Flags, variant: &Variant) -> PathBuf {
-        flags.place().join("indexes").join(self.index_name(flags, variant))
+        flags.data_dir().join("indexes").join(self.index_name(flags, variant))
     }
 
     /// Whether it was built after a time.
@@ -195,7 +169,8 @@ impl Advice {
     }
 }
 
-/// Builds the engines that are wanted. Gives those that can run, and for each other one line that says why not.
+/// Builds the engines that are wanted. Gives those that can run, and for each other one line that says why
+/// not.
 ///
 /// # Errors
 /// If tierdex was wanted and cannot be built, or if no engine is left.

@@ -1,13 +1,14 @@
-//! Ways to index the same documents and to ask for them, and who has them.
+//! Variants of an index and its queries, and which engines support them.
 
-use super::{Engine, Kind};
+use super::Engine;
+use super::kind::Kind;
 use crate::flags::Flags;
 use std::path::PathBuf;
 
 /// Segments and constants of BM25 by which tierdex is compared with itself.
 const OWN: (u32, (f64, f64)) = (8, (0.9, 0.4));
 
-/// A way to index and to ask.
+/// A variant of the index and of the queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Variant {
     /// Whether the index has positions.

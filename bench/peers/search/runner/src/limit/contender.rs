@@ -1,16 +1,16 @@
-//! Who is measured under a limit, by which words, and what its limit is.
+//! The contenders under a memory limit: their command lines and limits.
 
 use crate::engine::{Advice, Engine, Kind, Variant};
 use crate::flags::Flags;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Part of the limit that is not in tierdex's budget unless flags say otherwise.
+/// Divisor of the limit: the default share that is not in tierdex's memory budget.
 const SPARE: u64 = 10;
 
 /// An engine that reads its files in one way.
 #[derive(Clone)]
-pub struct Contender {
+pub struct LimitContender {
     /// Which engine.
     pub kind: Kind,
     /// Its name, with the advice if it is told any.
@@ -25,20 +25,21 @@ pub struct Contender {
     advice: Option<Advice>,
 }
 
-impl Contender {
+impl LimitContender {
     /// All that take part: the peers in two ways.
-    pub fn all(engines: &[Engine]) -> Vec<Contender> {
-        let ways = |engine: &Engine| match engine.kind {
+    pub fn all(engines: &[Engine]) -> Vec<LimitContender> {
+        let modes = |engine: &Engine| match engine.kind {
             Kind::Tierdex => vec![None],
             _ => vec![Some(Advice::Random), Some(Advice::Normal)],
         };
-        let pairs = engines.iter().flat_map(|engine| ways(engine).into_iter().map(move |way| (engine, way)));
-        pairs.map(|(engine, advice)| Contender::new(engine, advice)).collect()
+        let pairs =
+            engines.iter().flat_map(|engine| modes(engine).into_iter().map(move |mode| (engine, mode)));
+        pairs.map(|(engine, advice)| LimitContender::new(engine, advice)).collect()
     }
 
-    fn new(engine: &Engine, advice: Option<Advice>) -> Contender {
+    fn new(engine: &Engine, advice: Option<Advice>) -> LimitContender {
         let tail = if advice == Some(Advice::Random) { " random" } else { "" };
-        Contender {
+        LimitContender {
             kind: engine.kind,
             name: format!("{}{tail}", engine.kind.name()),
             limit: 0,
@@ -59,14 +60,14 @@ impl Contender {
         let dir = self.dir(flags);
         match self.advice {
             Some(advice) => self.engine.map_words(&dir, advice),
-            None => self.near_words(flags, limit, command, &dir),
+            None => self.tierdex_words(flags, limit, command, &dir),
         }
     }
 
     /// tierdex: it scores all matches where the peers do.
-    fn near_words(&self, flags: &Flags, limit: u64, command: &str, dir: &Path) -> Vec<OsString> {
+    fn tierdex_words(&self, flags: &Flags, limit: u64, command: &str, dir: &Path) -> Vec<OsString> {
         let mut words = self.engine.serve_words(&Variant::of(flags, false), dir);
-        words.extend(near(flags, limit).split_whitespace().map(OsString::from));
+        words.extend(cache_flags(flags, limit).split_whitespace().map(OsString::from));
         words.extend(command.ends_with("_COUNT").then(|| "--exhaustive".into()));
         words
     }
@@ -78,8 +79,9 @@ impl Contender {
     }
 }
 
-/// The flags by which tierdex reads near: its cache is a part of its budget, which is a part of the limit.
-pub fn near(flags: &Flags, limit: u64) -> String {
+/// The flags of tierdex under a limit: its cache is a part of its memory budget, which is a part of the
+/// limit.
+pub fn cache_flags(flags: &Flags, limit: u64) -> String {
     if let Some(named) = &flags.tierdex_flags {
         return named.clone();
     }
@@ -88,7 +90,7 @@ pub fn near(flags: &Flags, limit: u64) -> String {
     format!("--mode direct --segment 8K {memory}")
 }
 
-/// Bytes of the limit that are for tierdex's pages in the page cache, and what else its budget does not know.
+/// Bytes of the limit for the page cache of tierdex, and for memory that its budget does not count.
 pub fn spare(flags: &Flags, limit: u64) -> u64 {
     flags.tierdex_spare.unwrap_or(limit / SPARE).min(limit)
 }
@@ -104,10 +106,10 @@ mod tests {
             let head = ["x", "--input", "i", "--work", "w", "--limit", "50M"];
             Flags::try_parse_from(head.iter().chain(more)).unwrap()
         };
-        let near = |more: &[&str]| super::near(&flags(more), 1000);
-        assert!(near(&[]).ends_with("--segment 8K --dram 900"));
-        assert!(near(&["--beyond-own"]).ends_with("--cache dram:900"));
-        assert!(near(&["--tierdex-spare", "10"]).ends_with("--dram 990"));
-        assert_eq!(near(&["--tierdex-flags", "--mode base"]), "--mode base");
+        let words = |more: &[&str]| super::cache_flags(&flags(more), 1000);
+        assert!(words(&[]).ends_with("--segment 8K --dram 900"));
+        assert!(words(&["--beyond-own"]).ends_with("--cache dram:900"));
+        assert!(words(&["--tierdex-spare", "10"]).ends_with("--dram 990"));
+        assert_eq!(words(&["--tierdex-flags", "--mode base"]), "--mode base");
     }
 }

@@ -1,5 +1,5 @@
-//! What of the machine is changed for a run: how far its device reads ahead, and which pages are in memory; and how a
-//! process joins a group before it is what it will be.
+//! Changes of the machine's state for a run: the read-ahead of the device, and the page cache. Also starts a
+//! process inside a control group.
 
 use crate::tools;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
@@ -10,17 +10,17 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tierdex_bench::group::Group;
+use tierdex_bench::cgroup::Cgroup;
 use tierdex_bench::{Error, Result};
 
-/// The word that makes this program join a group and become another.
+/// The argument that makes this program join a control group and execute another program.
 const JOIN: &str = "join-group";
 
 /// The words of a process that joins the group before it runs `words`.
 ///
 /// # Errors
 /// If this program is not to be found.
-pub fn joining(group: &Group, words: Vec<OsString>) -> Result<Vec<OsString>> {
+pub fn joining(group: &Cgroup, words: Vec<OsString>) -> Result<Vec<OsString>> {
     let here = std::env::current_exe()
         .map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
     Ok([here.into(), JOIN.into(), group.procs().into()].into_iter().chain(words).collect())
@@ -42,8 +42,8 @@ pub fn run_child() -> Option<ExitCode> {
     Some(ExitCode::FAILURE)
 }
 
-/// Takes the pages of a file, or of all files of a directory, out of the page cache; those that a process has mapped stay.
-/// Other files keep theirs, for the sake of whoever else uses the machine.
+/// Takes the pages of a file, or of all files of a directory, out of the page cache; those that a process
+/// has mapped stay. Other files keep theirs, for the sake of whoever else uses the machine.
 ///
 /// # Errors
 /// If a file cannot be opened.
@@ -63,7 +63,7 @@ pub fn drop_pages(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How far a device reads ahead. When it goes, that is as before.
+/// The read-ahead of a device, restored when this is dropped.
 pub struct ReadAhead {
     file: PathBuf,
     before: Option<u64>,

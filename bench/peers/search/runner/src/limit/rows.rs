@@ -1,12 +1,12 @@
-//! What was measured under a limit, and what follows from it.
+//! Measurements under a memory limit, and their medians and ratios.
 
-use super::Contender;
+use super::contender::LimitContender;
 use crate::engine::Kind;
 use crate::results::median;
 use crate::server::Batch;
 
 /// One batch.
-pub struct Measured {
+pub struct LimitedBatch {
     /// Its times.
     pub batch: Batch,
     /// Bytes fetched from devices meanwhile.
@@ -18,17 +18,17 @@ pub struct Measured {
 }
 
 /// All contenders at one command on one set.
-pub struct Row {
+pub struct LimitRow {
     /// Name of the set.
     pub set: String,
     /// The command.
     pub command: String,
     /// A contender each, without those that ended in every round.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<LimitCell>,
 }
 
 /// A contender: medians over rounds.
-pub struct Cell {
+pub struct LimitCell {
     /// Which engine.
     pub kind: Kind,
     /// Its name.
@@ -49,13 +49,13 @@ pub struct Cell {
     pub sum: u64,
 }
 
-impl Cell {
+impl LimitCell {
     /// The medians; none of nothing.
-    pub fn of(contender: &Contender, measured: &[Measured]) -> Option<Cell> {
+    pub fn of(contender: &LimitContender, measured: &[LimitedBatch]) -> Option<LimitCell> {
         let first = measured.first()?;
-        let middle = |of: &dyn Fn(&Measured) -> f64| median(measured.iter().map(of).collect());
+        let middle = |of: &dyn Fn(&LimitedBatch) -> f64| median(measured.iter().map(of).collect());
         let fetched = measured.iter().all(|one| one.fetched.is_some());
-        Some(Cell {
+        Some(LimitCell {
             kind: contender.kind,
             name: contender.name.clone(),
             rounds: measured
@@ -78,14 +78,14 @@ impl Cell {
     }
 }
 
-impl Row {
+impl LimitRow {
     /// The cell of a contender.
-    pub fn cell(&self, name: &str) -> Option<&Cell> {
+    pub fn cell(&self, name: &str) -> Option<&LimitCell> {
         self.cells.iter().find(|cell| cell.name == name)
     }
 
     /// The fastest peer, in whichever way it reads.
-    pub fn best_peer(&self) -> Option<&Cell> {
+    pub fn best_peer(&self) -> Option<&LimitCell> {
         let peers = self.cells.iter().filter(|cell| cell.kind != Kind::Tierdex);
         peers.max_by(|a, b| a.qps().total_cmp(&b.qps()))
     }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_ratio_is_against_the_best_way_of_the_best_peer() {
-        let cell = |kind: Kind, name: &str, qps| Cell {
+        let cell = |kind: Kind, name: &str, qps| LimitCell {
             kind,
             name: name.to_string(),
             rounds: vec![qps],
@@ -124,7 +124,7 @@ mod tests {
             cell(Kind::Tantivy, "tantivy random", 20.0),
             cell(Kind::Tantivy, "tantivy", 10.0),
         ];
-        let row = Row { set: "s".into(), command: "TOP_10".into(), cells };
+        let row = LimitRow { set: "s".into(), command: "TOP_10".into(), cells };
         assert!((row.ratio().unwrap() - 1.5).abs() < 1e-9);
         assert!(row.agrees() && row.cell("lucene").is_none());
     }

@@ -31,7 +31,7 @@ fn sets(results: &Results) -> Vec<Value> {
 }
 
 fn indexing(results: &Results) -> Vec<Value> {
-    let row = |row: &crate::indexing::Row| {
+    let row = |row: &crate::indexing::IndexingRow| {
         json!({
             "engine": row.kind.name(), "index": row.name, "version": row.version, "rounds": row.rounds, "cpu_s": row.usage.cpu_s,
             "wall_s": row.usage.wall_s, "peak_bytes": row.usage.peak_bytes, "index_bytes": row.index_bytes,

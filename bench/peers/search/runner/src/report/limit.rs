@@ -1,9 +1,9 @@
-//! What was found under a limit of memory: tables, words, rows of JSON.
+//! The report of a run under a memory limit: tables, method, rows of JSON.
 
 use super::tables::{Section, qps, ratio, section};
 use crate::engine::{JAVA_SMALL, Kind};
 use crate::flags::Flags;
-use crate::limit::{Cell, Contender, Limited, Row, near};
+use crate::limit::{LimitCell, LimitContender, LimitRow, Limited, cache_flags};
 use crate::results::Results;
 use serde_json::{Value, json};
 use tierdex_bench::Table;
@@ -36,7 +36,7 @@ fn speeds(flags: &Flags, limited: &Limited) -> Section {
     let mut table = Table::new(2, &heading);
     for row in &limited.rows {
         let mut cells = vec![row.set.clone(), row.command.clone()];
-        let speed = |contender: &Contender| qps(row.cell(&contender.name).map(Cell::qps));
+        let speed = |contender: &LimitContender| qps(row.cell(&contender.name).map(LimitCell::qps));
         cells.extend(limited.contenders.iter().map(speed));
         cells.push(row.best_peer().map_or("-", |cell| cell.name.as_str()).to_string());
         cells.push(ratio(row.ratio()));
@@ -106,14 +106,14 @@ pub fn method(flags: &Flags, limit: u64) -> String {
         flags.count(),
         flags.warm(),
         JAVA_SMALL.join(" "),
-        near(flags, limit)
+        cache_flags(flags, limit)
     )
 }
 
 /// An object a contender and row.
 pub fn speeds_json(limited: &Limited) -> Vec<Value> {
-    let of_row = |row: &Row| {
-        let cell = |cell: &Cell| {
+    let of_row = |row: &LimitRow| {
+        let cell = |cell: &LimitCell| {
             let limit = limited.contenders.iter().find(|contender| contender.name == cell.name);
             json!({
                 "set": row.set, "command": row.command, "engine": cell.name, "peer": cell.kind != Kind::Tierdex,

@@ -1,4 +1,4 @@
-//! What a run found, for the terminal, as Markdown and as JSON.
+//! The report of a run: for the terminal, as Markdown and as JSON.
 
 mod json;
 mod limit;
@@ -48,7 +48,7 @@ fn markdown(flags: &Flags, results: &Results) -> String {
     let warnings = tables::warnings(results);
     if !warnings.is_empty() {
         let lines: String = warnings.iter().map(|line| format!("- {line}\n")).collect();
-        text += &format!("## What does not agree\n\n{lines}\n");
+        text += &format!("## Disagreements\n\n{lines}\n");
     }
-    text + "The speeds of all rounds and the latencies stand in `data.json`.\n"
+    text + "The speeds of all rounds and the latencies are in `data.json`.\n"
 }

@@ -47,7 +47,7 @@ fn indexing(results: &Results) -> Section {
     let heading =
         ["index", "CPU s", "MB/s of CPU", "clock s", "peak memory MB", "index MB", "speed of tierdex by it"];
     let mut table = Table::new(1, &heading);
-    let cpu = |row: &crate::indexing::Row| row.usage.cpu_s.max(1e-9);
+    let cpu = |row: &crate::indexing::IndexingRow| row.usage.cpu_s.max(1e-9);
     for row in &results.indexing {
         let ours = results.indexing.iter().find(|one| one.kind == Kind::Tierdex && one.tail == row.tail);
         let ours = ours.map(cpu);

@@ -1,11 +1,11 @@
 //! Queries drawn by document frequency, with repeats.
 //!
-//! Repeats follow the two-queue scheme: the terms of a class stand shuffled in a queue; the next term is popped from
-//! it; with the probability of repeats a random member of the repeat queue is asked instead; a popped term enters the
-//! repeat queue, which holds the last [`REPEATS_MAX`]. A queue that has run out is filled and shuffled again. A term
-//! that stands in the query already is not taken.
+//! Repeats follow the two-queue scheme: the terms of a class stand shuffled in a queue; the next term is
+//! popped from it; with the probability of repeats a random member of the repeat queue is asked instead; a
+//! popped term enters the repeat queue, which holds the last [`REPEATS_MAX`]. A queue that has run out is
+//! filled and shuffled again. A term that stands in the query already is not taken.
 
-use super::{Class, Recipe};
+use super::recipe::{Class, Recipe};
 use crate::tokens::Corpus;
 use std::collections::VecDeque;
 use tierdex_bench::Random;
@@ -141,7 +141,7 @@ pub fn shuffle<T>(values: &mut [T], random: &mut Random) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Join, Occur};
+    use super::super::recipe::{Join, Occur};
     use super::*;
 
     fn corpus() -> Corpus {

@@ -1,12 +1,12 @@
-//! Queries that people asked, from files that the user may have.
+//! Real queries, from files that the user provides.
 //!
-//! They are cut into tokens as the text was, a term that stands twice counts once, and terms that no document holds
-//! are left out of alternatives; where all terms must stand, a query with such a term is left out, for no engine has
-//! to look at anything. What is left with fewer than two terms is left out as well. Of more queries than are wanted
-//! a seeded choice is taken.
+//! They are cut into tokens as the text was, a term that stands twice counts once, and terms that no
+//! document holds are left out of alternatives; where all terms must stand, a query with such a term is left
+//! out, for no engine has to look at anything. What is left with fewer than two terms is left out as well.
+//! Of more queries than are wanted a seeded choice is taken.
 
 use super::draw::shuffle;
-use super::{Join, Source};
+use super::recipe::{Join, Source};
 use crate::flags::Flags;
 use crate::tokens::{Corpus, add_tokens};
 use crate::tools::{self, say};
@@ -55,8 +55,8 @@ fn texts(path: &Path, source: Source, join: Join) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// The query of an object of a line, if its tags say that it is of the kind that is wanted; no outer value if the
-/// line is malformed.
+/// The query of an object of a line, if its tags say that it is of the kind that is wanted; no outer value
+/// if the line is malformed.
 fn game(line: &str, join: Join) -> Option<Option<String>> {
     let wanted = if join == Join::And { "intersection" } else { "union" };
     let value: serde_json::Value = serde_json::from_str(line).ok()?;
