@@ -5,7 +5,7 @@
 //! batch runs.
 //!
 //! 1. All queries are answered once to fill the cache.
-//! 2. In each of [`ROUNDS`] rounds the queries are submitted alone, and then beside the batch. The hits of
+//! 2. In each of three rounds the queries are submitted alone, and then beside the batch. The hits of
 //!    both passes must be equal.
 //! 3. The latencies of all rounds are pooled. A latency is the time from the submission of a request to its
 //!    answer.

@@ -99,7 +99,12 @@ fn a_generator_with_wrong_flags_or_places_is_one_line() {
     fails(place.path(), 2, &generate("0", "1", "1"), "--docs 0: an index has 1 to 4294967294 documents");
     fails(place.path(), 2, &generate("4294967295", "1", "1"), "--docs 4294967295");
     fails(place.path(), 2, &generate("10", "10", "0"), "--vocabulary 0: there are 1 to ");
-    fails(place.path(), 2, &generate("10", "4", "5"), "--postings 4: each of 5 terms stands in a document");
+    fails(
+        place.path(),
+        2,
+        &generate("10", "4", "5"),
+        "--postings 4: each of 5 terms needs at least one document",
+    );
     fails(
         place.path(),
         2,
@@ -299,7 +304,7 @@ fn caches_with_wrong_flags_are_one_line() {
     ok(place.path(), &format!("{GENERATE} --out i"));
     fails(place.path(), 2, "tierdex-bench cache i --out o --segments 3K", "--segments must be powers of two");
     fails(place.path(), 1, "tierdex-bench cache none --out o --no-group", "none");
-    fails(place.path(), 2, "tierdex-bench cache-cell", "what to measure is no JSON");
+    fails(place.path(), 2, "tierdex-bench cache-cell", "the cell is not JSON");
     for wrong in
         ["--modes ram", "--sizes 0", "--classes X", "--repeats 100", "--devices nvme", "--region ram"]
     {

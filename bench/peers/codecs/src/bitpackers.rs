@@ -1,13 +1,14 @@
-//! Crate `bitpacking`: blocks of 128 (`BitPacker4x`) and 256 (`BitPacker8x`) values at the width of the widest.
+//! Crate `bitpacking`: blocks of 128 (`BitPacker4x`) and 256 (`BitPacker8x`) values at the width of the
+//! widest.
 //!
-//! A block is its width in one byte, then the packed values: differences (`compress_sorted`) or differences less one
-//! (`compress_strictly_sorted`) for ids, the values for frequencies. The crate takes whole blocks only; the rest of a
-//! list is left to [`plain`](crate::plain).
+//! A block is its width in one byte, then the packed values: differences (`compress_sorted`) or differences
+//! minus one (`compress_strictly_sorted`) for ids, the values for frequencies. The crate takes whole blocks
+//! only; the rest of a list is left to [`plain`](crate::plain).
 
 use crate::plain::{OWN, decode_short, encode_short, initial};
 use bitpacking::{BitPacker, BitPacker4x, BitPacker8x};
 use std::cell::RefCell;
-use tierdex_bench::codecs::{Contender, ValueKind, Peer};
+use tierdex_bench::codecs::{Contender, Peer, ValueKind};
 
 /// All forms of both sizes.
 pub fn all() -> Vec<Box<dyn Peer>> {
@@ -19,7 +20,7 @@ pub fn all() -> Vec<Box<dyn Peer>> {
     all
 }
 
-/// What is packed.
+/// The packed values: differences, differences minus one, or plain values.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Sorted,
@@ -47,7 +48,7 @@ impl<P: BitPacker + 'static> Packed<P> {
     }
 }
 
-/// The id before a block, as the crate wants it for differences less one.
+/// The id before a block, in the form that the crate needs for differences minus one.
 fn before(prev: u32) -> Option<u32> {
     (prev != u32::MAX).then_some(prev)
 }

@@ -1,13 +1,14 @@
 //! Crate `fastpfor`: `FastPFor` over blocks of 256 values, by its scalar and its SIMD loops.
 //!
-//! The format keeps the exceptions of a page of up to 65,536 values together, so a call takes a whole page here, not
-//! a block, and its decoded values fill 256 KiB and not a buffer in L1. Words of a page stand behind their number.
-//! The crate takes no differences and decodes into a vector of its own; differences before, sums or a copy behind.
+//! The format keeps the exceptions of a page of up to 65,536 values together, so a call takes a whole page
+//! here, not a block, and its decoded values fill 256 KiB and not a buffer in L1. The words of a page follow
+//! their number. The crate does not compute differences and decodes into a vector of its own, so differences
+//! are computed before, and prefix sums or a copy after it.
 
 use crate::plain::{OWN, differences, initial, sums};
 use fastpfor::{AnyLenCodec, FastPFor256, FastPForSimd256};
 use std::cell::RefCell;
-use tierdex_bench::codecs::{Contender, ValueKind, Peer};
+use tierdex_bench::codecs::{Contender, Peer, ValueKind};
 
 /// Both loops for both kinds of values.
 pub fn all() -> Vec<Box<dyn Peer>> {
@@ -25,12 +26,12 @@ const PAGE: usize = 1 << 16;
 struct Paged<C> {
     name: &'static str,
     kind: ValueKind,
-    state: RefCell<State<C>>,
+    state: RefCell<PageState<C>>,
 }
 
 /// The codec and a page of plain values; both keep their memory from call to call.
 #[derive(Default)]
-struct State<C> {
+struct PageState<C> {
     codec: C,
     page: Vec<u32>,
 }
@@ -61,7 +62,7 @@ impl<C: AnyLenCodec<Elem = u32> + 'static> Contender for Paged<C> {
     }
 
     fn encode(&self, values: &[u32], prev: u32, out: &mut Vec<u32>) {
-        let State { codec, page } = &mut *self.state.borrow_mut();
+        let PageState { codec, page } = &mut *self.state.borrow_mut();
         let at = out.len();
         out.push(0);
         let written = match self.kind {
@@ -71,12 +72,12 @@ impl<C: AnyLenCodec<Elem = u32> + 'static> Contender for Paged<C> {
             }
             ValueKind::Frequencies => codec.encode(values, out),
         };
-        // What could not be written has no words, and its round trip shows it.
+        // A failed page has no words, so its round trip fails.
         out[at] = if written.is_ok() { (out.len() - at - 1) as u32 } else { 0 };
     }
 
     fn decode(&self, words: &[u32], prev: u32, out: &mut [u32]) -> Option<usize> {
-        let State { codec, page } = &mut *self.state.borrow_mut();
+        let PageState { codec, page } = &mut *self.state.borrow_mut();
         let (&len, words) = words.split_first()?;
         page.clear();
         codec.decode(words.get(..len as usize)?, page, u32::try_from(out.len()).ok()).ok()?;

@@ -1,7 +1,7 @@
 //! The codecs of this project beside those of other crates, on the same lists in the same run.
 //!
-//! Each peer stands in a file of its own that says how it is used; [`ratios`] are the tables that compare them.
-//! Blocks that a peer cannot write, shorter ones, are written by this project's scalar `vbyte-delta` or `vbyte`.
+//! Each peer has a file of its own that says how it is used; [`ratios`] compares them. Short blocks that a
+//! peer cannot encode are encoded by this project's scalar `vbyte-delta` or `vbyte`.
 
 mod bitpackers;
 mod fastpfors;

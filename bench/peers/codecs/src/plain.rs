@@ -1,14 +1,14 @@
-//! What peers leave to others: differences, sums, and blocks that are too short for them.
+//! Differences, prefix sums, and blocks that are too short for a peer.
 
 use tierdex::codec::{Codec, Kernel};
 use tierdex_bench::codecs::ValueKind;
 
-/// What stands in the column of kernels for a peer that chooses its instructions itself. Two of them are held back
-/// unless the compiler may assume the instructions (`.cargo/config.toml`).
+/// Kernel name of a peer that selects its instructions itself. Two peers are slower (`held back`) unless the
+/// compiler may assume the instructions (`.cargo/config.toml`).
 pub const OWN: &str =
     if cfg!(target_feature = "avx2") || !cfg!(target_arch = "x86_64") { "own" } else { "held back" };
 
-/// Before the first id: peers take the first one as a difference from 0.
+/// The value before a block; 0 before the first id, because peers encode it as a difference from 0.
 pub fn initial(prev: u32) -> u32 {
     if prev == u32::MAX { 0 } else { prev }
 }
@@ -29,12 +29,12 @@ pub fn sums(differences: &[u32], prev: u32, out: &mut [u32]) {
     }
 }
 
-/// Writes a block that is too short for a peer.
+/// Encodes a block that is too short for a peer.
 pub fn encode_short(kind: ValueKind, values: &[u32], prev: u32, out: &mut Vec<u8>) {
     short(kind).encode_with(Kernel::SCALAR, values, prev, out);
 }
 
-/// Reads such a block.
+/// Decodes a block that is too short for a peer.
 pub fn decode_short(kind: ValueKind, bytes: &[u8], prev: u32, out: &mut [u32]) -> Option<usize> {
     short(kind).decode_with(Kernel::SCALAR, bytes, prev, out).ok()
 }

@@ -1,10 +1,10 @@
-//! The tables that say how this project's codecs stand to those of others.
+//! The tables that compare this project's codecs with those of other crates.
 
 use tierdex::codec::Kernel;
 use tierdex_bench::Table;
-use tierdex_bench::codecs::{ValueKind, CodecRow, CodecRows, ReportSection};
+use tierdex_bench::codecs::{CodecRow, CodecRows, ReportSection, ValueKind};
 
-/// A line of a table: a figure of a codec of ours over the same figure of another.
+/// A row of a table: a figure of one of this project's codecs divided by that of another codec.
 struct Ratio {
     ours: &'static str,
     figure: Figure,
@@ -45,7 +45,7 @@ const FREQUENCIES: &[Ratio] = &[
 /// Datasets whose sums are also compared together.
 const GENERATED: [&str; 2] = ["uniform", "clustered"];
 
-/// What the report says of the peers.
+/// The text of the report about the peers.
 const ABOUT: &str = "A figure of the codec on the left by the same figure of the one it stands against. Speeds: more \
     than 1 is faster; bits: less than 1 is smaller. Behind the worst ratio stands its K.\n\n\
     - `bitpacking`: blocks of 128 (4x) or 256 (8x), the width in a byte before each; `sorted` packs differences, \
@@ -60,8 +60,8 @@ const ABOUT: &str = "A figure of the codec on the left by the same figure of the
 
 const SCALAR: &str = "scalar";
 
-/// A table for ids and one for frequencies, a row a ratio and kernel, a column a dataset. The scalar kernel has no
-/// rows if there are others.
+/// A table for ids and one for frequencies, a row a ratio and kernel, a column a dataset. The scalar kernel
+/// has no rows if there are others.
 pub fn sections(rows: &CodecRows, kernels: &[Kernel]) -> Vec<ReportSection> {
     let mut names: Vec<&str> = kernels.iter().map(|kernel| kernel.name()).collect();
     if names.len() > 1 {

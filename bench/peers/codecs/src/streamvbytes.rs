@@ -1,13 +1,14 @@
 //! Crate `streamvbyte64`: Stream `VByte` of one to four bytes a value (`Coder1234`).
 //!
-//! A block is its tags, one byte for four values, then the data bytes. The crate takes multiples of four values; the
-//! one to three behind them are left to [`plain`](crate::plain). It finds the end of the data only by decoding, which
-//! is what happens here: it is given all bytes of the list that are left, so that it may read ahead in them.
+//! A block is its tags, one byte for four values, then the data bytes. The crate takes multiples of four
+//! values; the one to three behind them are left to [`plain`](crate::plain). It finds the end of the data
+//! only by decoding, which is what happens here: it is given all bytes of the list that are left, so that it
+//! may read ahead in them.
 
 use crate::plain::{OWN, decode_short, encode_short, initial};
 use std::cell::RefCell;
 use streamvbyte64::{Coder, Coder1234};
-use tierdex_bench::codecs::{Contender, ValueKind, Peer};
+use tierdex_bench::codecs::{Contender, Peer, ValueKind};
 
 /// Ids and frequencies.
 pub fn all() -> Vec<Box<dyn Peer>> {

@@ -25,9 +25,9 @@ from pathlib import Path
 # BM25 as the other engines have it.
 K1, B = 1.2, 0.75
 ENCODING = "block_simdbp"
-# Hits up to which few are wanted, and words up to which a query is short: see `algorithm`.
+# Largest k of a small result, and largest number of words of a short query: see `algorithm`.
 FEW_HITS, FEW_WORDS = 100, 5
-# Hits for which the arrays of one call have room.
+# Capacity of the arrays of one call, in hits.
 HITS_MAX = 1 << 22
 # All in one run: what the binding merges from several runs has postings of documents that do not hold the term.
 DOCUMENTS_A_RUN = 1 << 31
@@ -55,7 +55,7 @@ def parse_arguments():
     indexing = commands.add_parser("index")
     indexing.add_argument("tokens", type=Path)
     indexing.add_argument("dir", type=Path)
-    indexing.add_argument("--memory", type=int, help="is not heeded")
+    indexing.add_argument("--memory", type=int, help="ignored")
     serving = commands.add_parser("serve")
     serving.add_argument("dir", type=Path)
     serving.add_argument("--k1", type=float, default=K1)
@@ -64,7 +64,7 @@ def parse_arguments():
 
 
 def index(tokens, folder):
-    """Indexes lines as they stand: frequencies by word, so that no tokenizer of its own comes between."""
+    """Indexes lines by word frequencies, so that the binding applies no tokenizer of its own."""
     quiet()
     import pyterrier_pisa
 
@@ -222,13 +222,13 @@ class Hits:
     """Arrays that a call fills. They are made once and grow, so that their memory is there when the clock runs."""
 
     def __init__(self):
-        self.room = self.size = 0
+        self.capacity = self.size = 0
 
     def fill(self, context, name, k, queries, threads):
         """Runs the queries; gives the number of hits."""
         from pyterrier_pisa import _pisathon
 
-        self.make_room(k * len(queries))
+        self.reserve(k * len(queries))
         size = _pisathon.retrieve(
             context,
             name,
@@ -237,7 +237,7 @@ class Hits:
             threads=threads,
             pretokenised=True,
             query_weighted=0,
-            result_qidxs=self.places,
+            result_qidxs=self.query_indexes,
             result_docnos=self.names,
             result_ranks=self.ranks,
             result_scores=self.scores,
@@ -249,12 +249,12 @@ class Hits:
     def first(self, size):
         return self.names[:size], self.scores[:size]
 
-    def make_room(self, hits):
+    def reserve(self, hits):
         import numpy
 
-        if hits > self.room:
-            self.room = hits
-            self.places, self.ranks = numpy.zeros(hits, numpy.int32), numpy.zeros(hits, numpy.int32)
+        if hits > self.capacity:
+            self.capacity = hits
+            self.query_indexes, self.ranks = numpy.zeros(hits, numpy.int32), numpy.zeros(hits, numpy.int32)
             self.scores, self.names = numpy.zeros(hits, numpy.float32), numpy.empty(hits, object)
         elif self.size:
             # The binding overwrites what stands there without giving it back.

@@ -1,5 +1,5 @@
-//! Many lines at once: `FILE<TAB>THREADS<TAB>LATENCIES`. Tasks take lines from one counter; each line is
-//! timed.
+//! A batch, `FILE<TAB>THREADS<TAB>LATENCIES`: tasks take the lines of a file from a shared counter; each
+//! line is timed.
 
 use crate::Result;
 use crate::serve::{Answer, Server};
@@ -9,19 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// What became of one line.
-struct Done {
+/// The time and the answer of one line.
+struct LineResult {
     line: usize,
     nanoseconds: u64,
-    /// The number that was answered; hits for a list of them; none for lines that are not supported.
+    /// The number in the answer, the number of hits of a list, or `None` if the line is not supported.
     value: Option<u64>,
 }
 
-/// Runs a batch; gives the object that sums it up.
+/// Runs a batch and returns its summary as a JSON object.
 pub fn run(server: &Arc<Server>, batch: &str) -> Result<String> {
     let parts: Vec<&str> = batch.split('\t').collect();
     let [file, threads, latencies] = parts[..] else {
-        return Err("!BATCH wants a file, a number of threads and a file for latencies or -".to_string());
+        return Err("!BATCH needs a file, a number of threads, and a file for latencies or -".to_string());
     };
     let threads: usize = threads
         .parse()
@@ -48,8 +48,8 @@ pub fn run(server: &Arc<Server>, batch: &str) -> Result<String> {
     Ok(summary(&done, wall))
 }
 
-/// Takes lines until there are no more.
-async fn work(server: Arc<Server>, lines: Arc<Vec<String>>, next: Arc<AtomicUsize>) -> Vec<Done> {
+/// Takes and answers lines until none is left.
+async fn work(server: Arc<Server>, lines: Arc<Vec<String>>, next: Arc<AtomicUsize>) -> Vec<LineResult> {
     let mut done = Vec::with_capacity(lines.len());
     loop {
         let line = next.fetch_add(1, Ordering::Relaxed);
@@ -62,11 +62,11 @@ async fn work(server: Arc<Server>, lines: Arc<Vec<String>>, next: Arc<AtomicUsiz
             Answer::Documents(hits) => Some(hits.len() as u64),
             Answer::Unsupported => None,
         };
-        done.push(Done { line, nanoseconds, value });
+        done.push(LineResult { line, nanoseconds, value });
     }
 }
 
-fn summary(done: &[Done], wall: u128) -> String {
+fn summary(done: &[LineResult], wall: u128) -> String {
     let mut times: Vec<u64> = done.iter().map(|done| done.nanoseconds).collect();
     times.sort_unstable();
     let at = |percent: usize| {

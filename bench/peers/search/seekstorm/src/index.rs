@@ -1,4 +1,4 @@
-//! Indexing: tokens as they stand, one shard. The library takes documents in turn and numbers them from 0 on.
+//! Indexing: unmodified tokens, one shard. The library numbers documents in order from 0 on.
 
 use crate::Result;
 use seekstorm::INDEX_RUNTIME;

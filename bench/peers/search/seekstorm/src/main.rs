@@ -1,11 +1,11 @@
 //! SeekStorm behind the line protocol of `tierdex-bench serve`.
 //!
-//! You have a file of tokens, one document a line, blanks between tokens; `index` gives a directory with an
+//! *Input*: a file of tokens separated by spaces, one document per line. `index` writes a directory with an
 //! index of one shard, and `serve` answers `COMMAND<TAB>QUERY` from it.
 //!
 //! How the peer is used: the newest release from the registry; one shard, the index in memory, the tokenizer
-//! that cuts at whitespace; neither stop words, frequent words nor n-grams of them; BM25F of one field, whose
-//! constants are fixed. Positions are always kept. A query of one shard runs on the thread that asks.
+//! that cuts at whitespace; neither stop words, frequent words nor n-grams of them; BM25F of one field,
+//! whose constants are fixed. Positions are always kept. A query of one shard runs on the thread that asks.
 
 #![forbid(unsafe_code)]
 
@@ -29,20 +29,20 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Index a file of tokens, one document a line
+    /// Index a file of tokens, one document per line
     Index {
         /// The file
         tokens: PathBuf,
-        /// Directory of the index; it must not be there
+        /// Directory of the index; must not exist
         dir: PathBuf,
-        /// Is not heeded: the library commits every 65,536 documents
+        /// Ignored: the library commits every 65,536 documents
         #[arg(long)]
         memory: Option<usize>,
-        /// Is not heeded: positions are always kept
+        /// Ignored: positions are always kept
         #[arg(long)]
         positions: bool,
     },
-    /// Print which release of the engine this is
+    /// Print the release of the engine
     Version,
     /// Answer lines of COMMAND<TAB>QUERY on standard input
     Serve {
@@ -51,7 +51,7 @@ enum Command {
     },
 }
 
-/// What can go wrong, as one line.
+/// The result type; an error is one line.
 type Result<T> = std::result::Result<T, String>;
 
 fn main() -> ExitCode {

@@ -1,8 +1,7 @@
-//! Which queries of the protocol the library has, in the words of its own parser, which are the same.
+//! The queries of the protocol that the library supports. The syntax of its parser is the same.
 
-/// Whether the library answers a query as the others do: words that are all required or all alternatives,
-/// others that are excluded, and phrases that stand alone. It has no filters, and where a word is required
-/// all are.
+/// Whether the library evaluates a query as the other engines do: all words required or all words optional,
+/// excluded words, and single phrases. It has no filters, and if one word is required, all are.
 pub fn is_known(text: &str) -> bool {
     if let Some(rest) = text.strip_prefix('"') {
         return rest.strip_suffix('"').is_some_and(|words| !words.contains('"'));

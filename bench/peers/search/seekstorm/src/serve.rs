@@ -1,4 +1,4 @@
-//! The line protocol: `COMMAND<TAB>QUERY`, a line of answer each.
+//! The line protocol: one line of answer per line `COMMAND<TAB>QUERY`.
 //!
 //! | command | how it is answered |
 //! |---|---|
@@ -6,8 +6,8 @@
 //! | `TOP_k`, `DOCS_k` | `ResultType::Topk` |
 //! | `TOP_k_COUNT` | `ResultType::TopkCount` |
 //!
-//! Release 4.0.1 stops with an index out of bounds when it is to count, and only that, and words are
-//! excluded. Such documents are counted by `TopkCount` of one hit.
+//! Release 4.0.1 panics with an index out of bounds when it only counts and the query excludes words. Such
+//! queries are counted by `TopkCount` with one hit.
 
 use crate::{Result, batch, query};
 use nix::unistd::dup2_stdout;
@@ -20,22 +20,22 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What lines are answered from.
+/// The index behind the protocol.
 pub struct Server {
     index: IndexArc,
 }
 
-/// An answer to a line.
+/// The answer to a line.
 pub enum Answer {
     /// A number of matches or of hits.
     Number(u64),
     /// Numbers of documents and scores, best first.
     Documents(Vec<(usize, f32)>),
-    /// The command or the query is not known here.
+    /// The command or the query is not supported.
     Unsupported,
 }
 
-/// What a command asks for.
+/// A command of the protocol, with its k.
 enum Command {
     Count,
     Top(usize),
@@ -58,7 +58,7 @@ pub fn run(dir: &Path, input: &mut dyn BufRead) -> Result<()> {
     Ok(())
 }
 
-/// The output; what the library prints there goes to standard error from now on.
+/// Standard output. Output of the library itself is redirected to standard error.
 fn quiet() -> std::io::Result<File> {
     let output = stdout().as_fd().try_clone_to_owned()?;
     dup2_stdout(stderr())?;
@@ -135,8 +135,8 @@ impl std::fmt::Display for Answer {
             Answer::Number(number) => write!(f, "{number}"),
             Answer::Unsupported => f.write_str("UNSUPPORTED"),
             Answer::Documents(hits) => {
-                for (place, (document, score)) in hits.iter().enumerate() {
-                    write!(f, "{}{document}:{score}", if place == 0 { "" } else { " " })?;
+                for (rank, (document, score)) in hits.iter().enumerate() {
+                    write!(f, "{}{document}:{score}", if rank == 0 { "" } else { " " })?;
                 }
                 Ok(())
             }

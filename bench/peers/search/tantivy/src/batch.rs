@@ -1,4 +1,5 @@
-//! Many lines at once: `FILE<TAB>THREADS<TAB>LATENCIES`. Threads take lines from one counter; each line is timed.
+//! A batch, `FILE<TAB>THREADS<TAB>LATENCIES`: threads take the lines of a file from a shared counter; each
+//! line is timed.
 
 use crate::Result;
 use crate::serve::{Answer, Server};
@@ -6,19 +7,19 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// What became of one line.
-struct Done {
+/// The time and the answer of one line.
+struct LineResult {
     line: usize,
     nanoseconds: u64,
-    /// The number that was answered; hits for a list of them; none for lines that are not supported.
+    /// The number in the answer, the number of hits of a list, or `None` if the line is not supported.
     value: Option<u64>,
 }
 
-/// Runs a batch; gives the object that sums it up.
+/// Runs a batch and returns its summary as a JSON object.
 pub fn run(server: &Server, batch: &str) -> Result<String> {
     let parts: Vec<&str> = batch.split('\t').collect();
     let [file, threads, latencies] = parts[..] else {
-        return Err("!BATCH wants a file, a number of threads and a file for latencies or -".to_string());
+        return Err("!BATCH needs a file, a number of threads, and a file for latencies or -".to_string());
     };
     let threads: usize = threads
         .parse()
@@ -37,7 +38,7 @@ pub fn run(server: &Server, batch: &str) -> Result<String> {
             .collect::<Result<Vec<_>>>()
     })?;
     let wall = start.elapsed().as_nanos();
-    let mut done: Vec<Done> = done.into_iter().flatten().collect();
+    let mut done: Vec<LineResult> = done.into_iter().flatten().collect();
     done.sort_unstable_by_key(|done| done.line);
     if latencies != "-" {
         let text: String = done.iter().map(|done| format!("{}\n", done.nanoseconds)).collect();
@@ -46,8 +47,8 @@ pub fn run(server: &Server, batch: &str) -> Result<String> {
     Ok(summary(&done, wall))
 }
 
-/// Takes lines until there are no more.
-fn work(server: &Server, lines: &[&str], next: &AtomicUsize) -> Result<Vec<Done>> {
+/// Takes and answers lines until none is left.
+fn work(server: &Server, lines: &[&str], next: &AtomicUsize) -> Result<Vec<LineResult>> {
     let mut done = Vec::with_capacity(lines.len());
     while let (line, Some(text)) = take(lines, next) {
         let start = Instant::now();
@@ -58,7 +59,7 @@ fn work(server: &Server, lines: &[&str], next: &AtomicUsize) -> Result<Vec<Done>
             Answer::Documents(hits) => Some(hits.len() as u64),
             Answer::Unsupported => None,
         };
-        done.push(Done { line, nanoseconds, value });
+        done.push(LineResult { line, nanoseconds, value });
     }
     Ok(done)
 }
@@ -68,7 +69,7 @@ fn take<'a>(lines: &[&'a str], next: &AtomicUsize) -> (usize, Option<&'a str>) {
     (line, lines.get(line).copied())
 }
 
-fn summary(done: &[Done], wall: u128) -> String {
+fn summary(done: &[LineResult], wall: u128) -> String {
     let mut times: Vec<u64> = done.iter().map(|done| done.nanoseconds).collect();
     times.sort_unstable();
     let at = |percent: usize| {

@@ -1,9 +1,8 @@
-//! Indexing: tokens as they stand, ids and frequencies, and positions if they are wanted; one thread, one
-//! segment.
+//! Indexing: unmodified tokens, ids and frequencies, optionally positions; one thread, one segment.
 //!
-//! 1. each line is a document: its tokens, and its ordinal as a column, so that hits can be named by it;
-//! 2. one thread indexes; what it flushed is merged to one segment at the end;
-//! 3. or with a commit after each N documents, whose segments are never merged.
+//! 1. Each line is a document: its tokens, and its ordinal as a column that identifies hits.
+//! 2. One thread indexes; the flushed segments are merged into one at the end.
+//! 3. With a commit after each N documents, segments are never merged.
 
 use crate::Result;
 use clap::Args;
@@ -22,13 +21,13 @@ pub const TOKENS: &str = "tokens";
 pub const ORDINAL: &str = "ordinal";
 const TOKENIZER: &str = "blanks";
 
-/// What an index is to be.
+/// Options of the index.
 #[derive(Args)]
 pub struct Options {
-    /// Bytes that may wait to be written
+    /// Memory of the index writer in bytes
     #[arg(long, default_value_t = 256 << 20)]
     memory: usize,
-    /// Keep positions
+    /// Index positions
     #[arg(long)]
     positions: bool,
     /// Commit a segment after this number of documents, instead of one segment of all
@@ -66,7 +65,7 @@ fn schema(positions: bool) -> Schema {
     schema.build()
 }
 
-/// Gives the numbers of documents and of segments.
+/// Returns the numbers of documents and of segments.
 fn write(mut lines: impl BufRead, dir: &Path, options: &Options) -> tantivy::Result<(u64, u64)> {
     let schema = schema(options.positions);
     let (tokens, ordinal) = (schema.get_field(TOKENS)?, schema.get_field(ORDINAL)?);

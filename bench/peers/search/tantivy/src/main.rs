@@ -1,10 +1,10 @@
 //! Tantivy behind the line protocol of `tierdex-bench serve`.
 //!
-//! You have a file of tokens, one document a line, blanks between tokens; `index` gives a directory with an
+//! *Input*: a file of tokens separated by spaces, one document per line. `index` writes a directory with an
 //! index of one segment, and `serve` answers `COMMAND<TAB>QUERY` from it.
 //!
 //! How the peer is used: the newest release from the registry; ids and frequencies, and positions only if
-//! they are asked for; lengths in one byte, as it always keeps them; one indexing thread; all files copied
+//! they are requested; lengths in one byte, as it always keeps them; one indexing thread; all files copied
 //! into memory before `READY`, or mapped if `--advice` says so; for each command the fastest way that its
 //! public interface has (see [`serve`]). The constants of its BM25 are fixed.
 
@@ -30,16 +30,16 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Index a file of tokens, one document a line
+    /// Index a file of tokens, one document per line
     Index {
         /// The file
         tokens: PathBuf,
-        /// Directory of the index; it must not be there
+        /// Directory of the index; must not exist
         dir: PathBuf,
         #[command(flatten)]
         options: index::Options,
     },
-    /// Print which release of the engine this is
+    /// Print the release of the engine
     Version,
     /// Answer lines of COMMAND<TAB>QUERY on standard input
     Serve {
@@ -51,16 +51,16 @@ enum Command {
     },
 }
 
-/// What the system is told of how mapped files will be read.
+/// Advice to the system about reads of mapped files.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Advice {
-    /// Nothing, as the library comes
+    /// No advice, the default of the library
     Normal,
-    /// That pages are read here and there, so that it reads none ahead
+    /// Random access: no read-ahead
     Random,
 }
 
-/// What can go wrong, as one line.
+/// The result type; an error is one line.
 type Result<T> = std::result::Result<T, String>;
 
 fn main() -> ExitCode {

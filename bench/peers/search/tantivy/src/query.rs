@@ -1,14 +1,14 @@
-//! Queries as the protocol writes them: words and phrases side by side, each with `+`, `-`, `#` or nothing
-//! before it.
+//! Parses queries of the protocol: words and phrases separated by spaces, each with the prefix `+`, `-`, `#`
+//! or none.
 //!
-//! There is no clause that filters: it is a required one of a constant score of 0. What does not score asks
-//! for no frequencies.
+//! Tantivy has no filter clause: a filter is a required clause with the constant score 0. Clauses that do
+//! not score do not read frequencies.
 
 use tantivy::Term;
 use tantivy::query::{BooleanQuery, ConstScoreQuery, EmptyQuery, Occur, PhraseQuery, Query, TermQuery};
 use tantivy::schema::{Field, IndexRecordOption};
 
-/// What a clause is, as the protocol has it.
+/// The kind of a clause.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Must,
@@ -17,7 +17,7 @@ enum Kind {
     Not,
 }
 
-/// The query of a text; none if it has a phrase and the index no positions.
+/// The query of a text; `None` if it has a phrase and the index has no positions.
 pub fn parse(text: &str, field: Field, positions: bool) -> Option<Box<dyn Query>> {
     let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
     let mut only = None;

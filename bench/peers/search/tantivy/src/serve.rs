@@ -1,4 +1,4 @@
-//! The line protocol: `COMMAND<TAB>QUERY`, a line of answer each.
+//! The line protocol: one line of answer per line `COMMAND<TAB>QUERY`.
 //!
 //! | command | how it is answered |
 //! |---|---|
@@ -18,27 +18,27 @@ use tantivy::directory::{self, Directory, MmapDirectory, RamDirectory};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, Index, ReloadPolicy, Searcher};
 
-/// What lines are answered from.
+/// The index behind the protocol.
 pub struct Server {
     searcher: Searcher,
     field: Field,
-    /// Whether there are phrases.
+    /// Whether the index has positions, for phrases.
     positions: bool,
-    /// A segment each.
+    /// Per segment.
     ordinals: Vec<Column<u64>>,
 }
 
-/// An answer to a line.
+/// The answer to a line.
 pub enum Answer {
     /// A number of matches or of hits.
     Number(u64),
     /// Ordinals and scores, best first.
     Documents(Vec<(u64, f32)>),
-    /// The command or the query is not known here.
+    /// The command or the query is not supported.
     Unsupported,
 }
 
-/// What a command asks for.
+/// A command of the protocol, with its k.
 enum Command {
     Count,
     Top(usize),
@@ -123,7 +123,7 @@ impl Server {
     }
 }
 
-/// The files of the index where they are.
+/// The files of the index, mapped.
 fn mapped(dir: &Path, advice: Advice) -> Result<MmapDirectory> {
     let opened = match advice {
         Advice::Normal => MmapDirectory::open(dir),
@@ -132,7 +132,8 @@ fn mapped(dir: &Path, advice: Advice) -> Result<MmapDirectory> {
     opened.map_err(|error| format!("cannot open {}: {error}", dir.display()))
 }
 
-/// A copy of all files of the index but its locks, which would be taken for those of another process.
+/// A copy of all files of the index in memory, except its locks, which would look like those of another
+/// process.
 fn in_memory(dir: &Path) -> Result<RamDirectory> {
     let failed = |error: &dyn std::fmt::Display| format!("cannot read the index {}: {error}", dir.display());
     let memory = RamDirectory::create();
@@ -154,8 +155,8 @@ impl std::fmt::Display for Answer {
             Answer::Number(number) => write!(f, "{number}"),
             Answer::Unsupported => f.write_str("UNSUPPORTED"),
             Answer::Documents(hits) => {
-                for (place, (document, score)) in hits.iter().enumerate() {
-                    write!(f, "{}{document}:{score}", if place == 0 { "" } else { " " })?;
+                for (rank, (document, score)) in hits.iter().enumerate() {
+                    write!(f, "{}{document}:{score}", if rank == 0 { "" } else { " " })?;
                 }
                 Ok(())
             }

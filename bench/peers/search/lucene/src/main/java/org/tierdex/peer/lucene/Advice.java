@@ -1,12 +1,12 @@
 package org.tierdex.peer.lucene;
 
-/** How files are read that hold the index. */
+/** How the index files are read. */
 enum Advice {
-  /** All of them before the first query. */
+  /** All of them are read before the first query. */
   NONE,
-  /** When they are needed, as the library comes. */
+  /** On demand, the default of the library. */
   NORMAL,
-  /** When they are needed, and the system is told that pages are read here and there, so that it reads none ahead. */
+  /** On demand, with the advice of random access: no read-ahead. */
   RANDOM;
 
   /** The advice of a word. */

@@ -13,7 +13,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.lucene.search.IndexSearcher;
 
-/** Many lines at once: threads take them from one counter, each with a searcher of its own; each line is timed. */
+/** A batch: threads take lines from a shared counter, each with a searcher of its own; each line is timed. */
 final class Batch {
   private static final int THREADS_MAX = 1024;
 
@@ -21,7 +21,7 @@ final class Batch {
   private final List<String> lines;
   private final AtomicInteger next = new AtomicInteger();
   private final long[] nanoseconds;
-  /** What was answered, -1 for lines that are not supported. */
+  /** The number in each answer, -1 for lines that are not supported. */
   private final long[] values;
 
   private Batch(Server server, List<String> lines) {
@@ -31,11 +31,11 @@ final class Batch {
     values = new long[lines.size()];
   }
 
-  /** Runs {@code FILE<TAB>THREADS<TAB>LATENCIES}; gives the object that sums it up. */
+  /** Runs {@code FILE<TAB>THREADS<TAB>LATENCIES}; returns its summary as a JSON object. */
   static String run(Server server, String words) throws IOException {
     String[] parts = words.split("\t");
     if (parts.length != 3) {
-      throw new IOException("!BATCH wants a file, a number of threads and a file for latencies or -");
+      throw new IOException("!BATCH needs a file, a number of threads, and a file for latencies or -");
     }
     int threads = threads(parts[1]);
     List<String> lines = Files.readAllLines(Path.of(parts[0])).stream().filter(line -> !line.isEmpty()).toList();
@@ -75,7 +75,7 @@ final class Batch {
     }
   }
 
-  /** Takes lines until there are no more. */
+  /** Takes and answers lines until none is left. */
   private Void work() throws IOException {
     IndexSearcher searcher = server.searcher();
     for (int line = next.getAndIncrement(); line < lines.size(); line = next.getAndIncrement()) {

@@ -4,7 +4,7 @@ import java.io.IOException;
 import org.apache.lucene.analysis.TokenStream;
 import org.apache.lucene.analysis.tokenattributes.CharTermAttribute;
 
-/** The tokens of a line, which stand with one blank between them. Used again for each line. */
+/** The tokens of a line, separated by single spaces. Reused for each line. */
 final class Blanks extends TokenStream {
   private final CharTermAttribute term = addAttribute(CharTermAttribute.class);
   private String line = "";

@@ -1,6 +1,6 @@
 package org.tierdex.peer.lucene;
 
-/** What a line asks for. */
+/** A command of the protocol, with its k. */
 record Command(Kind kind, int k) {
   enum Kind {
     COUNT,

@@ -18,10 +18,9 @@ import org.apache.lucene.store.Directory;
 import org.apache.lucene.store.FSDirectory;
 
 /**
- * Indexing: ids and frequencies with lengths, and positions if they are wanted; one thread. What was flushed
- * is merged once, to one segment, in the order of the documents, so that document numbers are ordinals. Or
- * there is a commit after each N documents, whose segments are never merged; the
- * order is the same.
+ * Indexing: ids and frequencies with lengths, optionally positions; one thread. Flushed segments
+ * are merged once into one segment, in document order, so that document numbers are ordinals. With a commit
+ * after each N documents, segments are never merged; the order is the same.
  */
 final class Indexer {
   static final String TOKENS = "tokens";
