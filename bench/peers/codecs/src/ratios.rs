@@ -46,8 +46,8 @@ const FREQUENCIES: &[Ratio] = &[
 const GENERATED: [&str; 2] = ["uniform", "clustered"];
 
 /// The text of the report about the peers.
-const ABOUT: &str = "A figure of the codec on the left by the same figure of the one it stands against. Speeds: more \
-    than 1 is faster; bits: less than 1 is smaller. Behind the worst ratio stands its K.\n\n\
+const ABOUT: &str = "A figure of the codec on the left divided by the same figure of the codec on the right. Speeds: more \
+    than 1 is faster; bits: less than 1 is smaller. The worst ratio is followed by its K.\n\n\
     - `bitpacking`: blocks of 128 (4x) or 256 (8x), the width in a byte before each; `sorted` packs differences, \
     `strict` differences less one. The rest of a list is written by this project's scalar `vbyte-delta` or `vbyte`.\n\
     - `fastpfor`: pages of 65,536 values, as the crate cuts them, so \"L1\" is a buffer of 256 KiB; differences before \

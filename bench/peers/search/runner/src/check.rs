@@ -162,8 +162,8 @@ fn spread(values: &[f64]) -> Option<f64> {
 /// The share of common members, 1 if both have none.
 fn overlap(one: &[(u64, f64)], other: &[(u64, f64)]) -> f64 {
     let most = one.len().max(other.len());
-    let stands = |document: u64| other.iter().any(|(known, _)| *known == document);
-    let both = one.iter().filter(|(document, _)| stands(*document)).count();
+    let contains = |document: u64| other.iter().any(|(known, _)| *known == document);
+    let both = one.iter().filter(|(document, _)| contains(*document)).count();
     if most == 0 { 1.0 } else { both as f64 / most as f64 }
 }
 

@@ -33,7 +33,7 @@ pub struct Row {
     pub set: String,
     /// The command.
     pub command: String,
-    /// How often the queries of the set stand in a batch.
+    /// Number of repetitions of the set in a batch.
     pub times: u64,
     /// An engine each; those that do not answer the command are missing.
     pub cells: Vec<Cell>,

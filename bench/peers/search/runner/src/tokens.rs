@@ -18,7 +18,7 @@ use tierdex_bench::{Error, Result};
 /// Longest token that is indexed.
 const TOKEN_BYTES_MAX: usize = 200;
 
-/// The tokens, and how often each stands.
+/// The tokenized text, and the document frequency of each token.
 pub struct Corpus {
     /// File of the tokens.
     pub path: PathBuf,

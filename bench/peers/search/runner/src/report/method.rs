@@ -23,7 +23,7 @@ pub fn text(flags: &Flags, results: &Results) -> String {
     );
     if flags.copies > 1 {
         text += &format!(
-            "The text stands in it {} times: of n documents, number i of copy c > 0 is the first half of document i and the second \
+            "The text is contained {} times: of n documents, number i of copy c > 0 is the first half of document i and the second \
              half of document (7,919 i + 104,729 c) mod n.\n\n",
             flags.copies
         );
@@ -71,7 +71,7 @@ const COMMANDS: &str = "Commands: `COUNT` the number of matches; `TOP_k` the bes
 
 const SETS: &str = "Sets. By document frequency: H more than 1% of the documents, M 0.001% to 1%, L less and at least two. \
     `single-h`: one term; `and-hh`, `or-hh`: two of one class; `and-3-5`, `or-3-5`: three to five, equally often, the \
-    class of each H or M with equal odds (`-h` behind it: all H). Terms of a class stand in a shuffled queue from which the \
+    class of each H or M with equal odds (suffix `-h`: all H). Terms of a class are in a shuffled queue from which the \
     next is popped; with the probability of repeats (`-rp25`: 25%) a random one of the last hundred is asked instead. \
     `game`: the conjunctions and unions of the search-benchmark-game; `questions`: questions of MS MARCO passage, dev; \
     `terabyte`: TREC Terabyte 2005, efficiency; a seeded choice of each. Of alternatives, terms that no document holds are \

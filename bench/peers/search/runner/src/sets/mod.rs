@@ -2,7 +2,7 @@
 //!
 //! Classes of terms: H occur in more than 1% of the documents, M in 0.001% to 1%, L in less and at least
 //! two. A set's name says what its queries are: `single-h` one term of class H, `and-mm` two different terms
-//! of class M that must both stand, `or-3-5` three to five different terms as alternatives, the class of
+//! of class M that are both required, `or-3-5` three to five different terms as alternatives, the class of
 //! each H or M with equal odds (`or-3-5-h`: all H). Mixed queries have clauses of different kinds:
 //! `must-m-filter-h` is `+m #h`, a required term of class M and a filter of class H, and `should-hh-not-h`
 //! is `h h -h`; M are there only terms of at least two hundred documents. `phrase-3` are three adjacent

@@ -1,9 +1,9 @@
 //! Real queries, from files that the user provides.
 //!
-//! They are cut into tokens as the text was, a term that stands twice counts once, and terms that no
-//! document holds are left out of alternatives; where all terms must stand, a query with such a term is left
-//! out, for no engine has to look at anything. What is left with fewer than two terms is left out as well.
-//! Of more queries than are wanted a seeded choice is taken.
+//! Queries are tokenized like the text. Repeated terms count once. Terms that are in no document are dropped from
+//! disjunctions; a conjunction with such a term is dropped, because no engine has to read anything for it. Queries with
+//! fewer than two remaining terms are dropped as well. If there are more queries than requested, a random sample that
+//! depends on the seed is taken.
 
 use super::draw::shuffle;
 use super::recipe::{Join, Source};

@@ -74,7 +74,7 @@ pub enum Occur {
     Not,
 }
 
-/// Whether all terms must stand or any.
+/// Conjunction or disjunction of terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
     /// All.
