@@ -84,8 +84,9 @@ fn parse<'a>(file: &'a File, module: &[String]) -> Source<'a> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             _ if end.is_some() => end = end.filter(|end: &String| end != line),
-            ["mod", .., "{"] if test => {
-                end = Some(line.split("mod").next().unwrap_or_default().to_string() + "}")
+            ["mod", .., "{"] | [_, "mod", .., "{"] if test => {
+                let indent = line.len() - line.trim_start().len();
+                end = Some(line[..indent].to_string() + "}")
             }
             ["mod", name] | [_, "mod", name] => {
                 let name = name.trim_end_matches(';').to_string();

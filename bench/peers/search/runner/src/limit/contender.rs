@@ -86,8 +86,7 @@ pub fn cache_flags(flags: &Flags, limit: u64) -> String {
         return named.clone();
     }
     let bytes = limit - spare(flags, limit);
-    let memory = if flags.beyond_own { format!("--cache dram:{bytes}") } else { format!("--dram {bytes}") };
-    format!("--mode direct --segment 8K {memory}")
+    if flags.beyond_own { format!("--cache dram:{bytes}") } else { format!("--dram {bytes}") }
 }
 
 /// Bytes of the limit for the page cache of tierdex, and for memory that its budget does not count.
@@ -107,9 +106,9 @@ mod tests {
             Flags::try_parse_from(head.iter().chain(more)).unwrap()
         };
         let words = |more: &[&str]| super::cache_flags(&flags(more), 1000);
-        assert!(words(&[]).ends_with("--segment 8K --dram 900"));
-        assert!(words(&["--beyond-own"]).ends_with("--cache dram:900"));
-        assert!(words(&["--tierdex-spare", "10"]).ends_with("--dram 990"));
+        assert_eq!(words(&[]), "--dram 900");
+        assert_eq!(words(&["--beyond-own"]), "--cache dram:900");
+        assert_eq!(words(&["--tierdex-spare", "10"]), "--dram 990");
         assert_eq!(words(&["--tierdex-flags", "--mode base"]), "--mode base");
     }
 }
