@@ -3,8 +3,9 @@
 //! ```text
 //! payload   zeros to the end of the first page of the file
 //!           pages of the lists, by list; for the format of a page see `page`
-//!           directory: for each list, codec u8, filter bits per id u8, ids varint, pages varint, last id varint;
-//!             for each page first id minus first id of the page before varint, ids varint; bytes of the filters
+//!           directory: for each list, codec u8, filter bits per id u8, ids varint, pages varint, last id
+//!             varint; for each page first id minus first id of the page before varint, ids varint; bytes of
+//!             the filters
 //!           tail: lists u64, pages u64, offset of the directory u64, length of the directory u64
 //! ```
 

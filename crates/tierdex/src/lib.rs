@@ -102,9 +102,6 @@
 //! be changed or deleted yet. Modules that this page does not list are internal and change without notice.
 #![forbid(unsafe_code)]
 
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-compile_error!("tierdex runs on 64-bit Linux only: it reads with io_uring, O_DIRECT and Linux file locks");
-
 // In dependency order: each module uses only those before it.
 #[doc(hidden)]
 pub mod bytes;

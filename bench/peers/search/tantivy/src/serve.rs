@@ -2,7 +2,7 @@
 //!
 //! | command | how it is answered |
 //! |---|---|
-//! | `COUNT` | `Query::count`: of one term its document frequency, else documents block by block without scores |
+//! | `COUNT` | `Query::count`: document frequency of one term, else documents by block, no scores |
 //! | `TOP_k` | `TopDocs` by score alone, which prunes by block-max bounds |
 //! | `TOP_k_COUNT` | `TopDocs` and `Count` together, which scores every match |
 //! | `DOCS_k` | as `TOP_k`, and the ordinals of the hits from their column |

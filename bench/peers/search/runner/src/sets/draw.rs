@@ -1,8 +1,9 @@
 //! Queries drawn by document frequency, with repeats.
 //!
-//! Repeats follow the two-queue scheme: the terms of a class are in a shuffled queue, from which the next term is popped.
-//! With the probability of repeats a random member of the repeat queue, which has the last [`REPEATS_MAX`] popped terms,
-//! is taken instead. An empty queue is refilled and shuffled again. A term that is already in the query is skipped.
+//! Repeats follow the two-queue scheme: the terms of a class are in a shuffled queue, from which the next
+//! term is popped. With the probability of repeats a random member of the repeat queue, which has the last
+//! [`REPEATS_MAX`] popped terms, is taken instead. An empty queue is refilled and shuffled again. A term
+//! that is already in the query is skipped.
 
 use super::recipe::{Class, Recipe};
 use crate::tokens::Corpus;

@@ -1,9 +1,9 @@
 //! Real queries, from files that the user provides.
 //!
-//! Queries are tokenized like the text. Repeated terms count once. Terms that are in no document are dropped from
-//! disjunctions; a conjunction with such a term is dropped, because no engine has to read anything for it. Queries with
-//! fewer than two remaining terms are dropped as well. If there are more queries than requested, a random sample that
-//! depends on the seed is taken.
+//! Queries are tokenized like the text. Repeated terms count once. Terms that are in no document are dropped
+//! from disjunctions; a conjunction with such a term is dropped, because no engine has to read anything for
+//! it. Queries with fewer than two remaining terms are dropped as well. If there are more queries than
+//! requested, a random sample that depends on the seed is taken.
 
 use super::draw::shuffle;
 use super::recipe::{Join, Source};
