@@ -10,7 +10,7 @@
 //! | `sl` | pages whose range covers a candidate (III-B) | many threads, one page at a time |
 //! | `zz` | pages with a successor of the eliminator (III-C) | the same |
 //! | `bf` | as `sl`, if the page's Bloom filter passes the candidate (III-D) | the same |
-//! | `direct` | as `sl` or `bf`; near pages in one read if that is cheaper | one thread, many reads in flight |
+//! | `direct` | as `sl` or `bf`; near pages in one read if cheaper | one thread, many reads in flight |
 //!
 //! `partition` divides the work among threads as in section III-E. [`ReaderThreads`] are the threads; a
 //! [`ListsWriter`] writes a file of lists and [`PagedLists`] opens it. Pages that a list keeps in memory
