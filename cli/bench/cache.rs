@@ -1,4 +1,4 @@
-//! `tierdex-bench cache`: queries a second by mode, cache size and device.
+//! `tierdex-bench cache`: queries per second by read mode, cache size and device.
 
 use crate::failure;
 use std::io::stdout;
@@ -9,9 +9,10 @@ use tierdex_cli::interrupt;
 
 pub fn run(flags: &Flags) -> Outcome {
     let program = std::env::current_exe();
-    let program = program.map_err(|error| Failure::Failed(format!("cannot find this program: {error}")))?;
-    let start = Launch::Process(program, vec!["cache-cell".to_string()]);
+    let program =
+        program.map_err(|error| Failure::Failed(format!("cannot find the path of this program: {error}")))?;
+    let start = Start::Program(program, vec!["cache-cell".to_string()]);
     let stop = Stop::default();
-    let _watched = interrupt::raises(stop.clone());
+    let _watched = interrupt::raise_on_signal(stop.clone());
     measure(flags, "tierdex-bench cache", &start, &stop, &mut stdout().lock()).map(drop).map_err(failure)
 }

@@ -1,4 +1,4 @@
-//! `tierdex-bench generate`: an index of any size, without text.
+//! `tierdex-bench generate`: generates an index of any size without text.
 
 use std::io::{Write, stdout};
 use std::sync::Arc;
@@ -7,30 +7,30 @@ use tierdex::index::{IndexWriter, Manifest, Merge, OpenMode, Stop, WriterOptions
 use tierdex::io::Disk;
 use tierdex::limits::MEMORY_MIN;
 use tierdex_bench::generate::{Collection, Flags};
-use tierdex_cli::cmd::index::{output_disk, threads};
-use tierdex_cli::failure::{Failure, Outcome, output};
-use tierdex_cli::job::doubtful;
+use tierdex_cli::cmd::index::{output_disk, thread_count};
+use tierdex_cli::failure::{Failure, Outcome, output_error};
+use tierdex_cli::index_job::commit_in_doubt;
 use tierdex_cli::messages::printable;
 use tierdex_cli::{interrupt, progress, size};
 
 pub fn run(flags: &Flags) -> Outcome {
     let start = Instant::now();
     let collection = Collection::new(flags)?;
-    let threads = threads(None)?;
+    let threads = thread_count(None)?;
     let disk = output_disk(&flags.out)?;
     let manifest = write(&collection, threads, disk.clone()).inspect_err(|_| disk.remove_created())?;
-    summary(flags, &manifest, start.elapsed()).map_err(output)
+    summary(flags, &manifest, start.elapsed()).map_err(output_error)
 }
 
-/// Writes the index; returns what was committed.
+/// Writes the index and returns the manifest of the commit.
 fn write(collection: &Collection, threads: usize, disk: Arc<dyn Disk>) -> Outcome<Manifest> {
     let stop = Stop::default();
-    let _watched = interrupt::raises(stop.clone());
+    let _watched = interrupt::raise_on_signal(stop.clone());
     let options = WriterOptions { memory: MEMORY_MIN, stop };
     let mut writer = IndexWriter::open(disk.clone(), Collection::schema(), OpenMode::New, options)?;
     let bar = progress::bar(2 * collection.postings());
     let written = collection.write(&mut writer, threads, &mut |done| {
-        bar.set_message(if done <= collection.postings() { "lengths" } else { "lists" });
+        bar.set_message(if done <= collection.postings() { "norms" } else { "posting lists" });
         bar.set_position(done);
     });
     let committed = written.and_then(|()| {
@@ -39,13 +39,13 @@ fn write(collection: &Collection, threads: usize, disk: Arc<dyn Disk>) -> Outcom
     });
     bar.finish_and_clear();
     if let Err(error) = committed {
-        return Err(if writer.in_doubt() { doubtful(&error) } else { error.into() });
+        return Err(if writer.in_doubt() { commit_in_doubt(&error) } else { error.into() });
     }
     let manifest = Manifest::read_newest(disk.as_ref())?;
-    manifest.ok_or_else(|| Failure::Failed(format!("{} has lost its index", disk.describe())))
+    manifest.ok_or_else(|| Failure::Failed(format!("{} has no index after the commit", disk.describe())))
 }
 
-/// Prints what was made, and the bytes of each file.
+/// Prints a summary and the size of each file.
 fn summary(flags: &Flags, manifest: &Manifest, elapsed: Duration) -> std::io::Result<()> {
     let stats = || manifest.segments.iter().flat_map(|segment| &segment.fields);
     let seconds = elapsed.as_secs_f64().max(1e-9);

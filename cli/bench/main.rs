@@ -1,4 +1,4 @@
-//! The `tierdex-bench` command: experiments, one a subcommand. The crate of that name implements them.
+//! The `tierdex-bench` command: one subcommand per experiment. The crate `tierdex-bench` implements them.
 
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
@@ -14,14 +14,14 @@ use std::process::ExitCode;
 use tierdex::engine::{ExecutorOptions, THREADS_CHOSEN};
 use tierdex::io::ExitOutOfMemory;
 use tierdex_bench::{Error, cache as caches, codecs, generate as generator, intersect, latency, serve};
-use tierdex_cli::failure::{Failure, Outcome, output};
+use tierdex_cli::failure::{Failure, Outcome, output_error};
 use tierdex_cli::memory_flags::MemoryFlags;
 use tierdex_cli::open;
 
 #[global_allocator]
 static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;
 
-/// Run an experiment and report its figures.
+/// Run an experiment and report its measurements
 #[derive(Parser)]
 #[command(name = "tierdex-bench", version, max_term_width = 110)]
 struct Arguments {
@@ -31,30 +31,30 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Experiment {
-    /// `tierdex batch` in any read mode, with a log of the lookahead, or without pruning
-    Batch(batch::Batch),
-    /// Queries a second by mode, cache size and device, each cell in a process with a limit of memory
+    /// `tierdex batch` with flags for read modes, pruning and a log of the lookahead
+    Batch(batch::BatchArguments),
+    /// Queries per second by read mode, cache size and device, each in a process with a memory limit
     Cache(Box<caches::Flags>),
-    /// Measure the cell that is described on standard input
+    /// Run the measurement that is described on standard input
     #[command(hide = true)]
     CacheCell,
-    /// Bits an integer and speed of every codec by every kernel
+    /// Bits per integer and speed of every codec with every kernel
     Codecs(codecs::Flags),
-    /// Make an index of any size, without text: lists as those of English documents of 1 KB
+    /// Generate an index of any size without text; its posting lists resemble those of English documents of 1 KB
     Generate(generator::Flags),
-    /// Time, pages and bytes that five algorithms take to intersect lists on disk
+    /// Time, pages and bytes of five algorithms that intersect posting lists on disk
     Intersect(intersect::Flags),
     /// Latency of single requests, alone and beside an endless batch
-    Latency(Latency),
-    /// Answer lines of COMMAND<TAB>QUERY on standard input, from an index that is wholly in memory, or, with
-    /// flags for memory or reads, from disk
-    Serve(Serve),
-    /// `tierdex stats` in any read mode
-    Stats(batch::Stats),
+    Latency(LatencyArguments),
+    /// Answer lines of COMMAND<TAB>QUERY on standard input; the index is in memory, or on disk with any flag for
+    /// memory or reads
+    Serve(ServeArguments),
+    /// `tierdex stats` with flags for read modes
+    Stats(batch::StatsArguments),
 }
 
 #[derive(Args)]
-struct Latency {
+struct LatencyArguments {
     #[command(flatten)]
     flags: latency::Flags,
     #[command(flatten)]
@@ -64,7 +64,7 @@ struct Latency {
 }
 
 #[derive(Args)]
-struct Serve {
+struct ServeArguments {
     #[command(flatten)]
     flags: serve::Flags,
     #[command(flatten)]
@@ -86,7 +86,7 @@ fn run(experiment: &Experiment) -> Outcome {
         Experiment::Codecs(flags) => run_codecs(flags).map_err(failure),
         Experiment::Generate(flags) => generate::run(flags),
         Experiment::Intersect(flags) => run_intersect(flags).map_err(failure),
-        Experiment::Latency(Latency { flags, memory, reads }) => {
+        Experiment::Latency(LatencyArguments { flags, memory, reads }) => {
             let index = open::index(&flags.dir)?;
             let defaults = ExecutorOptions {
                 threads: flags.threads.map_or(THREADS_CHOSEN, std::num::NonZero::get),
@@ -96,7 +96,7 @@ fn run(experiment: &Experiment) -> Outcome {
             let options = memory.options(&index, reads.options(memory, defaults)?, reads.meta_tier());
             latency::run(&index, &options, flags, &mut stdout().lock()).map_err(failure)
         }
-        Experiment::Serve(Serve { flags, memory, reads }) => {
+        Experiment::Serve(ServeArguments { flags, memory, reads }) => {
             let index = open::index(&flags.dir)?;
             let defaults = ExecutorOptions { threads: THREADS_CHOSEN, ..ExecutorOptions::default() };
             let in_memory = memory.is_default() && reads.is_default();
@@ -120,14 +120,14 @@ fn run_intersect(flags: &intersect::Flags) -> Result<(), Error> {
     results.print(&mut stdout())
 }
 
-/// Why an experiment failed.
+/// Converts the error of an experiment.
 fn failure(error: Error) -> Failure {
     match error {
         Error::Usage(message) => Failure::Usage(message),
         Error::Failed(message) => Failure::Failed(message),
-        Error::Output(error) => output(error),
+        Error::Output(error) => output_error(error),
         Error::Interrupted => {
-            Failure::Interrupted("interrupted; what was measured so far is in the report".to_string())
+            Failure::Interrupted("interrupted; the report has the measurements so far".to_string())
         }
     }
 }

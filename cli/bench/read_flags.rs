@@ -1,4 +1,4 @@
-//! Flags that choose how postings are read: the designs of the APCache thesis, for experiments.
+//! Flags of read modes and caches, for experiments with the designs of the APCache thesis.
 
 use clap::Args;
 use tierdex::cache::{Lookahead, PolicyKind};
@@ -8,35 +8,37 @@ use tierdex_cli::failure::{Failure, Outcome};
 use tierdex_cli::memory_flags::{MemoryFlags, bytes};
 use tierdex_cli::values::{ENGINES, MODES, POLICIES, one_of};
 
-/// Queries that the executor plans ahead, at most.
+/// Maximum number of queries that are prefetched.
 const LOOKAHEAD_MAX: u64 = 1023;
 
 #[derive(Args)]
 pub struct ReadFlags {
-    /// How postings are read: base (through the page cache of the system), base-prefetch (the same, with a
-    /// worker that reads ahead), hybrid (a cache of whole lists, filled after a miss), hybrid-prefetch (the
-    /// same, filled ahead of the queries), direct (a cache of pages, read past the page cache while other
-    /// queries are evaluated) [default: direct]
+    /// Read mode: base (through the page cache of the system), base-prefetch (the same, with a thread that reads
+    /// ahead), hybrid (a cache of whole posting lists, filled after misses), hybrid-prefetch (the same, filled ahead of
+    /// the queries), direct (a cache of pages that are read with direct I/O while other queries are evaluated)
+    /// [default: direct]
     #[arg(long, value_parser = one_of::<Mode>(MODES))]
     mode: Option<Mode>,
-    /// Memory tier of dictionary, skip data and norms: disk, terms (the dictionary in DRAM, skip data on
-    /// disk), dram, or a region as in --cache [default: dram, terms or disk, whichever fits into --dram]
+    /// Memory tier of dictionary, skip data and norms: disk (norms in DRAM), terms (dictionary and norms in DRAM, skip
+    /// data on disk), dram, or a region as in --cache [default: the first of dram, terms and disk that fits into
+    /// --dram]
     #[arg(long, value_name = "TIER")]
     meta_tier: Option<MetaTier>,
-    /// System interface that reads files [default: auto, the fastest that works]
+    /// I/O engine [default: auto, the fastest that is available]
     #[arg(long, value_parser = one_of::<EngineKind>(ENGINES))]
     io: Option<EngineKind>,
-    /// Reads in flight, at most [default: 32]
+    /// Maximum number of reads in flight [default: 32]
     #[arg(long)]
     depth: Option<usize>,
-    /// Eviction policy; window spares lists that queued queries need [default: lru]
+    /// Eviction policy; window spares posting lists that queued queries need [default: lru]
     #[arg(long, value_parser = one_of::<PolicyKind>(POLICIES))]
     policy: Option<PolicyKind>,
-    /// Number of queries that are prefetched, or adaptive: as many as fit in the cache, 16 in base-prefetch
-    /// [default: adaptive]
+    /// Lookahead: number of queries that are prefetched, 1 to 1023, or adaptive: as many as fit into the cache (16 in
+    /// base-prefetch) [default: adaptive]
     #[arg(long, value_parser = lookahead)]
     lookahead: Option<Lookahead>,
-    /// Bytes of a cell of the cache in the modes hybrid and hybrid-prefetch, 4K to 1M [default: 32K]
+    /// Size of a cell of the cache in the modes hybrid and hybrid-prefetch, in bytes: a power of two from 4K to 1M
+    /// [default: 32K]
     #[arg(long, value_parser = bytes)]
     segment: Option<u64>,
 }
@@ -45,8 +47,8 @@ impl ReadFlags {
     /// Whether no flag is given.
     pub fn is_default(&self) -> bool {
         let ReadFlags { mode, meta_tier, io, depth, policy, lookahead, segment } = self;
-        let of_cache = depth.is_some() || policy.is_some() || lookahead.is_some() || segment.is_some();
-        !(mode.is_some() || meta_tier.is_some() || io.is_some() || of_cache)
+        let cache_flags = depth.is_some() || policy.is_some() || lookahead.is_some() || segment.is_some();
+        !(mode.is_some() || meta_tier.is_some() || io.is_some() || cache_flags)
     }
 
     /// The memory tier of dictionary, skip data and norms, if one is given.
@@ -54,7 +56,7 @@ impl ReadFlags {
         self.meta_tier.clone()
     }
 
-    /// Options by the flags, the rest as in `defaults`.
+    /// Executor options from the flags, with `defaults` where no flag is given.
     pub fn options(&self, memory: &MemoryFlags, defaults: ExecutorOptions) -> Outcome<ExecutorOptions> {
         let mode = self.mode.unwrap_or(defaults.mode);
         let segment = self.segment.unwrap_or(defaults.segment as u64);
@@ -83,34 +85,34 @@ impl ReadFlags {
             return Err("--segment must be a power of two from 4K to 1M".to_string());
         }
         if !(1..=EngineOptions::DEPTH_MAX).contains(&depth) {
-            return Err(format!("--depth must be 1 to {}", EngineOptions::DEPTH_MAX));
+            return Err(format!("--depth must be from 1 to {}", EngineOptions::DEPTH_MAX));
         }
         if mode == Mode::Direct && self.io == Some(EngineKind::Mmap) {
             return Err(
-                "--io mmap cannot read past the page cache; use it with --mode hybrid-prefetch".to_string()
+                "--io mmap cannot bypass the page cache; use it with --mode hybrid-prefetch".to_string()
             );
         }
-        let of_cache = [
+        let needs_cache = [
             ("--cache", memory.cache.is_some()),
             ("--policy", self.policy.is_some()),
             ("--segment", self.segment.is_some()),
             ("--depth", self.depth.is_some()),
         ];
-        if let Some((flag, _)) = of_cache.iter().find(|(_, given)| *given && !mode.has_cache()) {
+        if let Some((flag, _)) = needs_cache.iter().find(|(_, given)| *given && !mode.has_cache()) {
             return Err(format!(
                 "--mode {mode} has no cache; omit {flag}, or use another mode, such as direct"
             ));
         }
-        let of_lookahead = [("--lookahead", self.lookahead.is_some()), ("--lookahead-log", logs_lookahead)];
+        let needs_prefetch = [("--lookahead", self.lookahead.is_some()), ("--lookahead-log", logs_lookahead)];
         let prefetches = !matches!(mode, Mode::Base | Mode::Hybrid);
-        if let Some((flag, _)) = of_lookahead.iter().find(|(_, given)| *given && !prefetches) {
+        if let Some((flag, _)) = needs_prefetch.iter().find(|(_, given)| *given && !prefetches) {
             return Err(format!(
                 "--mode {mode} does not prefetch; omit {flag}, or use another mode, such as hybrid-prefetch"
             ));
         }
         if !mode.has_cache() && self.io.is_some_and(|io| !matches!(io, EngineKind::Auto | EngineKind::Pread))
         {
-            return Err(format!("--mode {mode} reads by pread through the page cache only"));
+            return Err(format!("--mode {mode} reads with pread through the page cache only; omit --io"));
         }
         Ok(())
     }
@@ -123,5 +125,5 @@ fn lookahead(text: &str) -> Result<Lookahead, String> {
     let queries = text.parse().ok().filter(|queries| (1..=LOOKAHEAD_MAX).contains(queries));
     queries
         .map(Lookahead::Queries)
-        .ok_or_else(|| format!("write adaptive, or a number of queries from 1 to {LOOKAHEAD_MAX}"))
+        .ok_or_else(|| format!("expected adaptive, or a number of queries from 1 to {LOOKAHEAD_MAX}"))
 }

@@ -1,24 +1,24 @@
-//! Text in columns of a table, as wide as a terminal shows it.
+//! Truncates and pads text to the column width that a terminal displays.
 
 use console::{Term, measure_text_width};
 
-/// Columns where there is no terminal.
-const COLUMNS: usize = 100;
+/// Width without a terminal, in columns.
+const DEFAULT_COLUMNS: usize = 100;
 
-/// Columns of the terminal on standard output.
-pub fn columns() -> usize {
-    Term::stdout().size_checked().map_or(COLUMNS, |(_, columns)| usize::from(columns))
+/// Width of the terminal on standard output, in columns.
+pub fn terminal_columns() -> usize {
+    Term::stdout().size_checked().map_or(DEFAULT_COLUMNS, |(_, columns)| usize::from(columns))
 }
 
-/// As much of the text as `width` columns show, with an ellipsis for the rest.
-pub fn cut(text: &str, width: usize) -> String {
+/// Truncates `text` to `width` columns, the last of which is an ellipsis.
+pub fn truncate(text: &str, width: usize) -> String {
     let (mut kept, mut taken) = (0, 0);
     for (at, c) in text.char_indices() {
         taken += measure_text_width(c.encode_utf8(&mut [0; 4]));
         if taken > width {
             return text[..kept].to_string() + "…";
         }
-        // One column is kept for the ellipsis.
+        // One column is reserved for the ellipsis.
         if taken < width {
             kept = at + c.len_utf8();
         }
@@ -26,7 +26,7 @@ pub fn cut(text: &str, width: usize) -> String {
     text.to_string()
 }
 
-/// The text, with blanks behind it up to `width` columns.
+/// Pads `text` with blanks to `width` columns.
 pub fn pad(text: &str, width: usize) -> String {
     text.to_string() + &" ".repeat(width.saturating_sub(measure_text_width(text)))
 }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_cut_and_padded_to_columns() {
+    fn text_is_truncated_and_padded_to_columns() {
         for (text, width, expected) in [
             ("title", 5, "title"),
             ("title", 4, "tit…"),
@@ -46,7 +46,7 @@ mod tests {
             ("日本語", 5, "日本…"),
             ("日本語", 4, "日…"),
         ] {
-            assert_eq!(cut(text, width), expected, "{text}, {width}");
+            assert_eq!(truncate(text, width), expected, "{text}, {width}");
         }
         assert_eq!((pad("日", 4), pad("title", 2)), ("日  ".to_string(), "title".to_string()));
     }

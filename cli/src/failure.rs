@@ -1,4 +1,4 @@
-//! Why a subcommand ended early, and the exit code that says so.
+//! The error type of subcommands, and its exit codes.
 
 use crate::messages;
 use std::fmt;
@@ -6,42 +6,42 @@ use std::path::Path;
 use std::process::ExitCode;
 use tierdex::index::Manifest;
 
-/// Why a subcommand ended early.
+/// The error of a subcommand.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line asks for something that cannot be: exit code 2.
+    /// The command line is wrong: exit code 2.
     Usage(String),
-    /// Something went wrong on the way: exit code 1.
+    /// The command failed: exit code 1.
     Failed(String),
-    /// So did something with a file: exit code 1.
+    /// An operation on a file of the index failed: exit code 1.
     Storage(tierdex::io::Error),
-    /// The user stopped it: exit code 130.
+    /// A signal stopped the command: exit code 130.
     Interrupted(String),
-    /// The reader of the output closed the pipe: silent, exit code 0.
-    Unread,
+    /// The reader of standard output closed the pipe: no message, exit code 0.
+    OutputClosed,
 }
 
 /// Result of a subcommand.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
-    /// The exit code of a command that was stopped: 128 and the number of SIGINT.
+    /// Exit code of a command that a signal stopped: 128 plus the number of SIGINT.
     pub const INTERRUPTED: u8 = 130;
 
-    /// Prints one line and gives the exit code.
+    /// Prints one line on standard error and returns the exit code.
     pub fn report(&self) -> ExitCode {
         let code = match self {
             Failure::Usage(_) => 2,
             Failure::Failed(_) | Failure::Storage(_) => 1,
             Failure::Interrupted(_) => Failure::INTERRUPTED,
-            Failure::Unread => return ExitCode::SUCCESS,
+            Failure::OutputClosed => return ExitCode::SUCCESS,
         };
-        messages::say(self);
+        messages::print(self);
         ExitCode::from(code)
     }
 
-    /// Names the folder of the index, if this is about one of its files.
-    pub fn within(self, folder: &Path) -> Failure {
+    /// Adds the directory of the index to an error about one of its files.
+    pub fn in_folder(self, folder: &Path) -> Failure {
         match self {
             Failure::Storage(error) if Manifest::is_index_file(error.file()) => {
                 Failure::Storage(error.in_folder(folder))
@@ -58,7 +58,7 @@ impl fmt::Display for Failure {
                 f.write_str(message)
             }
             Failure::Storage(error) => error.fmt(f),
-            Failure::Unread => Ok(()),
+            Failure::OutputClosed => Ok(()),
         }
     }
 }
@@ -81,10 +81,10 @@ impl From<tierdex::io::Error> for Failure {
     }
 }
 
-/// An error while writing standard output.
-pub fn output(error: std::io::Error) -> Failure {
+/// Converts an error of writing standard output.
+pub fn output_error(error: std::io::Error) -> Failure {
     match error.kind() {
-        std::io::ErrorKind::BrokenPipe => Failure::Unread,
+        std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
         _ => Failure::Failed(format!("cannot write the output: {error}")),
     }
 }

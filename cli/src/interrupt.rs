@@ -1,5 +1,5 @@
-//! What Ctrl-C, a request to terminate and a hang-up do. They are watched for from the first moment to the
-//! last: the command ends with one line and exit code 130, unless another action was registered before.
+//! Handles SIGINT, SIGTERM and SIGHUP. By default a signal ends the command with one line and exit code 130. A
+//! command can register another action: raise a stop flag, or remove an unfinished file before the exit.
 
 use crate::failure::{Failure, Outcome};
 use std::ffi::CString;
@@ -9,13 +9,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tierdex::index::Stop;
 use tierdex::io::{exit_with_line, keep_ignored_signals, remove_on_out_of_memory};
 
-/// What a signal does.
+/// The action of a signal.
 enum Action {
-    /// The command ends.
+    /// Ends the process.
     Exit,
     /// Raises the stop flag; the operation cancels itself.
     Raise(Stop),
-    /// A file that is not whole yet is removed, and the command ends.
+    /// Removes an unfinished file and ends the process.
     Remove(PathBuf),
 }
 
@@ -23,50 +23,53 @@ static ACTION: Mutex<Action> = Mutex::new(Action::Exit);
 
 /// Restores the default action when dropped.
 #[must_use]
-pub struct Watched(());
+pub struct SignalGuard(());
 
-impl Drop for Watched {
+impl Drop for SignalGuard {
     fn drop(&mut self) {
         *action() = Action::Exit;
         remove_on_out_of_memory(None);
     }
 }
 
-/// Begins to watch, by a thread of its own.
+/// Starts the thread that handles signals.
 ///
 /// # Errors
-/// If there is no thread for it: then signals would be lost.
-pub fn watch() -> Outcome {
-    keep_ignored_signals(|| ctrlc::set_handler(stopped)).map_err(|error| {
-        let why = match error {
+/// If the thread cannot be started.
+pub fn install_handler() -> Outcome {
+    keep_ignored(|| ctrlc::set_handler(on_signal)).map_err(|error| {
+        let reason = match error {
             ctrlc::Error::System(error) => error.to_string(),
             error => error.to_string(),
         };
-        Failure::Failed(format!("cannot start the thread that watches for Ctrl-C: {why}"))
+        Failure::Failed(format!("cannot start the thread that handles Ctrl-C: {reason}"))
     })
 }
 
-/// A signal raises `stop`, and does nothing else.
-pub fn raises(stop: Stop) -> Watched {
+/// Makes signals raise `stop` instead of ending the process, until the guard is dropped.
+pub fn raise_on_signal(stop: Stop) -> SignalGuard {
     *action() = Action::Raise(stop);
-    Watched(())
+    SignalGuard(())
 }
 
-/// A signal removes the file that `create` makes. None comes between, so that none is left behind.
-pub fn removes<T, E>(create: impl FnOnce() -> Result<(PathBuf, T), E>) -> Result<(Watched, PathBuf, T), E> {
+/// Creates a file that a signal removes, until the guard is dropped. No signal is handled between the creation and
+/// the registration.
+pub fn remove_on_signal<T, E>(
+    create: impl FnOnce() -> Result<(PathBuf, T), E>,
+) -> Result<(SignalGuard, PathBuf, T), E> {
     let mut action = action();
     let (path, file) = create()?;
     *action = Action::Remove(path.clone());
-    remove_on_out_of_memory(CString::new(path.as_os_str().as_bytes()).ok());
-    Ok((Watched(()), path, file))
+    remove_out_of_memory(CString::new(path.as_os_str().as_bytes()).ok());
+    Ok((SignalGuard(()), path, file))
 }
 
-/// Removes the file that a signal would remove, when the command ends by itself before it is whole.
-pub fn clean() {
+/// Removes the file that a signal would remove, when the command fails before the file is complete.
+pub fn remove_unfinished() {
     if let Ok(action) = ACTION.try_lock()
         && let Action::Remove(path) = &*action
     {
-        // The error has been reported already.
+        // The error of the command has been reported already.
         let _ = std::fs::remove_file(path);
     }
 }
@@ -75,12 +78,12 @@ fn action() -> MutexGuard<'static, Action> {
     ACTION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn stopped() {
+fn on_signal() {
     let message = match &*action() {
-        // Asked a second time, it does not wait for the work to end.
+        // The second signal does not wait for the cancellation.
         Action::Raise(stop) if stop.check().is_err() => "interrupted twice",
         Action::Raise(stop) => return stop.raise(),
-        Action::Remove(path) if std::fs::remove_file(path).is_ok() => "interrupted; no whole run was written",
+        Action::Remove(path) if std::fs::remove_file(path).is_ok() => "interrupted; the run was not written",
         Action::Remove(_) | Action::Exit => "interrupted",
     };
     exit_with_line(&format!("tierdex: {message}\n"), Failure::INTERRUPTED)

@@ -1,21 +1,22 @@
-//! Modules that the programs `tierdex` and `tierdex-bench` share. Applications use the crate `tierdex`.
+//! Modules shared by the programs `tierdex` and `tierdex-bench`. Applications use the crate `tierdex`.
 
-#![allow(missing_docs, reason = "no other program uses it")]
+#![allow(missing_docs, reason = "internal to the two programs")]
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod cmd;
 mod columns;
-pub mod defect;
 pub mod failure;
+mod highlight;
+pub mod index_job;
+mod index_size;
 mod input;
 pub mod interrupt;
-pub mod job;
-mod marks;
 pub mod memory_flags;
 pub mod messages;
 pub mod open;
+mod panic_hook;
 pub mod progress;
-mod queries;
+mod query_file;
 mod run_file;
 pub mod size;
 mod tally;
@@ -28,13 +29,14 @@ use std::process::ExitCode;
 use tierdex::codec::Kernel;
 use tierdex::io::ignore_file_size_signal;
 
-/// Runs a program: reads its arguments, and reports what failed by one line and the exit code.
+/// Parses the arguments of the process and runs `command`. A failure is one line on standard error and the exit
+/// code.
 pub fn run<A: Parser>(command: impl FnOnce(A) -> Outcome) -> ExitCode {
-    defect::exit_on_panic();
+    panic_hook::exit_on_panic();
     ignore_file_size_signal();
-    let outcome = interrupt::watch().and_then(|()| {
+    let outcome = interrupt::install_handler().and_then(|()| {
         let Some(arguments) = usage::parse::<A>()? else { return Ok(()) };
-        // A wrong name in the environment is wrong usage, whatever the subcommand.
+        // An unknown TIERDEX_KERNEL is a usage error of every subcommand.
         Kernel::from_env().map_err(tierdex::Error::from)?;
         command(arguments)
     });

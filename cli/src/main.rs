@@ -1,4 +1,5 @@
-//! The `tierdex` command. One file a subcommand; exit code 2 for usage, 1 for failure, 130 for Ctrl-C.
+//! The `tierdex` command. Each subcommand has its own file in `cmd`. Exit codes: 0, 1 for a failure, 2 for a usage
+//! error, 130 for SIGINT, SIGTERM and SIGHUP.
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use tierdex_cli::failure::Outcome;
 #[global_allocator]
 static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;
 
-/// Full-text search for indexes larger than memory.
+/// Full-text search for indexes larger than memory
 #[derive(Parser)]
 #[command(name = "tierdex", version, max_term_width = 110)]
 struct Arguments {
@@ -20,23 +21,23 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Index documents: JSON lines, TSV, text files and folders, or standard input (-)
+    /// Index JSON lines, TSV files, text files, folders, or standard input (-)
     Index(cmd::index::Arguments),
-    /// Answer one query
+    /// Answer one query; without --dram, --cache and --stats it reads through the page cache
     Search(cmd::search::Arguments),
-    /// Answer one query, and report strategy, blocks and reads for each posting list
+    /// Answer one query and report the strategy, and the blocks and reads of each posting list
     Explain(cmd::explain::Arguments),
     /// Answer a file of queries and write a TREC run
     Batch(cmd::batch::Arguments),
-    /// Describe an index: fields, segments, size of each part
+    /// Describe an index: fields, segments and the size of each file kind
     Info(cmd::info::Arguments),
-    /// Report the memory that searching an index would take, by part
+    /// Report the memory that searching an index needs, by component
     Stats(cmd::stats::Arguments),
-    /// Verify every byte and every invariant of an index
+    /// Verify checksums and invariants of all files of an index
     Check(cmd::check::Arguments),
-    /// Measure a TREC run against relevance judgments
+    /// Compute nDCG@10, AP@1000 and R@100 of a TREC run from relevance judgments
     Eval(cmd::eval::Arguments),
-    /// Index the text files of this machine, and answer a few queries
+    /// Index text files of this machine and answer a few sample queries
     Demo(cmd::demo::Arguments),
 }
 
@@ -47,10 +48,10 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Outcome {
     let (outcome, index) = match &command {
         Command::Index(arguments) => (cmd::index::run(arguments), Some(&arguments.out)),
-        Command::Search(arguments) => (cmd::search::run(arguments), Some(&arguments.asked.dir)),
-        Command::Explain(arguments) => (cmd::explain::run(arguments), Some(&arguments.asked.dir)),
+        Command::Search(arguments) => (cmd::search::run(arguments), Some(&arguments.query.dir)),
+        Command::Explain(arguments) => (cmd::explain::run(arguments), Some(&arguments.query.dir)),
         Command::Batch(arguments) => {
-            (cmd::batch::run(arguments, &cmd::batch::Experiment::default()), Some(&arguments.dir))
+            (cmd::batch::run(arguments, &cmd::batch::ExperimentOptions::default()), Some(&arguments.dir))
         }
         Command::Info(arguments) => (cmd::info::run(arguments), Some(&arguments.dir)),
         Command::Stats(arguments) => {
@@ -60,5 +61,5 @@ fn run(command: Command) -> Outcome {
         Command::Eval(arguments) => (cmd::eval::run(arguments), None),
         Command::Demo(arguments) => (cmd::demo::run(arguments), None),
     };
-    outcome.map_err(|failure| index.into_iter().fold(failure, |failure, index| failure.within(index)))
+    outcome.map_err(|failure| index.into_iter().fold(failure, |failure, index| failure.in_folder(index)))
 }

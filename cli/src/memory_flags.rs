@@ -1,4 +1,4 @@
-//! Flags of the memory budget and of the cache.
+//! Flags of the memory budget and of the postings cache, and the report of `--stats`.
 
 use crate::failure::Outcome;
 use crate::messages;
@@ -9,17 +9,17 @@ use tierdex::io::{RegionKind, Size};
 
 #[derive(Args)]
 pub struct MemoryFlags {
-    /// Memory budget in bytes, such as 50M: dictionaries, skip data, cache and running queries. A budget that is
-    /// too small is rejected at start-up, with the number of bytes that are needed [default: none; the cache has
-    /// 64M or a tenth of the postings]
+    /// Memory budget for dictionaries, skip data, postings cache and running queries, in bytes, such as 50M. A
+    /// budget that is too small is rejected at start-up with the smallest sufficient one [default: no budget; the
+    /// cache has 64M, or a tenth of the postings if that is more, and at most a quarter of the available memory]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub dram: Option<u64>,
-    /// Memory region and size of the cache, REGION:SIZE; the region is not part of --dram. REGION is dram,
-    /// hugetlb, numa:NODE, dax:PATH, or file:PATH on a tmpfs such as /dev/shm; SIZE is in bytes, such as 512M, or
-    /// a part of the postings, such as 10%
+    /// Memory region and size of the postings cache, not counted in --dram. REGION is dram, hugetlb, numa:NODE,
+    /// dax:PATH, or file:PATH on a tmpfs such as /dev/shm; SIZE is in bytes, such as 512M, or a percentage of the
+    /// postings, such as 10% [default: dram, with what the other components leave of --dram]
     #[arg(long, value_name = "REGION:SIZE", value_parser = cache)]
     pub cache: Option<(RegionKind, Size)>,
-    /// Report memory by part, cache hits and reads on standard error
+    /// Print the memory of each component, cache hits and reads on standard error
     #[arg(long)]
     pub stats: bool,
 }
@@ -30,7 +30,7 @@ impl MemoryFlags {
         self.dram.is_none() && self.cache.is_none() && !self.stats
     }
 
-    /// Options by the flags; the rest is chosen for the index and the machine, `defaults` permitting.
+    /// Executor options from the flags, completed for the index and the machine where `defaults` leaves a choice.
     pub fn options(
         &self,
         index: &Index,
@@ -40,26 +40,27 @@ impl MemoryFlags {
         ExecutorOptions { dram: self.dram, ..defaults }.complete(index, self.cache.clone(), meta)
     }
 
-    /// Starts an executor. Reports why it is rejected, and, if any flag is given, why a slower way of reading
-    /// files is used.
+    /// Starts an executor. Prints the memory report if the budget is too small, and, if any flag is given, the
+    /// reason for a fallback to a slower I/O engine.
     pub fn executor(&self, index: &Index, options: &ExecutorOptions) -> Outcome<Executor> {
         let report = Executor::memory_report(index, options);
         if report.check().is_err() {
-            messages::report(&report.to_string());
+            messages::print_lines(&report.to_string());
         }
         let executor = Executor::new(index, options)?;
         if let Some(why) = executor.fallback().filter(|_| !self.is_default()) {
-            messages::say(why);
+            messages::print(why);
         }
         Ok(executor)
     }
 }
 
-/// The read mode, memory tiers and cache in words.
+/// Formats read mode, memory tiers and cache.
 pub fn describe(options: &ExecutorOptions) -> String {
     let tiers = match &options.meta {
-        MetaTier::Terms => "terms and lengths on dram, skip data on disk".to_string(),
-        tier => format!("terms, skip data and lengths on {tier}"),
+        MetaTier::Disk => "dictionary and skip data on disk, norms on dram".to_string(),
+        MetaTier::Terms => "dictionary and norms on dram, skip data on disk".to_string(),
+        tier => format!("dictionary, skip data and norms on {tier}"),
     };
     let mut out = format!("mode {}, {tiers}", options.mode);
     if options.mode.has_cache() {
@@ -68,28 +69,28 @@ pub fn describe(options: &ExecutorOptions) -> String {
     out
 }
 
-/// Read mode, memory by part, and counters of cache and reads.
+/// Formats read mode, memory of each component, and counters of cache and reads.
 pub fn report(executor: &Executor, options: &ExecutorOptions) -> String {
     let group = crate::size::group;
     let out = format!("{}\n{}", describe(options), executor.memory());
     let read = crate::size::show(executor.bytes_read());
     let Some(stats) = executor.stats() else {
-        return out + &format!("reads: {read} together by {}\n", executor.engine());
+        return out + &format!("reads: {read} in total by {}\n", executor.engine());
     };
-    let bytes = |cells: u64| crate::size::show(cells * stats.cell_bytes);
-    let what = if options.mode == Mode::Direct { "pages" } else { "lists" };
-    let fell_back = match stats.reads_fell_back {
+    let bytes = |cells: u64| crate::size::show(cells * stats.segment_bytes);
+    let unit = if options.mode == Mode::Direct { "pages" } else { "lists" };
+    let fallback = match stats.reads_fell_back {
         0 => String::new(),
-        reads => format!(", {} of them through the page cache all the same", group(reads)),
+        reads => format!(", {} of them through the page cache (fallback)", group(reads)),
     };
     out + &format!(
-        "cache: {} in segments of {} bytes, {} in use; {} metadata\n\
-         {what}: {} found, {} fetched, {} streamed, {} evicted, {} failed; hit rate {:.3}\n\
-         reads: {} of {} together by {}{fell_back}; {read} with all else; {}\n\
-         lookahead: {} at most\n",
-        bytes(stats.cells + stats.bounce_cells),
-        group(stats.cell_bytes),
-        bytes(stats.cells_used()),
+        "cache: {} in cells of {} bytes, {} in use; {} of metadata\n\
+         {unit}: {} hit, {} fetched, {} streamed, {} evicted, {} failed; hit rate {:.3}\n\
+         reads: {} of postings, {} by {}{fallback}; {read} in total; {}\n\
+         lookahead: at most {}\n",
+        bytes(stats.segments + stats.window_segments),
+        group(stats.segment_bytes),
+        bytes(stats.segments_used()),
         crate::size::show(stats.metadata_bytes),
         group(stats.hits),
         group(stats.fetched),
@@ -105,16 +106,18 @@ pub fn report(executor: &Executor, options: &ExecutorOptions) -> String {
     )
 }
 
-/// Reads a number of bytes.
+/// Parses a number of bytes.
 pub fn bytes(text: &str) -> Result<u64, String> {
     crate::size::parse(text).map(|bytes| bytes as u64)
 }
 
 fn cache(text: &str) -> Result<(RegionKind, Size), String> {
-    let parts = text.rsplit_once(':').ok_or("write REGION:SIZE, such as dram:512M or hugetlb:10%");
+    let parts = text.rsplit_once(':').ok_or("expected REGION:SIZE, such as dram:512M or hugetlb:10%");
     let both = parts.map(|(region, size)| (region.parse::<RegionKind>(), size.parse::<Size>()));
     if both.as_ref().map_or(true, |both| both.0.is_err()) && text.parse::<RegionKind>().is_ok() {
-        return Err(format!("say how much of it: {text}:512M, or a part of the index, {text}:10%"));
+        return Err(format!(
+            "the size is missing; write {text}:512M, or a percentage of the postings, {text}:10%"
+        ));
     }
     let (region, size) = both?;
     Ok((region.map_err(|error| error.to_string())?, size.map_err(|error| error.to_string())?))

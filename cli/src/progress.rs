@@ -1,6 +1,6 @@
-//! Progress of indexing: a bar on a terminal, nothing elsewhere.
+//! Progress of indexing: a progress bar if standard error is a terminal, otherwise nothing.
 
-use crate::input::Source;
+use crate::input::InputSource;
 use crate::messages;
 use crate::size;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Determinate and indeterminate progress.
-const WITH_END: &str = "{bar:30} {percent:>3}%  {msg}  {eta} left";
-const WITHOUT_END: &str = "{spinner}  {msg}";
+/// Templates for work of known size and of unknown size.
+const DETERMINATE: &str = "{bar:30} {percent:>3}%  {msg}  {eta} left";
+const INDETERMINATE: &str = "{spinner}  {msg}";
 
-/// Documents, speed and time left.
-pub struct Progress {
+/// Shows documents, throughput and remaining time.
+pub struct IndexProgress {
     bar: ProgressBar,
     consumed: Arc<AtomicU64>,
     start: Instant,
@@ -22,18 +22,18 @@ pub struct Progress {
     bytes: u64,
 }
 
-impl Progress {
-    /// Nothing read yet.
-    pub fn new(source: &Source) -> Progress {
+impl IndexProgress {
+    /// Progress at the start of `source`.
+    pub fn new(source: &InputSource) -> IndexProgress {
         let bar = match source.total_bytes() {
             Some(total) => bar(total),
             _ if !stderr().is_terminal() => ProgressBar::hidden(),
-            None => ProgressBar::new_spinner().with_style(style(WITHOUT_END)),
+            None => ProgressBar::new_spinner().with_style(style(INDETERMINATE)),
         };
-        Progress { bar, consumed: source.progress(), start: Instant::now(), documents: 0, bytes: 0 }
+        IndexProgress { bar, consumed: source.progress(), start: Instant::now(), documents: 0, bytes: 0 }
     }
 
-    /// More was read: documents, and bytes of their text.
+    /// Adds documents and bytes of their text.
     pub fn advance(&mut self, documents: u64, bytes: u64) {
         self.documents += documents;
         self.bytes += bytes;
@@ -43,32 +43,32 @@ impl Progress {
         self.bar.set_position(self.consumed.load(Ordering::Relaxed));
     }
 
-    /// Names what is being done now that all is read. How long it takes is not known.
-    pub fn say(&self, what: &str) {
+    /// Shows the name of a phase of unknown duration, after all input has been read.
+    pub fn set_phase(&self, phase: &str) {
         let documents = size::count(self.documents, "document", "documents");
-        self.bar.set_style(style(WITHOUT_END));
-        self.bar.set_message(format!("{documents}, {what}"));
-        // indicatif limits how often a bar is drawn.
+        self.bar.set_style(style(INDETERMINATE));
+        self.bar.set_message(format!("{documents}, {phase}"));
+        // indicatif limits the redraw rate.
         self.bar.force_draw();
     }
 
     /// Prints a line on standard error, above the bar.
     pub fn print(&self, line: &str) {
-        self.bar.suspend(|| messages::line(line));
+        self.bar.suspend(|| messages::print_line(line));
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// A bar for work whose size is known.
+/// A progress bar for `total` units of work.
 pub fn bar(total: u64) -> ProgressBar {
     if !stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    ProgressBar::new(total).with_style(style(WITH_END))
+    ProgressBar::new(total).with_style(style(DETERMINATE))
 }
 
 fn style(template: &str) -> ProgressStyle {
@@ -82,7 +82,7 @@ mod tests {
     use std::io;
     use std::sync::Mutex;
 
-    /// Keeps what is drawn since it was last cleared.
+    /// Stores what has been drawn since the last clear.
     #[derive(Clone, Debug, Default)]
     struct Screen(Arc<Mutex<String>>);
 
@@ -127,15 +127,15 @@ mod tests {
     }
 
     #[test]
-    fn writing_shows_no_end() {
+    fn the_writing_phase_shows_no_percentage_and_no_remaining_time() {
         let screen = Screen::default();
         let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
-        let bar = ProgressBar::with_draw_target(Some(10), target).with_style(style(WITH_END));
+        let bar = ProgressBar::with_draw_target(Some(10), target).with_style(style(DETERMINATE));
         let consumed = Arc::new(AtomicU64::new(10));
-        let mut progress = Progress { bar, consumed, start: Instant::now(), documents: 0, bytes: 0 };
+        let mut progress = IndexProgress { bar, consumed, start: Instant::now(), documents: 0, bytes: 0 };
         progress.advance(1, 10);
         assert!(screen.0.lock().unwrap().contains("100%  1 document, "), "{screen:?}");
-        progress.say("writing");
+        progress.set_phase("writing");
         let drawn = screen.0.lock().unwrap().clone();
         assert!(drawn.contains("1 document, writing"), "{drawn}");
         assert!(!drawn.contains('%') && !drawn.contains("left"), "{drawn}");

@@ -1,77 +1,79 @@
-//! Where a run is written to: a file of another name in the same directory, which gets the name of the run
-//! when it is whole. So a reader finds an old run or a new one, and of two that are written at once the later
-//! one stays.
+//! Writes a TREC run to a temporary file in the directory of the target, and renames it when the run is complete.
+//! A concurrent reader sees the old run or the new one. Of two runs that are written at the same time, the one that
+//! finishes later remains.
 
-use crate::interrupt::{self, Watched};
+use crate::interrupt::{self, SignalGuard};
 use std::fs::{self, File};
 use std::io::{self, Write, stderr, stdout};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// Maximum depth of symbolic links.
+/// Maximum number of symbolic links that are followed.
 const LINKS_MAX: usize = 40;
 
 /// A run that is being written.
 pub enum RunFile {
-    /// What is no regular file, such as a pipe: it is written as it is.
-    AsItIs(File),
-    /// A file under a name of its own.
-    Temporary(Temporary),
+    /// Written in place: a pipe, a device or an open descriptor.
+    Direct(File),
+    /// A temporary file that replaces the target.
+    Temporary(TemporaryRun),
 }
 
-/// Removed on drop unless it was renamed to its final path.
-pub struct Temporary {
+/// A temporary run, removed on drop unless it was renamed to its target.
+pub struct TemporaryRun {
     file: File,
     path: PathBuf,
-    whole: PathBuf,
+    target: PathBuf,
     renamed: bool,
-    _watched: Watched,
+    _guard: SignalGuard,
 }
 
 impl RunFile {
-    /// Begins to write what `path` names, behind links. A new run may be read by those who could read the old
-    /// one.
+    /// Creates the file for a run at `path`, following symbolic links. The new run gets owner and permissions of the
+    /// file that it replaces.
     pub fn create(path: &Path) -> io::Result<RunFile> {
         if let Some(opened) = descriptor(path) {
-            return opened.map(RunFile::AsItIs);
+            return opened.map(RunFile::Direct);
         }
         let old = match fs::metadata(path) {
-            Ok(old) if !old.is_file() => return File::create(path).map(RunFile::AsItIs),
+            Ok(old) if !old.is_file() => return File::create(path).map(RunFile::Direct),
             Ok(old) => Some(old),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let whole = target(path);
-        let folder = folder(&whole);
+        let target = resolve(path);
+        let folder = folder(&target);
         let mut options = File::options();
         options.write(true).create_new(true);
         if let Some(old) = &old {
-            // What may not be written is not replaced either; and nobody else may read the new run meanwhile.
-            File::options().write(true).open(&whole)?;
+            // A file without write permission is not replaced. The temporary file has the permissions of the old one
+            // from the start, so that no other user can read it.
+            File::options().write(true).open(&target)?;
             options.mode(old.permissions().mode() & 0o777);
         }
-        let created = interrupt::removes(|| new_in(folder, ".tierdex-run", |path| options.open(path)));
-        let (_watched, path, file) = created.map_err(|error| {
-            io::Error::new(error.kind(), format!("{error}, in the folder {}", folder.display()))
+        let created =
+            interrupt::remove_on_signal(|| create_unique(folder, ".tierdex-run", |path| options.open(path)));
+        let (_guard, path, file) = created.map_err(|error| {
+            io::Error::new(error.kind(), format!("{error}, in the directory {}", folder.display()))
         })?;
-        let run = Temporary { file, path, whole, renamed: false, _watched };
+        let run = TemporaryRun { file, path, target, renamed: false, _guard };
         if let Some(old) = old {
             run.file.set_permissions(old.permissions())?;
-            // Only root may give files away.
+            // Fails unless the process is root.
             let _ = fchown(&run.file, Some(old.uid()), Some(old.gid()));
         }
         Ok(RunFile::Temporary(run))
     }
 
-    /// Gives the run its name.
+    /// Syncs the run and renames it to its target.
     pub fn finish(self) -> io::Result<()> {
         match self {
-            RunFile::AsItIs(_) => Ok(()),
+            RunFile::Direct(_) => Ok(()),
             RunFile::Temporary(mut run) => {
-                // Else a loss of power could leave an empty file of this name.
+                // Without the sync, a power loss after the rename could leave an empty file.
                 run.file.sync_data()?;
-                fs::rename(&run.path, &run.whole)?;
+                fs::rename(&run.path, &run.target)?;
                 run.renamed = true;
                 Ok(())
             }
@@ -81,7 +83,7 @@ impl RunFile {
 
 impl Write for RunFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let (RunFile::AsItIs(file) | RunFile::Temporary(Temporary { file, .. })) = self;
+        let (RunFile::Direct(file) | RunFile::Temporary(TemporaryRun { file, .. })) = self;
         file.write(bytes)
     }
 
@@ -90,17 +92,18 @@ impl Write for RunFile {
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TemporaryRun {
     fn drop(&mut self) {
         if !self.renamed {
-            // The error that is reported says why it is not whole.
+            // The caller reports the error that left the run incomplete.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Creates an entry with a unique name in `folder`; `create` must fail where there is one, also a link.
-pub fn new_in<T>(
+/// Creates a directory entry with a unique name in `folder`. `create` must fail if the name exists, also as a
+/// symbolic link.
+pub fn create_unique<T>(
     folder: &Path,
     name: &str,
     create: impl Fn(&Path) -> io::Result<T>,
@@ -115,12 +118,12 @@ pub fn new_in<T>(
     }
 }
 
-/// Opens a name of an open file, such as `/dev/stdout`: the file behind it is written on, and not replaced.
-/// None for any other path.
+/// Opens a path that names an open descriptor, such as `/dev/stdout`: its file is appended to, not replaced.
+/// `None` for any other path.
 pub fn descriptor(path: &Path) -> Option<io::Result<File>> {
-    let mut at = path.to_path_buf();
+    let mut link = path.to_path_buf();
     for _ in 0..LINKS_MAX {
-        let name = at.to_str()?;
+        let name = link.to_str()?;
         let number = ["/dev/fd/", "/proc/self/fd/"].iter().find_map(|folder| name.strip_prefix(folder));
         match (name, number) {
             ("/dev/stdout", _) | (_, Some("1")) => {
@@ -129,31 +132,31 @@ pub fn descriptor(path: &Path) -> Option<io::Result<File>> {
             ("/dev/stderr", _) | (_, Some("2")) => {
                 return Some(stderr().as_fd().try_clone_to_owned().map(File::from));
             }
-            (_, Some(_)) => return Some(File::options().append(true).open(&at)),
-            _ => at = folder(&at).join(fs::read_link(&at).ok()?),
+            (_, Some(_)) => return Some(File::options().append(true).open(&link)),
+            _ => link = folder(&link).join(fs::read_link(&link).ok()?),
         }
     }
     None
 }
 
-/// Whether `path` names a file in a folder.
+/// Whether `path` names a file in the directory `folder_path`, after symbolic links.
 pub fn is_in(path: &Path, folder_path: &Path) -> bool {
-    let (parent, folder) = (fs::metadata(folder(&target(path))), fs::metadata(folder_path));
+    let (parent, folder) = (fs::metadata(folder(&resolve(path))), fs::metadata(folder_path));
     matches!((parent, folder), (Ok(a), Ok(b)) if (a.dev(), a.ino()) == (b.dev(), b.ino()))
 }
 
-/// Whether writing one would destroy the other: the same regular file, by whatever names, or a file to be
-/// made.
+/// Whether writing one path would overwrite the other: both name the same regular file, or the same file that does
+/// not exist yet.
 pub fn are_same(one: &Path, other: &Path) -> bool {
     match (fs::metadata(one), fs::metadata(other)) {
         (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),
-        (Err(_), Err(_)) => target(one) == target(other),
+        (Err(_), Err(_)) => resolve(one) == resolve(other),
         _ => false,
     }
 }
 
-/// The file that `path` names behind links, also if it is not there yet; in a folder without links.
-fn target(path: &Path) -> PathBuf {
+/// Resolves symbolic links of `path`, whose file need not exist, and canonicalizes its directory.
+fn resolve(path: &Path) -> PathBuf {
     let mut path = path.to_path_buf();
     for _ in 0..LINKS_MAX {
         let Ok(next) = fs::read_link(&path) else { break };

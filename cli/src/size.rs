@@ -1,8 +1,8 @@
-//! Sizes as users type and read them.
+//! Parses and formats sizes and counts.
 
 use tierdex::io::Size;
 
-/// Reads `4096`, `512K`, `256M`, `1G`, `2T` (powers of 1,024).
+/// Parses `4096`, `512K`, `256M`, `1G`, `2T` (powers of 1,024).
 pub fn parse(text: &str) -> Result<usize, String> {
     if let Ok(Size::Bytes(bytes)) = text.parse()
         && let Ok(bytes) = usize::try_from(bytes)
@@ -12,13 +12,13 @@ pub fn parse(text: &str) -> Result<usize, String> {
     let number = text.strip_suffix(|c: char| "KMGTkmgt".contains(c)).unwrap_or(text);
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     Err(match number.trim_start_matches('0') {
-        "" if is_number => "it is too small: a size is 1 byte or more".to_string(),
-        _ if is_number => format!("it is too large: a size is {} bytes or less", usize::MAX),
-        _ => format!("`{text}` is not a size; write bytes, or a number with K, M, G or T behind it"),
+        "" if is_number => "too small: a size is at least 1 byte".to_string(),
+        _ if is_number => format!("too large: a size is at most {} bytes", usize::MAX),
+        _ => format!("`{text}` is not a size; write bytes, or a number followed by K, M, G or T"),
     })
 }
 
-/// Bytes with a fitting unit: `13.2 MB` (powers of 1,000).
+/// Formats bytes with a unit: `13.2 MB` (powers of 1,000).
 pub fn show(bytes: u64) -> String {
     let mut value = bytes as f64;
     for unit in ["B", "kB", "MB", "GB", "TB"] {
@@ -30,7 +30,7 @@ pub fn show(bytes: u64) -> String {
     unreachable!("the last unit returns")
 }
 
-/// A number with commas between groups of three digits.
+/// Formats a number with commas between groups of three digits.
 pub fn group(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -43,7 +43,7 @@ pub fn group(number: u64) -> String {
     out
 }
 
-/// A number and what it counts: `1 query`, `2,000 queries`.
+/// Formats a number with its noun: `1 query`, `2,000 queries`.
 pub fn count(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", group(number), if number == 1 { one } else { many })
 }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_and_shown() {
+    fn sizes_and_counts_are_parsed_and_formatted() {
         assert_eq!(parse("4096"), Ok(4096));
         assert_eq!(parse("256M"), Ok(256 << 20));
         assert_eq!(parse("1g"), Ok(1 << 30));

@@ -1,27 +1,27 @@
-//! The command line as it was typed: what it asks for, or one line on why it cannot be read.
+//! Parses the command line. A usage error is one line.
 
-use crate::failure::{Failure, Outcome, output};
+use crate::failure::{Failure, Outcome, output_error};
 use crate::messages;
 use clap::Parser;
 use clap::error::{Error, ErrorKind};
 
-/// Reads the arguments of the process; none if it asked for help or the version, which are printed.
+/// Parses the arguments of the process. Prints help or version if asked for, and returns `None` then.
 pub fn parse<A: Parser>() -> Outcome<Option<A>> {
     let error = match A::try_parse() {
         Ok(arguments) => return Ok(Some(arguments)),
         Err(error) => error,
     };
     if !error.use_stderr() {
-        return error.print().map(|()| None).map_err(output);
+        return error.print().map(|()| None).map_err(output_error);
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        messages::report(&error.render().to_string());
+        messages::print_lines(&error.render().to_string());
         return Err(Failure::Usage("a subcommand is missing".to_string()));
     }
     Err(Failure::Usage(one_line::<A>(&error)))
 }
 
-/// Paragraphs of the parser's message behind one another, and where the help is.
+/// Joins the paragraphs of clap's message and appends the help command.
 fn one_line<A: Parser>(error: &Error) -> String {
     let text = error.render().to_string();
     let (message, rest) = text.split_once("\nUsage: ").unwrap_or((&text, ""));
@@ -31,7 +31,7 @@ fn one_line<A: Parser>(error: &Error) -> String {
     let mut line = String::new();
     for part in message.lines().map(str::trim).filter(|part| !part.is_empty()) {
         let part = part.strip_prefix("error: ").unwrap_or(part);
-        // Of a query the parser would have the first letter alone behind `--`.
+        // clap's tip is wrong for a query: it would put only its first letter after `--`.
         if part.starts_with("For more information") || has_query && part.starts_with("tip: to pass") {
             continue;
         }

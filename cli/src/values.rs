@@ -1,4 +1,4 @@
-//! Values of flags that are one of some names, which `--help` lists.
+//! Parsers for flags with a closed set of values, which `--help` lists.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::error::Error;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use tierdex::codec::Codec;
 use tierdex::schema::Language;
 
-/// One of `names`, of which the type knows what they mean.
+/// A parser that accepts `names` and converts them with `T::from_str`.
 pub fn one_of<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err: Into<Box<dyn Error + Send + Sync>>> + Clone + Send + Sync + 'static,
@@ -14,26 +14,26 @@ where
     PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
 }
 
-/// A codec; of frequencies only those that need no order.
-pub fn codec(of_frequencies: bool) -> impl TypedValueParser<Value = Codec> {
-    let codecs = Codec::ALL.iter().filter(move |codec| !(of_frequencies && codec.is_delta()));
+/// A parser for codecs. Delta codecs need sorted input and are rejected for frequencies.
+pub fn codec(for_frequencies: bool) -> impl TypedValueParser<Value = Codec> {
+    let codecs = Codec::ALL.iter().filter(move |codec| !(for_frequencies && codec.is_delta()));
     PossibleValuesParser::new(codecs.map(|codec| codec.name()))
-        .try_map(|name| Codec::from_name(&name).ok_or("no codec is called so"))
+        .try_map(|name| Codec::from_name(&name).ok_or("unknown codec"))
 }
 
-/// A language with a stemmer.
+/// A parser for the languages that have a stemmer.
 pub fn language() -> impl TypedValueParser<Value = Language> {
     PossibleValuesParser::new(Language::ALL.iter().map(|language| language.name()))
-        .try_map(|name| Language::from_name(&name).ok_or("no language is called so"))
+        .try_map(|name| Language::from_name(&name).ok_or("unknown language"))
 }
 
-/// Of [`tierdex::engine::Mode`].
+/// Names of [`tierdex::engine::Mode`].
 pub const MODES: &[&str] = &["base", "base-prefetch", "hybrid", "hybrid-prefetch", "direct"];
 
-/// Of [`tierdex::cache::PolicyKind`].
+/// Names of [`tierdex::cache::PolicyKind`].
 pub const POLICIES: &[&str] = &["lru", "s3-fifo", "sieve", "window"];
 
-/// Of [`tierdex::io::EngineKind`].
+/// Names of [`tierdex::io::EngineKind`].
 pub const ENGINES: &[&str] = &["auto", "uring", "pread", "mmap"];
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
     use tierdex::io::EngineKind;
 
     #[test]
-    fn all_names_are_listed_and_known() {
+    fn lists_contain_all_names_and_every_name_parses() {
         assert_eq!(Mode::ALL.map(|mode| mode.to_string()), *MODES);
         assert_eq!(PolicyKind::ALL.map(|policy| policy.to_string()), *POLICIES);
         assert!(

@@ -1,44 +1,43 @@
-//! The command `tierdex-bench`: the files that it writes, and its messages about wrong flags. No measured
-//! figure is checked.
+//! The command `tierdex-bench`: output files and messages about wrong flags. Measured values are not checked.
 
-mod place;
+mod workspace;
 
-use place::program;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use workspace::program;
 
-fn run(place: &Path, arguments: &str) -> Output {
-    program(arguments.split(' ')).current_dir(place).stdin(Stdio::null()).output().unwrap()
+fn run(dir: &Path, arguments: &str) -> Output {
+    program(arguments.split(' ')).current_dir(dir).stdin(Stdio::null()).output().unwrap()
 }
 
-fn ok(place: &Path, arguments: &str) -> String {
-    let output = run(place, arguments);
+fn ok(dir: &Path, arguments: &str) -> String {
+    let output = run(dir, arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs a command that must fail with `code` and one line that holds `words`.
-fn fails(place: &Path, code: i32, arguments: &str, words: &str) {
-    let output = run(place, arguments);
+/// Runs a command that must fail with `code` and one line that contains `words`.
+fn fails(dir: &Path, code: i32, arguments: &str, words: &str) {
+    let output = run(dir, arguments);
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
-    assert!(error.starts_with("tierdex: ") && error.contains(words), "`{error}` does not say `{words}`");
+    assert!(error.starts_with("tierdex: ") && error.contains(words), "`{error}` does not contain `{words}`");
 }
 
 #[test]
-fn a_quick_run_writes_its_report_rows_and_plot() {
-    let place = tempfile::tempdir().unwrap();
+fn a_quick_codec_run_writes_report_data_and_plot() {
+    let dir = tempfile::tempdir().unwrap();
     let table =
-        ok(place.path(), "tierdex-bench codecs --quick --codec bp256-delta --codec vbyte --out new/out");
+        ok(dir.path(), "tierdex-bench codecs --quick --codec bp256-delta --codec vbyte --out new/out");
     for words in
         ["\nuniform: ", "\nclustered: ", "\nzipf-freq: ", "bp256-delta", "scalar", "memcpy", "bits/int"]
     {
         assert!(table.contains(words), "`{words}` is not in\n{table}");
     }
-    let read = |name: &str| fs::read_to_string(place.path().join("new/out").join(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(dir.path().join("new/out").join(name)).unwrap();
     let rows: serde_json::Value = serde_json::from_str(&read("data.json")).unwrap();
     let sums = |dataset: &str, codec: &str| {
         let rows = rows.as_array().unwrap().iter();
@@ -50,125 +49,124 @@ fn a_quick_run_writes_its_report_rows_and_plot() {
     let command = "tierdex-bench codecs --quick --codec bp256-delta --codec vbyte --seed 1 --out new/out";
     let report = read("report.md");
     assert!(report.contains(command) && report.contains("| bp256-delta |"), "{report}");
-    assert!(!report.contains(&*place.path().to_string_lossy()));
+    assert!(!report.contains(&*dir.path().to_string_lossy()));
     assert!(read("codecs.svg").starts_with("<svg"));
 }
 
 #[test]
 fn lists_of_an_index_are_measured() {
-    let place = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let documents = (0..300).map(|id| format!("{{\"id\":\"{id}\",\"text\":\"the the word{id}\"}}\n"));
-    fs::write(place.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
-    ok(place.path(), "index docs.jsonl --out i");
-    let table =
-        ok(place.path(), "tierdex-bench codecs --quick --codec streamvbyte --kernel scalar --index i");
+    fs::write(dir.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
+    ok(dir.path(), "index docs.jsonl --out i");
+    let table = ok(dir.path(), "tierdex-bench codecs --quick --codec streamvbyte --kernel scalar --index i");
     assert!(table.contains("\nreal-freq: 0.0 million frequencies in 1 lists\n"), "{table}");
     assert!(table.contains("\nreal-freq-less-one: ") && !table.contains("\nreal: "), "{table}");
 
-    fs::write(place.path().join("few.jsonl"), "{\"id\":\"1\",\"text\":\"the cat\"}\n").unwrap();
-    ok(place.path(), "index few.jsonl --out few");
-    fails(place.path(), 1, "tierdex-bench codecs --quick --index few", "no term has 256 documents");
+    fs::write(dir.path().join("few.jsonl"), "{\"id\":\"1\",\"text\":\"the cat\"}\n").unwrap();
+    ok(dir.path(), "index few.jsonl --out few");
+    fails(dir.path(), 1, "tierdex-bench codecs --quick --index few", "no term stands in 256 documents");
 }
 
 const GENERATE: &str = "tierdex-bench generate --docs 2000 --postings 60000 --vocabulary 3000";
 
 #[test]
-fn a_generated_index_is_one_as_any_other() {
-    let place = tempfile::tempdir().unwrap();
-    let summary = ok(place.path(), &format!("{GENERATE} --out one"));
+fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let summary = ok(dir.path(), &format!("{GENERATE} --out one"));
     assert!(summary.starts_with("2,000 documents, 3,000 terms, 60,000 postings, "), "{summary}");
     for file in ["terms", "skips", "docs", "freqs", "norms", "ids"] {
         assert!(summary.contains(&format!("\n  {file} ")), "{summary}");
     }
-    assert!(ok(place.path(), "check one").starts_with("sound: commit 1, 7 files, "));
-    assert!(ok(place.path(), "search one t0000001").contains("1,500 "));
-    ok(place.path(), &format!("{GENERATE} --seed 1 --out same"));
-    ok(place.path(), &format!("{GENERATE} --seed 2 --out other"));
-    let docs = |dir| fs::read(place.path().join(dir).join("0000000000000001.0.docs")).unwrap();
+    assert!(ok(dir.path(), "check one").starts_with("sound: commit 1, 7 files, "));
+    assert!(ok(dir.path(), "search one t0000001").contains("1,500 "));
+    ok(dir.path(), &format!("{GENERATE} --seed 1 --out same"));
+    ok(dir.path(), &format!("{GENERATE} --seed 2 --out other"));
+    let docs = |index| fs::read(dir.path().join(index).join("0000000000000001.0.docs")).unwrap();
     assert!(docs("one") == docs("same") && docs("one") != docs("other"));
 }
 
 #[test]
-fn a_generator_with_wrong_flags_or_places_is_one_line() {
-    let place = tempfile::tempdir().unwrap();
+fn generate_rejects_wrong_flags_and_directories_with_one_line() {
+    let dir = tempfile::tempdir().unwrap();
     let generate = |docs: &str, postings: &str, vocabulary: &str| {
         format!(
             "tierdex-bench generate --docs {docs} --postings {postings} --vocabulary {vocabulary} --out i"
         )
     };
-    fails(place.path(), 2, &generate("0", "1", "1"), "--docs 0: an index has 1 to 4294967294 documents");
-    fails(place.path(), 2, &generate("4294967295", "1", "1"), "--docs 4294967295");
-    fails(place.path(), 2, &generate("10", "10", "0"), "--vocabulary 0: there are 1 to ");
+    fails(dir.path(), 2, &generate("0", "1", "1"), "--docs 0: an index has 1 to 4294967294 documents");
+    fails(dir.path(), 2, &generate("4294967295", "1", "1"), "--docs 4294967295");
+    fails(dir.path(), 2, &generate("10", "10", "0"), "--vocabulary 0: there are 1 to ");
+    fails(dir.path(), 2, &generate("10", "4", "5"), "--postings 4: each of 5 terms stands in a document");
     fails(
-        place.path(),
-        2,
-        &generate("10", "4", "5"),
-        "--postings 4: each of 5 terms needs at least one document",
-    );
-    fails(
-        place.path(),
+        dir.path(),
         2,
         &generate("10", "36", "5"),
         "--postings 36: 10 documents and 5 terms have at most 35",
     );
-    assert_eq!(run(place.path(), &generate("x", "1", "1")).status.code(), Some(2));
-    assert!(!place.path().join("i").exists());
+    assert_eq!(run(dir.path(), &generate("x", "1", "1")).status.code(), Some(2));
+    assert!(!dir.path().join("i").exists());
 
-    fs::create_dir(place.path().join("full")).unwrap();
-    fs::write(place.path().join("full/notes"), "").unwrap();
-    fails(place.path(), 2, &format!("{GENERATE} --out full"), "is not empty (it holds `notes`)");
-    fs::write(place.path().join("file"), "").unwrap();
-    fails(place.path(), 1, &format!("{GENERATE} --out file"), "file");
-    ok(place.path(), &format!("{GENERATE} --out i"));
-    fails(place.path(), 2, &format!("{GENERATE} --out i"), "i holds an index already");
-    assert!(ok(place.path(), "check i").starts_with("sound"));
+    fs::create_dir(dir.path().join("full")).unwrap();
+    fs::write(dir.path().join("full/notes"), "").unwrap();
+    fails(dir.path(), 2, &format!("{GENERATE} --out full"), "is not empty (it holds `notes`)");
+    fs::write(dir.path().join("file"), "").unwrap();
+    fails(dir.path(), 1, &format!("{GENERATE} --out file"), "file");
+    ok(dir.path(), &format!("{GENERATE} --out i"));
+    fails(dir.path(), 2, &format!("{GENERATE} --out i"), "i holds an index already");
+    assert!(ok(dir.path(), "check i").starts_with("sound"));
 }
 
 #[test]
-fn a_generator_that_is_stopped_or_has_no_room_leaves_no_index() {
-    let place = tempfile::tempdir().unwrap();
+fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
+    let dir = tempfile::tempdir().unwrap();
     let large = "tierdex-bench generate --docs 1000000 --postings 100000000 --vocabulary 10000 --out i";
     let mut command = program(large.split(' '));
-    command.current_dir(place.path()).stderr(Stdio::piped());
+    command.current_dir(dir.path()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let lists = place.path().join("i/0000000000000001.0.docs");
+    let lists = dir.path().join("i/0000000000000001.0.docs");
     while fs::metadata(&lists).map_or(0, |file| file.len()) == 0 {
         if child.try_wait().unwrap().is_some() {
             panic!("the generator ended before it could be stopped: {:?}", child.wait_with_output());
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    // It stands still while another comes, so that it cannot end before, however fast it is.
+    // The generator is suspended while the second one starts, so that it cannot finish before.
     let id = child.id().to_string();
     let send = |signal: &str| Command::new("kill").args([signal, &id]).status().unwrap().success();
     assert!(send("-STOP"));
-    fails(place.path(), 1, &format!("{GENERATE} --out i"), "another writer");
+    fails(dir.path(), 1, &format!("{GENERATE} --out i"), "another writer");
     assert!(send("-INT") && send("-CONT"));
     let output = child.wait_with_output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(130), 1), "{error}");
-    assert!(!place.path().join("i").exists(), "nothing stays");
+    assert!(!dir.path().join("i").exists(), "nothing stays");
 
-    // A limit on the size of files stands in for a device without room. SIGXFSZ is ignored, so writes fail.
+    // A limit on file sizes simulates a full device. SIGXFSZ is ignored, so writes fail.
     let arguments = GENERATE.trim_start_matches("tierdex-bench ");
     let script = format!("trap '' XFSZ; ulimit -f 32; exec \"$0\" {arguments} --out small");
     let bench = env!("CARGO_BIN_EXE_tierdex-bench");
-    let output = Command::new("bash").args(["-c", &script, bench]).current_dir(place.path()).output();
+    let output = Command::new("bash").args(["-c", &script, bench]).current_dir(dir.path()).output();
     let output = output.unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{error}");
-    assert!(error.contains("cannot write") && !place.path().join("small").exists(), "{error}");
-    ok(place.path(), &format!("{GENERATE} --out small"));
+    assert!(error.contains("cannot write") && !dir.path().join("small").exists(), "{error}");
+    ok(dir.path(), &format!("{GENERATE} --out small"));
 }
 
 #[test]
-fn wrong_flags_and_places_are_one_line() {
-    let place = tempfile::tempdir().unwrap();
-    fs::write(place.path().join("file"), "").unwrap();
-    fails(place.path(), 2, "tierdex-bench codecs --codec zip", "unknown codec `zip`; there are raw, vbyte, ");
-    fails(place.path(), 2, "tierdex-bench codecs --kernel mmx", "no kernel is called `mmx`");
-    fails(place.path(), 1, "tierdex-bench codecs --index none", "none");
-    fails(place.path(), 1, "tierdex-bench codecs --codec vbyte --out file", "file");
+fn codecs_rejects_wrong_flags_and_directories_with_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("file"), "").unwrap();
+    fails(
+        dir.path(),
+        2,
+        "tierdex-bench codecs --codec zip",
+        "no codec is called `zip`; there are raw, vbyte, ",
+    );
+    fails(dir.path(), 2, "tierdex-bench codecs --kernel mmx", "no kernel is called `mmx`");
+    fails(dir.path(), 1, "tierdex-bench codecs --index none", "none");
+    fails(dir.path(), 1, "tierdex-bench codecs --codec vbyte --out file", "file");
     for wrong in [
         "tierdex-bench",
         "tierdex-bench frob",
@@ -176,15 +174,15 @@ fn wrong_flags_and_places_are_one_line() {
         "tierdex-bench codecs --frob",
         "tierdex-bench codecs more",
     ] {
-        assert_eq!(run(place.path(), wrong).status.code(), Some(2), "{wrong}");
+        assert_eq!(run(dir.path(), wrong).status.code(), Some(2), "{wrong}");
     }
-    assert!(!place.path().join("none").exists());
+    assert!(!dir.path().join("none").exists());
 }
 
-/// What the server says to these lines.
-fn served(place: &Path, arguments: &str, lines: &[u8]) -> Vec<String> {
+/// The output lines of a server for these input lines.
+fn served(dir: &Path, arguments: &str, lines: &[u8]) -> Vec<String> {
     let mut command = program(arguments.split(' '));
-    command.current_dir(place);
+    command.current_dir(dir);
     let mut server =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     server.stdin.take().unwrap().write_all(lines).unwrap();
@@ -194,61 +192,61 @@ fn served(place: &Path, arguments: &str, lines: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn the_server_answers_a_line_by_a_line() {
-    let place = tempfile::tempdir().unwrap();
+fn the_server_answers_each_line_with_one_line() {
+    let dir = tempfile::tempdir().unwrap();
     let documents = (0..600).map(|id| {
         let text = if id % 3 == 0 { "cat dog" } else { "cat cat" };
         format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n")
     });
-    fs::write(place.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
-    ok(place.path(), "index docs.jsonl --out i");
+    fs::write(dir.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
+    ok(dir.path(), "index docs.jsonl --out i");
     let lines = "COUNT\tcat\nTOP_10\tcat\nTOP_1000\tdog\nTOP_5_COUNT\t+cat +dog\nCOUNT\tcat dog\nDOCS_2\tdog\n\
                  NOPE\tcat\nCOUNT\ncat\nCOUNT\t(\nCOUNT\tfish\n";
     for arguments in ["tierdex-bench serve i", "tierdex-bench serve i --exhaustive"] {
-        let answers = served(place.path(), arguments, lines.as_bytes());
+        let answers = served(dir.path(), arguments, lines.as_bytes());
         assert_eq!(answers[..6], ["READY", "600", "10", "200", "200", "600"]);
         let first: Vec<&str> = answers[6].split([' ', ':']).collect();
         assert_eq!((first[0], first[2], first[1] == first[3]), ("0", "3", true), "{}", answers[6]);
         assert_eq!(answers[7..10], ["UNSUPPORTED"; 3]);
         assert_eq!(answers[10..], ["ERROR query, byte 2: `(` is not closed", "0"]);
         let long = [&[b'x'; 100_000][..], b"\nCOUNT\tcat\n"].concat();
-        let answers = served(place.path(), arguments, &long);
+        let answers = served(dir.path(), arguments, &long);
         assert_eq!(answers, ["READY", "ERROR the line is longer than 81920 bytes", "600"]);
-        let answers = served(place.path(), arguments, b"COUNT\t\xff\nCOUNT\tcat");
+        let answers = served(dir.path(), arguments, b"COUNT\t\xff\nCOUNT\tcat");
         assert_eq!(answers, ["READY", "ERROR the line is not UTF-8", "600"]);
     }
 }
 
 #[test]
 fn the_server_times_a_batch_of_lines() {
-    let place = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let documents = (0..300).map(|id| format!("{{\"id\":\"{id}\",\"text\":\"the word{id}\"}}\n"));
-    fs::write(place.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
-    fs::write(place.path().join("lines"), "COUNT\tthe\nTOP_7\tthe\nNOPE\tthe\nDOCS_2\tword5\n").unwrap();
-    ok(place.path(), "index docs.jsonl --out i");
+    fs::write(dir.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
+    fs::write(dir.path().join("lines"), "COUNT\tthe\nTOP_7\tthe\nNOPE\tthe\nDOCS_2\tword5\n").unwrap();
+    ok(dir.path(), "index docs.jsonl --out i");
     let batches = "!BATCH\tlines\t2\tlatencies\n!BATCH\tlines\t0\t-\n!BATCH\tmissing\t1\t-\n";
-    let answers = served(place.path(), "tierdex-bench serve i", batches.as_bytes());
+    let answers = served(dir.path(), "tierdex-bench serve i", batches.as_bytes());
     let times: serde_json::Value = serde_json::from_str(&answers[1]).unwrap();
     assert_eq!((&times["n"], &times["sum"], &times["unsupported"]), (&4.into(), &308.into(), &1.into()));
     assert!(times["p50_ns"].as_u64() <= times["p99_ns"].as_u64() && times["wall_ns"].is_u64());
-    let latencies = fs::read_to_string(place.path().join("latencies")).unwrap();
+    let latencies = fs::read_to_string(dir.path().join("latencies")).unwrap();
     assert_eq!(latencies.lines().filter(|line| line.parse::<u64>().is_ok()).count(), 4);
     assert!(answers[2].starts_with("ERROR `0` is no number of threads"), "{}", answers[2]);
     assert!(answers[3].starts_with("ERROR cannot read missing"), "{}", answers[3]);
 }
 
 #[test]
-fn a_kernel_that_cannot_be_had_is_refused_before_anything_is_done() {
-    let place = tempfile::tempdir().unwrap();
-    fs::write(place.path().join("docs.jsonl"), "{\"id\":\"a\",\"text\":\"cat\"}\n").unwrap();
+fn an_unknown_kernel_is_rejected_before_any_file_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("docs.jsonl"), "{\"id\":\"a\",\"text\":\"cat\"}\n").unwrap();
     let run = |kernel: &str, arguments: &str| {
         let mut command = program(arguments.split(' '));
-        command.current_dir(place.path()).stdin(Stdio::null());
+        command.current_dir(dir.path()).stdin(Stdio::null());
         let output = command.env("TIERDEX_KERNEL", kernel).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     assert_eq!(run("scalar", "index docs.jsonl --out good").0, Some(0));
-    fs::write(place.path().join("q"), "1\tcat\n").unwrap();
+    fs::write(dir.path().join("q"), "1\tcat\n").unwrap();
     for arguments in [
         "index docs.jsonl --out new",
         "info good",
@@ -268,21 +266,21 @@ fn a_kernel_that_cannot_be_had_is_refused_before_anything_is_done() {
         let line = "tierdex: TIERDEX_KERNEL: no kernel is called `sse`; there are scalar, avx2, avx512\n";
         assert_eq!((code, &*error), (Some(2), line), "{arguments}");
     }
-    let left = fs::read_dir(place.path().join("new")).map_or(0, |files| files.count());
-    assert_eq!(left, 0, "an index was begun");
-    assert_eq!(run("", "check good").0, Some(0), "an empty name is none");
+    let left = fs::read_dir(dir.path().join("new")).map_or(0, |files| files.count());
+    assert_eq!(left, 0, "files were created");
+    assert_eq!(run("", "check good").0, Some(0), "an empty name counts as unset");
 }
 
 #[test]
-fn caches_are_measured_in_processes_of_their_own() {
-    let place = tempfile::tempdir().unwrap();
-    ok(place.path(), &format!("{GENERATE} --out i"));
+fn caches_are_measured_in_separate_processes() {
+    let dir = tempfile::tempdir().unwrap();
+    ok(dir.path(), &format!("{GENERATE} --out i"));
     let run = "tierdex-bench cache i --out o --no-group --keep-caches --region dram --modes memory,hybrid-prefetch,direct \
                --sizes 20,100 --count 10 --lookahead adaptive";
-    let table = ok(place.path(), &run.split_whitespace().collect::<Vec<_>>().join(" "));
+    let table = ok(dir.path(), &run.split_whitespace().collect::<Vec<_>>().join(" "));
     let of = |start: &str| table.lines().filter(|line| line.starts_with(start)).count();
     assert_eq!((of("queries "), of("SINGLE H RP 25% "), of("AND H RP 25% ")), (1, 5, 5), "{table}");
-    let read = |name: &str| fs::read_to_string(place.path().join("o").join(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(dir.path().join("o").join(name)).unwrap();
     let rows: serde_json::Value = serde_json::from_str(&read("data.json")).unwrap();
     let rows = rows.as_array().unwrap();
     assert!(rows.iter().all(|row| row["queries"] == 10 && row["process_peak_bytes"].as_u64().unwrap() > 0));
@@ -291,7 +289,7 @@ fn caches_are_measured_in_processes_of_their_own() {
     );
 
     let small = "tierdex-bench cache i --out p --no-group --keep-caches --region dram --modes direct --dram 1M --sizes 20";
-    let table = ok(place.path(), small);
+    let table = ok(dir.path(), small);
     assert!(
         table.contains("exit code 1: tierdex: a budget of 1048576 bytes of DRAM is too small"),
         "{table}"
@@ -299,41 +297,41 @@ fn caches_are_measured_in_processes_of_their_own() {
 }
 
 #[test]
-fn caches_with_wrong_flags_are_one_line() {
-    let place = tempfile::tempdir().unwrap();
-    ok(place.path(), &format!("{GENERATE} --out i"));
-    fails(place.path(), 2, "tierdex-bench cache i --out o --segments 3K", "--segments must be powers of two");
-    fails(place.path(), 1, "tierdex-bench cache none --out o --no-group", "none");
-    fails(place.path(), 2, "tierdex-bench cache-cell", "the cell is not JSON");
+fn cache_rejects_wrong_flags_with_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    ok(dir.path(), &format!("{GENERATE} --out i"));
+    fails(dir.path(), 2, "tierdex-bench cache i --out o --segments 3K", "--segments must be powers of two");
+    fails(dir.path(), 1, "tierdex-bench cache none --out o --no-group", "none");
+    fails(dir.path(), 2, "tierdex-bench cache-cell", "what to measure is no JSON");
     for wrong in
         ["--modes ram", "--sizes 0", "--classes X", "--repeats 100", "--devices nvme", "--region ram"]
     {
-        let output = self::run(place.path(), &format!("tierdex-bench cache i --out o {wrong}"));
+        let output = self::run(dir.path(), &format!("tierdex-bench cache i --out o {wrong}"));
         assert_eq!(output.status.code(), Some(2), "{wrong}");
     }
-    assert!(!place.path().join("o").exists());
+    assert!(!dir.path().join("o").exists());
 }
 
 #[test]
-fn single_requests_are_timed_beside_a_batch() {
-    let place = tempfile::tempdir().unwrap();
+fn single_requests_are_timed_alone_and_beside_a_batch() {
+    let dir = tempfile::tempdir().unwrap();
     let documents = (0..3000).map(|id| format!("{{\"id\":\"{id}\",\"text\":\"the word{} the\"}}\n", id % 7));
-    fs::write(place.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
-    ok(place.path(), "index docs.jsonl --out i");
-    fs::write(place.path().join("q.txt"), "the\n+the +word3\n\n+the -word1\nnone\n").unwrap();
-    let table = ok(place.path(), "tierdex-bench latency i --queries q.txt --dram 50M");
+    fs::write(dir.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
+    ok(dir.path(), "index docs.jsonl --out i");
+    fs::write(dir.path().join("q.txt"), "the\n+the +word3\n\n+the -word1\nnone\n").unwrap();
+    let table = ok(dir.path(), "tierdex-bench latency i --queries q.txt --dram 50M");
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows.len(), 4, "{table}");
     for (row, name) in rows[1..].iter().zip(["alone", "beside", "ratio"]) {
         assert!(row[0] == name && row[1..3].iter().all(|time| time.parse::<f64>().unwrap() > 0.0), "{table}");
     }
-    fs::write(place.path().join("none.txt"), "\n").unwrap();
+    fs::write(dir.path().join("none.txt"), "\n").unwrap();
     for (code, command, why) in [
         (2, "tierdex-bench latency i --queries none.txt", "none.txt has no query"),
         (1, "tierdex-bench latency i --queries missing.txt", "cannot read missing.txt"),
         (2, "tierdex-bench latency i --queries q.txt --dram 1M", "is too small"),
         (2, "tierdex-bench latency i --queries q.txt --mode base", "--mode"),
     ] {
-        fails(place.path(), code, command, why);
+        fails(dir.path(), code, command, why);
     }
 }

@@ -1,28 +1,28 @@
-//! The command as a user meets it: output, exit codes, and what happens when things are not as they should be.
+//! The command `tierdex`: output, exit codes and error handling.
 
-mod place;
+mod workspace;
 
-use place::{DOCUMENTS, Place, failed, succeeded};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use workspace::{DOCUMENTS, Workspace, failed, succeeded};
 
 /// Total and ids of a query.
-fn search(place: &Place, index: &str, query: &str) -> (u64, Vec<String>) {
-    let output = succeeded(&place.run_with(["search", index, query, "--format", "json", "-k", "100"]));
+fn search(workspace: &Workspace, index: &str, query: &str) -> (u64, Vec<String>) {
+    let output = succeeded(&workspace.run_with(["search", index, query, "--format", "json", "-k", "100"]));
     let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
     let ids = answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_string());
     (answer["total"].as_u64().unwrap(), ids.collect())
 }
 
 #[test]
-fn documents_are_found_with_titles_and_marked_snippets() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    let summary = place.ok("index docs.jsonl --out i --positions");
+fn hits_have_titles_and_highlighted_snippets() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    let summary = workspace.ok("index docs.jsonl --out i --positions");
     assert!(summary.contains("3 documents") && summary.lines().count() == 1, "{summary}");
 
-    let output = place.ok("search i cat --format json");
+    let output = workspace.ok("search i cat --format json");
     let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
     assert_eq!(answer["total"], 2);
     let first = &answer["hits"][0];
@@ -32,29 +32,29 @@ fn documents_are_found_with_titles_and_marked_snippets() {
     assert_eq!(first["snippet"], "the dog and the **cat**");
     assert!(first["score"].as_f64().unwrap() > 0.0 && answer["took_us"].is_u64());
 
-    let table = place.ok("search i cat");
+    let table = workspace.ok("search i cat");
     assert!(
         table.contains("First") && table.contains("**cat** sat") && table.contains("2 documents"),
         "{table}"
     );
 
-    assert_eq!(search(&place, "i", "\"the cat\"").1, ["2", "1"]);
-    assert_eq!(search(&place, "i", "+the -cat").1, ["3"]);
-    assert_eq!(search(&place, "i", "(dog OR bird) AND the").0, 2);
-    assert_eq!(search(&place, "i", "NOT dog").0, 2);
-    assert_eq!(search(&place, "i", "zebra"), (0, vec![]));
-    assert!(place.ok("check i").starts_with("sound"));
-    assert!(place.ok("info i").contains("a posting  auto"));
-    let info: serde_json::Value = serde_json::from_str(&place.ok("info i --format json")).unwrap();
+    assert_eq!(search(&workspace, "i", "\"the cat\"").1, ["2", "1"]);
+    assert_eq!(search(&workspace, "i", "+the -cat").1, ["3"]);
+    assert_eq!(search(&workspace, "i", "(dog OR bird) AND the").0, 2);
+    assert_eq!(search(&workspace, "i", "NOT dog").0, 2);
+    assert_eq!(search(&workspace, "i", "zebra"), (0, vec![]));
+    assert!(workspace.ok("check i").starts_with("sound"));
+    assert!(workspace.ok("info i").contains("per posting  auto"));
+    let info: serde_json::Value = serde_json::from_str(&workspace.ok("info i --format json")).unwrap();
     assert_eq!((info["documents"].as_u64(), info["fields"][0]["tokens"].as_u64()), (Some(3), Some(18)));
     assert_eq!(info["fields"][0]["documents"], 3);
 }
 
 #[test]
 fn every_kind_of_query_is_answered() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i --positions");
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i --positions");
     for (query, ids) in [
         ("cat^0.1 bird", vec!["3", "2", "1"]),
         ("\"cat on\"", vec![]),
@@ -69,20 +69,20 @@ fn every_kind_of_query_is_answered() {
         ("*:* -cat", vec!["3"]),
         ("text:(+cat -dog)", vec!["1"]),
     ] {
-        assert_eq!(search(&place, "i", query).1, ids, "{query}");
+        assert_eq!(search(&workspace, "i", query).1, ids, "{query}");
     }
-    let table = place.ok("search i brid~1");
+    let table = workspace.ok("search i brid~1");
     assert!(table.contains("a **bird** in the hand"), "{table}");
-    let output = place.run_with(["search", "i", "(ca*", "--format", "json"]);
+    let output = workspace.run_with(["search", "i", "(ca*", "--format", "json"]);
     failed(&output, 2, "byte 5: `(` is not closed");
 }
 
 #[test]
 fn lenient_queries_are_answered_with_warnings() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i");
-    let output = place.run_with(["search", "i", "(bird^x\u{1b} AND \"in the\"", "--lenient"]);
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i");
+    let output = workspace.run_with(["search", "i", "(bird^x\u{1b} AND \"in the\"", "--lenient"]);
     assert!(succeeded(&output).contains("1 document"));
     let warnings = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = warnings.lines().collect();
@@ -90,9 +90,9 @@ fn lenient_queries_are_answered_with_warnings() {
     assert!(lines[0].starts_with("tierdex: query, byte 22: `(` is not closed"), "{warnings}");
     assert!(lines[1].contains("need positions"), "{warnings}");
 
-    place.file("q.tsv", "q1\tcat AND\nq2\t) bird\n");
-    place.fails(1, "batch i --queries q.tsv --run out.trec --syntax query", "query q1: query, byte 8");
-    let output = place.run("batch i --queries q.tsv --run out.trec --syntax query --lenient --count");
+    workspace.file("q.tsv", "q1\tcat AND\nq2\t) bird\n");
+    workspace.fails(1, "batch i --queries q.tsv --run out.trec --syntax query", "query q1: query, byte 8");
+    let output = workspace.run("batch i --queries q.tsv --run out.trec --syntax query --lenient --count");
     assert!(succeeded(&output).contains("2 queries, 3 matches"));
     let warnings = String::from_utf8_lossy(&output.stderr);
     assert!(
@@ -103,61 +103,61 @@ fn lenient_queries_are_answered_with_warnings() {
 
 #[test]
 fn wrong_usage_exits_with_2() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i");
-    place.fails(2, "index docs.jsonl --out i", "holds an index already");
-    place.fails(2, "index none.jsonl --out j", "none.jsonl");
-    assert!(!place.path("j").exists(), "a directory was made for nothing");
-    place.fails(2, "index docs.jsonl --out j --memory 1M", "memory");
-    place.fails(2, "index docs.jsonl --out j --threads 0", "threads");
-    assert!(!place.path("j").exists(), "a directory was made for nothing");
-    place.fails(2, "index docs.jsonl --out j --freq-codec vbyte-delta", "[possible values: ");
-    place.fails(2, "index docs.jsonl --out j --stop-words none.txt", "none.txt");
-    place.fails(2, "search i cat --k1 -1", "k1");
-    place.fails(2, "search i cat --b 2", "b is 2");
-    failed(&place.run_with(["search", "i", "(cat"]), 2, "not closed");
-    failed(&place.run_with(["search", "i", "\"the cat\""]), 2, "--positions");
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i");
+    workspace.fails(2, "index docs.jsonl --out i", "holds an index already");
+    workspace.fails(2, "index none.jsonl --out j", "none.jsonl");
+    assert!(!workspace.path("j").exists(), "a directory was created");
+    workspace.fails(2, "index docs.jsonl --out j --memory 1M", "memory");
+    workspace.fails(2, "index docs.jsonl --out j --threads 0", "threads");
+    assert!(!workspace.path("j").exists(), "a directory was created");
+    workspace.fails(2, "index docs.jsonl --out j --freq-codec vbyte-delta", "[possible values: ");
+    workspace.fails(2, "index docs.jsonl --out j --stop-words none.txt", "none.txt");
+    workspace.fails(2, "search i cat --k1 -1", "k1");
+    workspace.fails(2, "search i cat --b 2", "b is 2");
+    failed(&workspace.run_with(["search", "i", "(cat"]), 2, "not closed");
+    failed(&workspace.run_with(["search", "i", "\"the cat\""]), 2, "--positions");
     for wrong in ["index docs.jsonl", "search i", "frob", "index docs.jsonl --out j --codec zip"] {
-        assert_eq!(place.run(wrong).status.code(), Some(2), "{wrong}");
+        assert_eq!(workspace.run(wrong).status.code(), Some(2), "{wrong}");
     }
     failed(
-        &place.run_with(["search", "i", "x text: (cat)"]),
+        &workspace.run_with(["search", "i", "x text: (cat)"]),
         2,
         "byte 3: a word, a phrase or a group must follow",
     );
-    failed(&place.run_with(["search", "i", "cat^x dog^-1"]), 2, "byte 10: a boost lies between 0 and");
-    failed(&place.run_with(["search", "i", "cat~3"]), 2, "0 to 2 edits");
-    failed(&place.run_with(["search", "i", "*"]), 2, "byte 1: `*` needs");
-    place.file("q.tsv", "1\tcat\n");
-    place.fails(2, "batch i --queries q.tsv --run out.trec --lenient --syntax terms", "--syntax query");
-    place.file("notes/mine.txt", "hands off");
-    place.fails(2, "demo notes --out i", "holds an index already");
-    place.fails(2, "index docs.jsonl --out notes", "mine.txt");
-    assert_eq!(std::fs::read_to_string(place.path("notes/mine.txt")).unwrap(), "hands off");
+    failed(&workspace.run_with(["search", "i", "cat^x dog^-1"]), 2, "byte 10: a boost lies between 0 and");
+    failed(&workspace.run_with(["search", "i", "cat~3"]), 2, "0 to 2 edits");
+    failed(&workspace.run_with(["search", "i", "*"]), 2, "byte 1: `*` needs");
+    workspace.file("q.tsv", "1\tcat\n");
+    workspace.fails(2, "batch i --queries q.tsv --run out.trec --lenient --syntax terms", "--syntax query");
+    workspace.file("notes/mine.txt", "hands off");
+    workspace.fails(2, "demo notes --out i", "holds an index already");
+    workspace.fails(2, "index docs.jsonl --out notes", "mine.txt");
+    assert_eq!(std::fs::read_to_string(workspace.path("notes/mine.txt")).unwrap(), "hands off");
 }
 
 #[test]
-fn failures_exit_with_1_and_say_where() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.file("flat", "not a directory");
-    place.fails(1, "index docs.jsonl --out flat", "flat");
-    place.fails(1, "search flat cat", "flat");
-    place.fails(1, "search nowhere cat", "no such directory");
-    std::fs::create_dir(place.path("empty")).unwrap();
+fn failures_exit_with_1_and_name_the_file() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.file("flat", "not a directory");
+    workspace.fails(1, "index docs.jsonl --out flat", "flat");
+    workspace.fails(1, "search flat cat", "flat");
+    workspace.fails(1, "search nowhere cat", "no such directory");
+    std::fs::create_dir(workspace.path("empty")).unwrap();
     for command in ["search empty cat", "info empty", "check empty"] {
-        place.fails(1, command, "holds no tierdex index");
+        workspace.fails(1, command, "holds no tierdex index");
     }
 }
 
 #[test]
-fn damaged_and_cut_files_are_reported() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i");
+fn damaged_and_truncated_files_are_reported() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i");
     let files: Vec<_> =
-        std::fs::read_dir(place.path("i")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        std::fs::read_dir(workspace.path("i")).unwrap().map(|entry| entry.unwrap().path()).collect();
     let mut tried = 0;
     for path in &files {
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -167,115 +167,115 @@ fn damaged_and_cut_files_are_reported() {
         damaged[middle] ^= 1;
         for bytes in [&damaged[..], &sound[..sound.len() - 1], &sound[..0]] {
             std::fs::write(path, bytes).unwrap();
-            let output = place.run("check i");
+            let output = workspace.run("check i");
             failed(&output, 1, "problem");
             assert!(String::from_utf8_lossy(&output.stdout).contains(name), "{name}");
             tried += 1;
         }
         std::fs::remove_file(path).unwrap();
-        assert_eq!(place.run("check i").status.code(), Some(1), "{name} removed");
+        assert_eq!(workspace.run("check i").status.code(), Some(1), "{name} removed");
         std::fs::write(path, &sound).unwrap();
     }
     assert!(tried >= 24, "only {tried} changes were tried");
-    assert!(place.ok("check i").starts_with("sound"));
+    assert!(workspace.ok("check i").starts_with("sound"));
 }
 
 #[test]
-fn malformed_lines_are_counted_and_named() {
-    let place = Place::new();
+fn malformed_lines_are_counted_and_reported_with_file_and_line() {
+    let workspace = Workspace::new();
     let mut bytes = DOCUMENTS.as_bytes().to_vec();
     bytes.extend_from_slice(
         b"not json\n{\"id\":\"x\"}\n\xff\xfe\n{\"id\":\"4\",\"text\":\"nul \\u0000 and \\n line\"}\n",
     );
-    place.file("docs.jsonl", bytes);
-    let output = place.run("index docs.jsonl --out i");
+    workspace.file("docs.jsonl", bytes);
+    let output = workspace.run("index docs.jsonl --out i");
     let summary = succeeded(&output);
     assert!(summary.contains("4 documents") && summary.contains("3 malformed"), "{summary}");
     let errors = String::from_utf8_lossy(&output.stderr);
     for line in 4..=6 {
         assert!(errors.contains(&format!("docs.jsonl:{line}:")), "{errors}");
     }
-    place.fails(1, "index docs.jsonl --out i --replace --on-error fail", "docs.jsonl:4:");
-    assert_eq!(search(&place, "i", "nul"), (1, vec!["4".to_string()]));
-    assert!(place.ok("check i").starts_with("sound"));
+    workspace.fails(1, "index docs.jsonl --out i --replace --on-error fail", "docs.jsonl:4:");
+    assert_eq!(search(&workspace, "i", "nul"), (1, vec!["4".to_string()]));
+    assert!(workspace.ok("check i").starts_with("sound"));
 }
 
 #[test]
-fn unusual_inputs_are_indexed() {
-    let place = Place::new();
-    place.file("empty.jsonl", "{\"text\":\"\"}");
-    assert!(place.ok("index empty.jsonl --out empty").contains("1 document,"));
-    assert_eq!(search(&place, "empty", "cat"), (0, vec![]));
-    assert!(place.ok("check empty").starts_with("sound"));
-    assert!(place.ok("info empty").contains("1 document"));
+fn empty_text_folder_tsv_and_split_inputs_are_indexed() {
+    let workspace = Workspace::new();
+    workspace.file("empty.jsonl", "{\"text\":\"\"}");
+    assert!(workspace.ok("index empty.jsonl --out empty").contains("1 document,"));
+    assert_eq!(search(&workspace, "empty", "cat"), (0, vec![]));
+    assert!(workspace.ok("check empty").starts_with("sound"));
+    assert!(workspace.ok("info empty").contains("1 document"));
 
-    place.file("one.txt", "Ünïcode text");
-    place.ok("index one.txt --out one");
-    assert_eq!(search(&place, "one", "ÜNÏCODE").0, 1);
+    workspace.file("one.txt", "Ünïcode text");
+    workspace.ok("index one.txt --out one");
+    assert_eq!(search(&workspace, "one", "ÜNÏCODE").0, 1);
 
-    place.file("tree/b/two.txt", "second file");
-    place.file("tree/a.txt", "first file");
-    place.file("tree/blob.bin", b"a\0b");
-    let said = place.ok("index tree --out t");
+    workspace.file("tree/b/two.txt", "second file");
+    workspace.file("tree/a.txt", "first file");
+    workspace.file("tree/blob.bin", b"a\0b");
+    let said = workspace.ok("index tree --out t");
     assert!(said.contains("2 documents") && said.contains("1 binary"), "{said}");
-    assert_eq!(search(&place, "t", "file").1, ["tree/a.txt", "tree/b/two.txt"]);
+    assert_eq!(search(&workspace, "t", "file").1, ["tree/a.txt", "tree/b/two.txt"]);
 
-    place.file("rows.tsv", "1\tred apple\n2\tgreen pear\n");
-    place.ok("index rows.tsv --out rows");
-    assert_eq!(search(&place, "rows", "pear").1, ["2"]);
+    workspace.file("rows.tsv", "1\tred apple\n2\tgreen pear\n");
+    workspace.ok("index rows.tsv --out rows");
+    assert_eq!(search(&workspace, "rows", "pear").1, ["2"]);
 
     let long = "word ".repeat(1000);
-    place.file("long.txt", &long);
-    let said = place.ok("index long.txt --out split --split 1K");
+    workspace.file("long.txt", &long);
+    let said = workspace.ok("index long.txt --out split --split 1K");
     assert!(said.contains("5 documents"), "{said}");
-    assert_eq!(search(&place, "split", "word").1[0], "long.txt#0");
+    assert_eq!(search(&workspace, "split", "word").1[0], "long.txt#0");
 }
 
 #[test]
-fn standard_input_and_packed_files_are_read() {
-    let place = Place::new();
-    let mut child = place.command(["index", "-", "--out", "i"]).stdin(Stdio::piped()).spawn().unwrap();
+fn compressed_standard_input_is_read() {
+    let workspace = Workspace::new();
+    let mut child = workspace.command(["index", "-", "--out", "i"]).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&zstd::encode_all(DOCUMENTS.as_bytes(), 3).unwrap()).unwrap();
     assert!(child.wait().unwrap().success());
-    assert_eq!(search(&place, "i", "cat").0, 2);
+    assert_eq!(search(&workspace, "i", "cat").0, 2);
 }
 
 #[test]
-fn appending_and_replacing_keep_the_index_whole() {
-    let place = Place::new();
-    place.file("a.jsonl", DOCUMENTS);
-    place.file("b.jsonl", "{\"id\":\"9\",\"text\":\"the cat again\"}\n");
-    place.ok("index a.jsonl --out i --positions --fold-accents");
-    let said = place.ok("index b.jsonl --out i --append");
+fn append_and_replace_commit_all_documents() {
+    let workspace = Workspace::new();
+    workspace.file("a.jsonl", DOCUMENTS);
+    workspace.file("b.jsonl", "{\"id\":\"9\",\"text\":\"the cat again\"}\n");
+    workspace.ok("index a.jsonl --out i --positions --fold-accents");
+    let said = workspace.ok("index b.jsonl --out i --append");
     assert!(said.contains("holds 4 documents"), "{said}");
-    assert_eq!(search(&place, "i", "cat").0, 3);
-    place.fails(2, "index b.jsonl --out i --append --stem english", "other settings");
-    place.ok("index b.jsonl --out i --append --merge none");
-    assert!(place.ok("info i").contains("in 2 segments"));
-    assert_eq!(search(&place, "i", "again").0, 2);
-    place.ok("index b.jsonl --out i --replace --codec raw");
-    assert_eq!(search(&place, "i", "cat").0, 1);
-    assert!(place.ok("check i").starts_with("sound"));
+    assert_eq!(search(&workspace, "i", "cat").0, 3);
+    workspace.fails(2, "index b.jsonl --out i --append --stem english", "other settings");
+    workspace.ok("index b.jsonl --out i --append --merge none");
+    assert!(workspace.ok("info i").contains("in 2 segments"));
+    assert_eq!(search(&workspace, "i", "again").0, 2);
+    workspace.ok("index b.jsonl --out i --replace --codec raw");
+    assert_eq!(search(&workspace, "i", "cat").0, 1);
+    assert!(workspace.ok("check i").starts_with("sound"));
 }
 
 #[test]
-fn threads_do_not_change_the_bytes() {
-    let place = Place::new();
+fn the_number_of_threads_does_not_change_the_index() {
+    let workspace = Workspace::new();
     let mut docs = String::new();
     for i in 0..60_000 {
         let words = (0..20).map(|j| format!("w{} ", (i * 7919 + j * 104_729) % (1 + j * 500)));
         docs += &format!("{{\"id\":\"{i}\",\"text\":\"{}\"}}\n", words.collect::<String>());
     }
-    place.file("docs.jsonl", docs);
+    workspace.file("docs.jsonl", docs);
     for threads in ["1", "2", "5"] {
         for merge in ["one", "none"] {
-            place.ok(&format!(
+            workspace.ok(&format!(
                 "index docs.jsonl --out {merge}{threads} --threads {threads} --memory 16M --merge {merge}"
             ));
         }
     }
     let files = |dir: String| {
-        let entries = std::fs::read_dir(place.path(&dir)).unwrap().map(|entry| entry.unwrap().path());
+        let entries = std::fs::read_dir(workspace.path(&dir)).unwrap().map(|entry| entry.unwrap().path());
         let mut files: Vec<(PathBuf, Vec<u8>)> =
             entries.map(|path| (path.file_name().unwrap().into(), std::fs::read(path).unwrap())).collect();
         files.sort();
@@ -290,61 +290,61 @@ fn threads_do_not_change_the_bytes() {
 }
 
 #[test]
-fn the_second_writer_is_told_and_interrupts_leave_the_last_commit() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i");
-    let mut child = place
+fn a_second_writer_fails_and_an_interrupt_leaves_the_last_commit() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i");
+    let mut child = workspace
         .command(["index", "-", "--out", "i", "--replace"])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut input = child.stdin.take().unwrap();
-    // The writer has the lock before it reads: once the pipe's buffer has been drained, it is at work.
+    // The writer takes the lock before it reads. More than the pipe buffer is written, so it has begun to read.
     let line = format!("{{\"id\":\"n\",\"text\":\"{}\"}}\n", "new words ".repeat(1000));
     for _ in 0..2000 {
         input.write_all(line.as_bytes()).unwrap();
     }
-    place.fails(1, "index docs.jsonl --out i --append", "another writer");
-    assert_eq!(search(&place, "i", "cat").0, 2);
+    workspace.fails(1, "index docs.jsonl --out i --append", "another writer");
+    assert_eq!(search(&workspace, "i", "cat").0, 2);
 
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
-    // The pipe stays open and idle: the writer must not wait for more input.
+    // The pipe stays open and idle; the writer must not wait for more input.
     let output = child.wait_with_output().unwrap();
     drop(input);
     failed(&output, 130, "last commit is intact");
-    assert_eq!(search(&place, "i", "cat").0, 2);
-    let report = place.ok("check i");
+    assert_eq!(search(&workspace, "i", "cat").0, 2);
+    let report = workspace.ok("check i");
     assert!(report.starts_with("sound"), "files were left: {report}");
 }
 
 #[test]
 fn a_full_disk_is_reported_and_loses_nothing() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i");
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i");
     let line = |i| format!("{{\"id\":\"document number {i}\",\"text\":\"many different words here\"}}\n");
-    place.file("more.jsonl", (0..20_000).map(line).collect::<String>());
-    // A limit on the size of files stands in for a device without room. SIGXFSZ is ignored, so writes fail.
+    workspace.file("more.jsonl", (0..20_000).map(line).collect::<String>());
+    // A limit on file sizes simulates a full device. SIGXFSZ is ignored, so writes fail.
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" index more.jsonl --out i --append";
     let output = Command::new("bash")
         .args(["-c", script, env!("CARGO_BIN_EXE_tierdex")])
-        .current_dir(place.path(""))
+        .current_dir(workspace.path(""))
         .output()
         .unwrap();
     failed(&output, 1, "cannot write");
-    assert_eq!(search(&place, "i", "cat").0, 2);
-    assert!(place.ok("check i").starts_with("sound"));
-    place.ok("index more.jsonl --out i --append");
-    assert_eq!(search(&place, "i", "different").0, 20_000);
+    assert_eq!(search(&workspace, "i", "cat").0, 2);
+    assert!(workspace.ok("check i").starts_with("sound"));
+    workspace.ok("index more.jsonl --out i --append");
+    assert_eq!(search(&workspace, "i", "different").0, 20_000);
 }
 
 #[test]
-fn an_error_is_told_while_the_input_is_idle() {
-    let place = Place::new();
-    let mut child = place
+fn an_error_ends_the_command_while_the_input_is_idle() {
+    let workspace = Workspace::new();
+    let mut child = workspace
         .command(["index", "-", "--out", "i", "--on-error", "fail"])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
@@ -353,7 +353,7 @@ fn an_error_is_told_while_the_input_is_idle() {
     let mut input = child.stdin.take().unwrap();
     let line = format!("{{\"id\":\"n\",\"text\":\"{}\"}}\n", "words ".repeat(1000));
     let bytes = format!("not json\n{}", line.repeat(2000));
-    // The command may have stopped before it has read all.
+    // The command may exit before it has read all of it.
     let _ = input.write_all(bytes.as_bytes());
     let output = child.wait_with_output().unwrap();
     drop(input);
@@ -361,99 +361,101 @@ fn an_error_is_told_while_the_input_is_idle() {
 }
 
 #[test]
-fn large_queries_are_refused_or_answered_in_bounds() {
-    let place = Place::new();
-    place.file("docs.jsonl", format!("{{\"id\":\"1\",\"text\":\"{}\"}}\n", "the ".repeat(100_000)));
-    place.ok("index docs.jsonl --out i --positions --codec raw");
+fn queries_above_the_limits_are_rejected() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", format!("{{\"id\":\"1\",\"text\":\"{}\"}}\n", "the ".repeat(100_000)));
+    workspace.ok("index docs.jsonl --out i --positions --codec raw");
     let words = |count: usize| (0..count).map(|i| format!("w{i} ")).collect::<String>();
-    failed(&place.run_with(["search", "i", &words(1025)]), 2, "clauses");
-    failed(&place.run_with(["search", "i", &words(1025).replace(' ', "-")]), 2, "at most 1024");
-    failed(&place.run_with(["search", "i", &format!("\"{}\"", "the ".repeat(65))]), 2, "at most 64");
-    failed(&place.run_with(["explain", "i", &format!("{}~1", "w".repeat(65))]), 2, "at most 64");
-    failed(&place.run_with(["search", "i", &"w* ".repeat(65)]), 2, "more than 64 prefixes");
-    failed(&place.run_with(["search", "i", &"w".repeat(65_537)]), 2, "longer than 65536 bytes");
-    assert_eq!(search(&place, "i", &format!("\"{}\"", "the ".repeat(64))).0, 1);
-    assert_eq!(search(&place, "i", &words(1000)).0, 0);
+    failed(&workspace.run_with(["search", "i", &words(1025)]), 2, "clauses");
+    failed(&workspace.run_with(["search", "i", &words(1025).replace(' ', "-")]), 2, "at most 1024");
+    failed(&workspace.run_with(["search", "i", &format!("\"{}\"", "the ".repeat(65))]), 2, "at most 64");
+    failed(&workspace.run_with(["explain", "i", &format!("{}~1", "w".repeat(65))]), 2, "at most 64");
+    failed(&workspace.run_with(["search", "i", &"w* ".repeat(65)]), 2, "more than 64 prefixes");
+    failed(&workspace.run_with(["search", "i", &"w".repeat(65_537)]), 2, "longer than 65536 bytes");
+    assert_eq!(search(&workspace, "i", &format!("\"{}\"", "the ".repeat(64))).0, 1);
+    assert_eq!(search(&workspace, "i", &words(1000)).0, 0);
 }
 
 #[test]
-fn demo_answers_over_a_folder() {
-    let place = Place::new();
+fn demo_indexes_a_folder_and_answers_queries() {
+    let workspace = Workspace::new();
     for i in 0..400 {
         let rare = if i % 50 == 0 { "gryphon lanterns" } else { "" };
-        let some = ["harbour", "meadow", "quarry", "orchard"][i % 4];
+        let common = ["harbour", "meadow", "quarry", "orchard"][i % 4];
         let few = if i % 70 < 2 { "telescope bicycle windmill" } else { "" };
-        place.file(&format!("text/{i:03}.txt"), format!("the {some} and {rare} {few} number {i}"));
+        workspace.file(&format!("text/{i:03}.txt"), format!("the {common} and {rare} {few} number {i}"));
     }
-    let said = place.ok("demo text --out d");
-    assert!(said.contains("MB/s") && said.contains("tierdex search") && said.contains("Go on:"), "{said}");
+    let said = workspace.ok("demo text --out d");
+    assert!(
+        said.contains("MB/s") && said.contains("tierdex search") && said.contains("Next steps:"),
+        "{said}"
+    );
     assert!(said.matches(" documents in ").count() + said.matches(" document in ").count() >= 3, "{said}");
 
-    // Without --out it never takes a folder that is there, nor follows a link.
-    place.file("mine/docs.jsonl", DOCUMENTS);
-    place.ok("index mine/docs.jsonl --out tmp/theirs");
-    std::os::unix::fs::symlink("theirs", place.path("tmp/tierdex-demo")).unwrap();
+    // Without --out it never uses an existing directory or link.
+    workspace.file("mine/docs.jsonl", DOCUMENTS);
+    workspace.ok("index mine/docs.jsonl --out tmp/theirs");
+    std::os::unix::fs::symlink("theirs", workspace.path("tmp/tierdex-demo")).unwrap();
     for indexes in [1, 2] {
-        let said = succeeded(&place.command(["demo", "text"]).env("TMPDIR", "tmp").output().unwrap());
+        let said = succeeded(&workspace.command(["demo", "text"]).env("TMPDIR", "tmp").output().unwrap());
         assert!(said.contains("into tmp/tierdex-demo-"), "{said}");
-        assert_eq!(std::fs::read_dir(place.path("tmp")).unwrap().count(), 2 + indexes);
+        assert_eq!(std::fs::read_dir(workspace.path("tmp")).unwrap().count(), 2 + indexes);
     }
-    assert!(place.ok("info tmp/theirs").contains("3 documents"));
-    let output = place.command(["demo", "text"]).env("TMPDIR", "nowhere").output().unwrap();
-    failed(&output, 1, "name one by --out");
+    assert!(workspace.ok("info tmp/theirs").contains("3 documents"));
+    let output = workspace.command(["demo", "text"]).env("TMPDIR", "nowhere").output().unwrap();
+    failed(&output, 1, "name one with --out");
 }
 
 #[test]
-fn queries_are_explained() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i --positions");
-    let said = place.ok("explain i cat");
+fn explain_prints_strategy_lists_and_reads() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i --positions");
+    let said = workspace.ok("explain i cat");
     for words in ["impact order", "text:cat", "by bound", "by range", "2 hits of 2"] {
         assert!(said.contains(words), "{words}: {said}");
     }
-    assert!(!said.contains(".docs") && place.ok("explain i cat --io -k 1").contains("reads"));
-    for (query, way) in [
+    assert!(!said.contains(".docs") && workspace.ok("explain i cat --io -k 1").contains("reads"));
+    for (query, node) in [
         ("+the +cat", "conjunction"),
         ("dog bird", "small lists merged"),
         ("\"the cat\"", "phrase text:\"the cat\""),
     ] {
-        let said = succeeded(&place.run_with(["explain", "i", query]));
-        assert!(said.contains(way), "{query}: {said}");
+        let said = succeeded(&workspace.run_with(["explain", "i", query]));
+        assert!(said.contains(node), "{query}: {said}");
     }
-    let said = place.ok("explain i cat --format json --io --count");
+    let said = workspace.ok("explain i cat --format json --io --count");
     let value: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!((&value["total"], &value["segments"][0]["lists"][0]["decoded"]), (&2.into(), &1.into()));
     assert!(value["segments"][0]["used"].as_array().is_some_and(|used| !used.is_empty()), "{said}");
-    place.fails(2, "explain i (cat", "not closed");
-    place.fails(2, "explain i cat --b 2", "b is 2");
-    place.fails(1, "explain nowhere cat", "no such directory");
-    assert_eq!(place.run("explain i").status.code(), Some(2));
+    workspace.fails(2, "explain i (cat", "not closed");
+    workspace.fails(2, "explain i cat --b 2", "b is 2");
+    workspace.fails(1, "explain nowhere cat", "no such directory");
+    assert_eq!(workspace.run("explain i").status.code(), Some(2));
 }
 
 #[test]
 fn matches_are_counted_on_request() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i");
-    assert!(place.ok("search i cat -k 1").contains("at least "));
-    // Where all matches are hits their number is known.
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i");
+    assert!(workspace.ok("search i cat -k 1").contains("at least 1 document"));
+    // The count is exact if all matches are hits.
     assert!(
-        place.ok("search i cat").contains("\n2 documents")
-            && place.ok("search i cat -k 1 --count").contains("\n2 documents")
+        workspace.ok("search i cat").contains("\n2 documents")
+            && workspace.ok("search i cat -k 1 --count").contains("\n2 documents")
     );
     for wrong in ["batch i --queries q --run r --threads 0", "batch i --queries q --run r --threads x"] {
-        let output = place.run(wrong);
+        let output = workspace.run(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("1 to 1024"), "{wrong}");
     }
 }
 
-/// Commands in the documents name subcommands and flags that exist.
 #[test]
-fn commands_in_the_documents_exist() {
+fn subcommands_and_flags_in_the_documents_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let place = Place::new();
+    let workspace = Workspace::new();
     let mut checked = 0;
     for name in ["README.md", "docs/promises.md"] {
         let text = std::fs::read_to_string(root.join(name)).unwrap();
@@ -466,7 +468,7 @@ fn commands_in_the_documents_exist() {
         for command in commands {
             let words: Vec<&str> = command.split_whitespace().collect();
             let names = &words[..if words[0] == "tierdex-bench" { 2 } else { 1 }];
-            let help = succeeded(&place.run_with(names.iter().copied().chain(["--help"])));
+            let help = succeeded(&workspace.run_with(names.iter().copied().chain(["--help"])));
             for flag in words.iter().filter(|word| word.starts_with("--")) {
                 assert!(help.contains(flag), "{name}: `{command}`: no {flag}");
             }

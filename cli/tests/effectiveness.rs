@@ -1,12 +1,11 @@
-//! Effectiveness on five judged collections against an independent program's figures. The collections are read from
-//! the folder that TIERDEX_DATA names, or from `../shared/data` beside the project; without them the test says that
-//! it was skipped.
+//! Effectiveness on five judged collections, compared with the values of an independent program. The collections are
+//! in `$TIERDEX_DATA`, or in `../shared/data` beside the project; without them the test is skipped with a message.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Name, matches over all queries, and nDCG@10, AP@1000, R@100 with k1, b of 1.2, 0.75 and of 0.9, 0.4, exact lengths.
-// One of the figures happens to look like pi / 8.
+/// Name, matches over all queries, and nDCG@10, AP@1000, R@100 with k1, b of 1.2, 0.75 and of 0.9, 0.4, exact norms.
+// One of the values is close to pi / 8.
 #[allow(clippy::approx_constant)]
 const REFERENCE: &[(&str, u64, [f64; 3], [f64; 3])] = &[
     ("cranfield", 307_420, [0.3344, 0.2692, 0.6960], [0.3163, 0.2538, 0.6761]),
@@ -28,7 +27,7 @@ fn run(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Numbers of a line, commas left out.
+/// Numbers of a line, without commas.
 fn numbers(line: &str) -> Vec<f64> {
     line.split([' ', ':'])
         .filter_map(|word| word.trim_end_matches(',').replace(',', "").parse().ok())
@@ -38,7 +37,7 @@ fn numbers(line: &str) -> Vec<f64> {
 #[test]
 fn measures_agree_with_the_reference() {
     let Some(collections) = collections() else {
-        println!("skipped: no judged collections at hand");
+        println!("skipped: no judged collections");
         return;
     };
     let scratch = tempfile::tempdir().unwrap();

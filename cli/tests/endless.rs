@@ -1,11 +1,11 @@
-//! Inputs without end, or larger than memory: what is read of them, and how it is stopped.
+//! Endless inputs, and inputs larger than memory.
 
-mod place;
+mod workspace;
 
-use place::{DOCUMENTS, Place, failed, succeeded};
 use std::fs;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
+use workspace::{DOCUMENTS, Workspace, failed, succeeded};
 
 /// Whether a process has a file open.
 fn has_open(child: &Child, file: &str) -> bool {
@@ -13,14 +13,14 @@ fn has_open(child: &Child, file: &str) -> bool {
     links.filter_map(|link| fs::read_link(link.path()).ok()).any(|target| target.ends_with(file))
 }
 
-/// What the system says of a process.
+/// A line of `/proc/PID/status`.
 fn status(child: &Child, name: &str) -> String {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let value = status.lines().find_map(|line| line.strip_prefix(name));
     value.unwrap().trim().to_string()
 }
 
-/// Peak of a process's memory in megabytes.
+/// Peak resident memory of a process, in megabytes.
 fn peak_mb(child: &Child) -> u64 {
     status(child, "VmHWM:").strip_suffix(" kB").unwrap().parse::<u64>().unwrap() / 1024
 }
@@ -32,47 +32,47 @@ fn watches_signals(child: &Child) -> bool {
 }
 
 #[test]
-fn a_line_without_end_is_interrupted() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i");
-    // Terabytes, and all of them one line.
-    let sparse = fs::File::create(place.path("sparse.jsonl")).unwrap();
+fn reading_an_endless_line_can_be_interrupted() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i");
+    // One line of 4 TiB.
+    let sparse = fs::File::create(workspace.path("sparse.jsonl")).unwrap();
     sparse.set_len(1 << 42).unwrap();
-    // With much memory the line is still being held, with little the rest of it is being skipped.
+    // With much memory the line is buffered when the signal arrives, with little memory it is skipped.
     for (input, memory, signal) in
         [("/dev/zero", "2G", "-INT"), ("/dev/zero", "16M", "-TERM"), ("sparse.jsonl", "16M", "-INT")]
     {
-        let child = place
+        let child = workspace
             .command(["index", input, "--out", "i", "--replace", "--memory", memory])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // A file is also opened for a moment before, to see whether it can be.
+        // The file is opened once before, to check that it can be read.
         while !(watches_signals(&child) && has_open(&child, input)) {
             std::thread::yield_now();
         }
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
         failed(&child.wait_with_output().unwrap(), 130, "last commit is intact");
     }
-    assert!(place.ok("search i cat").contains("2 documents"));
+    assert!(workspace.ok("search i cat").contains("2 documents"));
 }
 
 #[test]
-fn what_no_document_may_hold_is_not_held_in_memory() {
-    let place = Place::new();
+fn lines_and_files_above_the_limit_are_not_held_in_memory() {
+    let workspace = Workspace::new();
     let long = "word ".repeat(20 << 20);
-    place.file("long.txt", &long);
-    place.file("long.jsonl", format!("{DOCUMENTS}{{\"text\":\"{long}\"}}\n{DOCUMENTS}"));
-    let mut child = place
+    workspace.file("long.txt", &long);
+    workspace.file("long.jsonl", format!("{DOCUMENTS}{{\"text\":\"{long}\"}}\n{DOCUMENTS}"));
+    let mut child = workspace
         .command(["index", "long.txt", "long.jsonl", "-", "--out", "i", "--memory", "16M"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // More than a pipe and the reader behind it take: once it is written, the files have been read.
+    // More than the pipe and the reader buffer: once it is written, the files have been read.
     let mut input = child.stdin.take().unwrap();
     input.write_all(" \n".repeat(4 << 20).as_bytes()).unwrap();
     input.write_all(DOCUMENTS.as_bytes()).unwrap();
@@ -80,12 +80,12 @@ fn what_no_document_may_hold_is_not_held_in_memory() {
     drop(input);
     let output = child.wait_with_output().unwrap();
     let said = succeeded(&output);
-    assert!(said.contains("9 documents, ") && said.contains("; 2 documents left out as too large"), "{said}");
+    assert!(said.contains("9 documents, ") && said.contains("; 2 documents skipped as too large"), "{said}");
     let error = String::from_utf8(output.stderr).unwrap();
-    for place in ["long.txt: the file", "long.jsonl:4: the line"] {
-        let words = "is longer than a document may be (4,194,304 bytes; more --memory allows more)";
-        assert!(error.contains(&format!("{place} {words}")), "{error}");
+    for location in ["long.txt: the file", "long.jsonl:4: the line"] {
+        let words = "is longer than the maximum of 4,194,304 bytes (a larger --memory allows more)";
+        assert!(error.contains(&format!("{location} {words}")), "{error}");
     }
     assert!(peak < 60, "peak of {peak} MB");
-    place.fails(1, "index long.txt --out j --memory 16M", "1 document left out as too large");
+    workspace.fails(1, "index long.txt --out j --memory 16M", "1 document skipped as too large");
 }

@@ -1,13 +1,13 @@
-//! What the system does not give: memory, threads, and files as large as they would be.
+//! Limits of the system: memory, threads, file sizes, permissions.
 
-mod place;
+mod workspace;
 
-use place::{DOCUMENTS, Place, failed, succeeded};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
+use workspace::{DOCUMENTS, Workspace, failed, succeeded};
 
-/// A user for each test of each process: limits count all threads of a user, and neither they nor permissions
-/// hold for root.
+/// A different user for each test and process: limits count all threads of a user, and limits and permissions do
+/// not apply to root.
 fn user(test: u32) -> [String; 4] {
     let id = 100_000 + 4 * std::process::id() + test;
     ["setpriv".to_string(), format!("--reuid={id}"), format!("--regid={id}"), "--clear-groups".to_string()]
@@ -20,38 +20,38 @@ fn documents() -> String {
     (0..20_000).map(line).collect()
 }
 
-fn run(place: &Place, wrapper: &[&str], arguments: &str) -> Output {
+fn run(workspace: &Workspace, wrapper: &[&str], arguments: &str) -> Output {
     let mut command = Command::new(wrapper[0]);
-    let program = place::program(arguments.split(' '));
+    let program = workspace::program(arguments.split(' '));
     command
         .args(&wrapper[1..])
         .arg(program.get_program())
         .args(program.get_args())
         .env("RUST_BACKTRACE", "1");
-    let input = std::fs::File::open(place.path("docs.jsonl")).unwrap();
-    command.current_dir(place.path("")).stdin(input).output().unwrap()
+    let input = std::fs::File::open(workspace.path("docs.jsonl")).unwrap();
+    command.current_dir(workspace.path("")).stdin(input).output().unwrap()
 }
 
-/// Success; else exit code 1 and one line on standard error.
+/// Whether the command succeeded; otherwise checks for exit code 1 and one line on standard error.
 fn ends_well(output: &Output, what: &str) -> bool {
     let error = String::from_utf8_lossy(&output.stderr);
     if output.status.code() != Some(0) {
         assert_eq!(output.status.code(), Some(1), "{what}: {error}");
         assert!(error.starts_with("tierdex: "), "{what}: {error}");
-        // A panic shows the backtrace that was asked for.
-        let backtrace = error.starts_with("tierdex: this is a defect, unless memory ran out: zstd ");
+        // A panic prints the backtrace, as RUST_BACKTRACE is set.
+        let backtrace = error.starts_with("tierdex: internal error: zstd ");
         assert!(error.lines().count() == 1 || backtrace, "{what}: {error}");
     }
     output.status.success()
 }
 
 #[test]
-fn memory_that_is_not_there_ends_in_one_line() {
-    let place = Place::new();
-    place.file("docs.jsonl", documents());
-    place.file("docs.zst", zstd::encode_all(documents().as_bytes(), 3).unwrap());
-    place.file("q", "q1\tcat\n");
-    place.ok("index docs.jsonl --out i");
+fn running_out_of_memory_ends_with_one_line() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", documents());
+    workspace.file("docs.zst", zstd::encode_all(documents().as_bytes(), 3).unwrap());
+    workspace.file("q", "q1\tcat\n");
+    workspace.ok("index docs.jsonl --out i");
     let mut exhausted = 0;
     for arguments in [
         "index docs.jsonl --out new --replace --threads 1",
@@ -61,7 +61,7 @@ fn memory_that_is_not_there_ends_in_one_line() {
     ] {
         for megabytes in (14u64..30).chain([32, 40, 48, 4096]) {
             let limit = format!("--as={}", megabytes << 20);
-            let output = run(&place, &["prlimit", &limit], arguments);
+            let output = run(&workspace, &["prlimit", &limit], arguments);
             let error = String::from_utf8_lossy(&output.stderr);
             if output.status.code() == Some(127) || error.contains("cannot allocate memory in static TLS") {
                 continue;
@@ -69,31 +69,31 @@ fn memory_that_is_not_there_ends_in_one_line() {
             let what = format!("{arguments}, {megabytes} MB");
             if !ends_well(&output, &what) {
                 exhausted += u32::from(error.contains("out of memory"));
-                let names = place.names();
+                let names = workspace.names();
                 assert!(
                     names.iter().all(|name| name != "r" && !name.starts_with(".tierdex")),
                     "{what}: {names:?}"
                 );
-                assert_eq!(place.run("info new").status.code(), Some(1), "{what}");
+                assert_eq!(workspace.run("info new").status.code(), Some(1), "{what}");
             }
         }
-        let _ = std::fs::remove_dir_all(place.path("new"));
+        let _ = std::fs::remove_dir_all(workspace.path("new"));
     }
-    assert!(exhausted > 3, "commands were short of memory {exhausted} times");
+    assert!(exhausted > 3, "commands ran out of memory {exhausted} times");
 }
 
 #[test]
-fn threads_that_cannot_be_started_end_in_one_line() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
+fn threads_that_cannot_be_started_end_the_command_with_one_line() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
     for folder in ["", "out"] {
-        std::fs::create_dir_all(place.path(folder)).unwrap();
-        std::fs::set_permissions(place.path(folder), std::fs::Permissions::from_mode(0o777)).unwrap();
+        std::fs::create_dir_all(workspace.path(folder)).unwrap();
+        std::fs::set_permissions(workspace.path(folder), std::fs::Permissions::from_mode(0o777)).unwrap();
     }
     let user = user(0);
     let user: Vec<&str> = user.iter().map(String::as_str).collect();
-    if !run(&place, &user, "--version").status.success() {
-        println!("not run: it needs to become another user");
+    if !run(&workspace, &user, "--version").status.success() {
+        println!("skipped: it needs permission to change the user");
         return;
     }
     let mut failures = 0;
@@ -104,56 +104,56 @@ fn threads_that_cannot_be_started_end_in_one_line() {
     ] {
         for threads in 1..=4 {
             let limit = format!("--nproc={threads}");
-            let output = run(&place, &[&user[..], &["prlimit", &limit]].concat(), arguments);
+            let output = run(&workspace, &[&user[..], &["prlimit", &limit]].concat(), arguments);
             let what = format!("{arguments}, {threads} threads");
             if ends_well(&output, &what) {
-                let _ = std::fs::remove_dir_all(place.path("out/c"));
+                let _ = std::fs::remove_dir_all(workspace.path("out/c"));
                 continue;
             }
             failures += 1;
             let error = String::from_utf8_lossy(&output.stderr);
             assert!(error.contains("start"), "{what}: {error}");
-            assert_eq!(threads == 1, error.contains("watches for Ctrl-C"), "{what}: {error}");
+            assert_eq!(threads == 1, error.contains("handles Ctrl-C"), "{what}: {error}");
         }
     }
     assert!(failures >= 5, "only {failures} commands had too few threads");
 }
 
 #[test]
-fn files_that_may_not_grow_end_in_one_line() {
-    let place = Place::new();
-    place.file("docs.jsonl", documents());
-    place.file("q", "q1\tcat\n");
-    place.ok("index docs.jsonl --out i");
+fn a_file_size_limit_ends_the_command_with_one_line() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", documents());
+    workspace.file("q", "q1\tcat\n");
+    workspace.ok("index docs.jsonl --out i");
     let limit = ["prlimit", "--fsize=65536"];
     for (arguments, words) in [
         ("index docs.jsonl --out new", "cannot write"),
         ("batch i --queries q --run r -k 20000", "cannot write r: "),
     ] {
-        failed(&run(&place, &limit, arguments), 1, words);
+        failed(&run(&workspace, &limit, arguments), 1, words);
     }
-    assert_eq!(place.names(), ["docs.jsonl", "i", "q"]);
-    succeeded(&place.run("batch i --queries q --run r"));
+    assert_eq!(workspace.names(), ["docs.jsonl", "i", "q"]);
+    succeeded(&workspace.run("batch i --queries q --run r"));
 }
 
 #[test]
-fn files_that_may_not_be_read_are_not_called_damaged() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i");
-    std::fs::set_permissions(place.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
+fn files_without_read_permission_are_not_reported_as_damaged() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i");
+    std::fs::set_permissions(workspace.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
     let user = user(1);
     let user: Vec<&str> = user.iter().map(String::as_str).collect();
-    if !run(&place, &user, "--version").status.success() {
-        println!("not run: it needs to become another user");
+    if !run(&workspace, &user, "--version").status.success() {
+        println!("skipped: it needs permission to change the user");
         return;
     }
-    let docs = std::fs::read_dir(place.path("i")).unwrap().map(|entry| entry.unwrap().path());
+    let docs = std::fs::read_dir(workspace.path("i")).unwrap().map(|entry| entry.unwrap().path());
     let docs = docs.into_iter().find(|path| path.extension().is_some_and(|end| end == "docs")).unwrap();
     std::fs::set_permissions(&docs, std::fs::Permissions::from_mode(0o600)).unwrap();
     let words = format!("cannot open i/{}: permission denied", docs.file_name().unwrap().to_str().unwrap());
-    failed(&run(&place, &user, "search i cat"), 1, &words);
-    let output = run(&place, &user, "check i");
-    failed(&output, 1, "i: 1 problem; let this user read the files of the index");
+    failed(&run(&workspace, &user, "search i cat"), 1, &words);
+    let output = run(&workspace, &user, "check i");
+    failed(&output, 1, "i: 1 problem; give this user read permission for the files of the index");
     assert!(String::from_utf8(output.stdout).unwrap().starts_with(&words));
 }

@@ -1,25 +1,25 @@
-//! Queries as they are typed at a prompt.
+//! Queries on the command line.
 
-mod place;
+mod workspace;
 
-use place::{DOCUMENTS, Place, failed, succeeded};
+use workspace::{DOCUMENTS, Workspace, failed, succeeded};
 
-fn with_index() -> Place {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i --positions");
-    place
+fn with_index() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i --positions");
+    workspace
 }
 
 #[test]
-fn several_arguments_are_one_query() {
-    let place = with_index();
+fn several_arguments_are_joined_to_one_query() {
+    let workspace = with_index();
     let hits = |arguments: &str| {
-        let answer: serde_json::Value = serde_json::from_str(&place.ok(arguments)).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&workspace.ok(arguments)).unwrap();
         answer["hits"].clone()
     };
     let expected: serde_json::Value = {
-        let output = place.run_with(["search", "i", "+cat -dog", "--format", "json"]);
+        let output = workspace.run_with(["search", "i", "+cat -dog", "--format", "json"]);
         serde_json::from_str(&succeeded(&output)).unwrap()
     };
     for arguments in [
@@ -30,23 +30,23 @@ fn several_arguments_are_one_query() {
     ] {
         assert_eq!(hits(arguments), expected["hits"], "{arguments}");
     }
-    assert!(place.ok("explain i the cat").contains("text:the"));
+    assert!(workspace.ok("explain i the cat").contains("text:the"));
     for arguments in [&["search", "i", "-tax lincoln"], &["explain", "i", "-dog"]] {
-        failed(&place.run_with(arguments.iter().copied()), 2, "put -- before a query that begins with -");
+        failed(&workspace.run_with(arguments.iter().copied()), 2, "put -- before a query that begins with -");
     }
 }
 
 #[test]
-fn a_word_that_is_no_field_is_told() {
-    let place = with_index();
+fn an_unknown_field_is_an_error() {
+    let workspace = with_index();
     let no_field = "byte 1: `title` is not a field of this index, which has `text` (titles and texts); write `title\\:` for";
     for command in ["search", "explain"] {
-        place.fails(2, &format!("{command} i title:first"), no_field);
+        workspace.fails(2, &format!("{command} i title:first"), no_field);
     }
-    place.file("q", "q1\ttitle:first\n");
-    place.fails(1, "batch i --queries q --run r --syntax query", no_field);
+    workspace.file("q", "q1\ttitle:first\n");
+    workspace.fails(1, "batch i --queries q --run r --syntax query", no_field);
     let total = |arguments: &str| {
-        let output = place.run(&format!("{arguments} --format json"));
+        let output = workspace.run(&format!("{arguments} --format json"));
         let answer: serde_json::Value = serde_json::from_str(&succeeded(&output)).unwrap();
         (answer["total"].as_u64().unwrap(), String::from_utf8(output.stderr).unwrap().lines().count())
     };
@@ -59,15 +59,15 @@ fn a_word_that_is_no_field_is_told() {
 }
 
 #[test]
-fn queries_without_words_and_too_large_numbers_are_told() {
-    let place = with_index();
+fn empty_queries_and_too_large_numbers_are_errors() {
+    let workspace = with_index();
     for command in ["search", "explain"] {
         for query in ["", " ", "\t\n"] {
-            failed(&place.run_with([command, "i", query]), 2, "the query is empty");
-            failed(&place.run_with([command, "i", query, "--lenient"]), 2, "the query is empty");
+            failed(&workspace.run_with([command, "i", query]), 2, "the query is empty");
+            failed(&workspace.run_with([command, "i", query, "--lenient"]), 2, "the query is empty");
         }
     }
     let query = "\"the cat\"~99999999999";
     let words = "byte 10: 99999999999 behind `~` is too large; at most 4294967295 can be asked for";
-    failed(&place.run_with(["search", "i", query]), 2, words);
+    failed(&workspace.run_with(["search", "i", query]), 2, words);
 }

@@ -1,22 +1,22 @@
-//! Ordinary mistakes around an index directory: none of them loses an index.
+//! Mistakes with an index directory, none of which may lose an index.
 
-mod place;
+mod workspace;
 
-use place::{DOCUMENTS, Place, failed};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Stdio};
+use workspace::{DOCUMENTS, Workspace, failed};
 
-/// A writer that has written to index `i` what it has read of its standard input, and waits for more.
-fn writer(place: &Place, arguments: &str) -> Child {
-    let before = names(&place.path("i"));
-    let mut command = place.command(arguments.split(' '));
+/// A writer that has written a part of its standard input to index `i`, and waits for more.
+fn writer(workspace: &Workspace, arguments: &str) -> Child {
+    let before = names(&workspace.path("i"));
+    let mut command = workspace.command(arguments.split(' '));
     let mut child =
         command.stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    // More than is analysed at a time.
+    // More than one batch.
     child.stdin.as_mut().unwrap().write_all(DOCUMENTS.repeat(60_000).as_bytes()).unwrap();
     let is_new = |name: &String| name != "write.lock" && !before.contains(name);
-    while !names(&place.path("i")).iter().any(is_new) {
+    while !names(&workspace.path("i")).iter().any(is_new) {
         assert!(child.try_wait().unwrap().is_none(), "the writer has ended");
         std::thread::yield_now();
     }
@@ -28,10 +28,10 @@ fn ends(mut child: Child, code: i32, words: &str) {
     failed(&child.wait_with_output().unwrap(), code, words);
 }
 
-fn documents(place: &Place, index: &str) -> u64 {
+fn documents(workspace: &Workspace, index: &str) -> u64 {
     let info: serde_json::Value =
-        serde_json::from_str(&place.ok(&format!("info {index} --format json"))).unwrap();
-    assert!(place.ok(&format!("check {index}")).contains("sound: "));
+        serde_json::from_str(&workspace.ok(&format!("info {index} --format json"))).unwrap();
+    assert!(workspace.ok(&format!("check {index}")).contains("sound: "));
     info["documents"].as_u64().unwrap()
 }
 
@@ -43,102 +43,98 @@ fn names(path: &Path) -> Vec<String> {
     names
 }
 
-fn with_index() -> Place {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.ok("index docs.jsonl --out i");
-    place
+fn with_index() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i");
+    workspace
 }
 
 #[test]
-fn a_removed_lock_costs_the_first_writer_its_commit_and_nobody_else() {
-    let place = with_index();
+fn a_writer_whose_lock_is_removed_commits_nothing() {
+    let workspace = with_index();
     for merge in ["one", "none"] {
-        let before = documents(&place, "i");
-        let first = writer(&place, &format!("index - --out i --append --merge {merge}"));
-        std::fs::remove_file(place.path("i/write.lock")).unwrap();
-        place.ok(&format!("index docs.jsonl --out i --append --merge {merge}"));
-        assert_eq!(documents(&place, "i"), before + 3);
+        let before = documents(&workspace, "i");
+        let first = writer(&workspace, &format!("index - --out i --append --merge {merge}"));
+        std::fs::remove_file(workspace.path("i/write.lock")).unwrap();
+        workspace.ok(&format!("index docs.jsonl --out i --append --merge {merge}"));
+        assert_eq!(documents(&workspace, "i"), before + 3);
         ends(
             first,
             1,
             "write.lock was removed or replaced while it was being written; nothing was committed",
         );
-        assert_eq!(documents(&place, "i"), before + 3);
+        assert_eq!(documents(&workspace, "i"), before + 3);
     }
-    place.ok("index docs.jsonl --out i --append");
-    assert_eq!(documents(&place, "i"), 12);
+    workspace.ok("index docs.jsonl --out i --append");
+    assert_eq!(documents(&workspace, "i"), 12);
 }
 
 #[test]
-fn a_directory_that_is_exchanged_under_a_writer_is_not_touched() {
-    let place = with_index();
-    place.ok("index docs.jsonl docs.jsonl --out new");
-    let first = writer(&place, "index - --out i --append");
-    std::fs::rename(place.path("i"), place.path("i.old")).unwrap();
-    std::fs::rename(place.path("new"), place.path("i")).unwrap();
-    let before = names(&place.path("i"));
+fn a_directory_that_replaces_the_one_of_a_writer_is_not_changed() {
+    let workspace = with_index();
+    workspace.ok("index docs.jsonl docs.jsonl --out new");
+    let first = writer(&workspace, "index - --out i --append");
+    std::fs::rename(workspace.path("i"), workspace.path("i.old")).unwrap();
+    std::fs::rename(workspace.path("new"), workspace.path("i")).unwrap();
+    let before = names(&workspace.path("i"));
     ends(first, 1, "the directory was renamed or replaced while it was being written");
-    assert_eq!(names(&place.path("i")), before);
-    assert_eq!((documents(&place, "i"), documents(&place, "i.old")), (6, 3));
+    assert_eq!(names(&workspace.path("i")), before);
+    assert_eq!((documents(&workspace, "i"), documents(&workspace, "i.old")), (6, 3));
 }
 
 #[test]
-fn a_lost_or_damaged_manifest_loses_no_segments() {
-    let place = with_index();
-    let manifest = place.path("i/manifest-0000000000000001");
+fn a_missing_or_damaged_manifest_loses_no_segments() {
+    let workspace = with_index();
+    let manifest = workspace.path("i/manifest-0000000000000001");
     let bytes = std::fs::read(&manifest).unwrap();
     std::fs::remove_file(&manifest).unwrap();
-    let before = names(&place.path("i"));
+    let before = names(&workspace.path("i"));
     for flag in ["", " --append"] {
-        place.fails(1, &format!("index docs.jsonl --out i{flag}"), "but no manifest");
-        assert_eq!(names(&place.path("i")), before);
+        workspace.fails(1, &format!("index docs.jsonl --out i{flag}"), "but no manifest");
+        assert_eq!(names(&workspace.path("i")), before);
     }
-    place.fails(1, "search i cat", "no manifest");
+    workspace.fails(1, "search i cat", "no manifest");
     std::fs::write(&manifest, &bytes).unwrap();
-    assert_eq!(documents(&place, "i"), 3);
+    assert_eq!(documents(&workspace, "i"), 3);
 
     let mut damaged = bytes.clone();
     damaged[70] ^= 1;
     std::fs::write(&manifest, &damaged).unwrap();
-    place.fails(1, "check i", "--replace");
-    place.fails(1, "index docs.jsonl --out i", "is damaged");
-    place.fails(1, "index docs.jsonl --out i --append", "--replace puts a new index in its place");
+    workspace.fails(1, "check i", "--replace");
+    workspace.fails(1, "index docs.jsonl --out i", "is damaged");
+    workspace.fails(1, "index docs.jsonl --out i --append", "replace the index with --replace");
     assert_eq!(std::fs::read(&manifest).unwrap(), damaged);
-    place.ok("index docs.jsonl docs.jsonl --out i --replace");
-    assert_eq!(documents(&place, "i"), 6);
-    std::fs::remove_file(place.path("i/manifest-0000000000000002")).unwrap();
-    place.ok("index docs.jsonl --out i --replace");
-    assert_eq!(documents(&place, "i"), 3);
+    workspace.ok("index docs.jsonl docs.jsonl --out i --replace");
+    assert_eq!(documents(&workspace, "i"), 6);
+    std::fs::remove_file(workspace.path("i/manifest-0000000000000002")).unwrap();
+    workspace.ok("index docs.jsonl --out i --replace");
+    assert_eq!(documents(&workspace, "i"), 3);
 }
 
 #[test]
-fn a_failed_first_run_leaves_nothing() {
-    let place = Place::new();
-    place.file("docs.jsonl", DOCUMENTS);
-    place.file("bad.jsonl", "{\n");
-    place.fails(1, "index docs.jsonl bad.jsonl --out a/b/i --on-error fail", "bad.jsonl");
-    assert_eq!(names(&place.path("")), ["bad.jsonl", "docs.jsonl"]);
-    std::fs::create_dir(place.path("mine")).unwrap();
-    place.fails(1, "index bad.jsonl --out mine --on-error fail", "bad.jsonl");
-    assert_eq!(names(&place.path("mine")), [""; 0]);
-    place.ok("index docs.jsonl --out mine");
-    assert!(!place.path("mine/write.lock").exists(), "no file stays that looks like a lock");
+fn a_failed_first_run_leaves_no_files() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.file("bad.jsonl", "{\n");
+    workspace.fails(1, "index docs.jsonl bad.jsonl --out a/b/i --on-error fail", "bad.jsonl");
+    assert_eq!(names(&workspace.path("")), ["bad.jsonl", "docs.jsonl"]);
+    std::fs::create_dir(workspace.path("mine")).unwrap();
+    workspace.fails(1, "index bad.jsonl --out mine --on-error fail", "bad.jsonl");
+    assert_eq!(names(&workspace.path("mine")), [""; 0]);
+    workspace.ok("index docs.jsonl --out mine");
+    assert!(!workspace.path("mine/write.lock").exists(), "the lock file is removed");
 }
 
 #[test]
 fn appending_needs_an_index_with_the_same_settings() {
-    let place = with_index();
-    place.fails(1, "index docs.jsonl --out typo --append", "no such directory");
-    assert!(!place.path("typo").exists());
-    std::fs::create_dir(place.path("empty")).unwrap();
-    place.fails(2, "index docs.jsonl --out empty --append", "holds no index to append to");
-    assert_eq!(names(&place.path("empty")), [""; 0]);
+    let workspace = with_index();
+    workspace.fails(1, "index docs.jsonl --out typo --append", "no such directory");
+    assert!(!workspace.path("typo").exists());
+    std::fs::create_dir(workspace.path("empty")).unwrap();
+    workspace.fails(2, "index docs.jsonl --out empty --append", "holds no index to append to");
+    assert_eq!(names(&workspace.path("empty")), [""; 0]);
     let differs = "positions: no, here yes; stemmer: none, here english";
-    place.fails(2, "index docs.jsonl --out i --append --positions --stem english", differs);
-    place.fails(
-        2,
-        "index docs.jsonl --out i",
-        "add to it with --append, or put a new one in its place with --replace",
-    );
+    workspace.fails(2, "index docs.jsonl --out i --append --positions --stem english", differs);
+    workspace.fails(2, "index docs.jsonl --out i", "add to it with --append, or replace it with --replace");
 }

@@ -1,6 +1,6 @@
-//! `tierdex check`: every byte and every invariant.
+//! `tierdex check`: verifies the checksums and invariants of all files of an index.
 
-use crate::failure::{Failure, Outcome, output};
+use crate::failure::{Failure, Outcome, output_error};
 use crate::messages::printable;
 use crate::{open, size};
 use clap::Args;
@@ -17,21 +17,21 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Outcome {
     let disk = open::disk(&arguments.dir)?;
-    let report = tierdex::index::check(disk.as_ref()).map_err(open::not_usage)?;
+    let report = tierdex::index::check(disk.as_ref()).map_err(open::usage_as_failure)?;
     for name in &report.orphans {
-        writeln!(stdout(), "{name}: no commit names this file; the next writer removes it")
-            .map_err(output)?;
+        writeln!(stdout(), "{name}: orphan file that no commit refers to; the next writer removes it")
+            .map_err(output_error)?;
     }
     let denied =
         |problem: &Error| matches!(problem, Error::Storage(error) if error.kind() == ErrorKind::Denied);
     let advice = match report.problems.iter().all(denied) {
-        true => "let this user read the files of the index",
-        false => "restore the index from a copy, or index again with --replace",
+        true => "give this user read permission for the files of the index",
+        false => "restore the index from a backup, or index again with --replace",
     };
     let problems = report.problems.len();
     for problem in report.problems {
-        let problem = Failure::from(problem).within(&arguments.dir);
-        writeln!(stdout(), "{}", printable(&problem.to_string())).map_err(output)?;
+        let problem = Failure::from(problem).in_folder(&arguments.dir);
+        writeln!(stdout(), "{}", printable(&problem.to_string())).map_err(output_error)?;
     }
     match problems {
         0 => writeln!(
@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
             size::count(report.terms, "term", "terms"),
             size::count(report.postings, "posting", "postings")
         )
-        .map_err(output),
+        .map_err(output_error),
         problems => Err(Failure::Failed(format!(
             "{}: {}; {advice}",
             arguments.dir.display(),

@@ -1,13 +1,13 @@
-//! `tierdex demo`: indexes text that this machine has, and asks it a few queries.
+//! `tierdex demo`: indexes text files of this machine and answers a few sample queries.
 
 use super::index::output_disk;
-use super::info::ratio_against_raw;
-use super::search::{Format, answer};
-use crate::failure::{Failure, Outcome, output};
-use crate::input::{InputOptions, Source};
-use crate::job::{Done, Job};
+use super::search::{OutputFormat, answer};
+use crate::failure::{Failure, Outcome, output_error};
+use crate::index_job::{IndexJob, IndexSummary};
+use crate::index_size::ratio_against_raw;
+use crate::input::{InputOptions, InputSource};
 use crate::messages::printable;
-use crate::run_file::new_in;
+use crate::run_file::create_unique;
 use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
@@ -19,75 +19,78 @@ use tierdex::text::Analyzer;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Folder of text [default: the sources and documents of the crates that Rust has fetched]
+    /// Folder of text files [default: sources of the crates that cargo has downloaded]
     folder: Option<PathBuf>,
-    /// Directory of a new index [default: a new one in the system's temporary directory]
+    /// Directory of the new index [default: a new directory in the system's temporary directory]
     #[arg(long)]
     out: Option<PathBuf>,
 }
 
-/// Pieces into which long files are cut, in bytes.
-const PIECE: usize = 4096;
+/// Maximum length of a document, in bytes. Longer files are split.
+const SPLIT_BYTES: usize = 4096;
 
 pub fn run(arguments: &Arguments) -> Outcome {
     let folder = match &arguments.folder {
         Some(folder) => folder.clone(),
-        None => fetched_crates()?,
+        None => downloaded_crates()?,
     };
     let out = match &arguments.out {
         Some(out) => out.clone(),
-        None => new_folder(&std::env::temp_dir())?,
+        None => create_temporary(&std::env::temp_dir())?,
     };
     let program = std::env::args().next().unwrap_or_else(|| "tierdex".to_string());
-    say(&format!("Indexing {} into {}", folder.display(), out.display()))?;
+    print(&format!("Indexing {} into {}", folder.display(), out.display()))?;
     let done = build(&folder, &out)?;
     let index = open::index(&out)?;
     describe(&index, &done)?;
     for query in queries(&index)? {
-        say(&format!("\n$ {program} search {} '{query}' -k 3", out.display()))?;
+        print(&format!("\n$ {program} search {} '{query}' -k 3", out.display()))?;
         let read = Query::parse(&query, index.schema())?;
         answer(
             &index,
             &read,
             &SearchOptions { k: 3, count: true, ..SearchOptions::default() },
-            Format::Table,
+            OutputFormat::Table,
         )?;
     }
-    say(&format!(
-        "\nGo on:\n  {program} search {0} 'your words'\n  {program} info {0}\n  {program} check {0}\n  \
+    print(&format!(
+        "\nNext steps:\n  {program} search {0} 'your words'\n  {program} info {0}\n  {program} check {0}\n  \
          {program} index YOUR-FILES-OR-FOLDERS --positions --out DIR",
         out.display()
     ))
 }
 
-/// A folder that nobody else has made, nor a link.
-fn new_folder(within: &Path) -> Outcome<PathBuf> {
-    let made = new_in(within, "tierdex-demo", |path| std::fs::create_dir(path));
-    let made = made.map_err(|error| {
-        Failure::Failed(format!("cannot make a folder in {}: {error}; name one by --out", within.display()))
+/// Creates a directory with a unique name; never uses an existing directory or link.
+fn create_temporary(parent: &Path) -> Outcome<PathBuf> {
+    let created = create_unique(parent, "tierdex-demo", |path| std::fs::create_dir(path));
+    let created = created.map_err(|error| {
+        Failure::Failed(format!(
+            "cannot create a directory in {}: {error}; name one with --out",
+            parent.display()
+        ))
     })?;
-    Ok(made.0)
+    Ok(created.0)
 }
 
-/// The folder in which cargo unpacks the crates that it fetched; this program was just built from some of them.
-fn fetched_crates() -> Outcome<PathBuf> {
+/// The folder into which cargo unpacks downloaded crates, such as the dependencies of this program.
+fn downloaded_crates() -> Outcome<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
     let sources = home.map(|home| home.join("registry").join("src")).filter(|path| path.is_dir());
     sources.ok_or_else(|| {
         Failure::Usage(
-            "cargo has fetched no crates here; name a folder of text: tierdex demo FOLDER".to_string(),
+            "cargo has downloaded no crates; name a folder of text files: tierdex demo FOLDER".to_string(),
         )
     })
 }
 
-fn build(folder: &Path, out: &Path) -> Outcome<Done> {
+fn build(folder: &Path, out: &Path) -> Outcome<IndexSummary> {
     let mut schema = Schema::default();
     schema.fields[0].positions = true;
     let output = Some(out.to_path_buf());
-    let options = InputOptions { split: Some(PIECE), output, ..InputOptions::default() };
-    let source = Source::open(&[folder.to_path_buf()], &options).map_err(Failure::Usage)?;
-    let job = Job {
+    let options = InputOptions { split: Some(SPLIT_BYTES), output, ..InputOptions::default() };
+    let source = InputSource::open(&[folder.to_path_buf()], &options).map_err(Failure::Usage)?;
+    let job = IndexJob {
         disk: output_disk(out)?,
         schema,
         mode: OpenMode::New,
@@ -100,23 +103,23 @@ fn build(folder: &Path, out: &Path) -> Outcome<Done> {
     job.run(source)
 }
 
-fn describe(index: &Index, done: &Done) -> Outcome {
+fn describe(index: &Index, done: &IndexSummary) -> Outcome {
     let seconds = done.elapsed.as_secs_f64().max(1e-9);
     let clauses: String = done.tally.clauses().iter().map(|clause| format!("; {clause}")).collect();
-    say(&format!(
-        "{} of text in {seconds:.1} s: {:.1} MB/s, {} of up to {} bytes{clauses}\n\
-         Index of {}, with the text for snippets and positions for phrases; ids, frequencies and skip data are {:.1} \
-         times smaller than raw ids and frequencies",
+    print(&format!(
+        "{} of text in {seconds:.1} s: {:.1} MB/s, {} of at most {} bytes{clauses}\n\
+         Index of {}, with stored text for snippets and positions for phrases; document numbers, frequencies and skip \
+         data are {:.1} times smaller than uncompressed postings",
         size::show(done.tally.bytes),
         done.tally.bytes as f64 / 1e6 / seconds,
-        size::count(done.tally.documents, "piece", "pieces"),
-        size::group(PIECE as u64),
+        size::count(done.tally.documents, "document", "documents"),
+        size::group(SPLIT_BYTES as u64),
         size::show(done.index_bytes),
         ratio_against_raw(index.manifest(), 0)
     ))
 }
 
-/// Queries made of words that stand together in a document: not the most frequent ones, not rare ones.
+/// Sample queries from words of medium document frequency that occur in one document.
 fn queries(index: &Index) -> Outcome<Vec<String>> {
     let words = words(index)?;
     for word in &words {
@@ -131,11 +134,11 @@ fn queries(index: &Index) -> Outcome<Vec<String>> {
         queries.extend(next.map(|pair| format!("\"{}\"", pair.join(" "))));
         return Ok(queries);
     }
-    say("\nToo little text for queries of its own; ask it yourself.")?;
+    print("\nToo little text for sample queries; run your own.")?;
     Ok(Vec::new())
 }
 
-/// Words of letters that stand in 0.5% to 3% of the documents, most frequent first.
+/// Words of at least six letters that occur in 0.5% to 3% of the documents, most frequent first.
 fn words(index: &Index) -> Outcome<Vec<String>> {
     let documents = index.documents();
     let mut found: Vec<(u32, String)> = Vec::new();
@@ -143,8 +146,8 @@ fn words(index: &Index) -> Outcome<Vec<String>> {
         let mut terms = segment.field(0).terms().stream();
         while let Some((term, info)) = terms.next()? {
             let word = term.len() >= 6 && term.iter().all(u8::is_ascii_lowercase);
-            let share = u64::from(info.documents) * 1000 / documents.max(1);
-            if word && (5..=30).contains(&share) {
+            let per_mille = u64::from(info.documents) * 1000 / documents.max(1);
+            if word && (5..=30).contains(&per_mille) {
                 found.push((info.documents, String::from_utf8_lossy(term).into_owned()));
             }
         }
@@ -153,7 +156,7 @@ fn words(index: &Index) -> Outcome<Vec<String>> {
     Ok(found.into_iter().map(|(_, word)| word).collect())
 }
 
-/// Terms of the best document of a word, in their order.
+/// Terms of the best hit of a word, in the order of the text.
 fn best_document(index: &Index, word: &str) -> Outcome<Vec<String>> {
     let searcher = index.searcher();
     let query = Query::any_term(word, index.schema())?;
@@ -163,6 +166,6 @@ fn best_document(index: &Index, word: &str) -> Outcome<Vec<String>> {
     Ok(Analyzer::new(&index.schema().fields[0].analysis).terms(&text))
 }
 
-fn say(text: &str) -> Outcome {
-    text.lines().try_for_each(|line| writeln!(stdout(), "{}", printable(line))).map_err(output)
+fn print(text: &str) -> Outcome {
+    text.lines().try_for_each(|line| writeln!(stdout(), "{}", printable(line))).map_err(output_error)
 }

@@ -1,6 +1,6 @@
-//! `tierdex eval`: a TREC run against relevance judgements.
+//! `tierdex eval`: computes nDCG@10, AP@1000 and R@100 of a TREC run from relevance judgments.
 
-use crate::failure::{Failure, Outcome, output};
+use crate::failure::{Failure, Outcome, output_error};
 use crate::size;
 use clap::Args;
 use std::collections::HashMap;
@@ -10,42 +10,43 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// TREC run: query Q0 document rank score tag
+    /// TREC run; each line is: query Q0 document rank score tag
     run: PathBuf,
-    /// Judgements: query 0 document relevance
+    /// Relevance judgments (qrels); each line is: query 0 document relevance
     qrels: PathBuf,
 }
 
-/// Means over all judged queries that have a relevant document; a query without hits counts as 0.
+/// Means over all queries with a relevant document. A query without hits counts as 0.
 #[derive(Debug, Default, PartialEq)]
 pub struct Measures {
-    /// Queries counted.
+    /// Number of queries.
     pub queries: usize,
-    /// Normalised discounted cumulated gain of the first 10; the gain is the grade of relevance.
+    /// Normalized discounted cumulative gain at rank 10; the gain is the relevance grade.
     pub ndcg_10: f64,
-    /// Average precision of the first 1,000.
+    /// Average precision at rank 1,000.
     pub ap_1000: f64,
-    /// Share of the relevant documents among the first 100.
+    /// Recall at rank 100.
     pub recall_100: f64,
 }
 
+/// Relevance grades by query and document.
 type Grades = HashMap<String, HashMap<String, f64>>;
-/// The documents of each query with the rank, and the line that says so, by which equal ranks are ordered.
+/// Rank and line number by query and document. Equal ranks are ordered by line number.
 type Rankings = HashMap<String, HashMap<String, (u64, usize)>>;
 
 pub fn run(arguments: &Arguments) -> Outcome {
     let grades = read_qrels(&arguments.qrels)?;
     let rankings = read_run(&arguments.run)?;
-    let found = measure(&grades, &rankings);
+    let measures = measure(&grades, &rankings);
     writeln!(
         stdout(),
         "{}: nDCG@10 {:.4}, AP@1000 {:.4}, R@100 {:.4}",
-        size::count(found.queries as u64, "query", "queries"),
-        found.ndcg_10,
-        found.ap_1000,
-        found.recall_100
+        size::count(measures.queries as u64, "query", "queries"),
+        measures.ndcg_10,
+        measures.ap_1000,
+        measures.recall_100
     )
-    .map_err(output)
+    .map_err(output_error)
 }
 
 fn measure(grades: &Grades, rankings: &Rankings) -> Measures {
@@ -66,8 +67,8 @@ fn measure(grades: &Grades, rankings: &Rankings) -> Measures {
         sum.queries += 1;
         sum.ndcg_10 += discounted(&gains) / discounted(&ideal);
         sum.ap_1000 += average_precision(&gains, relevant.len());
-        let early = gains.iter().take(100).filter(|&&gain| gain > 0.0).count();
-        sum.recall_100 += early as f64 / relevant.len() as f64;
+        let recalled = gains.iter().take(100).filter(|&&gain| gain > 0.0).count();
+        sum.recall_100 += recalled as f64 / relevant.len() as f64;
     }
     let n = sum.queries.max(1) as f64;
     Measures {
@@ -78,10 +79,10 @@ fn measure(grades: &Grades, rankings: &Rankings) -> Measures {
     }
 }
 
-/// The documents of a query, best first.
+/// The documents of a query in the order of their ranks.
 fn ranking<'r>(rankings: &'r Rankings, query: &str) -> impl Iterator<Item = &'r str> + use<'r> {
     let mut ranking: Vec<_> = rankings.get(query).into_iter().flatten().collect();
-    ranking.sort_unstable_by_key(|(_, place)| **place);
+    ranking.sort_unstable_by_key(|(_, rank_and_line)| **rank_and_line);
     ranking.into_iter().map(|(id, _)| id.as_str())
 }
 
@@ -118,15 +119,15 @@ fn read_run(path: &Path) -> Outcome<Rankings> {
     Ok(rankings)
 }
 
-fn finite(what: &str, text: &str) -> Result<f64, String> {
+fn finite(name: &str, text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok().filter(|number: &f64| number.is_finite());
-    number.ok_or_else(|| format!("{what} `{text}` is not a finite number"))
+    number.ok_or_else(|| format!("{name} `{text}` is not a finite number"))
 }
 
-/// The longest line that is read; ids have at most 4,096 bytes.
+/// Maximum length of a line, in bytes. Ids have at most 4,096 bytes.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// A document that appears twice would be counted twice, and measures could exceed 1.
+/// Inserts a document, or fails if it appears twice: counted twice, it could make measures exceed 1.
 fn insert_once<V>(documents: &mut HashMap<String, V>, columns: &[&str], value: V) -> Result<(), String> {
     match documents.insert(columns[2].to_string(), value) {
         Some(_) => Err(format!("document {} appears twice for query {}", columns[2], columns[0])),
@@ -139,7 +140,7 @@ fn for_each_line(
     columns: usize,
     mut body: impl FnMut(usize, &[&str]) -> Result<(), String>,
 ) -> Outcome {
-    let problem = |what: String| Failure::Failed(format!("{}: {what}", path.display()));
+    let problem = |message: String| Failure::Failed(format!("{}: {message}", path.display()));
     let file = File::open(path).map_err(|error| problem(error.to_string()))?;
     let mut lines = BufReader::new(file);
     let mut line = String::new();
@@ -150,18 +151,18 @@ fn for_each_line(
             break;
         }
         if line.len() as u64 == LINE_BYTES_MAX {
-            return Err(problem(format!("line {number}: longer than {LINE_BYTES_MAX} bytes")));
+            return Err(problem(format!("line {number}: the line is longer than {LINE_BYTES_MAX} bytes")));
         }
-        // Some editors put a byte order mark before the first line.
+        // Some editors write a byte order mark.
         let line = if number == 1 { line.trim_start_matches('\u{feff}') } else { &line };
         let found: Vec<&str> = line.split_whitespace().collect();
         if found.is_empty() {
             continue;
         }
         if found.len() < columns {
-            return Err(problem(format!("line {number}: {} columns, not {columns}", found.len())));
+            return Err(problem(format!("line {number}: {} columns, {columns} expected", found.len())));
         }
-        body(number, &found).map_err(|what| problem(format!("line {number}: {what}")))?;
+        body(number, &found).map_err(|error| problem(format!("line {number}: {error}")))?;
     }
     Ok(())
 }
@@ -178,9 +179,9 @@ mod tests {
             ("2".to_string(), judged(&[("x", 1.0)])),
             ("3".to_string(), judged(&[("y", 0.0)])),
         ]);
-        // Equal ranks are in the order of the lines.
+        // Documents of equal rank are ordered by line number.
         let ranking = [("c", (1, 9)), ("b", (2, 8)), ("a", (2, 7))];
-        let ranking = ranking.map(|(id, place)| (id.to_string(), place)).into();
+        let ranking = ranking.map(|(id, rank_and_line)| (id.to_string(), rank_and_line)).into();
         let rankings = Rankings::from([("1".to_string(), ranking)]);
         let found = measure(&grades, &rankings);
         let ideal = 2.0 + 1.0 / 3f64.log2();

@@ -1,7 +1,8 @@
-//! `tierdex explain`: how a query is answered, list by list.
+//! `tierdex explain`: answers a query and prints the evaluation log, for each segment and posting list.
 
-use super::search::{Asked, Format, shortest};
-use crate::failure::{Outcome, output};
+use super::hits::shortest_decimal;
+use super::search::{OutputFormat, QueryArguments};
+use crate::failure::{Outcome, output_error};
 use crate::messages::printable;
 use crate::size::{count, group, show};
 use clap::Args;
@@ -11,47 +12,53 @@ use tierdex::index::{Explanation, ListUse, SegmentExplanation, Strategy};
 
 #[derive(Args)]
 #[command(after_help = "\
-The query is answered as `tierdex search` answers it, on one thread. For each segment: the strategy, the documents that
-match (or were evaluated), and the score that a hit had to reach before and after it (threshold). For each list that was
-opened:
-  documents  documents of the segment that hold the term
-  weight     inverse document frequency * (k1 + 1) * boost: no score of the term is higher
-  max score  upper bound of the scores, by the maximum scores of blocks; - where no score was asked for
+The query is evaluated as by `tierdex search`, on one thread. For each segment the output has the strategy, the number
+of matching documents (without --count: of evaluated documents), and the top-k threshold before and after the segment:
+the score that a document must reach to become a hit. For each posting list it has:
+  documents  document frequency in the segment
+  weight     inverse document frequency * (k1 + 1) * boost: upper bound of the score of any term frequency
+  max score  upper bound of the scores in the list, from block max scores; - if no scores were needed
   blocks     blocks of up to 256 postings; blocks = decoded + by bound + by range
-  decoded    blocks whose documents or frequencies were decoded, each counted once, and their share of the list
-  docs freqs of these, the blocks whose documents, and whose frequencies, were decoded
-  by bound   blocks that were skipped because their maximum score, or that of a window of documents which they overlap,
-             cannot reach a hit
-  by range   blocks of which no document was asked for
-  looked up  candidates that other clauses proposed and that were looked up in the list, and how many of them were kept
-  bytes      of the skip record, of documents and of frequencies; `used`: of the documents and frequencies decoded. A
-             list shorter than a block is stored in its skip record
-With --io, for each file the reads and bytes that were made. Blocks are read one by one, so that a page may be read more
-than once; what is in memory already, as lengths are after the first query, is not read.
+  decoded    blocks of which document numbers or frequencies were decoded; share: as a percentage of blocks
+  docs       decoded blocks of document numbers
+  freqs      decoded blocks of frequencies
+  by bound   blocks skipped because their max score, or that of a window of documents that they overlap, cannot reach
+             the threshold
+  by range   blocks skipped because no candidate lies in their range of documents
+  looked up  candidates from other clauses that were looked up in the list
+  kept       of these, the candidates that were kept: found in the list; for an exclusion, not found; for an optional
+             clause, all
+  skips      bytes of skip data; for a list shorter than a block, of the whole list
+  docs+freqs bytes of document numbers and of frequencies
+  used       bytes of these in decoded blocks
+With --io, a second table has the reads of each file, and their bytes in whole pages. Blocks are read one by one, so a
+page may be read more than once; data that is in memory, such as norms after the first query, is not read.
 ")]
 pub struct Arguments {
     #[command(flatten)]
-    pub asked: Asked,
-    /// Show what was read from each file
+    pub query: QueryArguments,
+    /// Print the reads and bytes of each file
     #[arg(long)]
     io: bool,
-    /// Form of the output
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.asked.options()?;
-    let (index, query) = arguments.asked.open()?;
+    let options = arguments.query.options()?;
+    let (index, query) = arguments.query.open()?;
     let explanation = index.searcher().explain(&query, &options)?;
     match arguments.format {
-        Format::Json => write_json(&explanation, arguments.io).map_err(output),
-        Format::Table => as_text(&explanation, options.is_exact(explanation.found.hits.len()), arguments.io)
-            .map_err(output),
+        OutputFormat::Json => write_json(&explanation, arguments.io).map_err(output_error),
+        OutputFormat::Table => {
+            write_table(&explanation, options.is_exact(explanation.found.hits.len()), arguments.io)
+                .map_err(output_error)
+        }
     }
 }
 
-fn name(strategy: Strategy) -> &'static str {
+fn strategy_name(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Nothing => "nothing can match",
         Strategy::Dictionary => "counted by the dictionary",
@@ -64,17 +71,17 @@ fn name(strategy: Strategy) -> &'static str {
     }
 }
 
-fn as_text(explanation: &Explanation, counted: bool, io: bool) -> std::io::Result<()> {
+fn write_table(explanation: &Explanation, counted: bool, io: bool) -> std::io::Result<()> {
     let mut out = BufWriter::new(stdout().lock());
     for segment in &explanation.segments {
-        let least = |score: Option<f32>| score.map_or("-".to_string(), |score| format!("{score:.4}"));
-        let (before, after) = (least(segment.least_before), least(segment.least_after));
-        let met = if counted { "matching" } else { "evaluated" };
+        let show_score = |score: Option<f32>| score.map_or("-".to_string(), |score| format!("{score:.4}"));
+        let (before, after) = (show_score(segment.least_before), show_score(segment.least_after));
+        let counter = if counted { "matching" } else { "evaluated" };
         writeln!(
             out,
-            "segment {}: {}; {}, {} {met}, threshold {before} then {after}",
+            "segment {}: {}; {}, {} {counter}, threshold {before} before, {after} after",
             segment.id,
-            name(segment.evaluation.strategy),
+            strategy_name(segment.evaluation.strategy),
             count(u64::from(segment.documents), "document", "documents"),
             group(segment.matches)
         )?;
@@ -83,21 +90,21 @@ fn as_text(explanation: &Explanation, counted: bool, io: bool) -> std::io::Resul
         }
         if !segment.evaluation.lists.is_empty() {
             let rows: Vec<_> = segment.evaluation.lists.iter().map(list_row).collect();
-            table(&mut out, &LIST_HEAD, &rows)?;
+            write_columns(&mut out, &LIST_HEADER, &rows)?;
         }
         if io {
-            table(&mut out, &FILE_HEAD, &file_rows(segment))?;
+            write_columns(&mut out, &FILE_HEADER, &file_rows(segment))?;
         }
     }
     let (hits, total) = (explanation.found.hits.len() as u64, explanation.found.total);
-    let least = if counted { "" } else { "at least " };
+    let relation = if counted { "" } else { "at least " };
     let threshold =
-        explanation.threshold.map_or(String::new(), |score| format!(", the last scores {score:.4}"));
-    writeln!(out, "{} of {least}{}{threshold}", count(hits, "hit", "hits"), group(total))?;
+        explanation.threshold.map_or(String::new(), |score| format!(", score of the last {score:.4}"));
+    writeln!(out, "{} of {relation}{}{threshold}", count(hits, "hit", "hits"), group(total))?;
     out.flush()
 }
 
-const LIST_HEAD: [&str; 16] = [
+const LIST_HEADER: [&str; 16] = [
     "list",
     "documents",
     "weight",
@@ -117,44 +124,44 @@ const LIST_HEAD: [&str; 16] = [
 ];
 
 fn list_row(list: &ListUse) -> Vec<String> {
-    let of = &list.blocks;
+    let blocks = &list.blocks;
     vec![
         printable(&format!("{}:{}", list.field, list.term)).to_string(),
         group(u64::from(list.documents)),
         format!("{:.4}", list.weight),
         list.highest_bound.map_or("-".to_string(), |bound| format!("{bound:.4}")),
-        group(of.blocks),
-        group(of.decoded),
-        format!("{:.1}%", 100.0 * of.decoded as f64 / of.blocks.max(1) as f64),
-        group(of.documents),
-        group(of.frequencies),
-        group(of.by_bound),
-        group(of.by_range),
+        group(blocks.blocks),
+        group(blocks.decoded),
+        format!("{:.1}%", 100.0 * blocks.decoded as f64 / blocks.blocks.max(1) as f64),
+        group(blocks.documents),
+        group(blocks.frequencies),
+        group(blocks.by_bound),
+        group(blocks.by_range),
         group(list.candidates),
         group(list.kept),
         show(list.skips_bytes),
-        format!("{}+{}", show(of.docs_bytes), show(of.freqs_bytes)),
-        format!("{}+{}", show(of.docs_decoded), show(of.freqs_decoded)),
+        format!("{}+{}", show(blocks.docs_bytes), show(blocks.freqs_bytes)),
+        format!("{}+{}", show(blocks.docs_decoded), show(blocks.freqs_decoded)),
     ]
 }
 
-const FILE_HEAD: [&str; 3] = ["file", "reads", "bytes"];
+const FILE_HEADER: [&str; 3] = ["file", "reads", "bytes"];
 
-/// A row for each file that was read, and one for all together.
+/// A row for each file that was read, and a row of totals.
 fn file_rows(segment: &SegmentExplanation) -> Vec<Vec<String>> {
     let row = |name: &str, reads: u64, bytes: u64| vec![name.to_string(), group(reads), show(bytes)];
     let mut rows: Vec<_> = segment.files.iter().map(|used| row(&used.file, used.reads, used.bytes)).collect();
     let reads = segment.files.iter().map(|used| used.reads).sum();
-    rows.push(row("all", reads, segment.files.iter().map(|used| used.bytes).sum()));
+    rows.push(row("total", reads, segment.files.iter().map(|used| used.bytes).sum()));
     rows
 }
 
-/// Columns as wide as they must be; the first one stands to the left.
-fn table(out: &mut impl Write, head: &[&str], rows: &[Vec<String>]) -> std::io::Result<()> {
-    let head: Vec<String> = head.iter().map(ToString::to_string).collect();
-    let all = || std::iter::once(&head).chain(rows);
+/// Writes a table. The first column is aligned left, the others right.
+fn write_columns(out: &mut impl Write, header: &[&str], rows: &[Vec<String>]) -> std::io::Result<()> {
+    let header: Vec<String> = header.iter().map(ToString::to_string).collect();
+    let all = || std::iter::once(&header).chain(rows);
     let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
     for row in all() {
         write!(out, "  {:<1$}", row[0], widths[0])?;
         for (cell, width) in row.iter().zip(&widths).skip(1) {
@@ -165,11 +172,12 @@ fn table(out: &mut impl Write, head: &[&str], rows: &[Vec<String>]) -> std::io::
     Ok(())
 }
 
-/// Writes one object, the hits last and one by one: there may be many.
+/// Writes one JSON object. The hits are its last member and are written one by one, so that memory does not grow
+/// with their number.
 fn write_json(explanation: &Explanation, io: bool) -> std::io::Result<()> {
     let mut out = BufWriter::new(stdout().lock());
     let segments: Vec<Value> = explanation.segments.iter().map(|segment| segment_json(segment, io)).collect();
-    let (total, threshold) = (explanation.found.total, json!(explanation.threshold.map(shortest)));
+    let (total, threshold) = (explanation.found.total, json!(explanation.threshold.map(shortest_decimal)));
     write!(
         out,
         "{{\"total\":{total},\"threshold\":{threshold},\"segments\":{},\"hits\":[",
@@ -177,7 +185,11 @@ fn write_json(explanation: &Explanation, io: bool) -> std::io::Result<()> {
     )?;
     let mut separator = "";
     for hit in &explanation.found.hits {
-        write!(out, "{separator}{}", json!({ "document": hit.document, "score": shortest(hit.score) }))?;
+        write!(
+            out,
+            "{separator}{}",
+            json!({ "document": hit.document, "score": shortest_decimal(hit.score) })
+        )?;
         separator = ",";
     }
     writeln!(out, "]}}")?;
@@ -188,12 +200,12 @@ fn segment_json(segment: &SegmentExplanation, io: bool) -> Value {
     let nodes = segment.evaluation.nodes.iter();
     let mut value = json!({
         "segment": segment.id,
-        "strategy": name(segment.evaluation.strategy),
+        "strategy": strategy_name(segment.evaluation.strategy),
         "documents": segment.documents,
         "matches": segment.matches,
-        "threshold_before": segment.least_before.map(shortest),
-        "threshold_after": segment.least_after.map(shortest),
-        "nodes": nodes.map(|(depth, what)| json!({ "depth": depth, "what": what })).collect::<Vec<_>>(),
+        "threshold_before": segment.least_before.map(shortest_decimal),
+        "threshold_after": segment.least_after.map(shortest_decimal),
+        "nodes": nodes.map(|(depth, node)| json!({ "depth": depth, "what": node })).collect::<Vec<_>>(),
         "lists": segment.evaluation.lists.iter().map(list_json).collect::<Vec<_>>(),
     });
     if io {
@@ -204,25 +216,25 @@ fn segment_json(segment: &SegmentExplanation, io: bool) -> Value {
 }
 
 fn list_json(list: &ListUse) -> Value {
-    let of = &list.blocks;
+    let blocks = &list.blocks;
     json!({
         "field": list.field,
         "term": list.term,
         "documents": list.documents,
-        "weight": shortest(list.weight as f32),
-        "max_score": list.highest_bound.map(shortest),
-        "blocks": of.blocks,
-        "decoded": of.decoded,
-        "decoded_docs": of.documents,
-        "decoded_freqs": of.frequencies,
-        "by_bound": of.by_bound,
-        "by_range": of.by_range,
+        "weight": shortest_decimal(list.weight as f32),
+        "max_score": list.highest_bound.map(shortest_decimal),
+        "blocks": blocks.blocks,
+        "decoded": blocks.decoded,
+        "decoded_docs": blocks.documents,
+        "decoded_freqs": blocks.frequencies,
+        "by_bound": blocks.by_bound,
+        "by_range": blocks.by_range,
         "looked_up": list.candidates,
         "kept": list.kept,
         "skips_bytes": list.skips_bytes,
-        "docs_bytes": of.docs_bytes,
-        "freqs_bytes": of.freqs_bytes,
-        "docs_bytes_decoded": of.docs_decoded,
-        "freqs_bytes_decoded": of.freqs_decoded,
+        "docs_bytes": blocks.docs_bytes,
+        "freqs_bytes": blocks.freqs_bytes,
+        "docs_bytes_decoded": blocks.docs_decoded,
+        "freqs_bytes_decoded": blocks.freqs_decoded,
     })
 }

@@ -1,8 +1,8 @@
-//! `tierdex index`: documents to an index.
+//! `tierdex index`: indexes documents. Checks the flags and the output directory, then runs an [`IndexJob`].
 
-use crate::failure::{Failure, Outcome, output};
-use crate::input::{Column, Format, InputOptions, Source};
-use crate::job::Job;
+use crate::failure::{Failure, Outcome, output_error};
+use crate::index_job::IndexJob;
+use crate::input::{Column, InputFormat, InputOptions, InputSource};
 use crate::values::{codec, language};
 use crate::{open, size};
 use clap::{Args, ValueEnum};
@@ -19,134 +19,135 @@ use tierdex::text::{Analyzer, ENGLISH_STOP_WORDS};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Files, folders (recursive), or - for standard input; .gz and .zst are recognised by content
+    /// Files, folders (recursive), or - for standard input; gzip and zstd are detected by content
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
     /// Directory of the index
     #[arg(long)]
     pub out: PathBuf,
-    /// Add to the index that is there
+    /// Add the documents to an existing index
     #[arg(long, conflicts_with = "replace")]
     append: bool,
-    /// Replace the index that is there, in one step when all is done
+    /// Replace an existing index atomically, by the commit at the end
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
     input: InputArguments,
     #[command(flatten)]
     schema: SchemaArguments,
-    /// Threads that analyse text; each needs 128M of --memory [default: one a core]
-    #[arg(long)]
+    /// Number of threads that analyse text; each needs 128M of --memory [default: number of processors]
+    #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Memory for postings that wait to be written, and for batches in work
-    #[arg(long, default_value = "1G", value_parser = size::parse)]
+    /// Memory for buffered postings and for documents in analysis, in bytes, at least 16M
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = size::parse)]
     memory: usize,
-    /// What to do with the segments that were flushed
+    /// Segments that the commit merges
     #[arg(long, value_enum, default_value_t = MergeChoice::One)]
     merge: MergeChoice,
-    /// What to do about a malformed line, or a file in a folder that cannot be read
+    /// Action for a malformed line, or for a file in a folder that cannot be read
     #[arg(long, value_enum, default_value_t = OnError::Skip)]
     on_error: OnError,
 }
 
 #[derive(Args)]
 struct InputArguments {
-    /// Form of the input [default: by name, .jsonl .ndjson .json .tsv; else text, but jsonl for standard
-    /// input and for a named file that begins with a line of JSON]
-    #[arg(long, value_parser = |text: &str| text.parse::<Format>())]
-    format: Option<Format>,
-    /// JSON: member that holds the id
+    /// Format of the input: jsonl, tsv or text [default: by file extension (.jsonl, .ndjson, .json, .tsv), jsonl for
+    /// standard input and for a file argument that begins with a line of JSON, otherwise text]
+    #[arg(long, value_parser = |text: &str| text.parse::<InputFormat>())]
+    format: Option<InputFormat>,
+    /// JSON: name of the id member
     #[arg(long, default_value = "id")]
     id_field: String,
-    /// JSON: member that holds the title
+    /// JSON: name of the title member
     #[arg(long, default_value = "title")]
     title_field: String,
-    /// JSON: member that holds the text
+    /// JSON: name of the text member
     #[arg(long, default_value = "text")]
     text_field: String,
-    /// TSV: columns, such as id,-,title,text [default: as a header names them, else by their number]
+    /// TSV: columns in order, of id, title, text and - for an ignored one, such as id,-,title,text [default: by the
+    /// header line; without one, by the number of columns: text; id,text; id,title,text]
     #[arg(long)]
     columns: Option<String>,
-    /// Cut longer documents into pieces of at most this many bytes, at word boundaries
-    #[arg(long, value_parser = size::parse)]
+    /// Split texts at word boundaries into documents of at most this many bytes, at least 16 [default: no split]
+    #[arg(long, value_name = "BYTES", value_parser = size::parse)]
     split: Option<usize>,
 }
 
-/// How text is analysed and what is kept. With --append the index's own settings hold.
+/// Analysis and index options. With --append the default is the settings of the index.
 #[derive(Args)]
 struct SchemaArguments {
-    /// Keep positions, as phrases need
+    /// Store positions, for phrase queries
     #[arg(long)]
     positions: bool,
-    /// Codec of document ids [default: auto]
+    /// Codec of document numbers [default: auto]
     #[arg(long, value_parser = codec(false))]
     codec: Option<Codec>,
-    /// Codec of frequencies and positions [default: the plain form of --codec]
+    /// Codec of frequencies and positions [default: --codec without delta coding]
     #[arg(long, value_parser = codec(true))]
     freq_codec: Option<Codec>,
-    /// How a document's length is kept [default: byte]
+    /// Norms: encoding of the document length [default: byte]
     #[arg(long, value_enum)]
-    norms: Option<Norms>,
-    /// Where tokens begin and end [default: alphanumeric]
+    norms: Option<NormsChoice>,
+    /// Tokenizer [default: alphanumeric]
     #[arg(long, value_enum)]
     tokenizer: Option<TokenizerChoice>,
-    /// Snowball stemming in a language
+    /// Snowball stemmer of a language [default: none]
     #[arg(long, value_parser = language())]
     stem: Option<Language>,
-    /// Words that are not indexed: english, or a file with one a line
+    /// Stop words: english, or a file with one word per line [default: none]
     #[arg(long)]
     stop_words: Option<String>,
-    /// Fold accents: é is e
+    /// Remove accents: é becomes e
     #[arg(long)]
     fold_accents: bool,
-    /// What is kept of documents for display [default: text]
+    /// Stored fields, for display [default: text]
     #[arg(long, value_enum)]
-    store: Option<Store>,
+    store: Option<StoreChoice>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MergeChoice {
-    /// Merge all segments to one.
+    /// Merge all segments into one
     One,
-    /// Leave them.
+    /// Merge none
     None,
 }
 
-/// What to do about input that cannot be used.
+/// Action for input that cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnError {
-    /// Report it, leave it out, and go on.
+    /// Print a warning and skip it
     Skip,
-    /// Stop, without a commit or a run.
+    /// Stop without a commit or a run
     Fail,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Norms {
-    /// One byte: exact below 128 tokens, within 1/64 below 512.
+enum NormsChoice {
+    /// One byte: exact below 128 tokens, within 1/64 below 512
     Byte,
-    /// Four bytes, exact.
+    /// Four bytes: exact
     Exact,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum TokenizerChoice {
-    /// Runs of letters and digits, lower-cased.
+    /// Runs of letters and digits, in lower case
     Alphanumeric,
-    /// Whatever stands between blanks, as it is: for text that is tokens already.
+    /// Runs of other characters than white space, unchanged, for tokenized text
     Whitespace,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Store {
-    /// Title and text, for titles and snippets.
+enum StoreChoice {
+    /// Title and text, for titles and snippets
     Text,
-    /// Neither: hits have ids alone.
+    /// Nothing: hits have ids only
     None,
 }
 
 impl SchemaArguments {
-    fn given(&self) -> bool {
+    fn is_given(&self) -> bool {
         self.positions
             || self.fold_accents
             || self.codec.is_some()
@@ -159,12 +160,12 @@ impl SchemaArguments {
     }
 
     fn schema(&self) -> Outcome<Schema> {
-        let mut schema = Schema { stored: self.store != Some(Store::None), ..Schema::default() };
+        let mut schema = Schema { stored: self.store != Some(StoreChoice::None), ..Schema::default() };
         let field = &mut schema.fields[0];
         field.positions = self.positions;
         field.doc_codec = self.codec.unwrap_or(field.doc_codec);
         field.freq_codec = self.freq_codec.unwrap_or(field.doc_codec.plain());
-        field.norms = if self.norms == Some(Norms::Exact) { NormKind::Exact } else { NormKind::Byte };
+        field.norms = if self.norms == Some(NormsChoice::Exact) { NormKind::Exact } else { NormKind::Byte };
         field.analysis.tokenizer = match self.tokenizer {
             Some(TokenizerChoice::Whitespace) => Tokenizer::Whitespace,
             _ => Tokenizer::Alphanumeric,
@@ -179,29 +180,29 @@ impl SchemaArguments {
     }
 }
 
-/// The words as they stand in the chain before stemming.
+/// Analyses the stop words without stemming, as stop words are removed before stemming.
 fn stop_words(name: &str, analysis: &Analysis) -> Outcome<Vec<String>> {
-    let mut chain = Analyzer::new(&Analysis { stemmer: None, ..analysis.clone() });
+    let mut analyzer = Analyzer::new(&Analysis { stemmer: None, ..analysis.clone() });
     let words: BTreeSet<String> = if name == "english" {
-        chain.terms(&ENGLISH_STOP_WORDS.join(" ")).into_iter().collect()
+        analyzer.terms(&ENGLISH_STOP_WORDS.join(" ")).into_iter().collect()
     } else {
         let text = read_stop_words(name).map_err(|error| {
             Failure::Usage(format!(
                 "--stop-words {name}: {error}; give `english` or a file with one word a line"
             ))
         })?;
-        chain.terms(&text).into_iter().collect()
+        analyzer.terms(&text).into_iter().collect()
     };
     Ok(words.into_iter().collect())
 }
 
-/// A file of words, which has no more bytes than all the words that a field may have.
+/// Reads a file of stop words, limited to the size of `STOP_WORDS_MAX` words of maximum length.
 fn read_stop_words(name: &str) -> std::io::Result<String> {
     const BYTES_MAX: u64 = (STOP_WORDS_MAX * TERM_BYTES_MAX) as u64;
     let mut text = String::new();
     let read = std::fs::File::open(name)?.take(BYTES_MAX + 1).read_to_string(&mut text)? as u64;
     if read > BYTES_MAX {
-        return Err(std::io::Error::other(format!("longer than {BYTES_MAX} bytes")));
+        return Err(std::io::Error::other(format!("the file is longer than {BYTES_MAX} bytes")));
     }
     Ok(text)
 }
@@ -231,19 +232,19 @@ pub fn run(arguments: &Arguments) -> Outcome {
     };
     if arguments.memory < MEMORY_MIN {
         return Err(Failure::Usage(format!(
-            "--memory of {} is too little; 16M is the least",
+            "--memory of {} is too small; give at least 16M",
             size::show(arguments.memory as u64)
         )));
     }
-    let threads = threads(arguments.threads)?;
-    let source = Source::open(&arguments.inputs, &options).map_err(Failure::Usage)?;
+    let threads = thread_count(arguments.threads)?;
+    let source = InputSource::open(&arguments.inputs, &options).map_err(Failure::Usage)?;
     let disk = if arguments.append { open::disk(&arguments.out)? } else { output_disk(&arguments.out)? };
-    let there = newest(disk.as_ref(), mode).inspect_err(|_| disk.remove_created())?;
-    let schema = match there {
-        Some(manifest) if arguments.append && !arguments.schema.given() => manifest.schema,
+    let existing = newest(disk.as_ref(), mode).inspect_err(|_| disk.remove_created())?;
+    let schema = match existing {
+        Some(manifest) if arguments.append && !arguments.schema.is_given() => manifest.schema,
         _ => schema,
     };
-    let job = Job {
+    let job = IndexJob {
         disk: disk.clone(),
         schema,
         mode,
@@ -254,22 +255,22 @@ pub fn run(arguments: &Arguments) -> Outcome {
         stop_at_problem: arguments.on_error == OnError::Fail,
     };
     let done = job.run(source).inspect_err(|_| disk.remove_created())?;
-    done.summary(&arguments.out).map_err(output)
+    done.print(&arguments.out).map_err(output_error)
 }
 
-/// The newest commit, if the flags fit what is there. A damaged one does not matter if it is replaced.
+/// Reads the newest commit and checks that `mode` permits it. With --replace a damaged commit counts as none.
 fn newest(disk: &PosixDisk, mode: OpenMode) -> Outcome<Option<Manifest>> {
     let newest = match Manifest::read_newest(disk) {
-        // A writer that replaces may be able to do without.
+        // The writer decides whether it can replace the files.
         Err(_) if mode == OpenMode::Replace => None,
         Err(error) if error.is_corrupt() => {
-            return Err(Failure::Failed(format!("{error}; --replace puts a new index in its place")));
+            return Err(Failure::Failed(format!("{error}; replace the index with --replace")));
         }
         read => read?,
     };
     match (mode, &newest) {
         (OpenMode::New, Some(manifest)) => Err(Failure::Usage(format!(
-            "{} holds an index already ({}); add to it with --append, or put a new one in its place with --replace",
+            "{} holds an index already ({}); add to it with --append, or replace it with --replace",
             disk.describe(),
             size::count(manifest.documents(), "document", "documents")
         ))),
@@ -277,22 +278,23 @@ fn newest(disk: &PosixDisk, mode: OpenMode) -> Outcome<Option<Manifest>> {
     }
 }
 
-pub fn threads(asked: Option<usize>) -> Outcome<usize> {
-    match asked {
+/// Number of threads: as given, or the number of processors.
+pub fn thread_count(given: Option<usize>) -> Outcome<usize> {
+    match given {
         Some(0) => Err(Failure::Usage("--threads must be at least 1".to_string())),
         Some(threads) => Ok(threads),
         None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
     }
 }
 
-/// The output directory, made if it is not there. A directory with other things in it is refused.
+/// Opens the output directory, and creates it if it does not exist. A directory that holds other files is rejected.
 pub fn output_disk(out: &Path) -> Outcome<Arc<PosixDisk>> {
     let disk = PosixDisk::create(out)?;
-    check_foreign(&disk, out).inspect_err(|_| disk.remove_created())?;
+    reject_foreign_files(&disk, out).inspect_err(|_| disk.remove_created())?;
     Ok(Arc::new(disk))
 }
 
-fn check_foreign(disk: &PosixDisk, out: &Path) -> Outcome {
+fn reject_foreign_files(disk: &PosixDisk, out: &Path) -> Outcome {
     if Manifest::newest(disk)?.is_some() {
         return Ok(());
     }

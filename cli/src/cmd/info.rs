@@ -1,7 +1,8 @@
-//! `tierdex info`: what an index holds, and how large each part is.
+//! `tierdex info`: describes fields, segments and file sizes of an index.
 
-use super::search::Format;
-use crate::failure::{Outcome, output};
+use super::search::OutputFormat;
+use crate::failure::{Outcome, output_error};
+use crate::index_size::{field_stats, kind_bytes, ratio_against_raw, total_bytes};
 use crate::{open, size};
 use clap::Args;
 use serde_json::{Value, json};
@@ -9,56 +10,26 @@ use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use tierdex::index::{Index, Manifest};
 use tierdex::schema::{Field, Tokenizer};
-use tierdex::segment::{FieldStats, FileKind};
+use tierdex::segment::FileKind;
 
 #[derive(Args)]
 pub struct Arguments {
     /// Directory of the index
     pub dir: PathBuf,
-    /// Form of the output
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
 }
-
-/// Bytes that ids and frequencies take uncompressed: four each.
-const RAW_POSTING: u64 = 8;
 
 pub fn run(arguments: &Arguments) -> Outcome {
     let index = open::index(&arguments.dir)?;
     match arguments.format {
-        Format::Json => writeln!(stdout(), "{}", as_json(index.manifest())).map_err(output),
-        Format::Table => as_table(&index).map_err(output),
+        OutputFormat::Json => writeln!(stdout(), "{}", as_json(index.manifest())).map_err(output_error),
+        OutputFormat::Table => as_table(&index).map_err(output_error),
     }
 }
 
-/// Statistics of a field over all segments.
-fn stats(manifest: &Manifest, field: usize) -> FieldStats {
-    let of = manifest.segments.iter().map(|segment| segment.fields[field]);
-    of.fold(FieldStats::default(), |sum, next| FieldStats {
-        documents: sum.documents + next.documents,
-        terms: sum.terms + next.terms,
-        postings: sum.postings + next.postings,
-        tokens: sum.tokens + next.tokens,
-    })
-}
-
-/// Bytes of the files of a kind, of one field where there is one a field.
-fn bytes(manifest: &Manifest, field: usize, kind: FileKind) -> u64 {
-    manifest.segments.iter().filter_map(|segment| segment.file(field, kind)).map(|file| file.seal.len).sum()
-}
-
-/// Bytes of all segments' files.
-pub fn total_bytes(manifest: &Manifest) -> u64 {
-    manifest.segments.iter().flat_map(|segment| &segment.files).map(|file| file.seal.len).sum()
-}
-
-/// How many times ids, frequencies and skip data are smaller than raw ids and frequencies.
-pub fn ratio_against_raw(manifest: &Manifest, field: usize) -> f64 {
-    let kinds = [FileKind::Docs, FileKind::Freqs, FileKind::Skips];
-    let packed: u64 = kinds.iter().map(|&kind| bytes(manifest, field, kind)).sum();
-    (stats(manifest, field).postings * RAW_POSTING) as f64 / packed.max(1) as f64
-}
-
+/// Kinds of files of a field, with their codec.
 fn kinds(field: &Field) -> impl Iterator<Item = (FileKind, &'static str)> {
     let (docs, freqs) = (field.doc_codec.name(), field.freq_codec.name());
     FileKind::OF_FIELD.into_iter().map(move |kind| match kind {
@@ -68,20 +39,21 @@ fn kinds(field: &Field) -> impl Iterator<Item = (FileKind, &'static str)> {
     })
 }
 
+/// The steps of the analysis.
 fn analysis(field: &Field) -> String {
-    let of = &field.analysis;
-    let mut chain = vec![of.tokenizer.name().to_string()];
-    if of.tokenizer == Tokenizer::Alphanumeric {
-        chain.push("lower case".to_string());
+    let analysis = &field.analysis;
+    let mut steps = vec![analysis.tokenizer.name().to_string()];
+    if analysis.tokenizer == Tokenizer::Alphanumeric {
+        steps.push("lower case".to_string());
     }
-    if of.fold_accents {
-        chain.push("accents folded".to_string());
+    if analysis.fold_accents {
+        steps.push("accents folded".to_string());
     }
-    if !of.stop_words.is_empty() {
-        chain.push(format!("{} stop words", of.stop_words.len()));
+    if !analysis.stop_words.is_empty() {
+        steps.push(format!("{} stop words", analysis.stop_words.len()));
     }
-    chain.extend(of.stemmer.map(|language| format!("{} stems", language.name())));
-    chain.join(", ")
+    steps.extend(analysis.stemmer.map(|language| format!("{} stems", language.name())));
+    steps.join(", ")
 }
 
 fn as_table(index: &Index) -> std::io::Result<()> {
@@ -96,23 +68,23 @@ fn as_table(index: &Index) -> std::io::Result<()> {
         size::show(total_bytes(manifest))
     )?;
     for (number, field) in manifest.schema.fields.iter().enumerate() {
-        let stats = stats(manifest, number);
+        let stats = field_stats(manifest, number);
         let average = stats.tokens as f64 / f64::from(stats.documents.max(1));
         writeln!(out, "\nfield {} (of {}; {})", field.name, field.source.name(), analysis(field))?;
         writeln!(
             out,
-            "  {}, {}, {} in {}, {average:.3} each",
+            "  {}, {}, {} in {}, {average:.3} per document",
             size::count(stats.terms, "term", "terms"),
             size::count(stats.postings, "posting", "postings"),
             size::count(stats.tokens, "token", "tokens"),
             size::count(u64::from(stats.documents), "document", "documents")
         )?;
         for (kind, codec) in kinds(field) {
-            let bytes = bytes(manifest, number, kind);
+            let bytes = kind_bytes(manifest, number, kind);
             if bytes > 0 {
                 let bits = 8.0 * bytes as f64 / stats.postings.max(1) as f64;
                 let line = format!(
-                    "  {:<10}{:>12}  {bits:>7.3} bits a posting  {codec}",
+                    "  {:<10}{:>12}  {bits:>7.3} bits per posting  {codec}",
                     kind.name(),
                     size::show(bytes)
                 );
@@ -122,20 +94,20 @@ fn as_table(index: &Index) -> std::io::Result<()> {
         let ratio = ratio_against_raw(manifest, number);
         writeln!(
             out,
-            "  raw ids and frequencies would be {ratio:.2} times as large as ids, frequencies and skips"
+            "  document numbers, frequencies and skip data are {ratio:.2} times smaller than uncompressed postings"
         )?;
     }
-    writeln!(out, "\nids       {:>14}", size::show(bytes(manifest, 0, FileKind::Ids)))?;
-    writeln!(out, "stored    {:>14}", size::show(bytes(manifest, 0, FileKind::Stored)))?;
+    writeln!(out, "\nids       {:>14}", size::show(kind_bytes(manifest, 0, FileKind::Ids)))?;
+    writeln!(out, "stored    {:>14}", size::show(kind_bytes(manifest, 0, FileKind::Stored)))?;
     out.flush()
 }
 
 fn as_json(manifest: &Manifest) -> Value {
     let fields = manifest.schema.fields.iter().enumerate().map(|(number, field)| {
-        let stats = stats(manifest, number);
+        let stats = field_stats(manifest, number);
         let files: serde_json::Map<String, Value> = kinds(field)
-            .filter(|(kind, _)| bytes(manifest, number, *kind) > 0)
-            .map(|(kind, _)| (kind.name().to_string(), bytes(manifest, number, kind).into()))
+            .filter(|(kind, _)| kind_bytes(manifest, number, *kind) > 0)
+            .map(|(kind, _)| (kind.name().to_string(), kind_bytes(manifest, number, kind).into()))
             .collect();
         json!({
             "name": field.name,
@@ -157,8 +129,8 @@ fn as_json(manifest: &Manifest) -> Value {
         "documents": manifest.documents(),
         "segments": manifest.segments.len(),
         "bytes": total_bytes(manifest),
-        "ids_bytes": bytes(manifest, 0, FileKind::Ids),
-        "stored_bytes": bytes(manifest, 0, FileKind::Stored),
+        "ids_bytes": kind_bytes(manifest, 0, FileKind::Ids),
+        "stored_bytes": kind_bytes(manifest, 0, FileKind::Stored),
         "fields": fields.collect::<Vec<_>>(),
     })
 }

@@ -1,4 +1,4 @@
-//! Subcommands, one a file.
+//! Subcommands: one file each.
 
 pub mod batch;
 pub mod check;

@@ -1,9 +1,9 @@
-//! `tierdex stats`: the memory that searching an index would take.
+//! `tierdex stats`: reports the memory that searching an index needs.
 
 use super::search::QueryThreads;
-use crate::failure::{Outcome, output};
+use crate::failure::{Outcome, output_error};
 use crate::memory_flags::{self, MemoryFlags};
-use crate::{open, size};
+use crate::{index_size, open, size};
 use clap::Args;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub struct Arguments {
     threads: QueryThreads,
 }
 
-/// Prints the report. `defaults` and `meta_tier` hold for what no flag chooses.
+/// Prints the report. `defaults` and `meta_tier` apply where no flag is given.
 pub fn run(arguments: &Arguments, defaults: ExecutorOptions, meta_tier: Option<MetaTier>) -> Outcome {
     let index = open::index(&arguments.dir)?;
     let threads = arguments.threads.threads.unwrap_or(THREADS_CHOSEN);
@@ -27,11 +27,11 @@ pub fn run(arguments: &Arguments, defaults: ExecutorOptions, meta_tier: Option<M
     let report = Executor::memory_report(&index, &options);
     write!(
         stdout(),
-        "{}\n{report}{} of documents and frequencies in {} of files\n",
+        "{}\n{report}{} of document numbers and frequencies in {} of files\n",
         memory_flags::describe(&options),
         size::show(index.postings_bytes()),
-        size::show(super::info::total_bytes(index.manifest())),
+        size::show(index_size::total_bytes(index.manifest())),
     )
-    .map_err(output)?;
+    .map_err(output_error)?;
     Ok(report.check()?)
 }

@@ -1,9 +1,9 @@
-//! gzip: members one behind another, and the zeros with which tapes and block devices pad them.
+//! Reads gzip files of several members, with the zero padding that tapes and block devices append.
 
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, Read};
 
-/// Reads all members. `None` behind the last.
+/// Reads all members. `None` after the last.
 pub(super) struct Gunzip<R>(Option<GzDecoder<R>>);
 
 impl<R: BufRead> Gunzip<R> {
@@ -26,7 +26,7 @@ impl<R: BufRead> Read for Gunzip<R> {
     }
 }
 
-/// The member at which `packed` stands; `None` if only zeros follow, as gzip(1) takes them.
+/// The decoder of the next member; `None` if only zeros follow, which gzip(1) accepts too.
 fn next_member<R: BufRead>(mut packed: R) -> io::Result<Option<GzDecoder<R>>> {
     let mut padded = false;
     loop {
@@ -37,7 +37,7 @@ fn next_member<R: BufRead>(mut packed: R) -> io::Result<Option<GzDecoder<R>>> {
         let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
         match (bytes.len(), zeros) {
             (0, _) => return Ok(None),
-            (_, 0) if padded => return Err(io::Error::other("data behind zeros")),
+            (_, 0) if padded => return Err(io::Error::other("data after zero padding")),
             (_, 0) => return Ok(Some(GzDecoder::new(packed))),
             _ => packed.consume(zeros),
         }

@@ -1,47 +1,47 @@
-//! JSON lines: one object a line.
+//! Parses a JSON line: one object.
 //!
-//! The members of interest are picked out as the parser passes them; strings without escapes are borrowed
-//! from the line, other members are skipped unread. No tree is built.
+//! The parser visits the members and keeps id, title and text; strings without escapes are borrowed from the line,
+//! and other members are skipped. No tree is built.
 
 use super::options::InputOptions;
-use super::report::{Fault, ProblemKind};
-use super::sink::Document;
+use super::report::{LineProblem, ProblemKind};
+use super::sink::InputDocument;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Names of an object's members that a complaint lists.
+/// Maximum number of member names in a message.
 const NAMES_SHOWN: usize = 8;
 
-/// Bytes of a complaint that are kept at each end: the parser quotes what it did not expect, however long.
+/// Bytes of a parser message that are kept at each end. The parser quotes unexpected values in full.
 const MESSAGE_END_BYTES: usize = 80;
 
-/// The document of a line, or what is wrong with it.
-pub(super) fn document<'l>(line: &'l str, options: &InputOptions) -> Result<Document<'l>, Fault> {
+/// Parses the document of a line.
+pub(super) fn document<'l>(line: &'l str, options: &InputOptions) -> Result<InputDocument<'l>, LineProblem> {
     let mut parser = serde_json::Deserializer::from_str(line);
-    let members = Object(options).deserialize(&mut parser).map_err(|error| fault(line, &error))?;
+    let members = ObjectReader(options).deserialize(&mut parser).map_err(|error| fault(line, &error))?;
     parser.end().map_err(|error| fault(line, &error))?;
     let text = members.text.ok_or_else(|| no_text(line, &options.text_field))?;
-    Ok(Document { id: members.id, title: members.title.unwrap_or_default(), text })
+    Ok(InputDocument { id: members.id, title: members.title.unwrap_or_default(), text })
 }
 
-fn fault(line: &str, error: &serde_json::Error) -> Fault {
+fn fault(line: &str, error: &serde_json::Error) -> LineProblem {
     let object = line.trim_start().starts_with('{');
     let kind = if error.is_data() && object { ProblemKind::Member } else { ProblemKind::Json };
-    Fault { kind, message: explain(error) }
+    LineProblem { kind, message: explain(error) }
 }
 
-/// Says which members there are: most often the text has another name.
-fn no_text(line: &str, field: &str) -> Fault {
+/// The problem of an object without text. Lists the members, as the text often has another name.
+fn no_text(line: &str, field: &str) -> LineProblem {
     let mut parser = serde_json::Deserializer::from_str(line);
     let names = parser.deserialize_map(MemberNames).unwrap_or_default();
     let has = if names.is_empty() { "no members".to_string() } else { names.join(", ") };
     let message = format!(
-        "no text: `{field}` is missing or null; the object has {has}; choose with --text-field, or take \
-                 --format text if this is no JSON"
+        "no text: `{field}` is missing or null; the object has {has}; name the text member with --text-field, or \
+         give --format text if the file is not JSON"
     );
-    Fault { kind: ProblemKind::NoText, message }
+    LineProblem { kind: ProblemKind::NoText, message }
 }
 
 /// Collects the names of the first members of an object.
@@ -69,9 +69,9 @@ impl<'l> Visitor<'l> for MemberNames {
 
 fn explain(error: &serde_json::Error) -> String {
     let mut message = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    let column = message.ends_with(&place).then(|| error.column().max(1));
-    message.truncate(message.len() - column.map_or(0, |_| place.len()));
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    let column = message.ends_with(&position).then(|| error.column().max(1));
+    message.truncate(message.len() - column.map_or(0, |_| position.len()));
     shorten(&mut message);
     let prefix = if error.is_data() { "" } else { "not valid JSON: " };
     match column {
@@ -80,7 +80,7 @@ fn explain(error: &serde_json::Error) -> String {
     }
 }
 
-/// Leaves out the middle of a long message.
+/// Removes the middle of a long message.
 fn shorten(message: &mut String) {
     if message.len() > 2 * MESSAGE_END_BYTES {
         let head = message.floor_char_boundary(MESSAGE_END_BYTES);
@@ -89,38 +89,38 @@ fn shorten(message: &mut String) {
     }
 }
 
-/// What was picked out of an object. A member that appears twice counts with its last value.
+/// Members of an object. Of repeated members the last value counts.
 #[derive(Default)]
-struct Members<'l> {
+struct ObjectMembers<'l> {
     id: Option<Cow<'l, str>>,
     title: Option<Cow<'l, str>>,
     text: Option<Cow<'l, str>>,
 }
 
-struct Object<'o>(&'o InputOptions);
+struct ObjectReader<'o>(&'o InputOptions);
 
-impl<'l> DeserializeSeed<'l> for Object<'_> {
-    type Value = Members<'l>;
+impl<'l> DeserializeSeed<'l> for ObjectReader<'_> {
+    type Value = ObjectMembers<'l>;
 
-    fn deserialize<D: Deserializer<'l>>(self, parser: D) -> Result<Members<'l>, D::Error> {
+    fn deserialize<D: Deserializer<'l>>(self, parser: D) -> Result<ObjectMembers<'l>, D::Error> {
         parser.deserialize_map(self)
     }
 }
 
-impl<'l> Visitor<'l> for Object<'_> {
-    type Value = Members<'l>;
+impl<'l> Visitor<'l> for ObjectReader<'_> {
+    type Value = ObjectMembers<'l>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<Members<'l>, A::Error> {
-        let mut members = Members::default();
-        while let Some(name) = map.next_key_seed(Name(self.0))? {
+    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<ObjectMembers<'l>, A::Error> {
+        let mut members = ObjectMembers::default();
+        while let Some(name) = map.next_key_seed(MemberName(self.0))? {
             match name {
                 Member::Id => members.id = id(map.next_value()?, &self.0.id_field)?,
-                Member::Title => members.title = map.next_value_seed(Words(&self.0.title_field))?,
-                Member::Text => members.text = map.next_value_seed(Words(&self.0.text_field))?,
+                Member::Title => members.title = map.next_value_seed(StringOrArray(&self.0.title_field))?,
+                Member::Text => members.text = map.next_value_seed(StringOrArray(&self.0.text_field))?,
                 Member::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -135,10 +135,10 @@ enum Member {
     Other,
 }
 
-/// Tells what a member is for from its name.
-struct Name<'o>(&'o InputOptions);
+/// Classifies a member by its name.
+struct MemberName<'o>(&'o InputOptions);
 
-impl<'l> DeserializeSeed<'l> for Name<'_> {
+impl<'l> DeserializeSeed<'l> for MemberName<'_> {
     type Value = Member;
 
     fn deserialize<D: Deserializer<'l>>(self, parser: D) -> Result<Member, D::Error> {
@@ -146,11 +146,11 @@ impl<'l> DeserializeSeed<'l> for Name<'_> {
     }
 }
 
-impl Visitor<'_> for Name<'_> {
+impl Visitor<'_> for MemberName<'_> {
     type Value = Member;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a member's name")
+        f.write_str("a member name")
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Member, E> {
@@ -163,13 +163,13 @@ impl Visitor<'_> for Name<'_> {
     }
 }
 
-/// An id: a string, or a number exactly as written, or null for none.
+/// An id: a string, a number exactly as written, or null for none.
 fn id<'l, E: Error>(raw: &'l RawValue, field: &str) -> Result<Option<Cow<'l, str>>, E> {
     let raw = raw.get();
     match raw.as_bytes().first() {
         Some(b'"') => {
             let mut parser = serde_json::Deserializer::from_str(raw);
-            Words(field).deserialize(&mut parser).map_err(|error| E::custom(explain(&error)))
+            StringOrArray(field).deserialize(&mut parser).map_err(|error| E::custom(explain(&error)))
         }
         Some(b'-' | b'0'..=b'9') => Ok(Some(Cow::Borrowed(raw))),
         Some(b'n') => Ok(None),
@@ -177,10 +177,10 @@ fn id<'l, E: Error>(raw: &'l RawValue, field: &str) -> Result<Option<Cow<'l, str
     }
 }
 
-/// A string, or an array of strings joined by newlines, or null for none. Holds the member's name.
-struct Words<'o>(&'o str);
+/// A string, an array of strings joined by newlines, or null for none. Holds the member name for messages.
+struct StringOrArray<'o>(&'o str);
 
-impl<'l> DeserializeSeed<'l> for Words<'_> {
+impl<'l> DeserializeSeed<'l> for StringOrArray<'_> {
     type Value = Option<Cow<'l, str>>;
 
     fn deserialize<D: Deserializer<'l>>(self, parser: D) -> Result<Self::Value, D::Error> {
@@ -188,7 +188,7 @@ impl<'l> DeserializeSeed<'l> for Words<'_> {
     }
 }
 
-impl<'l> Visitor<'l> for Words<'_> {
+impl<'l> Visitor<'l> for StringOrArray<'_> {
     type Value = Option<Cow<'l, str>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -230,14 +230,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn refuse(line: &str, expected: &str) {
+    fn rejects(line: &str, expected: &str) {
         let message = document(line, &InputOptions::default()).unwrap_err().message;
         assert!(message.contains(expected), "{message}");
         assert!(message.len() < 300 && !message.contains('\n'), "{message}");
     }
 
     #[test]
-    fn members_are_picked_out() {
+    fn id_title_and_text_are_extracted() {
         check(r#"{"id":"a","title":"t","text":"x"}"#, Some("a"), "t", "x");
         check(r#" {"text" : "x", "more": {"id":[1,{"text":"no"}]}, "id":"a" } "#, Some("a"), "", "x");
         check(r#"{"text":"","title":null,"id":null}"#, None, "", "");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_can_be_renamed() {
+    fn member_names_are_configurable() {
         let options = InputOptions {
             id_field: "docno".to_string(),
             title_field: "headline".to_string(),
@@ -275,37 +275,40 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
-        refuse("{", "not valid JSON: EOF while parsing an object at byte 1");
-        refuse(r#"{"text":"a"} x"#, "not valid JSON: trailing characters at byte 14");
-        refuse(r#"{"text":"a"}{"text":"b"}"#, "trailing characters");
-        refuse("{\"text\":\"a\tb\"}", "not valid JSON: control character");
-        refuse(r#"{"text":"\ud800"}"#, "not valid JSON");
-        refuse(r#"{"id":"\ud800","text":""}"#, "not valid JSON");
-        refuse("[1]", "expected a JSON object");
-        refuse("5", "expected a JSON object");
-        refuse(&format!("\"{}\"", "é".repeat(1000)), "expected a JSON object");
-        refuse(r#"{}"#, "no text: `text` is missing or null; the object has no members");
-        refuse(r#"{"id":1,"b\ny":{"c":2}}"#, "the object has `id`, `b\\ny`; choose with --text-field");
-        refuse(&format!(r#"{{"{}":1}}"#, "n".repeat(1000)), "nn ... nn");
+    fn malformed_lines_have_a_message_with_the_position() {
+        rejects("{", "not valid JSON: EOF while parsing an object at byte 1");
+        rejects(r#"{"text":"a"} x"#, "not valid JSON: trailing characters at byte 14");
+        rejects(r#"{"text":"a"}{"text":"b"}"#, "trailing characters");
+        rejects("{\"text\":\"a\tb\"}", "not valid JSON: control character");
+        rejects(r#"{"text":"\ud800"}"#, "not valid JSON");
+        rejects(r#"{"id":"\ud800","text":""}"#, "not valid JSON");
+        rejects("[1]", "expected a JSON object");
+        rejects("5", "expected a JSON object");
+        rejects(&format!("\"{}\"", "é".repeat(1000)), "expected a JSON object");
+        rejects(r#"{}"#, "no text: `text` is missing or null; the object has no members");
+        rejects(
+            r#"{"id":1,"b\ny":{"c":2}}"#,
+            "the object has `id`, `b\\ny`; name the text member with --text-field",
+        );
+        rejects(&format!(r#"{{"{}":1}}"#, "n".repeat(1000)), "nn ... nn");
         let many: String = (0..100).map(|i| format!(r#""m{i}":{i},"#)).collect();
-        refuse(&format!(r#"{{{many}"z":1}}"#), "`m6`, `m7`; choose");
-        refuse(r#"{"text":null}"#, "no text");
-        refuse(r#"{"text":5}"#, "expected a string or an array of strings in `text`");
-        refuse(r#"{"text":["a",5]}"#, "expected a string");
-        refuse(r#"{"text":["a",["b"]]}"#, "expected a string");
-        refuse(r#"{"title":{},"text":""}"#, "strings in `title`");
-        refuse(r#"{"id":true,"text":""}"#, "`id` must be a string or a number");
-        refuse(r#"{"id":{"a":1},"text":""}"#, "`id` must be a string or a number");
-        refuse("nope", "not valid JSON");
+        rejects(&format!(r#"{{{many}"z":1}}"#), "`m6`, `m7`; name");
+        rejects(r#"{"text":null}"#, "no text");
+        rejects(r#"{"text":5}"#, "expected a string or an array of strings in `text`");
+        rejects(r#"{"text":["a",5]}"#, "expected a string");
+        rejects(r#"{"text":["a",["b"]]}"#, "expected a string");
+        rejects(r#"{"title":{},"text":""}"#, "strings in `title`");
+        rejects(r#"{"id":true,"text":""}"#, "`id` must be a string or a number");
+        rejects(r#"{"id":{"a":1},"text":""}"#, "`id` must be a string or a number");
+        rejects("nope", "not valid JSON");
     }
 
     #[test]
-    fn deep_nesting_costs_no_stack() {
+    fn deep_nesting_does_not_overflow_the_stack() {
         let deep = "[".repeat(1_000_000);
-        refuse(&format!("{{\"more\":{deep}"), "not valid JSON");
-        refuse(&format!("{{\"id\":{deep}"), "not valid JSON");
-        refuse(&format!("{{\"text\":{deep}"), "");
+        rejects(&format!("{{\"more\":{deep}"), "not valid JSON");
+        rejects(&format!("{{\"id\":{deep}"), "not valid JSON");
+        rejects(&format!("{{\"text\":{deep}"), "");
         check(&format!("{{\"more\":{deep}{},\"text\":\"a\"}}", "]".repeat(1_000_000)), None, "", "a");
     }
 }

@@ -1,31 +1,33 @@
-//! You have INPUT... arguments; here are documents (id, title, text).
+//! Reads documents (id, title, text) from the input arguments.
 //!
-//! Two halves, so that reading and parsing can run on different threads:
-//! 1. [`Source`] walks the arguments, opens one file at a time, decompresses, and cuts what it reads into
-//!    [`Piece`]s at line ends. Where it cuts depends on the bytes alone, never on the timing of reads.
-//! 2. [`parse`] turns a piece into documents. It needs nothing but the piece and the options.
+//! Reading and parsing are separate, so that they can run on different threads:
+//! 1. [`InputSource`] expands the arguments to files, opens one file at a time, decompresses it and cuts the bytes
+//!    into [`InputChunk`](chunk::InputChunk)s at line ends. The cuts depend on the bytes only, not on the timing of
+//!    reads.
+//! 2. [`parse`] parses a chunk into documents. Its inputs are the chunk and the options.
 //!
-//! What a user can repair in the data (a malformed line, an unreadable file in a folder) is a [`Problem`] and
-//! reading goes on; what makes the rest of the run doubtful (a missing argument, a damaged archive) is an
-//! error.
+//! A defect of the data that leaves the rest usable (a malformed line, an unreadable file in a folder) is a
+//! [`Problem`], and reading goes on. A defect that makes the rest of the run doubtful (a missing argument, a damaged
+//! compressed argument) is an error.
 //!
-//! This module knows nothing of the index: documents leave through a callback.
+//! This module does not depend on the index: documents are passed to a callback.
 
+mod background_reader;
+mod byte_order_mark;
+mod chunk;
 mod gzip;
 mod json;
+mod json_layout;
+mod line_chunker;
 mod line_file;
-mod lines;
 mod name;
 mod open;
 mod options;
 mod parse;
-mod piece;
 mod report;
-mod shape;
 mod sink;
 mod source;
 mod split;
-mod stream;
 mod text;
 mod tsv;
 mod walk;
@@ -33,17 +35,10 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-pub use open::{Opened, Packing};
-pub use options::{Column, Format, InputOptions};
+pub use byte_order_mark::BYTE_ORDER_MARK;
+pub use open::{Compression, OpenInput};
+pub use options::{Column, InputFormat, InputOptions};
 pub use parse::parse;
-pub use report::{PieceReport, Problem, ProblemCounts, ProblemKind};
-pub use source::Source;
-pub use walk::PassedOver;
-
-/// What some editors put before the first byte of UTF-8 text.
-pub const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-
-/// The bytes of a file's beginning without the mark.
-fn without_mark(bytes: &[u8]) -> &[u8] {
-    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
-}
+pub use report::{ChunkReport, Problem, ProblemCounts, ProblemKind};
+pub use source::InputSource;
+pub use walk::SkippedEntries;

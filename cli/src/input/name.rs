@@ -1,11 +1,11 @@
-//! Names of files as text that identifies them and can be printed.
+//! Display names of files: printable, and different for different paths.
 
 use crate::messages::is_printable;
 use std::fmt::Write;
 use std::path::Path;
 
-/// The path with each byte of what is not UTF-8, steers a terminal or is a backslash written as `\xNN`. So
-/// different files have different ids, and no name breaks a line.
+/// The path, with each byte of invalid UTF-8, of unprintable characters and of backslashes escaped as `\xNN`. So
+/// different files have different ids, and no name contains a newline.
 pub(super) fn display_name(path: &Path) -> String {
     let mut name = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
@@ -34,7 +34,7 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
 
     #[test]
-    fn names_are_text_and_differ() {
+    fn display_names_are_printable_and_distinct() {
         for (name, expected) in [
             (&b"a/b.txt"[..], "a/b.txt"),
             ("Größe 漢".as_bytes(), "Größe 漢"),

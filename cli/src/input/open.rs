@@ -1,10 +1,9 @@
-//! Opens an input and decompresses it.
-//!
-//! The first bytes tell the compression, not the name: a renamed file still reads, and a pipe has no name.
+//! Opens an input and decompresses it. The compression is detected from the first bytes, not from the name, as files
+//! can be renamed and pipes have no name.
 
+use super::background_reader::BackgroundReader;
 use super::gzip::Gunzip;
-use super::stream::Stream;
-use super::walk::{InputFile, Place};
+use super::walk::{InputFile, InputLocation};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
@@ -12,112 +11,112 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tierdex::index::Stop;
 
-/// Compressed bytes that are asked for at once.
+/// Size of a read of compressed bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Largest window of a zstd frame, as a power of two: what `zstd --long` takes by itself. More would let a
-/// small file claim gigabytes.
+/// Base-2 logarithm of the maximum window of a zstd frame: the default of `zstd --long`. With a larger one, a small
+/// file could make the decoder allocate gigabytes.
 const WINDOW_LOG_MAX: u32 = 27;
 
-/// Bytes of a file that tell how it is compressed.
+/// Number of bytes that detect the compression.
 const HEAD_BYTES: u64 = 6;
 
-/// How a file is compressed.
+/// Compression of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Packing {
+pub enum Compression {
     Plain,
     Gzip,
     Zstd,
 }
 
-impl Packing {
-    fn of(head: &[u8]) -> Packing {
+impl Compression {
+    fn detect(head: &[u8]) -> Compression {
         match head {
-            [0x1F, 0x8B, 0x08, ..] => Packing::Gzip,
-            [0x28, 0xB5, 0x2F, 0xFD, ..] => Packing::Zstd,
-            // A skippable frame; writers that pack in parallel begin with one.
-            [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => Packing::Zstd,
-            _ => Packing::Plain,
+            [0x1F, 0x8B, 0x08, ..] => Compression::Gzip,
+            [0x28, 0xB5, 0x2F, 0xFD, ..] => Compression::Zstd,
+            // A skippable frame, with which parallel compressors begin.
+            [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => Compression::Zstd,
+            _ => Compression::Plain,
         }
     }
 
-    /// One line on why reading failed.
+    /// Error message of a failed read, one line.
     pub fn explain(self, error: &io::Error) -> String {
         match self {
-            Packing::Plain => format!("cannot read: {error}"),
-            Packing::Zstd if error.to_string().contains("too much memory") => {
+            Compression::Plain => format!("cannot read: {error}"),
+            Compression::Zstd if error.to_string().contains("too much memory") => {
                 window_too_large("a larger window")
             }
-            _ => format!("cannot unpack: {error}; the {self} data is damaged or cut short, replace it"),
+            _ => format!("cannot decompress: {error}; the {self} data is damaged or truncated, replace it"),
         }
     }
 }
 
-impl fmt::Display for Packing {
+impl fmt::Display for Compression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Packing::Plain => "plain",
-            Packing::Gzip => "gzip",
-            Packing::Zstd => "zstd",
+            Compression::Plain => "plain",
+            Compression::Gzip => "gzip",
+            Compression::Zstd => "zstd",
         })
     }
 }
 
 /// An open file that yields uncompressed bytes.
-pub struct Opened {
-    pub packing: Packing,
+pub struct OpenInput {
+    pub compression: Compression,
     pub reader: Box<dyn Read + Send>,
 }
 
-impl Opened {
-    /// Opens a place; `consumed` counts its bytes as they stand on disk. Reading fails once `stop` is raised.
-    pub(super) fn open(file: &InputFile, consumed: &Arc<AtomicU64>, stop: &Stop) -> io::Result<Opened> {
-        let raw: Box<dyn Read + Send> = match &file.place {
-            Place::StandardInput => Box::new(Stream::new(|| Ok(io::stdin()), stop.clone())),
-            Place::Path(path) if file.size.is_none() => {
+impl OpenInput {
+    /// Opens an input. `consumed` counts its compressed bytes. Reads fail once `stop` is raised.
+    pub(super) fn open(file: &InputFile, consumed: &Arc<AtomicU64>, stop: &Stop) -> io::Result<OpenInput> {
+        let raw: Box<dyn Read + Send> = match &file.location {
+            InputLocation::StandardInput => Box::new(BackgroundReader::new(|| Ok(io::stdin()), stop.clone())),
+            InputLocation::Path(path) if file.size.is_none() => {
                 let path = path.clone();
-                Box::new(Stream::new(|| File::open(path), stop.clone()))
+                Box::new(BackgroundReader::new(|| File::open(path), stop.clone()))
             }
-            Place::Path(path) => Box::new(File::open(path)?),
+            InputLocation::Path(path) => Box::new(File::open(path)?),
         };
-        // Checked on both sides: a few packed bytes may yield gigabytes, and many may yield nothing.
-        let Opened { packing, reader } =
-            Opened::unpack(Stoppable { reader: raw, stop: stop.clone() }, consumed)?;
-        Ok(Opened { packing, reader: Box::new(Stoppable { reader, stop: stop.clone() }) })
+        // Checked before and after decompression: few compressed bytes can expand to gigabytes, and many to none.
+        let OpenInput { compression, reader } =
+            OpenInput::decompress(StoppableReader { reader: raw, stop: stop.clone() }, consumed)?;
+        Ok(OpenInput { compression, reader: Box::new(StoppableReader { reader, stop: stop.clone() }) })
     }
 
-    /// Peeks up to `bytes_max` bytes; they, and any error behind them, are read again by the reader.
-    pub fn peek(mut self, bytes_max: u64) -> (Vec<u8>, Opened) {
+    /// Peeks up to `bytes_max` bytes. The returned reader yields them again, and the error that followed them.
+    pub fn peek(mut self, bytes_max: u64) -> (Vec<u8>, OpenInput) {
         let mut head = Vec::new();
-        let failed = Failing(self.reader.by_ref().take(bytes_max).read_to_end(&mut head).err());
+        let failed = ErrorOnce(self.reader.by_ref().take(bytes_max).read_to_end(&mut head).err());
         let reader = Cursor::new(head.clone()).chain(failed).chain(self.reader);
-        (head, Opened { packing: self.packing, reader: Box::new(reader) })
+        (head, OpenInput { compression: self.compression, reader: Box::new(reader) })
     }
 
-    /// Recognises the compression of `raw` and takes it off.
-    pub fn unpack(raw: impl Read + Send + 'static, consumed: &Arc<AtomicU64>) -> io::Result<Opened> {
-        let mut raw = Counted { raw, consumed: Arc::clone(consumed) };
+    /// Detects the compression of `raw` and decompresses it.
+    pub fn decompress(raw: impl Read + Send + 'static, consumed: &Arc<AtomicU64>) -> io::Result<OpenInput> {
+        let mut raw = CountingReader { raw, consumed: Arc::clone(consumed) };
         let mut head = Vec::with_capacity(HEAD_BYTES as usize);
         raw.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
-        let packing = Packing::of(&head);
+        let compression = Compression::detect(&head);
         if let Some(window) = zstd_window(&head).filter(|&window| window > 1 << WINDOW_LOG_MAX) {
             let window = format!("a window of {} MB", window >> 20);
             return Err(io::Error::other(window_too_large(&window)));
         }
         let whole = Cursor::new(head).chain(raw);
-        let reader: Box<dyn Read + Send> = match packing {
-            Packing::Plain => Box::new(whole),
-            Packing::Gzip => Box::new(Gunzip::new(buffered(whole))),
-            Packing::Zstd => Box::new(unpack_zstd(buffered(whole))?),
+        let reader: Box<dyn Read + Send> = match compression {
+            Compression::Plain => Box::new(whole),
+            Compression::Gzip => Box::new(Gunzip::new(buffered(whole))),
+            Compression::Zstd => Box::new(decompress_zstd(buffered(whole))?),
         };
-        Ok(Opened { packing, reader })
+        Ok(OpenInput { compression, reader })
     }
 }
 
-/// The window that a zstd frame asks for, where its header gives it.
+/// Window size in the header of a zstd frame, if it has one.
 fn zstd_window(head: &[u8]) -> Option<u64> {
     let &[0x28, 0xB5, 0x2F, 0xFD, descriptor, window, ..] = head else { return None };
-    // A frame in a single segment has no window; it is as large as its content.
+    // A single-segment frame has no window descriptor.
     if descriptor & 0x20 != 0 {
         return None;
     }
@@ -126,49 +125,51 @@ fn zstd_window(head: &[u8]) -> Option<u64> {
 }
 
 fn window_too_large(window: &str) -> String {
-    let most = (1u64 << WINDOW_LOG_MAX) >> 20;
-    format!("the zstd data needs {window}, and {most} MB is the most; pack it with a smaller one")
+    let megabytes_max = (1u64 << WINDOW_LOG_MAX) >> 20;
+    format!(
+        "the zstd data needs {window}; the maximum is {megabytes_max} MB, compress it with a smaller window"
+    )
 }
 
 fn buffered<R: Read>(whole: Chain<Cursor<Vec<u8>>, R>) -> impl BufRead {
     BufReader::with_capacity(BUFFER_BYTES, whole)
 }
 
-fn unpack_zstd<R: BufRead>(packed: R) -> io::Result<zstd::Decoder<'static, R>> {
+fn decompress_zstd<R: BufRead>(packed: R) -> io::Result<zstd::Decoder<'static, R>> {
     let mut decoder = zstd::Decoder::with_buffer(packed)?;
     decoder.window_log_max(WINDOW_LOG_MAX)?;
     Ok(decoder)
 }
 
-/// An error in its turn, once.
-struct Failing(Option<io::Error>);
+/// Returns an error on the first read, then the end of the stream.
+struct ErrorOnce(Option<io::Error>);
 
-impl Read for Failing {
+impl Read for ErrorOnce {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         self.0.take().map_or(Ok(0), Err)
     }
 }
 
-/// Fails once the stop signal is raised: a line, or what follows a line that is too long, may have no end.
-struct Stoppable<R> {
+/// Fails once the stop flag is raised: a line may be endless.
+struct StoppableReader<R> {
     reader: R,
     stop: Stop,
 }
 
-impl<R: Read> Read for Stoppable<R> {
+impl<R: Read> Read for StoppableReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.stop.check().map_err(io::Error::other)?;
         self.reader.read(into)
     }
 }
 
-/// Counts what passes.
-struct Counted<R> {
+/// Counts the bytes that are read.
+struct CountingReader<R> {
     raw: R,
     consumed: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.raw.read(into)?;
         self.consumed.fetch_add(count as u64, Ordering::Relaxed);
@@ -178,60 +179,60 @@ impl<R: Read> Read for Counted<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Dribble, gzip, zstd_frame, zstd_long};
+    use super::super::tests::{SmallReads, gzip, zstd_frame, zstd_long};
     use super::*;
 
-    fn read(packed: &[u8]) -> io::Result<(Packing, Vec<u8>)> {
+    fn read(packed: &[u8]) -> io::Result<(Compression, Vec<u8>)> {
         let consumed = Arc::new(AtomicU64::new(0));
-        let mut opened = Opened::unpack(Dribble::new(packed), &consumed)?;
+        let mut opened = OpenInput::decompress(SmallReads::new(packed), &consumed)?;
         let mut out = Vec::new();
         opened.reader.read_to_end(&mut out)?;
         assert_eq!(consumed.load(Ordering::Relaxed), packed.len() as u64);
-        Ok((opened.packing, out))
+        Ok((opened.compression, out))
     }
 
     #[track_caller]
-    fn check(packed: &[u8], packing: Packing, expected: &[u8]) {
+    fn check(packed: &[u8], compression: Compression, expected: &[u8]) {
         let (found, out) = read(packed).unwrap();
-        assert_eq!(found, packing);
+        assert_eq!(found, compression);
         assert!(out == expected, "{} bytes, {} expected", out.len(), expected.len());
     }
 
     #[test]
-    fn contents_tell_the_packing() {
+    fn compression_is_detected_from_the_first_bytes() {
         for plain in [&b""[..], b"a", b"\x1F\x8B", b"\x28\xB5\x2F", b"plain text"] {
-            check(plain, Packing::Plain, plain);
+            check(plain, Compression::Plain, plain);
         }
-        check(&gzip(b"one"), Packing::Gzip, b"one");
-        check(&gzip(b""), Packing::Gzip, b"");
-        check(&zstd_frame(b"one"), Packing::Zstd, b"one");
-        check(&zstd_frame(b""), Packing::Zstd, b"");
+        check(&gzip(b"one"), Compression::Gzip, b"one");
+        check(&gzip(b""), Compression::Gzip, b"");
+        check(&zstd_frame(b"one"), Compression::Zstd, b"one");
+        check(&zstd_frame(b""), Compression::Zstd, b"");
     }
 
     #[test]
-    fn members_and_frames_are_joined() {
-        check(&[gzip(b"one "), gzip(b""), gzip(b"two")].concat(), Packing::Gzip, b"one two");
+    fn members_and_frames_are_concatenated() {
+        check(&[gzip(b"one "), gzip(b""), gzip(b"two")].concat(), Compression::Gzip, b"one two");
         check(
             &[zstd_frame(b"one "), zstd_frame(b""), zstd_frame(b"two")].concat(),
-            Packing::Zstd,
+            Compression::Zstd,
             b"one two",
         );
         let skippable = b"\x53\x2A\x4D\x18\x03\0\0\0abc".to_vec();
         let joined = [&skippable[..], &zstd_frame(b"one"), &skippable, &zstd_frame(b" two")].concat();
-        check(&joined, Packing::Zstd, b"one two");
+        check(&joined, Compression::Zstd, b"one two");
     }
 
     #[test]
-    fn zeros_behind_gzip_are_padding() {
+    fn zeros_after_gzip_data_are_padding() {
         for zeros in [1, 511, 3 * BUFFER_BYTES] {
             let padded = [gzip(b"one "), gzip(b"two"), vec![0; zeros]].concat();
-            check(&padded, Packing::Gzip, b"one two");
+            check(&padded, Compression::Gzip, b"one two");
             assert!(read(&[padded, gzip(b"three")].concat()).is_err());
         }
     }
 
     #[test]
-    fn wide_windows_are_read_up_to_the_limit() {
+    fn zstd_windows_are_limited() {
         let mut state = 1u32;
         let noise: Vec<u8> = std::iter::repeat_with(|| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -240,18 +241,18 @@ mod tests {
         .take(3 << 20)
         .collect();
         let far = [&noise[..], &vec![b'x'; 9 << 20], &noise].concat();
-        check(&zstd_long(&far, 27), Packing::Zstd, &far);
-        // As the first frame and as a later one.
+        check(&zstd_long(&far, 27), Compression::Zstd, &far);
+        // A window that is too large, in the first frame and in a later one.
         let wide = zstd_long(&far, 28);
         let error = read(&wide).unwrap_err();
-        assert!(error.to_string().contains("window of 256 MB, and 128 MB is the most"), "{error}");
+        assert!(error.to_string().contains("window of 256 MB; the maximum is 128 MB"), "{error}");
         let error = read(&[zstd_frame(b"a"), wide].concat()).unwrap_err();
-        let message = Packing::Zstd.explain(&error);
-        assert!(message.contains("a larger window, and 128 MB is the most"), "{message}");
+        let message = Compression::Zstd.explain(&error);
+        assert!(message.contains("a larger window; the maximum is 128 MB"), "{message}");
     }
 
     #[test]
-    fn damage_is_an_error_everywhere() {
+    fn damage_at_any_byte_is_an_error() {
         let text = "some words to pack, and some more of them".repeat(5);
         for packed in [gzip(text.as_bytes()), zstd_frame(text.as_bytes())] {
             for end in 4..packed.len() {

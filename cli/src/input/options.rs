@@ -1,52 +1,52 @@
-//! What the user may say about the inputs, and the checks that need no file.
+//! Options of the input, and the checks that need no file.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// How bytes become documents.
+/// Format of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// One JSON object a line.
+pub enum InputFormat {
+    /// One JSON object per line.
     JsonLines,
-    /// One document a line, columns separated by tabs, no quoting.
+    /// One document per line, columns separated by tabs, no quoting.
     Tsv,
-    /// One document a file.
+    /// One document per file.
     Text,
 }
 
-impl Format {
-    /// What the name of a file tells, after `.gz` or `.zst`; `None` when it tells nothing.
-    pub fn of_name(name: &str) -> Option<Format> {
-        match Format::ending(name)?.to_ascii_lowercase().as_str() {
-            "jsonl" | "ndjson" | "json" => Some(Format::JsonLines),
-            "tsv" => Some(Format::Tsv),
-            "txt" | "text" | "md" | "rst" | "log" | "html" | "htm" | "xml" => Some(Format::Text),
+impl InputFormat {
+    /// Format by file extension, before `.gz` or `.zst`; `None` if the extension is unknown.
+    pub fn of_name(name: &str) -> Option<InputFormat> {
+        match InputFormat::extension(name)?.to_ascii_lowercase().as_str() {
+            "jsonl" | "ndjson" | "json" => Some(InputFormat::JsonLines),
+            "tsv" => Some(InputFormat::Tsv),
+            "txt" | "text" | "md" | "rst" | "log" | "html" | "htm" | "xml" => Some(InputFormat::Text),
             _ => None,
         }
     }
 
-    /// The ending of a name, before `.gz` or `.zst`.
-    pub fn ending(name: &str) -> Option<&str> {
-        let (stem, ending) = name.rsplit_once('.')?;
-        let packed = ["gz", "zst"].iter().any(|known| ending.eq_ignore_ascii_case(known));
-        if packed { Some(stem.rsplit_once('.')?.1) } else { Some(ending) }
+    /// File extension, before `.gz` or `.zst`.
+    pub fn extension(name: &str) -> Option<&str> {
+        let (stem, extension) = name.rsplit_once('.')?;
+        let compressed = ["gz", "zst"].iter().any(|known| extension.eq_ignore_ascii_case(known));
+        if compressed { Some(stem.rsplit_once('.')?.1) } else { Some(extension) }
     }
 }
 
-impl FromStr for Format {
+impl FromStr for InputFormat {
     type Err = String;
 
-    fn from_str(name: &str) -> Result<Format, String> {
+    fn from_str(name: &str) -> Result<InputFormat, String> {
         match name {
-            "jsonl" => Ok(Format::JsonLines),
-            "tsv" => Ok(Format::Tsv),
-            "text" => Ok(Format::Text),
+            "jsonl" => Ok(InputFormat::JsonLines),
+            "tsv" => Ok(InputFormat::Tsv),
+            "text" => Ok(InputFormat::Text),
             _ => Err(format!("unknown format `{name}`; use jsonl, tsv or text")),
         }
     }
 }
 
-/// What a column of a TSV file holds.
+/// Content of a TSV column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
     /// The document's id.
@@ -55,12 +55,12 @@ pub enum Column {
     Title,
     /// Its text.
     Text,
-    /// Nothing of interest.
+    /// Ignored.
     Ignore,
 }
 
 impl Column {
-    /// Reads a list like `id,-,title,text`.
+    /// Parses a list such as `id,-,title,text`.
     pub fn parse_list(list: &str) -> Result<Vec<Column>, String> {
         let columns = list.split(',').map(str::parse).collect::<Result<Vec<Column>, String>>()?;
         Column::check(&columns)?;
@@ -68,13 +68,13 @@ impl Column {
     }
 
     fn check(columns: &[Column]) -> Result<(), String> {
-        let count = |wanted| columns.iter().filter(|&&column| column == wanted).count();
+        let count = |kind| columns.iter().filter(|&&column| column == kind).count();
         if count(Column::Text) == 0 {
             return Err("no column is named text; name one, as in id,title,text".to_string());
         }
         for (column, name) in [(Column::Id, "id"), (Column::Title, "title"), (Column::Text, "text")] {
             if count(column) > 1 {
-                return Err(format!("column {name} appears twice; write - for the one to leave out"));
+                return Err(format!("column {name} appears twice; write - for a column to ignore"));
             }
         }
         Ok(())
@@ -91,41 +91,41 @@ impl FromStr for Column {
             "text" => Ok(Column::Text),
             "-" => Ok(Column::Ignore),
             other => {
-                Err(format!("unknown column `{other}`; use id, title, text, or - to leave a column out"))
+                Err(format!("unknown column `{other}`; use id, title, text, or - for a column to ignore"))
             }
         }
     }
 }
 
-/// How to read the inputs.
+/// Options of the input.
 #[derive(Debug, Clone)]
 pub struct InputOptions {
-    /// The format of every input; without it, names decide, and contents where names do not tell.
-    pub format: Option<Format>,
+    /// Format of all inputs. `None`: by file extension, or else by content.
+    pub format: Option<InputFormat>,
     /// Member of a JSON object that holds the id.
     pub id_field: String,
     /// Member of a JSON object that holds the title.
     pub title_field: String,
     /// Member of a JSON object that holds the text.
     pub text_field: String,
-    /// Columns of TSV files; without it, the first line of each file decides: by names, or by its columns'
-    /// number.
+    /// Columns of TSV files. `None`: inferred from the first line of each file, by a header or by the number of
+    /// columns.
     pub columns: Option<Vec<Column>>,
-    /// Longest text of a document in bytes; longer ones are cut.
+    /// Maximum length of a document's text in bytes. Longer texts are split.
     pub split: Option<usize>,
-    /// The folder of the index that is written: no input, wherever it is.
+    /// Directory of the index that is written. It is excluded from the input.
     pub output: Option<PathBuf>,
 }
 
 impl InputOptions {
-    /// Smallest `split`: room for any character and then some.
+    /// Minimum of `split`. Any character fits.
     pub const SPLIT_MIN: usize = 16;
 
-    /// Whether the options make sense together; the error says what to change.
+    /// Validates the options. The error message says what to change.
     pub(super) fn check(&self) -> Result<(), String> {
         if let Some(split) = self.split.filter(|&split| split < InputOptions::SPLIT_MIN) {
-            let least = InputOptions::SPLIT_MIN;
-            return Err(format!("cannot split texts at {split} bytes; {least} is the least"));
+            let minimum = InputOptions::SPLIT_MIN;
+            return Err(format!("--split of {split} bytes is too small; give at least {minimum}"));
         }
         if let Some(columns) = &self.columns {
             Column::check(columns)?;
@@ -135,10 +135,10 @@ impl InputOptions {
 
     fn check_fields(&self) -> Result<(), String> {
         let fields = [&self.id_field, &self.title_field, &self.text_field];
-        match (0..fields.len()).find(|&at| fields[..at].contains(&fields[at])) {
-            Some(at) => Err(format!(
-                "field `{}` is named for two purposes; id, title and text need their own",
-                fields[at]
+        match (0..fields.len()).find(|&i| fields[..i].contains(&fields[i])) {
+            Some(i) => Err(format!(
+                "member `{}` is named twice; id, title and text need different members",
+                fields[i]
             )),
             None => Ok(()),
         }
@@ -164,15 +164,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_formats() {
+    fn formats_follow_from_file_extensions() {
         let cases = [
-            ("a.jsonl", Some(Format::JsonLines)),
-            ("a.ndjson.gz", Some(Format::JsonLines)),
-            ("a.b.JSON.ZST", Some(Format::JsonLines)),
-            ("dir/a.tsv", Some(Format::Tsv)),
-            ("a.tsv.gz", Some(Format::Tsv)),
-            ("a.txt", Some(Format::Text)),
-            ("a.md.gz", Some(Format::Text)),
+            ("a.jsonl", Some(InputFormat::JsonLines)),
+            ("a.ndjson.gz", Some(InputFormat::JsonLines)),
+            ("a.b.JSON.ZST", Some(InputFormat::JsonLines)),
+            ("dir/a.tsv", Some(InputFormat::Tsv)),
+            ("a.tsv.gz", Some(InputFormat::Tsv)),
+            ("a.txt", Some(InputFormat::Text)),
+            ("a.md.gz", Some(InputFormat::Text)),
             ("a.gz", None),
             ("json", None),
             ("", None),
@@ -180,16 +180,16 @@ mod tests {
             ("a.tsv.gz.gz", None),
         ];
         for (name, format) in cases {
-            assert_eq!(Format::of_name(name), format, "{name}");
+            assert_eq!(InputFormat::of_name(name), format, "{name}");
         }
-        assert_eq!("jsonl".parse(), Ok(Format::JsonLines));
-        assert_eq!("tsv".parse(), Ok(Format::Tsv));
-        assert_eq!("text".parse(), Ok(Format::Text));
-        assert!("csv".parse::<Format>().is_err());
+        assert_eq!("jsonl".parse(), Ok(InputFormat::JsonLines));
+        assert_eq!("tsv".parse(), Ok(InputFormat::Tsv));
+        assert_eq!("text".parse(), Ok(InputFormat::Text));
+        assert!("csv".parse::<InputFormat>().is_err());
     }
 
     #[test]
-    fn columns_are_checked() {
+    fn invalid_column_lists_are_rejected() {
         use Column::{Id, Ignore, Text, Title};
         assert_eq!(Column::parse_list("id,title,text"), Ok(vec![Id, Title, Text]));
         assert_eq!(Column::parse_list("-,text,-, id"), Ok(vec![Ignore, Text, Ignore, Id]));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_checked() {
+    fn inconsistent_options_are_rejected() {
         let check = |change: &dyn Fn(&mut InputOptions)| {
             let mut options = InputOptions::default();
             change(&mut options);

@@ -1,25 +1,25 @@
-//! The parsing half: a piece in, documents out. Any thread can do it.
+//! Parses a chunk into documents. Runs on any thread.
 
+use super::byte_order_mark;
+use super::chunk::{Body, InputChunk, LineFormat, Lines, TextFile};
 use super::json;
 use super::options::InputOptions;
-use super::piece::{Body, LineFormat, Lines, Piece, TextFile};
-use super::report::{Fault, PieceReport, ProblemKind};
-use super::sink::{Add, Document, Origin, Sink};
+use super::report::{ChunkReport, LineProblem, ProblemKind};
+use super::sink::{Add, InputDocument, Origin, Sink};
 use super::tsv;
-use super::without_mark;
 use memchr::memchr_iter;
 use std::borrow::Cow;
 
-/// What to do about text in another encoding.
-const CONVERT: &str = "convert the file, as by `iconv -f latin1 -t utf-8`";
+/// Advice for text in another encoding.
+const CONVERT_ADVICE: &str = "convert the file, for example with `iconv -f latin1 -t utf-8`";
 
-/// Parses a piece and calls `add(id, title, text)` for each document, in the order of the input.
+/// Parses a chunk and calls `add(id, title, text)` for each document, in the order of the input.
 ///
-/// When `add` refuses a document ([`tierdex::Error::Limit`]) that is a problem of the report; any other error
-/// ends the work and is returned.
-pub fn parse(piece: Piece, options: &InputOptions, add: Add<'_>) -> tierdex::Result<PieceReport> {
-    let mut sink = Sink::new(add, options.split, piece.report);
-    match &piece.body {
+/// A document that `add` rejects with [`tierdex::Error::Limit`] is a problem in the report. Any other error ends
+/// parsing and is returned.
+pub fn parse(chunk: InputChunk, options: &InputOptions, add: Add<'_>) -> tierdex::Result<ChunkReport> {
+    let mut sink = Sink::new(add, options.split, chunk.report);
+    match &chunk.body {
         Body::Lines(lines) => parse_lines(lines, options, &mut sink)?,
         Body::Files(files) => parse_files(files, &mut sink)?,
     }
@@ -31,8 +31,8 @@ fn parse_lines(lines: &Lines, options: &InputOptions, sink: &mut Sink<'_>) -> ti
     let bytes = lines.content();
     let mut start = 0;
     let ends = memchr_iter(b'\n', bytes).chain(std::iter::once(bytes.len()));
-    for (number, end) in (lines.first..).zip(ends) {
-        // Behind the last newline nothing is left: a blank line.
+    for (number, end) in (lines.first_line..).zip(ends) {
+        // The line after the last newline is empty.
         let line = &bytes[start..end];
         start = (end + 1).min(bytes.len());
         if !line.trim_ascii().is_empty() {
@@ -40,7 +40,7 @@ fn parse_lines(lines: &Lines, options: &InputOptions, sink: &mut Sink<'_>) -> ti
             let origin = Origin { file: &lines.file, line: Some(number) };
             match parse_line(line, &lines.format, options) {
                 Ok(document) => sink.document(&document, origin)?,
-                Err(Fault { kind, message }) => {
+                Err(LineProblem { kind, message }) => {
                     sink.report.problem(kind, || origin.problem(kind, message));
                 }
             }
@@ -53,27 +53,27 @@ fn parse_line<'l>(
     line: &'l [u8],
     format: &LineFormat,
     options: &InputOptions,
-) -> Result<Document<'l>, Fault> {
-    let line = std::str::from_utf8(line).map_err(|error| Fault {
+) -> Result<InputDocument<'l>, LineProblem> {
+    let line = std::str::from_utf8(line).map_err(|error| LineProblem {
         kind: ProblemKind::Encoding,
-        message: format!("not UTF-8: invalid byte {} of the line; {CONVERT}", error.valid_up_to() + 1),
+        message: format!("not valid UTF-8 at byte {} of the line; {CONVERT_ADVICE}", error.valid_up_to() + 1),
     })?;
     match format {
         LineFormat::Json => json::document(line, options),
-        LineFormat::Tsv(usual) => tsv::document(line, options.columns.as_deref().unwrap_or(usual)),
+        LineFormat::Tsv(inferred) => tsv::document(line, options.columns.as_deref().unwrap_or(inferred)),
     }
 }
 
 fn parse_files(files: &[TextFile], sink: &mut Sink<'_>) -> tierdex::Result<()> {
     for file in files {
         sink.report.bytes += file.bytes.len() as u64;
-        let document = Document {
+        let document = InputDocument {
             id: Some(Cow::Borrowed(&file.id)),
             title: Cow::Borrowed(&file.title),
-            text: String::from_utf8_lossy(without_mark(&file.bytes)),
+            text: String::from_utf8_lossy(byte_order_mark::strip(&file.bytes)),
         };
         if matches!(document.text, Cow::Owned(_)) {
-            let message = format!("bytes that are not UTF-8 are replaced; {CONVERT}");
+            let message = format!("invalid UTF-8 was replaced by U+FFFD; {CONVERT_ADVICE}");
             sink.report.file_problem(&file.id, ProblemKind::Replaced, message);
         }
         sink.document(&document, Origin { file: &file.id, line: None })?;

@@ -1,9 +1,9 @@
-//! What became of the input: documents, bytes, and what was wrong with it.
+//! Report on the input: documents, bytes and problems.
 
 use std::fmt;
 use std::ops::{AddAssign, Index};
 
-/// What is wrong with a line or a file. Decides how it is counted; the first of each kind are shown.
+/// Kind of a problem. Problems are counted by kind, and the first ones of each kind are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemKind {
     /// A line that is not a JSON object.
@@ -16,22 +16,22 @@ pub enum ProblemKind {
     Columns,
     /// A line that is not UTF-8.
     Encoding,
-    /// More than the index takes: a document, a line or an id.
+    /// A document, a line or an id above the limits of the index.
     TooLarge,
     /// A file or folder that cannot be read.
     Unreadable,
-    /// A file of JSON in another form than one object a line.
+    /// A JSON file in another layout than one object per line.
     NotLines,
-    /// A file of lines that cannot be read further: the lines before are kept.
+    /// A file of lines that can be read only in part. The lines before the error are indexed.
     CutShort,
     /// A file that is not text.
     Binary,
-    /// A text that is not UTF-8: it is kept, with U+FFFD in the place of what cannot be read.
+    /// A text file with invalid UTF-8. It is indexed, with U+FFFD in place of invalid bytes.
     Replaced,
 }
 
 impl ProblemKind {
-    /// Lines that cannot be read as their format demands.
+    /// Kinds of malformed lines.
     pub const MALFORMED: [ProblemKind; 5] = [
         ProblemKind::Json,
         ProblemKind::NoText,
@@ -42,18 +42,18 @@ impl ProblemKind {
 
     const COUNT: usize = ProblemKind::Replaced as usize + 1;
 
-    /// Whether there is a document nevertheless.
-    pub fn is_kept(self) -> bool {
+    /// Whether the document is indexed despite the problem.
+    pub fn is_indexed(self) -> bool {
         self == ProblemKind::Replaced
     }
 }
 
-/// Problems by their kind.
+/// Number of problems by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProblemCounts([u64; ProblemKind::COUNT]);
 
 impl ProblemCounts {
-    /// One more; returns how many there are now.
+    /// Increments the count of a kind and returns it.
     pub fn increment(&mut self, kind: ProblemKind) -> u64 {
         self.0[kind as usize] += 1;
         self.0[kind as usize]
@@ -74,16 +74,16 @@ impl AddAssign for ProblemCounts {
     }
 }
 
-/// Something in the input that gave no document, or not a whole one.
+/// A part of the input that is skipped or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The file or folder as reached from the argument.
+    /// Path of the file or folder, as reached from the argument.
     pub file: String,
-    /// The line, from 1, where there is one to name.
+    /// Line number from 1, if the problem is in a line.
     pub line: Option<u64>,
-    /// What kind of problem it is.
+    /// Kind of the problem.
     pub kind: ProblemKind,
-    /// What is wrong.
+    /// Message, one line.
     pub message: String,
 }
 
@@ -102,37 +102,37 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why a line gives no document.
+/// The problem of a line, without its position.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct LineProblem {
     pub kind: ProblemKind,
     pub message: String,
 }
 
-/// What became of a piece.
+/// Report on a chunk.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct PieceReport {
+pub struct ChunkReport {
     /// Documents that were added.
     pub documents: u64,
-    /// Uncompressed bytes of the piece.
+    /// Uncompressed bytes of the chunk.
     pub bytes: u64,
     /// Header lines of TSV files.
     pub header_lines: u64,
-    /// Documents whose id holds white space or control characters, which separate columns in other programs.
+    /// Documents whose id contains white space or control characters, which separate columns in TREC runs.
     pub separated_ids: u64,
-    /// How much was wrong.
+    /// Number of problems by kind.
     pub counts: ProblemCounts,
-    /// The first problems of each kind, in the order of the input, at least one more than are shown of all
-    /// pieces: input in a wrong format must not fill memory with complaints.
+    /// The first problems of each kind in input order, at least one more than are printed for all chunks together.
+    /// The number is limited, so that input in a wrong format does not fill the memory with messages.
     pub problems: Vec<Problem>,
 }
 
-impl PieceReport {
-    /// Problems of one kind that are shown.
+impl ChunkReport {
+    /// Maximum number of problems of one kind that are printed.
     pub const LISTED_MAX: u64 = 3;
 
     pub(super) fn problem(&mut self, kind: ProblemKind, problem: impl FnOnce() -> Problem) {
-        if self.counts.increment(kind) <= PieceReport::LISTED_MAX + 1 {
+        if self.counts.increment(kind) <= ChunkReport::LISTED_MAX + 1 {
             self.problems.push(problem());
         }
     }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_are_shown_with_their_place() {
+    fn problems_are_printed_with_file_and_line() {
         let mut problem = Problem::of_file("a/b.tsv", ProblemKind::Columns, "no");
         assert_eq!(problem.to_string(), "a/b.tsv: no");
         problem.line = Some(7);
@@ -156,12 +156,12 @@ mod tests {
 
     #[test]
     fn the_first_of_each_kind_are_listed_and_all_are_counted() {
-        let mut report = PieceReport::default();
+        let mut report = ChunkReport::default();
         for _ in 0..100 {
             report.file_problem("a", ProblemKind::Json, "b");
             report.file_problem("a", ProblemKind::Binary, "b");
         }
-        assert_eq!(report.problems.len() as u64, 2 * (PieceReport::LISTED_MAX + 1));
+        assert_eq!(report.problems.len() as u64, 2 * (ChunkReport::LISTED_MAX + 1));
         let mut counts = report.counts;
         counts += report.counts;
         assert_eq!((counts[ProblemKind::Json], counts[ProblemKind::Unreadable]), (200, 0));

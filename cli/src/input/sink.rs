@@ -1,24 +1,24 @@
-//! Where documents leave: cut to size, named, counted, and their refusals noted.
+//! Passes documents to the consumer callback: assigns ids, splits long texts, counts, and records rejected documents.
 
-use super::report::{PieceReport, Problem, ProblemKind};
+use super::report::{ChunkReport, Problem, ProblemKind};
 use super::split;
 use std::borrow::Cow;
 use std::fmt::Write;
 use tierdex::Error;
 
-/// The caller's end: takes id, title and text of a document.
+/// Consumer callback: takes id, title and text of a document.
 pub(super) type Add<'a> = &'a mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>;
 
-/// A document as it stands in the input.
+/// A document of the input.
 #[derive(Debug, Default)]
-pub(super) struct Document<'a> {
-    /// Without one, or with a blank one, the place in the input serves.
+pub(super) struct InputDocument<'a> {
+    /// `None` or blank: file and line number are the id.
     pub id: Option<Cow<'a, str>>,
     pub title: Cow<'a, str>,
     pub text: Cow<'a, str>,
 }
 
-/// Where in the input a document stands.
+/// Position of a document in the input.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Origin<'a> {
     pub file: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// A problem at this place.
+    /// A problem at this position.
     pub fn problem(self, kind: ProblemKind, message: String) -> Problem {
         Problem { file: self.file.to_string(), line: self.line, kind, message }
     }
@@ -39,21 +39,21 @@ impl Origin<'_> {
     }
 }
 
-/// Hands documents to the caller and keeps the report.
+/// Passes documents to the callback and keeps the report.
 pub(super) struct Sink<'a> {
     add: Add<'a>,
     split: Option<usize>,
     id: String,
-    pub report: PieceReport,
+    pub report: ChunkReport,
 }
 
 impl<'a> Sink<'a> {
-    pub fn new(add: Add<'a>, split: Option<usize>, report: PieceReport) -> Sink<'a> {
+    pub fn new(add: Add<'a>, split: Option<usize>, report: ChunkReport) -> Sink<'a> {
         Sink { add, split, id: String::new(), report }
     }
 
-    /// Adds a document, in parts if it is longer than the user wants.
-    pub fn document(&mut self, document: &Document<'_>, origin: Origin<'_>) -> tierdex::Result<()> {
+    /// Adds a document, split into parts if its text is longer than `split`.
+    pub fn document(&mut self, document: &InputDocument<'_>, origin: Origin<'_>) -> tierdex::Result<()> {
         self.id.clear();
         match document.id.as_deref().filter(|id| !id.trim().is_empty()) {
             Some(id) => self.id.push_str(id),
@@ -69,17 +69,17 @@ impl<'a> Sink<'a> {
 
     fn parts(
         &mut self,
-        document: &Document<'_>,
+        document: &InputDocument<'_>,
         bytes_max: usize,
         origin: Origin<'_>,
     ) -> tierdex::Result<()> {
-        let stem = self.id.len();
+        let base_len = self.id.len();
         let mut title: &str = &document.title;
         if split::parts(&document.text, bytes_max).next().is_none() {
             return self.add(title, "", origin);
         }
         for (number, part) in split::parts(&document.text, bytes_max).enumerate() {
-            self.id.truncate(stem);
+            self.id.truncate(base_len);
             append(&mut self.id, format_args!("#{number}"));
             self.add(title, part, origin)?;
             title = "";
@@ -87,7 +87,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Adds what bears the current id. A refusal of this document is a problem, anything else an error.
+    /// Adds a document under the current id. [`Error::Limit`] is a problem of this document, other errors are returned.
     fn add(&mut self, title: &str, text: &str, origin: Origin<'_>) -> tierdex::Result<()> {
         match (self.add)(&self.id, title, text) {
             Ok(()) => self.report.documents += 1,
@@ -101,7 +101,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-fn append(to: &mut String, what: std::fmt::Arguments<'_>) {
+fn append(to: &mut String, arguments: std::fmt::Arguments<'_>) {
     // Writing to a string does not fail.
-    let _ = to.write_fmt(what);
+    let _ = to.write_fmt(arguments);
 }

@@ -1,180 +1,185 @@
-//! The reading half: arguments in, pieces out.
+//! Reads the inputs and yields chunks.
 //!
-//! One file is open at a time. Files of lines give pieces of their own; plain files are gathered into a batch
-//! until it is about as large as a piece.
+//! One file is open at a time. A file of lines yields chunks of its own; text files are collected into a batch of about
+//! the size of a chunk.
 
+use super::chunk::{Body, InputChunk, LineFormat, TextFile};
+use super::json_layout::{self, JsonLayout};
+use super::line_chunker::{ChunkSizes, LineChunker};
 use super::line_file::{LineFile, too_long};
-use super::lines::{Cutter, Sizes};
 use super::name::display_name;
-use super::open::{Opened, Packing};
-use super::options::{Format, InputOptions};
-use super::piece::{Body, LineFormat, Piece, TextFile};
-use super::report::{PieceReport, ProblemKind};
-use super::shape::{self, Shape};
-use super::text::{self, PlainFile};
-use super::walk::{self, Entry, InputFile, PassedOver, Place};
+use super::open::{Compression, OpenInput};
+use super::options::{InputFormat, InputOptions};
+use super::report::{ChunkReport, ProblemKind};
+use super::text::{self, TextContent};
+use super::walk::{self, InputEntry, InputFile, InputLocation, SkippedEntries};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tierdex::index::Stop;
 
-/// The inputs as a sequence of pieces.
-pub struct Source {
-    entries: std::vec::IntoIter<Entry>,
-    passed_over: PassedOver,
-    format: Option<Format>,
-    sizes: Sizes,
+/// The inputs as a sequence of chunks.
+pub struct InputSource {
+    entries: std::vec::IntoIter<InputEntry>,
+    skipped: SkippedEntries,
+    format: Option<InputFormat>,
+    sizes: ChunkSizes,
     total: Option<u64>,
     consumed: Arc<AtomicU64>,
-    /// The file of lines that is being read.
+    /// The open file of lines.
     current: Option<LineFile>,
-    batch: Batch,
-    /// What was noticed since the last piece.
-    report: PieceReport,
+    batch: TextFileBatch,
+    /// Problems since the last chunk.
+    report: ChunkReport,
     stop: Stop,
 }
 
-impl Source {
-    /// Lists the inputs and checks the options. The error is one line that says what to change.
-    pub fn open(inputs: &[PathBuf], options: &InputOptions) -> Result<Source, String> {
-        Source::with_sizes(inputs, options, Sizes::default())
+impl InputSource {
+    /// Lists the inputs and validates the options. The error message is one line and says what to change.
+    pub fn open(inputs: &[PathBuf], options: &InputOptions) -> Result<InputSource, String> {
+        InputSource::with_sizes(inputs, options, ChunkSizes::default())
     }
 
     pub(super) fn with_sizes(
         inputs: &[PathBuf],
         options: &InputOptions,
-        sizes: Sizes,
-    ) -> Result<Source, String> {
+        sizes: ChunkSizes,
+    ) -> Result<InputSource, String> {
         options.check()?;
         if let Some(csv) = inputs.iter().find(|input| options.format.is_none() && is_csv(input)) {
             return Err(format!(
-                "{}: CSV is not read; convert it to TSV or JSON lines, or name a format: --format tsv for columns \
-                 that tabs separate, --format text for one document",
+                "{}: CSV is not supported; convert it to TSV or JSON lines, or give --format tsv for tab-separated \
+                 columns, --format text for one document",
                 display_name(csv)
             ));
         }
-        let (entries, passed_over) = walk::expand(inputs, options.output.as_deref())?;
-        Ok(Source {
+        let (entries, skipped) = walk::expand(inputs, options.output.as_deref())?;
+        Ok(InputSource {
             total: total(&entries),
             entries: entries.into_iter(),
-            passed_over,
+            skipped,
             format: options.format,
             sizes,
             consumed: Arc::default(),
             current: None,
-            batch: Batch::default(),
-            report: PieceReport::default(),
+            batch: TextFileBatch::default(),
+            report: ChunkReport::default(),
             stop: Stop::default(),
         })
     }
 
-    /// Bytes of all inputs as they stand on disk; `None` when one of them is a stream.
+    /// Size of all inputs on disk, in bytes; `None` if one of them is a stream.
     pub fn total_bytes(&self) -> Option<u64> {
         self.total
     }
 
-    /// What is passed over in folders.
-    pub fn passed_over(&self) -> PassedOver {
-        self.passed_over
+    /// Directory entries that were skipped.
+    pub fn skipped_entries(&self) -> SkippedEntries {
+        self.skipped
     }
 
-    /// Makes reading end with an error when `stop` is raised.
+    /// Makes reads fail once `stop` is raised.
     pub fn stop_on(&mut self, stop: Stop) {
         self.stop = stop;
     }
 
-    /// Passes over lines and files of more than `bytes_max` bytes, and never holds one in memory.
+    /// Skips lines and files of more than `bytes_max` bytes, without holding one in memory.
     pub fn limit_documents(&mut self, bytes_max: usize) {
-        self.sizes.document_max = self.sizes.document_max.min(bytes_max);
+        self.sizes.document_bytes_max = self.sizes.document_bytes_max.min(bytes_max);
     }
 
-    /// Counts the bytes of [`Source::total_bytes`] that are done with.
+    /// Counter of the processed bytes of [`InputSource::total_bytes`].
     pub fn progress(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.consumed)
     }
 
-    /// The next piece; `None` after the last. The error is one line that names the file.
+    /// The next chunk; `None` after the last. The error message is one line and names the file.
     #[allow(clippy::should_implement_trait, reason = "an iterator would go on after an error")]
-    pub fn next(&mut self) -> Result<Option<Piece>, String> {
+    pub fn next(&mut self) -> Result<Option<InputChunk>, String> {
         loop {
-            if let Some(piece) = self.next_lines()? {
-                return Ok(Some(piece));
+            if let Some(chunk) = self.next_lines()? {
+                return Ok(Some(chunk));
             }
             match self.entries.next() {
-                Some(Entry::File(file)) => self.start(file)?,
-                Some(Entry::Problem(problem)) => self.report.problem(problem.kind, || problem),
+                Some(InputEntry::File(file)) => self.start(file)?,
+                Some(InputEntry::Problem(problem)) => self.report.problem(problem.kind, || problem),
                 None => return Ok(self.take_batch()),
             }
-            if self.batch.cost >= self.sizes.piece || (self.current.is_some() && !self.batch.files.is_empty())
+            if self.batch.cost >= self.sizes.chunk_bytes
+                || (self.current.is_some() && !self.batch.files.is_empty())
             {
                 return Ok(self.take_batch());
             }
         }
     }
 
-    /// The next piece of the current file of lines, which is closed at its end.
-    fn next_lines(&mut self) -> Result<Option<Piece>, String> {
+    /// The next chunk of the open file of lines, which is closed at its end.
+    fn next_lines(&mut self) -> Result<Option<InputChunk>, String> {
         let Some(mut file) = self.current.take() else { return Ok(None) };
         match file.next(&mut self.report) {
             Ok(Some(lines)) => {
                 self.current = Some(file);
                 let report = std::mem::take(&mut self.report);
-                return Ok(Some(Piece { body: Body::Lines(lines), report }));
+                return Ok(Some(InputChunk { body: Body::Lines(lines), report }));
             }
             Ok(None) => {}
-            Err(error) => {
-                self.pass_over(file.named, &file.name, ProblemKind::CutShort, file.packing.explain(&error))?
-            }
+            Err(error) => self.report_or_fail(
+                file.named,
+                &file.name,
+                ProblemKind::CutShort,
+                file.compression.explain(&error),
+            )?,
         }
         self.consumed.fetch_max(file.done_at, Ordering::Relaxed);
         Ok(None)
     }
 
-    /// What was gathered of plain files, with what is to be noted; `None` when there is neither.
-    fn take_batch(&mut self) -> Option<Piece> {
+    /// The collected text files and the report; `None` if both are empty.
+    fn take_batch(&mut self) -> Option<InputChunk> {
         let files = std::mem::take(&mut self.batch).files;
         let report = std::mem::take(&mut self.report);
-        let empty = files.is_empty() && report == PieceReport::default();
-        (!empty).then_some(Piece { body: Body::Files(files), report })
+        let empty = files.is_empty() && report == ChunkReport::default();
+        (!empty).then_some(InputChunk { body: Body::Files(files), report })
     }
 
-    /// Opens a file: one of lines becomes current, a plain one is read into the batch.
+    /// Opens a file. A file of lines becomes `current`; a text file is read into the batch.
     fn start(&mut self, file: InputFile) -> Result<(), String> {
         let name = file.name();
         let done_at = self.consumed.load(Ordering::Relaxed).saturating_add(file.size.unwrap_or(0));
-        let opened = match Opened::open(&file, &self.consumed, &self.stop) {
+        let opened = match OpenInput::open(&file, &self.consumed, &self.stop) {
             Ok(opened) => opened,
             Err(error) => {
                 self.consumed.fetch_max(done_at, Ordering::Relaxed);
-                return self.pass_over(
+                return self.report_or_fail(
                     file.named,
                     &name,
                     ProblemKind::Unreadable,
-                    Packing::Plain.explain(&error),
+                    Compression::Plain.explain(&error),
                 );
             }
         };
-        let (shape, opened) = self.shape(&file, &name, opened);
-        let packed = opened.packing != Packing::Plain || matches!(file.place, Place::StandardInput);
-        if let Some(advice) = shape.advice((!packed).then_some(&*name)) {
+        let (layout, opened) = self.json_layout(&file, &name, opened);
+        let is_converted =
+            opened.compression != Compression::Plain || matches!(file.location, InputLocation::StandardInput);
+        if let Some(advice) = layout.advice((!is_converted).then_some(&*name)) {
             self.consumed.fetch_max(done_at, Ordering::Relaxed);
-            return self.pass_over(file.named, &name, ProblemKind::NotLines, advice);
+            return self.report_or_fail(file.named, &name, ProblemKind::NotLines, advice);
         }
-        let format = match self.told_format(&file, &name) {
+        let format = match self.known_format(&file, &name) {
             Some(format) => format,
-            None if shape == Shape::JsonLines => Format::JsonLines,
-            None => Format::Text,
+            None if layout == JsonLayout::Lines => InputFormat::JsonLines,
+            None => InputFormat::Text,
         };
         match format {
-            Format::Text => {
-                self.gather(&file, name, opened)?;
+            InputFormat::Text => {
+                self.read_text_file(&file, name, opened)?;
                 self.consumed.fetch_max(done_at, Ordering::Relaxed);
             }
-            Format::JsonLines => {
+            InputFormat::JsonLines => {
                 self.current = Some(self.lines(&file, name, opened, LineFormat::Json, done_at))
             }
-            Format::Tsv => {
-                // Until a line that is not blank tells the columns, none are needed.
+            InputFormat::Tsv => {
+                // The columns are inferred from the first line that is not blank.
                 let format = LineFormat::Tsv(Arc::default());
                 self.current = Some(self.lines(&file, name, opened, format, done_at));
             }
@@ -182,68 +187,73 @@ impl Source {
         Ok(())
     }
 
-    /// The form of what is or may be JSON lines. The files of a folder are texts unless their names say
-    /// otherwise.
-    fn shape(&self, file: &InputFile, name: &str, opened: Opened) -> (Shape, Opened) {
-        match self.told_format(file, name) {
-            Some(Format::Text | Format::Tsv) => (Shape::Other, opened),
-            None if !file.named => (Shape::Other, opened),
-            Some(Format::JsonLines) | None => {
-                let (head, opened) = opened.peek(shape::HEAD_BYTES);
-                (Shape::of(&head), opened)
+    /// The layout of a file that is or may be JSON lines. Files in folders without a known extension are text files
+    /// and are not inspected.
+    fn json_layout(&self, file: &InputFile, name: &str, opened: OpenInput) -> (JsonLayout, OpenInput) {
+        match self.known_format(file, name) {
+            Some(InputFormat::Text | InputFormat::Tsv) => (JsonLayout::Other, opened),
+            None if !file.named => (JsonLayout::Other, opened),
+            Some(InputFormat::JsonLines) | None => {
+                let (head, opened) = opened.peek(json_layout::HEAD_BYTES);
+                (JsonLayout::of(&head), opened)
             }
         }
     }
 
-    /// The format that the user or the name of a file tells. A stream without a telling name is JSON lines.
-    fn told_format(&self, file: &InputFile, name: &str) -> Option<Format> {
-        let by_name = match file.place {
-            Place::StandardInput => None,
-            Place::Path(_) => Format::of_name(name),
+    /// The format given by the user or by the file extension. A stream without a known extension is JSON lines.
+    fn known_format(&self, file: &InputFile, name: &str) -> Option<InputFormat> {
+        let by_name = match file.location {
+            InputLocation::StandardInput => None,
+            InputLocation::Path(_) => InputFormat::of_name(name),
         };
-        self.format.or(by_name).or(file.size.is_none().then_some(Format::JsonLines))
+        self.format.or(by_name).or(file.size.is_none().then_some(InputFormat::JsonLines))
     }
 
     fn lines(
         &self,
         file: &InputFile,
         name: String,
-        opened: Opened,
+        opened: OpenInput,
         format: LineFormat,
         done_at: u64,
     ) -> LineFile {
-        let cutter = Cutter::new(opened.reader, self.sizes);
-        let (name, packing, named) = (name.into(), opened.packing, file.named);
-        LineFile { name, packing, named, format, cutter, done_at }
+        let chunker = LineChunker::new(opened.reader, self.sizes);
+        let (name, compression, named) = (name.into(), opened.compression, file.named);
+        LineFile { name, compression, named, format, chunker, done_at }
     }
 
-    /// Reads a plain file into the batch, or notes why not.
-    fn gather(&mut self, file: &InputFile, name: String, opened: Opened) -> Result<(), String> {
-        let packing = opened.packing;
-        let read = text::read(opened.reader, file.size, self.sizes.document_max);
+    /// Reads a text file into the batch, or reports its problem.
+    fn read_text_file(&mut self, file: &InputFile, name: String, opened: OpenInput) -> Result<(), String> {
+        let compression = opened.compression;
+        let read = text::read(opened.reader, file.size, self.sizes.document_bytes_max);
         let read = match read {
             Ok(read) => read,
             Err(error) => {
-                return self.pass_over(file.named, &name, ProblemKind::Unreadable, packing.explain(&error));
+                return self.report_or_fail(
+                    file.named,
+                    &name,
+                    ProblemKind::Unreadable,
+                    compression.explain(&error),
+                );
             }
         };
         match read {
-            PlainFile::Text(bytes) => self.batch.push(TextFile { id: name, title: file.title(), bytes }),
-            PlainFile::Binary if !file.named => drop(self.report.counts.increment(ProblemKind::Binary)),
-            PlainFile::Binary => {
-                let message = "binary, not text; for lines of JSON or TSV name the format";
+            TextContent::Text(bytes) => self.batch.push(TextFile { id: name, title: file.title(), bytes }),
+            TextContent::Binary if !file.named => drop(self.report.counts.increment(ProblemKind::Binary)),
+            TextContent::Binary => {
+                let message = "binary file; for JSON lines or TSV give --format";
                 self.report.file_problem(&name, ProblemKind::Binary, message);
             }
-            PlainFile::TooLong => {
-                let message = too_long("the file", self.sizes.document_max);
+            TextContent::TooLong => {
+                let message = too_long("the file", self.sizes.document_bytes_max);
                 self.report.file_problem(&name, ProblemKind::TooLarge, message);
             }
         }
         Ok(())
     }
 
-    /// Notes a problem of a file; one of a file that the user named, or a stop, ends the run instead.
-    fn pass_over(
+    /// Reports a problem of a file in a folder. For a file argument, or once the stop flag is raised, returns an error.
+    fn report_or_fail(
         &mut self,
         named: bool,
         name: &str,
@@ -259,26 +269,27 @@ impl Source {
 }
 
 fn is_csv(input: &Path) -> bool {
-    Format::ending(&display_name(input)).is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
+    InputFormat::extension(&display_name(input))
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
         && !input.is_dir()
 }
 
-fn total(entries: &[Entry]) -> Option<u64> {
+fn total(entries: &[InputEntry]) -> Option<u64> {
     entries.iter().try_fold(0u64, |total, entry| match entry {
-        Entry::File(file) => file.size.map(|size| total.saturating_add(size)),
-        Entry::Problem(_) => Some(total),
+        InputEntry::File(file) => file.size.map(|size| total.saturating_add(size)),
+        InputEntry::Problem(_) => Some(total),
     })
 }
 
-/// Plain files that wait to become a piece.
+/// Text files of the next chunk.
 #[derive(Default)]
-struct Batch {
+struct TextFileBatch {
     files: Vec<TextFile>,
-    /// Bytes of memory, about: many empty files must not grow a piece without end.
+    /// Approximate memory in bytes. It includes a constant per file, which bounds the number of empty files.
     cost: usize,
 }
 
-impl Batch {
+impl TextFileBatch {
     fn push(&mut self, file: TextFile) {
         self.cost += size_of::<TextFile>() + file.id.len() + file.title.len() + file.bytes.len();
         self.files.push(file);

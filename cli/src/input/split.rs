@@ -1,30 +1,30 @@
-//! Long texts in parts, cut between words.
+//! Splits long texts at word boundaries.
 
-/// The parts of a text, each of 1 to `bytes_max` bytes and without white space around it. A single word
-/// longer than that is cut between characters. `bytes_max` must leave room for a character of four bytes.
+/// The parts of a text, each of 1 to `bytes_max` bytes and without leading and trailing white space. A word of more
+/// than `bytes_max` bytes is split between characters. `bytes_max` is at least 4, the length of a character.
 pub(super) fn parts(text: &str, bytes_max: usize) -> impl Iterator<Item = &str> {
     let mut rest = text.trim();
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let (part, after) = rest.split_at(cut(rest, bytes_max));
+        let (part, after) = rest.split_at(first_part_len(rest, bytes_max));
         rest = after.trim_start();
         Some(part.trim_end())
     })
 }
 
-/// Where the first part of a text that begins with a word ends; above 0.
-fn cut(text: &str, bytes_max: usize) -> usize {
+/// Length of the first part of a text that begins with a word; at least 1.
+fn first_part_len(text: &str, bytes_max: usize) -> usize {
     if text.len() <= bytes_max {
         return text.len();
     }
-    let most = text.floor_char_boundary(bytes_max);
-    let (head, tail) = text.split_at(most);
+    let limit = text.floor_char_boundary(bytes_max);
+    let (head, tail) = text.split_at(limit);
     if tail.starts_with(char::is_whitespace) {
-        return most;
+        return limit;
     }
-    head.rfind(char::is_whitespace).unwrap_or(most)
+    head.rfind(char::is_whitespace).unwrap_or(limit)
 }
 
 #[cfg(test)]
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_fall_between_words() {
+    fn texts_are_split_between_words() {
         check("one two three", 7, &["one two", "three"]);
         check("one two three", 8, &["one two", "three"]);
         check("one two three", 6, &["one", "two", "three"]);
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_keep_all_but_white_space() {
+    fn parts_contain_all_characters_but_white_space() {
         let alphabet = ['a', 'b', 'ß', '語', '😀', ' ', ' ', '\n', '\u{2003}'];
         let mut state = 3u32;
         for round in 0..4000usize {
@@ -67,8 +67,8 @@ mod tests {
             assert!(
                 found.iter().all(|part| !part.is_empty() && part.len() <= bytes_max && part.trim() == *part)
             );
-            let bare = |text: &str| text.split_whitespace().collect::<String>();
-            assert_eq!(bare(&found.concat()), bare(&text));
+            let without_space = |text: &str| text.split_whitespace().collect::<String>();
+            assert_eq!(without_space(&found.concat()), without_space(&text));
             let whole = text.split_whitespace().filter(|word| word.len() <= bytes_max);
             for word in whole {
                 assert!(

@@ -1,6 +1,6 @@
-//! Whole runs: files on disk through [`Source`] and [`parse`].
+//! Tests of [`InputSource`] and [`parse`] on files.
 
-use super::lines::Sizes;
+use super::line_chunker::ChunkSizes;
 use super::*;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -9,19 +9,19 @@ use std::sync::atomic::Ordering;
 use tempfile::TempDir;
 use tierdex::Error;
 
-/// Yields its bytes in uneven, small portions, as a pipe may.
-pub(super) struct Dribble {
+/// A reader that yields its bytes in small, uneven reads, as a pipe may.
+pub(super) struct SmallReads {
     bytes: io::Cursor<Vec<u8>>,
     step: usize,
 }
 
-impl Dribble {
-    pub fn new(bytes: &[u8]) -> Dribble {
-        Dribble { bytes: io::Cursor::new(bytes.to_vec()), step: 0 }
+impl SmallReads {
+    pub fn new(bytes: &[u8]) -> SmallReads {
+        SmallReads { bytes: io::Cursor::new(bytes.to_vec()), step: 0 }
     }
 }
 
-impl Read for Dribble {
+impl Read for SmallReads {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.step = self.step * 5 % 1031 + 1;
         let portion = self.step.min(into.len());
@@ -50,34 +50,34 @@ pub(super) fn zstd_long(bytes: &[u8], window_log: u32) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// What a run gave. Names are relative to the folder of the test.
+/// Result of a run. Names are relative to the directory of the test.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Outcome {
+struct ParsedInput {
     documents: Vec<[String; 3]>,
     problems: Vec<String>,
-    pieces: Vec<u64>,
+    chunks: Vec<u64>,
     binary: u64,
 }
 
-struct Bench {
+struct InputFixture {
     folder: TempDir,
     options: InputOptions,
-    sizes: Sizes,
+    sizes: ChunkSizes,
 }
 
-impl Bench {
-    fn new(files: &[(&str, &[u8])]) -> Bench {
-        let bench = Bench {
+impl InputFixture {
+    fn new(files: &[(&str, &[u8])]) -> InputFixture {
+        let fixture = InputFixture {
             folder: tempfile::tempdir().unwrap(),
             options: InputOptions::default(),
-            sizes: Sizes::default(),
+            sizes: ChunkSizes::default(),
         };
         for (name, bytes) in files {
-            let path = bench.path(name);
+            let path = fixture.path(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }
-        bench
+        fixture
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -88,17 +88,17 @@ impl Bench {
         name.replace(&format!("{}/", self.folder.path().display()), "")
     }
 
-    fn open(&self, inputs: &[&str]) -> Result<Source, String> {
+    fn open(&self, inputs: &[&str]) -> Result<InputSource, String> {
         let inputs: Vec<PathBuf> = inputs.iter().map(|name| self.path(name)).collect();
-        Source::with_sizes(&inputs, &self.options, self.sizes)
+        InputSource::with_sizes(&inputs, &self.options, self.sizes)
     }
 
-    fn try_run(&self, inputs: &[&str]) -> Result<Outcome, String> {
+    fn try_run(&self, inputs: &[&str]) -> Result<ParsedInput, String> {
         let mut source = self.open(inputs)?;
-        let mut outcome = Outcome::default();
-        while let Some(piece) = source.next()? {
+        let mut outcome = ParsedInput::default();
+        while let Some(chunk) = source.next()? {
             let mut documents = Vec::new();
-            let report = parse(piece, &self.options, &mut |id, title, text| {
+            let report = parse(chunk, &self.options, &mut |id, title, text| {
                 documents.push([self.relative(id), title.to_string(), text.to_string()]);
                 Ok(())
             })
@@ -108,7 +108,7 @@ impl Bench {
             outcome
                 .problems
                 .extend(report.problems.iter().map(|problem| self.relative(&problem.to_string())));
-            outcome.pieces.push(report.bytes);
+            outcome.chunks.push(report.bytes);
             outcome.binary += report.counts[ProblemKind::Binary];
         }
         if let Some(total) = source.total_bytes() {
@@ -117,11 +117,11 @@ impl Bench {
         Ok(outcome)
     }
 
-    fn run(&self, inputs: &[&str]) -> Outcome {
+    fn run(&self, inputs: &[&str]) -> ParsedInput {
         self.try_run(inputs).unwrap()
     }
 
-    /// Runs over everything in the folder and compares documents and problems.
+    /// Reads all files of the directory and compares documents and problems.
     #[track_caller]
     fn check(&self, documents: &[[&str; 3]], problems: &[&str]) {
         let outcome = self.run(&[""]);
@@ -135,9 +135,9 @@ fn line(id: usize, text: &str) -> String {
 }
 
 #[test]
-fn names_and_contents_tell_how_to_read() {
+fn format_and_compression_are_detected() {
     let json = br#"{"id":1,"text":"j"}"#;
-    let bench = Bench::new(&[
+    let fixture = InputFixture::new(&[
         ("a.jsonl", json),
         ("b.ndjson.gz", &gzip(json)),
         ("c.json", &zstd_frame(json)),
@@ -145,7 +145,7 @@ fn names_and_contents_tell_how_to_read() {
         ("e.txt", &gzip(b"plain")),
         ("f.gz", b"not packed"),
     ]);
-    bench.check(
+    fixture.check(
         &[
             ["1", "", "j"],
             ["1", "", "j"],
@@ -159,26 +159,26 @@ fn names_and_contents_tell_how_to_read() {
 }
 
 #[test]
-fn the_format_can_be_forced() {
-    let mut bench = Bench::new(&[("a.jsonl", b"1\tx"), ("b.txt", b"2\ty")]);
-    bench.options.format = Some(Format::Tsv);
-    bench.check(&[["1", "", "x"], ["2", "", "y"]], &[]);
-    bench.options.columns = Some(Column::parse_list("title,text").unwrap());
-    bench.check(&[["a.jsonl:1", "1", "x"], ["b.txt:1", "2", "y"]], &[]);
-    bench.options.format = Some(Format::Text);
-    bench.check(&[["a.jsonl", "a.jsonl", "1\tx"], ["b.txt", "b.txt", "2\ty"]], &[]);
+fn format_and_columns_can_be_given() {
+    let mut fixture = InputFixture::new(&[("a.jsonl", b"1\tx"), ("b.txt", b"2\ty")]);
+    fixture.options.format = Some(InputFormat::Tsv);
+    fixture.check(&[["1", "", "x"], ["2", "", "y"]], &[]);
+    fixture.options.columns = Some(Column::parse_list("title,text").unwrap());
+    fixture.check(&[["a.jsonl:1", "1", "x"], ["b.txt:1", "2", "y"]], &[]);
+    fixture.options.format = Some(InputFormat::Text);
+    fixture.check(&[["a.jsonl", "a.jsonl", "1\tx"], ["b.txt", "b.txt", "2\ty"]], &[]);
 }
 
 #[test]
-fn marks_and_line_ends_do_not_matter() {
-    let bench = Bench::new(&[
+fn byte_order_marks_and_carriage_returns_are_ignored() {
+    let fixture = InputFixture::new(&[
         ("a.jsonl", b"\xEF\xBB\xBF{\"text\":\"1\"}\r\n\r\n \n{\"text\":\"2\"}\r\n{\"text\":\"3\"}"),
         ("b.tsv", b"\xEF\xBB\xBF\r\n1\tx\r\n\r\n2\ty\r"),
         ("c.txt", b"\xEF\xBB\xBFx\r\n"),
         ("d.tsv", b"\xEF\xBB\xBF"),
         ("e.tsv", b"\xEF\xBB\xBF\n3\tz\n\xEF\xBB\xBF\tw"),
     ]);
-    bench.check(
+    fixture.check(
         &[
             ["a.jsonl:1", "", "1"],
             ["a.jsonl:4", "", "2"],
@@ -194,9 +194,9 @@ fn marks_and_line_ends_do_not_matter() {
 }
 
 #[test]
-fn malformed_lines_are_named_across_pieces() {
-    let mut bench = Bench::new(&[]);
-    bench.sizes.piece = 64;
+fn malformed_lines_have_their_line_number_in_any_chunk() {
+    let mut fixture = InputFixture::new(&[]);
+    fixture.sizes.chunk_bytes = 64;
     let mut all = Vec::new();
     let mut expected = Vec::new();
     for number in 1..=500usize {
@@ -210,10 +210,10 @@ fn malformed_lines_are_named_across_pieces() {
             expected.push(number);
         }
     }
-    fs::write(bench.path("a.jsonl"), &all).unwrap();
-    let outcome = bench.run(&["a.jsonl"]);
-    assert!(outcome.pieces.len() > 50);
-    assert_eq!(outcome.pieces.iter().sum::<u64>(), all.len() as u64);
+    fs::write(fixture.path("a.jsonl"), &all).unwrap();
+    let outcome = fixture.run(&["a.jsonl"]);
+    assert!(outcome.chunks.len() > 50);
+    assert_eq!(outcome.chunks.iter().sum::<u64>(), all.len() as u64);
     assert_eq!(outcome.documents.len(), 500 - expected.len() - 71);
     assert_eq!(outcome.problems.len(), expected.len());
     for (problem, number) in outcome.problems.iter().zip(&expected) {
@@ -222,58 +222,58 @@ fn malformed_lines_are_named_across_pieces() {
 }
 
 #[test]
-fn tsv_columns_hold_for_the_whole_file() {
-    let mut bench = Bench::new(&[
+fn tsv_columns_of_the_first_line_apply_to_the_whole_file() {
+    let mut fixture = InputFixture::new(&[
         ("a.tsv", b"\n\n\n\n\n\n\n\n\n1\tt\tx\n2\tonly\n3\tt\ty\tz\n4\tt\t\xFF\n"),
         ("b.tsv", b"words\tand\nwords"),
     ]);
-    bench.sizes.piece = 8;
-    bench.check(
+    fixture.sizes.chunk_bytes = 8;
+    fixture.check(
         &[["1", "t", "x"], ["3", "t", "y\tz"], ["words", "", "and"]],
         &[
             "a.tsv:11: 2 columns, 3 expected",
-            "a.tsv:13: not UTF-8: invalid byte 5 of the line; convert the file, as by `iconv -f latin1 -t utf-8`",
+            "a.tsv:13: not valid UTF-8 at byte 5 of the line; convert the file, for example with `iconv -f latin1 -t utf-8`",
             "b.tsv:2: 1 column, 2 expected",
         ],
     );
 }
 
 #[test]
-fn cuts_do_not_depend_on_how_the_bytes_arrive() {
+fn chunks_do_not_depend_on_the_compression() {
     let text: String = (0..20_000).map(|id| line(id, &"word ".repeat(id % 40))).collect();
     let halves = text.split_at(text.len() / 3);
-    let mut bench = Bench::new(&[
+    let mut fixture = InputFixture::new(&[
         ("plain.jsonl", text.as_bytes()),
         ("gz.jsonl", &[gzip(halves.0.as_bytes()), gzip(halves.1.as_bytes())].concat()),
         ("zst.jsonl", &[zstd_frame(halves.0.as_bytes()), zstd_long(halves.1.as_bytes(), 27)].concat()),
     ]);
-    bench.sizes.piece = 100_000;
-    let plain = bench.run(&["plain.jsonl"]);
+    fixture.sizes.chunk_bytes = 100_000;
+    let plain = fixture.run(&["plain.jsonl"]);
     assert_eq!(plain.documents.len(), 20_000);
-    assert!(plain.pieces.len() > 10 && plain.pieces.iter().all(|&bytes| bytes <= 100_000));
-    assert_eq!(plain, bench.run(&["gz.jsonl"]));
-    assert_eq!(plain, bench.run(&["zst.jsonl"]));
+    assert!(plain.chunks.len() > 10 && plain.chunks.iter().all(|&bytes| bytes <= 100_000));
+    assert_eq!(plain, fixture.run(&["gz.jsonl"]));
+    assert_eq!(plain, fixture.run(&["zst.jsonl"]));
 }
 
 #[test]
-fn small_files_share_a_piece() {
-    let mut bench = Bench::new(&[]);
+fn small_files_share_a_chunk() {
+    let mut fixture = InputFixture::new(&[]);
     for number in 0..30 {
-        fs::write(bench.path(&format!("{number:02}")), "x".repeat(100)).unwrap();
+        fs::write(fixture.path(&format!("{number:02}")), "x".repeat(100)).unwrap();
     }
-    fs::write(bench.path("15.jsonl"), "{\"text\":\"\"}").unwrap();
-    bench.sizes.piece = 1500;
-    let outcome = bench.run(&[""]);
+    fs::write(fixture.path("15.jsonl"), "{\"text\":\"\"}").unwrap();
+    fixture.sizes.chunk_bytes = 1500;
+    let outcome = fixture.run(&[""]);
     assert_eq!(outcome.documents.len(), 31);
-    assert!(outcome.pieces.len() < 10, "{:?}", outcome.pieces);
+    assert!(outcome.chunks.len() < 10, "{:?}", outcome.chunks);
     assert_eq!(outcome.documents[16][0], "15.jsonl:1");
-    bench.sizes.piece = 1;
-    assert_eq!(bench.run(&[""]).pieces.len(), 31);
+    fixture.sizes.chunk_bytes = 1;
+    assert_eq!(fixture.run(&[""]).chunks.len(), 31);
 }
 
 #[test]
-fn plain_files_may_be_odd() {
-    let bench = Bench::new(&[
+fn binary_empty_and_invalid_files_are_handled() {
+    let fixture = InputFixture::new(&[
         ("bad.txt", b"a\xFFb"),
         ("binary", b"a\0b"),
         ("binary.gz", &gzip(b"\0")),
@@ -282,32 +282,32 @@ fn plain_files_may_be_odd() {
         ("empty.tsv", b""),
         ("nul.jsonl", b"\0\n{\"text\":\"a\0\"}\n{\"text\":\"ok\"}"),
     ]);
-    let outcome = bench.run(&[""]);
+    let outcome = fixture.run(&[""]);
     assert_eq!(outcome.binary, 2);
     assert_eq!(
         outcome.documents,
         [["bad.txt", "bad.txt", "a\u{FFFD}b"], ["empty", "empty", ""], ["nul.jsonl:3", "", "ok"]]
     );
     assert_eq!(outcome.problems.len(), 3, "{:?}", outcome.problems);
-    assert!(outcome.problems[0].starts_with("bad.txt: bytes that are not UTF-8 are replaced"));
+    assert!(outcome.problems[0].starts_with("bad.txt: invalid UTF-8 was replaced"));
 
-    let outcome = bench.run(&["binary"]);
+    let outcome = fixture.run(&["binary"]);
     assert_eq!((outcome.binary, outcome.documents.len()), (1, 0));
-    assert!(outcome.problems[0].starts_with("binary: binary, not text"), "{:?}", outcome.problems);
-    assert_eq!(bench.run(&["empty.jsonl"]), Outcome::default());
-    assert_eq!(bench.run(&[]), Outcome::default());
+    assert!(outcome.problems[0].starts_with("binary: binary file; "), "{:?}", outcome.problems);
+    assert_eq!(fixture.run(&["empty.jsonl"]), ParsedInput::default());
+    assert_eq!(fixture.run(&[]), ParsedInput::default());
 }
 
 #[test]
 fn long_documents_are_split() {
-    let mut bench = Bench::new(&[("a.jsonl", b"")]);
-    bench.options.split = Some(16);
+    let mut fixture = InputFixture::new(&[("a.jsonl", b"")]);
+    fixture.options.split = Some(16);
     let text = "one two three four five six";
     let titled = |id: &str, text: &str| format!("{{\"id\":\"{id}\",\"title\":\"T\",\"text\":\"{text}\"}}\n");
     let lines = [titled("L", text), titled("S", " sixteen bytes. "), titled("blank", &" ".repeat(17))];
-    fs::write(bench.path("a.jsonl"), lines.concat()).unwrap();
-    fs::write(bench.path("b.txt"), text).unwrap();
-    bench.check(
+    fs::write(fixture.path("a.jsonl"), lines.concat()).unwrap();
+    fs::write(fixture.path("b.txt"), text).unwrap();
+    fixture.check(
         &[
             ["L#0", "T", "one two three"],
             ["L#1", "", "four five six"],
@@ -318,25 +318,25 @@ fn long_documents_are_split() {
         ],
         &[],
     );
-    bench.options.split = Some(15);
-    let error = bench.open(&[""]).err().unwrap();
-    assert!(error.contains("16 is the least"), "{error}");
+    fixture.options.split = Some(15);
+    let error = fixture.open(&[""]).err().unwrap();
+    assert!(error.contains("give at least 16"), "{error}");
 }
 
 #[test]
-fn lines_and_files_above_the_limit_are_passed_over() {
-    let mut bench = Bench::new(&[("b.txt", &[b'x'; 101]), ("c.txt", &[b'x'; 100])]);
-    bench.sizes = Sizes { piece: 30, document_max: 100 };
+fn lines_and_files_above_the_limit_are_skipped() {
+    let mut fixture = InputFixture::new(&[("b.txt", &[b'x'; 101]), ("c.txt", &[b'x'; 100])]);
+    fixture.sizes = ChunkSizes { chunk_bytes: 30, document_bytes_max: 100 };
     let input = [line(1, "a"), line(2, &"x".repeat(200)), line(3, "b")].concat();
-    fs::write(bench.path("a.jsonl"), input).unwrap();
-    let outcome = bench.run(&[""]);
+    fs::write(fixture.path("a.jsonl"), input).unwrap();
+    let outcome = fixture.run(&[""]);
     let ids: Vec<&str> = outcome.documents.iter().map(|document| document[0].as_str()).collect();
     assert_eq!(ids, ["1", "3", "c.txt"]);
     assert_eq!(
         outcome.problems,
         [
-            "a.jsonl:2: the line is longer than a document may be (100 bytes; more --memory allows more)",
-            "b.txt: the file is longer than a document may be (100 bytes; more --memory allows more)"
+            "a.jsonl:2: the line is longer than the maximum of 100 bytes (a larger --memory allows more)",
+            "b.txt: the file is longer than the maximum of 100 bytes (a larger --memory allows more)"
         ]
     );
 }
@@ -344,99 +344,100 @@ fn lines_and_files_above_the_limit_are_passed_over() {
 #[test]
 fn a_line_of_fifty_megabytes_is_one_document() {
     let long = "word ".repeat(10 << 20);
-    let bench = Bench::new(&[]);
+    let fixture = InputFixture::new(&[]);
     let input = [line(1, "a"), line(2, &long), line(3, "b")].concat();
-    fs::write(bench.path("a.jsonl"), &input).unwrap();
-    let outcome = bench.run(&["a.jsonl"]);
+    fs::write(fixture.path("a.jsonl"), &input).unwrap();
+    let outcome = fixture.run(&["a.jsonl"]);
     assert_eq!(outcome.documents.len(), 3);
     assert!(outcome.documents[1][2] == long);
     assert_eq!(outcome.documents[2][0], "3");
-    assert_eq!(outcome.pieces.iter().sum::<u64>(), input.len() as u64);
+    assert_eq!(outcome.chunks.iter().sum::<u64>(), input.len() as u64);
 }
 
 #[test]
-fn damaged_archives_stop_the_run_if_they_were_named() {
+fn damaged_compressed_arguments_stop_the_run() {
     let text: String = (0..1000).map(|id| line(id, "words")).collect();
     for (name, packed) in [("a.jsonl", gzip(text.as_bytes())), ("a.txt", zstd_frame(text.as_bytes()))] {
-        let bench = Bench::new(&[(name, &packed[..packed.len() - 3]), ("z.txt", b"z")]);
-        let error = bench.try_run(&[name]).unwrap_err();
-        assert!(error.contains(name) && error.contains("cut short") && !error.contains('\n'), "{error}");
-        // In a folder it is a problem, and what is behind it is read; of lines, the whole ones before are
-        // kept.
-        let outcome = bench.run(&[""]);
+        let fixture = InputFixture::new(&[(name, &packed[..packed.len() - 3]), ("z.txt", b"z")]);
+        let error = fixture.try_run(&[name]).unwrap_err();
+        assert!(error.contains(name) && error.contains("truncated") && !error.contains('\n'), "{error}");
+        // In a folder it is a problem, and the next file is read. Whole lines before the damage are indexed.
+        let outcome = fixture.run(&[""]);
         let kept = outcome.documents.len() - 1;
         assert!(if name == "a.txt" { kept == 0 } else { kept > 900 }, "{kept}");
         assert_eq!(outcome.documents[kept][0], "z.txt");
-        let expected = format!("{name}: cannot unpack: ");
+        let expected = format!("{name}: cannot decompress: ");
         assert!(outcome.problems.len() == 1 && outcome.problems[0].starts_with(&expected), "{outcome:?}");
     }
 }
 
 #[test]
-fn what_a_folder_cannot_give_is_a_problem() {
-    let bench = Bench::new(&[("a", b"x"), ("z", b"y")]);
-    std::os::unix::fs::symlink("nowhere", bench.path("b")).unwrap();
-    let mut source = bench.open(&[""]).unwrap();
-    fs::remove_file(bench.path("z")).unwrap();
-    let report = parse(source.next().unwrap().unwrap(), &bench.options, &mut |_, _, _| Ok(())).unwrap();
-    let problems: Vec<String> = report.problems.iter().map(|problem| bench.relative(&problem.file)).collect();
+fn unreadable_files_of_a_folder_are_problems() {
+    let fixture = InputFixture::new(&[("a", b"x"), ("z", b"y")]);
+    std::os::unix::fs::symlink("nowhere", fixture.path("b")).unwrap();
+    let mut source = fixture.open(&[""]).unwrap();
+    fs::remove_file(fixture.path("z")).unwrap();
+    let report = parse(source.next().unwrap().unwrap(), &fixture.options, &mut |_, _, _| Ok(())).unwrap();
+    let problems: Vec<String> =
+        report.problems.iter().map(|problem| fixture.relative(&problem.file)).collect();
     assert_eq!((problems, report.documents), (vec!["b".to_string(), "z".to_string()], 1));
     assert!(source.next().unwrap().is_none());
-    assert!(bench.open(&["b"]).is_err());
+    assert!(fixture.open(&["b"]).is_err());
 }
 
 #[test]
-fn problems_without_documents_are_reported_too() {
-    let bench = Bench::new(&[("sub/.hidden", b"x")]);
-    std::os::unix::fs::symlink("nowhere", bench.path("sub/b")).unwrap();
-    let outcome = bench.run(&["sub"]);
-    assert_eq!((outcome.documents.len(), outcome.problems.len(), outcome.pieces.len()), (0, 1, 1));
+fn problems_after_the_last_document_are_reported() {
+    let fixture = InputFixture::new(&[("sub/.hidden", b"x")]);
+    std::os::unix::fs::symlink("nowhere", fixture.path("sub/b")).unwrap();
+    let outcome = fixture.run(&["sub"]);
+    assert_eq!((outcome.documents.len(), outcome.problems.len(), outcome.chunks.len()), (0, 1, 1));
 }
 
 #[test]
-fn forbidden_files_are_problems_in_folders_and_errors_by_name() {
+fn files_without_read_permission_are_problems_in_folders_and_errors_as_arguments() {
     use std::os::unix::fs::PermissionsExt;
-    let bench = Bench::new(&[("f", b"x"), ("sub/g", b"x"), ("z", b"x")]);
-    fs::set_permissions(bench.path("f"), fs::Permissions::from_mode(0o000)).unwrap();
-    fs::set_permissions(bench.path("sub"), fs::Permissions::from_mode(0o000)).unwrap();
-    // Root may read everything.
-    if fs::File::open(bench.path("f")).is_err() {
-        let outcome = bench.run(&[""]);
+    let fixture = InputFixture::new(&[("f", b"x"), ("sub/g", b"x"), ("z", b"x")]);
+    fs::set_permissions(fixture.path("f"), fs::Permissions::from_mode(0o000)).unwrap();
+    fs::set_permissions(fixture.path("sub"), fs::Permissions::from_mode(0o000)).unwrap();
+    // Root can read all files.
+    if fs::File::open(fixture.path("f")).is_err() {
+        let outcome = fixture.run(&[""]);
         assert_eq!(outcome.documents, [["z", "z", "x"]]);
         assert_eq!(outcome.problems.len(), 2, "{:?}", outcome.problems);
-        let error = bench.open(&["f"]).err().unwrap();
+        let error = fixture.open(&["f"]).err().unwrap();
         assert!(error.contains("check its permissions"), "{error}");
-        assert!(bench.open(&["sub"]).is_err());
+        assert!(fixture.open(&["sub"]).is_err());
     }
-    fs::set_permissions(bench.path("sub"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(fixture.path("sub"), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
-fn sockets_in_folders_are_passed_over_and_devices_are_streams() {
-    let bench = Bench::new(&[("a", b"x")]);
-    let _socket = std::os::unix::net::UnixListener::bind(bench.path("socket")).unwrap();
-    bench.check(&[["a", "a", "x"]], &[]);
-    let source = Source::open(&[PathBuf::from("/dev/null")], &bench.options);
+fn sockets_in_folders_are_skipped_and_devices_are_streams() {
+    let fixture = InputFixture::new(&[("a", b"x")]);
+    let _socket = std::os::unix::net::UnixListener::bind(fixture.path("socket")).unwrap();
+    fixture.check(&[["a", "a", "x"]], &[]);
+    let source = InputSource::open(&[PathBuf::from("/dev/null")], &fixture.options);
     let mut source = source.unwrap();
     assert!(source.total_bytes().is_none());
     assert!(source.next().unwrap().is_none());
-    assert!(Source::open(&["-".into()], &bench.options).unwrap().total_bytes().is_none());
+    assert!(InputSource::open(&["-".into()], &fixture.options).unwrap().total_bytes().is_none());
 }
 
 #[test]
-fn refusals_are_problems_and_failures_are_errors() {
-    let bench = Bench::new(&[("a.jsonl", b"{\"text\":\"1\"}\n{\"text\":\"2\"}\n{\"text\":\"3\"}\n")]);
-    let piece = || bench.open(&[""]).unwrap().next().unwrap().unwrap();
-    let report = parse(piece(), &bench.options, &mut |_, _, text| match text {
+fn limit_errors_are_problems_and_other_errors_are_returned() {
+    let fixture =
+        InputFixture::new(&[("a.jsonl", b"{\"text\":\"1\"}\n{\"text\":\"2\"}\n{\"text\":\"3\"}\n")]);
+    let chunk = || fixture.open(&[""]).unwrap().next().unwrap().unwrap();
+    let report = parse(chunk(), &fixture.options, &mut |_, _, text| match text {
         "2" => Err(Error::Limit("too much".to_string())),
         _ => Ok(()),
     });
     let report = report.unwrap();
     assert_eq!(report.documents, 2);
-    assert_eq!(bench.relative(&report.problems[0].to_string()), "a.jsonl:2: too much");
+    assert_eq!(fixture.relative(&report.problems[0].to_string()), "a.jsonl:2: too much");
 
     let mut calls = 0;
-    let failure = parse(piece(), &bench.options, &mut |_, _, _| {
+    let failure = parse(chunk(), &fixture.options, &mut |_, _, _| {
         calls += 1;
         Err(Error::Usage("stop".to_string()))
     });
@@ -445,9 +446,9 @@ fn refusals_are_problems_and_failures_are_errors() {
 }
 
 #[test]
-fn halves_can_run_on_different_threads() {
+fn reading_and_parsing_can_run_on_different_threads() {
     fn sendable<T: Send>() {}
-    sendable::<Source>();
-    sendable::<super::piece::Piece>();
-    sendable::<PieceReport>();
+    sendable::<InputSource>();
+    sendable::<super::chunk::InputChunk>();
+    sendable::<ChunkReport>();
 }

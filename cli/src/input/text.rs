@@ -1,28 +1,28 @@
-//! Plain files: one document a file.
+//! Reads text files: one document per file.
 
 use memchr::memchr;
 use std::io::{self, Read};
 
-/// How far into a file a NUL byte betrays that it is binary.
+/// A file is binary if it has a NUL byte in this many first bytes.
 const BINARY_PROBE_BYTES: u64 = 8 << 10;
 
-/// Memory that is set aside on the word of a file's size.
+/// Maximum capacity that is reserved from the size in the metadata.
 const RESERVE_BYTES_MAX: u64 = 64 << 20;
 
-/// What reading a plain file gives.
+/// Contents of a text file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum PlainFile {
+pub(super) enum TextContent {
     Text(Vec<u8>),
     Binary,
     TooLong,
 }
 
-/// Reads a whole file of at most `bytes_max`. `size` is what it is expected to hold, if known.
-pub(super) fn read(mut reader: impl Read, size: Option<u64>, bytes_max: usize) -> io::Result<PlainFile> {
+/// Reads a whole file of at most `bytes_max` bytes. `size` is its size in the metadata, if known.
+pub(super) fn read(mut reader: impl Read, size: Option<u64>, bytes_max: usize) -> io::Result<TextContent> {
     let mut bytes = Vec::new();
     reader.by_ref().take(BINARY_PROBE_BYTES).read_to_end(&mut bytes)?;
     if memchr(0, &bytes).is_some() {
-        return Ok(PlainFile::Binary);
+        return Ok(TextContent::Binary);
     }
     if bytes.len() as u64 == BINARY_PROBE_BYTES {
         let expected = size.unwrap_or(0).min(RESERVE_BYTES_MAX).min(bytes_max as u64);
@@ -30,7 +30,7 @@ pub(super) fn read(mut reader: impl Read, size: Option<u64>, bytes_max: usize) -
         let beyond = (bytes_max as u64).saturating_add(1).saturating_sub(BINARY_PROBE_BYTES);
         reader.take(beyond).read_to_end(&mut bytes)?;
     }
-    Ok(if bytes.len() > bytes_max { PlainFile::TooLong } else { PlainFile::Text(bytes) })
+    Ok(if bytes.len() > bytes_max { TextContent::TooLong } else { TextContent::Text(bytes) })
 }
 
 #[cfg(test)]
@@ -38,24 +38,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_nul_counts_in_the_first_bytes_only() {
+    fn a_nul_byte_in_the_first_bytes_makes_a_file_binary() {
         let probe = BINARY_PROBE_BYTES as usize;
         for (at, binary) in [(0, true), (probe - 1, true), (probe, false), (probe + 1, false)] {
             let mut bytes = vec![b'a'; probe + 10];
             bytes[at] = 0;
-            let expected = if binary { PlainFile::Binary } else { PlainFile::Text(bytes.clone()) };
+            let expected = if binary { TextContent::Binary } else { TextContent::Text(bytes.clone()) };
             assert_eq!(read(&bytes[..], Some(3), 1 << 20).unwrap(), expected, "NUL at {at}");
         }
     }
 
     #[test]
-    fn the_limit_is_exact() {
+    fn files_of_exactly_the_limit_are_read() {
         for limit in [10, 8191, 8192, 8193, 20_000] {
             let bytes = vec![b'a'; limit + 1];
-            assert_eq!(read(&bytes[..], None, limit).unwrap(), PlainFile::TooLong, "{limit}");
+            assert_eq!(read(&bytes[..], None, limit).unwrap(), TextContent::TooLong, "{limit}");
             let fits = bytes[1..].to_vec();
-            assert_eq!(read(&fits[..], Some(1 << 60), limit).unwrap(), PlainFile::Text(fits), "{limit}");
+            assert_eq!(read(&fits[..], Some(1 << 60), limit).unwrap(), TextContent::Text(fits), "{limit}");
         }
-        assert_eq!(read(&b""[..], Some(0), 10).unwrap(), PlainFile::Text(vec![]));
+        assert_eq!(read(&b""[..], Some(0), 10).unwrap(), TextContent::Text(vec![]));
     }
 }

@@ -1,62 +1,62 @@
-//! Tab-separated values: one document a line, no quoting.
+//! Parses tab-separated values: one document per line, no quoting.
 
 use super::options::Column;
-use super::report::{Fault, ProblemKind};
-use super::sink::Document;
+use super::report::{LineProblem, ProblemKind};
+use super::sink::InputDocument;
 use crate::size;
 use memchr::{memchr, memchr_iter, memrchr};
 use std::borrow::Cow;
 
-/// Names of the column with the ids, with the titles, and with the texts, in any case.
+/// Header names of id, title and text columns. Case is ignored.
 const ID_NAMES: &[&str] = &["id", "_id", "docid", "doc_id", "docno", "pid"];
 const TITLE_NAMES: &[&str] = &["title", "headline", "heading", "name"];
 const TEXT_NAMES: &[&str] = &["text", "body", "content", "contents", "passage", "abstract", "document"];
 
-/// Bytes of a column's name.
+/// Maximum length of a column name, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-/// What the first line of a file with something in it tells.
+/// Columns inferred from the first line of a file that is not blank.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FirstLine {
     pub columns: Vec<Column>,
-    /// Where the line ends, if it names the columns and is no document.
+    /// End of the line, if it is a header.
     pub header_end: Option<usize>,
 }
 
-/// What the first line of a file with something in it tells; `None` when all are blank.
+/// Infers the columns from the first line that is not blank; `None` if all lines are blank.
 pub(super) fn first_line(bytes: &[u8]) -> Option<FirstLine> {
     let start = bytes.len() - bytes.trim_ascii_start().len();
-    // White space before the first word may be empty columns.
+    // White space before the first word can be empty columns.
     let start = memrchr(b'\n', &bytes[..start]).map_or(0, |newline| newline + 1);
     let end = memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |length| start + length + 1);
     let line = &bytes[start..end];
     if line.trim_ascii().is_empty() {
         return None;
     }
-    let usual = || match memchr_iter(b'\t', line).count() {
+    let by_count = || match memchr_iter(b'\t', line).count() {
         0 => vec![Column::Text],
         1 => vec![Column::Id, Column::Text],
         _ => vec![Column::Id, Column::Title, Column::Text],
     };
     let header = std::str::from_utf8(line).ok().and_then(header);
     let header_end = header.is_some().then_some(end);
-    Some(FirstLine { columns: header.unwrap_or_else(usual), header_end })
+    Some(FirstLine { columns: header.unwrap_or_else(by_count), header_end })
 }
 
-/// The columns that a header names: all of its words look like names, one means the text, and another the id
-/// or the title. Of several columns for one purpose the first counts.
+/// The columns of a header line: all values are valid column names, one names the text, and another the id or the
+/// title. Of several columns with one meaning the first counts.
 fn header(line: &str) -> Option<Vec<Column>> {
     let mut columns = Vec::new();
     for name in line.trim_end_matches(['\r', '\n']).split('\t').map(str::trim) {
-        let column = meaning(name)?;
+        let column = column_of_name(name)?;
         columns.push(if columns.contains(&column) { Column::Ignore } else { column });
     }
     let named = columns.iter().filter(|&&column| column != Column::Ignore).count();
     (columns.contains(&Column::Text) && named > 1).then_some(columns)
 }
 
-/// What a column of this name is for; `None` when it is no name.
-fn meaning(name: &str) -> Option<Column> {
+/// The meaning of a column name; `None` if the value is not a valid name.
+fn column_of_name(name: &str) -> Option<Column> {
     let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
     let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let rest = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte));
@@ -69,17 +69,17 @@ fn meaning(name: &str) -> Option<Column> {
     }
 }
 
-/// The document of a line. Further tabs belong to the last column if that is the text; else what follows the
-/// last column is left out.
-pub(super) fn document<'l>(line: &'l str, columns: &[Column]) -> Result<Document<'l>, Fault> {
-    let mut document = Document::default();
+/// Parses the document of a line. If the last column is the text, it contains all further tabs; otherwise further
+/// columns are ignored.
+pub(super) fn document<'l>(line: &'l str, columns: &[Column]) -> Result<InputDocument<'l>, LineProblem> {
+    let mut document = InputDocument::default();
     let mut rest = Some(line);
-    for (at, column) in columns.iter().enumerate() {
-        let Some(here) = rest else { return Err(too_few(at, columns.len())) };
-        let takes_all = at + 1 == columns.len() && *column == Column::Text;
-        let (value, after) = match here.split_once('\t') {
+    for (i, column) in columns.iter().enumerate() {
+        let Some(remaining) = rest else { return Err(too_few(i, columns.len())) };
+        let takes_all = i + 1 == columns.len() && *column == Column::Text;
+        let (value, after) = match remaining.split_once('\t') {
             Some((value, after)) if !takes_all => (value, Some(after)),
-            _ => (here, None),
+            _ => (remaining, None),
         };
         rest = after;
         match column {
@@ -92,9 +92,9 @@ pub(super) fn document<'l>(line: &'l str, columns: &[Column]) -> Result<Document
     Ok(document)
 }
 
-fn too_few(found: usize, wanted: usize) -> Fault {
+fn too_few(found: usize, expected: usize) -> LineProblem {
     let found = size::count(found as u64, "column", "columns");
-    Fault { kind: ProblemKind::Columns, message: format!("{found}, {wanted} expected") }
+    LineProblem { kind: ProblemKind::Columns, message: format!("{found}, {expected} expected") }
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_taken_apart() {
+    fn columns_are_split_at_tabs() {
         check("text", "a\tb", Ok((None, "", "a\tb")));
         check("id,text", "1\ta\tb", Ok((Some("1"), "", "a\tb")));
         check("id,title,text", "1\tt\ta\tb", Ok((Some("1"), "t", "a\tb")));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_tells_the_columns() {
+    fn the_number_of_columns_determines_their_meaning() {
         let cases: [(&[u8], usize); 7] = [
             (b"", 0),
             (b"\n\r\n \n", 0),

@@ -1,9 +1,9 @@
-//! Expands command-line arguments to an ordered list of input files.
+//! Expands the input arguments to an ordered list of files.
 //!
-//! Arguments keep their order; the files of a folder follow in the byte order of their paths. Hidden names,
-//! symbolic links to folders and special files inside folders are passed over and counted, and so is, without
-//! being counted, the folder of the index that is being written. What the user named must be readable now;
-//! what a folder holds may fail and is then a problem in its place in the list.
+//! Arguments keep their order; the files of a folder follow in the byte order of their paths. Inside folders, hidden
+//! names, symbolic links to folders and special files are skipped and counted; the directory of the index that is
+//! written is skipped without being counted. An argument that cannot be read is an error. A file in a folder that
+//! cannot be read is a problem at its position in the list.
 
 use super::name::display_name;
 use super::report::{Problem, ProblemKind};
@@ -12,9 +12,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// One item of the list.
+/// An item of the list.
 #[derive(Debug)]
-pub(super) enum Entry {
+pub(super) enum InputEntry {
     File(InputFile),
     Problem(Problem),
 }
@@ -22,41 +22,43 @@ pub(super) enum Entry {
 /// A file to read.
 #[derive(Debug)]
 pub(super) struct InputFile {
-    pub place: Place,
-    /// Bytes on disk; `None` for a stream.
+    pub location: InputLocation,
+    /// Size on disk in bytes; `None` for a stream.
     pub size: Option<u64>,
-    /// Whether the user named it, rather than a folder around it.
+    /// Whether the file is an argument itself, not found in a folder.
     pub named: bool,
 }
 
-/// Where a file's bytes come from.
+/// Location of an input.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum InputLocation {
     StandardInput,
     Path(PathBuf),
 }
 
 impl InputFile {
-    /// The file as the user knows it.
+    /// Display name of the file.
     pub fn name(&self) -> String {
-        match &self.place {
-            Place::StandardInput => "stdin".to_string(),
-            Place::Path(path) => display_name(path),
+        match &self.location {
+            InputLocation::StandardInput => "stdin".to_string(),
+            InputLocation::Path(path) => display_name(path),
         }
     }
 
-    /// The last part of its path; empty for standard input.
+    /// Display name of the last component of its path; empty for standard input.
     pub fn title(&self) -> String {
-        match &self.place {
-            Place::StandardInput => String::new(),
-            Place::Path(path) => display_name(Path::new(path.file_name().unwrap_or(path.as_os_str()))),
+        match &self.location {
+            InputLocation::StandardInput => String::new(),
+            InputLocation::Path(path) => {
+                display_name(Path::new(path.file_name().unwrap_or(path.as_os_str())))
+            }
         }
     }
 }
 
-/// What was passed over in folders.
+/// Directory entries that were skipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PassedOver {
+pub struct SkippedEntries {
     /// Names that begin with a dot.
     pub hidden: u64,
     /// Symbolic links to folders.
@@ -65,21 +67,24 @@ pub struct PassedOver {
     pub special: u64,
 }
 
-/// The list of files for the arguments, without what is in the folder `output`.
-pub(super) fn expand(inputs: &[PathBuf], output: Option<&Path>) -> Result<(Vec<Entry>, PassedOver), String> {
+/// Lists the files of the arguments, without those in the directory `output`.
+pub(super) fn expand(
+    inputs: &[PathBuf],
+    output: Option<&Path>,
+) -> Result<(Vec<InputEntry>, SkippedEntries), String> {
     if inputs.iter().filter(|input| is_standard_input(input)).count() > 1 {
-        return Err("standard input is named twice; it can be read only once".to_string());
+        return Err("standard input is given twice; it can be read only once".to_string());
     }
     let output = output.and_then(|output| fs::metadata(output).ok()).map(|output| identity(&output));
-    let mut walker = Walker { output, ..Walker::default() };
+    let mut walker = FolderWalker { output, ..FolderWalker::default() };
     let mut entries = Vec::new();
     for input in inputs {
         expand_argument(input, &mut walker, &mut entries)?;
     }
-    Ok((entries, walker.passed_over))
+    Ok((entries, walker.skipped))
 }
 
-/// What a file or folder is, by whatever path it is reached.
+/// Device and inode, which identify a file or folder by any path.
 fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
@@ -88,56 +93,60 @@ fn is_standard_input(input: &Path) -> bool {
     input.as_os_str() == "-" || input.as_os_str() == "/dev/stdin"
 }
 
-fn expand_argument(input: &Path, walker: &mut Walker, entries: &mut Vec<Entry>) -> Result<(), String> {
+fn expand_argument(
+    input: &Path,
+    walker: &mut FolderWalker,
+    entries: &mut Vec<InputEntry>,
+) -> Result<(), String> {
     if is_standard_input(input) {
-        entries.push(named(Place::StandardInput, None));
+        entries.push(named(InputLocation::StandardInput, None));
         return Ok(());
     }
     let metadata = fs::metadata(input).map_err(|error| cannot_read(input, &error))?;
     if metadata.is_dir() {
         if walker.output == Some(identity(&metadata)) {
-            return Err(format!("{} is the folder of the index; name another input", display_name(input)));
+            return Err(format!("{} is the directory of the index; name another input", display_name(input)));
         }
         entries.extend(walker.walk(input).map_err(|error| cannot_read(input, &error))?);
         return Ok(());
     }
-    // A pipe is not tried: to open it twice would lose its writer.
+    // A pipe is not opened here: opening it twice would lose its writer.
     if metadata.is_file() {
         File::open(input).map_err(|error| cannot_read(input, &error))?;
     }
     let size = metadata.is_file().then_some(metadata.len());
-    entries.push(named(Place::Path(input.to_path_buf()), size));
+    entries.push(named(InputLocation::Path(input.to_path_buf()), size));
     Ok(())
 }
 
-fn named(place: Place, size: Option<u64>) -> Entry {
-    Entry::File(InputFile { place, size, named: true })
+fn named(location: InputLocation, size: Option<u64>) -> InputEntry {
+    InputEntry::File(InputFile { location, size, named: true })
 }
 
 fn cannot_read(input: &Path, error: &io::Error) -> String {
     let advice = match error.kind() {
         io::ErrorKind::NotFound => "check the name",
         io::ErrorKind::PermissionDenied => "check its permissions",
-        _ => "leave it out or repair it",
+        _ => "omit or repair it",
     };
     format!("cannot read {}: {error}; {advice}", display_name(input))
 }
 
-/// Walks through folders. Those that wait are in a list, so deep ones cost no stack.
+/// Walks through folders. Pending folders are in a list, so that deep trees need no recursion.
 #[derive(Default)]
-struct Walker {
+struct FolderWalker {
     folders: Vec<PathBuf>,
-    found: Vec<(PathBuf, Found)>,
-    passed_over: PassedOver,
+    found: Vec<(PathBuf, FileSize)>,
+    skipped: SkippedEntries,
     output: Option<(u64, u64)>,
 }
 
-/// What is at a path: a file with its size in bytes, or the error of reading it.
-type Found = io::Result<u64>;
+/// Size of a file in bytes, or the error of reading its metadata.
+type FileSize = io::Result<u64>;
 
-impl Walker {
-    /// Everything under `root`; an error when `root` itself cannot be listed.
-    fn walk(&mut self, root: &Path) -> io::Result<impl Iterator<Item = Entry> + use<>> {
+impl FolderWalker {
+    /// All files under `root`; an error if `root` itself cannot be listed.
+    fn walk(&mut self, root: &Path) -> io::Result<impl Iterator<Item = InputEntry> + use<>> {
         self.list(root)?;
         while let Some(folder) = self.folders.pop() {
             if let Err(error) = self.list(&folder) {
@@ -155,7 +164,7 @@ impl Walker {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             if entry.file_name().as_encoded_bytes().starts_with(b".") {
-                self.passed_over.hidden += 1;
+                self.skipped.hidden += 1;
             } else if let Err(error) = self.visit(&entry) {
                 self.found.push((entry.path(), Err(error)));
             }
@@ -169,9 +178,9 @@ impl Walker {
         if metadata.is_file() {
             self.found.push((entry.path(), Ok(metadata.len())));
         } else if !metadata.is_dir() {
-            self.passed_over.special += 1;
+            self.skipped.special += 1;
         } else if linked {
-            self.passed_over.links += 1;
+            self.skipped.links += 1;
         } else if self.output != Some(identity(&metadata)) {
             self.folders.push(entry.path());
         }
@@ -179,10 +188,14 @@ impl Walker {
     }
 }
 
-fn entry(path: PathBuf, found: Found) -> Entry {
+fn entry(path: PathBuf, found: FileSize) -> InputEntry {
     match found {
-        Ok(size) => Entry::File(InputFile { place: Place::Path(path), size: Some(size), named: false }),
-        Err(error) => Entry::Problem(Problem::of_file(
+        Ok(size) => InputEntry::File(InputFile {
+            location: InputLocation::Path(path),
+            size: Some(size),
+            named: false,
+        }),
+        Err(error) => InputEntry::Problem(Problem::of_file(
             display_name(&path),
             ProblemKind::Unreadable,
             format!("cannot read: {error}"),
@@ -195,11 +208,11 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    fn names(root: &Path, entries: &[Entry]) -> Vec<String> {
+    fn names(root: &Path, entries: &[InputEntry]) -> Vec<String> {
         let root = format!("{}/", root.display());
-        let show = |entry: &Entry| match entry {
-            Entry::File(file) => file.name().replace(&root, ""),
-            Entry::Problem(problem) => format!("!{}", problem.file.replace(&root, "")),
+        let show = |entry: &InputEntry| match entry {
+            InputEntry::File(file) => file.name().replace(&root, ""),
+            InputEntry::Problem(problem) => format!("!{}", problem.file.replace(&root, "")),
         };
         entries.iter().map(show).collect()
     }
@@ -217,20 +230,20 @@ mod tests {
         symlink(root.join("a"), root.join("linked-folder")).unwrap();
         symlink(root.join("B"), root.join("linked-file")).unwrap();
         symlink(root.join("nowhere"), root.join("dangling")).unwrap();
-        let (entries, passed_over) = expand(&[root.to_path_buf(), root.join("z/b")], None).unwrap();
-        assert_eq!(passed_over, PassedOver { hidden: 2, links: 1, special: 0 });
+        let (entries, skipped) = expand(&[root.to_path_buf(), root.join("z/b")], None).unwrap();
+        assert_eq!(skipped, SkippedEntries { hidden: 2, links: 1, special: 0 });
         let expected = ["B", "a-b", "a.txt", "a/x", "!dangling", "linked-file", "z/b", "z/deep/er/f", "z/b"];
         assert_eq!(names(root, &entries), expected);
         let flags: Vec<bool> = entries
             .iter()
-            .filter_map(|e| if let Entry::File(f) = e { Some(f.named) } else { None })
+            .filter_map(|e| if let InputEntry::File(f) = e { Some(f.named) } else { None })
             .collect();
         assert_eq!(flags.iter().filter(|&&named| named).count(), 1);
         assert!(flags.last().unwrap());
     }
 
     #[test]
-    fn missing_arguments_are_errors() {
+    fn missing_and_repeated_arguments_are_errors() {
         let folder = tempfile::tempdir().unwrap();
         let error = expand(&[folder.path().join("none")], None).unwrap_err();
         assert!(error.contains("none") && error.contains("check the name"), "{error}");
@@ -240,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_arguments_and_linked_arguments_are_read() {
+    fn hidden_names_and_links_are_read_if_they_are_arguments() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         fs::create_dir(root.join(".real")).unwrap();

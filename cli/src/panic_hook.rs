@@ -1,4 +1,4 @@
-//! Panics: one line, wherever they happen, and exit code 1.
+//! Panic hook: a panic of any thread prints one line and ends the process with exit code 1.
 
 use crate::interrupt;
 use crate::messages;
@@ -6,7 +6,7 @@ use std::backtrace::Backtrace;
 use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ends the process at the first panic of any thread: what others wait for may never come.
+/// Ends the process at the first panic of any thread. Other threads could wait forever for its results.
 pub fn exit_on_panic() {
     std::panic::set_hook(Box::new(exit));
 }
@@ -19,16 +19,16 @@ fn exit(panic: &PanicHookInfo<'_>) {
             std::thread::park();
         }
     }
-    let what = panic.payload_as_str().unwrap_or("it says no more");
-    let place = panic.location().map(|place| format!(" ({place})")).unwrap_or_default();
-    messages::say(format_args!(
-        "this is a defect, unless memory ran out: {}{place}",
-        what.replace('\n', " ")
+    let message = panic.payload_as_str().unwrap_or("no message");
+    let location = panic.location().map(|location| format!(" ({location})")).unwrap_or_default();
+    messages::print(format_args!(
+        "internal error: {}{location}; report it, unless memory ran out",
+        message.replace('\n', " ")
     ));
-    if std::env::var_os("RUST_BACKTRACE").is_some_and(|asked| asked != "0") {
-        messages::report(&Backtrace::force_capture().to_string());
+    if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
+        messages::print_lines(&Backtrace::force_capture().to_string());
     }
-    interrupt::clean();
+    interrupt::remove_unfinished();
     std::process::exit(1)
 }
 
@@ -37,18 +37,18 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// Set where the test is to panic, which ends its process.
+    /// Environment variable of the child process that panics.
     const PANICS: &str = "TIERDEX_TEST_PANICS";
 
     #[test]
-    fn a_panic_on_a_thread() {
+    fn panics_on_a_second_thread() {
         if std::env::var_os(PANICS).is_none() {
             return;
         }
         exit_on_panic();
         std::thread::scope(|scope| {
             scope.spawn(|| panic!("first\nline"));
-            // It waits for ever, as for a thread that has gone.
+            // Waits forever, as for a result of the thread that panicked.
             loop {
                 std::thread::park();
             }
@@ -56,15 +56,14 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_any_thread_is_one_line() {
+    fn a_panic_of_any_thread_prints_one_line_and_exits_with_1() {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "defect::tests::a_panic_on_a_thread", "--nocapture"]).env(PANICS, "1");
+        command
+            .args(["--exact", "panic_hook::tests::panics_on_a_second_thread", "--nocapture"])
+            .env(PANICS, "1");
         let output = command.env_remove("RUST_BACKTRACE").output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{error}");
-        assert!(
-            error.starts_with("tierdex: this is a defect, unless memory ran out: first line (cli/src/"),
-            "{error}"
-        );
+        assert!(error.starts_with("tierdex: internal error: first line (cli/src/"), "{error}");
     }
 }

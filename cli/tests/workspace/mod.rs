@@ -1,16 +1,16 @@
-//! A folder of its own for a test, and the command run in it.
+//! A temporary directory for a test, with the commands run in it.
 
-#![allow(dead_code, reason = "no file of tests uses all of it")]
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-pub struct Place(TempDir);
+pub struct Workspace(TempDir);
 
-impl Place {
-    pub fn new() -> Place {
-        Place(tempfile::tempdir().unwrap())
+impl Workspace {
+    pub fn new() -> Workspace {
+        Workspace(tempfile::tempdir().unwrap())
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -24,7 +24,7 @@ impl Place {
         path
     }
 
-    /// Names of what is in this place, in order.
+    /// Sorted names of the directory's entries.
     pub fn names(&self) -> Vec<String> {
         let names = std::fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().file_name());
         let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
@@ -32,7 +32,7 @@ impl Place {
         names
     }
 
-    /// Runs the command in this place; `arguments` are separated by blanks.
+    /// Runs the command in this directory. `arguments` are separated by blanks.
     pub fn run(&self, arguments: &str) -> Output {
         self.run_with(arguments.split(' '))
     }
@@ -51,13 +51,13 @@ impl Place {
         succeeded(&self.run(arguments))
     }
 
-    /// Runs a command that must fail with `code` and one line that holds `words`.
+    /// Runs a command that must fail with `code` and an error line that contains `words`.
     pub fn fails(&self, code: i32, arguments: &str, words: &str) {
         failed(&self.run(arguments), code, words);
     }
 }
 
-/// The program `tierdex` with these arguments, or `tierdex-bench` if that is the first of them.
+/// The program `tierdex` with these arguments, or `tierdex-bench` if that is the first argument.
 pub fn program<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut arguments = arguments.into_iter().peekable();
     let is_bench = arguments.next_if_eq(&"tierdex-bench").is_some();
@@ -76,7 +76,7 @@ pub fn failed(output: &Output, code: i32, words: &str) {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{error}");
     let last = error.lines().last().unwrap_or_default();
-    assert!(last.starts_with("tierdex: ") && last.contains(words), "`{error}` does not say `{words}`");
+    assert!(last.starts_with("tierdex: ") && last.contains(words), "`{error}` does not contain `{words}`");
     assert!(!error.contains("panicked"), "{error}");
 }
 

@@ -1,11 +1,11 @@
-//! One run of indexing: documents from a source to a commit, with progress, problems and Ctrl-C.
+//! Indexes an input source and commits: progress, warnings about input problems, cancellation by a signal.
 
-use crate::cmd::info::total_bytes;
 use crate::failure::{Failure, Outcome};
-use crate::input::{InputOptions, Problem, Source, parse};
+use crate::index_size::total_bytes;
+use crate::input::{InputOptions, InputSource, Problem, parse};
 use crate::interrupt;
 use crate::messages::printable;
-use crate::progress::Progress;
+use crate::progress::IndexProgress;
 use crate::size;
 use crate::tally::Tally;
 use std::io::{Write, stdout};
@@ -16,8 +16,8 @@ use tierdex::index::{IndexWriter, Manifest, Merge, OpenMode, Stop, WriterOptions
 use tierdex::io::Disk;
 use tierdex::schema::Schema;
 
-/// All that indexing needs to know.
-pub struct Job {
+/// Settings of an indexing run.
+pub struct IndexJob {
     pub disk: Arc<dyn Disk>,
     pub schema: Schema,
     pub mode: OpenMode,
@@ -28,43 +28,43 @@ pub struct Job {
     pub stop_at_problem: bool,
 }
 
-/// What indexing did.
-pub struct Done {
+/// Result of an indexing run.
+pub struct IndexSummary {
     pub tally: Tally,
     pub total: u64,
     pub index_bytes: u64,
     pub elapsed: Duration,
 }
 
-impl Job {
-    /// Indexes all of `source` and commits.
-    pub fn run(self, mut source: Source) -> Outcome<Done> {
+impl IndexJob {
+    /// Indexes all documents of `source` and commits.
+    pub fn run(self, mut source: InputSource) -> Outcome<IndexSummary> {
         let start = Instant::now();
         let stop = Stop::default();
-        let _watched = interrupt::raises(stop.clone());
+        let _watched = interrupt::raise_on_signal(stop.clone());
         let options = WriterOptions { memory: self.memory, stop: stop.clone() };
         let mut writer = IndexWriter::open(self.disk.clone(), self.schema.clone(), self.mode, options)?;
         source.stop_on(stop.clone());
         source.limit_documents(writer.document_bytes_max());
-        let mut progress = Progress::new(&source);
+        let mut progress = IndexProgress::new(&source);
         if writer.threads_max() < self.threads {
             let (memory, most) = (size::show(self.memory as u64), writer.threads_max());
             progress.print(&format!(
-                "tierdex: {memory} of memory keep {most} of {} threads at work",
+                "tierdex: --memory of {memory} is enough for {most} of {} threads; more memory uses all",
                 self.threads
             ));
         }
-        let mut tally = Tally::new(source.passed_over());
-        // A stream whose reading was stopped fails; that it was stopped is what matters.
+        let mut tally = Tally::new(source.skipped_entries());
+        // A read that fails after the stop signal is reported as an interruption.
         let failed = |problem| stop.check().err().unwrap_or(tierdex::Error::Failed(problem));
         let result = ingest(
             &mut writer,
             self.threads,
             || source.next().map_err(failed),
-            |piece, add| parse(piece, &self.options, add),
+            |chunk, add| parse(chunk, &self.options, add),
             |report| {
                 progress.advance(report.documents, report.bytes);
-                let stops = |problem: &&Problem| self.stop_at_problem && !problem.kind.is_kept();
+                let stops = |problem: &&Problem| self.stop_at_problem && !problem.kind.is_indexed();
                 if let Some(problem) = report.problems.iter().find(stops) {
                     return Err(tierdex::Error::Failed(format!("{problem}; nothing was committed")));
                 }
@@ -72,22 +72,22 @@ impl Job {
                 Ok(())
             },
         );
-        // A commit without a document would put an empty index in the place of a good one.
+        // With --replace, a commit without a document would replace an index by an empty one.
         let result = result.and_then(|()| {
             if tally.is_empty() {
                 return Err(tierdex::Error::Failed(tally.nothing_indexed()));
             }
-            progress.say("writing");
+            progress.set_phase("writing");
             writer.commit(self.merge)
         });
         progress.finish();
         if let Err(error) = result {
-            return Err(if writer.in_doubt() { doubtful(&error) } else { error.into() });
+            return Err(if writer.in_doubt() { commit_in_doubt(&error) } else { error.into() });
         }
         tally.left_out = writer.left_out();
-        // The commit is durable: that its size cannot be told is no failure.
+        // The commit is durable, so an error here only loses the size in the summary.
         let manifest = Manifest::read_newest(self.disk.as_ref()).unwrap_or_default();
-        Ok(Done {
+        Ok(IndexSummary {
             tally,
             total: writer.documents(),
             index_bytes: manifest.as_ref().map_or(0, total_bytes),
@@ -96,9 +96,9 @@ impl Job {
     }
 }
 
-impl Done {
-    /// Prints one line.
-    pub fn summary(&self, out: &Path) -> std::io::Result<()> {
+impl IndexSummary {
+    /// Prints the summary, one line.
+    pub fn print(&self, out: &Path) -> std::io::Result<()> {
         let seconds = self.elapsed.as_secs_f64().max(1e-9);
         let documents = |number| size::count(number, "document", "documents");
         let mut line = format!(
@@ -117,9 +117,7 @@ impl Done {
     }
 }
 
-/// The directory could not be synced after the manifest was renamed.
-pub fn doubtful(error: &tierdex::Error) -> Failure {
-    Failure::Failed(format!(
-        "{error}; the commit may stand nevertheless: `tierdex info` tells what the index holds"
-    ))
+/// The error of a commit whose manifest was renamed and whose directory could not be synced.
+pub fn commit_in_doubt(error: &tierdex::Error) -> Failure {
+    Failure::Failed(format!("{error}; the commit may be durable all the same: check it with `tierdex info`"))
 }

@@ -1,47 +1,47 @@
-//! A file of queries, one a line: an id, a tab, and the query.
+//! Reads a file of queries. Each line is an id, a tab and the query; the file may be compressed.
 
 use crate::failure::{Failure, Outcome};
-use crate::input::{BYTE_ORDER_MARK, Opened, Packing};
+use crate::input::{BYTE_ORDER_MARK, Compression, OpenInput};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, stdin};
 use std::path::Path;
 use tierdex::limits::QUERY_BYTES_MAX;
 
-/// The longest line: an id and a query, each as long as can be.
+/// Maximum length of a line: an id and a query of maximum length.
 const LINE_BYTES_MAX: u64 = 2 * QUERY_BYTES_MAX as u64;
 
-/// Queries that are read as they are asked for.
-pub struct Queries {
+/// An open file of queries, read line by line.
+pub struct QueryFile {
     name: String,
-    packing: Packing,
+    compression: Compression,
     lines: BufReader<Box<dyn Read + Send>>,
     number: usize,
 }
 
-impl Queries {
-    /// Opens a file, which may be packed, or standard input if it is called `-`.
-    pub fn open(path: &Path) -> Outcome<Queries> {
+impl QueryFile {
+    /// Opens a file, which may be compressed, or standard input if the path is `-`.
+    pub fn open(path: &Path) -> Outcome<QueryFile> {
         let is_stdin = path.as_os_str() == "-";
         let name = if is_stdin { "stdin".to_string() } else { path.display().to_string() };
         let opened = match is_stdin {
-            true => Opened::unpack(stdin(), &Default::default()),
-            false => File::open(path).and_then(|file| Opened::unpack(file, &Default::default())),
+            true => OpenInput::decompress(stdin(), &Default::default()),
+            false => File::open(path).and_then(|file| OpenInput::decompress(file, &Default::default())),
         };
-        let Opened { packing, reader } =
+        let OpenInput { compression, reader } =
             opened.map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
-        Ok(Queries { name, packing, lines: BufReader::new(reader), number: 0 })
+        Ok(QueryFile { name, compression, lines: BufReader::new(reader), number: 0 })
     }
 
-    /// How messages call the file.
+    /// Name of the file in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
     fn failed(&self, error: &std::io::Error) -> Failure {
-        Failure::Failed(format!("{}: {}", self.name, self.packing.explain(error)))
+        Failure::Failed(format!("{}: {}", self.name, self.compression.explain(error)))
     }
 
-    /// Id and text of the next query, or what is wrong with its line; none at the end.
+    /// Id and text of the next query, or the error of its line; `None` at the end.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -52,15 +52,15 @@ impl Queries {
             match query(&line) {
                 Ok(None) => {}
                 Ok(Some(query)) => return Ok(Some(Ok(query))),
-                Err(what) => {
-                    let what = format!("{}: line {}: {what}", self.name, self.number);
-                    return Ok(Some(Err(Failure::Failed(what))));
+                Err(error) => {
+                    let error = format!("{}: line {}: {error}", self.name, self.number);
+                    return Ok(Some(Err(Failure::Failed(error))));
                 }
             }
         }
     }
 
-    /// The next line with its end; of one that is too long only the beginning.
+    /// Reads the next line with its newline. A line that is too long is cut and the rest skipped.
     fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         self.lines.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut line)?;
@@ -75,19 +75,19 @@ impl Queries {
     }
 }
 
-/// Id and text of a query; none in a blank line.
+/// Splits a line into id and text; `None` for a blank line.
 fn query(line: &[u8]) -> Result<Option<(String, String)>, String> {
     if line.len() as u64 > LINE_BYTES_MAX {
-        return Err(format!("longer than {LINE_BYTES_MAX} bytes"));
+        return Err(format!("the line is longer than {LINE_BYTES_MAX} bytes"));
     }
-    let line = str::from_utf8(line).map_err(|_| "no valid UTF-8")?;
+    let line = str::from_utf8(line).map_err(|_| "the line is not valid UTF-8")?;
     let line = line.strip_suffix('\n').map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
     if line.trim().is_empty() {
         return Ok(None);
     }
-    let (id, text) = line.split_once('\t').ok_or("no tab between the query's id and its text")?;
+    let (id, text) = line.split_once('\t').ok_or("no tab between query id and query text")?;
     if id.is_empty() || id.contains(char::is_whitespace) {
-        return Err("the query's id is not one word".to_string());
+        return Err("the query id is empty or contains white space".to_string());
     }
     Ok(Some((id.to_string(), text.to_string())))
 }

@@ -1,33 +1,37 @@
-//! A stream that may be idle for ever, read so that a stop is noticed.
+//! Reads a stream that may be idle forever, so that a stop flag still ends the read.
 //!
-//! A thread of its own blocks in `read`; whoever reads here waits for it in short steps and looks at the stop
-//! signal between them. The thread is left behind when the stream never ends; it dies with the process.
+//! A background thread blocks in `read` and sends chunks through a channel. The consumer waits on the channel with a
+//! timeout and checks the stop flag after each. The thread is not joined: if the stream never ends, it lives until the
+//! process exits.
 
 use std::io::{self, Cursor, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 use tierdex::index::Stop;
 
-/// Bytes read at once.
+/// Size of a read, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// How often the stop signal is looked at.
-const STEP: Duration = Duration::from_millis(100);
+/// Interval between checks of the stop flag.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A stream that ends with an error when the stop signal is raised.
-pub(super) struct Stream {
+/// A reader that fails when the stop flag is raised.
+pub(super) struct BackgroundReader {
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: Cursor<Vec<u8>>,
     stop: Stop,
 }
 
-impl Stream {
-    /// Opens by `open`, which may block as reading may.
-    pub fn new<R: Read>(open: impl FnOnce() -> io::Result<R> + Send + 'static, stop: Stop) -> Stream {
+impl BackgroundReader {
+    /// Opens the stream with `open` on the background thread, as opening may block too.
+    pub fn new<R: Read>(
+        open: impl FnOnce() -> io::Result<R> + Send + 'static,
+        stop: Stop,
+    ) -> BackgroundReader {
         let (sender, chunks) = sync_channel(2);
-        let of_reader = sender.clone();
+        let thread_sender = sender.clone();
         let started = std::thread::Builder::new().spawn(move || {
-            let sender = of_reader;
+            let sender = thread_sender;
             let mut raw = match open() {
                 Ok(raw) => raw,
                 Err(error) => return drop(sender.send(Err(error))),
@@ -49,21 +53,21 @@ impl Stream {
             }
         });
         if let Err(error) = started {
-            // The channel is empty, so this does not wait.
-            let _ = sender.send(Err(io::Error::other(format!("no thread can be started: {error}"))));
+            // The channel is empty, so this does not block.
+            let _ = sender.send(Err(io::Error::other(format!("cannot start a thread: {error}"))));
         }
-        Stream { chunks, chunk: Cursor::default(), stop }
+        BackgroundReader { chunks, chunk: Cursor::default(), stop }
     }
 }
 
-impl Read for Stream {
+impl Read for BackgroundReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             let count = self.chunk.read(into)?;
             if count > 0 || into.is_empty() {
                 return Ok(count);
             }
-            match self.chunks.recv_timeout(STEP) {
+            match self.chunks.recv_timeout(CHECK_INTERVAL) {
                 Ok(chunk) => self.chunk = Cursor::new(chunk?),
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
                 Err(RecvTimeoutError::Timeout) if self.stop.check().is_err() => {
@@ -80,20 +84,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_are_read_whole_and_stop_when_told() {
+    fn streams_are_read_completely_and_fail_when_stopped() {
         let bytes: Vec<u8> = (0..1_000_000u32).map(|i| i as u8).collect();
         let expected = bytes.clone();
         let mut out = Vec::new();
-        Stream::new(move || Ok(Cursor::new(bytes)), Stop::default()).read_to_end(&mut out).unwrap();
+        BackgroundReader::new(move || Ok(Cursor::new(bytes)), Stop::default()).read_to_end(&mut out).unwrap();
         assert!(out == expected);
 
         let (reader, writer) = io::pipe().unwrap();
         let stop = Stop::default();
         stop.raise();
-        assert!(Stream::new(move || Ok(reader), stop).read_to_end(&mut out).is_err());
+        assert!(BackgroundReader::new(move || Ok(reader), stop).read_to_end(&mut out).is_err());
         drop(writer);
 
         let failing = || Err::<io::Empty, _>(io::Error::other("no"));
-        assert!(Stream::new(failing, Stop::default()).read_to_end(&mut out).is_err());
+        assert!(BackgroundReader::new(failing, Stop::default()).read_to_end(&mut out).is_err());
     }
 }

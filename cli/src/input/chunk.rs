@@ -1,0 +1,57 @@
+//! Chunks of raw input: the output of [`InputSource`](super::InputSource), the input of [`parse`](super::parse()).
+
+use super::byte_order_mark;
+use super::options::Column;
+use super::report::ChunkReport;
+use std::sync::Arc;
+
+/// Raw input. The boundaries of chunks depend on the bytes of the input only.
+#[derive(Debug)]
+pub struct InputChunk {
+    pub(super) body: Body,
+    /// Problems of reading since the last chunk. Parsing continues this report.
+    pub(super) report: ChunkReport,
+}
+
+/// Contents of a chunk.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// Whole lines of one file.
+    Lines(Lines),
+    /// Whole text files.
+    Files(Vec<TextFile>),
+}
+
+/// Whole lines of one file.
+#[derive(Debug)]
+pub(super) struct Lines {
+    /// Display name of the file.
+    pub file: Arc<str>,
+    pub format: LineFormat,
+    /// Number of the first line, from 1.
+    pub first_line: u64,
+    pub bytes: Vec<u8>,
+}
+
+impl Lines {
+    /// The bytes without a byte order mark.
+    pub fn content(&self) -> &[u8] {
+        if self.first_line == 1 { byte_order_mark::strip(&self.bytes) } else { &self.bytes }
+    }
+}
+
+/// Format of a file of lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LineFormat {
+    Json,
+    /// With the columns inferred from the first line. Columns given by the user take precedence.
+    Tsv(Arc<[Column]>),
+}
+
+/// A text file in memory.
+#[derive(Debug)]
+pub(super) struct TextFile {
+    pub id: String,
+    pub title: String,
+    pub bytes: Vec<u8>,
+}
