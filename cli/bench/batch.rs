@@ -1,4 +1,5 @@
-//! `tierdex-bench batch` and `tierdex-bench stats`: the commands of `tierdex` with additional flags for experiments.
+//! `tierdex-bench batch` and `tierdex-bench stats`: the commands of `tierdex` with additional flags for
+//! experiments.
 
 use crate::read_flags::ReadFlags;
 use clap::Args;
@@ -19,8 +20,8 @@ pub struct BatchArguments {
     /// Disable pruning: score every matching document; the hits are the same
     #[arg(long)]
     exhaustive: bool,
-    /// File for a log of the lookahead: number of prefetched queries and cells at the end of each query, for the last
-    /// 65,536 queries
+    /// File for a log of the lookahead: number of prefetched queries and cells at the end of each query, for
+    /// the last 65,536 queries
     #[arg(long, value_name = "FILE")]
     lookahead_log: Option<PathBuf>,
 }

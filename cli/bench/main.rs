@@ -40,14 +40,15 @@ enum Experiment {
     CacheCell,
     /// Bits per integer and speed of every codec with every kernel
     Codecs(codecs::Flags),
-    /// Generate an index of any size without text; its posting lists resemble those of English documents of 1 KB
+    /// Generate an index of any size without text; its posting lists resemble those of English documents of
+    /// 1 KB
     Generate(generator::Flags),
     /// Time, pages and bytes of five algorithms that intersect posting lists on disk
     Intersect(intersect::Flags),
     /// Latency of single requests, alone and beside an endless batch
     Latency(LatencyArguments),
-    /// Answer lines of COMMAND<TAB>QUERY on standard input; the index is in memory, or on disk with any flag for
-    /// memory or reads
+    /// Answer lines of COMMAND<TAB>QUERY on standard input; the index is in memory, or on disk with any flag
+    /// for memory or reads
     Serve(ServeArguments),
     /// `tierdex stats` with flags for read modes
     Stats(batch::StatsArguments),

@@ -13,15 +13,15 @@ const LOOKAHEAD_MAX: u64 = 1023;
 
 #[derive(Args)]
 pub struct ReadFlags {
-    /// Read mode: base (through the page cache of the system), base-prefetch (the same, with a thread that reads
-    /// ahead), hybrid (a cache of whole posting lists, filled after misses), hybrid-prefetch (the same, filled ahead of
-    /// the queries), direct (a cache of pages that are read with direct I/O while other queries are evaluated)
-    /// [default: direct]
+    /// Read mode: base (through the page cache of the system), base-prefetch (the same, with a thread that
+    /// reads ahead), hybrid (a cache of whole posting lists, filled after misses), hybrid-prefetch (the
+    /// same, filled ahead of the queries), direct (a cache of pages that are read with direct I/O while
+    /// other queries are evaluated) [default: direct]
     #[arg(long, value_parser = one_of::<Mode>(MODES))]
     mode: Option<Mode>,
-    /// Memory tier of dictionary, skip data and norms: disk (norms in DRAM), terms (dictionary and norms in DRAM, skip
-    /// data on disk), dram, or a region as in --cache [default: the first of dram, terms and disk that fits into
-    /// --dram]
+    /// Memory tier of dictionary, skip data and norms: disk (norms in DRAM), terms (dictionary and norms in
+    /// DRAM, skip data on disk), dram, or a region as in --cache [default: the first of dram, terms and disk
+    /// that fits into --dram]
     #[arg(long, value_name = "TIER")]
     meta_tier: Option<MetaTier>,
     /// I/O engine [default: auto, the fastest that is available]
@@ -33,12 +33,12 @@ pub struct ReadFlags {
     /// Eviction policy; window spares posting lists that queued queries need [default: lru]
     #[arg(long, value_parser = one_of::<PolicyKind>(POLICIES))]
     policy: Option<PolicyKind>,
-    /// Lookahead: number of queries that are prefetched, 1 to 1023, or adaptive: as many as fit into the cache (16 in
-    /// base-prefetch) [default: adaptive]
+    /// Lookahead: number of queries that are prefetched, 1 to 1023, or adaptive: as many as fit into the
+    /// cache (16 in base-prefetch) [default: adaptive]
     #[arg(long, value_parser = lookahead)]
     lookahead: Option<Lookahead>,
-    /// Size of a cell of the cache in the modes hybrid and hybrid-prefetch, in bytes: a power of two from 4K to 1M
-    /// [default: 32K]
+    /// Size of a cell of the cache in the modes hybrid and hybrid-prefetch, in bytes: a power of two from 4K
+    /// to 1M [default: 32K]
     #[arg(long, value_parser = bytes)]
     segment: Option<u64>,
 }

@@ -2,7 +2,8 @@
 
 use tierdex::text::Snippet;
 
-/// The text of a snippet with `open` before and `close` after each match. `escape` is applied to the text only.
+/// The text of a snippet with `open` before and `close` after each match. `escape` is applied to the text
+/// only.
 pub fn highlight(snippet: &Snippet, open: &str, close: &str, escape: fn(&str) -> String) -> String {
     let mut out = String::with_capacity(snippet.text.len() + 8 * snippet.marks.len());
     let mut at = 0;

@@ -27,8 +27,8 @@ pub fn total_bytes(manifest: &Manifest) -> u64 {
     manifest.segments.iter().flat_map(|segment| &segment.files).map(|file| file.seal.len).sum()
 }
 
-/// Size of uncompressed document numbers and frequencies, relative to document numbers, frequencies and skip data
-/// of the index.
+/// Size of uncompressed document numbers and frequencies, relative to document numbers, frequencies and skip
+/// data of the index.
 pub fn ratio_against_raw(manifest: &Manifest, field: usize) -> f64 {
     let kinds = [FileKind::Docs, FileKind::Freqs, FileKind::Skips];
     let packed: u64 = kinds.iter().map(|&kind| kind_bytes(manifest, field, kind)).sum();

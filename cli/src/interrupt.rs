@@ -1,5 +1,5 @@
-//! Handles SIGINT, SIGTERM and SIGHUP. By default a signal ends the command with one line and exit code 130. A
-//! command can register another action: raise a stop flag, or remove an unfinished file before the exit.
+//! Handles SIGINT, SIGTERM and SIGHUP. By default a signal ends the command with one line and exit code 130.
+//! A command can register another action: raise a stop flag, or remove an unfinished file before the exit.
 
 use crate::failure::{Failure, Outcome};
 use std::ffi::CString;
@@ -52,8 +52,8 @@ pub fn raise_on_signal(stop: Stop) -> SignalGuard {
     SignalGuard(())
 }
 
-/// Creates a file that a signal removes, until the guard is dropped. No signal is handled between the creation and
-/// the registration.
+/// Creates a file that a signal removes, until the guard is dropped. No signal is handled between the
+/// creation and the registration.
 pub fn remove_on_signal<T, E>(
     create: impl FnOnce() -> Result<(PathBuf, T), E>,
 ) -> Result<(SignalGuard, PathBuf, T), E> {

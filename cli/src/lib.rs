@@ -29,8 +29,8 @@ use std::process::ExitCode;
 use tierdex::codec::Kernel;
 use tierdex::io::ignore_file_size_signal;
 
-/// Parses the arguments of the process and runs `command`. A failure is one line on standard error and the exit
-/// code.
+/// Parses the arguments of the process and runs `command`. A failure is one line on standard error and the
+/// exit code.
 pub fn run<A: Parser>(command: impl FnOnce(A) -> Outcome) -> ExitCode {
     panic_hook::exit_on_panic();
     ignore_file_size_signal();

@@ -1,5 +1,5 @@
-//! The `tierdex` command. Each subcommand has its own file in `cmd`. Exit codes: 0, 1 for a failure, 2 for a usage
-//! error, 130 for SIGINT, SIGTERM and SIGHUP.
+//! The `tierdex` command. Each subcommand has its own file in `cmd`. Exit codes: 0, 1 for a failure, 2 for a
+//! usage error, 130 for SIGINT, SIGTERM and SIGHUP.
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -9,14 +9,16 @@ use tierdex::io::{RegionKind, Size};
 
 #[derive(Args)]
 pub struct MemoryFlags {
-    /// Memory budget for dictionaries, skip data, postings cache and running queries, in bytes, such as 50M. A
-    /// budget that is too small is rejected at start-up with the smallest sufficient one [default: no budget; the
-    /// cache has 64M, or a tenth of the postings if that is more, and at most a quarter of the available memory]
+    /// Memory budget for dictionaries, skip data, postings cache and running queries, in bytes, such as 50M.
+    /// A budget that is too small is rejected at start-up with the smallest sufficient one [default: no
+    /// budget; the cache has 64M, or a tenth of the postings if that is more, and at most a quarter of the
+    /// available memory]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub dram: Option<u64>,
-    /// Memory region and size of the postings cache, not counted in --dram. REGION is dram, hugetlb, numa:NODE,
-    /// dax:PATH, or file:PATH on a tmpfs such as /dev/shm; SIZE is in bytes, such as 512M, or a percentage of the
-    /// postings, such as 10% [default: dram, with what the other components leave of --dram]
+    /// Memory region and size of the postings cache, not counted in --dram. REGION is dram, hugetlb,
+    /// numa:NODE, dax:PATH, or file:PATH on a tmpfs such as /dev/shm; SIZE is in bytes, such as 512M, or a
+    /// percentage of the postings, such as 10% [default: dram, with what the other components leave of
+    /// --dram]
     #[arg(long, value_name = "REGION:SIZE", value_parser = cache)]
     pub cache: Option<(RegionKind, Size)>,
     /// Print the memory of each component, cache hits and reads on standard error
@@ -30,7 +32,8 @@ impl MemoryFlags {
         self.dram.is_none() && self.cache.is_none() && !self.stats
     }
 
-    /// Executor options from the flags, completed for the index and the machine where `defaults` leaves a choice.
+    /// Executor options from the flags, completed for the index and the machine where `defaults` leaves a
+    /// choice.
     pub fn options(
         &self,
         index: &Index,
@@ -40,8 +43,8 @@ impl MemoryFlags {
         ExecutorOptions { dram: self.dram, ..defaults }.complete(index, self.cache.clone(), meta)
     }
 
-    /// Starts an executor. Prints the memory report if the budget is too small, and, if any flag is given, the
-    /// reason for a fallback to a slower I/O engine.
+    /// Starts an executor. Prints the memory report if the budget is too small, and, if any flag is given,
+    /// the reason for a fallback to a slower I/O engine.
     pub fn executor(&self, index: &Index, options: &ExecutorOptions) -> Outcome<Executor> {
         let report = Executor::memory_report(index, options);
         if report.check().is_err() {
@@ -133,7 +136,7 @@ mod tests {
         assert_eq!(cache("dram:512M"), Ok((RegionKind::Dram, Size::Bytes(512 << 20))));
         assert_eq!(cache("numa:1:10%"), Ok((RegionKind::Numa(1), Size::BasisPoints(1000))));
         assert_eq!(cache("file:/dev/shm/a:1G"), Ok((path("/dev/shm/a"), Size::Bytes(1 << 30))));
-        for (wrong, says) in [
+        for (wrong, message) in [
             ("dram", "dram:512M"),
             ("numa:1", "numa:1:10%"),
             ("file:/dev/shm/a", "file:/dev/shm/a:512M"),
@@ -142,7 +145,7 @@ mod tests {
             ("dram:0", "a size is"),
         ] {
             let error = cache(wrong).unwrap_err();
-            assert!(error.contains(says), "{wrong}: {error}");
+            assert!(error.contains(message), "{wrong}: {error}");
         }
     }
 }

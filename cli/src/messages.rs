@@ -1,5 +1,5 @@
-//! Writes messages to standard error. A message that cannot be written (a full disk, a closed pipe) is dropped: it
-//! neither stops the command nor changes its exit code.
+//! Writes messages to standard error. A message that cannot be written (a full disk, a closed pipe) is
+//! dropped: it neither stops the command nor changes its exit code.
 
 use std::fmt::Display;
 use std::io::{Write, stderr};
@@ -24,8 +24,8 @@ fn write(text: String) {
     let _ = stderr().lock().write_all(text.as_bytes());
 }
 
-/// Replaces control characters and bidirectional formatting characters by blanks. Both could make a terminal show
-/// something other than the text.
+/// Replaces control characters and bidirectional formatting characters by blanks. Both could make a terminal
+/// show something other than the text.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect()
 }

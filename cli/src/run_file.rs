@@ -1,6 +1,6 @@
-//! Writes a TREC run to a temporary file in the directory of the target, and renames it when the run is complete.
-//! A concurrent reader sees the old run or the new one. Of two runs that are written at the same time, the one that
-//! finishes later remains.
+//! Writes a TREC run to a temporary file in the directory of the target, and renames it when the run is
+//! complete. A concurrent reader sees the old run or the new one. Of two runs that are written at the same
+//! time, the one that finishes later remains.
 
 use crate::interrupt::{self, SignalGuard};
 use std::fs::{self, File};
@@ -30,8 +30,8 @@ pub struct TemporaryRun {
 }
 
 impl RunFile {
-    /// Creates the file for a run at `path`, following symbolic links. The new run gets owner and permissions of the
-    /// file that it replaces.
+    /// Creates the file for a run at `path`, following symbolic links. The new run gets owner and
+    /// permissions of the file that it replaces.
     pub fn create(path: &Path) -> io::Result<RunFile> {
         if let Some(opened) = descriptor(path) {
             return opened.map(RunFile::Direct);
@@ -47,8 +47,8 @@ impl RunFile {
         let mut options = File::options();
         options.write(true).create_new(true);
         if let Some(old) = &old {
-            // A file without write permission is not replaced. The temporary file has the permissions of the old one
-            // from the start, so that no other user can read it.
+            // A file without write permission is not replaced. The temporary file has the permissions of the
+            // old one from the start, so that no other user can read it.
             File::options().write(true).open(&target)?;
             options.mode(old.permissions().mode() & 0o777);
         }
@@ -101,8 +101,8 @@ impl Drop for TemporaryRun {
     }
 }
 
-/// Creates a directory entry with a unique name in `folder`. `create` must fail if the name exists, also as a
-/// symbolic link.
+/// Creates a directory entry with a unique name in `folder`. `create` must fail if the name exists, also as
+/// a symbolic link.
 pub fn create_unique<T>(
     folder: &Path,
     name: &str,
@@ -145,8 +145,8 @@ pub fn is_in(path: &Path, folder_path: &Path) -> bool {
     matches!((parent, folder), (Ok(a), Ok(b)) if (a.dev(), a.ino()) == (b.dev(), b.ino()))
 }
 
-/// Whether writing one path would overwrite the other: both name the same regular file, or the same file that does
-/// not exist yet.
+/// Whether writing one path would overwrite the other: both name the same regular file, or the same file
+/// that does not exist yet.
 pub fn are_same(one: &Path, other: &Path) -> bool {
     match (fs::metadata(one), fs::metadata(other)) {
         (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),

@@ -60,10 +60,10 @@ mod tests {
         for wrong in ["", "0", "M", "1.5G", "-1", "1X", "2KB", "10%", "99999999999T", "é"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
-        for (wrong, says) in
+        for (wrong, message) in
             [("0", "small"), ("00K", "small"), ("99999999999T", "large"), ("9999999999999999999999", "large")]
         {
-            assert!(parse(wrong).unwrap_err().contains(says), "{wrong}");
+            assert!(parse(wrong).unwrap_err().contains(message), "{wrong}");
         }
         for wrong in ["", "M", "1.5G", "0.5", "10%"] {
             assert!(parse(wrong).unwrap_err().contains("is not a size"), "{wrong}");

@@ -67,7 +67,8 @@ fn failed_queries_are_skipped_with_on_error_skip() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("3 queries, 9 hits"), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("2 failed and skipped"), "{output:?}");
 
-    // A page of the first list is damaged: the two queries that read it fail, and the query between them is answered.
+    // A page of the first list is damaged: the two queries that read it fail, and the query between them is
+    // answered.
     let docs = std::fs::read_dir(workspace.path("i")).unwrap().flatten().map(|entry| entry.path());
     let docs = docs.into_iter().find(|path| path.extension().is_some_and(|end| end == "docs")).unwrap();
     let mut bytes = std::fs::read(&docs).unwrap();
@@ -224,7 +225,7 @@ fn an_interrupted_batch_leaves_no_run() {
         let mut queries = std::fs::OpenOptions::new().write(true).open(workspace.path("q")).unwrap();
         queries.write_all(b"q1\tcat\n").unwrap();
         while workspace.names().iter().all(|name| !name.starts_with(".tierdex-run")) {
-            assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+            assert!(child.try_wait().unwrap().is_none(), "the command has ended");
             std::thread::yield_now();
         }
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());

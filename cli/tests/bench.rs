@@ -1,4 +1,5 @@
-//! The command `tierdex-bench`: output files and messages about wrong flags. Measured values are not checked.
+//! The command `tierdex-bench`: output files and messages about wrong flags. Measured values are not
+//! checked.
 
 mod workspace;
 

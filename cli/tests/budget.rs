@@ -1,4 +1,5 @@
-//! The memory budget, enforced from outside: the command runs in a memory control group of 1.2 times the budget.
+//! The memory budget, enforced from outside: the command runs in a memory control group of 1.2 times the
+//! budget.
 
 mod workspace;
 
@@ -212,8 +213,8 @@ fn queries_of_many_terms_are_answered_or_rejected_within_a_budget() {
     }
 }
 
-/// Printing hits keeps to the smallest accepted budget, with a giant document, long titles and ids, all matches, as
-/// table, JSON and run.
+/// Printing hits keeps to the smallest accepted budget, with a giant document, long titles and ids, all
+/// matches, as table, JSON and run.
 #[test]
 fn printing_hits_keeps_to_the_smallest_accepted_budget() {
     const GIANT: usize = 40 << 20;
@@ -267,8 +268,8 @@ fn printing_hits_keeps_to_the_smallest_accepted_budget() {
     }
 }
 
-/// A phrase in a document of millions of words takes memory for the positions of one document, not of a block of
-/// such documents.
+/// A phrase in a document of millions of words takes memory for the positions of one document, not of a
+/// block of such documents.
 #[test]
 fn a_phrase_in_a_giant_document_fits_a_budget() {
     const DRAM: u64 = 160 << 20;

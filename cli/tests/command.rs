@@ -301,7 +301,8 @@ fn a_second_writer_fails_and_an_interrupt_leaves_the_last_commit() {
         .spawn()
         .unwrap();
     let mut input = child.stdin.take().unwrap();
-    // The writer takes the lock before it reads. More than the pipe buffer is written, so it has begun to read.
+    // The writer takes the lock before it reads. More than the pipe buffer is written, so it has begun to
+    // read.
     let line = format!("{{\"id\":\"n\",\"text\":\"{}\"}}\n", "new words ".repeat(1000));
     for _ in 0..2000 {
         input.write_all(line.as_bytes()).unwrap();

@@ -1,10 +1,12 @@
-//! Effectiveness on five judged collections, compared with the values of an independent program. The collections are
-//! in `$TIERDEX_DATA`, or in `../shared/data` beside the project; without them the test is skipped with a message.
+//! Effectiveness on five judged collections, compared with the values of an independent program. The
+//! collections are in `$TIERDEX_DATA`, or in `../shared/data` beside the project; without them the test is
+//! skipped with a message.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Name, matches over all queries, and nDCG@10, AP@1000, R@100 with k1, b of 1.2, 0.75 and of 0.9, 0.4, exact norms.
+/// Name, matches over all queries, and nDCG@10, AP@1000, R@100 with k1, b of 1.2, 0.75 and of 0.9, 0.4,
+/// exact norms.
 // One of the values is close to pi / 8.
 #[allow(clippy::approx_constant)]
 const REFERENCE: &[(&str, u64, [f64; 3], [f64; 3])] = &[

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 use workspace::{DOCUMENTS, Workspace, failed, succeeded};
 
-/// A different user for each test and process: limits count all threads of a user, and limits and permissions do
-/// not apply to root.
+/// A different user for each test and process: limits count all threads of a user, and limits and
+/// permissions do not apply to root.
 fn user(test: u32) -> [String; 4] {
     let id = 100_000 + 4 * std::process::id() + test;
     ["setpriv".to_string(), format!("--reuid={id}"), format!("--regid={id}"), "--clear-groups".to_string()]
@@ -33,14 +33,14 @@ fn run(workspace: &Workspace, wrapper: &[&str], arguments: &str) -> Output {
 }
 
 /// Whether the command succeeded; otherwise checks for exit code 1 and one line on standard error.
-fn ends_well(output: &Output, what: &str) -> bool {
+fn ends_well(output: &Output, context: &str) -> bool {
     let error = String::from_utf8_lossy(&output.stderr);
     if output.status.code() != Some(0) {
-        assert_eq!(output.status.code(), Some(1), "{what}: {error}");
-        assert!(error.starts_with("tierdex: "), "{what}: {error}");
+        assert_eq!(output.status.code(), Some(1), "{context}: {error}");
+        assert!(error.starts_with("tierdex: "), "{context}: {error}");
         // A panic prints the backtrace, as RUST_BACKTRACE is set.
         let backtrace = error.starts_with("tierdex: internal error: zstd ");
-        assert!(error.lines().count() == 1 || backtrace, "{what}: {error}");
+        assert!(error.lines().count() == 1 || backtrace, "{context}: {error}");
     }
     output.status.success()
 }
@@ -66,15 +66,15 @@ fn running_out_of_memory_ends_with_one_line() {
             if output.status.code() == Some(127) || error.contains("cannot allocate memory in static TLS") {
                 continue;
             }
-            let what = format!("{arguments}, {megabytes} MB");
-            if !ends_well(&output, &what) {
+            let context = format!("{arguments}, {megabytes} MB");
+            if !ends_well(&output, &context) {
                 exhausted += u32::from(error.contains("out of memory"));
                 let names = workspace.names();
                 assert!(
                     names.iter().all(|name| name != "r" && !name.starts_with(".tierdex")),
-                    "{what}: {names:?}"
+                    "{context}: {names:?}"
                 );
-                assert_eq!(workspace.run("info new").status.code(), Some(1), "{what}");
+                assert_eq!(workspace.run("info new").status.code(), Some(1), "{context}");
             }
         }
         let _ = std::fs::remove_dir_all(workspace.path("new"));
@@ -105,15 +105,15 @@ fn threads_that_cannot_be_started_end_the_command_with_one_line() {
         for threads in 1..=4 {
             let limit = format!("--nproc={threads}");
             let output = run(&workspace, &[&user[..], &["prlimit", &limit]].concat(), arguments);
-            let what = format!("{arguments}, {threads} threads");
-            if ends_well(&output, &what) {
+            let context = format!("{arguments}, {threads} threads");
+            if ends_well(&output, &context) {
                 let _ = std::fs::remove_dir_all(workspace.path("out/c"));
                 continue;
             }
             failures += 1;
             let error = String::from_utf8_lossy(&output.stderr);
-            assert!(error.contains("start"), "{what}: {error}");
-            assert_eq!(threads == 1, error.contains("handles Ctrl-C"), "{what}: {error}");
+            assert!(error.contains("start"), "{context}: {error}");
+            assert_eq!(threads == 1, error.contains("handles Ctrl-C"), "{context}: {error}");
         }
     }
     assert!(failures >= 5, "only {failures} commands had too few threads");

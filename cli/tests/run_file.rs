@@ -1,4 +1,5 @@
-//! The run file of `tierdex batch`: links, permissions, concurrent batches, and files that are never overwritten.
+//! The run file of `tierdex batch`: links, permissions, concurrent batches, and files that are never
+//! overwritten.
 
 mod workspace;
 
@@ -27,7 +28,7 @@ fn of_two_concurrent_batches_the_later_run_remains() {
     queries.write_all(b"first\tbird\n").unwrap();
     while workspace.names().iter().all(|name| !name.starts_with(".tierdex-run")) {
         assert_eq!(fs::read_to_string(workspace.path("r.partial")).unwrap(), "precious");
-        assert!(first.try_wait().unwrap().is_none(), "it ended by itself");
+        assert!(first.try_wait().unwrap().is_none(), "the command has ended");
         std::thread::yield_now();
     }
     workspace.ok("batch i --queries q --run r");

@@ -53,7 +53,8 @@ fn a_signal_ends_commands_that_write_output() {
         // The output is larger than the pipe buffer, so the command blocks.
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         send(&child, "-TERM");
-        // The output is read after the exit; otherwise the command could finish before it handles the signal.
+        // The output is read after the exit; otherwise the command could finish before it handles the
+        // signal.
         child.wait().unwrap();
         failed(&child.wait_with_output().unwrap(), 130, "interrupted");
     }
@@ -87,7 +88,8 @@ fn writes_to_standard_error(child: &Child) -> bool {
     })
 }
 
-/// Messages fill a pipe that is not read, so the thread that writes them blocks with the lock of standard error.
+/// Messages fill a pipe that is not read, so the thread that writes them blocks with the lock of standard
+/// error.
 #[test]
 fn a_blocked_standard_error_does_not_delay_a_signal() {
     let workspace = Workspace::new();
@@ -100,7 +102,7 @@ fn a_blocked_standard_error_does_not_delay_a_signal() {
     }
     let mut child = spawn(&workspace, "batch i --queries q --run r --on-error skip");
     while !writes_to_standard_error(&child) {
-        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        assert!(child.try_wait().unwrap().is_none(), "the command has ended");
         std::thread::yield_now();
     }
     send(&child, "-TERM");

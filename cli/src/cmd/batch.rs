@@ -29,8 +29,8 @@ const EXAMPLE_CHARS_MAX: usize = 60;
 pub struct Arguments {
     /// Directory of the index
     pub dir: PathBuf,
-    /// File of queries, or - for standard input; each line is an id, a tab and the query. gzip and zstd are detected
-    /// by content
+    /// File of queries, or - for standard input; each line is an id, a tab and the query. gzip and zstd are
+    /// detected by content
     #[arg(long)]
     queries: PathBuf,
     /// TREC run to write; each line is: query Q0 id rank score tag
@@ -52,7 +52,8 @@ pub struct Arguments {
     /// Action for a query that has a syntax error or fails
     #[arg(long, value_enum, default_value_t = OnError::Fail)]
     on_error: OnError,
-    /// Count all matching documents of each query and print their sum; slower, as no matching document is skipped
+    /// Count all matching documents of each query and print their sum; slower, as no matching document is
+    /// skipped
     #[arg(long)]
     count: bool,
     #[command(flatten)]

@@ -172,8 +172,8 @@ fn write_columns(out: &mut impl Write, header: &[&str], rows: &[Vec<String>]) ->
     Ok(())
 }
 
-/// Writes one JSON object. The hits are its last member and are written one by one, so that memory does not grow
-/// with their number.
+/// Writes one JSON object. The hits are its last member and are written one by one, so that memory does not
+/// grow with their number.
 fn write_json(explanation: &Explanation, io: bool) -> std::io::Result<()> {
     let mut out = BufWriter::new(stdout().lock());
     let segments: Vec<Value> = explanation.segments.iter().map(|segment| segment_json(segment, io)).collect();

@@ -1,5 +1,5 @@
-//! Formats hits as a table or as one JSON object. Hits are written one by one, so that memory does not grow with
-//! their number.
+//! Formats hits as a table or as one JSON object. Hits are written one by one, so that memory does not grow
+//! with their number.
 
 use crate::columns::{pad, terminal_columns, truncate};
 use crate::failure::{Failure, Outcome};
@@ -85,7 +85,8 @@ pub struct HitTable {
 }
 
 impl HitTable {
-    /// A table whose id column fits the longest id of `found`, limited to half of the width if there are titles.
+    /// A table whose id column fits the longest id of `found`, limited to half of the width if there are
+    /// titles.
     pub fn new(searcher: &Searcher, found: &Found) -> Outcome<HitTable> {
         let width = terminal_columns().saturating_sub(RANK_AND_SCORE_COLUMNS);
         let mut has_titles = false;

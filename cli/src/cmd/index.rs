@@ -51,8 +51,8 @@ pub struct Arguments {
 
 #[derive(Args)]
 struct InputArguments {
-    /// Format of the input: jsonl, tsv or text [default: by file extension (.jsonl, .ndjson, .json, .tsv), jsonl for
-    /// standard input and for a file argument that begins with a line of JSON, otherwise text]
+    /// Format of the input: jsonl, tsv or text [default: by file extension (.jsonl, .ndjson, .json, .tsv),
+    /// jsonl for standard input and for a file argument that begins with a line of JSON, otherwise text]
     #[arg(long, value_parser = |text: &str| text.parse::<InputFormat>())]
     format: Option<InputFormat>,
     /// JSON: name of the id member
@@ -64,11 +64,12 @@ struct InputArguments {
     /// JSON: name of the text member
     #[arg(long, default_value = "text")]
     text_field: String,
-    /// TSV: columns in order, of id, title, text and - for an ignored one, such as id,-,title,text [default: by the
-    /// header line; without one, by the number of columns: text; id,text; id,title,text]
+    /// TSV: columns in order, of id, title, text and - for an ignored one, such as id,-,title,text [default:
+    /// by the header line; without one, by the number of columns: text; id,text; id,title,text]
     #[arg(long)]
     columns: Option<String>,
-    /// Split texts at word boundaries into documents of at most this many bytes, at least 16 [default: no split]
+    /// Split texts at word boundaries into documents of at most this many bytes, at least 16 [default: no
+    /// split]
     #[arg(long, value_name = "BYTES", value_parser = size::parse)]
     split: Option<usize>,
 }
@@ -188,7 +189,7 @@ fn stop_words(name: &str, analysis: &Analysis) -> Outcome<Vec<String>> {
     } else {
         let text = read_stop_words(name).map_err(|error| {
             Failure::Usage(format!(
-                "--stop-words {name}: {error}; give `english` or a file with one word a line"
+                "--stop-words {name}: {error}; give `english` or a file with one word per line"
             ))
         })?;
         analyzer.terms(&text).into_iter().collect()
@@ -258,7 +259,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
     done.print(&arguments.out).map_err(output_error)
 }
 
-/// Reads the newest commit and checks that `mode` permits it. With --replace a damaged commit counts as none.
+/// Reads the newest commit and checks that `mode` permits it. With --replace a damaged commit counts as
+/// none.
 fn newest(disk: &PosixDisk, mode: OpenMode) -> Outcome<Option<Manifest>> {
     let newest = match Manifest::read_newest(disk) {
         // The writer decides whether it can replace the files.
@@ -287,7 +289,8 @@ pub fn thread_count(given: Option<usize>) -> Outcome<usize> {
     }
 }
 
-/// Opens the output directory, and creates it if it does not exist. A directory that holds other files is rejected.
+/// Opens the output directory, and creates it if it does not exist. A directory that holds other files is
+/// rejected.
 pub fn output_disk(out: &Path) -> Outcome<Arc<PosixDisk>> {
     let disk = PosixDisk::create(out)?;
     reject_foreign_files(&disk, out).inspect_err(|_| disk.remove_created())?;

@@ -35,9 +35,10 @@ pub struct Arguments {
 pub struct QueryArguments {
     /// Directory of the index
     pub dir: PathBuf,
-    /// Query: terms, AND, OR, NOT, +required, -excluded, #filter, "a phrase"~slop, prefix*, fuzzy~1, term^boost,
-    /// (two of these)~2, field:term, as described in docs/query.md. Indexes of `tierdex index` have one field, text,
-    /// which contains the titles. Several arguments are joined by blanks; put -- before a query that begins with -
+    /// Query: terms, AND, OR, NOT, +required, -excluded, #filter, "a phrase"~slop, prefix*, fuzzy~1,
+    /// term^boost, (two of these)~2, field:term, as described in docs/query.md. Indexes of `tierdex index`
+    /// have one field, text, which contains the titles. Several arguments are joined by blanks; put --
+    /// before a query that begins with -
     #[arg(required = true)]
     query: Vec<String>,
     /// Ignore the parts of the query with syntax errors, with a warning
@@ -48,8 +49,8 @@ pub struct QueryArguments {
     k: usize,
     #[command(flatten)]
     ranking: RankingArguments,
-    /// Count all matching documents; slower, as no matching document is skipped. Without it the number of matches is
-    /// a lower bound
+    /// Count all matching documents; slower, as no matching document is skipped. Without it the number of
+    /// matches is a lower bound
     #[arg(long)]
     count: bool,
 }

@@ -1,8 +1,8 @@
 //! Reads a stream that may be idle forever, so that a stop flag still ends the read.
 //!
-//! A background thread blocks in `read` and sends chunks through a channel. The consumer waits on the channel with a
-//! timeout and checks the stop flag after each. The thread is not joined: if the stream never ends, it lives until the
-//! process exits.
+//! A background thread blocks in `read` and sends chunks through a channel. The consumer waits on the
+//! channel with a timeout and checks the stop flag after each. The thread is not joined: if the stream never
+//! ends, it lives until the process exits.
 
 use std::io::{self, Cursor, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};

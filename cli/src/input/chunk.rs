@@ -1,4 +1,5 @@
-//! Chunks of raw input: the output of [`InputSource`](super::InputSource), the input of [`parse`](super::parse()).
+//! Chunks of raw input: the output of [`InputSource`](super::InputSource), the input of
+//! [`parse`](super::parse()).
 
 use super::byte_order_mark;
 use super::options::Column;

@@ -1,7 +1,7 @@
 //! Parses a JSON line: one object.
 //!
-//! The parser visits the members and keeps id, title and text; strings without escapes are borrowed from the line,
-//! and other members are skipped. No tree is built.
+//! The parser visits the members and keeps id, title and text; strings without escapes are borrowed from the
+//! line, and other members are skipped. No tree is built.
 
 use super::options::InputOptions;
 use super::report::{LineProblem, ProblemKind};

@@ -1,7 +1,9 @@
-//! Detects the JSON layout of a file from its first bytes: JSON lines, an array, or objects over several lines.
+//! Detects the JSON layout of a file from its first bytes: JSON lines, an array, or objects over several
+//! lines.
 //!
-//! Chunks are cut at line ends and parsed separately, so arrays and objects over several lines cannot be read. They
-//! must not be read as JSON lines either: single lines of them may be valid objects, and only those would be indexed.
+//! Chunks are cut at line ends and parsed separately, so arrays and objects over several lines cannot be
+//! read. They must not be read as JSON lines either: single lines of them may be valid objects, and only
+//! those would be indexed.
 
 use super::byte_order_mark;
 use memchr::memchr;

@@ -1,10 +1,10 @@
 //! Cuts a stream of lines into chunks of whole lines.
 //!
-//! 1. Fill the buffer to the size of a chunk, however short single reads are, so that the cuts do not depend on
-//!    timing.
+//! 1. Fill the buffer to the size of a chunk, however short single reads are, so that the cuts do not depend
+//!    on timing.
 //! 2. Cut after the last newline. The bytes after it are copied to the start of the next buffer.
 //! 3. Without a newline, grow the buffer until there is one.
-//! 4. A line longer than the limit is dropped, and the stream is read to its end.
+//! 4. Drop a line longer than the limit; its remaining bytes are read and discarded.
 
 use memchr::{memchr, memchr_iter, memrchr};
 use std::io::{self, Read};
@@ -74,8 +74,8 @@ impl LineChunker {
         Ok((!ended).then_some(LineChunk { first_line, bytes, too_long }))
     }
 
-    /// Whole lines from `rest` and the stream, empty at its end. `None` if the first line is too long; `rest` then
-    /// holds its beginning.
+    /// Whole lines from `rest` and the stream, empty at its end. `None` if the first line is too long;
+    /// `rest` then holds its beginning.
     fn fill_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         // One byte more than the limit, for the newline of a line of maximum length.
         let len_max = self.sizes.document_bytes_max.saturating_add(1);

@@ -1,4 +1,5 @@
-//! An open file of lines: yields whole lines with their format, and infers the columns of TSV from the first line.
+//! An open file of lines: yields whole lines with their format, and infers the columns of TSV from the first
+//! line.
 
 use super::chunk::{LineFormat, Lines};
 use super::line_chunker::{LineChunk, LineChunker};

@@ -1,14 +1,14 @@
 //! Reads documents (id, title, text) from the input arguments.
 //!
 //! Reading and parsing are separate, so that they can run on different threads:
-//! 1. [`InputSource`] expands the arguments to files, opens one file at a time, decompresses it and cuts the bytes
-//!    into [`InputChunk`](chunk::InputChunk)s at line ends. The cuts depend on the bytes only, not on the timing of
-//!    reads.
+//! 1. [`InputSource`] expands the arguments to files, opens one file at a time, decompresses it and cuts the
+//!    bytes into [`InputChunk`](chunk::InputChunk)s at line ends. The cuts depend on the bytes only, not on
+//!    the timing of reads.
 //! 2. [`parse`] parses a chunk into documents. Its inputs are the chunk and the options.
 //!
 //! A defect of the data that leaves the rest usable (a malformed line, an unreadable file in a folder) is a
-//! [`Problem`], and reading goes on. A defect that makes the rest of the run doubtful (a missing argument, a damaged
-//! compressed argument) is an error.
+//! [`Problem`], and reading goes on. A defect that makes the rest of the run doubtful (a missing argument, a
+//! damaged compressed argument) is an error.
 //!
 //! This module does not depend on the index: documents are passed to a callback.
 

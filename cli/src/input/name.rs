@@ -4,8 +4,8 @@ use crate::messages::is_printable;
 use std::fmt::Write;
 use std::path::Path;
 
-/// The path, with each byte of invalid UTF-8, of unprintable characters and of backslashes escaped as `\xNN`. So
-/// different files have different ids, and no name contains a newline.
+/// The path, with each byte of invalid UTF-8, of unprintable characters and of backslashes escaped as
+/// `\xNN`. So different files have different ids, and no name contains a newline.
 pub(super) fn display_name(path: &Path) -> String {
     let mut name = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {

@@ -1,5 +1,5 @@
-//! Opens an input and decompresses it. The compression is detected from the first bytes, not from the name, as files
-//! can be renamed and pipes have no name.
+//! Opens an input and decompresses it. The compression is detected from the first bytes, not from the name,
+//! as files can be renamed and pipes have no name.
 
 use super::background_reader::BackgroundReader;
 use super::gzip::Gunzip;
@@ -14,8 +14,8 @@ use tierdex::index::Stop;
 /// Size of a read of compressed bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Base-2 logarithm of the maximum window of a zstd frame: the default of `zstd --long`. With a larger one, a small
-/// file could make the decoder allocate gigabytes.
+/// Base-2 logarithm of the maximum window of a zstd frame: the default of `zstd --long`. With a larger one,
+/// a small file could make the decoder allocate gigabytes.
 const WINDOW_LOG_MAX: u32 = 27;
 
 /// Number of bytes that detect the compression.
@@ -79,13 +79,15 @@ impl OpenInput {
             }
             InputLocation::Path(path) => Box::new(File::open(path)?),
         };
-        // Checked before and after decompression: few compressed bytes can expand to gigabytes, and many to none.
+        // Checked before and after decompression: few compressed bytes can expand to gigabytes, and many to
+        // none.
         let OpenInput { compression, reader } =
             OpenInput::decompress(StoppableReader { reader: raw, stop: stop.clone() }, consumed)?;
         Ok(OpenInput { compression, reader: Box::new(StoppableReader { reader, stop: stop.clone() }) })
     }
 
-    /// Peeks up to `bytes_max` bytes. The returned reader yields them again, and the error that followed them.
+    /// Peeks up to `bytes_max` bytes. The returned reader yields them again, and the error that followed
+    /// them.
     pub fn peek(mut self, bytes_max: u64) -> (Vec<u8>, OpenInput) {
         let mut head = Vec::new();
         let failed = ErrorOnce(self.reader.by_ref().take(bytes_max).read_to_end(&mut head).err());

@@ -108,8 +108,8 @@ pub struct InputOptions {
     pub title_field: String,
     /// Member of a JSON object that holds the text.
     pub text_field: String,
-    /// Columns of TSV files. `None`: inferred from the first line of each file, by a header or by the number of
-    /// columns.
+    /// Columns of TSV files. `None`: inferred from the first line of each file, by a header or by the number
+    /// of columns.
     pub columns: Option<Vec<Column>>,
     /// Maximum length of a document's text in bytes. Longer texts are split.
     pub split: Option<usize>,

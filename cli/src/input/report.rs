@@ -122,8 +122,9 @@ pub struct ChunkReport {
     pub separated_ids: u64,
     /// Number of problems by kind.
     pub counts: ProblemCounts,
-    /// The first problems of each kind in input order, at least one more than are printed for all chunks together.
-    /// The number is limited, so that input in a wrong format does not fill the memory with messages.
+    /// The first problems of each kind in input order, at least one more than are printed for all chunks
+    /// together. The number is limited, so that input in a wrong format does not fill the memory with
+    /// messages.
     pub problems: Vec<Problem>,
 }
 

@@ -1,4 +1,5 @@
-//! Passes documents to the consumer callback: assigns ids, splits long texts, counts, and records rejected documents.
+//! Passes documents to the consumer callback: assigns ids, splits long texts, counts, and records rejected
+//! documents.
 
 use super::report::{ChunkReport, Problem, ProblemKind};
 use super::split;
@@ -87,7 +88,8 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Adds a document under the current id. [`Error::Limit`] is a problem of this document, other errors are returned.
+    /// Adds a document under the current id. [`Error::Limit`] is a problem of this document, other errors
+    /// are returned.
     fn add(&mut self, title: &str, text: &str, origin: Origin<'_>) -> tierdex::Result<()> {
         match (self.add)(&self.id, title, text) {
             Ok(()) => self.report.documents += 1,

@@ -1,7 +1,7 @@
 //! Reads the inputs and yields chunks.
 //!
-//! One file is open at a time. A file of lines yields chunks of its own; text files are collected into a batch of about
-//! the size of a chunk.
+//! One file is open at a time. A file of lines yields chunks of its own; text files are collected into a
+//! batch of about the size of a chunk.
 
 use super::chunk::{Body, InputChunk, LineFormat, TextFile};
 use super::json_layout::{self, JsonLayout};
@@ -187,8 +187,8 @@ impl InputSource {
         Ok(())
     }
 
-    /// The layout of a file that is or may be JSON lines. Files in folders without a known extension are text files
-    /// and are not inspected.
+    /// The layout of a file that is or may be JSON lines. Files in folders without a known extension are
+    /// text files and are not inspected.
     fn json_layout(&self, file: &InputFile, name: &str, opened: OpenInput) -> (JsonLayout, OpenInput) {
         match self.known_format(file, name) {
             Some(InputFormat::Text | InputFormat::Tsv) => (JsonLayout::Other, opened),
@@ -200,7 +200,8 @@ impl InputSource {
         }
     }
 
-    /// The format given by the user or by the file extension. A stream without a known extension is JSON lines.
+    /// The format given by the user or by the file extension. A stream without a known extension is JSON
+    /// lines.
     fn known_format(&self, file: &InputFile, name: &str) -> Option<InputFormat> {
         let by_name = match file.location {
             InputLocation::StandardInput => None,
@@ -252,7 +253,8 @@ impl InputSource {
         Ok(())
     }
 
-    /// Reports a problem of a file in a folder. For a file argument, or once the stop flag is raised, returns an error.
+    /// Reports a problem of a file in a folder. For a file argument, or once the stop flag is raised,
+    /// returns an error.
     fn report_or_fail(
         &mut self,
         named: bool,

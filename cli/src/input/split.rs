@@ -1,7 +1,8 @@
 //! Splits long texts at word boundaries.
 
-/// The parts of a text, each of 1 to `bytes_max` bytes and without leading and trailing white space. A word of more
-/// than `bytes_max` bytes is split between characters. `bytes_max` is at least 4, the length of a character.
+/// The parts of a text, each of 1 to `bytes_max` bytes and without leading and trailing white space. A word
+/// of more than `bytes_max` bytes is split between characters. `bytes_max` is at least 4, the length of a
+/// character.
 pub(super) fn parts(text: &str, bytes_max: usize) -> impl Iterator<Item = &str> {
     let mut rest = text.trim();
     std::iter::from_fn(move || {

@@ -43,8 +43,8 @@ pub(super) fn first_line(bytes: &[u8]) -> Option<FirstLine> {
     Some(FirstLine { columns: header.unwrap_or_else(by_count), header_end })
 }
 
-/// The columns of a header line: all values are valid column names, one names the text, and another the id or the
-/// title. Of several columns with one meaning the first counts.
+/// The columns of a header line: all values are valid column names, one names the text, and another the id
+/// or the title. Of several columns with one meaning the first counts.
 fn header(line: &str) -> Option<Vec<Column>> {
     let mut columns = Vec::new();
     for name in line.trim_end_matches(['\r', '\n']).split('\t').map(str::trim) {
@@ -69,8 +69,8 @@ fn column_of_name(name: &str) -> Option<Column> {
     }
 }
 
-/// Parses the document of a line. If the last column is the text, it contains all further tabs; otherwise further
-/// columns are ignored.
+/// Parses the document of a line. If the last column is the text, it contains all further tabs; otherwise
+/// further columns are ignored.
 pub(super) fn document<'l>(line: &'l str, columns: &[Column]) -> Result<InputDocument<'l>, LineProblem> {
     let mut document = InputDocument::default();
     let mut rest = Some(line);

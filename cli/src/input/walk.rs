@@ -1,9 +1,9 @@
 //! Expands the input arguments to an ordered list of files.
 //!
-//! Arguments keep their order; the files of a folder follow in the byte order of their paths. Inside folders, hidden
-//! names, symbolic links to folders and special files are skipped and counted; the directory of the index that is
-//! written is skipped without being counted. An argument that cannot be read is an error. A file in a folder that
-//! cannot be read is a problem at its position in the list.
+//! Arguments keep their order; the files of a folder follow in the byte order of their paths. Inside
+//! folders, hidden names, symbolic links to folders and special files are skipped and counted; the directory
+//! of the index that is written is skipped without being counted. An argument that cannot be read is an
+//! error. A file in a folder that cannot be read is a problem at its position in the list.
 
 use super::name::display_name;
 use super::report::{Problem, ProblemKind};
