@@ -11,7 +11,7 @@ fn batches_write_trec_runs() {
     let workspace = Workspace::new();
     workspace.file("docs.jsonl", DOCUMENTS);
     workspace.ok("index docs.jsonl --out i");
-    workspace.file("q.tsv", "q1\tcat - \"dog\nq2\tzebra\nq3\tbird\n");
+    workspace.file("q.tsv", "q1\tcat dog\nq2\tzebra\nq3\tbird\n");
     let said = workspace.ok("batch i --queries q.tsv --run out.trec -k 1");
     assert!(said.contains("3 queries, 2 hits"), "{said}");
     let said = workspace.ok("batch i --queries q.tsv --run out.trec -k 2 --count");

@@ -440,7 +440,7 @@ fn matches_are_counted_on_request() {
     let workspace = Workspace::new();
     workspace.file("docs.jsonl", DOCUMENTS);
     workspace.ok("index docs.jsonl --out i");
-    assert!(workspace.ok("search i cat -k 1").contains("at least 1 document"));
+    assert!(workspace.ok("search i cat -k 1").contains("\nat least "));
     // The count is exact if all matches are hits.
     assert!(
         workspace.ok("search i cat").contains("\n2 documents")
@@ -468,6 +468,10 @@ fn subcommands_and_flags_in_the_documents_exist() {
         });
         for command in commands {
             let words: Vec<&str> = command.split_whitespace().collect();
+            // A dependency in TOML.
+            if words[0] == "=" {
+                continue;
+            }
             let names = &words[..if words[0] == "tierdex-bench" { 2 } else { 1 }];
             let help = succeeded(&workspace.run_with(names.iter().copied().chain(["--help"])));
             for flag in words.iter().filter(|word| word.starts_with("--")) {

@@ -48,7 +48,7 @@ fn objects_without_text_name_their_members() {
     let workspace = Workspace::new();
     workspace.file("docs.jsonl", "{\"id\":1,\"body\":\"x\"}\n".repeat(300));
     let error = only_line(&workspace.run("index docs.jsonl --out i"));
-    let words = "no text: `text` is missing or null; the object has `id`, `body`; name the text member with --text-field";
+    let words = "no text: `text` is missing or null; the object has `id`, `body`; name it with --text-field";
     assert!(error.contains(words) && error.contains("300 malformed lines"), "{error}");
     assert!(workspace.ok("index docs.jsonl --out i --text-field body").contains("300 documents"));
 }

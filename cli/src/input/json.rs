@@ -38,8 +38,8 @@ fn no_text(line: &str, field: &str) -> LineProblem {
     let names = parser.deserialize_map(MemberNames).unwrap_or_default();
     let has = if names.is_empty() { "no members".to_string() } else { names.join(", ") };
     let message = format!(
-        "no text: `{field}` is missing or null; the object has {has}; name the text member with --text-field, or \
-         give --format text if the file is not JSON"
+        "no text: `{field}` is missing or null; the object has {has}; name it with --text-field, or give --format text \
+         if the file is not JSON"
     );
     LineProblem { kind: ProblemKind::NoText, message }
 }
@@ -286,10 +286,7 @@ mod tests {
         rejects("5", "expected a JSON object");
         rejects(&format!("\"{}\"", "é".repeat(1000)), "expected a JSON object");
         rejects(r#"{}"#, "no text: `text` is missing or null; the object has no members");
-        rejects(
-            r#"{"id":1,"b\ny":{"c":2}}"#,
-            "the object has `id`, `b\\ny`; name the text member with --text-field",
-        );
+        rejects(r#"{"id":1,"b\ny":{"c":2}}"#, "the object has `id`, `b\\ny`; name it with --text-field");
         rejects(&format!(r#"{{"{}":1}}"#, "n".repeat(1000)), "nn ... nn");
         let many: String = (0..100).map(|i| format!(r#""m{i}":{i},"#)).collect();
         rejects(&format!(r#"{{{many}"z":1}}"#), "`m6`, `m7`; name");
