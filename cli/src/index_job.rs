@@ -50,7 +50,7 @@ impl IndexJob {
         if writer.threads_max() < self.threads {
             let (memory, most) = (size::show(self.memory as u64), writer.threads_max());
             progress.print(&format!(
-                "tierdex: --memory of {memory} is enough for {most} of {} threads; more memory uses all",
+                "tierdex: --memory of {memory} is enough for {most} of {} threads; give 128M per thread to use all",
                 self.threads
             ));
         }
