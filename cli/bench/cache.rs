@@ -11,7 +11,7 @@ pub fn run(flags: &Flags) -> Outcome {
     let program = std::env::current_exe();
     let program =
         program.map_err(|error| Failure::Failed(format!("cannot find the path of this program: {error}")))?;
-    let start = Start::Program(program, vec!["cache-cell".to_string()]);
+    let start = Launch::Process(program, vec!["cache-cell".to_string()]);
     let stop = Stop::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
     measure(flags, "tierdex-bench cache", &start, &stop, &mut stdout().lock()).map(drop).map_err(failure)

@@ -37,7 +37,7 @@ impl Drop for SignalGuard {
 /// # Errors
 /// If the thread cannot be started.
 pub fn install_handler() -> Outcome {
-    keep_ignored(|| ctrlc::set_handler(on_signal)).map_err(|error| {
+    keep_ignored_signals(|| ctrlc::set_handler(on_signal)).map_err(|error| {
         let reason = match error {
             ctrlc::Error::System(error) => error.to_string(),
             error => error.to_string(),
@@ -60,7 +60,7 @@ pub fn remove_on_signal<T, E>(
     let mut action = action();
     let (path, file) = create()?;
     *action = Action::Remove(path.clone());
-    remove_out_of_memory(CString::new(path.as_os_str().as_bytes()).ok());
+    remove_on_out_of_memory(CString::new(path.as_os_str().as_bytes()).ok());
     Ok((SignalGuard(()), path, file))
 }
 

@@ -80,7 +80,7 @@ pub fn report(executor: &Executor, options: &ExecutorOptions) -> String {
     let Some(stats) = executor.stats() else {
         return out + &format!("reads: {read} in total by {}\n", executor.engine());
     };
-    let bytes = |cells: u64| crate::size::show(cells * stats.segment_bytes);
+    let bytes = |cells: u64| crate::size::show(cells * stats.cell_bytes);
     let unit = if options.mode == Mode::Direct { "pages" } else { "lists" };
     let fallback = match stats.reads_fell_back {
         0 => String::new(),
@@ -91,9 +91,9 @@ pub fn report(executor: &Executor, options: &ExecutorOptions) -> String {
          {unit}: {} hit, {} fetched, {} streamed, {} evicted, {} failed; hit rate {:.3}\n\
          reads: {} of postings, {} by {}{fallback}; {read} in total; {}\n\
          lookahead: at most {}\n",
-        bytes(stats.segments + stats.window_segments),
-        group(stats.segment_bytes),
-        bytes(stats.segments_used()),
+        bytes(stats.cells + stats.bounce_cells),
+        group(stats.cell_bytes),
+        bytes(stats.cells_used()),
         crate::size::show(stats.metadata_bytes),
         group(stats.hits),
         group(stats.fetched),

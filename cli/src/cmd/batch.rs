@@ -307,7 +307,7 @@ impl OperatorCheck {
 }
 
 /// Writes the number of prefetched queries and cells at the end of each query.
-fn log_lookahead(path: &Path, samples: &[Sample]) -> std::io::Result<()> {
+fn log_lookahead(path: &Path, samples: &[LookaheadSample]) -> std::io::Result<()> {
     let mut out = BufWriter::new(descriptor(path).unwrap_or_else(|| File::create(path))?);
     writeln!(out, "ended\tqueries ahead\tsegments")?;
     for LookaheadSample { ended, queries, cells } in samples {

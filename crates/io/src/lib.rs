@@ -24,7 +24,9 @@
 #![deny(unsafe_code)]
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-compile_error!("tierdex needs 64-bit Linux: it reads files with io_uring and O_DIRECT and locks them as Linux does");
+compile_error!(
+    "tierdex needs 64-bit Linux: it reads files with io_uring and O_DIRECT and locks them as Linux does"
+);
 
 mod contract;
 mod disk;
