@@ -21,15 +21,12 @@ pub struct MemoryFlags {
     /// --dram]
     #[arg(long, value_name = "REGION:SIZE", value_parser = cache)]
     pub cache: Option<(RegionKind, Size)>,
-    /// Print the memory of each component, cache hits and reads on standard error
-    #[arg(long)]
-    pub stats: bool,
 }
 
 impl MemoryFlags {
     /// Whether no flag is given.
     pub fn is_default(&self) -> bool {
-        self.dram.is_none() && self.cache.is_none() && !self.stats
+        self.dram.is_none() && self.cache.is_none()
     }
 
     /// Executor options from the flags, completed for the index and the machine where `defaults` leaves a
@@ -43,15 +40,15 @@ impl MemoryFlags {
         ExecutorOptions { dram: self.dram, ..defaults }.complete(index, self.cache.clone(), meta)
     }
 
-    /// Starts an executor. Prints the memory report if the budget is too small, and, if any flag is given,
-    /// the reason for a fallback to a slower I/O engine.
-    pub fn executor(&self, index: &Index, options: &ExecutorOptions) -> Outcome<Executor> {
+    /// Starts an executor. Prints the memory report if the budget is too small, and, if any flag is given or
+    /// `verbose` is set, the reason for a fallback to a slower I/O engine.
+    pub fn executor(&self, index: &Index, options: &ExecutorOptions, verbose: bool) -> Outcome<Executor> {
         let report = Executor::memory_report(index, options);
         if report.check().is_err() {
             messages::print_lines(&report.to_string());
         }
         let executor = Executor::new(index, options)?;
-        if let Some(why) = executor.fallback().filter(|_| !self.is_default()) {
+        if let Some(why) = executor.fallback().filter(|_| verbose || !self.is_default()) {
             messages::print(why);
         }
         Ok(executor)

@@ -58,6 +58,9 @@ pub struct Arguments {
     count: bool,
     #[command(flatten)]
     pub memory: MemoryFlags,
+    /// Print the memory of each component, cache hits and reads on standard error
+    #[arg(long)]
+    stats: bool,
     /// Tag: last column of the run, one word
     #[arg(long, default_value = "tierdex")]
     tag: String,
@@ -167,7 +170,7 @@ fn write_run(
     (options, executor_options): (&SearchOptions, &ExecutorOptions),
     (arguments, experiment): (&Arguments, &ExperimentOptions),
 ) -> Outcome<BatchSummary> {
-    let executor = arguments.memory.executor(index, executor_options)?;
+    let executor = arguments.memory.executor(index, executor_options, arguments.stats)?;
     let (path, file) = (&arguments.run, queries.name().to_string());
     let run_file = RunFile::create(path).map_err(|error| cannot_write(path, &error))?;
     let mut out = BufWriter::new(run_file);
@@ -258,7 +261,7 @@ fn write_run(
     // Results before a failed query are written too.
     waiting.into_iter().try_for_each(write)?;
     run?;
-    if arguments.memory.stats {
+    if arguments.stats {
         messages::print_lines(&memory_flags::report(&executor, executor_options));
     }
     if let Some(path) = &experiment.lookahead_log {

@@ -25,6 +25,9 @@ pub struct Arguments {
     pub query: QueryArguments,
     #[command(flatten)]
     memory: MemoryFlags,
+    /// Print the memory of each component, cache hits and reads on standard error
+    #[arg(long)]
+    stats: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     format: OutputFormat,
@@ -127,12 +130,12 @@ pub enum OutputFormat {
 pub fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.query.options()?;
     let (index, query) = arguments.query.open()?;
-    if arguments.memory.is_default() {
+    if arguments.memory.is_default() && !arguments.stats {
         return answer(&index, &query, &options, arguments.format);
     }
     let defaults = ExecutorOptions { hits: options.k, previews: true, ..ExecutorOptions::default() };
     let executor_options = arguments.memory.options(&index, defaults, None);
-    let executor = arguments.memory.executor(&index, &executor_options)?;
+    let executor = arguments.memory.executor(&index, &executor_options, arguments.stats)?;
     let start = Instant::now();
     let (mut queue, mut written) = (Some(query.clone()), Ok(()));
     executor.run(
@@ -146,7 +149,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
             Ok::<(), Failure>(())
         },
     )?;
-    if arguments.memory.stats {
+    if arguments.stats {
         messages::print_lines(&memory_flags::report(&executor, &executor_options));
     }
     written
