@@ -60,7 +60,7 @@ pub fn run(
     let backend = match executor {
         Some(options) => Backend::Executor(Box::new(Executor::new(index, options)?)),
         None => {
-            index.keep_in_memory()?;
+            index.load_into_memory()?;
             Backend::Memory(index.searcher())
         }
     };

@@ -37,7 +37,7 @@ pub struct StatsArguments {
 impl BatchArguments {
     pub fn run(&self) -> Outcome {
         let samples = if self.lookahead_log.is_some() { LOOKAHEAD_SAMPLES_MAX } else { 0 };
-        let defaults = ExecutorOptions { samples, ..ExecutorOptions::default() };
+        let defaults = ExecutorOptions { lookahead_samples: samples, ..ExecutorOptions::default() };
         let experiment = batch::ExperimentOptions {
             defaults: self.reads.options(&self.batch.memory, defaults)?,
             meta_tier: self.reads.meta_tier(),

@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use read_flags::ReadFlags;
 use std::io::{stdin, stdout};
 use std::process::ExitCode;
-use tierdex::engine::{ExecutorOptions, THREADS_CHOSEN};
+use tierdex::engine::{ExecutorOptions, THREADS_AUTO};
 use tierdex::io::ExitOutOfMemory;
 use tierdex_bench::{Error, cache as caches, codecs, generate as generator, intersect, latency, serve};
 use tierdex_cli::failure::{Failure, Outcome, output_error};
@@ -90,8 +90,8 @@ fn run(experiment: &Experiment) -> Outcome {
         Experiment::Latency(LatencyArguments { flags, memory, reads }) => {
             let index = open::index(&flags.dir)?;
             let defaults = ExecutorOptions {
-                threads: flags.threads.map_or(THREADS_CHOSEN, std::num::NonZero::get),
-                hits: flags.k,
+                threads: flags.threads.map_or(THREADS_AUTO, std::num::NonZero::get),
+                hits_max: flags.k,
                 ..ExecutorOptions::default()
             };
             let options = memory.options(&index, reads.options(memory, defaults)?, reads.meta_tier());
@@ -99,7 +99,7 @@ fn run(experiment: &Experiment) -> Outcome {
         }
         Experiment::Serve(ServeArguments { flags, memory, reads }) => {
             let index = open::index(&flags.dir)?;
-            let defaults = ExecutorOptions { threads: THREADS_CHOSEN, ..ExecutorOptions::default() };
+            let defaults = ExecutorOptions { threads: THREADS_AUTO, ..ExecutorOptions::default() };
             let in_memory = memory.is_default() && reads.is_default();
             let options = reads.options(memory, defaults)?;
             let options = (!in_memory).then(|| memory.options(&index, options, reads.meta_tier()));

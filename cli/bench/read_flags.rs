@@ -59,14 +59,14 @@ impl ReadFlags {
     /// Executor options from the flags, with `defaults` where no flag is given.
     pub fn options(&self, memory: &MemoryFlags, defaults: ExecutorOptions) -> Outcome<ExecutorOptions> {
         let mode = self.mode.unwrap_or(defaults.mode);
-        let segment = self.segment.unwrap_or(defaults.segment as u64);
+        let segment = self.segment.unwrap_or(defaults.list_cell_bytes as u64);
         let depth = self.depth.unwrap_or(defaults.engine.depth);
-        self.check(memory, mode, (segment, depth), defaults.samples > 0).map_err(Failure::Usage)?;
+        self.check(memory, mode, (segment, depth), defaults.lookahead_samples > 0).map_err(Failure::Usage)?;
         let engine =
             EngineOptions { kind: self.io.unwrap_or(EngineKind::Auto), depth, direct: mode == Mode::Direct };
         Ok(ExecutorOptions {
             mode,
-            segment: segment as usize,
+            list_cell_bytes: segment as usize,
             policy: self.policy.unwrap_or(defaults.policy),
             lookahead: self.lookahead.unwrap_or(defaults.lookahead),
             engine,

@@ -84,7 +84,7 @@ impl IndexJob {
         if let Err(error) = result {
             return Err(if writer.in_doubt() { commit_in_doubt(&error) } else { error.into() });
         }
-        tally.left_out = writer.left_out();
+        tally.skipped_tokens = writer.skipped_tokens();
         // The commit is durable, so an error here only loses the size in the summary.
         let manifest = Manifest::read_newest(self.disk.as_ref()).unwrap_or_default();
         Ok(IndexSummary {

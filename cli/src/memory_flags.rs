@@ -57,7 +57,7 @@ impl MemoryFlags {
 
 /// Formats read mode, memory tiers and cache.
 pub fn describe(options: &ExecutorOptions) -> String {
-    let tiers = match &options.meta {
+    let tiers = match &options.meta_tier {
         MetaTier::Disk => "dictionary and skip data on disk, norms on dram".to_string(),
         MetaTier::Terms => "dictionary and norms on dram, skip data on disk".to_string(),
         tier => format!("dictionary, skip data and norms on {tier}"),

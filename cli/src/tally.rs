@@ -2,7 +2,7 @@
 
 use crate::input::{ChunkReport, Problem, ProblemCounts, ProblemKind, SkippedEntries};
 use crate::size::{count, group};
-use tierdex::index::LeftOut;
+use tierdex::index::SkippedTokens;
 use tierdex::limits::{FIELD_TOKENS_MAX, TERM_BYTES_MAX};
 
 /// Number of the first problem of a kind that is not listed.
@@ -22,7 +22,7 @@ pub struct Tally {
     /// Documents whose id contains white space or control characters.
     separated_ids: u64,
     /// Tokens that the index does not store.
-    pub left_out: LeftOut,
+    pub skipped_tokens: SkippedTokens,
     skipped_entries: SkippedEntries,
     listed: ProblemCounts,
     first: Option<Problem>,
@@ -108,7 +108,7 @@ impl Tally {
     }
 
     fn skipped_words(&self) -> [Option<String>; 2] {
-        let LeftOut { long_words, long_word_documents, tokens_beyond } = self.left_out;
+        let SkippedTokens { long_words, long_word_documents, tokens_beyond } = self.skipped_tokens;
         let documents = count(long_word_documents, "document", "documents");
         let long = format!("longer than {TERM_BYTES_MAX} bytes skipped in {documents}");
         let most = group(u64::from(FIELD_TOKENS_MAX));

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 use tierdex::Result;
-use tierdex::index::{Found, Index, IndexWriter, Merge, OpenMode, SearchOptions, WriterOptions};
+use tierdex::index::{Index, IndexWriter, Merge, OpenMode, SearchOptions, SearchResult, WriterOptions};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
@@ -60,14 +60,14 @@ pub fn queries(data: &[u8]) -> bool {
     all.is_ok_and(|all| all.total > 0)
 }
 
-fn compare(found: &Result<Found>, all: &Result<Found>, (k, count): (usize, bool), text: &str) {
+fn compare(found: &Result<SearchResult>, all: &Result<SearchResult>, (k, count): (usize, bool), text: &str) {
     let (found, all) = match (found, all) {
         (Ok(found), Ok(all)) => (found, all),
         // A query with too many terms is rejected by both.
         (Err(_), Err(_)) => return,
         _ => panic!("`{text}`: only one evaluation gives an error"),
     };
-    let rows = |found: &Found| -> Vec<(u32, u32)> {
+    let rows = |found: &SearchResult| -> Vec<(u32, u32)> {
         found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
     };
     let (found_rows, all_rows) = (rows(found), rows(all));

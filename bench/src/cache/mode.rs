@@ -4,7 +4,7 @@ use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 use tierdex::cache::Lookahead;
-use tierdex::engine::{Mode, PAGES_AHEAD};
+use tierdex::engine::{Mode, QUERIES_AHEAD};
 
 /// How queries are evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl CellMode {
     /// The default lookahead of the mode.
     pub(super) fn default_lookahead(self) -> Lookahead {
         if self == CellMode::Executor(Mode::BasePrefetch) {
-            Lookahead::Queries(PAGES_AHEAD)
+            Lookahead::Queries(QUERIES_AHEAD)
         } else {
             Lookahead::Adaptive
         }

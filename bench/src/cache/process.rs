@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 use tierdex::engine::Executor;
-use tierdex::index::{Found, Index};
+use tierdex::index::{Index, SearchResult};
 use tierdex::io::PosixDisk;
 use tierdex::query::Query;
 
@@ -57,7 +57,7 @@ pub(super) fn run(task: &CellTask) -> Result<CellMeasurement> {
 
 fn in_memory(task: &CellTask, index: &Index, queries: &[Query]) -> Result<CellMeasurement> {
     assert_eq!(task.mode, CellMode::Memory);
-    index.keep_in_memory()?;
+    index.load_into_memory()?;
     let (searcher, options) = (index.searcher(), task.search());
     let repetition = || -> Result<Repetition> {
         let (next, measured) = (AtomicUsize::new(0), Mutex::new(Repetition::new(queries.len())));
@@ -168,7 +168,7 @@ impl Repetition {
     }
 
     /// Records the answer to a query.
-    fn record(&mut self, number: usize, found: &Found, took: Duration, counted: bool) {
+    fn record(&mut self, number: usize, found: &SearchResult, took: Duration, counted: bool) {
         self.times.push(took.as_nanos() as u64);
         self.last = Instant::now();
         let matches = if counted { found.total } else { 0 };

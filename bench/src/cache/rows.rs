@@ -6,7 +6,7 @@ use super::mode::CellMode;
 use super::queries::Workload;
 use serde_json::{Value, json};
 use tierdex::cache::Lookahead;
-use tierdex::engine::{Mode, PAGES_AHEAD};
+use tierdex::engine::{Mode, QUERIES_AHEAD};
 
 /// One cell in one round.
 #[derive(Clone, Debug)]
@@ -174,7 +174,7 @@ pub(super) fn base<'a>(medians: &'a [CellMedian], cell: &Cell) -> Option<&'a Med
             && (other.cell.workload, other.cell.device, other.cell.size)
                 == (cell.workload, cell.device, cell.size)
     };
-    let default = |other: &&CellMedian| other.cell.lookahead == Some(Lookahead::Queries(PAGES_AHEAD));
+    let default = |other: &&CellMedian| other.cell.lookahead == Some(Lookahead::Queries(QUERIES_AHEAD));
     let found = medians.iter().filter(same).find(default).or_else(|| medians.iter().find(same));
     found.and_then(|found| found.figures.as_ref().ok())
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 use tierdex::engine::Executor;
-use tierdex::index::Found;
+use tierdex::index::SearchResult;
 use tierdex::query::Query;
 use tierdex::{Error, Result};
 
@@ -80,7 +80,7 @@ fn through_executor(server: &Server<'_>, executor: &Executor, lines: &[&str]) ->
         Query::parse(query, server.index.schema()).map(Some)
     };
     let mut done = Vec::with_capacity(lines.len());
-    let answer = |line, found: Result<(Found, Duration)>| {
+    let answer = |line, found: Result<(SearchResult, Duration)>| {
         let (found, took) = found?;
         let value = command.answer(found).value();
         done.push(LineResult { line, nanoseconds: took.as_nanos() as u64, value });

@@ -2,7 +2,7 @@
 
 use tierdex::Result;
 use tierdex::engine::Executor;
-use tierdex::index::{Found, Index, SearchOptions, Searcher};
+use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
 
@@ -84,7 +84,7 @@ impl Command {
     }
 
     /// The part of a search result that the command reports.
-    pub(super) fn answer(self, found: Found) -> Answer {
+    pub(super) fn answer(self, found: SearchResult) -> Answer {
         match self {
             Command::Count | Command::TopCount(_) => Answer::Number(found.total),
             Command::Top(_) => Answer::Number(found.hits.len() as u64),

@@ -18,8 +18,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tierdex::Error;
 use tierdex::cache::LookaheadSample;
-use tierdex::engine::{ExecutorOptions, MetaTier, THREADS_CHOSEN};
-use tierdex::index::{Found, Index, SearchOptions};
+use tierdex::engine::{ExecutorOptions, MetaTier, THREADS_AUTO};
+use tierdex::index::{Index, SearchOptions, SearchResult};
 use tierdex::query::Query;
 
 /// Maximum length of the example query in a warning, in characters.
@@ -123,8 +123,8 @@ pub fn run(arguments: &Arguments, experiment: &ExperimentOptions) -> Outcome {
     let queries = QueryFile::open(&arguments.queries)?;
     let index = open::index(&arguments.dir)?;
     let defaults = ExecutorOptions {
-        threads: arguments.threads.threads.unwrap_or(THREADS_CHOSEN),
-        hits: options.k,
+        threads: arguments.threads.threads.unwrap_or(THREADS_AUTO),
+        hits_max: options.k,
         ..experiment.defaults.clone()
     };
     let executor_options = arguments.memory.options(&index, defaults, experiment.meta_tier.clone());
@@ -222,7 +222,7 @@ fn write_run(
         Ok(None)
     };
     let searcher = executor.searcher();
-    let mut write = |(id, found): (String, Found)| -> Outcome {
+    let mut write = |(id, found): (String, SearchResult)| -> Outcome {
         // With --on-error skip all ids are read first: a skipped query must not leave lines in the run.
         let read = match arguments.on_error {
             OnError::Skip => searcher.for_each_id(&found.hits, |_, _| Ok(())),
@@ -246,7 +246,7 @@ fn write_run(
     };
     // Results whose ids are being prefetched.
     let mut waiting = VecDeque::new();
-    let answer = |_, found: tierdex::Result<Found>| -> Outcome {
+    let answer = |_, found: tierdex::Result<SearchResult>| -> Outcome {
         let id = query_ids().pop_front().unwrap_or_default();
         let found = match found {
             Ok(found) => found,

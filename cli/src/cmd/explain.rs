@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     match arguments.format {
         OutputFormat::Json => write_json(&explanation, arguments.io).map_err(output_error),
         OutputFormat::Table => {
-            write_table(&explanation, options.is_exact(explanation.found.hits.len()), arguments.io)
+            write_table(&explanation, options.is_exact(explanation.result.hits.len()), arguments.io)
                 .map_err(output_error)
         }
     }
@@ -75,7 +75,7 @@ fn write_table(explanation: &Explanation, counted: bool, io: bool) -> std::io::R
     let mut out = BufWriter::new(stdout().lock());
     for segment in &explanation.segments {
         let show_score = |score: Option<f32>| score.map_or("-".to_string(), |score| format!("{score:.4}"));
-        let (before, after) = (show_score(segment.least_before), show_score(segment.least_after));
+        let (before, after) = (show_score(segment.threshold_before), show_score(segment.threshold_after));
         let counter = if counted { "matching" } else { "evaluated" };
         writeln!(
             out,
@@ -96,7 +96,7 @@ fn write_table(explanation: &Explanation, counted: bool, io: bool) -> std::io::R
             write_columns(&mut out, &FILE_HEADER, &file_rows(segment))?;
         }
     }
-    let (hits, total) = (explanation.found.hits.len() as u64, explanation.found.total);
+    let (hits, total) = (explanation.result.hits.len() as u64, explanation.result.total);
     let relation = if counted { "" } else { "at least " };
     let threshold =
         explanation.threshold.map_or(String::new(), |score| format!(", score of the last {score:.4}"));
@@ -177,14 +177,14 @@ fn write_columns(out: &mut impl Write, header: &[&str], rows: &[Vec<String>]) ->
 fn write_json(explanation: &Explanation, io: bool) -> std::io::Result<()> {
     let mut out = BufWriter::new(stdout().lock());
     let segments: Vec<Value> = explanation.segments.iter().map(|segment| segment_json(segment, io)).collect();
-    let (total, threshold) = (explanation.found.total, json!(explanation.threshold.map(shortest_decimal)));
+    let (total, threshold) = (explanation.result.total, json!(explanation.threshold.map(shortest_decimal)));
     write!(
         out,
         "{{\"total\":{total},\"threshold\":{threshold},\"segments\":{},\"hits\":[",
         Value::from(segments)
     )?;
     let mut separator = "";
-    for hit in &explanation.found.hits {
+    for hit in &explanation.result.hits {
         write!(
             out,
             "{separator}{}",
@@ -203,8 +203,8 @@ fn segment_json(segment: &SegmentExplanation, io: bool) -> Value {
         "strategy": strategy_name(segment.evaluation.strategy),
         "documents": segment.documents,
         "matches": segment.matches,
-        "threshold_before": segment.least_before.map(shortest_decimal),
-        "threshold_after": segment.least_after.map(shortest_decimal),
+        "threshold_before": segment.threshold_before.map(shortest_decimal),
+        "threshold_after": segment.threshold_after.map(shortest_decimal),
         "nodes": nodes.map(|(depth, node)| json!({ "depth": depth, "what": node })).collect::<Vec<_>>(),
         "lists": segment.evaluation.lists.iter().map(list_json).collect::<Vec<_>>(),
     });

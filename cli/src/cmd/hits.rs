@@ -10,7 +10,7 @@ use console::measure_text_width;
 use serde_json::json;
 use std::io::{IsTerminal, Result, Write, stdout};
 use std::time::Duration;
-use tierdex::index::{Found, Searcher};
+use tierdex::index::{SearchResult, Searcher};
 use tierdex::text::Snippet;
 
 /// Width of rank and score, in columns.
@@ -87,7 +87,7 @@ pub struct HitTable {
 impl HitTable {
     /// A table whose id column fits the longest id of `found`, limited to half of the width if there are
     /// titles.
-    pub fn new(searcher: &Searcher, found: &Found) -> Outcome<HitTable> {
+    pub fn new(searcher: &Searcher, found: &SearchResult) -> Outcome<HitTable> {
         let width = terminal_columns().saturating_sub(RANK_AND_SCORE_COLUMNS);
         let mut has_titles = false;
         for hit in found.hits.iter().take(TITLES_PROBED) {

@@ -10,7 +10,7 @@ use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tierdex::engine::ExecutorOptions;
-use tierdex::index::{Found, Index, SearchOptions, Searcher};
+use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
@@ -133,7 +133,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     if arguments.memory.is_default() && !arguments.stats {
         return answer(&index, &query, &options, arguments.format);
     }
-    let defaults = ExecutorOptions { hits: options.k, previews: true, ..ExecutorOptions::default() };
+    let defaults = ExecutorOptions { hits_max: options.k, previews: true, ..ExecutorOptions::default() };
     let executor_options = arguments.memory.options(&index, defaults, None);
     let executor = arguments.memory.executor(&index, &executor_options, arguments.stats)?;
     let start = Instant::now();
@@ -167,7 +167,7 @@ pub fn answer(index: &Index, query: &Query, options: &SearchOptions, format: Out
 fn write(
     index: &Index,
     (searcher, query): (&Searcher, &Query),
-    (found, options, elapsed): (&Found, &SearchOptions, Duration),
+    (found, options, elapsed): (&SearchResult, &SearchOptions, Duration),
     format: OutputFormat,
 ) -> Outcome {
     let marks = searcher.marks(query, 0)?;

@@ -7,7 +7,7 @@ use crate::{index_size, open, size};
 use clap::Args;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
-use tierdex::engine::{Executor, ExecutorOptions, MetaTier, THREADS_CHOSEN};
+use tierdex::engine::{Executor, ExecutorOptions, MetaTier, THREADS_AUTO};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -22,7 +22,7 @@ pub struct Arguments {
 /// Prints the report. `defaults` and `meta_tier` apply where no flag is given.
 pub fn run(arguments: &Arguments, defaults: ExecutorOptions, meta_tier: Option<MetaTier>) -> Outcome {
     let index = open::index(&arguments.dir)?;
-    let threads = arguments.threads.threads.unwrap_or(THREADS_CHOSEN);
+    let threads = arguments.threads.threads.unwrap_or(THREADS_AUTO);
     let options = arguments.memory.options(&index, ExecutorOptions { threads, ..defaults }, meta_tier);
     let report = Executor::memory_report(&index, &options);
     write!(

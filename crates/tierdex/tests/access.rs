@@ -12,7 +12,7 @@ use support::{Growth, build, on_two_threads};
 use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::codec::Codec;
 use tierdex::engine::{Executor, ExecutorOptions, MetaTier, Mode};
-use tierdex::index::{Found, Index, Merge, SearchOptions};
+use tierdex::index::{Index, Merge, SearchOptions, SearchResult};
 use tierdex::io::{Disk, EngineKind, EngineOptions, MemDisk, PosixDisk, RegionKind, Size};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
@@ -23,7 +23,7 @@ const QUERIES: usize = 90;
 /// Hits, and the number of matches if it is exact.
 type Answer = (u64, Vec<(u32, u32)>);
 
-fn answer(found: &Found, count: bool) -> Answer {
+fn answer(found: &SearchResult, count: bool) -> Answer {
     let rows = found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect();
     // A lower bound of the number of matches depends on the strategy.
     (found.total * u64::from(count), rows)
@@ -56,7 +56,7 @@ impl Case {
         Case { index, texts, queries, search, expected }
     }
 
-    fn check(&self, number: usize, found: &Found, how: &str) {
+    fn check(&self, number: usize, found: &SearchResult, how: &str) {
         let found = answer(found, self.search.count);
         assert_eq!(found, self.expected[number], "{how}: {} with {:?}", self.texts[number], self.search);
     }
@@ -64,7 +64,7 @@ impl Case {
     /// Runs all queries in an executor.
     fn execute(&self, options: &ExecutorOptions) {
         let executor = Executor::new(&self.index, options).unwrap();
-        let how = format!("{:?}, {}", options.mode, options.meta);
+        let how = format!("{:?}, {}", options.mode, options.meta_tier);
         let mut queries = self.queries.iter();
         let mut answered = 0;
         let run: Result<(), ()> = executor.run(
@@ -118,7 +118,7 @@ fn resident_lists_and_lists_in_files_give_the_same_results() {
     for (disk, search) in disks.iter().flat_map(|disk| searches().map(|search| (disk, search))) {
         let case = Case::new(disk, 11, search);
         let kept = Index::open_on(disk.clone()).unwrap();
-        kept.keep_in_memory().unwrap();
+        kept.load_into_memory().unwrap();
         let read = kept.bytes_read();
         let searcher = kept.searcher();
         for (number, query) in case.queries.iter().enumerate() {
@@ -166,15 +166,15 @@ fn all_executor_modes_give_the_same_results() {
             let turn = number + turn;
             let options = ExecutorOptions {
                 mode,
-                meta: meta.clone(),
+                meta_tier: meta.clone(),
                 region: RegionKind::Dram,
                 size: Size::Bytes([4096 * 6, 4096 * 200][turn % 2]),
-                segment: 4096,
+                list_cell_bytes: 4096,
                 policy: PolicyKind::ALL[turn % PolicyKind::ALL.len()],
                 lookahead: [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(7)][turn % 3],
                 engine: EngineOptions { kind: EngineKind::Pread, depth: 4, direct: false },
                 threads: 1 + turn % 3,
-                workers: 1 + turn % 2,
+                reader_threads: 1 + turn % 2,
                 ..ExecutorOptions::default()
             };
             case.execute(&options);

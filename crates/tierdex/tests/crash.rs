@@ -213,7 +213,7 @@ fn uncommitted_documents_leave_nothing_behind() {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer: IndexWriter =
         support::open_writer(&shared, &script.schema, tierdex::index::OpenMode::Append);
-    let mut batch = tierdex::index::Batch::new(writer.schema().clone(), writer.document_bytes_max());
+    let mut batch = tierdex::index::BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
     batch.add("never", "", "w0 committed").unwrap();
     writer.push(batch.seal().unwrap()).unwrap();
     for image in crash_images(0..20) {

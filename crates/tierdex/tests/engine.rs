@@ -244,7 +244,7 @@ fn the_budget_includes_hits_queued_requests_and_later_commits() {
     let bounded = |growth| {
         let options = ExecutorOptions {
             dram: Some(64 << 20),
-            hits: 50,
+            hits_max: 50,
             threads: 1,
             growth,
             ..ExecutorOptions::default()

@@ -15,7 +15,7 @@ use support::queries;
 use support::random::Random;
 use support::{Growth, Look, build, on_two_threads};
 use tierdex::Error;
-use tierdex::index::{Found, Index, Merge, SearchOptions, Strategy};
+use tierdex::index::{Index, Merge, SearchOptions, SearchResult, Strategy};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
@@ -53,7 +53,7 @@ fn index(docs: &[Doc], segments: usize) -> Index {
     assert_eq!(index.segments().len(), segments);
     // With resident skip data, an initial threshold is computed before any segment is searched.
     if [1, 64].contains(&segments) {
-        index.keep_in_memory().unwrap();
+        index.load_into_memory().unwrap();
     }
     index
 }
@@ -68,7 +68,7 @@ fn large() -> &'static [Index] {
 }
 
 /// Documents and bits of scores.
-fn rows(found: &Found) -> Vec<(u32, u32)> {
+fn rows(found: &SearchResult) -> Vec<(u32, u32)> {
     found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
 }
 
@@ -83,7 +83,7 @@ fn parse(text: &str, schema: &Schema) -> Option<Query> {
 
 /// Compares a result with the best of all matches. Without counting, the number of matches may be any value
 /// from the number of hits to the exact one.
-fn check(found: &Found, all: &Found, options: &SearchOptions, what: impl Fn() -> String) {
+fn check(found: &SearchResult, all: &SearchResult, options: &SearchOptions, what: impl Fn() -> String) {
     let (found_rows, mut expected) = (rows(found), rows(all));
     expected.truncate(options.k);
     if found_rows != expected {
@@ -159,7 +159,7 @@ fn pruning_counting_segments_and_threads_change_no_result() {
             let options = SearchOptions { count: options.count || options.k == 0, ..options };
             let number = random.below(searchers.len());
             let explained = searchers[number].explain(&query, &options).unwrap();
-            check(&explained.found, &all, &options, || {
+            check(&explained.result, &all, &options, || {
                 format!("{text} explained in {} segments", SEGMENTS[number])
             });
             for segment in &explained.segments {
@@ -224,8 +224,8 @@ fn an_initial_threshold_is_at_most_the_score_of_the_last_hit() {
             let query = Query::parse(&text, &schema).unwrap();
             let options = SearchOptions { k: 10, bm25, count: true, ..SearchOptions::default() };
             let explained = index.searcher().explain(&query, &options).unwrap();
-            let last = explained.found.hits.last().filter(|_| explained.found.hits.len() == 10);
-            let Some(initial) = explained.segments[0].least_before else { continue };
+            let last = explained.result.hits.last().filter(|_| explained.result.hits.len() == 10);
+            let Some(initial) = explained.segments[0].threshold_before else { continue };
             known += 1;
             assert!(last.is_some_and(|last| initial <= last.score), "{text} {bm25:?}: {initial} {last:?}");
         }
@@ -346,7 +346,7 @@ fn ties_are_broken_by_the_smaller_document() {
                     let found = index.searcher().search(&query, &options).unwrap();
                     check(&found, &all, &options, || format!("{query:?} in {segments} segments"));
                     let explained = index.searcher().explain(&query, &options).unwrap();
-                    check(&explained.found, &all, &options, || format!("{query:?} explained"));
+                    check(&explained.result, &all, &options, || format!("{query:?} explained"));
                 }
             }
         }

@@ -10,7 +10,7 @@ use support::{Growth, build};
 use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::engine::{Executor, ExecutorOptions, MetaTier, Mode};
 use tierdex::index::{
-    Found, Index, IndexWriter, ListsBuilder, Merge, OpenMode, SearchOptions, WriterOptions,
+    Index, IndexWriter, ListsBuilder, Merge, OpenMode, SearchOptions, SearchResult, WriterOptions,
 };
 use tierdex::io::{
     Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, RegionKind, Repeat, Size,
@@ -41,7 +41,7 @@ fn options(bytes: u64, policy: PolicyKind, lookahead: Lookahead, kind: EngineKin
         mode: Mode::HybridPrefetch,
         region: RegionKind::Dram,
         size: Size::Bytes(bytes),
-        segment: 4096,
+        list_cell_bytes: 4096,
         policy,
         lookahead,
         engine: EngineOptions { kind, depth: 4, direct: false },
@@ -55,7 +55,7 @@ fn source(queries: &[Query]) -> impl FnMut() -> Result<Option<Query>, ()> + Send
     move || Ok(queries.next().cloned())
 }
 
-fn rows(found: &Found) -> (u64, Vec<(u32, u32)>) {
+fn rows(found: &SearchResult) -> (u64, Vec<(u32, u32)>) {
     (found.total, found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect())
 }
 
@@ -88,12 +88,12 @@ proptest! {
         let search = SearchOptions { k: 20, exhaustive, count, ..SearchOptions::default() };
         let searcher = index.searcher();
         // A lower bound of the number of matches depends on the strategy.
-        let rows = |found: &Found| (found.total * u64::from(count), rows(found).1);
+        let rows = |found: &SearchResult| (found.total * u64::from(count), rows(found).1);
         let expected: Vec<_> = queries.iter().map(|query| rows(&searcher.search(query, &search).unwrap())).collect();
         // An in-memory disk cannot be read with O_DIRECT.
         let mode = if kind == EngineKind::Mmap && mode == Mode::Direct { Mode::HybridPrefetch } else { mode };
         let options = options(4096 * cells, policy, lookahead, kind);
-        let options = ExecutorOptions { mode, meta, threads, workers, ..options };
+        let options = ExecutorOptions { mode, meta_tier: meta, threads, reader_threads: workers, ..options };
         let executor = Executor::new(&index, &options).unwrap();
         let mut answered = 0;
         let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
@@ -108,7 +108,7 @@ proptest! {
             prop_assert_eq!(stats.queries, 0);
             prop_assert_eq!(stats.cells_free + stats.cells_evictable, stats.cells);
         }
-        let metadata = executor.memory().rows.iter().find(|row| row.what == "metadata of the cache").unwrap();
+        let metadata = executor.memory().rows.iter().find(|row| row.what == "cache metadata").unwrap();
         prop_assert!(stats.metadata_bytes <= metadata.bytes, "{} {}", stats.metadata_bytes, metadata.bytes);
     }
 }
@@ -170,11 +170,16 @@ fn a_budget_that_is_too_small_is_rejected() {
     assert!(ask(needed.parse().unwrap(), None).0.is_ok(), "{error}");
     // The minimum without a cache suffices, and so does the minimum with a cache.
     let (beside, options, needed) = ask(64 << 20, Some(1 << 20));
-    assert!(beside.is_ok() && needed <= 64 << 20 && !options.within && options.meta == MetaTier::Dram);
+    assert!(
+        beside.is_ok()
+            && needed <= 64 << 20
+            && !options.cache_in_budget
+            && options.meta_tier == MetaTier::Dram
+    );
     assert!(ask(needed, Some(1 << 20)).0.is_ok() && ask(1 << 20, Some(1 << 20)).0.is_err());
     // Without a configured size, the cache takes the rest of the budget.
     let (within, options, needed) = ask(64 << 20, None);
-    assert!(within.is_ok() && options.within && needed <= 64 << 20);
+    assert!(within.is_ok() && options.cache_in_budget && needed <= 64 << 20);
     assert!(options.size.of(0) >= index.postings_bytes());
 }
 
@@ -292,7 +297,7 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
         let found = words.each_ref().map(|word| rows(&index.searcher().search(word, &search).unwrap()));
         let read = |mode| {
             let options = options(4096 * 2000, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
-            let options = ExecutorOptions { meta: meta.clone(), mode, ..options };
+            let options = ExecutorOptions { meta_tier: meta.clone(), mode, ..options };
             let executor = Executor::new(&index, &options).unwrap();
             let before = executor.bytes_read() - executor.stats().unwrap().bytes_read;
             let run: Result<(), ()> = executor.run(source(&words), &search, |number, answer| {
@@ -327,7 +332,7 @@ fn long_non_essential_lists_are_not_read_whole() {
         let found = words.each_ref().map(|word| index.searcher().search(word, &search).unwrap().hits);
         let read = |words: &[Query], mode| {
             let options = options(4096 * 4000, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
-            let options = ExecutorOptions { meta: meta.clone(), mode, ..options };
+            let options = ExecutorOptions { meta_tier: meta.clone(), mode, ..options };
             let executor = Executor::new(&index, &options).unwrap();
             let before = executor.bytes_read() - executor.stats().unwrap().bytes_read;
             let run: Result<(), ()> = executor.run(source(words), &search, |_, answer| {
@@ -404,7 +409,7 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
         (Mode::HybridPrefetch, MetaTier::Dram),
     ] {
         let options = options(4096 * 40, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
-        let options = ExecutorOptions { mode, meta, dram: Some(1), ..options };
+        let options = ExecutorOptions { mode, meta_tier: meta, dram: Some(1), ..options };
         let least = least(&index, &options);
         for (more, refused) in [(0, 1), (32 << 20, 0)] {
             let executor =
@@ -449,7 +454,7 @@ fn a_rejected_budget_names_a_sufficient_one() {
     assert!(Executor::new(&index, &with(enough)).is_ok());
     assert_eq!(needed(&with(enough - 64)), enough);
     // Hits and threads need memory; hits are limited to the number of documents.
-    let hits = |hits| needed(&ExecutorOptions { hits, ..small.clone() });
+    let hits = |hits| needed(&ExecutorOptions { hits_max: hits, ..small.clone() });
     assert!(hits(50_000) > enough && hits(100_000) > hits(50_000) && hits(100_000) == hits(1 << 40));
     assert!(needed(&ExecutorOptions { threads: 4, ..small.clone() }) > enough + (3 << 20));
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use support::corpus::{Doc, Shape, corpus};
 use support::random::Random;
 use support::{Growth, build};
-use tierdex::index::{Explanation, Found, Index, Merge, SearchOptions};
+use tierdex::index::{Explanation, Index, Merge, SearchOptions, SearchResult};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
@@ -21,7 +21,7 @@ fn index(docs: &[Doc], shape: Shape, segments: usize) -> Index {
 }
 
 /// Documents and bits of scores, and the number of matches.
-fn rows(found: &Found) -> (u64, Vec<(u32, u32)>) {
+fn rows(found: &SearchResult) -> (u64, Vec<(u32, u32)>) {
     (found.total, found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect())
 }
 
@@ -73,7 +73,7 @@ proptest! {
                 let explained = explain(&index, text, &options);
                 let query = Query::parse(text, index.schema()).unwrap();
                 let found = index.searcher().search(&query, &options).unwrap();
-                prop_assert_eq!(rows(&explained.found), rows(&found), "{} k {}", text, k);
+                prop_assert_eq!(rows(&explained.result), rows(&found), "{} k {}", text, k);
                 prop_assert_eq!(explained.segments.len(), index.segments().len());
                 for segment in &explained.segments {
                     check_counts(segment, exhaustive, text);
@@ -163,10 +163,10 @@ fn a_term_in_half_of_the_documents_decodes_a_twentieth() {
     assert!((95_000..105_000).contains(&list.documents), "{list:?}");
     assert!(of.decoded > 0 && of.decoded * 20 < of.blocks, "{list:?}");
     assert!(segment.files.iter().all(|file| file.reads > 0 && file.bytes > 0));
-    assert_eq!(explained.threshold, explained.found.hits.last().map(|hit| hit.score));
+    assert_eq!(explained.threshold, explained.result.hits.last().map(|hit| hit.score));
     let all =
         explain(&index, "half", &SearchOptions { exhaustive: true, count: true, ..SearchOptions::default() });
     let of = &all.segments[0].evaluation.lists[0].blocks;
     assert_eq!(of.decoded, of.blocks);
-    assert_eq!(rows(&all.found), rows(&explained.found));
+    assert_eq!(rows(&all.result), rows(&explained.result));
 }

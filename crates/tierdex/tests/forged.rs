@@ -160,7 +160,7 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     let mut errors: Vec<Error> = report.problems;
     let kept = random.one_in(2);
     if kept {
-        errors.extend(index.keep_in_memory().err());
+        errors.extend(index.load_into_memory().err());
     }
     for text in QUERIES {
         let query = Query::parse(text, index.schema())?;
@@ -191,7 +191,7 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
 /// A batch with a cache, with resident or non-resident dictionary and skip data.
 fn batch(index: &Index, random: &mut Random) -> Result<(), Error> {
     let meta = random.pick(&[MetaTier::Disk, MetaTier::Terms]).clone();
-    let options = ExecutorOptions { dram: Some(24 << 20), hits: 10, ..ExecutorOptions::default() };
+    let options = ExecutorOptions { dram: Some(24 << 20), hits_max: 10, ..ExecutorOptions::default() };
     let options = options.complete(index, None, Some(meta));
     let executor = Executor::new(index, &options)?;
     let queries: Vec<Query> =

@@ -7,7 +7,7 @@ use support::corpus::{Doc, Shape};
 use support::model::Model;
 use support::{Growth, Look, answer, ask, build, documents, open_writer};
 use tierdex::Error;
-use tierdex::index::{Batch, Index, IndexWriter, Merge, OpenMode, WriterOptions, check, ingest};
+use tierdex::index::{BatchBuilder, Index, IndexWriter, Merge, OpenMode, WriterOptions, check, ingest};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{
     ID_BYTES_MAX, MEMORY_MIN, MERGE_FAN_IN, PHRASE_TERMS_MAX, QUERY_BYTES_MAX, QUERY_CLAUSES_MAX,
@@ -153,7 +153,7 @@ fn an_id_that_is_too_long_is_rejected_without_a_trace() {
     refuse(writer.add(&too_long, "first", "refused").unwrap_err());
     writer.add("good", "second", "kept").unwrap();
     refuse(writer.add(&too_long, "third", "refused").unwrap_err());
-    let mut batch = Batch::new(writer.schema().clone(), writer.document_bytes_max());
+    let mut batch = BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
     batch.add("batched", "fourth", "kept").unwrap();
     refuse(batch.add(&too_long, "fifth", "refused").unwrap_err());
     assert_eq!((batch.documents(), writer.documents()), (1, 1));

@@ -269,7 +269,7 @@ fn unfinished_files_of_a_first_run_are_removed() {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer = open_writer(&shared, &schema(), OpenMode::New);
-    let mut batch = tierdex::index::Batch::new(writer.schema().clone(), writer.document_bytes_max());
+    let mut batch = tierdex::index::BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
     docs.iter().for_each(|doc| batch.add(&doc.id, &doc.title, &doc.text).unwrap());
     writer.push(batch.seal().unwrap()).unwrap();
     let killed: Arc<dyn Disk> = Arc::new(disk.snapshot());

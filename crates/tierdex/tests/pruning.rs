@@ -135,7 +135,7 @@ fn the_ten_best_of_many_decode_a_few_blocks() {
         let options = SearchOptions { k: 10, bm25, count: true, ..SearchOptions::default() };
         let explained = index.searcher().explain(&query, &options).unwrap();
         let of = &explained.segments[0].evaluation.lists[0].blocks;
-        assert_eq!(explained.found.hits.len(), 10);
+        assert_eq!(explained.result.hits.len(), 10);
         assert!(of.blocks > 50 && of.decoded * 4 < of.blocks, "{of:?} {bm25:?}");
     }
 }
@@ -171,7 +171,7 @@ fn a_resident_index_reads_nothing() {
     let look = Look { k: 100, shown: 0, ..Look::default() };
     let queries = ["often", "+half +some", "often seldom", "nowhere"];
     let before: Vec<_> = queries.iter().map(|query| ask(&index, query, look).unwrap()).collect();
-    index.keep_in_memory().unwrap();
+    index.load_into_memory().unwrap();
     let read = index.bytes_read();
     for (query, before) in queries.iter().zip(before) {
         assert_eq!(ask(&index, query, look).unwrap(), before);

@@ -75,7 +75,8 @@ fn a_batch_continues_during_a_long_interactive_request() {
     let index = &Index::open_on(large(3_000_000)).unwrap();
     // With this many hits a thread has memory for a single evaluation of a batch.
     for hits in [10, 1_000_000] {
-        let engine = Engine::with_options(index, &ExecutorOptions { hits, ..options(20_000, 1) }).unwrap();
+        let engine =
+            Engine::with_options(index, &ExecutorOptions { hits_max: hits, ..options(20_000, 1) }).unwrap();
         engine.submit(heavy(index)).unwrap().wait().unwrap();
         let batch = SearchRequest::new(parse(index, "rare")).k(1).priority(Priority::Batch);
         let order = completion_order(&engine, || heavy(index), vec![slow(index), batch]);

@@ -1,17 +1,16 @@
-//! A request under evaluation, by one evaluation or by several in parallel.
+//! A request in progress, with one evaluation or with several on different threads.
 //!
 //! Each evaluation covers one contiguous range of documents, like a slice of Lucene's `IndexSearcher`. Once
 //! it has run for a while and another thread is idle, it hands the second half of its remaining documents to
-//! that thread as a task. All evaluations share one top-k threshold. The last one to finish sends the
-//! answer.
+//! that thread as a task. All evaluations share one top-k threshold. The last one to finish merges the
+//! partial results and sends the reply.
 
-use super::paged::Stop;
-use super::queue::Job;
+use super::queued_request::QueuedRequest;
 use super::request::{Hits, Priority, SearchRequest, TotalHits};
 use super::snapshot::Snapshot;
-use super::ticket::Reply;
+use super::ticket::{CancelHandle, Reply};
 use crate::error::{Error, Result};
-use crate::index::{PartFound, SearchOptions};
+use crate::index::{PartialResult, SearchOptions};
 use crate::query::{Query, QueryPlan};
 use crate::rank::{SharedThreshold, Statistics};
 use std::ops::Range;
@@ -25,41 +24,59 @@ pub(super) struct ActiveRequest {
     pub(super) statistics: Option<Arc<Statistics>>,
     pub(super) priority: Priority,
     pub(super) snapshot: Arc<Snapshot>,
-    pub(super) stop: Stop,
-    /// Made by the first evaluation.
-    pub(super) planned: OnceLock<Planned>,
+    pub(super) stop: StopCondition,
+    /// Set by the first evaluation.
+    pub(super) planned: OnceLock<MeasuredPlan>,
     arrived: Instant,
     queued: Duration,
     state: Mutex<RequestState>,
 }
 
-/// The plan, and the bytes of it and of an evaluation.
-pub(super) struct Planned {
+/// The stop condition of a request: cancellation and deadline.
+pub(super) struct StopCondition {
+    pub(super) cancel_handle: CancelHandle,
+    pub(super) deadline: Option<Instant>,
+}
+
+impl StopCondition {
+    /// Whether the request was cancelled, or its deadline has passed.
+    pub(super) fn is_due(&self) -> bool {
+        self.is_due_at(Instant::now)
+    }
+
+    pub(super) fn is_due_at(&self, now: impl FnOnce() -> Instant) -> bool {
+        self.cancel_handle.is_cancelled() || self.deadline.is_some_and(|deadline| deadline <= now())
+    }
+}
+
+/// A plan, and the bytes of memory that it and an evaluation of it take.
+pub(super) struct MeasuredPlan {
     pub(super) plan: QueryPlan,
     pub(super) memory: u64,
 }
 
 struct RequestState {
-    /// Evaluations started so far; `evaluations` counts those that are still running.
+    /// Evaluations started so far.
     parts: usize,
-    evaluations: usize,
-    found: Option<PartFound>,
+    /// Evaluations that have not finished.
+    running: usize,
+    found: Option<PartialResult>,
     failed: Option<Error>,
-    /// Made by the first evaluation.
+    /// Set by the first evaluation.
     threshold: Option<Arc<SharedThreshold>>,
     reply: Option<Reply>,
 }
 
-/// Documents of a request that an evaluation is to look at.
-pub(super) struct Task {
+/// A document range of a request, to be searched by one evaluation.
+pub(super) struct SearchTask {
     pub(super) request: Arc<ActiveRequest>,
     pub(super) documents: Range<u32>,
 }
 
-impl Task {
-    /// All documents of a request that waited.
-    pub(super) fn first(job: Job) -> Task {
-        let Job { request, snapshot, reply, arrived } = job;
+impl SearchTask {
+    /// All documents of a request that leaves the queue.
+    pub(super) fn first(queued: QueuedRequest) -> SearchTask {
+        let QueuedRequest { request, snapshot, reply, arrived } = queued;
         let SearchRequest { query, options, statistics, deadline, priority, .. } = request;
         let documents = snapshot.searcher().documents();
         let request = ActiveRequest {
@@ -68,71 +85,71 @@ impl Task {
             statistics,
             priority,
             snapshot,
-            stop: Stop { flag: reply.cancel_handle(), deadline },
+            stop: StopCondition { cancel_handle: reply.cancel_handle(), deadline },
             planned: OnceLock::new(),
             arrived,
             queued: arrived.elapsed(),
             state: Mutex::new(RequestState {
                 parts: 1,
-                evaluations: 1,
+                running: 1,
                 found: None,
                 failed: None,
                 threshold: None,
                 reply: Some(reply),
             }),
         };
-        Task { request: Arc::new(request), documents }
+        SearchTask { request: Arc::new(request), documents }
     }
 }
 
 impl ActiveRequest {
-    /// Documents for another evaluation.
-    pub(super) fn divide(self: &Arc<Self>, documents: Range<u32>) -> Task {
+    /// A task for another evaluation.
+    pub(super) fn divide(self: &Arc<Self>, documents: Range<u32>) -> SearchTask {
         let mut state = self.lock();
         state.parts += 1;
-        state.evaluations += 1;
+        state.running += 1;
         drop(state);
-        Task { request: self.clone(), documents }
+        SearchTask { request: self.clone(), documents }
     }
 
-    /// The threshold of all evaluations; `first` makes it.
+    /// The threshold that all evaluations share; the first evaluation computes it with `initial`.
     pub(super) fn threshold(
         &self,
-        first: impl FnOnce() -> Result<Arc<SharedThreshold>>,
+        initial: impl FnOnce() -> Result<Arc<SharedThreshold>>,
     ) -> Result<Arc<SharedThreshold>> {
         if let Some(threshold) = &self.lock().threshold {
             return Ok(threshold.clone());
         }
-        // It may be suspended: the lock is not held.
-        let threshold = first()?;
+        // Without the lock: the computation may be suspended.
+        let threshold = initial()?;
         self.lock().threshold = Some(threshold.clone());
         Ok(threshold)
     }
 
-    /// Merges the result of a finished evaluation. The last one sends the answer, or returns a task if the
+    /// Merges the result of a finished evaluation. The last one sends the reply, or returns a task if the
     /// query must be evaluated again because the initial threshold was too high.
-    pub(super) fn finish(self: &Arc<Self>, done: Result<PartFound>) -> Option<Task> {
+    pub(super) fn finish(self: &Arc<Self>, done: Result<PartialResult>) -> Option<SearchTask> {
         let k = self.options.k;
         let mut state = self.lock();
-        let nothing = || PartFound { hits: Vec::new(), total: 0, complete: false };
+        let nothing = || PartialResult { hits: Vec::new(), total: 0, complete: false };
         let done = if let Err(Error::Interrupted) = done { Ok(nothing()) } else { done };
         match (done, &mut state.found) {
             (Ok(found), Some(others)) => others.merge(found, k),
             (Ok(found), none) => *none = Some(found),
             (Err(error), _) => {
                 state.failed.get_or_insert(error);
-                // The other parts stop.
-                self.stop.flag.cancel();
+                // Stops the other evaluations.
+                self.stop.cancel_handle.cancel();
             }
         }
-        state.evaluations -= 1;
-        if state.evaluations > 0 {
+        state.running -= 1;
+        if state.running > 0 {
             return None;
         }
         let (found, failed) = (state.found.take(), state.failed.take());
-        if let (Some(some), None, Some(threshold)) = (&found, &failed, &state.threshold)
+        if let (Some(result), None, Some(threshold)) = (&found, &failed, &state.threshold)
             && let documents = self.snapshot.searcher().documents()
-            && some.threshold_was_too_high(k, &documents, threshold)
+            && result.threshold_was_too_high(k, &documents, threshold)
         {
             state.threshold = Some(Arc::default());
             state.parts = 0;
@@ -143,17 +160,17 @@ impl ActiveRequest {
         drop(state);
         // A callback may run here.
         if let Some(reply) = reply {
-            reply.send(self.answer(found, failed, parts));
+            reply.send(self.result(found, failed, parts));
         }
         None
     }
 
-    fn answer(&self, found: Option<PartFound>, failed: Option<Error>, parts: usize) -> Result<Hits> {
+    fn result(&self, found: Option<PartialResult>, failed: Option<Error>, parts: usize) -> Result<Hits> {
         if let Some(error) = failed {
             return Err(error);
         }
         let complete = found.as_ref().is_some_and(|found| found.complete);
-        if !complete && self.stop.flag.is_cancelled() {
+        if !complete && self.stop.cancel_handle.is_cancelled() {
             return Err(Error::Cancelled);
         }
         let (hits, total) = match (found, self.planned.get()) {

@@ -1,84 +1,87 @@
-//! Delivers the answers of several threads in the order of the queries: for the modes of the thesis.
+//! Delivers the results of several threads in the order of the queries, for the modes of the thesis.
+//!
+//! *Input*: results with the numbers of their queries, from any thread. *Output*: calls of the consumer
+//! callback in query order. A thread whose result is too far ahead waits, so the buffer is bounded.
 
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Answers that may wait for an earlier one, for each thread.
-pub(super) const ANSWERS_AHEAD: usize = 4;
+/// Results that may wait for an earlier one, for each thread.
+pub(super) const RESULTS_AHEAD: usize = 4;
 
-/// Reorder buffer: passes answers to the consumer callback in query order.
+/// Reorder buffer: passes results to the consumer callback in query order.
 pub(super) struct Delivery<T, A, E> {
     state: Mutex<DeliveryState<T, A, E>>,
-    moved: Condvar,
-    /// Answers that may wait for an earlier one.
-    most: usize,
+    advanced: Condvar,
+    /// Results that may wait for an earlier one.
+    ahead_max: usize,
 }
 
 struct DeliveryState<T, A, E> {
-    /// The number of the next answer to deliver.
+    /// The number of the next result to deliver.
     next: usize,
-    done: BTreeMap<usize, Result<T>>,
-    answer: A,
+    buffered: BTreeMap<usize, Result<T>>,
+    callback: A,
     failed: Option<E>,
-    /// No more answers are given: one failed, or the consumer callback panicked.
+    /// Delivery has ended: the source or the callback failed, or the callback panicked.
     ended: bool,
-    /// Threads that wait. Nobody is woken when there are none: that would be a system call for each answer.
+    /// Waiting threads. Without any, no wake-up is sent: it would be a system call for each result.
     waiting: usize,
 }
 
 impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T, A, E> {
-    /// Answers may wait for an earlier one, `most` of them.
-    pub(super) fn new(answer: A, most: usize) -> Delivery<T, A, E> {
-        let state =
-            DeliveryState { next: 0, done: BTreeMap::new(), answer, failed: None, ended: false, waiting: 0 };
-        Delivery { state: Mutex::new(state), moved: Condvar::new(), most }
+    /// A buffer of `ahead_max` results in front of `callback`.
+    pub(super) fn new(callback: A, ahead_max: usize) -> Delivery<T, A, E> {
+        let buffered = BTreeMap::new();
+        let state = DeliveryState { next: 0, buffered, callback, failed: None, ended: false, waiting: 0 };
+        Delivery { state: Mutex::new(state), advanced: Condvar::new(), ahead_max }
     }
 
-    /// Buffers the answer to query `number`, then delivers all buffered answers that are next in order.
-    /// Waits while the query is more than `most` ahead of the next one to deliver. False if delivery has
-    /// ended.
-    pub(super) fn deliver(&self, number: usize, found: Result<T>) -> bool {
+    /// Buffers the result of query `number`, then delivers all buffered results that are next in order.
+    /// Waits while the query is more than `ahead_max` ahead of the next one to deliver. False if delivery
+    /// has ended.
+    pub(super) fn deliver(&self, number: usize, result: Result<T>) -> bool {
         let mut state = self.lock();
-        while number > state.next + self.most && !state.ended {
+        while number > state.next + self.ahead_max && !state.ended {
             state.waiting += 1;
-            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.advanced.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
         }
-        state.done.insert(number, found);
+        state.buffered.insert(number, result);
         let before = state.next;
-        let wakes = Wakes(&self.moved);
+        let guard = WakeOnPanic(&self.advanced);
         while !state.ended {
             let next = state.next;
-            let Some(found) = state.done.remove(&next) else { break };
+            let Some(result) = state.buffered.remove(&next) else { break };
             state.next += 1;
-            // Also if it panics.
+            // Stays so if the callback panics.
             state.ended = true;
-            state.failed = (state.answer)(next, found).err();
+            state.failed = (state.callback)(next, result).err();
             state.ended = state.failed.is_some();
         }
-        std::mem::forget(wakes);
+        std::mem::forget(guard);
         if state.next != before && state.waiting > 0 {
-            self.moved.notify_all();
+            self.advanced.notify_all();
         }
         !state.ended
     }
 
-    /// Ends all: the source of queries has failed.
+    /// Ends delivery with an error of the source of queries.
     pub(super) fn fail(&self, error: E) {
         let mut state = self.lock();
         state.failed.get_or_insert(error);
         state.ended = true;
-        self.moved.notify_all();
+        self.advanced.notify_all();
     }
 
-    /// Delivers an error for a query whose thread has panicked, so that later answers are not blocked.
+    /// Delivers an error for a query whose thread has panicked, so that later results are not blocked.
     pub(super) fn deliver_failure(&self, number: usize) {
         let stopped = Error::Failed("the thread of the query panicked".to_string());
         self.deliver(number, Err(stopped));
     }
 
-    /// How it ended.
+    /// The error that ended delivery, if any.
     pub(super) fn end(self) -> std::result::Result<(), E> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         state.failed.map_or(Ok(()), Err)
@@ -89,9 +92,9 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
     }
 }
 
-/// An answer that a thread will deliver: dropped by a panic, it delivers an error, so that no thread waits
+/// A result that a thread will deliver. If a panic drops it, it delivers an error, so that no thread waits
 /// for it.
-pub(super) struct PendingAnswer<'d, T, A, E>
+pub(super) struct PendingResult<'d, T, A, E>
 where
     A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
 {
@@ -99,21 +102,21 @@ where
     number: usize,
 }
 
-impl<'d, T, A, E> PendingAnswer<'d, T, A, E>
+impl<'d, T, A, E> PendingResult<'d, T, A, E>
 where
     A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
 {
     pub(super) fn new(delivery: &'d Delivery<T, A, E>, number: usize) -> Self {
-        PendingAnswer { delivery, number }
+        PendingResult { delivery, number }
     }
 
-    /// The answer is delivered by other means.
+    /// Called before [`Delivery::deliver`].
     pub(super) fn disarm(self) {
         std::mem::forget(self);
     }
 }
 
-impl<T, A, E> Drop for PendingAnswer<'_, T, A, E>
+impl<T, A, E> Drop for PendingResult<'_, T, A, E>
 where
     A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
 {
@@ -123,9 +126,9 @@ where
 }
 
 /// Wakes all waiting threads when a panic unwinds.
-struct Wakes<'c>(&'c Condvar);
+struct WakeOnPanic<'c>(&'c Condvar);
 
-impl Drop for Wakes<'_> {
+impl Drop for WakeOnPanic<'_> {
     fn drop(&mut self) {
         self.0.notify_all();
     }
@@ -138,11 +141,11 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn a_panic_of_who_takes_answers_ends_all_that_wait() {
-        let answer = |number, _: Result<()>| -> std::result::Result<(), ()> { panic!("answer {number}") };
-        let delivery = Delivery::new(answer, ANSWERS_AHEAD);
+    fn a_panic_of_the_callback_ends_delivery_for_waiting_threads() {
+        let callback = |number, _: Result<()>| -> std::result::Result<(), ()> { panic!("result {number}") };
+        let delivery = Delivery::new(callback, RESULTS_AHEAD);
         thread::scope(|scope| {
-            let early = scope.spawn(|| delivery.deliver(ANSWERS_AHEAD + 1, Ok(())));
+            let early = scope.spawn(|| delivery.deliver(RESULTS_AHEAD + 1, Ok(())));
             while delivery.lock().waiting == 0 {
                 thread::yield_now();
             }

@@ -1,14 +1,15 @@
-//! Evaluation that is suspended until the pages which it needs are in the cache.
+//! Block source of an engine: suspends an evaluation until the pages that it reads are in the cache.
 //!
-//! An evaluation runs on a stack of its own (a coroutine), so that it is written as if reading took no time.
-//! Its source pins the pages of what it reads, and suspends it as long as one of them is on its way. The
-//! thread goes on with another evaluation then.
+//! An evaluation is a coroutine with a stack of its own and calls [`BlockSource::read`] as if reads were
+//! synchronous. The source pins the pages of the range in the cache. While one of them is in flight, it
+//! suspends the coroutine, and the thread resumes another evaluation. At checkpoints it also ends time
+//! slices, stops evaluations that were cancelled or are past their deadline, and hands over documents to
+//! idle threads.
 
 use super::active::ActiveRequest;
-use super::queue::Queue;
+use super::queue::RequestQueue;
 use super::request::Priority;
 use super::reservations::{Reservation, Reservations};
-use super::ticket::CancelHandle;
 use crate::error::{Error, Result};
 use crate::segment::read::BlockSource;
 use corosensei::Yielder;
@@ -20,95 +21,78 @@ use std::time::{Duration, Instant};
 use tierdex_cache::{Frames, PageReader, Pin};
 use tierdex_io::{PAGE, SealedFile};
 
-/// What an evaluation waits for.
+/// Why an evaluation is suspended.
 #[derive(Clone, Debug)]
 pub(super) enum Wait {
-    /// Nothing: others may go on first.
+    /// Its time slice has ended.
     Turn,
-    /// Pages in these frames.
+    /// Reads into these frames are in flight.
     Pages(Rc<RefCell<Vec<u32>>>),
-    /// Memory: until [`Reservations::changes`] exceeds this count.
+    /// It waits for memory, until [`Reservations::changes`] exceeds this count.
     Memory(u64),
 }
 
-/// What the evaluations of a thread share.
+/// State that the evaluations of a thread share.
 pub(super) struct ThreadContext {
     pub(super) reader: RefCell<PageReader>,
     pub(super) memory: Reservations,
-    pub(super) queue: Arc<Queue>,
+    pub(super) queue: Arc<RequestQueue>,
 }
 
-/// Pages that an evaluation prefetches together at first, and twice as many each further time: before the
-/// first have been evaluated, it knows little of which can be skipped.
-const AHEAD_FIRST: usize = 32;
+/// Pages that an evaluation prefetches before its first read; the number doubles with each further prefetch.
+/// Before the first blocks are evaluated, little is known about which blocks will be skipped.
+const PREFETCH_PAGES_FIRST: usize = 32;
 
-/// How long an evaluation works before others of its thread go on: a single request waits for each of them
-/// no longer than this.
-const SLICE: Duration = Duration::from_micros(200);
+/// Time slice of an evaluation: a single request waits for each other evaluation of its thread no longer
+/// than this.
+const TIME_SLICE: Duration = Duration::from_micros(200);
 
-/// How long after its begin, waiting included, an evaluation may be divided: to wake a thread takes some 50
-/// µs.
+/// Age, waiting included, at which an evaluation may be divided: waking a thread takes about 50 µs.
 const DIVIDE_AFTER: Duration = Duration::from_micros(400);
 
-/// Documents that are given to another evaluation, at least.
-const DIVIDE_MIN: usize = 1 << 16;
+/// Documents handed over to another evaluation, at least.
+const DIVIDE_DOCUMENTS_MIN: usize = 1 << 16;
 
-/// Checkpoints from one look at the clock to the next.
-const CLOCK_EVERY: u32 = 8;
+/// Checkpoints between two readings of the clock.
+const CLOCK_CHECKPOINTS: u32 = 8;
 
-/// When an evaluation is to stop.
-pub(super) struct Stop {
-    pub(super) flag: CancelHandle,
-    pub(super) deadline: Option<Instant>,
-}
-
-impl Stop {
-    /// Whether it was cancelled, or its deadline has passed.
-    pub(super) fn is_due(&self) -> bool {
-        self.is_due_at(Instant::now)
-    }
-
-    fn is_due_at(&self, now: impl FnOnce() -> Instant) -> bool {
-        self.flag.is_cancelled() || self.deadline.is_some_and(|deadline| deadline <= now())
-    }
-}
-
-/// Reads pages through the cache.
+/// Reads through the page cache of the engine, for one evaluation.
 pub(super) struct PagedSource<'e> {
     frames: &'e Frames,
     thread: &'e ThreadContext,
     yielder: &'e Yielder<(), Wait>,
-    /// Pages that are pinned.
     pinned: RefCell<Vec<PinnedPage<'e>>>,
     pinned_max: usize,
-    /// The page that was prefetched last, and its file: the next block is mostly there too.
+    /// File and number of the page that was prefetched last: the next block is usually on the same page.
     last_prefetched: Cell<(u64, u64)>,
-    /// Pages that were prefetched since the last read, and how many may be.
+    /// Pages prefetched since the last read.
     ahead: Cell<usize>,
     ahead_max: Cell<usize>,
+    /// Frames that the evaluation waits for; the vector is reused.
     waits: Rc<RefCell<Vec<u32>>>,
     request: &'e Arc<ActiveRequest>,
     began: Instant,
-    /// When it first looked at documents, and how long it had worked by then.
+    /// Instant of the first checkpoint, and the time worked until then.
     prepared: Cell<Option<(Instant, Duration)>>,
-    /// Time worked up to the last suspension, instant of the last resumption, and checkpoints left until the
-    /// clock is read again.
+    /// Time worked until the last suspension.
     worked: Cell<Duration>,
+    /// Instant of the last resumption.
     resumed: Cell<Instant>,
+    /// Checkpoints left until the clock is read again.
     until_clock: Cell<u32>,
 }
 
-/// A page that was prefetched or read.
+/// A pinned page, prefetched or read.
 struct PinnedPage<'e> {
     file: u64,
     page: u64,
     pin: Pin<'e>,
-    /// It was read, and may not be needed again.
+    /// The page was read: it is unpinned first.
     used: bool,
 }
 
 impl<'e> PagedSource<'e> {
-    /// For an evaluation that `yielder` suspends, and that pins `pinned_max` pages at most.
+    /// The source of an evaluation that `yielder` suspends. It pins at most `pinned_max` pages.
     pub(super) fn new(
         frames: &'e Frames,
         (thread, yielder): (&'e ThreadContext, &'e Yielder<(), Wait>),
@@ -124,57 +108,58 @@ impl<'e> PagedSource<'e> {
             pinned_max: pinned_max.max(1),
             last_prefetched: Cell::new((u64::MAX, 0)),
             ahead: Cell::new(0),
-            ahead_max: Cell::new(AHEAD_FIRST.min(pinned_max.max(1))),
+            ahead_max: Cell::new(PREFETCH_PAGES_FIRST.min(pinned_max.max(1))),
             waits: Rc::default(),
             request,
             began: now,
             prepared: Cell::new(None),
             worked: Cell::new(Duration::ZERO),
             resumed: Cell::new(now),
-            until_clock: Cell::new(CLOCK_EVERY),
+            until_clock: Cell::new(CLOCK_CHECKPOINTS),
         }
     }
 
-    /// See [`BlockSource::checkpoint`].
-    fn look_at_clock(&self, rest: Range<u32>) -> Result<u32> {
-        self.until_clock.set(CLOCK_EVERY);
+    /// A checkpoint that reads the clock: [`BlockSource::checkpoint`].
+    fn timed_checkpoint(&self, rest: Range<u32>) -> Result<u32> {
+        self.until_clock.set(CLOCK_CHECKPOINTS);
         let now = Instant::now();
         if self.request.stop.is_due_at(|| now) {
             return Err(Error::Interrupted);
         }
         let end = self.divide(rest, now);
-        if now - self.resumed.get() >= SLICE {
+        if now - self.resumed.get() >= TIME_SLICE {
             self.suspend(Wait::Turn)?;
         }
         Ok(end)
     }
 
-    /// Gives the second half of the documents to a thread that sleeps, if they are worth it. Returns the end
-    /// of the first half.
+    /// Hands the second half of the documents over to an idle thread, if the evaluation has run long enough.
+    /// Returns the end of the documents that are left.
     fn divide(&self, rest: Range<u32>, now: Instant) -> u32 {
-        if rest.len() < 2 * DIVIDE_MIN {
+        if rest.len() < 2 * DIVIDE_DOCUMENTS_MIN {
             return rest.end;
         }
         let Some((prepared, work)) = self.prepared.get() else {
             self.prepared.set(Some((now, self.worked.get() + (now - self.resumed.get()))));
             return rest.end;
         };
-        // The other one prepares the query anew: for a prefix it collects the documents of all terms.
+        // The other evaluation repeats the preparation: for a prefix, it collects the documents of all
+        // terms.
         if now - self.began < DIVIDE_AFTER || now - prepared < work {
             return rest.end;
         }
         let middle = rest.start + (rest.end - rest.start) / 2;
-        let gives = || self.request.divide(middle..rest.end);
-        if self.thread.queue.push_task_if_idle(gives) { middle } else { rest.end }
+        let task = || self.request.divide(middle..rest.end);
+        if self.thread.queue.push_task_if_idle(task) { middle } else { rest.end }
     }
 
-    /// Pins a page, and has it read if it is not in the cache. False when it found no frame.
+    /// Pins a page, and requests a read if it is not in the cache. False if no frame is free.
     fn pin(&self, pinned: &mut Vec<PinnedPage<'e>>, file: &Arc<SealedFile>, page: u64) -> bool {
         let hold = |page, pin| pinned.push(PinnedPage { file: file.number(), page, pin, used: false });
         self.thread.reader.borrow_mut().request(self.frames, file, page..page + 1, hold)
     }
 
-    /// Unpins pages that were read, if else no `more` could be pinned. False when that is not enough.
+    /// Unpins used pages if `more` pages would exceed the maximum. False if they still do.
     fn unpin(&self, pinned: &mut Vec<PinnedPage<'e>>, more: u64) -> bool {
         let fits = |pinned: &Vec<PinnedPage<'e>>| pinned.len() as u64 + more <= self.pinned_max as u64;
         if !fits(pinned) {
@@ -183,7 +168,7 @@ impl<'e> PagedSource<'e> {
         fits(pinned)
     }
 
-    /// Suspends the evaluation until these pages, which are pinned, are there or cannot be had.
+    /// Suspends the evaluation until the reads of these pinned pages have ended, with or without success.
     fn wait(&self, file: &SealedFile, pages: Range<u64>) -> Result<()> {
         loop {
             let pinned = self.pinned.borrow();
@@ -202,10 +187,10 @@ impl<'e> PagedSource<'e> {
         }
     }
 
-    /// Lets others go on.
+    /// Suspends the evaluation.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when the evaluation is to stop.
+    /// [`Error::Interrupted`] when the request was cancelled or its deadline has passed.
     fn suspend(&self, wait: Wait) -> Result<()> {
         self.worked.set(self.worked.get() + self.resumed.get().elapsed());
         self.yielder.suspend(wait);
@@ -214,10 +199,10 @@ impl<'e> PagedSource<'e> {
         if self.request.stop.is_due_at(|| now) { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// Waits until the evaluation may take `bytes` of memory.
+    /// Reserves `bytes` of memory; waits until they are available.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when it is to stop.
+    /// [`Error::Interrupted`] when the request was cancelled or its deadline has passed.
     pub(super) fn reserve(&self, bytes: u64, priority: Priority) -> Result<Reservation<'e>> {
         let waiter = self.thread.memory.wait(priority);
         loop {
@@ -228,7 +213,7 @@ impl<'e> PagedSource<'e> {
         }
     }
 
-    /// Appends the part of a range that is in some pages. False when they find no frame.
+    /// Appends the part of `range` that is on `pages`. False if no frame is free.
     fn copy(
         &self,
         file: &Arc<SealedFile>,
@@ -240,7 +225,7 @@ impl<'e> PagedSource<'e> {
         if !pages.clone().all(|page| find(&pinned, file.number(), page).is_some()) {
             let more = pages.end - pages.start;
             if !self.unpin(&mut pinned, more) {
-                // The oldest prefetched pages that are still unread mostly belong to pruned blocks.
+                // The oldest unread pages: most of them belong to pruned blocks.
                 let excess = (pinned.len() + more as usize).saturating_sub(self.pinned_max);
                 pinned.drain(..excess);
                 self.last_prefetched.set((u64::MAX, 0));
@@ -270,7 +255,7 @@ impl<'e> PagedSource<'e> {
     }
 }
 
-/// The position of a page: mostly one of the last.
+/// The position of a page, searched from the end: it is usually one of the last.
 fn find(pinned: &[PinnedPage<'_>], file: u64, page: u64) -> Option<usize> {
     pinned.iter().rposition(|pinned| pinned.page == page && pinned.file == file)
 }
@@ -313,7 +298,7 @@ impl BlockSource for PagedSource<'_> {
     fn checkpoint(&self, rest: Range<u32>) -> Result<u32> {
         let left = self.until_clock.get();
         self.until_clock.set(left.wrapping_sub(1));
-        if left > 0 { Ok(rest.end) } else { self.look_at_clock(rest) }
+        if left > 0 { Ok(rest.end) } else { self.timed_checkpoint(rest) }
     }
 
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
@@ -332,14 +317,14 @@ impl BlockSource for PagedSource<'_> {
             self.ahead_max.set((2 * self.ahead_max.get()).min(self.pinned_max));
         }
         let all = pages(&range);
-        let together = self.pinned_max.div_ceil(2);
-        for first in all.clone().step_by(together) {
-            let some = first..all.end.min(first + together as u64);
-            let copied = self.copy(file, &range, some, out);
+        let chunk = self.pinned_max.div_ceil(2);
+        for first in all.clone().step_by(chunk) {
+            let pages = first..all.end.min(first + chunk as u64);
+            let copied = self.copy(file, &range, pages, out);
             if !matches!(copied, Ok(true)) {
                 out.clear();
                 copied?;
-                // All frames are pinned: it is read beside the cache.
+                // All frames are pinned: read the range without the cache.
                 let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
                 return Ok(file.read_into(range.start, len, out)?);
             }

@@ -1,127 +1,101 @@
-//! Requests that wait: two queues, of which threads empty the interactive one first.
+//! Queued requests, one queue for each priority, and tasks: document ranges handed over to idle threads.
+//!
+//! Threads take tasks first, then interactive requests, then requests of batches. The memory of each queue
+//! is bounded. Counters that search threads check often are read without the lock.
 
-use super::active::Task;
-use super::request::{Hits, Priority, SearchRequest};
-use super::snapshot::Snapshot;
-use super::ticket::Reply;
+use super::active::SearchTask;
+use super::queued_request::QueuedRequest;
+use super::request::Priority;
 use crate::error::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A request that waits.
-pub(super) struct Job {
-    pub(super) request: SearchRequest,
-    pub(super) snapshot: Arc<Snapshot>,
-    pub(super) reply: Reply,
-    pub(super) arrived: Instant,
-}
-
-impl Job {
-    pub(super) fn is_due(&self, now: Instant) -> bool {
-        self.reply.is_cancelled() || self.request.deadline.is_some_and(|deadline| deadline <= now)
-    }
-
-    /// Answers it without an evaluation.
-    pub(super) fn expire(self) {
-        let Job { snapshot, reply, arrived, .. } = self;
-        let answer = if reply.is_cancelled() {
-            Err(Error::Cancelled)
-        } else {
-            Ok(Hits::expired(snapshot, arrived.elapsed()))
-        };
-        reply.send(answer);
-    }
-
-    /// Bytes that it takes while it waits.
-    fn memory(&self) -> u64 {
-        let statistics = self.request.statistics.as_ref().map_or(0, |statistics| statistics.memory());
-        (size_of::<Job>() + self.request.query.memory() + statistics) as u64
-    }
-}
-
-/// What a thread that asks for a request gets.
-pub(super) enum Next {
-    Job(Box<Job>),
-    /// A part of a request that another thread evaluates.
-    Task(Task),
-    /// No request waits that the thread may take.
+/// The next work of a search thread.
+pub(super) enum NextWork {
+    Request(Box<QueuedRequest>),
+    /// A document range of a request in progress.
+    Task(SearchTask),
+    /// There is no work that the thread may take.
     Empty,
     /// The engine was closed.
     Closed,
 }
 
-pub(super) struct Queue {
+/// The queue between callers and search threads.
+pub(super) struct RequestQueue {
     state: Mutex<QueueState>,
-    /// There is a request or a part of one, or the engine was closed.
+    /// Signals a new request or task, or the close of the engine.
     changed: Condvar,
-    /// A request of a batch was taken, or the engine was closed.
+    /// Signals freed capacity, or the close of the engine.
     taken: Condvar,
-    /// Interactive requests that wait: read without the lock.
+    /// Number of queued interactive requests; read without the lock.
     interactive: AtomicUsize,
-    /// Threads that sleep and have nothing to do: read without the lock.
+    /// Number of sleeping threads without work; read without the lock.
     idle: AtomicUsize,
+    /// Bytes of each priority, at most.
     bytes_max: u64,
-    /// The earliest deadline of a request that waits, in nanoseconds since `began`: read without the lock.
     began: Instant,
+    /// The earliest deadline of a queued request, in nanoseconds since `began`; read without the lock.
     earliest: AtomicU64,
 }
 
 #[derive(Default)]
 struct QueueState {
-    interactive: Class,
-    batch: Class,
-    /// Parts of requests for threads that sleep.
-    tasks: VecDeque<Task>,
-    /// Threads that sleep, and callers that wait to add to a batch.
+    interactive: PriorityClass,
+    batch: PriorityClass,
+    /// Tasks for sleeping threads.
+    tasks: VecDeque<SearchTask>,
+    /// Sleeping threads.
     idle: usize,
-    full: usize,
+    /// Callers that wait for capacity.
+    blocked: usize,
     closed: bool,
 }
 
-/// Requests of a priority that wait.
+/// Queued requests of a priority.
 #[derive(Default)]
-struct Class {
-    jobs: VecDeque<Job>,
+struct PriorityClass {
+    requests: VecDeque<QueuedRequest>,
     bytes: u64,
 }
 
-impl Class {
-    /// One fits in any case.
-    fn fits(&self, job: &Job, bytes_max: u64) -> bool {
-        self.jobs.is_empty() || self.bytes + job.memory() <= bytes_max
+impl PriorityClass {
+    /// Whether a request fits; a single one always does.
+    fn fits(&self, request: &QueuedRequest, bytes_max: u64) -> bool {
+        self.requests.is_empty() || self.bytes + request.memory() <= bytes_max
     }
 
-    fn push(&mut self, job: Job) {
-        self.bytes += job.memory();
-        self.jobs.push_back(job);
+    fn push(&mut self, request: QueuedRequest) {
+        self.bytes += request.memory();
+        self.requests.push_back(request);
     }
 
-    /// Takes out requests that were cancelled, or whose deadline has passed.
-    fn remove_due(&mut self) -> Vec<Job> {
+    /// Removes requests that were cancelled, or whose deadline has passed.
+    fn remove_due(&mut self) -> Vec<QueuedRequest> {
         let now = Instant::now();
-        let (due, left): (VecDeque<_>, _) = self.jobs.drain(..).partition(|job| job.is_due(now));
-        self.jobs = left;
-        self.bytes = self.jobs.iter().map(Job::memory).sum();
+        let (due, left): (VecDeque<_>, _) = self.requests.drain(..).partition(|request| request.is_due(now));
+        self.requests = left;
+        self.bytes = self.requests.iter().map(QueuedRequest::memory).sum();
         due.into()
     }
 
-    fn pop(&mut self) -> Option<Job> {
-        let job = self.jobs.pop_front()?;
-        self.bytes -= job.memory();
-        Some(job)
+    fn pop(&mut self) -> Option<QueuedRequest> {
+        let request = self.requests.pop_front()?;
+        self.bytes -= request.memory();
+        Some(request)
     }
 }
 
 impl QueueState {
-    /// Number of sleeping threads beyond those that were woken for waiting requests and tasks.
-    fn unoccupied(&self) -> usize {
-        let waiting = self.interactive.jobs.len() + self.batch.jobs.len() + self.tasks.len();
-        self.idle.saturating_sub(waiting)
+    /// Number of sleeping threads beyond those that were woken for queued requests and tasks.
+    fn idle_without_work(&self) -> usize {
+        let queued = self.interactive.requests.len() + self.batch.requests.len() + self.tasks.len();
+        self.idle.saturating_sub(queued)
     }
 
-    fn class(&mut self, priority: Priority) -> &mut Class {
+    fn class(&mut self, priority: Priority) -> &mut PriorityClass {
         match priority {
             Priority::Interactive => &mut self.interactive,
             Priority::Batch => &mut self.batch,
@@ -129,10 +103,10 @@ impl QueueState {
     }
 }
 
-impl Queue {
-    /// Requests of each priority of `bytes_max` bytes may wait.
-    pub(super) fn new(bytes_max: u64) -> Queue {
-        Queue {
+impl RequestQueue {
+    /// A queue of up to `bytes_max` bytes of requests for each priority.
+    pub(super) fn new(bytes_max: u64) -> RequestQueue {
+        RequestQueue {
             state: Mutex::default(),
             changed: Condvar::new(),
             taken: Condvar::new(),
@@ -147,52 +121,52 @@ impl Queue {
     /// Adds a request.
     ///
     /// # Errors
-    /// [`Error::Limit`] when too many of its priority wait.
-    pub(super) fn push(&self, job: Job) -> Result<()> {
+    /// [`Error::Limit`] when the queue of its priority is full.
+    pub(super) fn push(&self, request: QueuedRequest) -> Result<()> {
         let mut state = self.lock();
-        let class = state.class(job.request.priority);
-        let due = if class.fits(&job, self.bytes_max) { Vec::new() } else { class.remove_due() };
-        let waiting = class.jobs.len();
-        if class.fits(&job, self.bytes_max) {
-            self.add(state, job);
+        let class = state.class(request.priority());
+        let due = if class.fits(&request, self.bytes_max) { Vec::new() } else { class.remove_due() };
+        let queued = class.requests.len();
+        if class.fits(&request, self.bytes_max) {
+            self.add(state, request);
         } else {
             drop(state);
-            drop(job);
-            due.into_iter().for_each(Job::expire);
-            return Err(Error::Limit(format!("{waiting} requests wait already; try again later")));
+            drop(request);
+            due.into_iter().for_each(QueuedRequest::expire);
+            return Err(Error::Limit(format!("the queue is full: {queued} requests wait; try again later")));
         }
-        due.into_iter().for_each(Job::expire);
+        due.into_iter().for_each(QueuedRequest::expire);
         Ok(())
     }
 
-    /// Adds a request as soon as not too many of its priority wait.
-    pub(super) fn push_waiting(&self, job: Job) {
+    /// Adds a request; waits while the queue of its priority is full.
+    pub(super) fn push_waiting(&self, request: QueuedRequest) {
         let mut state = self.lock();
-        while !state.class(job.request.priority).fits(&job, self.bytes_max) && !state.closed {
-            state.full += 1;
+        while !state.class(request.priority()).fits(&request, self.bytes_max) && !state.closed {
+            state.blocked += 1;
             state = self.taken.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.full -= 1;
+            state.blocked -= 1;
         }
-        self.add(state, job);
+        self.add(state, request);
     }
 
-    fn add(&self, mut state: MutexGuard<'_, QueueState>, job: Job) {
+    fn add(&self, mut state: MutexGuard<'_, QueueState>, request: QueuedRequest) {
         if state.closed {
-            // It is answered by an error when it is dropped.
+            // Dropping the request answers it with an error.
             return drop(state);
         }
-        let priority = job.request.priority;
-        self.earliest.fetch_min(self.deadline(&job), Ordering::Relaxed);
-        state.class(priority).push(job);
+        let priority = request.priority();
+        self.earliest.fetch_min(self.deadline(&request), Ordering::Relaxed);
+        state.class(priority).push(request);
         self.publish(&state);
-        // Waking is a system call.
+        // A wake-up is a system call.
         if state.idle > 0 {
             drop(state);
             self.changed.notify_one();
         }
     }
 
-    /// Answers requests whose deadline passed while they waited. Does nothing before the earliest deadline.
+    /// Answers requests whose deadline passed in the queue. Does nothing before the earliest deadline.
     pub(super) fn expire(&self) {
         let earliest = self.earliest.load(Ordering::Relaxed);
         if earliest == u64::MAX || self.began.elapsed().as_nanos() < u128::from(earliest) {
@@ -204,57 +178,58 @@ impl Queue {
         for class in [&mut *interactive, batch] {
             due.extend(class.remove_due());
         }
-        let jobs = interactive.jobs.iter().chain(&batch.jobs);
-        let earliest = jobs.map(|job| self.deadline(job)).min().unwrap_or(u64::MAX);
+        let requests = interactive.requests.iter().chain(&batch.requests);
+        let earliest = requests.map(|request| self.deadline(request)).min().unwrap_or(u64::MAX);
         // At most one scan a millisecond.
         let next_scan = self.began.elapsed().as_nanos() as u64 + 1_000_000;
         self.earliest.store(earliest.max(next_scan), Ordering::Relaxed);
         self.publish(&state);
-        if state.full > 0 {
+        if state.blocked > 0 {
             self.taken.notify_all();
         }
         drop(state);
         // Callbacks run here.
-        due.into_iter().for_each(Job::expire);
+        due.into_iter().for_each(QueuedRequest::expire);
     }
 
-    /// Nanoseconds from `began` to the deadline of a request.
-    fn deadline(&self, job: &Job) -> u64 {
-        let deadline = job.request.deadline;
+    /// Nanoseconds from `began` to the deadline of a request; `u64::MAX` without a deadline.
+    fn deadline(&self, request: &QueuedRequest) -> u64 {
+        let deadline = request.deadline();
         deadline.map_or(u64::MAX, |deadline| {
             u64::try_from(deadline.saturating_duration_since(self.began).as_nanos()).unwrap_or(u64::MAX)
         })
     }
 
-    /// The next request: an interactive one, else one of a batch if the thread `takes_batch`. If `sleep`,
-    /// waits for one.
-    pub(super) fn next(&self, takes_batch: bool, sleep: bool) -> Next {
+    /// The next work: a task, else an interactive request, else one of a batch if the thread `takes_batch`.
+    /// If `sleep`, waits until there is work.
+    pub(super) fn next(&self, takes_batch: bool, sleep: bool) -> NextWork {
         let mut state = self.lock();
         loop {
             if state.closed {
-                return Next::Closed;
+                return NextWork::Closed;
             }
             if !sleep && state.idle > 0 {
-                // Requests that wait are left to the threads that sleep: each push wakes one.
-                return Next::Empty;
+                // Queued requests are left to the sleeping threads: each push wakes one.
+                return NextWork::Empty;
             }
-            let takes_task = |task: &Task| takes_batch || task.request.priority == Priority::Interactive;
+            let takes_task =
+                |task: &SearchTask| takes_batch || task.request.priority == Priority::Interactive;
             let found = state.tasks.iter().position(takes_task);
             if let Some(task) = found.and_then(|at| state.tasks.remove(at)) {
                 self.publish(&state);
-                return Next::Task(task);
+                return NextWork::Task(task);
             }
-            let job = state.interactive.pop();
-            let job = job.or_else(|| if takes_batch { state.batch.pop() } else { None });
+            let request = state.interactive.pop();
+            let request = request.or_else(|| if takes_batch { state.batch.pop() } else { None });
             self.publish(&state);
-            if let Some(job) = job {
-                if state.full > 0 {
+            if let Some(request) = request {
+                if state.blocked > 0 {
                     self.taken.notify_all();
                 }
-                return Next::Job(Box::new(job));
+                return NextWork::Request(Box::new(request));
             }
             if !sleep {
-                return Next::Empty;
+                return NextWork::Empty;
             }
             state.idle += 1;
             self.publish(&state);
@@ -264,15 +239,15 @@ impl Queue {
         }
     }
 
-    /// Adds a part of a request if a thread sleeps that has nothing to do. Whether it did.
+    /// Adds a task if a thread without work sleeps. Returns whether it did.
     #[inline]
-    pub(super) fn push_task_if_idle(&self, task: impl FnOnce() -> Task) -> bool {
+    pub(super) fn push_task_if_idle(&self, task: impl FnOnce() -> SearchTask) -> bool {
         self.idle.load(Ordering::Relaxed) > 0 && self.push_task(task)
     }
 
-    fn push_task(&self, task: impl FnOnce() -> Task) -> bool {
+    fn push_task(&self, task: impl FnOnce() -> SearchTask) -> bool {
         let mut state = self.lock();
-        if state.closed || state.unoccupied() == 0 {
+        if state.closed || state.idle_without_work() == 0 {
             return false;
         }
         state.tasks.push_back(task());
@@ -282,23 +257,23 @@ impl Queue {
         true
     }
 
-    /// Stores what is read without the lock.
+    /// Updates the counters that are read without the lock.
     fn publish(&self, state: &QueueState) {
-        self.interactive.store(state.interactive.jobs.len(), Ordering::Relaxed);
-        self.idle.store(state.unoccupied(), Ordering::Relaxed);
+        self.interactive.store(state.interactive.requests.len(), Ordering::Relaxed);
+        self.idle.store(state.idle_without_work(), Ordering::Relaxed);
     }
 
-    /// Whether an interactive request waits.
+    /// Whether an interactive request is queued.
     #[inline]
     pub(super) fn has_interactive(&self) -> bool {
         self.interactive.load(Ordering::Relaxed) > 0
     }
 
-    /// Ends all: requests that wait are answered by errors.
+    /// Closes the queue: queued requests are answered with errors.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
-        let waiting = (
+        let queued = (
             std::mem::take(&mut state.interactive),
             std::mem::take(&mut state.batch),
             std::mem::take(&mut state.tasks),
@@ -307,7 +282,7 @@ impl Queue {
         self.changed.notify_all();
         self.taken.notify_all();
         // Callbacks run here.
-        drop(waiting);
+        drop(queued);
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 /// The queue that a request waits in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// A user waits for the result: evaluated before requests of batches, with eight slices of time for one
-    /// of theirs.
+    /// A user waits for the result: evaluated before requests of batches, with eight time slices for one of
+    /// theirs.
     #[default]
     Interactive,
     /// One of many: throughput matters, latency does not.
@@ -134,7 +134,7 @@ impl TotalHits {
 }
 
 impl Hits {
-    /// The deadline passed before a thread took the request.
+    /// The result of a request whose deadline passed in the queue.
     pub(super) fn expired(snapshot: Arc<Snapshot>, took: Duration) -> Hits {
         let total = TotalHits::AtLeast(0);
         Hits { hits: Vec::new(), total, timed_out: true, parts: 0, took, queued: took, snapshot }
@@ -151,7 +151,7 @@ pub struct Hits {
     pub total: TotalHits,
     /// Whether the deadline passed: hits are the best of the documents that were evaluated until then.
     pub timed_out: bool,
-    /// Ranges of documents that were evaluated by themselves: more than one if other threads were idle.
+    /// Number of evaluations, each of one range of documents: more than one if other threads were idle.
     #[doc(hidden)]
     pub parts: usize,
     /// Time from the arrival of the request to its result.

@@ -1,10 +1,9 @@
-//! Memory of the evaluations of a thread: each reserves what its plan and lists take before it starts.
+//! Memory of the evaluations of a thread: each reserves the bytes of its plan and lists before it starts.
 
 use super::request::Priority;
 use std::cell::{Cell, RefCell};
 
-/// Bytes that evaluations have reserved, and those that wait: interactive ones first, then in the order of
-/// arrival.
+/// Reserved bytes, and the queue of waiting evaluations: interactive ones first, then in order of arrival.
 pub(super) struct Reservations {
     reserved: Cell<u64>,
     max: u64,
@@ -13,20 +12,20 @@ pub(super) struct Reservations {
     changes: Cell<u64>,
 }
 
-/// An evaluation that waits.
+/// A waiting evaluation; dropping it leaves the queue.
 pub(super) struct Waiter<'r> {
     reservations: &'r Reservations,
     number: u64,
 }
 
-/// Bytes that an evaluation has, until this is dropped.
+/// Bytes reserved for an evaluation; dropping it releases them.
 pub(super) struct Reservation<'r> {
     reservations: &'r Reservations,
     bytes: u64,
 }
 
 impl Reservations {
-    /// Evaluations may reserve `max` bytes together; one alone always may.
+    /// Evaluations may reserve `max` bytes together. A single evaluation may exceed it.
     pub(super) fn new(max: u64) -> Reservations {
         Reservations {
             reserved: Cell::new(0),
@@ -61,7 +60,7 @@ impl Reservations {
 }
 
 impl<'r> Waiter<'r> {
-    /// Reserves `bytes` if it is this one's turn and they fit.
+    /// Reserves `bytes` if this waiter is first in the queue and they fit.
     pub(super) fn try_reserve(&self, bytes: u64) -> Option<Reservation<'r>> {
         let reservations = self.reservations;
         let is_first =
@@ -104,7 +103,7 @@ mod tests {
         assert!(large.try_reserve(20).is_none() && small.try_reserve(1).is_none());
         let quick = urgent.try_reserve(2).unwrap();
         drop(urgent);
-        // It would fit, and another has waited for longer.
+        // It would fit, but the large one has waited longer.
         assert!(small.try_reserve(0).is_none());
         let changes = all.changes();
         drop((first, quick));

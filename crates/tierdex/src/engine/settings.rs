@@ -1,14 +1,14 @@
-//! Options of an engine as applications choose them.
+//! Public options of an engine.
 
-use super::options::{ExecutorOptions, Mode, THREADS_CHOSEN};
+use super::options::{ExecutorOptions, Mode, THREADS_AUTO};
 use crate::index::Index;
 use tierdex_io::{RegionKind, Size};
 
-/// Hits of a request that memory is reserved for by default, at most.
-const HITS_MAX: usize = 1000;
+/// Default of [`EngineOptions::hits_max`].
+const HITS_MAX_DEFAULT: usize = 1000;
 
-/// 1/`GROWTH_PART` of the budget is for the metadata of later segments by default.
-const GROWTH_PART: u64 = 16;
+/// Default of [`EngineOptions::growth`]: 1/`GROWTH_DIVISOR` of the budget.
+const GROWTH_DIVISOR: u64 = 16;
 
 /// Memory, cache and threads of an [`Engine`](super::Engine).
 ///
@@ -28,7 +28,13 @@ pub struct EngineOptions {
 
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
-        EngineOptions { dram: None, cache: None, threads: THREADS_CHOSEN, hits_max: HITS_MAX, growth: None }
+        EngineOptions {
+            dram: None,
+            cache: None,
+            threads: THREADS_AUTO,
+            hits_max: HITS_MAX_DEFAULT,
+            growth: None,
+        }
     }
 }
 
@@ -38,9 +44,9 @@ impl EngineOptions {
         EngineOptions::default()
     }
 
-    /// Sets the memory budget of the process in bytes: dictionaries, skip data, cache, evaluations. The cache
-    /// takes what the rest leaves. Without a budget the cache has 64 MiB, or a tenth of the postings if that
-    /// is more, but at most a quarter of the available memory.
+    /// Sets the memory budget of the process in bytes: dictionaries, skip data, cache, evaluations. The
+    /// cache takes what the rest leaves. Without a budget the cache has 64 MiB, or a tenth of the postings
+    /// if that is more, but at most a quarter of the available memory.
     #[must_use]
     pub fn dram(mut self, bytes: u64) -> EngineOptions {
         self.dram = Some(bytes);
@@ -62,8 +68,8 @@ impl EngineOptions {
         self
     }
 
-    /// Sets the number of hits that a request may ask for; 1,000 by default. Memory is reserved for them, and
-    /// with a budget a request for more is rejected.
+    /// Sets the number of hits that a request may ask for; 1,000 by default. Memory is reserved for them,
+    /// and with a budget a request for more is rejected.
     #[must_use]
     pub fn hits_max(mut self, hits: usize) -> EngineOptions {
         self.hits_max = hits;
@@ -78,16 +84,16 @@ impl EngineOptions {
         self
     }
 
-    /// With the memory tiers and the cache size that fit this index.
+    /// The options of an executor, with a memory tier and a cache size chosen for this index.
     pub(super) fn resolve(&self, index: &Index) -> ExecutorOptions {
         let cache = self.cache.clone().map(|(region, bytes)| (region, Size::Bytes(bytes)));
         let options = ExecutorOptions {
             mode: Mode::Direct,
             threads: self.threads,
-            hits: self.hits_max,
+            hits_max: self.hits_max,
             previews: true,
             dram: self.dram,
-            growth: self.growth.or(self.dram.map(|dram| dram / GROWTH_PART)).unwrap_or(0),
+            growth: self.growth.or(self.dram.map(|dram| dram / GROWTH_DIVISOR)).unwrap_or(0),
             ..ExecutorOptions::default()
         };
         options.complete(index, cache, None)

@@ -1,10 +1,11 @@
-//! A commit that an engine searches: its segments, and what they keep in memory.
+//! A commit that an engine searches: its segments, and their resident metadata.
 //!
-//! What a segment keeps in memory (dictionary, skip data, norms, checksums) is counted once, however many
-//! snapshots share it, and given back with its entries in the cache when the last of them is dropped.
+//! The resident metadata of a segment (dictionary, skip data, norms, checksums) is counted once, however
+//! many snapshots share the segment. It is released, and the segment's cache entries are dropped, with the
+//! last of these snapshots.
 
-use super::budget::ResidentSizes;
 use super::options::{ExecutorOptions, MetaTier};
+use super::resident_sizes::ResidentSizes;
 use crate::error::{Error, Result};
 use crate::index::{Index, SearchHit, Searcher};
 use crate::schema::Schema;
@@ -18,11 +19,11 @@ use tierdex_io::{Arena, Region, SealedFile};
 pub struct Snapshot {
     searcher: Searcher,
     segments: Vec<Arc<ResidentSegment>>,
-    /// The cache of the engine, for as long as that lives.
+    /// The cache of the engine.
     frames: Weak<Frames>,
 }
 
-/// A segment with what it keeps in memory.
+/// A segment and the bytes of its resident metadata.
 struct ResidentSegment {
     segment: Arc<Segment>,
     bytes: u64,
@@ -30,17 +31,18 @@ struct ResidentSegment {
     budget: Arc<ResidentBudget>,
 }
 
-/// Memory for the resident parts of segments.
+/// Memory budget of the resident metadata of segments.
 pub(super) struct ResidentBudget {
-    /// Where they are, if they fit.
-    meta: MetaTier,
-    /// Bytes beyond those of the first snapshot that they may take; none: as many as it takes.
+    /// The preferred memory tier.
+    meta_tier: MetaTier,
+    /// Bytes allowed beyond those of the first snapshot; `None`: unlimited.
     growth: Option<u64>,
-    bytes: Mutex<Bytes>,
+    bytes: Mutex<ResidentBytes>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Bytes {
+struct ResidentBytes {
+    /// Bytes of the first snapshot.
     first: u64,
     used: u64,
 }
@@ -48,13 +50,13 @@ struct Bytes {
 impl ResidentBudget {
     pub(super) fn new(options: &ExecutorOptions) -> ResidentBudget {
         ResidentBudget {
-            meta: options.meta.clone(),
+            meta_tier: options.meta_tier.clone(),
             growth: options.dram.map(|_| options.growth),
             bytes: Mutex::default(),
         }
     }
 
-    /// Counts `bytes` more. False if they do not fit.
+    /// Adds `bytes` if they fit; false if not.
     fn take(&self, bytes: u64) -> bool {
         let mut now = self.lock();
         let fits = self.growth.is_none_or(|growth| now.used + bytes <= now.first + growth);
@@ -62,21 +64,21 @@ impl ResidentBudget {
         fits
     }
 
-    fn lock(&self) -> MutexGuard<'_, Bytes> {
+    fn lock(&self) -> MutexGuard<'_, ResidentBytes> {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Snapshot {
-    /// The commit that an engine starts with; its memory was counted before.
+    /// The commit that an engine starts with. The memory report of the engine includes its metadata.
     pub(super) fn first(
         index: &Index,
         frames: &Arc<Frames>,
         budget: &Arc<ResidentBudget>,
     ) -> Result<Snapshot> {
-        keep(index.segments(), &budget.meta)?;
+        load_metadata(index.segments(), &budget.meta_tier)?;
         let resident = |segment: &Arc<Segment>| {
-            let bytes = ResidentSizes::of_segment(segment).resident(&budget.meta);
+            let bytes = ResidentSizes::of_segment(segment).resident(&budget.meta_tier);
             let mut now = budget.lock();
             (now.first, now.used) = (now.first + bytes, now.used + bytes);
             ResidentSegment::new(segment, bytes, (frames, budget))
@@ -85,7 +87,7 @@ impl Snapshot {
         Ok(Snapshot { searcher: index.searcher(), segments, frames: Arc::downgrade(frames) })
     }
 
-    /// The newest commit; none if it is this one.
+    /// The newest commit; `None` if it is this one.
     pub(super) fn newest(
         &self,
         frames: &Arc<Frames>,
@@ -103,7 +105,7 @@ impl Snapshot {
             None => ResidentSegment::load(segment, (frames, budget)),
         };
         let segments = index.segments().iter().map(resident).collect::<Result<_>>()?;
-        let searcher = self.searcher.of_other(index);
+        let searcher = self.searcher.for_commit(index);
         Ok(Some(Snapshot { searcher, segments, frames: Arc::downgrade(frames) }))
     }
 
@@ -144,7 +146,7 @@ impl Snapshot {
         self.searcher.stored(document)
     }
 
-    /// Evaluates queries on the thread of the caller, and reads ids, titles and texts.
+    /// Evaluates queries on the calling thread, and reads ids, titles and texts.
     #[doc(hidden)]
     pub fn searcher(&self) -> &Searcher {
         &self.searcher
@@ -161,23 +163,24 @@ impl ResidentSegment {
         Arc::new(ResidentSegment { segment, bytes, frames, budget })
     }
 
-    /// Loads the resident data of a new segment, in the memory tier of the first segments if it fits into the
-    /// budget, else in one that takes less memory.
+    /// Loads the metadata of a new segment into the preferred memory tier if it fits into the budget, else
+    /// into a tier that takes less DRAM.
     fn load(
         segment: &Arc<Segment>,
         (frames, budget): (&Arc<Frames>, &Arc<ResidentBudget>),
     ) -> Result<Arc<ResidentSegment>> {
         let sizes = ResidentSizes::of_segment(segment);
-        let tiers = [budget.meta.clone(), MetaTier::Terms, MetaTier::Disk];
-        // Skip data goes before dictionaries.
-        let tiers = tiers.into_iter().filter(|tier| sizes.resident(tier) <= sizes.resident(&budget.meta));
+        let tiers = [budget.meta_tier.clone(), MetaTier::Terms, MetaTier::Disk];
+        // First without skip data, then without dictionaries too.
+        let tiers =
+            tiers.into_iter().filter(|tier| sizes.resident(tier) <= sizes.resident(&budget.meta_tier));
         for tier in tiers {
             let bytes = sizes.resident(&tier);
             if !budget.take(bytes) {
                 continue;
             }
             let resident = ResidentSegment::new(segment, bytes, (frames, budget));
-            keep(std::slice::from_ref(segment), &tier)?;
+            load_metadata(std::slice::from_ref(segment), &tier)?;
             return Ok(resident);
         }
         let least = sizes.resident(&MetaTier::Disk);
@@ -199,8 +202,8 @@ impl Drop for ResidentSegment {
     }
 }
 
-/// Loads dictionaries, skip data and norms into the memory tier in which they are to be.
-pub(super) fn keep(segments: &[Arc<Segment>], tier: &MetaTier) -> Result<()> {
+/// Loads dictionaries, skip data and norms into a memory tier.
+pub(super) fn load_metadata(segments: &[Arc<Segment>], tier: &MetaTier) -> Result<()> {
     let mut arena = match tier {
         MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => None,
         MetaTier::Region(kind) => {

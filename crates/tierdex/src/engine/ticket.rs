@@ -1,4 +1,5 @@
-//! The two ends of a request: the caller's ticket, and the reply of the thread that answers it.
+//! The two ends of a request: the caller's ticket, and the reply of the search thread. Together they are a
+//! one-shot channel with cancellation.
 
 use super::request::Hits;
 use super::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
@@ -14,7 +15,7 @@ pub struct Ticket {
     cancels: bool,
 }
 
-/// The duty to answer a request: dropped, it answers with an error.
+/// The sending end. Dropping it without a result sends an error.
 pub(super) struct Reply {
     state: Arc<TicketState>,
 }
@@ -23,21 +24,21 @@ pub(super) struct Reply {
 #[derive(Clone)]
 pub struct CancelHandle(Arc<TicketState>);
 
-type Callback = Box<dyn FnOnce(Result<Hits>) + Send>;
+type ResultCallback = Box<dyn FnOnce(Result<Hits>) + Send>;
 
 #[derive(Default)]
 struct TicketState {
-    slot: Mutex<Slot>,
+    slot: Mutex<ResultSlot>,
     ready: Condvar,
     cancelled: AtomicBool,
 }
 
 #[derive(Default)]
-struct Slot {
-    answer: Option<Result<Hits>>,
-    /// It was given to the ticket or to the callback, or is in `answer`.
-    answered: bool,
-    callback: Option<Callback>,
+struct ResultSlot {
+    result: Option<Result<Hits>>,
+    /// The result was sent: it is in `result`, or the ticket or the callback has received it.
+    sent: bool,
+    callback: Option<ResultCallback>,
     /// The caller sleeps.
     waits: bool,
 }
@@ -51,15 +52,15 @@ impl Ticket {
     /// Waits for the result.
     ///
     /// # Errors
-    /// [`Error::Storage`] when a file cannot be read or is damaged; [`Error::Limit`] when the query needs more
-    /// memory than the budget leaves; [`Error::Cancelled`] after [`Ticket::cancel`].
+    /// [`Error::Storage`] when a file cannot be read or is damaged; [`Error::Limit`] when the query needs
+    /// more memory than the budget leaves; [`Error::Cancelled`] after [`Ticket::cancel`].
     pub fn wait(self) -> Result<Hits> {
         let mut slot = self.state.lock();
         loop {
-            if let Some(answer) = slot.answer.take() {
-                return answer;
+            if let Some(result) = slot.result.take() {
+                return result;
             }
-            if slot.answered {
+            if slot.sent {
                 return Err(taken());
             }
             slot.waits = true;
@@ -71,7 +72,7 @@ impl Ticket {
     pub fn wait_timeout(&self, time: Duration) -> bool {
         let until = Instant::now().checked_add(time);
         let mut slot = self.state.lock();
-        while !slot.answered {
+        while !slot.sent {
             let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return false;
@@ -84,7 +85,7 @@ impl Ticket {
 
     /// Takes the result, if there is one.
     pub fn poll(&self) -> Option<Result<Hits>> {
-        self.state.lock().answer.take()
+        self.state.lock().result.take()
     }
 
     /// Passes the result to `callback`, and returns a handle to cancel the request. The callback runs on the
@@ -95,10 +96,10 @@ impl Ticket {
         self.cancels = false;
         let handle = CancelHandle(self.state.clone());
         let mut slot = self.state.lock();
-        if slot.answered {
-            let answer = slot.answer.take();
+        if slot.sent {
+            let result = slot.result.take();
             drop(slot);
-            callback(answer.unwrap_or_else(|| Err(taken())));
+            callback(result.unwrap_or_else(|| Err(taken())));
         } else {
             slot.callback = Some(Box::new(callback));
         }
@@ -121,7 +122,7 @@ impl Drop for Ticket {
 }
 
 impl Reply {
-    /// Whether nobody wants the answer.
+    /// Whether the caller has cancelled the request.
     pub(super) fn is_cancelled(&self) -> bool {
         self.state.cancelled.load(Ordering::Relaxed)
     }
@@ -130,15 +131,15 @@ impl Reply {
         CancelHandle(self.state.clone())
     }
 
-    /// Gives the answer.
-    pub(super) fn send(self, answer: Result<Hits>) {
-        self.state.answer(answer);
+    /// Sends the result.
+    pub(super) fn send(self, result: Result<Hits>) {
+        self.state.send(result);
     }
 }
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        self.state.answer(Err(Error::Failed("the engine was closed".to_string())));
+        self.state.send(Err(Error::Failed("the engine was closed".to_string())));
     }
 }
 
@@ -148,7 +149,7 @@ impl CancelHandle {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nobody wants the answer.
+    /// Whether the caller has cancelled the request.
     #[inline]
     pub(super) fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::Relaxed)
@@ -156,25 +157,25 @@ impl CancelHandle {
 }
 
 impl TicketState {
-    fn lock(&self) -> MutexGuard<'_, Slot> {
+    fn lock(&self) -> MutexGuard<'_, ResultSlot> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first answer counts.
-    fn answer(&self, answer: Result<Hits>) {
+    /// Sends a result; all but the first are ignored.
+    fn send(&self, result: Result<Hits>) {
         let mut slot = self.lock();
-        if slot.answered {
+        if slot.sent {
             return;
         }
-        slot.answered = true;
+        slot.sent = true;
         if let Some(callback) = slot.callback.take() {
             drop(slot);
-            // A panic of the caller's code is reported by the panic hook, and harms no other request.
-            let _ = catch_unwind(AssertUnwindSafe(|| callback(answer)));
+            // A panic of the callback is reported by the panic hook, and affects no other request.
+            let _ = catch_unwind(AssertUnwindSafe(|| callback(result)));
             return;
         }
-        slot.answer = Some(answer);
-        // Waking is a system call.
+        slot.result = Some(result);
+        // A wake-up is a system call.
         if std::mem::take(&mut slot.waits) {
             drop(slot);
             self.ready.notify_all();
@@ -182,7 +183,7 @@ impl TicketState {
     }
 }
 
-/// `poll` took the answer.
+/// The error after [`Ticket::poll`] returned the result.
 fn taken() -> Error {
-    Error::Usage("the answer was taken before".to_string())
+    Error::Usage("the result was taken before".to_string())
 }

@@ -1,5 +1,7 @@
-//! Lists that are fetched whole, as the thesis has it (section 7.2.3): what a query has fetched, and how its
-//! evaluation reads from that.
+//! Posting lists that are fetched whole (thesis, section 7.2.3).
+//!
+//! *Input*: a plan. *Output*: the list requests of its prefetch, and a [`BlockSource`] that serves blocks
+//! from the fetched lists and all other ranges from the files.
 
 use crate::error::{Error, Result};
 use crate::index::Index;
@@ -12,15 +14,16 @@ use std::sync::Arc;
 use tierdex_cache::{FetchedList, ListKey, ListPart, ListReader, ListRequest};
 use tierdex_io::{ErrorKind, SealedFile};
 
-/// The lists of a plan: of each, its record unless that is in memory, its documents, and its frequencies.
-pub(super) fn jobs(plan: &QueryPlan, index: &Index) -> Result<Vec<ListRequest>> {
+/// A request for each list of a plan: its skip record unless that is resident, its documents, and its
+/// frequencies.
+pub(super) fn list_requests(plan: &QueryPlan, index: &Index) -> Result<Vec<ListRequest>> {
     let segments = || index.segments().iter().map(|segment| &**segment).enumerate();
     let lists = plan.leaves.iter().flat_map(|leaf| segments().map(move |of| (leaf, of)));
-    lists.filter_map(|(leaf, of)| job(leaf, of).transpose()).collect()
+    lists.filter_map(|(leaf, of)| list_request(leaf, of).transpose()).collect()
 }
 
-/// None where there is nothing to read.
-fn job(leaf: &Leaf, (number, segment): (usize, &Segment)) -> Result<Option<ListRequest>> {
+/// `None` if nothing has to be read.
+fn list_request(leaf: &Leaf, (number, segment): (usize, &Segment)) -> Result<Option<ListRequest>> {
     let field = segment.field(leaf.field);
     let Some(info) = &leaf.infos[number] else { return Ok(None) };
     let record = field.skips().resident().is_none().then_some((field.skips(), &info.skips));
@@ -29,14 +32,14 @@ fn job(leaf: &Leaf, (number, segment): (usize, &Segment)) -> Result<Option<ListR
     let parts = record.into_iter().chain(blocks);
     let parts = parts.map(|(file, range)| Ok(ListPart::new(Arc::clone(file), range.clone())?));
     let parts = parts.collect::<Result<Vec<_>>>()?;
-    // An open file has a number of its own, and each list begins at an offset of its own.
+    // File numbers are unique among open files, and offsets of skip records within a file.
     let key = ListKey(field.skips().number(), info.skips.start);
     if parts.is_empty() { Ok(None) } else { Ok(Some(ListRequest::new(key, parts)?)) }
 }
 
-/// Reads lists that have been fetched, and all else from the files.
+/// Reads fetched lists from the cache, and all other ranges from the files.
 pub(super) struct WholeLists<'l> {
-    /// By file and offset.
+    /// Sorted by file and offset.
     parts: Vec<FetchedPart<'l>>,
     files: Files,
 }
@@ -48,16 +51,16 @@ struct FetchedPart<'l> {
 }
 
 impl<'l> WholeLists<'l> {
-    /// For these lists, which belong to `jobs`; those that are streamed have buffers of no more than
-    /// `read_ahead` bytes.
+    /// Serves the fetched `lists` of `requests`. Streamed lists have buffers of at most `read_ahead` bytes.
     pub(super) fn new(
-        jobs: &[ListRequest],
+        requests: &[ListRequest],
         lists: &'l [Option<FetchedList>],
         read_ahead: usize,
     ) -> WholeLists<'l> {
-        let fetched = jobs.iter().zip(lists).filter_map(|(job, list)| Some((job, list.as_ref()?)));
-        let parts = fetched.flat_map(|(job, list)| {
-            job.parts().iter().enumerate().map(|(number, part)| FetchedPart {
+        let fetched =
+            requests.iter().zip(lists).filter_map(|(request, list)| Some((request, list.as_ref()?)));
+        let parts = fetched.flat_map(|(request, list)| {
+            request.parts().iter().enumerate().map(|(number, part)| FetchedPart {
                 file: part.file().number(),
                 range: part.range(),
                 reader: RefCell::new(list.reader(number).with_buffer_bytes_max(read_ahead)),
@@ -68,7 +71,7 @@ impl<'l> WholeLists<'l> {
         WholeLists { parts, files: Files::new(read_ahead) }
     }
 
-    /// The part that has the first byte of a range.
+    /// The part that contains the byte at `start`.
     fn part(&self, file: &SealedFile, start: u64) -> Option<&FetchedPart<'l>> {
         let key = (file.number(), start);
         let at = self.parts.partition_point(|part| (part.file, part.range.start) <= key);
@@ -84,9 +87,7 @@ impl BlockSource for WholeLists<'_> {
         read.map_err(|error| {
             out.clear();
             match error.kind() {
-                ErrorKind::Denied => {
-                    Error::corrupt(file.name(), range.start, "a block lies outside its list")
-                }
+                ErrorKind::Denied => Error::corrupt(file.name(), range.start, "a block is outside its list"),
                 _ => Error::Storage(error),
             }
         })

@@ -1,20 +1,20 @@
-//! A thread that answers several requests at the same time: while one waits for pages, it goes on with
-//! another.
+//! A search thread: runs several evaluations as coroutines, so that one works while others wait for pages.
 //!
-//! 1. A thread takes requests from the queue while it has fewer evaluations than it may.
-//! 2. It resumes those whose pages are there, interactive ones first, until each waits or has ended. One
-//!    that has worked for a slice of time is moved to the end of its priority.
-//! 3. When all wait, it submits the reads that they asked for, and waits for one of them.
+//! 1. Take requests from the queue, up to the maximum number of concurrent evaluations.
+//! 2. Resume the evaluations that are ready, interactive ones first, until each waits or has ended. One
+//!    whose time slice ends is moved behind the others of its priority.
+//! 3. When all wait, submit the requested reads and wait until one of them completes.
 
-use super::Shared;
-use super::active::{ActiveRequest, Planned, Task};
+use super::active::{ActiveRequest, MeasuredPlan, SearchTask};
 use super::budget::check_query_memory;
 use super::paged::{PagedSource, ThreadContext, Wait};
-use super::queue::{Job, Next};
+use super::queue::NextWork;
+use super::queued_request::QueuedRequest;
 use super::request::Priority;
 use super::reservations::Reservations;
+use super::shared::EngineShared;
 use crate::error::{Error, Result};
-use crate::index::PartFound;
+use crate::index::PartialResult;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::cell::RefCell;
@@ -26,61 +26,64 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tierdex_cache::{Frames, PageReader};
 
-/// Bytes of a stack, of which an ordinary query uses a small part.
-const STACK: usize = 512 << 10;
+/// Stack of a coroutine; an ordinary query touches a small part of it.
+const STACK_BYTES: usize = 512 << 10;
 
-/// Frames for each evaluation, at least.
-const FRAMES_MIN: usize = 8;
+/// Frames of the cache for each evaluation, at least.
+const EVALUATION_FRAMES_MIN: usize = 8;
 
-/// Pages that an evaluation pins, and so reads together, at most. For `AND HH` and `OR HH` in 50 MB, 4.1
-/// million documents: with 64, 0.87 and 0.92 times the queries a second; with 256, 1.01 and 1.04, for 1.04
-/// times the bytes.
-const PINNED_MAX: usize = 128;
+/// Pages that an evaluation pins, and so reads concurrently, at most. For `AND HH` and `OR HH` in 50 MB, 4.1
+/// million documents: with 64 pages 0.87 and 0.92 times the queries a second; with 256 pages 1.01 and 1.04
+/// times, for 1.04 times the bytes.
+const PINNED_PAGES_MAX: usize = 128;
 
-type Evaluation = Coroutine<(), Wait, Result<PartFound>, DefaultStack>;
+type EvaluationCoroutine = Coroutine<(), Wait, Result<PartialResult>, DefaultStack>;
 
-/// An evaluation that has not ended.
+/// A running evaluation.
 struct Running {
-    evaluation: Evaluation,
+    evaluation: EvaluationCoroutine,
     wait: Option<Wait>,
     priority: Priority,
     request: Arc<ActiveRequest>,
 }
 
-/// Slices of interactive evaluations after which one of a batch goes on: it may hold memory that an
-/// interactive one waits for.
-const BATCH_EVERY: u32 = 8;
+/// Time slices of interactive evaluations for one of a batch evaluation: that one may hold memory for which
+/// an interactive evaluation waits.
+const INTERACTIVE_SLICES: u32 = 8;
 
-/// A thread that answers.
-pub(super) struct Worker<'x> {
-    shared: &'x Shared,
+/// A search thread.
+pub(super) struct SearchThread<'x> {
+    shared: &'x EngineShared,
     frames: &'x Frames,
     thread: Rc<ThreadContext>,
     stacks: Vec<DefaultStack>,
     running: Vec<Running>,
-    /// Evaluations at the same time, at most, and those of batches among them.
+    /// Concurrent evaluations, at most.
     running_max: usize,
+    /// Concurrent evaluations of batches, at most.
     batch_max: usize,
+    /// Pages that an evaluation pins, at most.
     pinned_max: usize,
-    /// Slices that interactive evaluations had since one of a batch went on.
+    /// Time slices of interactive evaluations since the last one of a batch evaluation.
     slices: u32,
 }
 
-impl<'x> Worker<'x> {
-    /// Reads by `reader`. If it `reserves`, it has one evaluation more, for an interactive request.
-    pub(super) fn new(shared: &'x Shared, reader: PageReader, reserves: bool) -> Worker<'x> {
+impl<'x> SearchThread<'x> {
+    /// A thread that reads with `reader`. If it `reserves`, it runs one more evaluation, for interactive
+    /// requests only.
+    pub(super) fn new(shared: &'x EngineShared, reader: PageReader, reserves: bool) -> SearchThread<'x> {
         let frames = &*shared.frames;
         let thread = ThreadContext {
             reader: RefCell::new(reader),
-            memory: Reservations::new(shared.lists),
+            memory: Reservations::new(shared.lists_bytes),
             queue: shared.queue.clone(),
         };
-        let in_flight = shared.in_flight.min(frames.frames() / shared.threads / FRAMES_MIN).max(1);
-        let pinned_max = (frames.frames() / (2 * in_flight * shared.threads)).clamp(1, PINNED_MAX);
+        let in_flight = shared.in_flight.min(frames.frames() / shared.threads / EVALUATION_FRAMES_MIN).max(1);
+        let pinned_max = (frames.frames() / (2 * in_flight * shared.threads)).clamp(1, PINNED_PAGES_MAX);
         let running_max = in_flight + usize::from(reserves);
         let running = Vec::with_capacity(running_max);
         let thread = Rc::new(thread);
-        Worker {
+        SearchThread {
             shared,
             frames,
             thread,
@@ -93,7 +96,7 @@ impl<'x> Worker<'x> {
         }
     }
 
-    /// Answers requests until the engine is closed.
+    /// Serves requests until the engine is closed.
     pub(super) fn run(mut self) {
         while self.fill() {
             if !self.round() {
@@ -101,7 +104,7 @@ impl<'x> Worker<'x> {
             }
         }
         for running in &self.running {
-            running.request.stop.flag.cancel();
+            running.request.stop.cancel_handle.cancel();
         }
         while !self.running.is_empty() {
             if !self.round() {
@@ -110,35 +113,36 @@ impl<'x> Worker<'x> {
         }
     }
 
-    /// Takes requests. False when the engine is closed.
+    /// Takes requests from the queue. False when the engine is closed.
     fn fill(&mut self) -> bool {
         loop {
             let is_idle = self.running.is_empty();
             if is_idle {
-                // Other threads may wait for pages that evaluations which have ended asked this one to read.
+                // Other threads may wait for pages that ended evaluations of this thread requested.
                 self.thread.reader.borrow_mut().finish();
             }
             self.shared.queue.expire();
             if self.running.len() >= self.running_max {
                 return true;
             }
-            // Interactive evaluations wait for the same disk: beside them a thread begins no second one of a
-            // batch. 99th percentile beside a batch, in 50 MB: 2.0 to 2.6 times that alone, and 3.3 to 6.4
-            // without this; the batch is a tenth to a fifth slower.
+            // Interactive evaluations compete for the disk: while one runs, a thread starts no second batch
+            // evaluation. 99th percentile of the latency beside a batch, in 50 MB: 2.0 to 2.6 times that
+            // without a batch, and 3.3 to 6.4 times without this rule; the batch takes a tenth to a fifth
+            // longer.
             let interactive_runs = self.shared.interactive.load(Ordering::Relaxed) > 0;
             let batch = self.running.iter().filter(|running| running.priority == Priority::Batch).count();
             let takes_batch = batch < if interactive_runs { 1 } else { self.batch_max };
             match self.shared.queue.next(takes_batch, is_idle) {
-                Next::Job(job) => self.begin(*job),
-                Next::Task(task) => self.start(task),
-                Next::Empty => return true,
-                Next::Closed => return false,
+                NextWork::Request(request) => self.begin(*request),
+                NextWork::Task(task) => self.start(task),
+                NextWork::Empty => return true,
+                NextWork::Closed => return false,
             }
         }
     }
 
-    /// Resumes evaluations that can go on, interactive ones first. Ends early when one of these should go
-    /// first again. False when all wait.
+    /// Resumes evaluations that are ready, interactive ones first. Ends early when an interactive one is
+    /// ready again. False when all wait.
     fn round(&mut self) -> bool {
         let (mut at, mut any) = (0, false);
         while at < self.running.len() {
@@ -155,7 +159,7 @@ impl<'x> Worker<'x> {
                     self.running[at].wait = Some(wait);
                     at += 1;
                     if priority == Priority::Interactive && had_slice {
-                        self.slices = (self.slices + 1) % BATCH_EVERY;
+                        self.slices = (self.slices + 1) % INTERACTIVE_SLICES;
                         if self.slices > 0 {
                             break;
                         }
@@ -173,7 +177,7 @@ impl<'x> Worker<'x> {
             }
         }
         if any {
-            // To the end of their priority.
+            // Behind the others of their priority.
             let had_slice = |running: &Running| matches!(running.wait, Some(Wait::Turn));
             self.running.sort_by_key(|running| (running.priority, had_slice(running)));
             self.running
@@ -185,15 +189,16 @@ impl<'x> Worker<'x> {
         any
     }
 
-    /// Whether an interactive evaluation can go on, or one can begin. After a slice of a batch what an
-    /// interactive one reads may have come: pages are looked for between rounds.
+    /// Whether an interactive evaluation is ready, or can start. After a time slice of a batch evaluation
+    /// the round ends if there is any interactive one: its reads may have completed, and completions are
+    /// polled between rounds.
     fn interactive_goes_first(&self, had_slice: bool) -> bool {
         let mut running = self.running.iter().take_while(|running| running.priority == Priority::Interactive);
         running.any(|running| had_slice || self.is_ready(running))
             || self.running.len() < self.running_max && self.shared.queue.has_interactive()
     }
 
-    /// Waits for a page that an evaluation waits for.
+    /// Waits until a read of an evaluation completes.
     fn wait(&mut self) {
         let mut frames = Vec::new();
         for wait in self.running.iter().filter_map(|running| running.wait.as_ref()) {
@@ -202,7 +207,7 @@ impl<'x> Worker<'x> {
             let pages = pages.borrow();
             frames.extend(pages.iter().copied().filter(|frame| !self.frames.is_settled(*frame)));
             if frames.len() == before {
-                // All of its pages have come in the meantime.
+                // All of its reads have completed in the meantime.
                 return;
             }
         }
@@ -219,19 +224,23 @@ impl<'x> Worker<'x> {
         }
     }
 
-    /// Adds it at the end of its priority.
+    /// Adds an evaluation behind the others of its priority.
     fn insert(&mut self, running: Running) {
         let at = self.running.partition_point(|other| other.priority <= running.priority);
         self.running.insert(at, running);
     }
 
-    /// Begins to evaluate a request, or answers it if it is too late.
-    fn begin(&mut self, job: Job) {
-        if job.is_due(Instant::now()) { job.expire() } else { self.start(Task::first(job)) }
+    /// Starts the evaluation of a request, or answers it if it was cancelled or its deadline has passed.
+    fn begin(&mut self, request: QueuedRequest) {
+        if request.is_due(Instant::now()) {
+            request.expire();
+        } else {
+            self.start(SearchTask::first(request));
+        }
     }
 
-    fn start(&mut self, Task { request, documents }: Task) {
-        let stack = match self.stacks.pop().map_or_else(|| DefaultStack::new(STACK), Ok) {
+    fn start(&mut self, SearchTask { request, documents }: SearchTask) {
+        let stack = match self.stacks.pop().map_or_else(|| DefaultStack::new(STACK_BYTES), Ok) {
             Ok(stack) => stack,
             Err(error) => {
                 let error = tierdex_io::Error::from_os("make", "the stack of a query", &error);
@@ -244,7 +253,7 @@ impl<'x> Worker<'x> {
         let evaluation = Coroutine::with_stack(stack, move |yielder, ()| {
             let source = PagedSource::new(&frames, (&thread, yielder), &evaluated, pinned_max);
             let evaluate = || evaluate(&evaluated, documents, &source, thread.memory.max());
-            // After a panic nothing that it borrowed is used again.
+            // Nothing that a panicking evaluation borrowed is used again.
             catch_unwind(AssertUnwindSafe(evaluate))
                 .unwrap_or_else(|_| Err(Error::Failed("the evaluation of a query panicked".to_string())))
         });
@@ -254,7 +263,7 @@ impl<'x> Worker<'x> {
         self.insert(Running { evaluation, wait: None, priority: request.priority, request });
     }
 
-    fn end(&mut self, running: Running, done: Result<PartFound>) {
+    fn end(&mut self, running: Running, done: Result<PartialResult>) {
         let Running { evaluation, request, .. } = running;
         if request.priority == Priority::Interactive {
             self.shared.interactive.fetch_sub(1, Ordering::Relaxed);
@@ -266,17 +275,16 @@ impl<'x> Worker<'x> {
     }
 }
 
-/// Plans a query if no other evaluation has, waits until there is memory for it, and finds the best of some
-/// documents.
+/// Plans a query if no other evaluation has, reserves the memory, and searches a range of documents.
 fn evaluate(
     request: &ActiveRequest,
     documents: Range<u32>,
     source: &PagedSource<'_>,
     memory_max: u64,
-) -> Result<PartFound> {
+) -> Result<PartialResult> {
     let ActiveRequest { query, options, snapshot, .. } = request;
     let searcher = snapshot.searcher();
-    let Planned { plan, memory } = match request.planned.get() {
+    let MeasuredPlan { plan, memory } = match request.planned.get() {
         Some(planned) => planned,
         None => {
             let plan = match &request.statistics {
@@ -286,7 +294,7 @@ fn evaluate(
             let segments = snapshot.index().segments();
             let memory = plan.memory() as u64 + plan.working_memory(segments, 0).bytes;
             check_query_memory("answering", memory, memory_max)?;
-            request.planned.get_or_init(|| Planned { plan, memory })
+            request.planned.get_or_init(|| MeasuredPlan { plan, memory })
         }
     };
     let _reserved = source.reserve(*memory, request.priority)?;

@@ -10,20 +10,20 @@ use crate::text::Analyzer;
 use std::sync::Arc;
 
 /// Analyses documents, one thread at a time.
-pub struct Batch {
+pub struct BatchBuilder {
     schema: Arc<Schema>,
     analyzers: Vec<Analyzer>,
     tables: Vec<FieldTable>,
-    ids: Ids,
+    ids: ExternalIds,
     stored: Option<StoredBlocks>,
     document_bytes_max: usize,
     bytes: usize,
-    left_out: LeftOut,
+    skipped_tokens: SkippedTokens,
 }
 
 /// What analysis could not index of the documents that were added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct SkippedTokens {
     /// Words of more than [`TERM_BYTES_MAX`](crate::limits::TERM_BYTES_MAX) bytes.
     pub long_words: u64,
     /// Documents that hold such words.
@@ -33,8 +33,8 @@ pub struct LeftOut {
     pub tokens_beyond: u64,
 }
 
-impl LeftOut {
-    pub(super) fn add(&mut self, other: LeftOut) {
+impl SkippedTokens {
+    pub(super) fn add(&mut self, other: SkippedTokens) {
         self.long_words += other.long_words;
         self.long_word_documents += other.long_word_documents;
         self.tokens_beyond += other.tokens_beyond;
@@ -44,35 +44,35 @@ impl LeftOut {
 /// Analysed documents in memory.
 pub struct SealedBatch {
     pub(super) runs: Vec<SortedRun>,
-    pub(super) ids: Ids,
+    pub(super) ids: ExternalIds,
     pub(super) stored: Option<StoredBlocks>,
-    pub(super) left_out: LeftOut,
+    pub(super) skipped_tokens: SkippedTokens,
 }
 
 /// External ids one behind another.
 #[derive(Default)]
-pub(super) struct Ids {
+pub(super) struct ExternalIds {
     bytes: String,
     ends: Vec<usize>,
 }
 
-impl Batch {
+impl BatchBuilder {
     /// An empty batch, which refuses documents of more than `document_bytes_max` bytes.
-    pub fn new(schema: Arc<Schema>, document_bytes_max: usize) -> Batch {
-        Batch {
+    pub fn new(schema: Arc<Schema>, document_bytes_max: usize) -> BatchBuilder {
+        BatchBuilder {
             analyzers: schema.fields.iter().map(|field| Analyzer::new(&field.analysis)).collect(),
             tables: schema.fields.iter().map(|_| FieldTable::default()).collect(),
-            ids: Ids::default(),
+            ids: ExternalIds::default(),
             stored: schema.stored.then(StoredBlocks::default),
             document_bytes_max,
             bytes: 0,
-            left_out: LeftOut::default(),
+            skipped_tokens: SkippedTokens::default(),
             schema,
         }
     }
 
-    /// Adds a document. [`Error::Limit`] refuses it and leaves the batch as it was; after another error the batch
-    /// cannot be used.
+    /// Adds a document. [`Error::Limit`] refuses it and leaves the batch as it was; after another error the
+    /// batch cannot be used.
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
         if id.len() > ID_BYTES_MAX {
             return Err(id_too_long(id.len()));
@@ -93,15 +93,15 @@ impl Batch {
         for ((field, table), analyzer) in
             self.schema.fields.iter().zip(&mut self.tables).zip(&mut self.analyzers)
         {
-            self.left_out.tokens_beyond += match field.source {
+            self.skipped_tokens.tokens_beyond += match field.source {
                 Source::Title => table.add(analyzer, &[title]),
                 Source::Text => table.add(analyzer, &[text]),
                 Source::TitleAndText => table.add(analyzer, &[title, text]),
             };
             long_words += analyzer.take_too_long();
         }
-        self.left_out.long_words += long_words;
-        self.left_out.long_word_documents += u64::from(long_words > 0);
+        self.skipped_tokens.long_words += long_words;
+        self.skipped_tokens.long_word_documents += u64::from(long_words > 0);
         self.bytes += bytes + id.len() + DOCUMENT_COST;
         Ok(())
     }
@@ -123,8 +123,8 @@ impl Batch {
         let fields = self.schema.fields.iter();
         let runs = fields.zip(&mut self.tables).map(|(field, table)| table.seal(field.positions)).collect();
         self.bytes = 0;
-        let left_out = std::mem::take(&mut self.left_out);
-        Ok(SealedBatch { runs, ids: std::mem::take(&mut self.ids), stored, left_out })
+        let skipped_tokens = std::mem::take(&mut self.skipped_tokens);
+        Ok(SealedBatch { runs, ids: std::mem::take(&mut self.ids), stored, skipped_tokens })
     }
 }
 
@@ -140,7 +140,7 @@ impl SealedBatch {
     }
 }
 
-impl Ids {
+impl ExternalIds {
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         let starts = std::iter::once(&0).chain(&self.ends);
         starts.zip(&self.ends).map(|(&start, &end)| &self.bytes[start..end])

@@ -2,7 +2,7 @@
 //! full.
 
 use super::batch::SealedBatch;
-use super::writer::Stop;
+use super::stop::Stop;
 use crate::bytes::prefix_key;
 use crate::error::Result;
 use crate::limits::DOCUMENTS_MAX;
@@ -84,7 +84,7 @@ impl SegmentBuilder {
                 self.id,
                 (number, field),
                 (&lengths.codes, lengths.tokens),
-                |writer| join_runs(&runs, &self.bases, writer, stop),
+                |writer| merge_runs(&runs, &self.bases, writer, stop),
             )?;
             meta.fields.push(stats);
             meta.files.extend(files);
@@ -97,21 +97,21 @@ impl SegmentBuilder {
 }
 
 /// The next term of a run, ordered by term and then by run.
-struct Head<'a> {
+struct RunHead<'a> {
     prefix: u64,
     term: RunTerm<'a>,
     run: usize,
     cursor: RunCursor<'a>,
 }
 
-impl<'a> Head<'a> {
-    fn new(run: usize, mut cursor: RunCursor<'a>) -> Option<Reverse<Head<'a>>> {
+impl<'a> RunHead<'a> {
+    fn new(run: usize, mut cursor: RunCursor<'a>) -> Option<Reverse<RunHead<'a>>> {
         let term = cursor.next()?;
-        Some(Reverse(Head { prefix: prefix_key(term.term), term, run, cursor }))
+        Some(Reverse(RunHead { prefix: prefix_key(term.term), term, run, cursor }))
     }
 }
 
-impl Head<'_> {
+impl RunHead<'_> {
     /// Of two terms of up to eight bytes with the same first eight, the shorter one is the smaller.
     #[inline]
     fn by_term(&self, other: &Self) -> Ordering {
@@ -122,29 +122,29 @@ impl Head<'_> {
     }
 }
 
-impl Ord for Head<'_> {
+impl Ord for RunHead<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.by_term(other).then(self.run.cmp(&other.run))
     }
 }
 
-impl PartialOrd for Head<'_> {
+impl PartialOrd for RunHead<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Head<'_> {
+impl PartialEq for RunHead<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Head<'_> {}
+impl Eq for RunHead<'_> {}
 
 /// Joins runs of adjacent documents term by term.
-fn join_runs(runs: &[SortedRun], bases: &[u32], writer: &mut FieldWriter<'_>, stop: &Stop) -> Result<()> {
-    let heads = runs.iter().enumerate().filter_map(|(run, of)| Head::new(run, of.cursor()));
+fn merge_runs(runs: &[SortedRun], bases: &[u32], writer: &mut FieldWriter<'_>, stop: &Stop) -> Result<()> {
+    let heads = runs.iter().enumerate().filter_map(|(run, of)| RunHead::new(run, of.cursor()));
     let mut heads: BinaryHeap<_> = heads.collect();
     let mut same: Vec<(u32, RunTerm<'_>)> = Vec::new();
     let mut positions = Vec::new();

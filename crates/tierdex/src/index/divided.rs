@@ -1,6 +1,6 @@
 //! Queries whose documents are divided as among the threads of an engine, but on one thread: for tests.
 
-use super::searcher::{Found, PartFound, SearchOptions, Searcher};
+use super::searcher::{PartialResult, SearchOptions, SearchResult, Searcher};
 use crate::error::Result;
 use crate::query::Query;
 use crate::segment::read::{BlockSource, FILES};
@@ -9,12 +9,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use tierdex_io::SealedFile;
 
-struct Dividing<F> {
+struct DividingSource<F> {
     cut: RefCell<F>,
     parts: RefCell<Vec<Range<u32>>>,
 }
 
-impl<F: FnMut(Range<u32>) -> Option<u32>> BlockSource for Dividing<F> {
+impl<F: FnMut(Range<u32>) -> Option<u32>> BlockSource for DividingSource<F> {
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         FILES.read(file, range, out)
     }
@@ -44,11 +44,11 @@ impl Searcher {
         query: &Query,
         options: &SearchOptions,
         cut: impl FnMut(Range<u32>) -> Option<u32>,
-    ) -> Result<Found> {
-        let source = Dividing { cut: RefCell::new(cut), parts: RefCell::default() };
+    ) -> Result<SearchResult> {
+        let source = DividingSource { cut: RefCell::new(cut), parts: RefCell::default() };
         let plan = self.plan(query, options, &FILES)?;
         let evaluate = |threshold| {
-            let mut found: Option<PartFound> = None;
+            let mut found: Option<PartialResult> = None;
             source.parts.borrow_mut().push(self.documents());
             while let Some(part) = { source.parts.borrow_mut().pop() } {
                 let more = self.search_part((&plan, &source), options, part, &threshold)?;
@@ -66,7 +66,7 @@ impl Searcher {
         {
             found = evaluate(Arc::default())?.0;
         }
-        let nothing = || PartFound { hits: Vec::new(), total: 0, complete: true };
+        let nothing = || PartialResult { hits: Vec::new(), total: 0, complete: true };
         Ok(found.unwrap_or_else(nothing).finish(options, plan.scale))
     }
 }

@@ -1,6 +1,6 @@
 //! How a query was answered, segment by segment.
 
-use super::searcher::{Found, PartFound, SearchOptions, Searcher};
+use super::searcher::{PartialResult, SearchOptions, SearchResult, Searcher};
 use crate::error::Result;
 use crate::eval::{DocumentRange, EvaluationLog, Scratch};
 use crate::query::{Query, QueryPlan};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// What [`Searcher::search`] gives.
-    pub found: Found,
+    pub result: SearchResult,
     /// The score of the last hit, if there are as many hits as were asked for.
     pub threshold: Option<f32>,
     /// Segments in document order, which is the order in which they were searched.
@@ -29,9 +29,9 @@ pub struct SegmentExplanation {
     /// Documents that match, or that were met if they were not to be counted.
     pub matches: u64,
     /// What a hit had to score when the segment was begun; `None` if anything would do.
-    pub least_before: Option<f32>,
+    pub threshold_before: Option<f32>,
     /// The same when it was done.
-    pub least_after: Option<f32>,
+    pub threshold_after: Option<f32>,
     /// Plan, lists and needs.
     pub evaluation: EvaluationLog,
     /// What was read of the segment's files, the dictionary's look-ups included.
@@ -49,34 +49,35 @@ pub struct FileUse {
     pub bytes: u64,
 }
 
-/// Answers `query` and notes how.
-pub(super) fn explain(searcher: &Searcher, query: &Query, options: &SearchOptions) -> Result<Explanation> {
-    let index = searcher.index();
-    let before: Vec<Vec<FileUse>> = index.segments().iter().map(read_so_far).collect();
-    let plan = searcher.plan(query, options, &FILES)?;
-    let mut scratch = Scratch::default();
-    let least = searcher.initial_threshold((&plan, &FILES), options, &mut scratch)?;
-    let explained = explain_from(searcher, &plan, (options, least), before.clone(), &mut scratch)?;
-    if least > 0 && explained.found.hits.len() < options.k {
-        return explain_from(searcher, &plan, (options, 0), before, &mut scratch);
+impl Searcher {
+    /// Evaluates `query` on this thread and logs how. It takes longer than [`Searcher::search`].
+    pub fn explain(&self, query: &Query, options: &SearchOptions) -> Result<Explanation> {
+        let before: Vec<Vec<FileUse>> = self.index().segments().iter().map(reads_so_far).collect();
+        let plan = self.plan(query, options, &FILES)?;
+        let mut scratch = Scratch::default();
+        let initial = self.initial_threshold((&plan, &FILES), options, &mut scratch)?;
+        let explained = explain_from(self, &plan, (options, initial), before.clone(), &mut scratch)?;
+        if initial > 0 && explained.result.hits.len() < options.k {
+            return explain_from(self, &plan, (options, 0), before, &mut scratch);
+        }
+        Ok(explained)
     }
-    Ok(explained)
 }
 
 fn explain_from(
     searcher: &Searcher,
     plan: &QueryPlan,
-    (options, expected): (&SearchOptions, u32),
+    (options, initial): (&SearchOptions, u32),
     before: Vec<Vec<FileUse>>,
     scratch: &mut Scratch,
 ) -> Result<Explanation> {
     let index = searcher.index();
     let mut top = TopK::new(options.k, index.documents());
-    top.set_initial_threshold(expected);
+    top.set_initial_threshold(initial);
     let part = DocumentRange::new(searcher.documents());
     let mut segments = Vec::with_capacity(before.len());
     for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
-        let least_before = least(&top, plan.scale);
+        let threshold_before = threshold(&top, plan.scale);
         let mut evaluation = EvaluationLog::default();
         let memory = (&mut *scratch, &mut top);
         let matches =
@@ -85,24 +86,24 @@ fn explain_from(
             id: segment.meta().id,
             documents: segment.documents(),
             matches,
-            least_before,
-            least_after: least(&top, plan.scale),
+            threshold_before,
+            threshold_after: threshold(&top, plan.scale),
             evaluation,
-            files: since(before, read_so_far(segment)),
+            files: since(before, reads_so_far(segment)),
         });
     }
     let k = top.k();
     let total = segments.iter().map(|segment| segment.matches).sum();
-    let found = PartFound { hits: top.take(), total, complete: true }.finish(options, plan.scale);
-    let threshold = found.hits.last().filter(|_| found.hits.len() == k).map(|hit| hit.score);
-    Ok(Explanation { found, threshold, segments })
+    let result = PartialResult { hits: top.take(), total, complete: true }.finish(options, plan.scale);
+    let threshold = result.hits.last().filter(|_| result.hits.len() == k).map(|hit| hit.score);
+    Ok(Explanation { result, threshold, segments })
 }
 
-fn least(top: &TopK, scale: ScoreScale) -> Option<f32> {
-    Some(top.threshold()).filter(|least| *least > 0).map(|least| scale.shown(least))
+fn threshold(top: &TopK, scale: ScoreScale) -> Option<f32> {
+    Some(top.threshold()).filter(|units| *units > 0).map(|units| scale.shown(units))
 }
 
-fn read_so_far(segment: &Arc<Segment>) -> Vec<FileUse> {
+fn reads_so_far(segment: &Arc<Segment>) -> Vec<FileUse> {
     let files = segment.files();
     let uses = files.map(|file| FileUse {
         file: file.name().to_string(),

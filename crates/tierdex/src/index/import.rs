@@ -1,7 +1,7 @@
 //! Postings that somebody has already, instead of text, to a segment: lengths first, because blocks say what
 //! they can score at most, then ids, then terms in order, each with its list.
 
-use super::writer::Stop;
+use super::stop::Stop;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, ID_BYTES_MAX, SUPERBLOCK, TERM_BYTES_MAX};
 use crate::schema::Schema;
@@ -65,7 +65,7 @@ const _: () =
     assert!(FIELD_TOKENS_MAX.is_power_of_two() && (SUMMED as u64 * FIELD_TOKENS_MAX as u64) < 1 << 32);
 
 /// Where a segment goes.
-pub(super) struct Target<'a> {
+pub(super) struct ImportTarget<'a> {
     pub(super) disk: &'a dyn Disk,
     pub(super) schema: &'a Schema,
     pub(super) segment: u64,
@@ -118,13 +118,13 @@ impl<'a> ListsBuilder<'_, 'a> {
 }
 
 impl ListBuilder<'_, '_, '_> {
-    /// Appends postings: document numbers of the segment, which increase over all calls, and the frequency of
-    /// the term in each, at least 1.
+    /// Appends postings: document numbers of the segment, which increase over all calls, and the frequency
+    /// of the term in each, at least 1.
     ///
     /// # Errors
-    /// [`Error::Usage`] for other postings; [`Error::Limit`] for a frequency above the number of tokens that a
-    /// document may have, [`FIELD_TOKENS_MAX`]; [`Error::Interrupted`] when the writer's stop signal
-    /// is raised; what writing gives.
+    /// [`Error::Usage`] for other postings; [`Error::Limit`] for a frequency above the number of tokens that
+    /// a document may have, [`FIELD_TOKENS_MAX`]; [`Error::Interrupted`] when the writer's stop signal is
+    /// raised; what writing gives.
     pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {
         self.stop.check()?;
         if documents.is_empty() && frequencies.is_empty() {
@@ -206,7 +206,7 @@ impl EncodedPostings {
 }
 
 /// What is known of postings that were checked.
-struct Sums {
+struct CheckedPostings {
     /// Smallest document that may follow.
     next: u64,
     tokens: u64,
@@ -218,7 +218,7 @@ fn check(
     frequencies: &[u32],
     (from, all_documents): (u64, usize),
     term: impl Fn() -> String,
-) -> Result<Sums> {
+) -> Result<CheckedPostings> {
     let (Some(&first), Some(&last)) = (documents.first(), documents.last()) else {
         return Err(wrong_postings());
     };
@@ -234,7 +234,7 @@ fn check(
         return Err(wrong_frequency(&term(), documents, frequencies));
     }
     let tokens = frequencies.chunks(SUMMED).map(|some| u64::from(some.iter().sum::<u32>())).sum();
-    Ok(Sums { next: u64::from(last) + 1, tokens })
+    Ok(CheckedPostings { next: u64::from(last) + 1, tokens })
 }
 
 /// Names the first of the postings that are too frequent, unless one has no frequency.
@@ -257,12 +257,12 @@ fn wrong_postings() -> Error {
 
 /// Writes the segment; see [`super::IndexWriter::import`].
 pub(super) fn import(
-    target: &Target<'_>,
+    target: &ImportTarget<'_>,
     lengths: Vec<u32>,
     id: impl FnMut(u32, &mut String),
     body: impl FnOnce(&mut ListsBuilder<'_, '_>) -> Result<()>,
 ) -> Result<SegmentMeta> {
-    let Target { disk, schema, segment, stop } = *target;
+    let ImportTarget { disk, schema, segment, stop } = *target;
     let [field] = schema.fields.as_slice() else {
         return Err(Error::Usage("lists are imported into an index of one field".to_string()));
     };
@@ -301,7 +301,11 @@ pub(super) fn import(
     Ok(SegmentMeta { id: segment, documents, fields: vec![stats], files })
 }
 
-fn write_ids(target: &Target<'_>, documents: u32, mut id: impl FnMut(u32, &mut String)) -> Result<FileMeta> {
+fn write_ids(
+    target: &ImportTarget<'_>,
+    documents: u32,
+    mut id: impl FnMut(u32, &mut String),
+) -> Result<FileMeta> {
     let mut ids = IdsWriter::create(target.disk, target.segment)?;
     let mut text = String::new();
     for document in 0..documents {

@@ -7,7 +7,7 @@
 //!
 //! So the index depends on how the source cuts the input, and never on the number of threads.
 
-use super::batch::{Batch, SealedBatch};
+use super::batch::{BatchBuilder, SealedBatch};
 use super::writer::IndexWriter;
 use crate::error::Result;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,7 +15,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
 /// A piece of input that became a batch, with what the parser has to report of it.
-type Parsed<P> = Result<(Vec<SealedBatch>, P)>;
+type ParsedPiece<P> = Result<(Vec<SealedBatch>, P)>;
 
 /// Reads all input into `writer`. `next` gives raw pieces in order; `parse` adds the documents of a piece to
 /// a batch by the given function and returns a report; `report` sees the reports in order and may stop with
@@ -51,7 +51,7 @@ where
     P: Send,
 {
     let (schema, document_max) = (writer.schema().clone(), writer.document_bytes_max());
-    let parse_piece = |batch: &mut Batch, piece: R| -> Parsed<P> {
+    let parse_piece = |batch: &mut BatchBuilder, piece: R| -> ParsedPiece<P> {
         let mut sealed = Vec::new();
         let reported = parse(piece, &mut |id, title, text| {
             batch.add(id, title, text)?;
@@ -69,19 +69,20 @@ where
     };
     let threads = threads.min(writer.threads_max());
     if threads <= 1 {
-        let mut batch = Batch::new(schema, document_max);
+        let mut batch = BatchBuilder::new(schema, document_max);
         while let Some(piece) = next()? {
             accept(writer, parse_piece(&mut batch, piece)?)?;
         }
         return Ok(());
     }
-    let queue = Queue { source: Mutex::new((0, next)), turn: Mutex::new(Some(0)), turned: Condvar::new() };
+    let queue =
+        InputQueue { source: Mutex::new((0, next)), turn: Mutex::new(Some(0)), turned: Condvar::new() };
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(1);
         for number in 0..threads {
             let (sender, schema, queue, parse_piece) = (sender.clone(), schema.clone(), &queue, &parse_piece);
             let started = Builder::new().spawn_scoped(scope, move || {
-                let mut batch = Batch::new(schema, document_max);
+                let mut batch = BatchBuilder::new(schema, document_max);
                 queue.work(&sender, |piece| parse_piece(&mut batch, piece));
             });
             match started {
@@ -105,7 +106,7 @@ where
 }
 
 fn collect<P>(
-    receiver: &Receiver<Parsed<P>>,
+    receiver: &Receiver<ParsedPiece<P>>,
     mut accept: impl FnMut((Vec<SealedBatch>, P)) -> Result<()>,
 ) -> Result<()> {
     for parsed in receiver {
@@ -158,15 +159,15 @@ impl IndexWriter {
 }
 
 /// Numbered pieces, and whose turn it is to hand over.
-struct Queue<N> {
+struct InputQueue<N> {
     source: Mutex<(u64, N)>,
     /// `None` when all shall stop.
     turn: Mutex<Option<u64>>,
     turned: Condvar,
 }
 
-impl<N> Queue<N> {
-    fn work<R, P>(&self, sender: &SyncSender<Parsed<P>>, mut parse: impl FnMut(R) -> Parsed<P>)
+impl<N> InputQueue<N> {
+    fn work<R, P>(&self, sender: &SyncSender<ParsedPiece<P>>, mut parse: impl FnMut(R) -> ParsedPiece<P>)
     where
         N: FnMut() -> Result<Option<R>>,
     {
@@ -196,7 +197,7 @@ impl<N> Queue<N> {
     }
 
     /// Sends in turn; false when all shall stop.
-    fn hand_over<P>(&self, number: u64, parsed: Parsed<P>, sender: &SyncSender<Parsed<P>>) -> bool {
+    fn hand_over<P>(&self, number: u64, parsed: ParsedPiece<P>, sender: &SyncSender<ParsedPiece<P>>) -> bool {
         let mut turn = lock(&self.turn);
         while turn.is_some_and(|turn| turn != number) {
             turn = self.turned.wait(turn).unwrap_or_else(PoisonError::into_inner);
@@ -220,7 +221,7 @@ impl<N> Queue<N> {
     }
 }
 
-struct StopOnPanic<'a, N>(&'a Queue<N>);
+struct StopOnPanic<'a, N>(&'a InputQueue<N>);
 
 impl<N> Drop for StopOnPanic<'_, N> {
     fn drop(&mut self) {

@@ -1,7 +1,7 @@
 //! Several segments to one. The merged segment's lists are encoded anew, so that it has the same bytes as if
 //! its documents had been flushed together.
 
-use super::writer::Stop;
+use super::stop::Stop;
 use crate::cursor::{ListsAhead, NO_DOCUMENT, PostingsCursor};
 use crate::error::Result;
 use crate::limits::DOCUMENTS_MAX;
@@ -12,44 +12,44 @@ use crate::segment::read::{FieldReader, Norms, Segment, TermInfo, TermStream};
 use crate::segment::write::{FieldWriter, IdsWriter, PostingsWriter, StoredWriter, write_norms};
 use tierdex_io::Disk;
 
-/// Merges `sources`, whose documents follow one another, into segment `id`.
+/// Merges `inputs`, whose documents follow one another, into segment `id`.
 pub(super) fn merge(
     disk: &dyn Disk,
     schema: &Schema,
-    sources: &[Segment],
+    inputs: &[Segment],
     id: u64,
     stop: &Stop,
 ) -> Result<SegmentMeta> {
-    let documents: u64 = sources.iter().map(|source| u64::from(source.documents())).sum();
+    let documents: u64 = inputs.iter().map(|input| u64::from(input.documents())).sum();
     if documents > DOCUMENTS_MAX {
         return Err(too_many_documents());
     }
     let mut meta = SegmentMeta { id, documents: documents as u32, fields: Vec::new(), files: Vec::new() };
     for (number, field) in schema.fields.iter().enumerate() {
-        let fields: Vec<&FieldReader> = sources.iter().map(|source| source.field(number)).collect();
-        let (norms, codes) = join_norms(&fields)?;
-        let tokens = sources.iter().map(|source| source.meta().fields[number].tokens).sum();
+        let fields: Vec<&FieldReader> = inputs.iter().map(|input| input.field(number)).collect();
+        let (norms, codes) = merge_norms(&fields)?;
+        let tokens = inputs.iter().map(|input| input.meta().fields[number].tokens).sum();
         let norms = write_norms(disk, id, number, norms.as_ref().unwrap_or(&codes))?;
         let (stats, files) = FieldWriter::write(disk, id, (number, field), (&codes, tokens), |writer| {
-            join_terms(&fields, field.positions, writer, stop)
+            merge_terms(&fields, field.positions, writer, stop)
         })?;
         meta.fields.push(stats);
         meta.files.extend(files);
         meta.files.push(norms);
     }
     let mut ids = IdsWriter::create(disk, id)?;
-    for source in sources {
-        source.ids().for_each(|id| ids.add(id.as_bytes()))?;
+    for input in inputs {
+        input.ids().for_each(|id| ids.add(id.as_bytes()))?;
     }
     meta.files.push(ids.finish()?);
     if schema.stored {
-        meta.files.push(join_stored(disk, sources, id, stop)?);
+        meta.files.push(merge_stored(disk, inputs, id, stop)?);
     }
     Ok(meta)
 }
 
 /// Bytes of the merged `norms` file if they are not the codes, and the codes.
-fn join_norms(fields: &[&FieldReader]) -> Result<(Option<Vec<u8>>, Vec<u8>)> {
+fn merge_norms(fields: &[&FieldReader]) -> Result<(Option<Vec<u8>>, Vec<u8>)> {
     let mut exact = None;
     let mut codes = Vec::new();
     for field in fields {
@@ -62,14 +62,14 @@ fn join_norms(fields: &[&FieldReader]) -> Result<(Option<Vec<u8>>, Vec<u8>)> {
     Ok((exact, codes))
 }
 
-fn join_stored(
+fn merge_stored(
     disk: &dyn Disk,
-    sources: &[Segment],
+    inputs: &[Segment],
     id: u64,
     stop: &Stop,
 ) -> Result<crate::segment::layout::FileMeta> {
     let mut writer = StoredWriter::create(disk, id)?;
-    for stored in sources.iter().filter_map(Segment::stored) {
+    for stored in inputs.iter().filter_map(Segment::stored) {
         for number in 0..stored.blocks() {
             stop.check()?;
             let block = stored.block(number)?;
@@ -79,8 +79,8 @@ fn join_stored(
     writer.finish()
 }
 
-/// A source's place in its dictionary.
-struct Source<'a> {
+/// A input's place in its dictionary.
+struct MergeInput<'a> {
     field: &'a FieldReader,
     stream: TermStream<'a>,
     ahead: ListsAhead<'static>,
@@ -89,7 +89,7 @@ struct Source<'a> {
     info: Option<TermInfo>,
 }
 
-impl Source<'_> {
+impl MergeInput<'_> {
     fn step(&mut self) -> Result<()> {
         match self.stream.next()? {
             Some((term, info)) => {
@@ -103,33 +103,33 @@ impl Source<'_> {
     }
 }
 
-fn join_terms(
+fn merge_terms(
     fields: &[&FieldReader],
     positions: bool,
     writer: &mut FieldWriter<'_>,
     stop: &Stop,
 ) -> Result<()> {
-    let mut sources = Vec::with_capacity(fields.len());
+    let mut inputs = Vec::with_capacity(fields.len());
     let mut base = 0;
     for field in fields {
         let stream = field.terms().stream();
-        let mut source =
-            Source { field, stream, ahead: ListsAhead::default(), base, term: Vec::new(), info: None };
-        source.step()?;
+        let mut input =
+            MergeInput { field, stream, ahead: ListsAhead::default(), base, term: Vec::new(), info: None };
+        input.step()?;
         base += field.documents();
-        sources.push(source);
+        inputs.push(input);
     }
     loop {
         stop.check()?;
-        let open = sources.iter().filter(|source| source.info.is_some());
-        let Some(term) = open.map(|source| &source.term).min().cloned() else { return Ok(()) };
+        let open = inputs.iter().filter(|input| input.info.is_some());
+        let Some(term) = open.map(|input| &input.term).min().cloned() else { return Ok(()) };
         writer.term(&term, |postings| {
-            for source in sources.iter_mut().filter(|source| source.info.is_some() && source.term == term) {
-                if let Some(info) = source.info.take() {
-                    let cursor = source.ahead.cursor(source.field, info)?;
-                    copy_list(cursor, source.base, positions, postings)?;
+            for input in inputs.iter_mut().filter(|input| input.info.is_some() && input.term == term) {
+                if let Some(info) = input.info.take() {
+                    let cursor = input.ahead.cursor(input.field, info)?;
+                    copy_list(cursor, input.base, positions, postings)?;
                 }
-                source.step()?;
+                input.step()?;
             }
             Ok(())
         })?;

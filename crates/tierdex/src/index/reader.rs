@@ -2,7 +2,6 @@
 
 use super::manifest::Manifest;
 use super::recovery::no_index;
-use super::searcher::Searcher;
 use crate::error::{Error, Result};
 use crate::schema::Schema;
 use crate::segment::layout::SegmentMeta;
@@ -16,10 +15,10 @@ use tierdex_io::{Arena, Disk, ErrorKind, PosixDisk, Region, RegionKind};
 ///
 /// [`Engine`](crate::Engine) searches it.
 #[derive(Clone)]
-pub struct Index(Arc<Opened>);
+pub struct Index(Arc<OpenCommit>);
 
 /// The files of a commit.
-struct Opened {
+struct OpenCommit {
     disk: Arc<dyn Disk>,
     manifest: Manifest,
     segments: Vec<Arc<Segment>>,
@@ -61,7 +60,7 @@ impl Index {
             let other = other.filter(|other| *other.schema() == manifest.schema);
             let open = other.map_or(&[][..], Index::segments);
             match open_segments(disk.as_ref(), &manifest, open) {
-                Ok(segments) => return Ok(Index(Arc::new(Opened { disk, manifest, segments }))),
+                Ok(segments) => return Ok(Index(Arc::new(OpenCommit { disk, manifest, segments }))),
                 // A commit in between merged the segments away: start again from the newer one.
                 Err(Error::Storage(error))
                     if error.kind() == ErrorKind::NotFound
@@ -108,7 +107,7 @@ impl Index {
     /// takes as much memory as these files have bytes: those of ids and stored texts are not among them. It
     /// is one allocation, so that small segments share huge pages.
     #[doc(hidden)]
-    pub fn keep_in_memory(&self) -> Result<()> {
+    pub fn load_into_memory(&self) -> Result<()> {
         let bytes: u64 = self.0.segments.iter().map(|segment| segment.bytes_in_memory()).sum();
         let mut arena = Arena::new(Region::new(&RegionKind::Dram, bytes.max(1))?);
         self.0.segments.iter().try_for_each(|segment| segment.keep_in_memory(&mut arena))
@@ -125,12 +124,6 @@ impl Index {
     /// The disk of the index.
     pub(crate) fn disk(&self) -> &dyn Disk {
         self.0.disk.as_ref()
-    }
-
-    /// Evaluates queries on the thread of the caller, through the page cache of the system.
-    #[doc(hidden)]
-    pub fn searcher(&self) -> Searcher {
-        Searcher::new(self.clone())
     }
 
     /// Whether it is the same handle of the same commit.

@@ -3,16 +3,26 @@
 //! 1. Read the newest manifest. A damaged one is an error, unless the index is to be replaced anyway.
 //! 2. A disk without a manifest is empty, or its manifest was lost: sealed segment files are never taken for
 //!    rubbish.
-//! 3. Where the newest commit is known, files that it does not name were left by a crash: sync the directory,
-//!    so that this commit is sure to stay, and remove them. Where it is not known, no segment is removed
-//!    before the next commit.
+//! 3. Where the newest commit is known, files that it does not name were left by a crash: sync the
+//!    directory, so that this commit is sure to stay, and remove them. Where it is not known, no segment is
+//!    removed before the next commit.
 
 use super::manifest::{Manifest, NUMBER_MAX, is_temporary};
-use super::writer::OpenMode;
 use crate::error::{Error, Result};
 use crate::schema::Schema;
 use crate::segment::layout::{file_name, identity, parse_file_name};
 use tierdex_io::{Disk, ErrorKind, SealedFile};
+
+/// How a writer treats an existing index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// There must be none.
+    New,
+    /// Add to it: there must be one, with the same schema.
+    Append,
+    /// The next commit replaces its documents and its schema. There may be none, or a damaged one.
+    Replace,
+}
 
 /// The commit on which a writer builds; generation 0 stands for none.
 pub(super) fn start(disk: &dyn Disk, schema: &Schema, mode: OpenMode) -> Result<Manifest> {

@@ -1,6 +1,5 @@
 //! Queries over all segments of a commit, scored by the statistics of the whole.
 
-use super::explain::{Explanation, explain};
 use super::reader::Index;
 use crate::error::{Error, Result};
 use crate::eval::{
@@ -25,8 +24,8 @@ pub struct SearchOptions {
     pub k: usize,
     /// Parameters of BM25.
     pub bm25: Bm25,
-    /// Whether every matching document is scored, also those that cannot be among the best. The result is the
-    /// same.
+    /// Whether every matching document is scored, also those that cannot be among the best. The result is
+    /// the same.
     pub exhaustive: bool,
     /// Whether every matching document is counted. If not, documents that cannot be among the best are
     /// skipped.
@@ -40,8 +39,8 @@ impl Default for SearchOptions {
 }
 
 impl SearchOptions {
-    /// Whether a search that found `hits` knows the exact number of matches: they were counted, or all of them
-    /// are hits.
+    /// Whether a search that found `hits` knows the exact number of matches: they were counted, or all of
+    /// them are hits.
     pub fn is_exact(&self, hits: usize) -> bool {
         self.count || self.k == 0 || hits < self.k
     }
@@ -49,7 +48,7 @@ impl SearchOptions {
 
 /// The answer to a query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct SearchResult {
     /// Number of matching documents; a lower bound, at least the number of hits, unless they were counted.
     pub total: u64,
     /// The best of them, best first; equal scores by document.
@@ -74,12 +73,12 @@ pub struct Searcher {
     /// Length normalization of each field, for the BM25 parameters that were used last.
     lengths: Mutex<(Bm25, Arc<[Arc<LengthNorms>]>)>,
     /// Memory of queries that have been answered.
-    buffers: Buffers,
+    buffers: BufferPool,
 }
 
 /// Memory of queries that have been answered, which searchers may share.
 #[allow(clippy::vec_box, reason = "a query takes one without a copy")]
-type Buffers = Arc<Mutex<Vec<Box<QueryBuffers>>>>;
+type BufferPool = Arc<Mutex<Vec<Box<QueryBuffers>>>>;
 
 /// Memory that one query after the other uses.
 #[derive(Default)]
@@ -88,17 +87,21 @@ struct QueryBuffers {
     top: TopK,
 }
 
-impl Searcher {
-    pub(super) fn new(index: Index) -> Searcher {
-        Searcher::with_buffers(index, Buffers::default())
+impl Index {
+    /// Evaluates queries on the calling thread, with reads through the page cache of the operating system.
+    #[doc(hidden)]
+    pub fn searcher(&self) -> Searcher {
+        Searcher::with_buffers(self.clone(), BufferPool::default())
     }
+}
 
+impl Searcher {
     /// Answers queries over another commit, with the memory of this searcher.
-    pub(crate) fn of_other(&self, index: Index) -> Searcher {
+    pub(crate) fn for_commit(&self, index: Index) -> Searcher {
         Searcher::with_buffers(index, self.buffers.clone())
     }
 
-    fn with_buffers(index: Index, buffers: Buffers) -> Searcher {
+    fn with_buffers(index: Index, buffers: BufferPool) -> Searcher {
         let mut bases = Vec::with_capacity(index.segments().len());
         let mut next = 0;
         for segment in index.segments() {
@@ -113,7 +116,7 @@ impl Searcher {
     }
 
     /// Finds the documents of `query`.
-    pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<Found> {
+    pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<SearchResult> {
         let plan = self.plan(query, options, &FILES)?;
         let read_ahead = plan.working_memory(self.index.segments(), WORKING_MEMORY).read_ahead;
         self.answer(&plan, options, &Files::new(read_ahead))
@@ -126,7 +129,7 @@ impl Searcher {
         plan: &QueryPlan,
         options: &SearchOptions,
         source: &dyn BlockSource,
-    ) -> Result<Found> {
+    ) -> Result<SearchResult> {
         let threshold = self.shared_threshold((plan, source), options)?;
         let mut found = self.search_part((plan, source), options, self.documents(), &threshold)?;
         if found.threshold_was_too_high(options.k, &self.documents(), &threshold) {
@@ -162,7 +165,7 @@ impl Searcher {
         options: &SearchOptions,
         documents: Range<u32>,
         threshold: &Arc<SharedThreshold>,
-    ) -> Result<PartFound> {
+    ) -> Result<PartialResult> {
         let mut buffers = self.buffers().pop().unwrap_or_default();
         let QueryBuffers { scratch, top } = &mut *buffers;
         top.restart(options.k, self.index.documents());
@@ -181,8 +184,8 @@ impl Searcher {
         let hits = top.take();
         self.buffers().push(buffers);
         match done {
-            Ok(()) => Ok(PartFound { hits, total, complete: true }),
-            Err(Error::Interrupted) => Ok(PartFound { hits, total, complete: false }),
+            Ok(()) => Ok(PartialResult { hits, total, complete: true }),
+            Err(Error::Interrupted) => Ok(PartialResult { hits, total, complete: false }),
             Err(error) => Err(error),
         }
     }
@@ -190,11 +193,6 @@ impl Searcher {
     #[allow(clippy::vec_box, reason = "a query takes one without a copy")]
     fn buffers(&self) -> MutexGuard<'_, Vec<Box<QueryBuffers>>> {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Finds the documents of `query`, on this thread, and says how. It takes longer than to search.
-    pub fn explain(&self, query: &Query, options: &SearchOptions) -> Result<Explanation> {
-        explain(self, query, options)
     }
 
     /// Looks the terms of `query` up, and weighs them.
@@ -330,7 +328,7 @@ impl Searcher {
         let (mut rest, mut count) = (hits, hits.len());
         while !rest.is_empty() {
             count = count.clamp(1, rest.len());
-            match self.some_ids(&rest[..count])? {
+            match self.try_ids(&rest[..count])? {
                 Some((ids, ranges)) => {
                     for (hit, range) in rest.iter().zip(ranges) {
                         body(*hit, &ids[range.start as usize..range.end as usize])?;
@@ -345,7 +343,7 @@ impl Searcher {
     }
 
     /// The ids of all these hits and where each is in them; none if they are too long together.
-    fn some_ids(&self, hits: &[SearchHit]) -> Result<Option<(String, Vec<Range<u32>>)>> {
+    fn try_ids(&self, hits: &[SearchHit]) -> Result<Option<(String, Vec<Range<u32>>)>> {
         let (mut ids, mut ranges) = (String::new(), vec![0..0; hits.len()]);
         let mut fit = true;
         self.by_segment(hits, |segment, places, documents| {
@@ -415,7 +413,7 @@ impl Searcher {
 }
 
 /// What was found in some of the documents.
-pub(crate) struct PartFound {
+pub(crate) struct PartialResult {
     /// The best of them, best first.
     pub(crate) hits: Vec<Hit>,
     /// How many match: see [`Searcher::segment`].
@@ -424,9 +422,9 @@ pub(crate) struct PartFound {
     pub(crate) complete: bool,
 }
 
-impl PartFound {
+impl PartialResult {
     /// Adds what was found in other documents, of which the best `k` together are wanted.
-    pub(crate) fn merge(&mut self, other: PartFound, k: usize) {
+    pub(crate) fn merge(&mut self, other: PartialResult, k: usize) {
         self.hits.extend(other.hits);
         self.hits.sort_unstable_by(Hit::order);
         self.hits.truncate(k);
@@ -447,12 +445,12 @@ impl PartFound {
     }
 
     /// The answer.
-    pub(crate) fn finish(self, options: &SearchOptions, scale: ScoreScale) -> Found {
+    pub(crate) fn finish(self, options: &SearchOptions, scale: ScoreScale) -> SearchResult {
         // If they were not all counted: whatever was met, and hits are.
         let is_counted = options.count && self.complete;
         let total = if is_counted { self.total } else { self.total.max(self.hits.len() as u64) };
         let shown = |hit: &Hit| SearchHit { document: hit.document, score: scale.shown(hit.score) };
-        Found { total, hits: self.hits.iter().map(shown).collect() }
+        SearchResult { total, hits: self.hits.iter().map(shown).collect() }
     }
 }
 

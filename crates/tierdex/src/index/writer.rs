@@ -1,11 +1,12 @@
 //! The writer: one at a time, holding the index's lock.
 
-use super::batch::{Batch, LeftOut, SealedBatch};
+use super::batch::{BatchBuilder, SealedBatch, SkippedTokens};
 use super::builder::SegmentBuilder;
-use super::import::{ListsBuilder, Target, import};
+use super::import::{ImportTarget, ListsBuilder, import};
 use super::manifest::{LOCK, Manifest};
 use super::merge::merge;
-use super::recovery;
+use super::recovery::{self, OpenMode};
+use super::stop::Stop;
 use crate::error::{Error, Result};
 use crate::limits::{
     BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, MEMORY_MIN, MERGE_FAN_IN, SEGMENTS_KEPT_MAX,
@@ -16,20 +17,8 @@ use crate::segment::layout::parse_file_name;
 use crate::segment::read::Segment;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tierdex_codec::Kernel;
 use tierdex_io::{Disk, DiskLock, ErrorKind, PosixDisk};
-
-/// How a writer treats an existing index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpenMode {
-    /// There must be none.
-    New,
-    /// Add to it: there must be one, with the same schema.
-    Append,
-    /// The next commit replaces its documents and its schema. There may be none, or a damaged one.
-    Replace,
-}
 
 /// Whether a commit merges segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,22 +44,6 @@ pub struct WriterOptions {
     /// Set from another thread to stop: the call in progress then returns [`Error::Interrupted`].
     #[doc(hidden)]
     pub stop: Stop,
-}
-
-/// A signal to stop.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// Raises the signal.
-    pub fn raise(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// An error when the signal is raised.
-    pub fn check(&self) -> Result<()> {
-        if self.0.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
-    }
 }
 
 impl Default for WriterOptions {
@@ -108,8 +81,8 @@ pub struct IndexWriter {
     /// Segments of the next commit, in document order.
     segments: Vec<SegmentMeta>,
     building: Option<SegmentBuilder>,
-    batch: Option<Batch>,
-    left_out: LeftOut,
+    batch: Option<BatchBuilder>,
+    skipped_tokens: SkippedTokens,
     /// Why nothing more can be written, after a write or a sync failed.
     poisoned: Option<Error>,
     /// The next commit takes the place of what is there, even if it holds no document.
@@ -179,7 +152,7 @@ impl IndexWriter {
             segments,
             building: None,
             batch: None,
-            left_out: LeftOut::default(),
+            skipped_tokens: SkippedTokens::default(),
             poisoned: None,
             replaces: mode == OpenMode::Replace,
             in_doubt: false,
@@ -218,8 +191,8 @@ impl IndexWriter {
     /// Counts of tokens and terms that were not indexed because they exceed a limit, in the batches that
     /// were added so far; after a commit, in all.
     #[doc(hidden)]
-    pub fn left_out(&self) -> LeftOut {
-        self.left_out
+    pub fn skipped_tokens(&self) -> SkippedTokens {
+        self.skipped_tokens
     }
 
     /// Whether a commit failed so late that it may be durable nevertheless.
@@ -242,7 +215,7 @@ impl IndexWriter {
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
         self.refuse_poisoned()?;
         let (schema, document_max) = (&self.schema, self.document_bytes_max());
-        let batch = self.batch.get_or_insert_with(|| Batch::new(schema.clone(), document_max));
+        let batch = self.batch.get_or_insert_with(|| BatchBuilder::new(schema.clone(), document_max));
         match batch.add(id, title, text) {
             Ok(()) if batch.is_full() => self.seal_batch(),
             Err(error) if !matches!(error, Error::Limit(_)) => self.guard(|_| Err(error)),
@@ -282,7 +255,7 @@ impl IndexWriter {
                 return Err(crate::segment::layout::too_many_documents());
             }
             let segment = writer.new_segment()?;
-            let target = Target {
+            let target = ImportTarget {
                 disk: writer.disk.as_ref(),
                 schema: &writer.schema,
                 segment,
@@ -352,7 +325,7 @@ impl IndexWriter {
             return Ok(());
         }
         self.options.stop.check()?;
-        self.left_out.add(batch.left_out);
+        self.skipped_tokens.add(batch.skipped_tokens);
         if self.pushed() + batch.documents() as u64 > DOCUMENTS_MAX {
             return Err(crate::segment::layout::too_many_documents());
         }

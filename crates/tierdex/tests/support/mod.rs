@@ -15,7 +15,7 @@ pub mod script;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tierdex::Result;
-use tierdex::index::{Batch, Index, IndexWriter, Merge, OpenMode, SearchOptions, WriterOptions};
+use tierdex::index::{BatchBuilder, Index, IndexWriter, Merge, OpenMode, SearchOptions, WriterOptions};
 use tierdex::io::{CrashImage, Disk};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
@@ -132,7 +132,7 @@ fn add(writer: &mut IndexWriter, docs: &[Doc], growth: Growth) {
     let Growth::Batches(size) = growth else {
         return docs.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
     };
-    let mut batch = Batch::new(writer.schema().clone(), writer.document_bytes_max());
+    let mut batch = BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
     for docs in docs.chunks(size) {
         docs.iter().for_each(|doc| batch.add(&doc.id, &doc.title, &doc.text).unwrap());
         writer.push(batch.seal().unwrap()).unwrap();

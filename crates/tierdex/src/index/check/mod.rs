@@ -1,7 +1,7 @@
 //! Checking an index: every byte by its checksums, then every invariant of every structure.
 
+mod documents;
 mod field;
-mod shared;
 
 use super::manifest::Manifest;
 use super::recovery::no_index;
@@ -100,7 +100,7 @@ fn check_segment(
         report.terms += stats.terms;
         report.postings += stats.postings;
     }
-    shared::check(&segment)?;
+    documents::check(&segment)?;
     report.documents += u64::from(meta.documents);
     Ok(())
 }

@@ -1,0 +1,250 @@
+//! The handle of an engine: starts its search threads, and submits requests to them.
+
+use super::budget::{self, BudgetShares, MemoryReport, check_hits};
+use super::current::Current;
+use super::options::{ExecutorOptions, Mode};
+use super::queue::RequestQueue;
+use super::queued_request::QueuedRequest;
+use super::readers::page_readers;
+use super::request::{Hits, Priority, SearchRequest};
+use super::settings::EngineOptions;
+use super::shared::EngineShared;
+use super::snapshot::{ResidentBudget, Snapshot};
+use super::ticket::Ticket;
+use super::worker::SearchThread;
+use crate::error::{Error, Result};
+use crate::index::Index;
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+use tierdex_cache as cache;
+
+/// Searches an index from any number of threads, within a memory budget.
+///
+/// An engine has a cache of index pages and threads that evaluate requests. Clones are handles of the same
+/// engine; when the last is dropped, waiting requests fail and the threads end.
+///
+/// ```
+/// use tierdex::{Engine, EngineOptions, Query, SearchRequest};
+/// # use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let dir = dir.path().join("index");
+/// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
+/// # writer.add("1", "Disks", "A solid state disk.")?;
+/// # writer.commit(Merge::Keep)?;
+///
+/// let engine = Engine::open(&dir, &EngineOptions::new())?;
+/// let query = Query::parse("+solid +state", engine.snapshot().schema())?;
+/// let hits = engine.search(SearchRequest::new(query).k(10))?;
+/// assert_eq!(hits.ids()?, ["1"]);
+/// # Ok::<(), tierdex::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Engine(Arc<EngineOwner>);
+
+/// Joins the search threads when the last handle is dropped.
+struct EngineOwner {
+    shared: Arc<EngineShared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Engine {
+    /// Opens the newest commit of the index in a directory.
+    ///
+    /// # Errors
+    /// As [`Index::open`] and [`Engine::new`].
+    pub fn open(dir: impl AsRef<Path>, options: &EngineOptions) -> Result<Engine> {
+        Engine::new(&Index::open(dir)?, options)
+    }
+
+    /// Starts an engine for an index: allocates the cache, loads dictionaries and skip data into the memory
+    /// that is left for them, and starts the threads.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the memory budget is too small: the message says how many bytes are needed;
+    /// [`Error::Storage`] when memory or threads cannot be had or files cannot be read.
+    pub fn new(index: &Index, options: &EngineOptions) -> Result<Engine> {
+        Engine::with_options(index, &options.resolve(index))
+    }
+
+    /// As [`Engine::new`], with the options of an executor; the mode is [`Mode::Direct`]. A relative cache
+    /// size is a part of this commit.
+    #[doc(hidden)]
+    pub fn with_options(index: &Index, options: &ExecutorOptions) -> Result<Engine> {
+        let options = &ExecutorOptions { mode: Mode::Direct, ..options.clone() }.with_threads();
+        let report = MemoryReport::of(index, options);
+        report.check()?;
+        let (frames, readers, read_engine) = page_readers(index, options)?;
+        let resident = Arc::new(ResidentBudget::new(options));
+        let snapshot = Snapshot::first(index, &frames, &resident)?;
+        let shares = BudgetShares::of(index, options);
+        // The unallocated rest of the budget goes to the lists.
+        let lists_bytes =
+            options.dram.map(|dram| shares.lists(Some(dram)) + shares.each(dram - report.needed()));
+        let shared = Arc::new(EngineShared {
+            frames,
+            queue: Arc::new(RequestQueue::new(budget::queue_bytes(options.dram) / 2)),
+            current: Current::new(snapshot),
+            resident,
+            threads: options.threads,
+            interactive: AtomicUsize::new(0),
+            in_flight: options.in_flight(),
+            lists_bytes: lists_bytes.unwrap_or(u64::MAX),
+            hits_max: options.dram.map(|_| options.hits_max),
+            report,
+            read_engine,
+        });
+        let owner = EngineOwner { shared, threads: Mutex::default() };
+        for (number, reader) in readers.into_iter().enumerate() {
+            let shared = owner.shared.clone();
+            let thread = std::thread::Builder::new().name(format!("search {number}"));
+            let run = move || {
+                // If this thread panics, queued requests fail instead of waiting for ever.
+                let _close = CloseOnDrop(&shared.queue);
+                SearchThread::new(&shared, reader, number == 0).run();
+            };
+            let thread = thread.spawn(run);
+            let thread = thread.map_err(|error| tierdex_io::Error::from_os("start", "a thread", &error))?;
+            owner.threads().push(thread);
+        }
+        Ok(Engine(Arc::new(owner)))
+    }
+
+    /// The newest commit that the engine has opened: requests without a snapshot of their own search it.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.shared().current.get()
+    }
+
+    /// Opens the newest commit for later requests; requests in progress keep theirs. Returns whether there
+    /// is a new commit. Only new segments are opened; cached pages of the others stay cached.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] when dictionaries, skip data and norms of new segments exceed
+    /// [`EngineOptions::growth`]; else as [`Index::open`]. Requests then search the old commit.
+    pub fn refresh(&self) -> Result<bool> {
+        let shared = self.shared();
+        shared.current.replace(|old| old.newest(&shared.frames, &shared.resident))
+    }
+
+    /// Answers a request; the calling thread waits.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`] and [`Ticket::wait`].
+    pub fn search(&self, request: SearchRequest) -> Result<Hits> {
+        self.submit(request)?.wait()
+    }
+
+    /// Adds a request to the queue and returns at once.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] when the queue is full; [`Error::Usage`] when more hits are requested than
+    /// [`EngineOptions::hits_max`] allows, or the snapshot belongs to another engine.
+    pub fn submit(&self, request: SearchRequest) -> Result<Ticket> {
+        let (request, ticket) = self.queued_request(request)?;
+        self.shared().queue.push(request)?;
+        Ok(ticket)
+    }
+
+    fn queued_request(&self, request: SearchRequest) -> Result<(QueuedRequest, Ticket)> {
+        let snapshot = request.snapshot.clone().unwrap_or_else(|| self.snapshot());
+        if !snapshot.is_of(&self.shared().frames) {
+            return Err(Error::Usage("the request has a snapshot of another engine".to_string()));
+        }
+        check_hits(self.shared().hits_max, &request.options, snapshot.index())?;
+        let (ticket, reply) = Ticket::new();
+        Ok((QueuedRequest { request, snapshot, reply, arrived: Instant::now() }, ticket))
+    }
+
+    /// Answers a sequence of requests, all with [`Priority::Batch`]. `source` returns the next request, or
+    /// `None` after the last; `answer` receives the number of each request, from 0, and its result, in the
+    /// order of the requests. The error of a request goes to `answer`; the others are answered. Several
+    /// requests are in progress at the same time; `source` must not wait for answers.
+    ///
+    /// # Errors
+    /// The first error of `answer`, or that of `source` after all requests before it were answered.
+    pub fn run_ordered<E>(
+        &self,
+        mut source: impl FnMut() -> std::result::Result<Option<SearchRequest>, E>,
+        mut answer: impl FnMut(usize, Result<Hits>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let ahead = 2 * self.shared().in_flight * self.shared().threads;
+        let (mut tickets, mut number, mut ended) = (VecDeque::with_capacity(ahead), 0, Ok(true));
+        loop {
+            while matches!(ended, Ok(true)) && tickets.len() < ahead {
+                match source() {
+                    Ok(Some(request)) => {
+                        let queued = self.queued_request(request.priority(Priority::Batch));
+                        tickets.push_back(queued.map(|(request, ticket)| {
+                            self.shared().queue.push_waiting(request);
+                            ticket
+                        }));
+                    }
+                    Ok(None) => ended = Ok(false),
+                    Err(error) => ended = Err(error),
+                }
+            }
+            let Some(ticket) = tickets.pop_front() else { return ended.map(drop) };
+            // Dropped tickets cancel their requests.
+            answer(number, ticket.and_then(Ticket::wait))?;
+            number += 1;
+        }
+    }
+
+    /// Counters of the cache: hits, reads, evictions.
+    #[doc(hidden)]
+    pub fn stats(&self) -> cache::CacheStats {
+        self.shared().frames.stats()
+    }
+
+    /// The memory that the engine takes, by part.
+    pub fn memory(&self) -> &MemoryReport {
+        &self.shared().report
+    }
+
+    /// Name of the read engine, such as io_uring.
+    #[doc(hidden)]
+    pub fn read_engine(&self) -> &str {
+        &self.shared().read_engine.0
+    }
+
+    /// Why a faster read engine is not used, if that is so.
+    #[doc(hidden)]
+    pub fn fallback(&self) -> Option<&str> {
+        self.shared().read_engine.1.as_deref()
+    }
+
+    fn shared(&self) -> &EngineShared {
+        &self.0.shared
+    }
+}
+
+impl EngineOwner {
+    fn threads(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for EngineOwner {
+    fn drop(&mut self) {
+        self.shared.queue.close();
+        let own = std::thread::current().id();
+        let threads = std::mem::take(&mut *self.threads());
+        // If a callback dropped the last handle, this is a search thread: it cannot join itself, and the
+        // other threads may wait for pages that it reads.
+        if threads.iter().all(|thread| thread.thread().id() != own) {
+            threads.into_iter().for_each(|thread| drop(thread.join()));
+        }
+    }
+}
+
+/// Closes the queue when dropped, also by a panic.
+struct CloseOnDrop<'q>(&'q RequestQueue);
+
+impl Drop for CloseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
