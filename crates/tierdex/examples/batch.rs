@@ -1,4 +1,4 @@
-//! Answers a file of queries, one a line, and reports the speed:
+//! Answers a file of queries, one per line, and reports the throughput:
 //! `cargo run --release --example batch -- DIR QUERIES BYTES`
 
 use std::io::{BufRead, BufReader};

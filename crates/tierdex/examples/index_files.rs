@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let documents = paths.into_iter().filter_map(|path| match std::fs::read_to_string(&path) {
         Ok(text) => Some(Document { id: path, title: String::new(), text }),
         Err(error) => {
-            eprintln!("{path}: {error}; left out");
+            eprintln!("{path}: {error}; skipped");
             None
         }
     });

@@ -1,4 +1,4 @@
-//! Answers queries, one a line of standard input, within a memory budget:
+//! Answers queries from standard input, one per line, within a memory budget:
 //! `cargo run --release --example search -- DIR [BYTES]`
 
 use std::time::{Duration, Instant};

@@ -78,7 +78,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            // `Display` has its text: the source is what is behind it.
+            // `Display` already includes the storage error itself.
             Error::Storage(error) => std::error::Error::source(error),
             _ => None,
         }

@@ -1,9 +1,9 @@
 //! Full-text search for indexes larger than memory.
 //!
 //! tierdex answers ranked queries (BM25) over an index on a solid-state disk within a memory budget in bytes
-//! that the application gives. Postings are compressed with SIMD codecs; block-max scores say which blocks a
-//! query needs; the engine reads these past the page cache of the system, into a cache of its own, while it
-//! evaluates other queries.
+//! that the application sets. Postings are compressed with SIMD codecs; block-max scores determine which
+//! blocks a query needs; the engine reads these with direct I/O into a cache of its own, while it evaluates
+//! other queries.
 //!
 //! | to | use |
 //! |---|---|
@@ -40,7 +40,7 @@
 //! # An index larger than memory
 //!
 //! [`EngineOptions::dram`] bounds the memory of the engine. A budget that is too small is an error at the
-//! start that says how many bytes are needed; [`Engine::memory`] says what takes how much.
+//! start; its message contains the number of bytes needed. [`Engine::memory`] reports the memory by part.
 //!
 //! ```
 //! use tierdex::{Document, Engine, EngineOptions, IndexWriter, Merge, Query, SearchRequest, TotalHits};

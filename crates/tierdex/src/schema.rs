@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 pub use tierdex_codec::Codec;
 
-/// Characters of the value of a setting that a message shows, at most: a list of stop words can be long.
+/// Characters of the value of a setting in a message, at most: a list of stop words can be long.
 const SETTING_CHARS_SHOWN: usize = 40;
 
 /// The fields of an index, and whether documents are stored.
@@ -22,7 +22,7 @@ const SETTING_CHARS_SHOWN: usize = 40;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
-    /// Fields in the order of their numbers; queries search the first by default.
+    /// Fields in the order of their numbers; queries search the first one by default.
     pub fields: Vec<Field>,
     /// Whether title and text are stored, for display ([`Snapshot::stored`](crate::Snapshot::stored)).
     pub stored: bool,
@@ -55,11 +55,11 @@ pub enum Source {
     Title,
     /// The text alone.
     Text,
-    /// Title, a blank, and text.
+    /// Title, a space, and text.
     TitleAndText,
 }
 
-/// The precision in which the length of a document, in tokens, is stored for ranking.
+/// The precision of document lengths, in tokens, that are stored for ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NormKind {
@@ -76,7 +76,7 @@ pub struct Analysis {
     pub tokenizer: Tokenizer,
     /// Whether accents are folded (`é` to `e`).
     pub fold_accents: bool,
-    /// Words that are not indexed, in the form after lower-casing and folding; sorted, without duplicates.
+    /// Words that are not indexed, as they are after lower-casing and folding; sorted, without duplicates.
     pub stop_words: Vec<String>,
     /// The language of the Snowball stemmer; `None`: no stemming.
     pub stemmer: Option<Language>,
@@ -89,7 +89,7 @@ pub enum Tokenizer {
     /// Maximal runs of alphanumeric characters, lower-cased (full Unicode).
     #[default]
     Alphanumeric,
-    /// Runs of characters that are not white space, unchanged: for text that is tokenized already.
+    /// Runs of characters other than white space, unchanged: for text that is already tokenized.
     Whitespace,
 }
 
@@ -167,7 +167,7 @@ impl Language {
 }
 
 impl Default for Schema {
-    /// One field, `text`, of title, a blank and text; documents are stored.
+    /// One field, `text`, of title, a space and text; documents are stored.
     fn default() -> Schema {
         Schema { fields: vec![Field::new("text", Source::TitleAndText)], stored: true }
     }
@@ -222,8 +222,8 @@ impl Schema {
         differ.collect::<Vec<_>>().join("; ")
     }
 
-    /// Names and values of all settings: first those of the index, among them its fields, then those of each
-    /// field.
+    /// Names and values of all settings: first those of the index, with the names of its fields, then those
+    /// of each field.
     fn settings(&self) -> Vec<(&'static str, String)> {
         let fields = self.fields.iter().map(|field| format!("{} ({})", field.name, field.source.name()));
         let fields = fields.collect::<Vec<_>>().join(", ");
@@ -271,7 +271,7 @@ impl Field {
         }
         if self.freq_codec.is_delta() {
             return Err(Error::Usage(format!(
-                "codec {} cannot hold frequencies: they are not sorted; take {}",
+                "codec {} cannot hold frequencies: they are not sorted; use {}",
                 self.freq_codec.name(),
                 self.freq_codec.plain().name()
             )));
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_named() {
+    fn differences_list_the_settings() {
         let (ours, mut theirs) = (Schema::default(), Schema::default());
         assert_eq!(ours.differences(&theirs), "");
         theirs.fields[0].positions = true;
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_schemas_are_refused() {
+    fn invalid_schemas_are_rejected() {
         let mut schema = Schema::default();
         schema.fields[0].freq_codec = Codec::VByteDelta;
         assert!(schema.validate().unwrap_err().to_string().contains("vbyte"));

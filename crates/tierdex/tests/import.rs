@@ -178,9 +178,9 @@ fn pieces_out_of_order_are_rejected() {
         (vec![first.clone(), first.clone()], follow),
         (vec![(0..8191, None), (8191..9000, Some(8190))], follow),
         (vec![(0..200, None), (200..300, Some(199))], follow),
-        (vec![(0..8193, None)], "rising documents"),
-        (vec![(0..0, None)], "rising documents"),
-        (vec![first, (8192..9000, Some(8192))], "rising documents"),
+        (vec![(0..8193, None)], "increasing documents"),
+        (vec![(0..0, None)], "increasing documents"),
+        (vec![first, (8192..9000, Some(8192))], "increasing documents"),
     ] {
         let error = attempt(&pieces).unwrap_err();
         assert!(error.contains(words), "{pieces:?}: {error}");
@@ -237,11 +237,11 @@ fn invalid_lists_are_rejected() {
         (&[("b", &[0], &[1]), ("a", &[1], &[2])], "`a` is longer than 255 bytes, or not greater"),
         (&[("a", &[0], &[1]), ("a", &[1], &[2])], "not greater"),
         (&[("a", &[], &[])], "`a` has no postings"),
-        (&[("a", &[], &[1])], "rising documents"),
-        (&[("a", &[0, 1], &[1])], "rising documents"),
-        (&[("a", &[1, 0], &[1, 2])], "rising documents"),
-        (&[("a", &[1, 1], &[1, 2])], "rising documents"),
-        (&[("a", &[0, 2], &[1, 2])], "rising documents"),
+        (&[("a", &[], &[1])], "increasing documents"),
+        (&[("a", &[0, 1], &[1])], "increasing documents"),
+        (&[("a", &[1, 0], &[1, 2])], "increasing documents"),
+        (&[("a", &[1, 1], &[1, 2])], "increasing documents"),
+        (&[("a", &[0, 2], &[1, 2])], "increasing documents"),
         (&[("a", &[0, 1], &[1, 0])], "frequency of at least 1"),
         (&[("a", &[0, 1], &[1, 1])], "the lists have 2 tokens; the lengths of the documents sum up to 3"),
     ];
@@ -252,7 +252,7 @@ fn invalid_lists_are_rejected() {
     let twice = rejection(schema(NormKind::Byte), &[1, 2], |builder| {
         builder.term("a", |list| list.extend(&[0, 1], &[1, 2]).and_then(|()| list.extend(&[1], &[2])))
     });
-    assert!(twice.to_string().contains("rising documents"));
+    assert!(twice.to_string().contains("increasing documents"));
 }
 
 /// Readers reject a term whose document frequency exceeds the number of documents that have the field.
@@ -261,7 +261,7 @@ fn a_list_of_documents_without_tokens_is_rejected() {
     let error = rejection(schema(NormKind::Byte), &[3, 0], |builder| {
         builder.term("a", |list| list.extend(&[0, 1], &[1, 2]))
     });
-    let why = "term `a` stands in 2 documents; 1 have a length that is not 0";
+    let why = "term `a` is in 2 documents; 1 have a length above 0";
     assert!(matches!(&error, Error::Usage(message) if message.contains(why)), "{error}");
 }
 
@@ -273,13 +273,13 @@ fn an_impossible_frequency_is_rejected() {
         builder.term("a", |list| list.extend(&[0, 1], &[most - 1, most + 1]))
     });
     assert!(matches!(error, Error::Limit(_)));
-    let why = "term `a` stands 67108865 times in document 1; a document has at most 67108864 tokens";
+    let why = "term `a` occurs 67108865 times in document 1; a document has at most 67108864 tokens";
     assert!(error.to_string().contains(why), "{error}");
     let encoded = rejection(schema(NormKind::Byte), &[most, most], |builder| {
         builder.encoder().encode(None, &[0, 1], &[most - 1, most + 1], &mut EncodedPostings::default())
     });
     assert!(
-        matches!(&encoded, Error::Limit(why) if why.contains("a term stands 67108865 times")),
+        matches!(&encoded, Error::Limit(why) if why.contains("a term occurs 67108865 times")),
         "{encoded}"
     );
 }

@@ -1,4 +1,7 @@
-//! A batch: documents analysed together by one thread, ready to become part of a segment.
+//! A batch: documents analysed by one thread.
+//!
+//! *Input*: documents. *Output*: a [`SealedBatch`] of ids, stored text and sorted runs of postings, from
+//! which a segment is built.
 
 use crate::error::{Error, Result};
 use crate::limits::{BATCH_BYTES, DOCUMENT_COST, ID_BYTES_MAX};
@@ -9,7 +12,7 @@ use crate::segment::write::StoredBlocks;
 use crate::text::Analyzer;
 use std::sync::Arc;
 
-/// Analyses documents, one thread at a time.
+/// Collects analysed documents in memory, on one thread.
 pub struct BatchBuilder {
     schema: Arc<Schema>,
     analyzers: Vec<Analyzer>,
@@ -21,14 +24,14 @@ pub struct BatchBuilder {
     skipped_tokens: SkippedTokens,
 }
 
-/// What analysis could not index of the documents that were added.
+/// Tokens of the added documents that were not indexed because they exceed a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SkippedTokens {
-    /// Words of more than [`TERM_BYTES_MAX`](crate::limits::TERM_BYTES_MAX) bytes.
+    /// Tokens longer than [`TERM_BYTES_MAX`](crate::limits::TERM_BYTES_MAX) bytes.
     pub long_words: u64,
-    /// Documents that hold such words.
+    /// Documents that contain such tokens.
     pub long_word_documents: u64,
-    /// Tokens behind the first [`FIELD_TOKENS_MAX`](crate::limits::FIELD_TOKENS_MAX) of a field of a
+    /// Tokens after the first [`FIELD_TOKENS_MAX`](crate::limits::FIELD_TOKENS_MAX) of a field of a
     /// document.
     pub tokens_beyond: u64,
 }
@@ -49,7 +52,7 @@ pub struct SealedBatch {
     pub(super) skipped_tokens: SkippedTokens,
 }
 
-/// External ids one behind another.
+/// External ids, concatenated.
 #[derive(Default)]
 pub(super) struct ExternalIds {
     bytes: String,
@@ -57,7 +60,7 @@ pub(super) struct ExternalIds {
 }
 
 impl BatchBuilder {
-    /// An empty batch, which refuses documents of more than `document_bytes_max` bytes.
+    /// An empty batch, which rejects documents of more than `document_bytes_max` bytes.
     pub fn new(schema: Arc<Schema>, document_bytes_max: usize) -> BatchBuilder {
         BatchBuilder {
             analyzers: schema.fields.iter().map(|field| Analyzer::new(&field.analysis)).collect(),
@@ -80,7 +83,7 @@ impl BatchBuilder {
         let bytes = title.len().saturating_add(text.len());
         if bytes > self.document_bytes_max {
             return Err(Error::Limit(format!(
-                "document of {bytes} bytes; the writer's memory is enough for {}: split it or give more memory",
+                "document of {bytes} bytes; the writer's memory is enough for {}: split it or raise the memory",
                 self.document_bytes_max
             )));
         }
@@ -106,7 +109,7 @@ impl BatchBuilder {
         Ok(())
     }
 
-    /// Whether enough has been added to seal the batch.
+    /// Whether the batch has reached its size and should be sealed.
     pub fn is_full(&self) -> bool {
         self.bytes >= BATCH_BYTES
     }
@@ -116,7 +119,7 @@ impl BatchBuilder {
         self.ids.ends.len()
     }
 
-    /// Gives what was added and starts anew.
+    /// Returns the added documents and resets the builder.
     pub fn seal(&mut self) -> Result<SealedBatch> {
         let mut stored = self.stored.as_mut().map(std::mem::take);
         stored.as_mut().map(StoredBlocks::close).transpose()?;
@@ -134,7 +137,7 @@ impl SealedBatch {
         self.ids.ends.len()
     }
 
-    /// Bytes of its runs.
+    /// Bytes of memory of its runs.
     pub fn memory(&self) -> usize {
         self.runs.iter().map(SortedRun::memory).sum()
     }

@@ -1,5 +1,5 @@
-//! Batches to a segment: ids and stored text go to disk at once, runs wait in memory until the segment is
-//! full.
+//! Builds a segment from batches. Ids and stored text are written to disk at once; sorted runs stay in
+//! memory until the segment is full, and are then merged term by term.
 
 use super::batch::SealedBatch;
 use super::stop::Stop;
@@ -17,14 +17,14 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use tierdex_io::Disk;
 
-/// A segment in the making.
+/// A segment under construction.
 pub(super) struct SegmentBuilder {
     id: u64,
     ids: IdsWriter,
     stored: Option<StoredWriter>,
-    /// First document of each batch.
+    /// Number of the first document of each batch.
     bases: Vec<u32>,
-    /// Runs of each field, one a batch.
+    /// For each field, the runs of all batches.
     runs: Vec<Vec<SortedRun>>,
     documents: u32,
     memory: usize,
@@ -43,7 +43,7 @@ impl SegmentBuilder {
         })
     }
 
-    /// Bytes that wait in memory.
+    /// Bytes of runs in memory.
     pub(super) fn memory(&self) -> usize {
         self.memory
     }
@@ -96,7 +96,7 @@ impl SegmentBuilder {
     }
 }
 
-/// The next term of a run, ordered by term and then by run.
+/// The current term of a run: a heap entry, ordered by term and then by run.
 struct RunHead<'a> {
     prefix: u64,
     term: RunTerm<'a>,
@@ -112,7 +112,8 @@ impl<'a> RunHead<'a> {
 }
 
 impl RunHead<'_> {
-    /// Of two terms of up to eight bytes with the same first eight, the shorter one is the smaller.
+    /// Compares by prefix key first. Of two terms of up to eight bytes with equal keys, the shorter is the
+    /// smaller.
     #[inline]
     fn by_term(&self, other: &Self) -> Ordering {
         let (own, others) = (self.term.term, other.term.term);
@@ -142,7 +143,7 @@ impl PartialEq for RunHead<'_> {
 
 impl Eq for RunHead<'_> {}
 
-/// Joins runs of adjacent documents term by term.
+/// Merges runs of adjacent document ranges, term by term.
 fn merge_runs(runs: &[SortedRun], bases: &[u32], writer: &mut FieldWriter<'_>, stop: &Stop) -> Result<()> {
     let heads = runs.iter().enumerate().filter_map(|(run, of)| RunHead::new(run, of.cursor()));
     let mut heads: BinaryHeap<_> = heads.collect();

@@ -1,4 +1,5 @@
-//! Queries whose documents are divided as among the threads of an engine, but on one thread: for tests.
+//! Evaluation with the documents divided into ranges as by the threads of an engine, on one thread: for
+//! tests.
 
 use super::searcher::{PartialResult, SearchOptions, SearchResult, Searcher};
 use crate::error::Result;
@@ -36,8 +37,8 @@ impl<F: FnMut(Range<u32>) -> Option<u32>> BlockSource for DividingSource<F> {
 }
 
 impl Searcher {
-    /// As [`Searcher::search`]. At each checkpoint `cut` is called with the documents that have not been
-    /// looked at, and may return one of them: from there on they are left to another evaluation.
+    /// As [`Searcher::search`]. At each checkpoint `cut` is called with the range of documents that are
+    /// left, and may return a document in it: the range from there on is left to another evaluation.
     #[doc(hidden)]
     pub fn search_divided(
         &self,

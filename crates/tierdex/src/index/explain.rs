@@ -1,4 +1,4 @@
-//! How a query was answered, segment by segment.
+//! Explanation of a query: thresholds, evaluation log and reads, segment by segment.
 
 use super::searcher::{PartialResult, SearchOptions, SearchResult, Searcher};
 use crate::error::Result;
@@ -8,44 +8,44 @@ use crate::rank::{ScoreScale, TopK};
 use crate::segment::read::{FILES, Segment};
 use std::sync::Arc;
 
-/// The answer to a query, and how it was found.
+/// The result of a query and the log of its evaluation.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// What [`Searcher::search`] gives.
+    /// The result, as of [`Searcher::search`].
     pub result: SearchResult,
-    /// The score of the last hit, if there are as many hits as were asked for.
+    /// The score of the last hit, if there are `k` hits.
     pub threshold: Option<f32>,
-    /// Segments in document order, which is the order in which they were searched.
+    /// Segments in document order, the order in which they were searched.
     pub segments: Vec<SegmentExplanation>,
 }
 
-/// What happened in a segment.
+/// The evaluation of a segment.
 #[derive(Clone, Debug)]
 pub struct SegmentExplanation {
     /// The segment's number in the names of its files.
     pub id: u64,
     /// Documents in it.
     pub documents: u32,
-    /// Documents that match, or that were met if they were not to be counted.
+    /// Documents that match; without counting, matches that were evaluated.
     pub matches: u64,
-    /// What a hit had to score when the segment was begun; `None` if anything would do.
+    /// The top-k threshold before the segment was searched; `None` as long as any score can enter.
     pub threshold_before: Option<f32>,
-    /// The same when it was done.
+    /// The top-k threshold after the segment was searched.
     pub threshold_after: Option<f32>,
-    /// Plan, lists and needs.
+    /// Strategy, plan nodes and lists.
     pub evaluation: EvaluationLog,
-    /// What was read of the segment's files, the dictionary's look-ups included.
+    /// Reads of the segment's files, dictionary lookups included.
     pub files: Vec<FileUse>,
 }
 
-/// What was read of a file.
+/// Reads of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileUse {
-    /// Its name.
+    /// Name of the file.
     pub file: String,
-    /// Times that the disk was asked.
+    /// Number of reads.
     pub reads: u64,
-    /// Bytes of these, as whole pages.
+    /// Bytes read, as whole pages.
     pub bytes: u64,
 }
 
@@ -80,8 +80,13 @@ fn explain_from(
         let threshold_before = threshold(&top, plan.scale);
         let mut evaluation = EvaluationLog::default();
         let memory = (&mut *scratch, &mut top);
-        let matches =
-            searcher.segment((plan, &FILES), (number, &part), options, memory, Some(&mut evaluation))?;
+        let matches = searcher.search_segment(
+            (plan, &FILES),
+            (number, &part),
+            options,
+            memory,
+            Some(&mut evaluation),
+        )?;
         segments.push(SegmentExplanation {
             id: segment.meta().id,
             documents: segment.documents(),
@@ -113,7 +118,7 @@ fn reads_so_far(segment: &Arc<Segment>) -> Vec<FileUse> {
     uses.collect()
 }
 
-/// What was read in between; files of which nothing was are left out.
+/// The reads between two counts, without files that were not read.
 fn since(before: Vec<FileUse>, after: Vec<FileUse>) -> Vec<FileUse> {
     let uses = before.into_iter().zip(after).map(|(before, after)| FileUse {
         file: after.file,

@@ -1,5 +1,7 @@
-//! Postings that somebody has already, instead of text, to a segment: lengths first, because blocks say what
-//! they can score at most, then ids, then terms in order, each with its list.
+//! Imports postings instead of text into a segment.
+//!
+//! *Input*: document lengths, ids, and terms in order, each with its posting list. *Output*: the files of a
+//! segment. Lengths come first: the block max scores of each list depend on them.
 
 use super::stop::Stop;
 use crate::error::{Error, Result};
@@ -13,7 +15,7 @@ use crate::segment::write::{
 use crate::transform::block::Block;
 use tierdex_io::Disk;
 
-/// Takes terms, each greater than the one before (as bytes), with their lists.
+/// Appends terms, each greater than the one before (as bytes), with their lists.
 pub struct ListsBuilder<'w, 'a> {
     field: &'w mut FieldWriter<'a>,
     documents: usize,
@@ -22,7 +24,7 @@ pub struct ListsBuilder<'w, 'a> {
     stop: &'w Stop,
 }
 
-/// Takes the postings of one term, in as many pieces as one likes.
+/// Appends the postings of one term, in any number of pieces.
 pub struct ListBuilder<'l, 'w, 'a> {
     term: &'l str,
     postings: &'l mut PostingsWriter<'w, 'a>,
@@ -33,38 +35,38 @@ pub struct ListBuilder<'l, 'w, 'a> {
     stop: &'l Stop,
 }
 
-/// Encodes postings apart from the lists that they belong to: several may work at once, in threads of their
-/// own.
+/// Encodes pieces of lists independently of the writer, so that several threads can encode.
 #[derive(Clone)]
 pub struct ListEncoder<'a> {
     encoder: SuperblockEncoder<'a>,
     documents: usize,
 }
 
-/// Postings of one list, encoded: a whole list, or a piece of [`PIECE_POSTINGS`], of which the last one may
-/// have less. The memory is used again by the next ones.
+/// Encoded postings of one list: a whole list, or a piece of [`PIECE_POSTINGS`] postings, the last piece of
+/// a list possibly of fewer. The memory can be reused.
 #[derive(Default)]
 pub struct EncodedPostings {
     superblock: Superblock,
-    /// A whole list of less than a block, in place of a superblock.
+    /// A whole list of less than a block, instead of a superblock.
     short: Vec<u8>,
-    /// Smallest document that may stand first, and that may follow.
+    /// Smallest possible first document.
     from: u64,
+    /// Smallest document that may follow.
     next: u64,
     postings: u32,
     tokens: u64,
 }
 
-/// Postings of each piece of a list that is encoded apart, but the last one.
+/// Postings of each encoded piece of a list but the last one.
 pub const PIECE_POSTINGS: usize = SUPERBLOCK * BLOCK;
 
-/// Frequencies whose sum has 32 bits.
-const SUMMED: usize = 32;
+/// Number of frequencies whose sum fits into 32 bits.
+const SUM_CHUNK: usize = 32;
 
 const _: () =
-    assert!(FIELD_TOKENS_MAX.is_power_of_two() && (SUMMED as u64 * FIELD_TOKENS_MAX as u64) < 1 << 32);
+    assert!(FIELD_TOKENS_MAX.is_power_of_two() && (SUM_CHUNK as u64 * FIELD_TOKENS_MAX as u64) < 1 << 32);
 
-/// Where a segment goes.
+/// Destination of an import.
 pub(super) struct ImportTarget<'a> {
     pub(super) disk: &'a dyn Disk,
     pub(super) schema: &'a Schema,
@@ -78,12 +80,12 @@ impl<'a> ListsBuilder<'_, 'a> {
         ListEncoder { encoder: self.field.encoder(), documents: self.documents }
     }
 
-    /// Appends a term of 1 to 255 bytes of UTF-8; `body` gives its list, which has at least one posting.
+    /// Appends a term of 1 to 255 bytes of UTF-8; `body` appends its list of at least one posting.
     ///
     /// # Errors
     /// [`Error::Usage`] for a term that is too long, empty or not greater than the one before, and for a
-    /// list that is empty or has more documents than there are with a length; [`Error::Interrupted`] when
-    /// the writer's stop signal is raised; what writing gives.
+    /// list that is empty or has more documents than have a length; [`Error::Interrupted`] when the writer's
+    /// stop signal is raised; [`Error::Storage`] when writing fails.
     pub fn term(
         &mut self,
         term: &str,
@@ -108,7 +110,7 @@ impl<'a> ListsBuilder<'_, 'a> {
             let postings = list.postings.documents();
             if postings > with_tokens {
                 return Err(Error::Usage(format!(
-                    "term `{term}` stands in {postings} documents; {with_tokens} have a length that is not 0"
+                    "term `{term}` is in {postings} documents; {with_tokens} have a length above 0"
                 )));
             }
             self.tokens += list.tokens;
@@ -118,31 +120,32 @@ impl<'a> ListsBuilder<'_, 'a> {
 }
 
 impl ListBuilder<'_, '_, '_> {
-    /// Appends postings: document numbers of the segment, which increase over all calls, and the frequency
-    /// of the term in each, at least 1.
+    /// Appends postings: document numbers of the segment, increasing over all calls, and the frequency of
+    /// the term in each document, at least 1.
     ///
     /// # Errors
-    /// [`Error::Usage`] for other postings; [`Error::Limit`] for a frequency above the number of tokens that
-    /// a document may have, [`FIELD_TOKENS_MAX`]; [`Error::Interrupted`] when the writer's stop signal is
-    /// raised; what writing gives.
+    /// [`Error::Usage`] for other postings; [`Error::Limit`] for a frequency above [`FIELD_TOKENS_MAX`], the
+    /// maximum number of tokens of a document; [`Error::Interrupted`] when the writer's stop signal is
+    /// raised; [`Error::Storage`] when writing fails.
     pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {
         self.stop.check()?;
         if documents.is_empty() && frequencies.is_empty() {
             return Ok(());
         }
         let term = || format!("term `{}`", self.term);
-        let sums = check(documents, frequencies, (self.next, self.documents), term)?;
-        self.next = sums.next;
-        self.tokens += sums.tokens;
+        let checked = check(documents, frequencies, (self.next, self.documents), term)?;
+        self.next = checked.next;
+        self.tokens += checked.tokens;
         self.postings.extend(documents, frequencies)
     }
 
-    /// Appends postings that an encoder of the same import has encoded, each piece but the last one of
-    /// [`PIECE_POSTINGS`].
+    /// Appends postings encoded by an encoder of the same import; each piece but the last one has
+    /// [`PIECE_POSTINGS`] postings.
     ///
     /// # Errors
-    /// [`Error::Usage`] for pieces that do not follow one another, or follow others that are not full;
-    /// [`Error::Interrupted`] when the writer's stop signal is raised; what writing gives.
+    /// [`Error::Usage`] for pieces that do not follow one another, or that follow one that is not full;
+    /// [`Error::Interrupted`] when the writer's stop signal is raised; [`Error::Storage`] when writing
+    /// fails.
     pub fn append(&mut self, encoded: &EncodedPostings) -> Result<()> {
         self.stop.check()?;
         let whole = self.postings.documents().is_multiple_of(PIECE_POSTINGS as u32);
@@ -150,7 +153,7 @@ impl ListBuilder<'_, '_, '_> {
             return Err(Error::Usage(format!("pieces of term `{}` do not follow one another", self.term)));
         }
         let full = encoded.postings as usize == PIECE_POSTINGS;
-        // Nothing follows what is not full.
+        // Nothing may follow a piece that is not full.
         self.next = if full { encoded.next } else { u64::MAX };
         self.tokens += encoded.tokens;
         let sums = (encoded.postings, encoded.tokens);
@@ -162,11 +165,11 @@ impl ListBuilder<'_, '_, '_> {
 }
 
 impl ListEncoder<'_> {
-    /// Encodes the 1 to [`PIECE_POSTINGS`] postings of a list that follow its document `before`, if they are
-    /// not the first: documents and frequencies as for [`ListBuilder::extend`].
+    /// Encodes 1 to [`PIECE_POSTINGS`] postings of a list. `before` is the last document of the piece
+    /// before; `None` for the first piece. Documents and frequencies are as for [`ListBuilder::extend`].
     ///
     /// # Errors
-    /// As there, [`Error::Usage`] and [`Error::Limit`].
+    /// [`Error::Usage`] and [`Error::Limit`] as of [`ListBuilder::extend`].
     pub fn encode(
         &mut self,
         before: Option<u32>,
@@ -175,7 +178,7 @@ impl ListEncoder<'_> {
         encoded: &mut EncodedPostings,
     ) -> Result<()> {
         let from = before.map_or(0, |before| u64::from(before) + 1);
-        let sums = check(documents, frequencies, (from, self.documents), || "a term".to_string())?;
+        let checked = check(documents, frequencies, (from, self.documents), || "a term".to_string())?;
         if documents.len() > PIECE_POSTINGS {
             return Err(wrong_postings());
         }
@@ -192,27 +195,27 @@ impl ListEncoder<'_> {
             }
             self.encoder.close(&mut encoded.superblock);
         }
-        (encoded.from, encoded.next) = (from, sums.next);
-        (encoded.postings, encoded.tokens) = (documents.len() as u32, sums.tokens);
+        (encoded.from, encoded.next) = (from, checked.next);
+        (encoded.postings, encoded.tokens) = (documents.len() as u32, checked.tokens);
         Ok(())
     }
 }
 
 impl EncodedPostings {
-    /// How many they are.
+    /// Number of postings.
     pub fn postings(&self) -> u32 {
         self.postings
     }
 }
 
-/// What is known of postings that were checked.
+/// Totals of checked postings.
 struct CheckedPostings {
     /// Smallest document that may follow.
     next: u64,
     tokens: u64,
 }
 
-/// Checks postings of a segment of so many `documents`, of which the first is `from` at least.
+/// Checks postings of a segment of `all_documents` documents; the first posting is `from` or greater.
 fn check(
     documents: &[u32],
     frequencies: &[u32],
@@ -233,17 +236,17 @@ fn check(
     if frequencies.iter().fold(0, |bits, frequency| bits | frequency.wrapping_sub(1)) >= FIELD_TOKENS_MAX {
         return Err(wrong_frequency(&term(), documents, frequencies));
     }
-    let tokens = frequencies.chunks(SUMMED).map(|some| u64::from(some.iter().sum::<u32>())).sum();
+    let tokens = frequencies.chunks(SUM_CHUNK).map(|chunk| u64::from(chunk.iter().sum::<u32>())).sum();
     Ok(CheckedPostings { next: u64::from(last) + 1, tokens })
 }
 
-/// Names the first of the postings that are too frequent, unless one has no frequency.
+/// The error for the first frequency that is too large, unless one is 0.
 #[cold]
 fn wrong_frequency(term: &str, documents: &[u32], frequencies: &[u32]) -> Error {
     let mut postings = documents.iter().zip(frequencies);
     match postings.find(|(_, frequency)| **frequency > FIELD_TOKENS_MAX) {
         Some((document, frequency)) if !frequencies.contains(&0) => Error::Limit(format!(
-            "{term} stands {frequency} times in document {document}; a document has at most {FIELD_TOKENS_MAX} tokens"
+            "{term} occurs {frequency} times in document {document}; a document has at most {FIELD_TOKENS_MAX} tokens"
         )),
         _ => wrong_postings(),
     }
@@ -251,7 +254,8 @@ fn wrong_frequency(term: &str, documents: &[u32], frequencies: &[u32]) -> Error 
 
 fn wrong_postings() -> Error {
     Error::Usage(
-        "postings are rising documents of the segment, each with a frequency of at least 1".to_string(),
+        "postings must be increasing documents of the segment, each with a frequency of at least 1"
+            .to_string(),
     )
 }
 

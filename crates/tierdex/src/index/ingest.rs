@@ -1,8 +1,8 @@
-//! Many threads analyse, one index comes out.
+//! Parallel analysis of documents.
 //!
 //! 1. A thread takes the next raw piece of input; pieces are numbered as they are taken.
 //! 2. It parses and analyses the piece into a batch, without any lock.
-//! 3. It waits until all pieces before its own have been handed over, and hands its batch over.
+//! 3. It waits until all earlier pieces have been handed over, and hands its batch over.
 //! 4. The calling thread adds the batches to the writer in that order.
 //!
 //! So the index depends on how the source cuts the input, and never on the number of threads.
@@ -14,16 +14,16 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
-/// A piece of input that became a batch, with what the parser has to report of it.
+/// The batches of a piece of input, with the report of its parser.
 type ParsedPiece<P> = Result<(Vec<SealedBatch>, P)>;
 
-/// Reads all input into `writer`. `next` gives raw pieces in order; `parse` adds the documents of a piece to
-/// a batch by the given function and returns a report; `report` sees the reports in order and may stop with
-/// an error. At most `threads` threads parse, and no more than fit the writer's memory or than the system
-/// starts.
+/// Reads all input into `writer`. `next` returns raw pieces in order; `parse` adds the documents of a piece
+/// to a batch with the given function and returns a report; `report` receives the reports in order and may
+/// stop with an error. At most `threads` threads parse, and no more than fit into the writer's memory or
+/// than the system starts.
 ///
-/// An error raises the writer's stop signal, so that nothing can be committed after it and a `next` that
-/// waits for more input can see that it is not wanted any more.
+/// An error raises the writer's stop signal: nothing can be committed after it, and a `next` that waits for
+/// more input can check the signal and return.
 pub fn ingest<R, P>(
     writer: &mut IndexWriter,
     threads: usize,
@@ -91,7 +91,7 @@ where
                         tierdex_io::Error::from_os("start", "a thread that analyses text", &error).into()
                     );
                 }
-                // The system has no thread more: those that there are analyse all.
+                // The system starts no more threads: those that run analyse all input.
                 Err(_) => break,
                 Ok(_) => (),
             }
@@ -126,7 +126,7 @@ pub struct Document {
     pub text: String,
 }
 
-/// Bytes of the documents that a thread takes at a time.
+/// Bytes of documents that a thread takes at a time.
 const PIECE_BYTES: usize = 256 << 10;
 
 impl IndexWriter {
@@ -158,10 +158,11 @@ impl IndexWriter {
     }
 }
 
-/// Numbered pieces, and whose turn it is to hand over.
+/// The input in numbered pieces, and the order in which their batches are handed over.
 struct InputQueue<N> {
+    /// The number of the next piece, and the source of pieces.
     source: Mutex<(u64, N)>,
-    /// `None` when all shall stop.
+    /// The number of the piece that is handed over next; `None` to stop all threads.
     turn: Mutex<Option<u64>>,
     turned: Condvar,
 }
@@ -171,8 +172,8 @@ impl<N> InputQueue<N> {
     where
         N: FnMut() -> Result<Option<R>>,
     {
-        // A panic in the parser must not leave the others waiting for a turn that never comes.
-        let ends = StopOnPanic(self);
+        // After a panic of the parser the other threads would wait for this turn for ever.
+        let guard = StopOnPanic(self);
         loop {
             let (number, piece) = {
                 let mut source = lock(&self.source);
@@ -193,10 +194,10 @@ impl<N> InputQueue<N> {
                 break;
             }
         }
-        std::mem::forget(ends);
+        std::mem::forget(guard);
     }
 
-    /// Sends in turn; false when all shall stop.
+    /// Sends the batches of a piece when it is its turn; false when all threads are to stop.
     fn hand_over<P>(&self, number: u64, parsed: ParsedPiece<P>, sender: &SyncSender<ParsedPiece<P>>) -> bool {
         let mut turn = lock(&self.turn);
         while turn.is_some_and(|turn| turn != number) {
@@ -205,7 +206,7 @@ impl<N> InputQueue<N> {
         if turn.is_none() {
             return false;
         }
-        // It is this thread's turn until it says otherwise, so the lock need not be held while it sends.
+        // Only this thread advances the turn, so the lock is not held while it sends.
         drop(turn);
         let sent = parsed.is_ok();
         let sent = sender.send(parsed).is_ok() && sent;

@@ -1,4 +1,4 @@
-//! The manifest: one file that says what a commit consists of.
+//! The manifest: the file that names the schema and the segments of a commit.
 
 use crate::bytes::{View, push_varint};
 use crate::error::{Error, Result};
@@ -12,20 +12,20 @@ use tierdex_io::{Disk, ErrorKind, Identity, SealedFile, SealedWriter};
 const PREFIX: &str = "manifest-";
 const TEMPORARY: &str = ".tmp";
 
-/// The largest generation, and number of a segment.
+/// The largest generation, and the largest segment number.
 pub(super) const NUMBER_MAX: u64 = u64::MAX / 2;
 
 /// Name of the file that a writer locks.
 pub(super) const LOCK: &str = "write.lock";
 
-/// A commit.
+/// The manifest of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// Number of the commit; 0 stands for an index without one.
+    /// Number of the commit; 0 for an index without a commit.
     pub generation: u64,
-    /// What is kept of documents.
+    /// The schema.
     pub schema: Schema,
-    /// Number that the next segment gets.
+    /// Number of the next segment.
     pub next_segment: u64,
     /// Segments in document order.
     pub segments: Vec<SegmentMeta>,
@@ -42,8 +42,8 @@ impl Manifest {
         format!("{PREFIX}{generation:016x}")
     }
 
-    /// Name under which the writer with this lock writes the manifest of a generation: no other writer, even
-    /// one that should not be there, writes or renames a file of this name.
+    /// Temporary name of the manifest of a generation, for the writer with this lock. No other writer writes
+    /// or renames a file of this name, not even one that runs although it does not hold the lock.
     pub(super) fn temporary_name(generation: u64, lock: u64) -> String {
         format!("{}.{lock:x}{TEMPORARY}", Manifest::file_name(generation))
     }
@@ -61,12 +61,12 @@ impl Manifest {
     /// Reads the newest manifest; `None` when the disk has none.
     pub fn read_newest(disk: &dyn Disk) -> Result<Option<Manifest>> {
         loop {
-            // A listing during a commit may show neither the old manifest nor the new one.
+            // A listing during a commit may contain neither the old manifest nor the new one.
             let newest =
                 Manifest::newest(disk)?.map_or_else(|| Manifest::newest(disk), |newest| Ok(Some(newest)));
             let Some(generation) = newest? else { return Ok(None) };
             match Manifest::read(disk, generation) {
-                // A commit in between replaced it.
+                // A commit in the meantime replaced it.
                 Err(Error::Storage(error))
                     if error.kind() == ErrorKind::NotFound && Manifest::newest(disk)? > Some(generation) => {}
                 other => return other.map(Some),
@@ -74,7 +74,7 @@ impl Manifest {
         }
     }
 
-    /// Whether a name is one that an index gives to its files.
+    /// Whether a name is that of an index file.
     pub fn is_index_file(name: &str) -> bool {
         name == LOCK || is_index_file(name)
     }
@@ -112,7 +112,7 @@ impl Manifest {
         }
     }
 
-    /// What no writer would have written, if there is anything.
+    /// The first violated invariant of a manifest.
     fn impossible(&self) -> Option<&'static str> {
         let mut numbers: Vec<u64> = self.segments.iter().map(|segment| segment.id).collect();
         numbers.sort_unstable();
@@ -135,10 +135,11 @@ impl Manifest {
         }
     }
 
-    /// Writes the manifest under its temporary name. All files of its segments are sealed and synced before.
+    /// Writes the manifest under its temporary name. All files of its segments must be sealed and synced
+    /// before.
     ///
     /// # Errors
-    /// [`Error::Limit`] for numbers that no reader takes; what writing gives.
+    /// [`Error::Limit`] when the commit exceeds a limit; [`Error::Storage`] when writing fails.
     pub fn prepare(&self, disk: &dyn Disk, temporary: &str) -> Result<()> {
         if let Some(what) = self.impossible() {
             return Err(Error::Limit(format!("the commit would have {what}")));
@@ -158,7 +159,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Makes the manifest that was prepared the newest, unless there is one of its generation.
+    /// Renames the prepared manifest to its final name; fails if there is one of its generation.
     pub fn publish(&self, disk: &dyn Disk, temporary: &str) -> Result<()> {
         disk.rename(temporary, &Manifest::file_name(self.generation))?;
         disk.sync_dir()?;
@@ -174,8 +175,8 @@ impl Manifest {
         }
     }
 
-    /// Files of an index on `disk` that this commit does not name, and that no reader of it needs; none when
-    /// there is a newer commit, whose files they may be.
+    /// Index files on `disk` that this commit does not name; none when there is a newer commit, whose files
+    /// they may be.
     pub fn orphans(&self, disk: &dyn Disk) -> Result<Vec<String>> {
         let names = disk.list()?;
         if names.iter().filter_map(|name| generation_of(name)).max() > Some(self.generation) {
@@ -187,12 +188,12 @@ impl Manifest {
     }
 }
 
-/// Whether a name is one that an index gives to its files (the lock excepted).
+/// Whether a name is that of an index file, the lock excepted.
 fn is_index_file(name: &str) -> bool {
     generation_of(name).is_some() || is_temporary(name) || parse_file_name(name).is_some()
 }
 
-/// Whether a name is that of a manifest that has not been published.
+/// Whether a name is the temporary name of a manifest.
 pub(super) fn is_temporary(name: &str) -> bool {
     let stem = name.strip_suffix(TEMPORARY);
     let manifest = stem.map(|stem| stem.split_once('.').map_or(stem, |(manifest, _)| manifest));
@@ -217,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_index_files_are_known() {
+    fn index_files_are_recognized_by_name() {
         for name in [
             "manifest-000000000000000a",
             "manifest-000000000000000a.tmp",

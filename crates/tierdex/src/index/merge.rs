@@ -1,5 +1,5 @@
-//! Several segments to one. The merged segment's lists are encoded anew, so that it has the same bytes as if
-//! its documents had been flushed together.
+//! Merges adjacent segments into one. All lists are re-encoded, so that the merged segment has the same
+//! bytes as if its documents had been flushed together.
 
 use super::stop::Stop;
 use crate::cursor::{ListsAhead, NO_DOCUMENT, PostingsCursor};
@@ -48,7 +48,7 @@ pub(super) fn merge(
     Ok(meta)
 }
 
-/// Bytes of the merged `norms` file if they are not the codes, and the codes.
+/// The merged exact norms as bytes of the `norms` file, if norms are exact, and the one-byte norms.
 fn merge_norms(fields: &[&FieldReader]) -> Result<(Option<Vec<u8>>, Vec<u8>)> {
     let mut exact = None;
     let mut codes = Vec::new();
@@ -79,7 +79,7 @@ fn merge_stored(
     writer.finish()
 }
 
-/// A input's place in its dictionary.
+/// The dictionary cursor of an input segment.
 struct MergeInput<'a> {
     field: &'a FieldReader,
     stream: TermStream<'a>,

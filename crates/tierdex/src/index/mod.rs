@@ -1,4 +1,5 @@
-//! You have a disk; this room gives an index on it: writers that commit, readers that see one whole commit.
+//! An index on a disk: writers that commit, readers that see one whole commit, evaluation of queries over
+//! all segments of a commit.
 //!
 //! Commit, step by step (docs/format/manifest.md):
 //! 1. write the files of new segments, each sealed by its footer, and sync each;
@@ -7,10 +8,11 @@
 //! 4. rename it; sync the directory;
 //! 5. acknowledge; remove files that no manifest names any more.
 //!
-//! Opening takes the manifest with the highest generation. If it is damaged, that is an error: an older
-//! commit is never served in its place. Temporary and unnamed files are what a crash left; the next writer
-//! syncs the directory, so that the newest manifest is sure to stay, and removes them. A writer whose commit
-//! failed on steps 3 or 4 removes nothing: which manifest is the newest is then for the next one to see.
+//! Opening reads the manifest with the highest generation. If that is damaged, opening fails: an older
+//! commit is never served in its place. After a crash there may be temporary files and files that no
+//! manifest names; the next writer syncs the directory, which makes the newest manifest durable, and removes
+//! them. A writer whose commit failed in steps 3 or 4 removes nothing: only the next writer, which reads the
+//! directory again, can tell which manifest is the newest.
 
 mod batch;
 mod builder;

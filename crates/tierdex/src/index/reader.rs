@@ -1,4 +1,4 @@
-//! The reader: one whole commit for as long as it lives.
+//! Reader of an index: one whole commit, which stays open as long as the reader.
 
 use super::manifest::Manifest;
 use super::recovery::no_index;
@@ -17,7 +17,7 @@ use tierdex_io::{Arena, Disk, ErrorKind, PosixDisk, Region, RegionKind};
 #[derive(Clone)]
 pub struct Index(Arc<OpenCommit>);
 
-/// The files of a commit.
+/// An open commit.
 struct OpenCommit {
     disk: Arc<dyn Disk>,
     manifest: Manifest,
@@ -37,7 +37,7 @@ impl Index {
     /// Opens the newest commit on a disk.
     #[doc(hidden)]
     pub fn open_on(disk: Arc<dyn Disk>) -> Result<Index> {
-        // Before anything is decoded: what the environment asks for may not be possible.
+        // Rejects an unsupported TIERDEX_KERNEL before anything is decoded.
         Kernel::from_env()?;
         Index::open_sharing(disk, None)
     }
@@ -61,7 +61,7 @@ impl Index {
             let open = other.map_or(&[][..], Index::segments);
             match open_segments(disk.as_ref(), &manifest, open) {
                 Ok(segments) => return Ok(Index(Arc::new(OpenCommit { disk, manifest, segments }))),
-                // A commit in between merged the segments away: start again from the newer one.
+                // A commit in the meantime merged the segments: start again with the newer one.
                 Err(Error::Storage(error))
                     if error.kind() == ErrorKind::NotFound
                         && Manifest::newest(disk.as_ref())? > Some(manifest.generation) => {}
@@ -70,7 +70,7 @@ impl Index {
         }
     }
 
-    /// The number of the commit: it grows by one with each.
+    /// The number of the commit; each commit increments it.
     pub fn generation(&self) -> u64 {
         self.0.manifest.generation
     }
@@ -103,9 +103,9 @@ impl Index {
         self.0.manifest.documents()
     }
 
-    /// Reads all files that queries use into memory and verifies them, so that queries read nothing more. It
-    /// takes as much memory as these files have bytes: those of ids and stored texts are not among them. It
-    /// is one allocation, so that small segments share huge pages.
+    /// Loads all files that query evaluation reads into memory and verifies them; evaluation then reads
+    /// nothing from disk. Takes as many bytes as these files have; files of ids and stored text are not
+    /// included. It is one allocation, so that small segments share huge pages.
     #[doc(hidden)]
     pub fn load_into_memory(&self) -> Result<()> {
         let bytes: u64 = self.0.segments.iter().map(|segment| segment.bytes_in_memory()).sum();
@@ -126,20 +126,20 @@ impl Index {
         self.0.disk.as_ref()
     }
 
-    /// Whether it is the same handle of the same commit.
+    /// Whether both are clones of the same reader.
     pub(crate) fn is_same(&self, other: &Index) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Bytes read from the index's files so far, as whole pages.
+    /// Bytes read from the files of the index so far, as whole pages.
     #[doc(hidden)]
     pub fn bytes_read(&self) -> u64 {
         self.0.segments.iter().map(|segment| segment.bytes_read()).sum()
     }
 }
 
-/// Opens the segments of a commit. Those that are `open` already, by number, length and checksum of all
-/// files, are shared.
+/// Opens the segments of a commit. Segments that are `open` already, with equal number, file lengths and
+/// checksums, are shared.
 fn open_segments(disk: &dyn Disk, manifest: &Manifest, open: &[Arc<Segment>]) -> Result<Vec<Arc<Segment>>> {
     let segment = |meta: &SegmentMeta| match open.iter().find(|open| open.meta() == meta) {
         Some(open) => Ok(open.clone()),

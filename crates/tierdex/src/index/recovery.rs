@@ -1,11 +1,11 @@
 //! Start of a writer: chooses the commit to build on and removes orphaned files.
 //!
 //! 1. Read the newest manifest. A damaged one is an error, unless the index is to be replaced anyway.
-//! 2. A disk without a manifest is empty, or its manifest was lost: sealed segment files are never taken for
-//!    rubbish.
-//! 3. Where the newest commit is known, files that it does not name were left by a crash: sync the
-//!    directory, so that this commit is sure to stay, and remove them. Where it is not known, no segment is
-//!    removed before the next commit.
+//! 2. Without a manifest the disk is empty, or the manifest was lost: sealed segment files are never treated
+//!    as leftovers of a crash.
+//! 3. If the newest commit is known, files that it does not name were left by a crash: sync the directory,
+//!    which makes this commit durable, and remove them. If it is not known, no segment is removed before the
+//!    next commit.
 
 use super::manifest::{Manifest, NUMBER_MAX, is_temporary};
 use crate::error::{Error, Result};
@@ -24,7 +24,7 @@ pub enum OpenMode {
     Replace,
 }
 
-/// The commit on which a writer builds; generation 0 stands for none.
+/// The commit on which a writer builds; generation 0 if there is none.
 pub(super) fn start(disk: &dyn Disk, schema: &Schema, mode: OpenMode) -> Result<Manifest> {
     let manifest = match Manifest::read_newest(disk) {
         Err(Error::Storage(error)) if mode == OpenMode::Replace && is_unreadable(error.kind()) => {
@@ -53,7 +53,7 @@ pub(super) fn start(disk: &dyn Disk, schema: &Schema, mode: OpenMode) -> Result<
     Ok(manifest)
 }
 
-/// Whether the index is there and may be used in this mode.
+/// Checks that an existing index may be used in this mode.
 fn check_mode(disk: &dyn Disk, manifest: &Manifest, schema: &Schema, mode: OpenMode) -> Result<()> {
     match mode {
         OpenMode::New => Err(Error::Usage(format!(
@@ -70,8 +70,7 @@ fn check_mode(disk: &dyn Disk, manifest: &Manifest, schema: &Schema, mode: OpenM
     }
 }
 
-/// Whether all files of the commit are there, whole as far as their ends tell: nothing is added to a broken
-/// index.
+/// Checks that all files of the commit exist and have sound footers: nothing is appended to a damaged index.
 fn check_seals(disk: &dyn Disk, manifest: &Manifest) -> Result<()> {
     for segment in &manifest.segments {
         for file in &segment.files {
@@ -86,8 +85,8 @@ fn is_unreadable(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Corrupt | ErrorKind::Unsupported)
 }
 
-/// An empty base commit that is numbered above all existing files, so that none of them is written again.
-/// Only manifests that were never published are removed.
+/// An empty base commit numbered above all existing files, so that none of them is overwritten. Only
+/// temporary manifests are removed.
 fn base_above_existing(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
     let names = disk.list()?;
     let number =
@@ -108,15 +107,15 @@ fn base_above_existing(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
     Ok(Manifest { generation, next_segment, ..Manifest::empty(schema.clone()) })
 }
 
-/// A segment file that was finished; its manifest, if there was one, is gone. Files of a writer that died
-/// before it had finished one are not sealed.
+/// A sealed segment file on a disk without a manifest: a writer finished it, so the manifest may have been
+/// lost. Files that a crash left unfinished are not sealed.
 fn lost_segment(disk: &dyn Disk) -> Result<Option<String>> {
     for name in disk.list()? {
         let Some((segment, field, kind)) = parse_file_name(&name) else { continue };
         match SealedFile::open_unsealed(disk, &name, identity(segment, field, kind)) {
             Ok(_) => return Ok(Some(name)),
             Err(error) if error.kind() == ErrorKind::Corrupt => {}
-            // Of another version.
+            // Another format version.
             Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(Some(name)),
             Err(error) => return Err(error.into()),
         }
@@ -140,8 +139,8 @@ fn lost_manifest(disk: &dyn Disk, name: &str) -> Error {
     ))
 }
 
-/// Manifests that were not published go first: a writer that lost its lock just now can then no longer
-/// publish a commit whose segments are removed here.
+/// Removes the files that the newest commit does not name. Temporary manifests are removed first: a writer
+/// that has just lost its lock can then not publish a commit whose segments are removed here.
 fn remove_leftovers(disk: &dyn Disk, newest: &Manifest) -> Result<()> {
     let leftovers = newest.orphans(disk)?;
     if leftovers.is_empty() {

@@ -1,4 +1,8 @@
-//! Queries over all segments of a commit, scored by the statistics of the whole.
+//! Evaluates queries over all segments of a commit, on the calling thread, with the collection statistics of
+//! the whole commit.
+//!
+//! A query is planned once. Each evaluation searches a range of documents, segment by segment, with one
+//! top-k threshold for all; partial results are merged. Also reads ids and stored text of hits.
 
 use super::reader::Index;
 use crate::error::{Error, Result};
@@ -11,24 +15,23 @@ use crate::segment::read::{BlockSource, FILES, Files, Segment, StoredDocument};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of ids that are in memory at a time.
+/// Bytes of external ids in memory at a time.
 pub(crate) const IDS_BYTES: usize = 256 << 10;
 
-/// What answering a query takes where there is no budget: as much as it pays to read ahead in a few lists.
-const WORKING_MEMORY: u64 = 16 << 20;
+/// Working memory of a query without a budget: enough to read far ahead in a few lists.
+const WORKING_MEMORY_BYTES: u64 = 16 << 20;
 
 /// Number of hits, ranking and counting of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchOptions {
-    /// Number of hits to return, at most.
+    /// Number of hits to return, at most; 0 only counts.
     pub k: usize,
     /// Parameters of BM25.
     pub bm25: Bm25,
-    /// Whether every matching document is scored, also those that cannot be among the best. The result is
-    /// the same.
+    /// Whether every matching document is scored, without pruning. The result is the same.
     pub exhaustive: bool,
     /// Whether every matching document is counted. If not, documents that cannot be among the best are
-    /// skipped.
+    /// pruned.
     pub count: bool,
 }
 
@@ -39,19 +42,19 @@ impl Default for SearchOptions {
 }
 
 impl SearchOptions {
-    /// Whether a search that found `hits` knows the exact number of matches: they were counted, or all of
-    /// them are hits.
+    /// Whether a search that returned `hits` hits knows the exact number of matches: they were counted, or
+    /// all of them are hits.
     pub fn is_exact(&self, hits: usize) -> bool {
         self.count || self.k == 0 || hits < self.k
     }
 }
 
-/// The answer to a query.
+/// The result of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchResult {
     /// Number of matching documents; a lower bound, at least the number of hits, unless they were counted.
     pub total: u64,
-    /// The best of them, best first; equal scores by document.
+    /// The `k` best, best first; equal scores by document.
     pub hits: Vec<SearchHit>,
 }
 
@@ -64,23 +67,23 @@ pub struct SearchHit {
     pub score: f32,
 }
 
-/// Answers queries over one commit.
+/// Evaluates queries over one commit.
 pub struct Searcher {
     index: Index,
     /// Number of the first document of each segment.
     bases: Vec<u32>,
     collections: Vec<CollectionStats>,
-    /// Length normalization of each field, for the BM25 parameters that were used last.
+    /// Length normalization of each field, for the BM25 parameters of the last query.
     lengths: Mutex<(Bm25, Arc<[Arc<LengthNorms>]>)>,
-    /// Memory of queries that have been answered.
+    /// Buffers for reuse.
     buffers: BufferPool,
 }
 
-/// Memory of queries that have been answered, which searchers may share.
+/// Buffers of finished queries, shared by the searchers of an engine.
 #[allow(clippy::vec_box, reason = "a query takes one without a copy")]
 type BufferPool = Arc<Mutex<Vec<Box<QueryBuffers>>>>;
 
-/// Memory that one query after the other uses.
+/// Scratch buffers of one query.
 #[derive(Default)]
 struct QueryBuffers {
     scratch: Scratch,
@@ -96,7 +99,7 @@ impl Index {
 }
 
 impl Searcher {
-    /// Answers queries over another commit, with the memory of this searcher.
+    /// A searcher of another commit that shares the buffers of this one.
     pub(crate) fn for_commit(&self, index: Index) -> Searcher {
         Searcher::with_buffers(index, self.buffers.clone())
     }
@@ -118,12 +121,12 @@ impl Searcher {
     /// Finds the documents of `query`.
     pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<SearchResult> {
         let plan = self.plan(query, options, &FILES)?;
-        let read_ahead = plan.working_memory(self.index.segments(), WORKING_MEMORY).read_ahead;
+        let read_ahead = plan.working_memory(self.index.segments(), WORKING_MEMORY_BYTES).read_ahead;
         self.answer(&plan, options, &Files::new(read_ahead))
     }
 
-    /// Finds the documents of a query that has been planned with these options, on this thread. What is not
-    /// in memory comes from `source`.
+    /// Evaluates a query that was planned with these options, on this thread. Blocks that are not resident
+    /// come from `source`.
     pub(crate) fn answer(
         &self,
         plan: &QueryPlan,
@@ -138,7 +141,7 @@ impl Searcher {
         Ok(found.finish(options, plan.scale))
     }
 
-    /// The threshold that evaluations of a query share: at first, what each hit scores at least, if that is
+    /// The threshold that the evaluations of a query share. It starts at the initial threshold, which is
     /// known before any segment is searched.
     pub(crate) fn shared_threshold(
         &self,
@@ -151,14 +154,13 @@ impl Searcher {
         Ok(Arc::new(SharedThreshold::new(initial?)))
     }
 
-    /// All documents.
+    /// The range of all documents.
     pub(crate) fn documents(&self) -> Range<u32> {
         0..self.bases.last().map_or(0, |base| base + self.index.segments()[self.bases.len() - 1].documents())
     }
 
-    /// Finds the best of some documents, on this thread: all of them, or those that the source
-    /// left to this evaluation ([`BlockSource::checkpoint`]). If it stopped the evaluation, what was found
-    /// until then.
+    /// Finds the best documents of a range, on this thread; the source may shorten the range
+    /// ([`BlockSource::checkpoint`]). If the source stops the evaluation, returns the best documents so far.
     pub(crate) fn search_part(
         &self,
         (plan, source): (&QueryPlan, &dyn BlockSource),
@@ -173,7 +175,13 @@ impl Searcher {
         let part = DocumentRange::new(documents);
         let (mut total, mut done) = (0_u64, Ok(()));
         for number in 0..self.bases.len() {
-            match self.segment((plan, source), (number, &part), options, (&mut *scratch, &mut *top), None) {
+            match self.search_segment(
+                (plan, source),
+                (number, &part),
+                options,
+                (&mut *scratch, &mut *top),
+                None,
+            ) {
                 Ok(matches) => total = total.wrapping_add(matches),
                 Err(error) => {
                     done = Err(error);
@@ -195,7 +203,7 @@ impl Searcher {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks the terms of `query` up, and weighs them.
+    /// Plans a query: looks up its terms and computes their weights.
     pub(crate) fn plan(
         &self,
         query: &Query,
@@ -206,7 +214,7 @@ impl Searcher {
         self.plan_by((&self.collections, &lengths, None), query, options, source)
     }
 
-    /// The same, by the statistics of a larger collection.
+    /// As [`Searcher::plan`], with the statistics of a larger collection.
     pub(crate) fn plan_with(
         &self,
         statistics: &Statistics,
@@ -257,8 +265,8 @@ impl Searcher {
         &self.index
     }
 
-    /// What each of the best documents scores at least, if that is known before any segment is searched;
-    /// else 0.
+    /// A lower bound of the k-th best score, from block max scores alone, before a segment is searched; 0 if
+    /// none is known.
     pub(super) fn initial_threshold(
         &self,
         of: (&QueryPlan, &dyn BlockSource),
@@ -272,9 +280,9 @@ impl Searcher {
         }
     }
 
-    /// Offers the hits of a part of the documents that are in the segment of that number. Returns how many
-    /// of them match: modulo 2^64, so that it is the sum of those of all parts.
-    pub(super) fn segment(
+    /// Searches the documents of `part` in a segment and offers its hits. Returns the number of matches,
+    /// modulo 2^64: the values of all parts add up to the number of the segment.
+    pub(super) fn search_segment(
         &self,
         (plan, source): (&QueryPlan, &dyn BlockSource),
         (number, part): (usize, &DocumentRange),
@@ -287,7 +295,7 @@ impl Searcher {
         if documents.is_empty() {
             return Ok(0);
         }
-        // A count of the whole segment is reported by the part that has its first document.
+        // The part with the first document of a segment reports a count of the whole segment.
         let once = |count| if documents.start == 0 { count } else { 0 };
         let known = plan.known_count(number, segment).filter(|_| options.count || options.k == 0);
         if let Some(matches) = known.filter(|_| top.k() == 0) {
@@ -313,13 +321,13 @@ impl Searcher {
         evaluated.map(|(matches, _)| known.map_or(matches, once))
     }
 
-    /// What `query` looks for in a field, for marking it in a text.
+    /// The terms of `query` in a field, for highlighting.
     pub fn marks(&self, query: &Query, field: usize) -> Result<Marks> {
         Marks::of(query, field, self.index.segments())
     }
 
-    /// Calls `body` with each hit and its external id, in the order of the hits. However long the ids are,
-    /// no more than 256 KiB of them are in memory at a time, or one.
+    /// Calls `body` with each hit and its external id, in the order of the hits. At most 256 KiB of ids, or
+    /// a single longer one, are in memory at a time.
     pub fn for_each_id<E: From<Error>>(
         &self,
         hits: &[SearchHit],
@@ -342,15 +350,15 @@ impl Searcher {
         Ok(())
     }
 
-    /// The ids of all these hits and where each is in them; none if they are too long together.
+    /// The ids of all hits, concatenated, and the range of each; `None` if they exceed [`IDS_BYTES`].
     fn try_ids(&self, hits: &[SearchHit]) -> Result<Option<(String, Vec<Range<u32>>)>> {
         let (mut ids, mut ranges) = (String::new(), vec![0..0; hits.len()]);
         let mut fit = true;
-        self.by_segment(hits, |segment, places, documents| {
-            segment.ids().get(documents, |place, id| {
+        self.by_segment(hits, |segment, positions, documents| {
+            segment.ids().get(documents, |at, id| {
                 fit &= hits.len() == 1 || ids.len() + id.len() <= IDS_BYTES;
                 if fit {
-                    ranges[places[place]] = ids.len() as u32..(ids.len() + id.len()) as u32;
+                    ranges[positions[at]] = ids.len() as u32..(ids.len() + id.len()) as u32;
                     ids.push_str(id);
                 }
             })
@@ -358,8 +366,8 @@ impl Searcher {
         Ok(fit.then_some((ids, ranges)))
     }
 
-    /// Calls `body` with each segment that has some of the hits, their positions in `hits`, and their
-    /// numbers in the segment in increasing order.
+    /// Calls `body` with each segment that contains hits, the positions of these hits in `hits`, and their
+    /// document numbers in the segment, in increasing order.
     pub(crate) fn by_segment(
         &self,
         hits: &[SearchHit],
@@ -389,14 +397,14 @@ impl Searcher {
         Ok(found)
     }
 
-    /// Title and text of a document; `None` when the index does not keep them.
+    /// Title and text of a document; `None` when the index does not store them.
     pub fn stored(&self, document: u32) -> Result<Option<StoredDocument>> {
         let (segment, local) = self.locate(document)?;
         segment.stored().map(|stored| stored.get(local)).transpose()
     }
 
-    /// The beginnings of title and text of a document, for showing it: see [`StoredReader::preview`]. `None`
-    /// when the index does not keep them.
+    /// The beginnings of title and text of a document, for display: see [`StoredReader::preview`]. `None`
+    /// when the index does not store them.
     ///
     /// [`StoredReader::preview`]: crate::segment::read::StoredReader::preview
     pub fn preview(&self, document: u32) -> Result<Option<StoredDocument>> {
@@ -412,29 +420,29 @@ impl Searcher {
     }
 }
 
-/// What was found in some of the documents.
+/// The result of an evaluation of some of the documents.
 pub(crate) struct PartialResult {
     /// The best of them, best first.
     pub(crate) hits: Vec<Hit>,
-    /// How many match: see [`Searcher::segment`].
+    /// Number of matches, modulo 2^64: see [`Searcher::search_segment`].
     pub(crate) total: u64,
-    /// All of them were looked at.
+    /// Whether the evaluation covered all of them.
     pub(crate) complete: bool,
 }
 
 impl PartialResult {
-    /// Adds what was found in other documents, of which the best `k` together are wanted.
+    /// Merges the result of other documents and keeps the best `k`.
     pub(crate) fn merge(&mut self, other: PartialResult, k: usize) {
         self.hits.extend(other.hits);
         self.hits.sort_unstable_by(Hit::order);
         self.hits.truncate(k);
         self.complete &= other.complete;
-        // What parts count has a meaning only if all were counted.
+        // The counts of parts are meaningful only together.
         self.total = if self.complete { self.total.wrapping_add(other.total) } else { 0 };
     }
 
-    /// Whether there are fewer than `k` hits of `documents` although the initial threshold promised as many:
-    /// the skip data is wrong. The query is to be evaluated again, without a threshold.
+    /// Whether there are fewer than `k` hits although the initial threshold guarantees `k`: the skip data is
+    /// wrong. The query must be evaluated again without an initial threshold.
     pub(crate) fn threshold_was_too_high(
         &self,
         k: usize,
@@ -444,9 +452,9 @@ impl PartialResult {
         self.complete && self.hits.len() < k.min(documents.len()) && threshold.get() > 0
     }
 
-    /// The answer.
+    /// The final result.
     pub(crate) fn finish(self, options: &SearchOptions, scale: ScoreScale) -> SearchResult {
-        // If they were not all counted: whatever was met, and hits are.
+        // Without counting, the evaluated matches are a lower bound, and so is the number of hits.
         let is_counted = options.count && self.complete;
         let total = if is_counted { self.total } else { self.total.max(self.hits.len() as u64) };
         let shown = |hit: &Hit| SearchHit { document: hit.document, score: scale.shown(hit.score) };
@@ -458,7 +466,7 @@ fn lengths(collections: &[CollectionStats], bm25: Bm25) -> Arc<[Arc<LengthNorms>
     collections.iter().map(|collection| Arc::new(LengthNorms::new(bm25, *collection))).collect()
 }
 
-/// Documents that have a field, and their tokens.
+/// Number of documents that have a field, and number of their tokens.
 fn totals(index: &Index, field: usize) -> (u64, u64) {
     let stats = || index.segments().iter().map(|segment| segment.meta().fields[field]);
     (stats().map(|stats| u64::from(stats.documents)).sum(), stats().map(|stats| stats.tokens).sum())

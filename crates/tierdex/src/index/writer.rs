@@ -1,4 +1,5 @@
-//! The writer: one at a time, holding the index's lock.
+//! Writer of an index: collects batches into segments, merges segments, and commits (steps in `index`). One
+//! writer at a time holds the lock of the index.
 
 use super::batch::{BatchBuilder, SealedBatch, SkippedTokens};
 use super::builder::SegmentBuilder;
@@ -52,8 +53,8 @@ impl Default for WriterOptions {
     }
 }
 
-/// Bytes that one thread needs for the batch it analyses: text, tokens, the run that comes out.
-const BATCH_MEMORY: usize = 8 * BATCH_BYTES;
+/// Memory of a thread that analyses a batch: text, tokens, and the resulting run.
+const BATCH_MEMORY_BYTES: usize = 8 * BATCH_BYTES;
 
 /// Adds documents to an index. One writer at a time holds the lock of the index.
 ///
@@ -76,19 +77,19 @@ pub struct IndexWriter {
     committed: Manifest,
     /// Number of the first segment that this writer may have written.
     first_segment: u64,
-    /// Number that the next segment gets.
+    /// Number of the next segment.
     next_segment: u64,
     /// Segments of the next commit, in document order.
     segments: Vec<SegmentMeta>,
     building: Option<SegmentBuilder>,
     batch: Option<BatchBuilder>,
     skipped_tokens: SkippedTokens,
-    /// Why nothing more can be written, after a write or a sync failed.
+    /// The error after which the writer rejects all calls.
     poisoned: Option<Error>,
-    /// The next commit takes the place of what is there, even if it holds no document.
+    /// The next commit replaces the existing index, even if it has no document.
     replaces: bool,
-    /// A commit failed on its last steps: its manifest may or may not be the newest. Only the next writer,
-    /// which reads the disk anew, may remove what belongs to either.
+    /// A commit failed in its last steps: its manifest may or may not be the newest. Only the next writer,
+    /// which reads the disk again, may remove files of either commit.
     in_doubt: bool,
     lock: Box<dyn DiskLock>,
 }
@@ -134,9 +135,9 @@ impl IndexWriter {
         Kernel::from_env()?;
         schema.validate()?;
         if options.memory < MEMORY_MIN {
-            let (memory, least) = (options.memory, MEMORY_MIN >> 20);
+            let (memory, min) = (options.memory, MEMORY_MIN >> 20);
             return Err(Error::Usage(format!(
-                "memory of {memory} bytes is too little; {least}M is the least"
+                "memory of {memory} bytes is too little; {min}M is the minimum"
             )));
         }
         let lock = lock(disk.as_ref())?;
@@ -173,7 +174,7 @@ impl IndexWriter {
 
     /// Threads that may analyse batches at the same time within the memory of the writer.
     pub fn threads_max(&self) -> usize {
-        (self.options.memory / 4 / BATCH_MEMORY).max(1)
+        (self.options.memory / 4 / BATCH_MEMORY_BYTES).max(1)
     }
 
     /// Bytes of the largest document that this writer takes, title and text together: a quarter of its
@@ -195,13 +196,13 @@ impl IndexWriter {
         self.skipped_tokens
     }
 
-    /// Whether a commit failed so late that it may be durable nevertheless.
+    /// Whether a commit failed so late that it may be durable.
     #[doc(hidden)]
     pub fn in_doubt(&self) -> bool {
         self.in_doubt
     }
 
-    /// Documents in segments and in the segment in the making.
+    /// Documents in finished segments and in the one under construction.
     fn pushed(&self) -> u64 {
         let flushed: u64 = self.segments.iter().map(|segment| u64::from(segment.documents)).sum();
         flushed + self.building.as_ref().map_or(0, |builder| u64::from(builder.documents()))
@@ -210,10 +211,10 @@ impl IndexWriter {
     /// Adds a document: its external id, title and text. Ids may repeat; title and text may be empty.
     ///
     /// # Errors
-    /// [`Error::Limit`] when the id or the text is too long, or there are too many documents; the document
-    /// is then not added and the writer goes on. Other errors stop the writer.
+    /// [`Error::Limit`] when the id or the text is too long, or there are too many documents: the document
+    /// is not added, and the writer stays usable. Other errors stop the writer.
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
-        self.refuse_poisoned()?;
+        self.check_poisoned()?;
         let (schema, document_max) = (&self.schema, self.document_bytes_max());
         let batch = self.batch.get_or_insert_with(|| BatchBuilder::new(schema.clone(), document_max));
         match batch.add(id, title, text) {
@@ -231,16 +232,15 @@ impl IndexWriter {
     }
 
     /// Adds documents by their postings instead of their text, as a separate segment after all documents
-    /// added before. `lengths` holds the tokens of each document: what `check` compares with the sum of its
-    /// frequencies. `id` appends the external id of a document to an empty string. `body` gives the terms in
-    /// order.
+    /// added before. `lengths` has the number of tokens of each document; `check` compares it with the sum
+    /// of the frequencies. `id` appends the external id of a document to an empty string. `body` adds the
+    /// terms in order.
     ///
     /// Memory: five bytes a document until `body` is called, then one.
     ///
     /// # Errors
     /// [`Error::Usage`] if the schema has several fields, positions or stored text, if there is no document,
-    /// or if terms or postings are not what [`ListsBuilder`] takes; [`Error::Limit`] if there are too many
-    /// documents.
+    /// or if [`ListsBuilder`] rejects terms or postings; [`Error::Limit`] if there are too many documents.
     #[doc(hidden)]
     pub fn import(
         &mut self,
@@ -286,12 +286,12 @@ impl IndexWriter {
         }
     }
 
-    /// Runs a step that writes; if it fails, the writer rejects all further ones. After a failed sync
-    /// nothing that it wrote before can be trusted.
+    /// Runs a step that writes. If it fails, the writer rejects all further steps: after a failed sync,
+    /// earlier writes may be lost as well.
     fn guard<T>(&mut self, step: impl FnOnce(&mut IndexWriter) -> Result<T>) -> Result<T> {
-        self.refuse_poisoned()?;
+        self.check_poisoned()?;
         step(self).map_err(|error| {
-            // Where the lock was lost, another writer's work is the reason of whatever went wrong here.
+            // If the lock was lost, another writer has caused the error.
             let error = match self.check_lock() {
                 Err(lost @ Error::Failed(_)) if !self.in_doubt => lost,
                 _ => error,
@@ -301,7 +301,7 @@ impl IndexWriter {
         })
     }
 
-    /// An error if the lock was lost, so that the disk may be another writer's.
+    /// An error if the lock was lost: another writer may be at work.
     fn check_lock(&self) -> Result<()> {
         match self.lock.check() {
             Err(error) if error.kind() == ErrorKind::LockLost => {
@@ -311,7 +311,7 @@ impl IndexWriter {
         }
     }
 
-    fn refuse_poisoned(&self) -> Result<()> {
+    fn check_poisoned(&self) -> Result<()> {
         match &self.poisoned {
             Some(error) => {
                 Err(Error::Usage(format!("the writer stopped after an error; open it again ({error})")))
@@ -372,11 +372,12 @@ impl IndexWriter {
         let published = manifest.publish(self.disk.as_ref(), &temporary);
         let kind = |error: &Error| if let Error::Storage(error) = error { Some(error.kind()) } else { None };
         if let Some(ErrorKind::Exists | ErrorKind::NotFound) = published.as_ref().err().and_then(kind) {
-            // Another writer has published this generation, or removed the temporary file: nothing was done.
+            // Another writer has published this generation, or removed the temporary file: nothing was
+            // committed.
             self.in_doubt = false;
         }
         published?;
-        // Where the lock was lost in between, another writer may not have seen this commit.
+        // If the lock was lost in the meantime, another writer may have started without this commit.
         self.lock.check()?;
         self.in_doubt = false;
         self.replaces = false;
@@ -385,8 +386,8 @@ impl IndexWriter {
         Ok(self.committed.generation)
     }
 
-    /// An error unless the commit on which this writer builds is still the newest. Checked when the next
-    /// manifest has its temporary name: a writer that is let in later removes that file.
+    /// An error unless the commit on which this writer builds is still the newest. Checked after the next
+    /// manifest has been written under its temporary name: a writer that starts later removes that file.
     fn check_newest(&self) -> Result<()> {
         self.check_lock()?;
         match Manifest::newest(self.disk.as_ref())?.unwrap_or(0) {
@@ -422,7 +423,8 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Removes files of merged segments that no commit names, so that passes do not add up on disk.
+    /// Removes files of merged segments that no commit names, so that the passes of a merge do not add up on
+    /// disk.
     fn remove_merged(&self, before: &[SegmentMeta]) -> Result<()> {
         self.check_lock()?;
         let kept = |id| self.segments.iter().chain(&self.committed.segments).any(|segment| segment.id == id);
@@ -434,15 +436,15 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Removes files that the newest commit does not name and that `chosen` picks, unless the lock was lost:
-    /// then they may be another writer's. What stays behind is removed by the next writer.
+    /// Removes `chosen` files that the newest commit does not name, unless the lock was lost: they may
+    /// belong to another writer. The next writer removes files that are left.
     fn remove_orphans(&self, chosen: impl Fn(&str) -> bool) {
         if self.check_lock().is_err() {
             return;
         }
         let orphans = self.committed.orphans(self.disk.as_ref()).unwrap_or_default();
         for name in orphans.iter().filter(|name| chosen(name)) {
-            // The commit is durable: a file that stays behind only takes space.
+            // The commit is durable: a file that is left only takes space.
             let _ = self.disk.remove(name);
         }
     }
@@ -453,7 +455,7 @@ impl IndexWriter {
             || parse_file_name(name).is_some_and(|(segment, ..)| segment >= self.first_segment)
     }
 
-    /// Number of a segment that is about to be written.
+    /// Allocates the number of the next segment.
     fn new_segment(&mut self) -> Result<u64> {
         self.check_lock()?;
         let id = self.next_segment;

@@ -1,4 +1,4 @@
-//! Ids and stored documents.
+//! Checks the external ids and the stored documents of a segment.
 
 use crate::error::{Error, Result};
 use crate::segment::read::Segment;

@@ -1,4 +1,4 @@
-//! Terms, lists, impacts and lengths of a field.
+//! Checks a field of a segment: terms, posting lists, impacts, block max scores, norms and totals.
 
 use crate::cursor::{ListsAhead, NO_DOCUMENT};
 use crate::error::{Error, Result};
@@ -14,9 +14,9 @@ use crate::transform::norm;
 use std::sync::Arc;
 use tierdex_io::SealedFile;
 
-/// Checks one field of a segment against what the manifest says of it.
+/// Checks one field of a segment against its statistics in the manifest.
 pub(super) fn check(field: &FieldReader, stats: &FieldStats) -> Result<()> {
-    // First, because bounds depend on it.
+    // First, because block max scores depend on the average length.
     documents(field, stats)?;
     let mut checker = Checker::new(field, stats)?;
     let mut stream = field.terms().stream();
@@ -59,14 +59,15 @@ struct Checker<'a> {
     norms: &'a Norms,
     ahead: ListsAhead<'static>,
     average: f64,
-    /// Where the next record, and the next block of each part, must start.
+    /// Offset at which the next skip record must start.
     skips: u64,
+    /// Offset at which the next block of each part must start.
     parts: [u64; 3],
     postings: u64,
     tokens: u64,
     /// Tokens found in each document.
     lengths: Vec<u32>,
-    front: ImpactBuilder,
+    impacts: ImpactBuilder,
     expected: Vec<Impact>,
     found: Vec<Impact>,
 }
@@ -85,7 +86,7 @@ impl<'a> Checker<'a> {
             postings: 0,
             tokens: 0,
             lengths: vec![0; field.documents() as usize],
-            front: ImpactBuilder::default(),
+            impacts: ImpactBuilder::default(),
             expected: Vec::new(),
             found: Vec::new(),
         })
@@ -96,7 +97,7 @@ impl<'a> Checker<'a> {
             return Err(Error::corrupt(
                 self.field.skips().name(),
                 info.skips.start,
-                "records do not follow one another",
+                "skip records are not contiguous",
             ));
         }
         self.skips = info.skips.end;
@@ -108,17 +109,17 @@ impl<'a> Checker<'a> {
                 self.list(info, None)
             }
             SkipRecord::Blocks(list) => {
-                self.places(info, &list)?;
+                self.block_offsets(info, &list)?;
                 self.list(info, Some(&list))
             }
         }
     }
 
-    /// Blocks stand one behind another, without gaps.
-    fn places(&mut self, info: &TermInfo, list: &BlockList) -> Result<()> {
+    /// Checks that blocks are contiguous.
+    fn block_offsets(&mut self, info: &TermInfo, list: &BlockList) -> Result<()> {
         let parts = [ListPart::Docs, ListPart::Freqs, ListPart::Positions];
-        let kept = if self.field.positions().is_some() { 3 } else { 2 };
-        for &part in &parts[..kept] {
+        let count = if self.field.positions().is_some() { 3 } else { 2 };
+        for &part in &parts[..count] {
             for block in 0..list.blocks() {
                 let range = list.range(part, block)?;
                 self.follow(part, range.start, range.end)?;
@@ -142,7 +143,7 @@ impl<'a> Checker<'a> {
             let file = match part {
                 ListPart::Docs => self.field.docs(),
                 ListPart::Freqs => self.field.freqs(),
-                ListPart::Positions => self.field.positions().expect("the field keeps positions"),
+                ListPart::Positions => self.field.positions().expect("the field has positions"),
             };
             return Err(Error::corrupt(file.name(), start, format!("block does not start at {next}")));
         }
@@ -150,12 +151,12 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Decodes the list; compares counts, impacts and bounds with what its record says.
+    /// Decodes the list; compares counts, impacts and block max scores with its skip record.
     fn list(&mut self, info: &TermInfo, list: Option<&BlockList>) -> Result<()> {
         let mut cursor = self.ahead.cursor(self.field, info.clone())?;
         let (mut documents, mut occurrences, mut block) = (0, 0, 0);
         let mut pairs = Vec::new();
-        let mut super_bound = 0;
+        let mut superblock_max = 0;
         while cursor.advance(0)? != NO_DOCUMENT {
             let (ids, frequencies) = cursor.rest_of_block()?;
             let count = ids.len();
@@ -164,9 +165,9 @@ impl<'a> Checker<'a> {
                 occurrences += u64::from(frequency);
                 let length = &mut self.lengths[document as usize];
                 *length = length.saturating_add(frequency);
-                self.front.add(frequency, self.norms.code(document));
+                self.impacts.add(frequency, self.norms.code(document));
             }
-            self.front.take(&mut self.expected);
+            self.impacts.take(&mut self.expected);
             if self.field.positions().is_some() {
                 for _ in 0..count {
                     cursor.positions()?;
@@ -177,12 +178,12 @@ impl<'a> Checker<'a> {
             }
             if let Some(list) = list {
                 pairs.extend_from_slice(&self.expected);
-                super_bound = super_bound.max(self.block(list, block)?);
+                superblock_max = superblock_max.max(self.block(list, block)?);
                 block += 1;
                 if block.is_multiple_of(SUPERBLOCK) || block == list.blocks() {
-                    self.superblock(list, (block - 1) / SUPERBLOCK, &pairs, super_bound)?;
+                    self.superblock(list, (block - 1) / SUPERBLOCK, &pairs, superblock_max)?;
                     pairs.clear();
-                    super_bound = 0;
+                    superblock_max = 0;
                 }
             }
         }
@@ -198,7 +199,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Compares the front in `expected` and its bound with a block's; returns the bound.
+    /// Compares the impacts in `expected` and their maximum score with those of a block; returns that score.
     fn block(&mut self, list: &BlockList, block: usize) -> Result<u16> {
         let best =
             self.expected.iter().map(|&impact| default_share(self.field.field().norms, impact, self.average));
@@ -219,9 +220,9 @@ impl<'a> Checker<'a> {
         bound: u16,
     ) -> Result<()> {
         for impact in pairs {
-            self.front.add(impact.frequency, impact.norm);
+            self.impacts.add(impact.frequency, impact.norm);
         }
-        self.front.take(&mut self.expected);
+        self.impacts.take(&mut self.expected);
         impact::coarsen(&mut self.expected, SUPERBLOCK_IMPACT_BYTES_MAX);
         impact::read(list.superblock_impacts(superblock)?, &mut self.found)?;
         if self.found != self.expected || list.superblock_max_share(superblock) != bound {
@@ -232,7 +233,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Compares totals and lengths.
+    /// Compares totals and norms.
     fn finish(self) -> Result<()> {
         let field = self.field;
         let ends = [

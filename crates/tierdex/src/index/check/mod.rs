@@ -1,4 +1,4 @@
-//! Checking an index: every byte by its checksums, then every invariant of every structure.
+//! Checks an index: every byte against its checksums, then every invariant of every structure.
 
 mod documents;
 mod field;
@@ -12,29 +12,29 @@ use crate::segment::layout::{file_name, identity};
 use crate::segment::read::Segment;
 use tierdex_io::{Disk, ErrorKind, SealedFile};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct CheckReport {
     /// Generation that was checked.
     pub generation: u64,
-    /// Files whose every byte was read.
+    /// Files that were read completely.
     pub files: usize,
     /// Bytes of those files.
     pub bytes: u64,
-    /// Terms whose order and records were checked.
+    /// Terms whose order and skip records were checked.
     pub terms: u64,
     /// Postings that were decoded and counted.
     pub postings: u64,
     /// Documents whose lengths were compared with their postings.
     pub documents: u64,
-    /// What is wrong: file, offset, reason. Empty for a sound index.
+    /// Errors with file, offset and reason. Empty for a sound index.
     pub problems: Vec<Error>,
-    /// Files of this index that no commit names: left by a crash, harmless, removed by the next writer.
+    /// Index files that no commit names: left by a crash, harmless, removed by the next writer.
     pub orphans: Vec<String>,
 }
 
-/// Checks the newest commit on `disk`. An error is returned only when there is no commit to check. When
-/// another commit takes the place of the one being checked, the check starts again with that.
+/// Checks the newest commit on `disk`. Returns an error only when there is no commit to check. If a newer
+/// commit replaces the one being checked, the check starts again with the newer one.
 pub fn check(disk: &dyn Disk) -> Result<CheckReport> {
     loop {
         let report = check_once(disk)?;
