@@ -34,7 +34,7 @@ fn batches_write_trec_runs() {
     let [plain, cached] =
         ["plain.trec", "cached.trec"].map(|run| std::fs::read(workspace.path(run)).unwrap());
     assert_eq!(plain, cached);
-    workspace.fails(2, "batch i --queries q.tsv --run out2.trec --cache dram:4K", "smaller than 2 segments");
+    workspace.fails(2, "batch i --queries q.tsv --run out2.trec --cache dram:4K", "smaller than 2 cells");
     workspace.fails(2, "tierdex-bench batch i --queries q.tsv --run out2.trec --segment 5K", "--segment");
 
     workspace.file("bad.tsv", "no tab here\n");

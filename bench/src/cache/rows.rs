@@ -202,8 +202,8 @@ pub(super) mod tests {
     use super::super::flags::tests::flags;
     use super::*;
 
-    /// Rows of two rounds of the cells of `line`, some of which failed. A repetition takes as many seconds
-    /// as the number of its round.
+    /// Measured rows for the experiment that the flags in `line` describe, two rounds of each cell of its
+    /// table. The cells for which `failed` is true have an error. Round n takes n seconds.
     pub(in crate::cache) fn rows(line: &str, failed: impl Fn(&Cell, usize) -> bool) -> CellRows {
         let mut rows = CellRows::default();
         for round in 1..=2 {

@@ -159,7 +159,7 @@ impl PageQuery {
 impl Drop for PageQuery {
     fn drop(&mut self) {
         let mut state = self.worker.lock();
-        state.end(self.number);
+        state.end_query(self.number);
         self.worker.wake(state);
     }
 }
@@ -259,7 +259,7 @@ impl PageQueue {
         }
     }
 
-    fn end(&mut self, number: u64) {
+    fn end_query(&mut self, number: u64) {
         let queries = self.taken.saturating_sub(1);
         self.entries.remove(&number);
         self.ended += 1;

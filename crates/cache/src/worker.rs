@@ -2,12 +2,13 @@
 //!
 //! Each worker has its own read engine and repeats:
 //!
-//! 1. While the engine accepts reads, submit those of the current fills. When all are submitted, take the
-//!    next task, chunks of streams before lists, so that it starts while earlier reads are still in flight.
-//!    A read covers adjacent pages of one part, across as many cells as they take; reads of two parts share
-//!    the cell in which the parts meet.
+//! 1. While the engine accepts reads, submit those of the lists that are being read. When all are submitted,
+//!    take the next list, so that its reads start while earlier ones are in flight; the next chunk of a list
+//!    that is larger than the cache goes first. A read covers adjacent pages of one part of a list
+//!    (documents, frequencies, ...) and as many cells as they need; the cell in which two parts meet is
+//!    filled by two reads.
 //! 2. Wait for a read. Check its pages against the checksums of their file before any other thread can see
-//!    them. Then release its cells.
+//!    them. Then give up write access to its cells.
 //! 3. When the last read of a list has completed, publish the result: the list is ready, or has failed with
 //!    the first error.
 //! 4. With no read in flight and no task, sleep.

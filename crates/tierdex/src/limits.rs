@@ -31,7 +31,7 @@ pub const SUPERBLOCK: usize = 32;
 pub const TERM_PAGE: usize = tierdex_io::PAGE as usize;
 
 /// Terms between two restart points in a page of the term dictionary.
-pub const TERM_RESTART: usize = 16;
+pub const TERM_RESTART_INTERVAL: usize = 16;
 
 /// Documents in a group of the `ids` file.
 pub const IDS_GROUP: u32 = 64;

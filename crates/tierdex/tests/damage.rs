@@ -277,7 +277,7 @@ fn a_damaged_manifest_does_not_uncover_an_older_one() {
 
     let bytes = disk.bytes(&new).unwrap();
     let mut trials = 0;
-    let mut refused = |damage: &dyn Fn(&mut Vec<u8>)| {
+    let mut rejected = |damage: &dyn Fn(&mut Vec<u8>)| {
         let damaged = disk.snapshot();
         damaged.corrupt(&new, |bytes| damage(bytes));
         trials += 1;
@@ -287,14 +287,14 @@ fn a_damaged_manifest_does_not_uncover_an_older_one() {
         }
     };
     for at in 0..bytes.len() {
-        refused(&|bytes| bytes[at] ^= 0xFF);
-        refused(&|bytes| bytes.truncate(at));
-        refused(&|bytes| bytes[at..].fill(0xA5));
+        rejected(&|bytes| bytes[at] ^= 0xFF);
+        rejected(&|bytes| bytes.truncate(at));
+        rejected(&|bytes| bytes[at..].fill(0xA5));
     }
     for start in (0..bytes.len()).step_by(64) {
-        refused(&|bytes| bytes[start..].fill(0));
+        rejected(&|bytes| bytes[start..].fill(0));
     }
-    refused(&|bytes| bytes.clone_from(&old_bytes));
+    rejected(&|bytes| bytes.clone_from(&old_bytes));
     println!("injected {trials}, crashes 0, states {trials}");
     assert!(trials > 1000, "{trials}");
 }

@@ -180,22 +180,22 @@ fn prefix_expansions_are_limited() {
     };
     let most = index(&schema(), &terms(PREFIX_EXPANSIONS_MAX), &[30]);
     assert_eq!(documents(&most, "x*").len(), PREFIX_EXPANSIONS_MAX.div_ceil(1000));
-    let refused = |index: &Index, text: &str| match ask(index, text, Look::default()) {
+    let rejected = |index: &Index, text: &str| match ask(index, text, Look::default()) {
         Err(Error::Query { at: None, message }) => {
             assert!(message.contains("more than 65536 terms"), "{message}")
         }
         other => panic!("{text}: {other:?}"),
     };
-    refused(&most, "x* x1*");
+    rejected(&most, "x* x1*");
     for cuts in [&[][..], &[10, 40]] {
-        refused(&index(&schema(), &terms(PREFIX_EXPANSIONS_MAX + 1), cuts), "x*");
+        rejected(&index(&schema(), &terms(PREFIX_EXPANSIONS_MAX + 1), cuts), "x*");
     }
 }
 
 #[test]
 fn prefixes_and_fuzzy_words_are_limited() {
     let schema = schema();
-    let refused = |text: &str, words: &str| {
+    let rejected = |text: &str, words: &str| {
         match Query::parse(text, &schema) {
             Err(Error::Query { at: None, message }) => assert!(message.contains(words), "{message}"),
             other => panic!("{other:?}"),
@@ -206,11 +206,11 @@ fn prefixes_and_fuzzy_words_are_limited() {
     };
     let prefixes = |count: usize| (0..count).map(|i| format!("p{i}* ")).collect::<String>();
     Query::parse(&prefixes(QUERY_EXPANDED_MAX), &schema).unwrap();
-    let cut = refused(&prefixes(QUERY_EXPANDED_MAX + 1), "prefixes and fuzzy words");
+    let cut = rejected(&prefixes(QUERY_EXPANDED_MAX + 1), "prefixes and fuzzy words");
     assert_eq!(cut, Query::parse(&prefixes(QUERY_EXPANDED_MAX), &schema).unwrap());
     Query::parse(&format!("{}~", "ä".repeat(FUZZY_BYTES_MAX / 2)), &schema).unwrap();
-    refused(&format!("{}~", "a".repeat(FUZZY_BYTES_MAX + 1)), "65 bytes");
-    refused("((a^1e9)^1e9)", "boosts");
+    rejected(&format!("{}~", "a".repeat(FUZZY_BYTES_MAX + 1)), "65 bytes");
+    rejected("((a^1e9)^1e9)", "boosts");
     let words: String = (0..=QUERY_TERMS_MAX).map(|i| format!("{i}\\ {i} ")).collect();
     assert!(
         matches!(Query::parse_lenient(&words, &schema).0, Query::Bool { should, .. } if !should.is_empty())

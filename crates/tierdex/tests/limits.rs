@@ -145,17 +145,17 @@ fn unusual_ids_are_returned_unchanged() {
 #[test]
 fn an_id_that_is_too_long_is_rejected_without_a_trace() {
     let too_long = "i".repeat(ID_BYTES_MAX + 1);
-    let refuse = |error: Error| {
+    let reject = |error: Error| {
         assert!(matches!(error, Error::Limit(_)) && error.to_string().contains("4096"), "{error}");
     };
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let mut writer = open_writer(&disk, &schema(), OpenMode::New);
-    refuse(writer.add(&too_long, "first", "refused").unwrap_err());
+    reject(writer.add(&too_long, "first", "rejected").unwrap_err());
     writer.add("good", "second", "kept").unwrap();
-    refuse(writer.add(&too_long, "third", "refused").unwrap_err());
+    reject(writer.add(&too_long, "third", "rejected").unwrap_err());
     let mut batch = BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
     batch.add("batched", "fourth", "kept").unwrap();
-    refuse(batch.add(&too_long, "fifth", "refused").unwrap_err());
+    reject(batch.add(&too_long, "fifth", "rejected").unwrap_err());
     assert_eq!((batch.documents(), writer.documents()), (1, 1));
     writer.commit(Merge::Keep).unwrap();
     writer.push(batch.seal().unwrap()).unwrap();
@@ -164,7 +164,7 @@ fn an_id_that_is_too_long_is_rejected_without_a_trace() {
     let docs = [doc("good", "second", "kept"), doc("batched", "fourth", "kept")];
     let index = Index::open_on(disk).unwrap();
     assert_eq!(same_as_model(&docs, &index, "kept"), 2);
-    assert_eq!(same_as_model(&docs, &index, "refused title:first title:third"), 0);
+    assert_eq!(same_as_model(&docs, &index, "rejected title:first title:third"), 0);
 }
 
 #[test]
@@ -198,25 +198,25 @@ fn extreme_parameters_give_finite_scores() {
 fn queries_that_are_too_large_are_rejected() {
     let docs = [doc("1", "", "a b"), doc("2", "", "b")];
     let index = indexed(&docs);
-    let refused = |text: &str| match Query::parse(text, index.schema()) {
+    let rejected = |text: &str| match Query::parse(text, index.schema()) {
         Err(Error::Query { at, .. }) => assert!(at <= Some(text.len())),
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("{} bytes are accepted", text.len()),
     };
     let longest = format!("a{}", " ".repeat(QUERY_BYTES_MAX - 1));
     assert_eq!(same_as_model(&docs, &index, &longest), 1);
-    refused(&format!("{longest} "));
+    rejected(&format!("{longest} "));
     let most = "a ".repeat(QUERY_CLAUSES_MAX);
     assert_eq!(same_as_model(&docs, &index, &most), 1);
-    refused(&format!("{most}a"));
+    rejected(&format!("{most}a"));
     let distinct: String = (0..QUERY_CLAUSES_MAX - 1).map(|number| format!("x{number} ")).collect();
     assert_eq!(same_as_model(&docs, &index, &format!("{distinct}b")), 2);
     let nested = |depth| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
     assert_eq!(same_as_model(&docs, &index, &nested(QUERY_DEPTH_MAX)), 1);
-    refused(&nested(QUERY_DEPTH_MAX + 1));
-    refused(&"(".repeat(60_000));
-    refused(&")".repeat(60_000));
-    refused(&"-".repeat(60_000));
+    rejected(&nested(QUERY_DEPTH_MAX + 1));
+    rejected(&"(".repeat(60_000));
+    rejected(&")".repeat(60_000));
+    rejected(&"-".repeat(60_000));
     let alternating = (0..60).fold("a".to_string(), |inner, _| format!("(NOT {inner})"));
     assert_eq!(same_as_model(&docs, &index, &alternating), 1);
     let deep_and = (0..60).fold("a".to_string(), |inner, _| format!("({inner} AND b OR c)"));
@@ -336,8 +336,8 @@ fn a_writer_with_little_memory_flushes_automatically() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let options = || WriterOptions { memory: MEMORY_MIN, ..WriterOptions::default() };
     let little = WriterOptions { memory: MEMORY_MIN - 1, ..WriterOptions::default() };
-    let refused = IndexWriter::open(disk.clone(), schema(), OpenMode::New, little);
-    assert!(refused.err().unwrap().to_string().contains("16M"));
+    let rejected = IndexWriter::open(disk.clone(), schema(), OpenMode::New, little);
+    assert!(rejected.err().unwrap().to_string().contains("16M"));
     let mut writer = IndexWriter::open(disk.clone(), schema(), OpenMode::New, options()).unwrap();
     let mut count = 0;
     let mut text = String::new();

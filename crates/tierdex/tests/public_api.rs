@@ -96,6 +96,9 @@ fn errors_say_what_where_and_what_to_do() {
     let dir = temporary.path().join("index");
     let missing = Index::open(&dir).err().unwrap();
     assert!(matches!(missing, Error::Storage(_)) && missing.to_string().contains("index"), "{missing}");
+    let source =
+        std::error::Error::source(&missing).and_then(|source| source.downcast_ref::<std::io::Error>());
+    assert!(source.is_some_and(|source| source.kind() == std::io::ErrorKind::NotFound), "{missing:?}");
     std::fs::create_dir(&dir).unwrap();
     let empty = Index::open(&dir).err().unwrap();
     assert!(
@@ -114,7 +117,7 @@ fn errors_say_what_where_and_what_to_do() {
 
     let small = Engine::open(&dir, &EngineOptions::new().dram(1000)).err().unwrap();
     assert!(small.to_string().contains("are needed"), "{small}");
-    let engine = Engine::open(&dir, &EngineOptions::new().dram(30_000_000).hits_max(5)).unwrap();
+    let engine = Engine::open(&dir, &EngineOptions::new().dram(30_000_000).hits_max(5).threads(2)).unwrap();
     let memory = engine.memory();
     assert!(memory.needed() <= 30_000_000 && memory.dram == Some(30_000_000));
     let query = Query::parse("one", engine.snapshot().schema()).unwrap();

@@ -26,7 +26,7 @@ pub const POSITIONS_BYTES: usize = size_of::<PositionSums>() + size_of::<Positio
 pub const POSITIONS_BUFFER: usize = (READ + 2 * PAGE) as usize;
 
 /// Bytes of a resident block that are prefetched into the CPU cache.
-const PREFETCHED: usize = 2048;
+const PREFETCH_BYTES: usize = 2048;
 
 /// Prefix sums of a piece: the sum before it, the sum up to each of its values, padding for SIMD loads.
 pub type PositionSums = [u32; 1 + BLOCK + RUN_SLACK];
@@ -124,7 +124,7 @@ impl<'a> PositionsReader<'a> {
         let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let file = self.encoded.field.positions();
         let bytes = file.and_then(|file| file.resident_range(range.start, len)).unwrap_or(&[]);
-        prefetch(&bytes[..bytes.len().min(PREFETCHED)]);
+        prefetch(&bytes[..bytes.len().min(PREFETCH_BYTES)]);
         self.ahead = (block, range);
         Ok(())
     }

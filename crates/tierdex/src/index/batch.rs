@@ -74,7 +74,7 @@ impl BatchBuilder {
         }
     }
 
-    /// Adds a document. [`Error::Limit`] refuses it and leaves the batch as it was; after another error the
+    /// Adds a document. [`Error::Limit`] rejects it and leaves the batch as it was; after another error the
     /// batch cannot be used.
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
         if id.len() > ID_BYTES_MAX {

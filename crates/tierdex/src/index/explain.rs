@@ -94,7 +94,7 @@ fn explain_from(
             threshold_before,
             threshold_after: threshold(&top, plan.scale),
             evaluation,
-            files: since(before, reads_so_far(segment)),
+            files: read_difference(before, reads_so_far(segment)),
         });
     }
     let k = top.k();
@@ -119,7 +119,7 @@ fn reads_so_far(segment: &Arc<Segment>) -> Vec<FileUse> {
 }
 
 /// The reads between two counts, without files that were not read.
-fn since(before: Vec<FileUse>, after: Vec<FileUse>) -> Vec<FileUse> {
+fn read_difference(before: Vec<FileUse>, after: Vec<FileUse>) -> Vec<FileUse> {
     let uses = before.into_iter().zip(after).map(|(before, after)| FileUse {
         file: after.file,
         reads: after.reads - before.reads,

@@ -51,7 +51,7 @@ pub struct TopK {
     was_reduced: bool,
     /// The smallest score that may enter.
     min_score: u32,
-    places: Selection,
+    selection: Selection,
     scratch: Vec<u64>,
     /// The threshold shared with other evaluations of the query.
     shared: Option<Arc<SharedThreshold>>,
@@ -82,7 +82,7 @@ impl Default for TopK {
             threshold: 0,
             was_reduced: false,
             min_score: 0,
-            places: Selection::new(),
+            selection: Selection::new(),
             scratch: Vec::new(),
             shared: None,
         }
@@ -146,9 +146,9 @@ impl TopK {
         if self.k == 0 {
             return;
         }
-        values_at_least(scores, self.min_score, &mut self.places);
-        for place in self.places.positions().iter().map(|place| usize::from(*place)) {
-            let key = Hit { score: scores[place], document: base + documents[place] }.key();
+        values_at_least(scores, self.min_score, &mut self.selection);
+        for position in self.selection.positions().iter().map(|position| usize::from(*position)) {
+            let key = Hit { score: scores[position], document: base + documents[position] }.key();
             if key > self.threshold {
                 self.keys.push(key);
             }

@@ -67,13 +67,14 @@ impl ImpactBuilder {
         // Most frequencies are 1. Their smallest norm is competitive only if it is the smallest of all
         // norms, so the minimum over all postings serves.
         self.add(1, norms.iter().fold(NO_NORM, |best, &norm| best.min(norm)));
-        let mut places = Selection::new();
+        let mut selection = Selection::new();
         for (frequencies, norms) in frequencies.chunks(BLOCK).zip(norms.chunks(BLOCK)) {
-            values_at_least(frequencies, 2, &mut places);
+            values_at_least(frequencies, 2, &mut selection);
             let mut largest = 0;
-            for places in places.positions().chunks(LANES) {
-                for (lane, &place) in self.small.iter_mut().zip(places) {
-                    let (frequency, norm) = (frequencies[usize::from(place)], norms[usize::from(place)]);
+            for positions in selection.positions().chunks(LANES) {
+                for (lane, &position) in self.small.iter_mut().zip(positions) {
+                    let (frequency, norm) =
+                        (frequencies[usize::from(position)], norms[usize::from(position)]);
                     match lane.get_mut(frequency as usize) {
                         Some(best) => {
                             *best = norm.min(*best);

@@ -131,7 +131,9 @@ impl Script {
             Err(error) => return Err(format!("after generation {acknowledged}: {error}")),
         };
         if !(acknowledged..=acknowledged + 1).contains(&generation) {
-            return Err(format!("generation {generation} stands after {acknowledged} was acknowledged"));
+            return Err(format!(
+                "generation {generation} is the newest after {acknowledged} was acknowledged"
+            ));
         }
         if generation > 0 {
             let report = check(disk).map_err(|error| error.to_string())?;

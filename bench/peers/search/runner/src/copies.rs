@@ -11,12 +11,12 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use tierdex_bench::{Error, Result};
 
-/// Primes, so that copies take other halves together.
+/// Primes, so that each copy combines different halves.
 const DOCUMENT_STEP: u64 = 7919;
 const COPY_STEP: u64 = 104_729;
 
-/// Writes so many copies of `input` to `output`; gives the tokens with the number of documents that hold
-/// them.
+/// Writes `copies` recombined copies of `input` to `output`. Returns the tokens and their document
+/// frequencies.
 ///
 /// # Errors
 /// If a file cannot be read or written.

@@ -7,13 +7,13 @@ use crate::error::DecodeError;
 const MORE: u64 = 0x8080_8080_8080_8080;
 
 /// Values encoded in a stack buffer before they are appended.
-const STAGE: usize = 32;
+const STAGED_VALUES: usize = 32;
 
 /// [`crate::Kernel::vbyte_encode`].
 pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
-    for values in values.chunks(STAGE) {
+    for values in values.chunks(STAGED_VALUES) {
         // Each value is stored as 8 bytes, of which 1 to 5 are used; the last may need 3 bytes of slack.
-        let mut stage = [0; 5 * STAGE + 3];
+        let mut stage = [0; 5 * STAGED_VALUES + 3];
         let mut len = 0;
         for value in values {
             let (word, bytes) = spread(*value);

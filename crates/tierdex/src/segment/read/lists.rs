@@ -77,10 +77,10 @@ impl<'a> SkipRecord<'a> {
     ) -> Result<SkipRecord<'a>> {
         if term.blocks.is_none() {
             let mut view = View::new(file, term.skips.start, &bytes);
-            let places = if positions {
+            let positions_range = if positions {
                 let start = view.varint()?;
                 let end = start.checked_add(view.varint()?).filter(|end| *end <= OFFSET_MAX);
-                Some(start..end.ok_or_else(|| view.corrupt("place of positions overflows"))?)
+                Some(start..end.ok_or_else(|| view.corrupt("offset of positions overflows"))?)
             } else {
                 None
             };
@@ -93,7 +93,7 @@ impl<'a> SkipRecord<'a> {
             return Ok(SkipRecord::Inline(InlineList {
                 documents: term.documents,
                 postings,
-                positions: places,
+                positions: positions_range,
                 offset,
             }));
         }
@@ -230,7 +230,7 @@ impl<'a> BlockList<'a> {
         let end = start.and_then(|start| start.checked_add(self.len(part, block)));
         match (start, end) {
             (Some(start), Some(end)) if end <= OFFSET_MAX => Ok(start..end),
-            _ => Err(self.corrupt(format!("place of block {block} overflows"))),
+            _ => Err(self.corrupt(format!("offset of block {block} overflows"))),
         }
     }
 

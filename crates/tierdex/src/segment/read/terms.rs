@@ -85,7 +85,7 @@ impl TermsReader {
 
     /// Bytes of the restart keys, which are resident if the pages are.
     pub fn restart_keys_memory(&self) -> u64 {
-        8 * (self.terms / crate::limits::TERM_RESTART as u64 + 2 * self.pages)
+        8 * (self.terms / crate::limits::TERM_RESTART_INTERVAL as u64 + 2 * self.pages)
     }
 
     /// Number of pages.
@@ -298,7 +298,7 @@ impl<'a> TermPage<'a> {
         let mut view = View::new(file.name(), at, bytes);
         let (terms, restarts) = (usize::from(view.u16()?), usize::from(view.u16()?));
         let skips = view.u64()?;
-        if terms == 0 || restarts != terms.div_ceil(crate::limits::TERM_RESTART) {
+        if terms == 0 || restarts != terms.div_ceil(crate::limits::TERM_RESTART_INTERVAL) {
             return Err(view.corrupt("impossible number of terms or restarts"));
         }
         if PAGE_HEAD + restarts * RESTART > bytes.len() {
@@ -338,7 +338,7 @@ impl<'a> TermPage<'a> {
 
     /// Moves forward to the last restart point whose term is not greater than `target`.
     fn jump(&self, entries: &mut PagePosition, target: &[u8]) -> Result<()> {
-        let next = entries.number.div_ceil(crate::limits::TERM_RESTART);
+        let next = entries.number.div_ceil(crate::limits::TERM_RESTART_INTERVAL);
         if !target.is_empty() && next < self.restarts && self.first_term(next)? <= target {
             *entries = self.entries(self.restart_before(next, target)?)?;
         }
@@ -374,12 +374,12 @@ impl<'a> TermPage<'a> {
         let at = usize::from(u16_at(encoded, 0).expect("a restart point has six bytes"));
         let mut view = View::new(self.file.name(), self.at, &encoded[2..RESTART]);
         let skips = self.skips.checked_add(u64::from(view.u32()?));
-        let skips = skips.ok_or_else(|| self.corrupt(at, "place in skips overflows"))?;
+        let skips = skips.ok_or_else(|| self.corrupt(at, "offset in skips overflows"))?;
         if at < PAGE_HEAD || at > self.entries_end() {
             return Err(self.corrupt(at, "restart lies outside the page"));
         }
         let info = TermInfo { documents: 0, occurrences: 0, skips: 0..0, blocks: None };
-        Ok(PagePosition { at, number: restart * crate::limits::TERM_RESTART, skips, len: 0, info })
+        Ok(PagePosition { at, number: restart * crate::limits::TERM_RESTART_INTERVAL, skips, len: 0, info })
     }
 
     fn first_term(&self, restart: usize) -> Result<&'a [u8]> {
@@ -408,7 +408,7 @@ impl<'a> TermPage<'a> {
         }
         let mut view = self.view(entries.at)?;
         let (shared, own) = (usize::from(view.u8()?), usize::from(view.u8()?));
-        let restart = entries.number.is_multiple_of(crate::limits::TERM_RESTART);
+        let restart = entries.number.is_multiple_of(crate::limits::TERM_RESTART_INTERVAL);
         if shared > entries.len
             || (restart && shared > 0)
             || shared + own > TERM_BYTES_MAX
@@ -443,7 +443,7 @@ impl<'a> TermPage<'a> {
     fn range(&self, view: &mut View<'_>) -> Result<Range<u64>> {
         let (start, len) = (view.varint()?, view.varint()?);
         let end = start.checked_add(len).filter(|end| len > 0 && *end <= OFFSET_MAX);
-        Ok(start..end.ok_or_else(|| view.corrupt("impossible place of a list"))?)
+        Ok(start..end.ok_or_else(|| view.corrupt("impossible offset of a list"))?)
     }
 
     /// Checks that only zeros are between the last entry and the restart points.

@@ -27,7 +27,8 @@ pub(super) struct ListsWriter<'a> {
     pending: PendingBlock,
     superblock: Superblock,
     record: SkipRecordBuilder,
-    /// The current list is a short one that has been written to `skips`.
+    /// Whether the current list has fewer postings than a block, and has been written, with its postings, to
+    /// `skips`.
     written: bool,
     bytes: Vec<u8>,
 }

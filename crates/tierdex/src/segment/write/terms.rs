@@ -8,7 +8,7 @@
 use super::super::layout::{PAGE_HEAD, RESTART, push_tail};
 use crate::bytes::push_varint;
 use crate::error::Result;
-use crate::limits::{TERM_PAGE, TERM_RESTART};
+use crate::limits::{TERM_PAGE, TERM_RESTART_INTERVAL};
 use std::ops::Range;
 use tierdex_io::SealedWriter;
 
@@ -63,7 +63,7 @@ impl TermsWriter {
         if self.in_page > 0 && (full || distance > u64::from(u32::MAX)) {
             self.close_page(Some(term))?;
         }
-        let restart = self.in_page.is_multiple_of(TERM_RESTART);
+        let restart = self.in_page.is_multiple_of(TERM_RESTART_INTERVAL);
         let shared = if restart { 0 } else { common_prefix(&self.last, term) };
         if restart {
             self.restarts.extend_from_slice(&((PAGE_HEAD + self.entries.len()) as u16).to_le_bytes());

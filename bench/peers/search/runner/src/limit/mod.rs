@@ -121,7 +121,8 @@ struct Runner<'a> {
     notes: Vec<String>,
 }
 
-/// A contender's process in its group. The process ends first.
+/// The process of an engine, and the control group that limits its memory. Fields are dropped in this order:
+/// the process ends before its group is removed.
 struct Running {
     server: Server,
     group: Cgroup,

@@ -83,16 +83,16 @@ pub enum Join {
     Or,
 }
 
-/// How many documents hold a term.
+/// Classes of terms by document frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// More than one of a hundred.
+    /// High: more than 1% of the documents.
     H,
-    /// One of a hundred thousand to one of a hundred.
+    /// Medium: 0.001% to 1% of the documents.
     M,
-    /// Fewer, and at least two.
+    /// Low: fewer, at least two documents.
     L,
-    /// Those of M with at least two hundred.
+    /// Terms of class M in at least 200 documents.
     M200,
 }
 
