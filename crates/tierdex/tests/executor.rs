@@ -108,7 +108,8 @@ proptest! {
         prop_assert_eq!(stats.failures, 0);
         if mode != Mode::Hybrid {
             prop_assert_eq!(stats.queries, 0);
-            // Threads of an engine complete reads that no query needed, and unpin pages, after the last result.
+            // Threads of an engine complete reads that no query needed, and unpin pages, after the last
+            // result.
             let is_idle = || {
                 let stats = executor.stats().unwrap();
                 stats.cells_free + stats.cells_evictable == stats.cells
