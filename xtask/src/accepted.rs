@@ -3,13 +3,7 @@
 /// Sorted pairs of files. Entries may be removed, but not added.
 #[rustfmt::skip]
 pub const ACCEPTED: &[(&str, &str)] = &[
-    ("bench/peers/search/runner/src/check.rs", "bench/peers/search/runner/src/results.rs"),
-    ("bench/peers/search/runner/src/copies.rs", "bench/peers/search/runner/src/tokens.rs"),
     ("bench/peers/search/runner/src/engine/build.rs", "bench/peers/search/runner/src/engine/mod.rs"),
-    ("bench/peers/search/runner/src/indexing.rs", "bench/peers/search/runner/src/results.rs"),
-    ("bench/peers/search/runner/src/limit/mod.rs", "bench/peers/search/runner/src/limit/rows.rs"),
-    ("bench/peers/search/runner/src/limit/mod.rs", "bench/peers/search/runner/src/results.rs"),
-    ("bench/peers/search/runner/src/limit/rows.rs", "bench/peers/search/runner/src/results.rs"),
     ("bench/peers/search/runner/src/report/limit.rs", "bench/peers/search/runner/src/report/tables.rs"),
     ("bench/peers/search/seekstorm/src/batch.rs", "bench/peers/search/seekstorm/src/serve.rs"),
     ("bench/peers/search/seekstorm/src/index.rs", "bench/peers/search/seekstorm/src/main.rs"),

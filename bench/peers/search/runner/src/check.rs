@@ -4,7 +4,7 @@
 //! Scores are compared by rank. Engines may multiply all scores by a constant: the median of the quotients.
 //! The reported figure is the largest deviation of 95% of the quotients from it.
 
-use crate::results::median;
+use crate::mean::median;
 use crate::server::Server;
 use crate::sets::Set;
 use crate::tools::say;

@@ -3,8 +3,7 @@
 //! number i of copy c is the first half of document i and the second half of document (7,919 i + 104,729 c)
 //! mod n, by tokens; copy 0 is the file as it is.
 
-use crate::tokens::unreadable;
-use crate::tools::say;
+use crate::tools::{say, unreadable};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -2,7 +2,7 @@
 
 use crate::engine::{Contender, Kind};
 use crate::flags::Flags;
-use crate::results::median;
+use crate::mean::median;
 use crate::tokens::{Corpus, Parts};
 use crate::tools::{self, say};
 use crate::usage::Usage;

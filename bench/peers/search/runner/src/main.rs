@@ -37,6 +37,7 @@ mod engine;
 mod flags;
 mod indexing;
 mod limit;
+mod mean;
 mod report;
 mod results;
 mod rounds;

@@ -4,6 +4,7 @@ use crate::check::Check;
 use crate::engine::Kind;
 use crate::indexing;
 use crate::limit::Limited;
+use crate::mean::median;
 use crate::sets::{Group, Set};
 use crate::tokens::Corpus;
 
@@ -125,33 +126,9 @@ impl Row {
     }
 }
 
-/// The value in the middle, 0 of none; of an even number the mean of the two.
-pub fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match (values.len(), values.len() / 2) {
-        (0, _) => 0.0,
-        (len, half) if len % 2 == 1 => values[half],
-        (_, half) => f64::midpoint(values[half - 1], values[half]),
-    }
-}
-
-/// The geometric mean; none of nothing.
-pub fn geometric_mean(values: &[f64]) -> Option<f64> {
-    let logs: f64 = values.iter().map(|value| value.ln()).sum();
-    (!values.is_empty()).then(|| (logs / values.len() as f64).exp())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn means_and_medians() {
-        assert!((median(vec![3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
-        assert!((median(vec![3.0, 1.0]) - 2.0).abs() < 1e-9);
-        assert!((geometric_mean(&[1.0, 4.0]).unwrap() - 2.0).abs() < 1e-9);
-        assert_eq!(geometric_mean(&[]), None);
-    }
 
     #[test]
     fn a_ratio_is_against_the_best_peer() {

@@ -8,7 +8,8 @@
 
 use crate::engine::Kind;
 use crate::flags::Flags;
-use crate::results::{Cell, Row, median};
+use crate::mean::median;
+use crate::results::{Cell, Row};
 use crate::server::{Batch, Server};
 use crate::sets::{self, Set};
 use crate::tools::{self, say};

@@ -7,7 +7,7 @@
 
 use crate::copies;
 use crate::flags::Flags;
-use crate::tools::{self, say};
+use crate::tools::{self, say, unreadable};
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -136,11 +136,6 @@ fn identity(input: &Path) -> Result<String> {
     let time = data.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
     let name = input.file_name().unwrap_or_default().to_string_lossy();
     Ok(format!("{name} {} {}\n", data.len(), time.unwrap_or_default().as_nanos()))
-}
-
-/// The line of a file that cannot be read.
-pub fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
-    Error::Failed(format!("cannot read {}: {error}", path.display()))
 }
 
 fn load(work: &Path) -> Result<Corpus> {

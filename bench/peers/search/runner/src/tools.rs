@@ -73,3 +73,8 @@ pub fn command(words: &[impl AsRef<OsStr>]) -> Command {
 pub fn say(what: &str) {
     eprintln!("{what}");
 }
+
+/// The error of a file that cannot be read.
+pub fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::Failed(format!("cannot read {}: {error}", path.display()))
+}

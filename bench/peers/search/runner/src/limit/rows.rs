@@ -2,7 +2,7 @@
 
 use super::contender::LimitContender;
 use crate::engine::Kind;
-use crate::results::median;
+use crate::mean::median;
 use crate::server::Batch;
 
 /// One batch.

@@ -4,7 +4,8 @@ use super::limit;
 use crate::check::Check;
 use crate::engine::Kind;
 use crate::flags::Flags;
-use crate::results::{Results, Row, geometric_mean};
+use crate::mean::geometric_mean;
+use crate::results::{Results, Row};
 use crate::sets::{Group, JUDGED};
 use tierdex_bench::Table;
 

@@ -7,7 +7,8 @@
 //!
 //! So a frequent phrase is taken with a higher probability. A word may occur in it twice.
 
-use crate::tokens::{Corpus, unreadable};
+use crate::tokens::Corpus;
+use crate::tools::unreadable;
 use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
