@@ -1,6 +1,6 @@
 //! `tierdex-bench cache`: queries per second by read mode, cache size and device.
 
-use crate::failure;
+use crate::failure::failure;
 use std::io::stdout;
 use tierdex::index::Stop;
 use tierdex_bench::cache::{Flags, Launch, run as measure};

@@ -4,17 +4,19 @@
 
 mod batch;
 mod cache;
+mod failure;
 mod generate;
 mod read_flags;
 
 use clap::{Args, Parser, Subcommand};
+use failure::failure;
 use read_flags::ReadFlags;
 use std::io::{stdin, stdout};
 use std::process::ExitCode;
 use tierdex::engine::{ExecutorOptions, THREADS_AUTO};
 use tierdex::io::ExitOutOfMemory;
 use tierdex_bench::{Error, cache as caches, codecs, generate as generator, intersect, latency, serve};
-use tierdex_cli::failure::{Failure, Outcome, output_error};
+use tierdex_cli::failure::Outcome;
 use tierdex_cli::memory_flags::MemoryFlags;
 use tierdex_cli::open;
 
@@ -119,16 +121,4 @@ fn run_intersect(flags: &intersect::Flags) -> Result<(), Error> {
     let results = intersect::run(flags)?;
     results.save()?;
     results.print(&mut stdout())
-}
-
-/// Converts the error of an experiment.
-fn failure(error: Error) -> Failure {
-    match error {
-        Error::Usage(message) => Failure::Usage(message),
-        Error::Failed(message) => Failure::Failed(message),
-        Error::Output(error) => output_error(error),
-        Error::Interrupted => {
-            Failure::Interrupted("interrupted; the report has the measurements so far".to_string())
-        }
-    }
 }

@@ -92,6 +92,9 @@ impl ReadFlags {
                 "--io mmap cannot bypass the page cache; use it with --mode hybrid-prefetch".to_string()
             );
         }
+        if mode == Mode::Direct && self.segment.is_some() {
+            return Err("--mode direct has cells of 4 KiB; omit --segment".to_string());
+        }
         let needs_cache = [
             ("--cache", memory.cache.is_some()),
             ("--policy", self.policy.is_some()),
@@ -104,7 +107,7 @@ impl ReadFlags {
             ));
         }
         let needs_prefetch = [("--lookahead", self.lookahead.is_some()), ("--lookahead-log", logs_lookahead)];
-        let prefetches = !matches!(mode, Mode::Base | Mode::Hybrid);
+        let prefetches = matches!(mode, Mode::BasePrefetch | Mode::HybridPrefetch);
         if let Some((flag, _)) = needs_prefetch.iter().find(|(_, given)| *given && !prefetches) {
             return Err(format!(
                 "--mode {mode} does not prefetch; omit {flag}, or use another mode, such as hybrid-prefetch"

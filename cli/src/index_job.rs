@@ -44,6 +44,8 @@ impl IndexJob {
         let _watched = interrupt::raise_on_signal(stop.clone());
         let options = WriterOptions { memory: self.memory, stop: stop.clone() };
         let mut writer = IndexWriter::open(self.disk.clone(), self.schema.clone(), self.mode, options)?;
+        // Raised by Ctrl-C, and by an error of the writer.
+        let stop = writer.stop().clone();
         source.stop_on(stop.clone());
         source.limit_documents(writer.document_bytes_max());
         let mut progress = IndexProgress::new(&source);

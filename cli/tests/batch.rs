@@ -183,11 +183,14 @@ fn flags_without_effect_in_a_mode_are_rejected() {
         ("--mode base --lookahead-log l", "omit --lookahead-log"),
         ("--mode base-prefetch --io uring", "through the page cache only"),
         ("--mode direct --io mmap", "--mode hybrid-prefetch"),
+        ("--mode direct --segment 8K", "omit --segment"),
+        ("--lookahead 4", "--mode direct does not prefetch"),
     ] {
         workspace.fails(2, &format!("tierdex-bench batch i --queries q --run r {flags}"), words);
     }
     for flags in [
-        "--mode direct --policy sieve --segment 4K --depth 4 --lookahead 4",
+        "--mode hybrid-prefetch --policy sieve --segment 4K --depth 4 --lookahead 4",
+        "--mode direct --policy sieve --depth 4",
         "--mode base-prefetch --lookahead 4",
     ] {
         workspace.ok(&format!("tierdex-bench batch i --queries q --run r {flags}"));

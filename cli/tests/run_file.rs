@@ -82,7 +82,7 @@ fn arguments_that_name_the_same_file_are_rejected() {
         ("--queries q --run new --lookahead-log i/../new", "--run and --lookahead-log"),
         ("--queries q --run dangling --lookahead-log new", "--run and --lookahead-log"),
     ] {
-        workspace.fails(2, &format!("tierdex-bench batch i {files}"), words);
+        workspace.fails(2, &format!("tierdex-bench batch i --mode hybrid-prefetch {files}"), words);
     }
     assert_eq!(fs::read_to_string(workspace.path("q")).unwrap(), "q1\tcat\n");
     workspace.ok(

@@ -4,7 +4,7 @@
 //!    paths that start with `crate`, `super`, `self`, a child module or an imported name.
 //! 2. Resolve each path, through imports and `pub use`, to the file that defines its item: an edge of the
 //!    graph.
-//! 3. Find pairs of files that import each other, and rings of files, and compare them with [`ACCEPTED`].
+//! 3. Find the edges that are part of a circle, and compare them with [`ACCEPTED`].
 
 use crate::accepted::ACCEPTED;
 use crate::tree::File;
@@ -33,18 +33,26 @@ fn compare(found: &BTreeSet<(&str, &str)>, accepted: &[(&str, &str)]) -> Vec<Str
         .collect()
 }
 
-/// Sorted pairs of files: those that import each other, and those of a ring without such a pair.
+/// Sorted pairs of files of which one imports the other and is imported by it, directly or by way of others.
 fn circles(sources: &[File]) -> BTreeSet<(&str, &str)> {
     let mut crates = BTreeMap::<&str, BTreeMap<Path, Source>>::new();
     for file in sources {
-        let Some(at) = file.path.find("src/") else { continue };
-        let (root, path) = file.path.split_at(at + "src/".len());
-        let parts =
-            path.trim_end_matches(".rs").split('/').filter(|part| !["lib", "main", "mod"].contains(part));
+        let Some(root) = root(&file.path) else { continue };
+        let path = &file.path[root.len()..];
+        // A program beside a library is a crate of its own.
+        let beside_lib = path == "main.rs" && sources.iter().any(|file| file.path == format!("{root}lib.rs"));
+        let is_root = |part: &&str| ["lib", "main", "mod"].contains(part) && !beside_lib;
+        let parts = path.trim_end_matches(".rs").split('/').filter(|part| !is_root(part));
         let module: Path = ["crate"].into_iter().chain(parts).map(String::from).collect();
         crates.entry(root).or_default().insert(module.clone(), parse(file, &module));
     }
     crates.values().flat_map(circles_of_crate).collect()
+}
+
+/// The folder of the sources of a crate.
+fn root(path: &str) -> Option<&str> {
+    let end = |name: &str| path.find(name).map(|at| &path[..at + name.len()]);
+    end("src/").or_else(|| end("cli/bench/"))
 }
 
 fn circles_of_crate<'a>(files: &BTreeMap<Path, Source<'a>>) -> Vec<(&'a str, &'a str)> {
@@ -54,16 +62,15 @@ fn circles_of_crate<'a>(files: &BTreeMap<Path, Source<'a>>) -> Vec<(&'a str, &'a
         uses.filter_map(|path| resolve(files, path, 8)).filter(|target| *target != module).collect()
     };
     let edges: BTreeMap<&Path, BTreeSet<&Path>> = files.keys().map(|file| (file, targets(file))).collect();
-    let mutual = |a: &Path, b: &Path| edges[a].contains(b) && edges[b].contains(a);
-    let in_ring = |from: &Path, to: &Path| {
-        let (mut seen, mut open) = (BTreeSet::new(), vec![to]);
+    let reaches = |from: &Path, to: &Path| {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
         while let Some(file) = open.pop() {
-            open.extend(edges[file].iter().filter(|next| !mutual(file, next) && seen.insert(**next)));
+            open.extend(edges[file].iter().filter(|next| seen.insert(**next)));
         }
-        seen.contains(from)
+        seen.contains(to)
     };
     let all = edges.iter().flat_map(|(from, targets)| targets.iter().map(move |to| (*from, *to)));
-    let circles = all.filter(|(from, to)| mutual(from, to) || in_ring(from, to));
+    let circles = all.filter(|(from, to)| reaches(to, from));
     circles.map(|(a, b)| (files[a].file, files[b].file)).map(|(a, b)| (a.min(b), a.max(b))).collect()
 }
 

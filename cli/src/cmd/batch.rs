@@ -199,8 +199,9 @@ fn write_run(
         if arguments.syntax.is_none() {
             operators.add(text, query.as_ref(), index);
         }
+        let is_query_error = matches!(query, Err(Error::Query { .. }));
         query.map_err(|error| match query_failure(id, error) {
-            Failure::Failed(error) if arguments.syntax.is_none() => {
+            Failure::Failed(error) if arguments.syntax.is_none() && is_query_error => {
                 Failure::Failed(format!("{error}; with --syntax terms queries are bags of words"))
             }
             failure => failure,
@@ -287,7 +288,7 @@ struct OperatorCheck {
 impl OperatorCheck {
     /// Adds a query text and its parsed query.
     fn add(&mut self, text: &str, parsed: Result<&Query, &Error>, index: &Index) {
-        let may_differ = text.contains(['+', '-', '#', '"', '*', '~', '^', ':', '(', '\\'])
+        let may_differ = text.contains(['+', '-', '#', '"', '*', '~', '^', ':', '(', ')', '\\'])
             || text.split_whitespace().any(|word| matches!(word, "AND" | "OR" | "NOT"));
         if may_differ && Query::any_term(text, index.schema()).ok().as_ref() != parsed.ok() {
             if self.queries == 0 {

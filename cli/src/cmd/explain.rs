@@ -49,12 +49,10 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.query.options()?;
     let (index, query) = arguments.query.open()?;
     let explanation = index.searcher().explain(&query, &options)?;
+    let counted = options.is_exact(explanation.result.hits.len());
     match arguments.format {
-        OutputFormat::Json => write_json(&explanation, arguments.io).map_err(output_error),
-        OutputFormat::Table => {
-            write_table(&explanation, options.is_exact(explanation.result.hits.len()), arguments.io)
-                .map_err(output_error)
-        }
+        OutputFormat::Json => write_json(&explanation, counted, arguments.io).map_err(output_error),
+        OutputFormat::Table => write_table(&explanation, counted, arguments.io).map_err(output_error),
     }
 }
 
@@ -174,13 +172,13 @@ fn write_columns(out: &mut impl Write, header: &[&str], rows: &[Vec<String>]) ->
 
 /// Writes one JSON object. The hits are its last member and are written one by one, so that memory does not
 /// grow with their number.
-fn write_json(explanation: &Explanation, io: bool) -> std::io::Result<()> {
+fn write_json(explanation: &Explanation, counted: bool, io: bool) -> std::io::Result<()> {
     let mut out = BufWriter::new(stdout().lock());
     let segments: Vec<Value> = explanation.segments.iter().map(|segment| segment_json(segment, io)).collect();
     let (total, threshold) = (explanation.result.total, json!(explanation.threshold.map(shortest_decimal)));
     write!(
         out,
-        "{{\"total\":{total},\"threshold\":{threshold},\"segments\":{},\"hits\":[",
+        "{{\"total\":{total},\"counted\":{counted},\"threshold\":{threshold},\"segments\":{},\"hits\":[",
         Value::from(segments)
     )?;
     let mut separator = "";

@@ -24,7 +24,8 @@ pub enum Error {
         /// The error.
         message: String,
     },
-    /// The input or a callback of the caller failed; the message is the caller's.
+    /// The operation failed for the reason in the message: another writer holds the lock, a lock was lost, an
+    /// engine was closed, or the input or a callback of the caller failed.
     Failed(String),
     /// The writer was stopped by its stop signal.
     Interrupted,

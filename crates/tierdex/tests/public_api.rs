@@ -106,6 +106,9 @@ fn errors_say_what_where_and_what_to_do() {
         "{empty}"
     );
     assert!(IndexWriter::append(&dir, options()).is_err());
+    let unmade = temporary.path().join("unmade");
+    let little = WriterOptions { memory: 1, ..WriterOptions::default() };
+    assert!(IndexWriter::create(&unmade, Schema::default(), little).is_err() && !unmade.exists());
 
     let mut writer = IndexWriter::create(&dir, Schema::default(), options()).unwrap();
     assert!(IndexWriter::create(&dir, Schema::default(), options()).is_err(), "the lock is held");
@@ -116,7 +119,22 @@ fn errors_say_what_where_and_what_to_do() {
     assert!(IndexWriter::create(&dir, Schema::default(), options()).is_err(), "there is an index");
 
     let small = Engine::open(&dir, &EngineOptions::new().dram(1000)).err().unwrap();
-    assert!(small.to_string().contains("are needed"), "{small}");
+    let needed = small
+        .to_string()
+        .split_once("too small: ")
+        .and_then(|(_, rest)| rest.split(' ').next().and_then(|bytes| bytes.parse::<u64>().ok()));
+    let needed = needed.unwrap_or_else(|| panic!("{small}"));
+    let smallest = |bytes| Engine::open(&dir, &EngineOptions::new().dram(bytes));
+    assert!(smallest(needed).is_ok() && smallest(needed - 1).is_err(), "{needed} bytes are the least");
+    // Values that no machine has are an error, and no overflow.
+    for options in [
+        EngineOptions::new().dram(1 << 30).hits_max(usize::MAX),
+        EngineOptions::new().dram(1 << 30).growth(u64::MAX),
+        EngineOptions::new().dram(1 << 30).threads(usize::MAX),
+    ] {
+        let error = Engine::open(&dir, &options).err().unwrap().to_string();
+        assert!(error.contains("too small"), "{error}");
+    }
     let engine = Engine::open(&dir, &EngineOptions::new().dram(30_000_000).hits_max(5).threads(2)).unwrap();
     let memory = engine.memory();
     assert!(memory.needed() <= 30_000_000 && memory.dram == Some(30_000_000));
@@ -125,4 +143,45 @@ fn errors_say_what_where_and_what_to_do() {
     assert_eq!(engine.search(SearchRequest::new(query)).unwrap().hits.len(), 1);
     let fault = Query::parse("one AND (", engine.snapshot().schema()).unwrap_err();
     assert!(matches!(fault, Error::Query { at: Some(_), .. }), "{fault}");
+}
+
+/// An error of one writer stops no other with the same options, and names its cause afterwards.
+#[test]
+fn a_document_that_is_too_long_stops_its_writer_alone() {
+    let temporary = tempfile::tempdir().unwrap();
+    let options = options();
+    let write =
+        |name: &str| IndexWriter::create(temporary.path().join(name), Schema::default(), options.clone());
+    let (mut first, mut second) = (write("first").unwrap(), write("second").unwrap());
+    let long = Document { id: "i".repeat(5000), ..Document::default() };
+    let error = first.add_all(documents(10).chain([long]), 2).unwrap_err();
+    assert!(matches!(error, Error::Limit(_)), "{error}");
+    let later = first.commit(Merge::Keep).unwrap_err().to_string();
+    assert!(later.contains(&error.to_string()), "{later}");
+    second.add_all(documents(10), 2).unwrap();
+    assert_eq!(second.commit(Merge::Keep).unwrap(), 1);
+    drop(first);
+    let mut again =
+        IndexWriter::replace(temporary.path().join("first"), Schema::default(), options.clone()).unwrap();
+    again.add("1", "", "one").unwrap();
+    again.commit(Merge::Keep).unwrap();
+}
+
+/// A commit that merges all segments needs its metadata beside that of the commit before.
+#[test]
+fn an_engine_follows_merges_within_its_budget() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("index");
+    let mut writer = IndexWriter::create(&dir, Schema::default(), options()).unwrap();
+    for round in 0..4 {
+        writer.add_all(documents(20_000), 2).unwrap();
+        writer.add(&format!("round{round}"), "", "round").unwrap();
+        writer.commit(Merge::Keep).unwrap();
+    }
+    let options = EngineOptions::new().dram(30_000_000).threads(2);
+    let engine = Engine::open(&dir, &options).unwrap();
+    writer.add("merged", "", "round").unwrap();
+    writer.commit(Merge::One).unwrap();
+    assert!(engine.refresh().unwrap());
+    assert_eq!(ids(&engine, "round", 10).len(), 5);
 }

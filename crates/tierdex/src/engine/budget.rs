@@ -111,7 +111,7 @@ pub(super) fn check_hits(hits_max: Option<usize>, options: &SearchOptions, index
     let hits = (options.k as u64).min(index.documents());
     match hits_max {
         Some(max) if hits > max as u64 => Err(Error::Usage(format!(
-            "{hits} hits requested, but the memory budget allows {max} a query; raise the option `hits`"
+            "{hits} hits requested, but the memory budget allows {max} a query; raise the option `hits_max`"
         ))),
         _ => Ok(()),
     }
@@ -162,13 +162,12 @@ impl BudgetShares {
     pub(super) fn of(index: &Index, options: &ExecutorOptions) -> BudgetShares {
         let segments = index.segments();
         let documents = segments.iter().map(|segment| u64::from(segment.documents())).max().unwrap_or(0);
-        // Skip data of segments that are opened later may stay on disk.
-        let skips = if options.growth > 0 {
-            SKIPS_BYTES_MAX
-        } else if options.meta_tier.keeps_skips() {
+        let skips = if options.meta_tier.keeps_skips() && options.growth == 0 {
             0
         } else {
-            (SKIPS_DOCUMENT_BYTES * documents).min(SKIPS_BYTES_MAX).max(documents / 2)
+            // Skip data of segments that are opened later may stay on disk.
+            let least = if options.growth > 0 { SKIPS_BYTES_MAX } else { 0 };
+            (SKIPS_DOCUMENT_BYTES * documents).clamp(least, SKIPS_BYTES_MAX).max(documents / 2)
         };
         let planned =
             (RESERVED_TERMS * (leaf_memory(segments.len()) + LIST_REQUEST_BYTES * segments.len())) as u64;

@@ -1,14 +1,21 @@
 //! Public options of an engine.
 
-use super::options::{ExecutorOptions, Mode, THREADS_AUTO};
+use super::options::{ExecutorOptions, MetaTier, Mode, THREADS_AUTO};
+use super::resident_sizes::ResidentSizes;
 use crate::index::Index;
+use crate::limits::DOCUMENTS_MAX;
 use tierdex_io::{RegionKind, Size};
 
 /// Default of [`EngineOptions::hits_max`].
 const HITS_MAX_DEFAULT: usize = 1000;
 
-/// Default of [`EngineOptions::growth`]: 1/`GROWTH_DIVISOR` of the budget.
-const GROWTH_DIVISOR: u64 = 16;
+/// Default of [`EngineOptions::growth`]: these bytes, and those of the index with dictionaries and skip data
+/// on disk.
+const GROWTH_BYTES_MIN: u64 = 1 << 20;
+
+/// Larger values of options are reduced to these: no machine has more.
+const GROWTH_BYTES_MAX: u64 = 1 << 50;
+const THREADS_MAX: usize = 4096;
 
 /// Memory, cache and threads of an [`Engine`](super::Engine).
 ///
@@ -64,7 +71,7 @@ impl EngineOptions {
     /// Sets the number of threads that evaluate requests; 0, the default, is one for each processor.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> EngineOptions {
-        self.threads = threads;
+        self.threads = threads.min(THREADS_MAX);
         self
     }
 
@@ -72,20 +79,23 @@ impl EngineOptions {
     /// and with a budget a request for more is rejected.
     #[must_use]
     pub fn hits_max(mut self, hits: usize) -> EngineOptions {
-        self.hits_max = hits;
+        self.hits_max = hits.min(DOCUMENTS_MAX as usize);
         self
     }
 
     /// Reserves bytes of the budget for the dictionaries, skip data and norms of segments that later commits
-    /// add ([`Engine::refresh`](super::Engine::refresh)); a sixteenth of the budget by default.
+    /// add ([`Engine::refresh`](super::Engine::refresh)). By default 1 MiB and the bytes that the index needs
+    /// if dictionaries and skip data are on disk: enough for a commit that merges all segments. Metadata of
+    /// new segments that exceeds the reserve stays on disk.
     #[must_use]
     pub fn growth(mut self, bytes: u64) -> EngineOptions {
-        self.growth = Some(bytes);
+        self.growth = Some(bytes.min(GROWTH_BYTES_MAX));
         self
     }
 
     /// The options of an executor, with a memory tier and a cache size chosen for this index.
     pub(super) fn resolve(&self, index: &Index) -> ExecutorOptions {
+        let growth = || GROWTH_BYTES_MIN + ResidentSizes::of(index).resident(&MetaTier::Disk);
         let cache = self.cache.clone().map(|(region, bytes)| (region, Size::Bytes(bytes)));
         let options = ExecutorOptions {
             mode: Mode::Direct,
@@ -93,7 +103,7 @@ impl EngineOptions {
             hits_max: self.hits_max,
             previews: true,
             dram: self.dram,
-            growth: self.growth.or(self.dram.map(|dram| dram / GROWTH_DIVISOR)).unwrap_or(0),
+            growth: self.growth.or(self.dram.map(|_| growth())).unwrap_or(0),
             ..ExecutorOptions::default()
         };
         options.complete(index, cache, None)

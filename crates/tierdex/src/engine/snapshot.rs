@@ -124,7 +124,8 @@ impl Snapshot {
         self.index().schema()
     }
 
-    /// The external ids of documents, in the order of `hits`. Ids are read from disk, in order of documents.
+    /// The external ids of documents, in the order of `hits`; their memory is not in the memory report. Ids
+    /// are read from disk, in order of documents.
     ///
     /// # Errors
     /// [`Error::Storage`] when the file cannot be read or is damaged; [`Error::Usage`] when a hit is of

@@ -68,7 +68,7 @@ impl Ticket {
         }
     }
 
-    /// Waits until there is a result, at most for `time`. Returns whether there is one.
+    /// Waits until there is a result, at most for `time`. Returns whether it was sent.
     pub fn wait_timeout(&self, time: Duration) -> bool {
         let until = Instant::now().checked_add(time);
         let mut slot = self.state.lock();

@@ -35,8 +35,12 @@ where
     R: Send,
     P: Send,
 {
-    let stop = writer.stop().clone();
-    ingest_all(writer, threads, next, parse, report).inspect_err(|_| stop.raise())
+    let result = ingest_all(writer, threads, next, parse, report);
+    if let Err(error) = &result {
+        writer.stop().raise();
+        writer.poison(error);
+    }
+    result
 }
 
 fn ingest_all<R, P>(

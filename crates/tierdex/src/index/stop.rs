@@ -7,16 +7,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A stop signal, which clones share. Another thread raises it; a writer checks it at each batch and each
 /// term.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    raised: Arc<AtomicBool>,
+    parent: Option<Arc<Stop>>,
+}
 
 impl Stop {
+    /// A signal that is raised with this one, and can be raised without it.
+    pub(super) fn child(&self) -> Stop {
+        Stop { raised: Arc::default(), parent: Some(Arc::new(self.clone())) }
+    }
+
     /// Raises the signal.
     pub fn raise(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.raised.store(true, Ordering::Relaxed);
     }
 
     /// [`Error::Interrupted`] when the signal is raised.
     pub fn check(&self) -> Result<()> {
-        if self.0.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+        if self.raised.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        self.parent.as_ref().map_or(Ok(()), |parent| parent.check())
     }
 }

@@ -99,15 +99,17 @@ impl IndexWriter {
     ///
     /// # Errors
     /// [`Error::Usage`] when the directory has an index already, the schema is invalid or the memory too
-    /// little; [`Error::Storage`] when the directory cannot be written or another writer has it.
+    /// little; [`Error::Storage`] when the directory cannot be written; [`Error::Failed`] when another
+    /// writer holds the lock.
     pub fn create(dir: impl AsRef<Path>, schema: Schema, options: WriterOptions) -> Result<IndexWriter> {
-        IndexWriter::open(Arc::new(PosixDisk::create(dir.as_ref())?), schema, OpenMode::New, options)
+        IndexWriter::open_created(dir.as_ref(), schema, OpenMode::New, options)
     }
 
     /// Opens the index in a directory to add documents to it.
     ///
     /// # Errors
-    /// [`Error::Usage`] when there is no index; else as [`IndexWriter::create`].
+    /// [`Error::Usage`] when the directory has no index; [`Error::Storage`] when there is no such directory;
+    /// else as [`IndexWriter::create`].
     pub fn append(dir: impl AsRef<Path>, options: WriterOptions) -> Result<IndexWriter> {
         let disk = Arc::new(PosixDisk::open(dir.as_ref())?);
         let Some(manifest) = Manifest::read_newest(disk.as_ref())? else {
@@ -121,7 +123,18 @@ impl IndexWriter {
     /// # Errors
     /// As [`IndexWriter::create`]; an index, even a damaged one, may be there.
     pub fn replace(dir: impl AsRef<Path>, schema: Schema, options: WriterOptions) -> Result<IndexWriter> {
-        IndexWriter::open(Arc::new(PosixDisk::create(dir.as_ref())?), schema, OpenMode::Replace, options)
+        IndexWriter::open_created(dir.as_ref(), schema, OpenMode::Replace, options)
+    }
+
+    /// Opens a directory, which is created if it does not exist; on an error a created directory is removed.
+    fn open_created(
+        dir: &Path,
+        schema: Schema,
+        mode: OpenMode,
+        options: WriterOptions,
+    ) -> Result<IndexWriter> {
+        let disk = Arc::new(PosixDisk::create(dir)?);
+        IndexWriter::open(disk.clone(), schema, mode, options).inspect_err(|_| disk.remove_created())
     }
 
     /// Locks the disk, reads its newest commit and removes the files that a crash left behind.
@@ -146,7 +159,7 @@ impl IndexWriter {
         Ok(IndexWriter {
             disk,
             schema: Arc::new(schema),
-            options,
+            options: WriterOptions { stop: options.stop.child(), ..options },
             first_segment: committed.next_segment,
             next_segment: committed.next_segment,
             committed,
@@ -166,7 +179,7 @@ impl IndexWriter {
         &self.schema
     }
 
-    /// The signal that stops this writer.
+    /// The signal that stops this writer, and no other with the same options.
     #[doc(hidden)]
     pub fn stop(&self) -> &Stop {
         &self.options.stop
@@ -215,6 +228,9 @@ impl IndexWriter {
     /// is not added, and the writer stays usable. Other errors stop the writer.
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
         self.check_poisoned()?;
+        if self.documents() >= DOCUMENTS_MAX {
+            return Err(crate::segment::layout::too_many_documents());
+        }
         let (schema, document_max) = (&self.schema, self.document_bytes_max());
         let batch = self.batch.get_or_insert_with(|| BatchBuilder::new(schema.clone(), document_max));
         match batch.add(id, title, text) {
@@ -309,6 +325,11 @@ impl IndexWriter {
             }
             other => Ok(other?),
         }
+    }
+
+    /// Rejects all further calls because of an error.
+    pub(super) fn poison(&mut self, error: &Error) {
+        self.poisoned.get_or_insert_with(|| error.clone());
     }
 
     fn check_poisoned(&self) -> Result<()> {
