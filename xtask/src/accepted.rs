@@ -5,14 +5,8 @@
 pub const ACCEPTED: &[(&str, &str)] = &[
     ("bench/peers/search/runner/src/engine/build.rs", "bench/peers/search/runner/src/engine/mod.rs"),
     ("bench/peers/search/runner/src/report/limit.rs", "bench/peers/search/runner/src/report/tables.rs"),
-    ("bench/peers/search/seekstorm/src/batch.rs", "bench/peers/search/seekstorm/src/main.rs"),
     ("bench/peers/search/seekstorm/src/batch.rs", "bench/peers/search/seekstorm/src/serve.rs"),
-    ("bench/peers/search/seekstorm/src/index.rs", "bench/peers/search/seekstorm/src/main.rs"),
-    ("bench/peers/search/seekstorm/src/main.rs", "bench/peers/search/seekstorm/src/serve.rs"),
-    ("bench/peers/search/tantivy/src/batch.rs", "bench/peers/search/tantivy/src/main.rs"),
     ("bench/peers/search/tantivy/src/batch.rs", "bench/peers/search/tantivy/src/serve.rs"),
-    ("bench/peers/search/tantivy/src/index.rs", "bench/peers/search/tantivy/src/main.rs"),
-    ("bench/peers/search/tantivy/src/index.rs", "bench/peers/search/tantivy/src/serve.rs"),
     ("bench/peers/search/tantivy/src/main.rs", "bench/peers/search/tantivy/src/serve.rs"),
     ("crates/tierdex/src/eval/group.rs", "crates/tierdex/src/eval/node.rs"),
 ];

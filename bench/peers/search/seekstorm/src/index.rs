@@ -1,6 +1,5 @@
 //! Indexing: unmodified tokens, one shard. The library numbers documents in order from 0 on.
 
-use crate::Result;
 use seekstorm::INDEX_RUNTIME;
 use seekstorm::index::{
     AccessType, Close, Clustering, Document, DocumentCompression, FileType, FrequentwordType, IndexArc,
@@ -14,6 +13,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
+use tierdex_peer_protocol::Result;
 
 /// Name of the field of tokens.
 const TOKENS: &str = "tokens";

@@ -51,9 +51,6 @@ enum Command {
     },
 }
 
-/// The result type; an error is one line.
-type Result<T> = std::result::Result<T, String>;
-
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Index { tokens, dir, .. } => index::run(&tokens, &dir),

@@ -9,7 +9,7 @@
 //! Release 4.0.1 panics with an index out of bounds when it only counts and the query excludes words. Such
 //! queries are counted by `TopkCount` with one hit.
 
-use crate::{Result, batch, query};
+use crate::{batch, query};
 use nix::unistd::dup2_stdout;
 use seekstorm::INDEX_RUNTIME;
 use seekstorm::index::{IndexArc, open_index};
@@ -19,28 +19,11 @@ use std::io::{BufRead, Write, stderr, stdout};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
+use tierdex_peer_protocol::{Answer, Command, Result};
 
 /// The index behind the protocol.
 pub struct Server {
     index: IndexArc,
-}
-
-/// The answer to a line.
-pub enum Answer {
-    /// A number of matches or of hits.
-    Number(u64),
-    /// Numbers of documents and scores, best first.
-    Documents(Vec<(usize, f32)>),
-    /// The command or the query is not supported.
-    Unsupported,
-}
-
-/// A command of the protocol, with its k.
-enum Command {
-    Count,
-    Top(usize),
-    TopCount(usize),
-    Docs(usize),
 }
 
 /// Answers the lines of `input` until it ends.
@@ -82,8 +65,7 @@ fn reply(server: &Arc<Server>, line: &str) -> String {
 impl Server {
     /// The answer to `COMMAND<TAB>QUERY`.
     pub async fn answer(&self, line: &str) -> Answer {
-        let Some((command, text)) = line.split_once('\t') else { return Answer::Unsupported };
-        let Some(command) = Command::parse(command) else { return Answer::Unsupported };
+        let Some((command, text)) = Command::parse(line) else { return Answer::Unsupported };
         if !query::is_known(text) {
             return Answer::Unsupported;
         }
@@ -103,7 +85,7 @@ impl Server {
             }
             Command::Docs(k) => {
                 let found = self.search(text, k, ResultType::Topk).await;
-                Answer::Documents(found.results.iter().map(|hit| (hit.doc_id, hit.score)).collect())
+                Answer::Documents(found.results.iter().map(|hit| (hit.doc_id as u64, hit.score)).collect())
             }
         }
     }
@@ -126,37 +108,5 @@ impl Server {
             QueryRewriting::SearchOnly,
         );
         search.await
-    }
-}
-
-impl std::fmt::Display for Answer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Answer::Number(number) => write!(f, "{number}"),
-            Answer::Unsupported => f.write_str("UNSUPPORTED"),
-            Answer::Documents(hits) => {
-                for (rank, (document, score)) in hits.iter().enumerate() {
-                    write!(f, "{}{document}:{score}", if rank == 0 { "" } else { " " })?;
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-impl Command {
-    fn parse(word: &str) -> Option<Command> {
-        if word == "COUNT" {
-            return Some(Command::Count);
-        }
-        let number = |k: &str| k.parse().ok().filter(|&k| k > 0);
-        if let Some(k) = word.strip_prefix("DOCS_") {
-            return number(k).map(Command::Docs);
-        }
-        let k = word.strip_prefix("TOP_")?;
-        match k.strip_suffix("_COUNT") {
-            Some(k) => number(k).map(Command::TopCount),
-            None => number(k).map(Command::Top),
-        }
     }
 }

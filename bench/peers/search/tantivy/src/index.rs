@@ -4,7 +4,6 @@
 //! 2. One thread indexes; the flushed segments are merged into one at the end.
 //! 3. With a commit after each N documents, segments are never merged.
 
-use crate::Result;
 use clap::Args;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -14,6 +13,7 @@ use tantivy::indexer::NoMergePolicy;
 use tantivy::schema::{FAST, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::WhitespaceTokenizer;
 use tantivy::{Index, TantivyDocument};
+use tierdex_peer_protocol::Result;
 
 /// Name of the field of tokens.
 pub const TOKENS: &str = "tokens";

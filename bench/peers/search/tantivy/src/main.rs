@@ -60,9 +60,6 @@ pub enum Advice {
     Random,
 }
 
-/// The result type; an error is one line.
-type Result<T> = std::result::Result<T, String>;
-
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Index { tokens, dir, options } => index::run(&tokens, &dir, &options),

@@ -8,7 +8,7 @@
 //! | `DOCS_k` | as `TOP_k`, and the ordinals of the hits from their column |
 
 use crate::index::{ORDINAL, TOKENS, register};
-use crate::{Advice, Result, batch, query};
+use crate::{Advice, batch, query};
 use std::fs;
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -17,6 +17,7 @@ use tantivy::columnar::Column;
 use tantivy::directory::{self, Directory, MmapDirectory, RamDirectory};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, Index, ReloadPolicy, Searcher};
+use tierdex_peer_protocol::{Answer, Command, Result};
 
 /// The index behind the protocol.
 pub struct Server {
@@ -26,24 +27,6 @@ pub struct Server {
     positions: bool,
     /// Per segment.
     ordinals: Vec<Column<u64>>,
-}
-
-/// The answer to a line.
-pub enum Answer {
-    /// A number of matches or of hits.
-    Number(u64),
-    /// Ordinals and scores, best first.
-    Documents(Vec<(u64, f32)>),
-    /// The command or the query is not supported.
-    Unsupported,
-}
-
-/// A command of the protocol, with its k.
-enum Command {
-    Count,
-    Top(usize),
-    TopCount(usize),
-    Docs(usize),
 }
 
 /// Answers the lines of `input` until it ends.
@@ -73,8 +56,8 @@ impl Server {
     fn open(dir: &Path, advice: Option<Advice>) -> Result<Server> {
         let failed = |error: tantivy::TantivyError| format!("cannot open {}: {error}", dir.display());
         let index = match advice {
-            Some(advice) => Index::open_on(mapped(dir, advice)?),
-            None => Index::open_on(in_memory(dir)?),
+            Some(advice) => Index::open(mapped(dir, advice)?),
+            None => Index::open(in_memory(dir)?),
         };
         let index = index.map_err(failed)?;
         register(&index);
@@ -98,8 +81,7 @@ impl Server {
 
     /// The answer to `COMMAND<TAB>QUERY`.
     pub fn answer(&self, line: &str) -> Result<Answer> {
-        let Some((command, text)) = line.split_once('\t') else { return Ok(Answer::Unsupported) };
-        let Some(command) = Command::parse(command) else { return Ok(Answer::Unsupported) };
+        let Some((command, text)) = Command::parse(line) else { return Ok(Answer::Unsupported) };
         let Some(query) = query::parse(text, self.field, self.positions) else {
             return Ok(Answer::Unsupported);
         };
@@ -147,37 +129,4 @@ fn in_memory(dir: &Path) -> Result<RamDirectory> {
         memory.atomic_write(name, &bytes).map_err(|error| failed(&error))?;
     }
     Ok(memory)
-}
-
-impl std::fmt::Display for Answer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Answer::Number(number) => write!(f, "{number}"),
-            Answer::Unsupported => f.write_str("UNSUPPORTED"),
-            Answer::Documents(hits) => {
-                for (rank, (document, score)) in hits.iter().enumerate() {
-                    write!(f, "{}{document}:{score}", if rank == 0 { "" } else { " " })?;
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-impl Command {
-    /// The command of a word; k is at least 1, since `TopDocs` has no other.
-    fn parse(word: &str) -> Option<Command> {
-        if word == "COUNT" {
-            return Some(Command::Count);
-        }
-        let number = |k: &str| k.parse().ok().filter(|&k| k > 0);
-        if let Some(k) = word.strip_prefix("DOCS_") {
-            return number(k).map(Command::Docs);
-        }
-        let k = word.strip_prefix("TOP_")?;
-        match k.strip_suffix("_COUNT") {
-            Some(k) => number(k).map(Command::TopCount),
-            None => number(k).map(Command::Top),
-        }
-    }
 }

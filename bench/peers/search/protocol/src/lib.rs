@@ -1,0 +1,169 @@
+//! The line protocol of `tierdex-bench serve`, for other engines: commands, answers and batches.
+//!
+//! A line `COMMAND<TAB>QUERY` has one line of answer. A line `!BATCH<TAB>FILE<TAB>THREADS<TAB>LATENCIES` runs
+//! the lines of a file; its answer is a summary as a JSON object.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::fs;
+
+/// The result type; an error is one line.
+pub type Result<T> = std::result::Result<T, String>;
+
+/// The answer to a line.
+pub enum Answer {
+    /// A number of matches or of hits.
+    Number(u64),
+    /// Numbers of documents and scores, best first.
+    Documents(Vec<(u64, f32)>),
+    /// The command or the query is not supported.
+    Unsupported,
+}
+
+impl Answer {
+    /// The number in the answer, the number of hits of a list, or `None` if the line is not supported.
+    pub fn value(&self) -> Option<u64> {
+        match self {
+            Answer::Number(number) => Some(*number),
+            Answer::Documents(hits) => Some(hits.len() as u64),
+            Answer::Unsupported => None,
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Answer::Number(number) => write!(f, "{number}"),
+            Answer::Unsupported => f.write_str("UNSUPPORTED"),
+            Answer::Documents(hits) => {
+                for (rank, (document, score)) in hits.iter().enumerate() {
+                    write!(f, "{}{document}:{score}", if rank == 0 { "" } else { " " })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A command of the protocol, with its k, which is at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// `COUNT`: the number of matches.
+    Count,
+    /// `TOP_k`: the number of hits, at most k.
+    Top(usize),
+    /// `TOP_k_COUNT`: the number of matches, found together with the best k.
+    TopCount(usize),
+    /// `DOCS_k`: documents and scores of the best k.
+    Docs(usize),
+}
+
+impl Command {
+    /// The command and the query of a line; `None` if there is no such command.
+    pub fn parse(line: &str) -> Option<(Command, &str)> {
+        let (word, query) = line.split_once('\t')?;
+        let number = |k: &str| k.parse().ok().filter(|&k| k > 0);
+        let command = if word == "COUNT" {
+            Command::Count
+        } else if let Some(k) = word.strip_prefix("DOCS_") {
+            Command::Docs(number(k)?)
+        } else {
+            let k = word.strip_prefix("TOP_")?;
+            match k.strip_suffix("_COUNT") {
+                Some(k) => Command::TopCount(number(k)?),
+                None => Command::Top(number(k)?),
+            }
+        };
+        Some((command, query))
+    }
+}
+
+/// The lines of a batch, and how to run them.
+pub struct Batch {
+    /// The lines of the file that are not empty.
+    pub lines: Vec<String>,
+    /// Threads that answer lines, 1 to 1,024.
+    pub threads: usize,
+    latencies: Option<String>,
+}
+
+/// The time and the answer of one line of a batch.
+pub struct LineResult {
+    /// Number of the line, from 0.
+    pub line: usize,
+    /// Time from its text to its answer.
+    pub nanoseconds: u64,
+    /// [`Answer::value`].
+    pub value: Option<u64>,
+}
+
+impl Batch {
+    /// Reads the file of `FILE<TAB>THREADS<TAB>LATENCIES`.
+    ///
+    /// # Errors
+    /// If a part is missing or invalid, or the file cannot be read.
+    pub fn read(batch: &str) -> Result<Batch> {
+        let parts: Vec<&str> = batch.split('\t').collect();
+        let [file, threads, latencies] = parts[..] else {
+            return Err("!BATCH needs a file, a number of threads, and a file for latencies or -".to_string());
+        };
+        let threads = threads
+            .parse()
+            .ok()
+            .filter(|threads| (1..=1024).contains(threads))
+            .ok_or_else(|| format!("`{threads}` is no number of threads from 1 to 1024"))?;
+        let text = fs::read_to_string(file).map_err(|error| format!("cannot read {file}: {error}"))?;
+        let lines = text.lines().filter(|line| !line.is_empty()).map(str::to_string).collect();
+        Ok(Batch { lines, threads, latencies: (latencies != "-").then(|| latencies.to_string()) })
+    }
+
+    /// Writes the latencies, if they are asked for, and returns the summary of a batch that took `wall`
+    /// nanoseconds.
+    ///
+    /// # Errors
+    /// If the latencies cannot be written.
+    pub fn finish(&self, mut results: Vec<LineResult>, wall: u128) -> Result<String> {
+        results.sort_unstable_by_key(|result| result.line);
+        if let Some(latencies) = &self.latencies {
+            let text: String = results.iter().map(|result| format!("{}\n", result.nanoseconds)).collect();
+            fs::write(latencies, text).map_err(|error| format!("cannot write {latencies}: {error}"))?;
+        }
+        let mut times: Vec<u64> = results.iter().map(|result| result.nanoseconds).collect();
+        times.sort_unstable();
+        let at = |percent: usize| {
+            times.get((times.len() * percent / 100).min(times.len().saturating_sub(1))).copied().unwrap_or(0)
+        };
+        let sum: u64 = results.iter().filter_map(|result| result.value).sum();
+        let unsupported = results.iter().filter(|result| result.value.is_none()).count();
+        let (n, p50, p99, max) = (results.len(), at(50), at(99), at(100));
+        Ok(format!(
+            "{{\"n\":{n},\"wall_ns\":{wall},\"p50_ns\":{p50},\"p99_ns\":{p99},\"max_ns\":{max},\"sum\":{sum},\
+             \"unsupported\":{unsupported}}}"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_parsed() {
+        assert_eq!(Command::parse("COUNT\ta b"), Some((Command::Count, "a b")));
+        assert_eq!(Command::parse("TOP_10\ta"), Some((Command::Top(10), "a")));
+        assert_eq!(Command::parse("TOP_1024_COUNT\ta"), Some((Command::TopCount(1024), "a")));
+        assert_eq!(Command::parse("DOCS_3\t"), Some((Command::Docs(3), "")));
+        for line in ["COUNT", "TOP_0\ta", "TOP_x\ta", "DOCS_-1\ta", "TOP_10_SUM\ta"] {
+            assert_eq!(Command::parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn answers_are_written_as_the_protocol_has_them() {
+        assert_eq!(Answer::Number(7).to_string(), "7");
+        assert_eq!(Answer::Documents(vec![(3, 1.5), (0, 0.25)]).to_string(), "3:1.5 0:0.25");
+        assert_eq!(Answer::Unsupported.to_string(), "UNSUPPORTED");
+    }
+}
