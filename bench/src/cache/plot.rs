@@ -74,7 +74,8 @@ fn same_plot(one: &Cell, other: &Cell) -> bool {
     (one.workload, one.device) == (other.workload, other.device)
 }
 
-/// The first cell with a size of each group of cells that `same` puts together.
+/// Groups the measured combinations of settings that have a cache size by `same`, and returns the first of
+/// each group.
 fn group_firsts(medians: &[CellMedian], same: impl Fn(&CellMedian, &CellMedian) -> bool) -> Vec<&CellMedian> {
     let mut found: Vec<&CellMedian> = Vec::new();
     for one in medians.iter().filter(|one| one.cell.size.is_some()) {

@@ -54,7 +54,8 @@ struct QueueEntry {
 pub(crate) struct NextList {
     pub(crate) request: ListRequest,
     pub(crate) detached: bool,
-    /// How many queries before it have not ended.
+    /// Number of queries before the query of the list that have not ended: 0 for the oldest query. Limited
+    /// by the lookahead.
     pub(crate) ahead: u64,
 }
 

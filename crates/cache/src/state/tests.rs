@@ -43,7 +43,7 @@ impl Harness {
         number
     }
 
-    fn end(&mut self, query: u64) {
+    fn end_query(&mut self, query: u64) {
         self.state.end(query, &self.admissions[query as usize]);
     }
 
@@ -79,7 +79,7 @@ fn the_worker_waits_as_in_figure_7_8() {
             && harness.admission(t1, 0).is_some()
             && harness.admission(t2, 0).is_none()
     );
-    harness.end(t0);
+    harness.end_query(t0);
     assert_eq!(harness.state.pace.rolling_sum(), 1);
     assert!(harness.is_cached(0));
     harness.work();
@@ -93,7 +93,7 @@ fn a_repeated_term_counts_again_as_in_figure_7_9() {
     let [first, second] = [(0, 4), (0, 4)].map(|list| harness.push(&[list]));
     harness.work();
     assert_eq!(harness.state.pace.rolling_sum(), 8);
-    harness.end(first);
+    harness.end_query(first);
     assert_eq!(harness.state.pace.rolling_sum(), 4);
     let [t1, t2] = [(1, 4), (2, 1)].map(|list| harness.push(&[list]));
     harness.work();
@@ -101,7 +101,7 @@ fn a_repeated_term_counts_again_as_in_figure_7_9() {
         harness.admission(t1, 0).is_some() && harness.admission(t2, 0).is_none(),
         "t0 is in use, t1 waits"
     );
-    harness.end(second);
+    harness.end_query(second);
     harness.work();
     assert!(harness.admission(t2, 0).is_some() && !harness.is_cached(0));
 }
@@ -111,14 +111,14 @@ fn the_worker_waits_as_in_figure_7_10() {
     let mut harness = Harness::new(8, PolicyKind::Lru, Lookahead::Adaptive);
     let [t0, t1, _again, t2] = [(0, 2), (1, 5), (0, 2), (2, 2)].map(|list| harness.push(&[list]));
     harness.work();
-    harness.end(t0);
+    harness.end_query(t0);
     harness.work();
     assert_eq!(harness.state.pace.rolling_sum(), 7);
     assert!(
         harness.admission(t2, 0).is_none() && harness.is_cached(1),
         "t1 is least recently used, and in use"
     );
-    harness.end(t1);
+    harness.end_query(t1);
     harness.work();
     assert!(harness.admission(t2, 0).is_some() && harness.is_cached(0) && !harness.is_cached(1));
 }
@@ -129,14 +129,14 @@ fn only_the_adaptive_lookahead_waits_for_the_rolling_sum() {
         let mut harness = Harness::new(8, PolicyKind::Lru, lookahead);
         let old = harness.push(&[(9, 5)]);
         harness.work();
-        harness.end(old);
+        harness.end_query(old);
         let repeated = [(); 4].map(|()| harness.push(&[(0, 1)]));
         let next = harness.push(&[(1, 3)]);
         harness.work();
         assert_eq!(harness.admission(next, 0).is_some(), goes_on, "{lookahead:?}");
         // 4 + 2 taken + 5 > 8, and so on until 1 + 2 + 5.
         for (query, ended) in repeated.into_iter().zip(1..) {
-            harness.end(query);
+            harness.end_query(query);
             harness.work();
             assert_eq!(harness.admission(next, 0).is_some(), goes_on || ended >= 3, "{lookahead:?}, {ended}");
         }
@@ -152,7 +152,7 @@ fn a_fixed_lookahead_counts_queries() {
         let admitted =
             queries[oldest..].iter().filter(|query| harness.admission(**query, 0).is_some()).count();
         assert_eq!(admitted, 3.min(8 - oldest));
-        harness.end(queries[oldest]);
+        harness.end_query(queries[oldest]);
     }
     assert_eq!(harness.state.stats().lookahead_max, 2);
 }
@@ -183,14 +183,14 @@ fn ended_queries_behind_an_open_one_are_removed() {
         let query = harness.push(&[(2 + list % 20, 1)]);
         harness.work();
         assert!(harness.admission(last, 0).is_some());
-        harness.end(std::mem::replace(&mut last, query));
+        harness.end_query(std::mem::replace(&mut last, query));
         if list == 3000 {
             // A query that is dropped before its turn, and a detached one.
             let request = harness.request(40, 1);
             let (_, admissions) = harness.state.push(vec![request], true);
             harness.admissions.push(admissions);
             let given_up = harness.push(&[(3, 1)]);
-            harness.end(given_up);
+            harness.end_query(given_up);
         }
         assert!(harness.state.queue.entries() <= 2 * 4 + 64);
     }
@@ -199,8 +199,8 @@ fn ended_queries_behind_an_open_one_are_removed() {
     assert!(
         (0..2).all(|list| harness.admission(held, list).is_some()) && harness.admission(last, 0).is_some()
     );
-    harness.end(held);
-    harness.end(last);
+    harness.end_query(held);
+    harness.end_query(last);
     assert_eq!(harness.state.queue.entries(), 0);
 }
 
@@ -214,7 +214,7 @@ fn the_oldest_query_streams_lists_that_do_not_fit() {
         (0..5).map(|list| matches!(harness.admission(query, list), Some(Admission::Cached(_)))).collect();
     assert_eq!(cached, [true, true, false, false, true]);
     assert_eq!(harness.admission(next, 0), None);
-    harness.end(query);
+    harness.end_query(query);
     harness.work();
     assert!((0..2).all(|list| matches!(harness.admission(next, list), Some(Admission::Cached(_)))));
     let stats = harness.state.stats();
@@ -232,12 +232,12 @@ fn unqueued_requests_neither_wait_nor_block() {
         panic!("there are free cells")
     };
     harness.work();
-    harness.end(query);
+    harness.end_query(query);
     // The pin of an unqueued request prevents the next oldest query from evicting, perhaps for ever.
     let query = harness.push(&[(1, 4)]);
     harness.work();
     assert_eq!(harness.admission(query, 0), Some(Admission::Streamed));
-    harness.end(query);
+    harness.end_query(query);
     harness.state.unpin(unqueued);
     let query = harness.push(&[(1, 4)]);
     harness.work();
@@ -305,7 +305,7 @@ fn the_next_request_retries_a_failed_list() {
     let third = harness.push(&[(0, 4)]);
     harness.work();
     assert!(harness.admission(third, 0).is_some_and(|admission| admission != Admission::Cached(entry)));
-    [first, second, third].into_iter().for_each(|query| harness.end(query));
+    [first, second, third].into_iter().for_each(|query| harness.end_query(query));
     let stats = harness.state.stats();
     assert_eq!((stats.cells_free, stats.cells_evictable, stats.rolling_sum), (4, 4, 0));
 }
@@ -317,13 +317,13 @@ fn the_window_policy_spares_lists_of_waiting_queries() {
         for list in 0..3 {
             let query = harness.push(&[(list, 1)]);
             harness.work();
-            harness.end(query);
+            harness.end_query(query);
         }
         // List 0 is the least recently used, and will be needed.
         let queries = [(3, 1), (0, 1)].map(|list| harness.push(&[list]));
         harness.work();
         assert_eq!(harness.state.stats().hits == 1, spared, "{policy}");
-        queries.into_iter().for_each(|query| harness.end(query));
+        queries.into_iter().for_each(|query| harness.end_query(query));
     }
 }
 
@@ -348,7 +348,7 @@ fn detached_requests_are_limited_and_ignored_after_shutdown() {
         harness.state.push_detached(request);
     }
     assert_eq!(harness.state.stats().queries, 2 + 1024);
-    held.into_iter().for_each(|query| harness.end(query));
+    held.into_iter().for_each(|query| harness.end_query(query));
     harness.work();
     assert_eq!(harness.state.stats().queries, 0);
     harness.state.stopping = true;

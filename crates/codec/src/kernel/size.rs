@@ -2,7 +2,8 @@
 
 use super::table::{Bitmap, Patch};
 
-/// [`NONE`], [`BYTES`] or [`WORDS`].
+/// The width class of the high bits of the exceptions of a block: [`NONE`], [`BYTES`] or [`WORDS`]. An
+/// integer, not an enum, because it is a const generic parameter.
 pub(super) type HighSize = u8;
 /// The block has no exceptions.
 pub(super) const NONE: HighSize = 0;

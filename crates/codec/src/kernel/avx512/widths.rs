@@ -9,8 +9,8 @@ use core::arch::x86_64::*;
 /// Values whose widths fill a vector of bytes: a quarter of a block.
 const QUARTER: usize = 64;
 
-/// [`crate::Kernel::count_wider`]: one byte per value with its width, compared with every width below the
-/// widest.
+/// [`crate::Kernel::count_wider`]: stores the bit width of each value in a byte, 64 to a vector, and compares
+/// the vectors with each width that is less than the largest.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512vl,bmi2,lzcnt,popcnt")]
 pub(in crate::kernel) fn count_wider(values: &[u32]) -> WidthCounts {
     let mut widths = [_mm512_setzero_si512(); 4];

@@ -25,8 +25,8 @@ const A: usize = 0;
 const B: usize = 1;
 const C: usize = 2;
 const A_AGAIN: usize = 3;
-const B_UNSCORED: usize = 4;
-const D_UNSCORED: usize = 5;
+const B_WEIGHT_0: usize = 4;
+const D_WEIGHT_0: usize = 5;
 const NONE: usize = 7;
 
 fn leaves() -> Vec<Leaf> {
@@ -194,15 +194,15 @@ fn a_group_of_one_clause_is_the_clause() {
 
 #[test]
 fn clauses_that_score_0_are_filters_or_removed() {
-    check(&group(&[term(A), term(D_UNSCORED)], &[], &[], &[]), "(+a0 #d5)", "(#a0 #d5)");
-    check(&group(&[term(A)], &[], &[term(D_UNSCORED), term(B)], &[]), "(+a0 b1)", "a0");
-    check(&group(&[term(A)], &[], &[phrase(&[B_UNSCORED, D_UNSCORED]), ALL], &[]), "a0", "a0");
+    check(&group(&[term(A), term(D_WEIGHT_0)], &[], &[], &[]), "(+a0 #d5)", "(#a0 #d5)");
+    check(&group(&[term(A)], &[], &[term(D_WEIGHT_0), term(B)], &[]), "(+a0 b1)", "a0");
+    check(&group(&[term(A)], &[], &[phrase(&[B_WEIGHT_0, D_WEIGHT_0]), ALL], &[]), "a0", "a0");
     check(&group(&[term(A), ALL], &[], &[], &[]), "a0", "a0");
     // Alternatives that are not optional are kept.
-    let any = group(&[], &[], &[term(A), term(D_UNSCORED)], &[]);
+    let any = group(&[], &[], &[term(A), term(D_WEIGHT_0)], &[]);
     check(&any, "(a0 (#d5))~1", "(a0 d5)~1");
     let leaves = leaves();
-    let alone = term(D_UNSCORED).simplified(true, &leaves).unscored(&leaves);
+    let alone = term(D_WEIGHT_0).simplified(true, &leaves).unscored(&leaves);
     assert_eq!(show(&alone), "(#d5)");
 }
 

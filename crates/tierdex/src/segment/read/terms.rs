@@ -30,7 +30,7 @@ pub struct TermsReader {
 /// page.
 struct RestartKeys {
     prefix_keys: Vec<u64>,
-    /// First restart point of each page, and the total number.
+    /// For each page, the index of its first restart point in `prefix_keys`; then the number of prefix keys.
     starts: Vec<usize>,
 }
 
