@@ -135,7 +135,7 @@ fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
         if child.try_wait().unwrap().is_some() {
             panic!("the generator ended before it could be stopped: {:?}", child.wait_with_output());
         }
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::yield_now();
     }
     // The generator is suspended while the second one starts, so that it cannot finish before.
     let id = child.id().to_string();

@@ -59,6 +59,13 @@ fn tierdex(arguments: &[&str]) -> Output {
     program(arguments.iter().copied()).output().unwrap()
 }
 
+/// The words of a batch without the name of its run, which follows.
+fn batch(index: &str, queries: &str) -> Vec<String> {
+    let words =
+        ["tierdex-bench", "batch", index, "--syntax", "query", "--queries", queries, "-k", "50", "--run"];
+    words.map(str::to_string).to_vec()
+}
+
 fn assert_ok(output: &Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -83,22 +90,7 @@ fn a_batch_within_a_budget_has_the_same_run_and_is_not_killed() {
         format!("{i}\t{query}\n")
     });
     fs::write(&queries, lines.collect::<String>()).unwrap();
-    let ask = |run: &str| -> Vec<String> {
-        let words = [
-            "tierdex-bench",
-            "batch",
-            &index,
-            "--syntax",
-            "query",
-            "--queries",
-            &queries,
-            "-k",
-            "50",
-            "--run",
-            run,
-        ];
-        words.map(str::to_string).to_vec()
-    };
+    let ask = |run: &str| -> Vec<String> { [batch(&index, &queries), vec![run.to_string()]].concat() };
     let words = ask(&free);
     assert_ok(&tierdex(
         &[&words.iter().map(String::as_str).collect::<Vec<_>>()[..], &["--mode", "base"]].concat(),
@@ -150,19 +142,7 @@ fn queries_of_many_terms_are_answered_or_rejected_within_a_budget() {
             format!("{query}\t{prefix}{}\n", terms.join(" "))
         };
         fs::write(path(name), (0..6).map(line).collect::<String>()).unwrap();
-        let words = [
-            "tierdex-bench",
-            "batch",
-            &index,
-            "--syntax",
-            "query",
-            "--queries",
-            &path(name),
-            "-k",
-            "50",
-            "--run",
-        ];
-        let words: Vec<String> = words.map(str::to_string).to_vec();
+        let words = batch(&index, &path(name));
         let free = path(&format!("{name}-free"));
         let words_free = words.iter().chain([&free]).map(String::as_str).chain(["--mode", "base"]);
         assert_ok(&tierdex(&words_free.collect::<Vec<_>>()));

@@ -102,7 +102,7 @@
 //! be changed or deleted yet. Modules that this page does not list are internal and change without notice.
 #![forbid(unsafe_code)]
 
-// In dependency order: each module uses only those before it.
+// ARCHITECTURE.md has their dependency order.
 #[doc(hidden)]
 pub mod bytes;
 #[doc(hidden)]

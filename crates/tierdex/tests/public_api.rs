@@ -35,6 +35,9 @@ fn an_index_is_created_searched_extended_and_replaced() {
 
     let engine = Engine::open(&dir, &EngineOptions::new().dram(40_000_000).threads(2)).unwrap();
     assert_eq!(ids(&engine, "unique", 10), ["last"]);
+    // All matches are hits: their number is known without counting.
+    let query = Query::parse("unique", engine.snapshot().schema()).unwrap();
+    assert_eq!(engine.search(SearchRequest::new(query)).unwrap().total, TotalHits::Exact(1));
     let before = engine.snapshot();
     assert_eq!((before.index().documents(), before.index().generation()), (5001, 1));
     let query = Query::parse("+all +title", before.schema()).unwrap();

@@ -1,5 +1,5 @@
-//! Opens all lists of a field in term order with few reads: most lists are shorter than a block, so many
-//! skip records are read at a time.
+//! Opens all lists of a field in term order with few reads: a read fetches the skip records of all terms
+//! that fit into its buffer.
 
 use super::postings::PostingsCursor;
 use crate::error::Result;

@@ -4,7 +4,7 @@
 //! the modes of the thesis:
 //!
 //! 1. A query is planned when it enters the planning window of the query queue; the prefetch of its posting
-//!    lists starts (thesis, sections 7.2 and 7.3).
+//!    lists starts (thesis, section 7.2).
 //! 2. Search threads take queries in queue order, one at a time. Each waits for the lists of its query,
 //!    evaluates it, and delivers the result.
 //!

@@ -1,4 +1,4 @@
-//! Prefetch strategies of the thesis modes (sections 7.2 and 7.3): when the posting lists of a query are
+//! Prefetch strategies of the thesis modes (section 7.2): when the posting lists of a query are
 //! read, and by which thread.
 
 use super::options::{ExecutorOptions, Mode, QUERIES_AHEAD};
