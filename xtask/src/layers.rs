@@ -9,7 +9,12 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("tierdex_io", "crates/io/src/", &[]),
     ("tierdex_cache", "crates/cache/src/", &["tierdex_io"]),
     ("tierdex", "crates/tierdex/src/", &["tierdex_codec", "tierdex_io", "tierdex_cache"]),
-    ("tierdex_bench", "bench/src/", &["tierdex_codec", "tierdex_io", "tierdex_cache", "tierdex"]),
+    ("tierdex_bench_protocol", "bench/protocol/src/", &[]),
+    (
+        "tierdex_bench",
+        "bench/src/",
+        &["tierdex_codec", "tierdex_io", "tierdex_cache", "tierdex", "tierdex_bench_protocol"],
+    ),
     ("tierdex_cli", "cli/src/", &["tierdex"]),
     ("tierdex-bench", "cli/bench/", &["tierdex", "tierdex_bench", "tierdex_cli"]),
     // Contains the names of the crates in strings, but depends on none of them.

@@ -5,7 +5,7 @@ use seekstorm::INDEX_RUNTIME;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use tierdex_peer_protocol::{Batch, LineResult, Result};
+use tierdex_bench_protocol::{Batch, LineResult, Result};
 
 /// Runs a batch and returns its summary as a JSON object.
 pub fn run(server: &Arc<Server>, batch: &str) -> Result<String> {

@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
-use tierdex_peer_protocol::Result;
+use tierdex_bench_protocol::Result;
 
 /// Name of the field of tokens.
 const TOKENS: &str = "tokens";

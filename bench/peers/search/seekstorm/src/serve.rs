@@ -19,7 +19,7 @@ use std::io::{BufRead, Write, stderr, stdout};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
-use tierdex_peer_protocol::{Answer, Command, Result};
+use tierdex_bench_protocol::{Answer, Command, Result};
 
 /// The index behind the protocol.
 pub struct Server {

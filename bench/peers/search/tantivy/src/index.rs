@@ -13,7 +13,7 @@ use tantivy::indexer::NoMergePolicy;
 use tantivy::schema::{FAST, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::WhitespaceTokenizer;
 use tantivy::{Index, TantivyDocument};
-use tierdex_peer_protocol::Result;
+use tierdex_bench_protocol::Result;
 
 /// Name of the field of tokens.
 pub const TOKENS: &str = "tokens";

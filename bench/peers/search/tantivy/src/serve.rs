@@ -17,7 +17,7 @@ use tantivy::columnar::Column;
 use tantivy::directory::{self, Directory, MmapDirectory, RamDirectory};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, Index, ReloadPolicy, Searcher};
-use tierdex_peer_protocol::{Answer, Command, Result};
+use tierdex_bench_protocol::{Answer, Command, Result};
 
 /// The index behind the protocol.
 pub struct Server {

@@ -1,12 +1,16 @@
-//! The line protocol of `tierdex-bench serve`, for other engines: commands, answers and batches.
+//! The line protocol of `tierdex-bench serve` and of the engines that it is compared with: commands, answers
+//! and batches.
 //!
-//! A line `COMMAND<TAB>QUERY` has one line of answer. A line `!BATCH<TAB>FILE<TAB>THREADS<TAB>LATENCIES` runs
-//! the lines of a file; its answer is a summary as a JSON object.
+//! A line `COMMAND<TAB>QUERY` has one line of answer. A line `!BATCH<TAB>FILE<TAB>THREADS<TAB>LATENCIES`
+//! runs the lines of a file; its answer is a summary as a JSON object.
 
 #![forbid(unsafe_code)]
 
 use std::fmt;
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{Builder, scope};
+use std::time::Instant;
 
 /// The result type; an error is one line.
 pub type Result<T> = std::result::Result<T, String>;
@@ -119,6 +123,33 @@ impl Batch {
         Ok(Batch { lines, threads, latencies: (latencies != "-").then(|| latencies.to_string()) })
     }
 
+    /// Answers the lines on the threads of the batch, which take them in order from a shared counter, and
+    /// times each.
+    ///
+    /// # Errors
+    /// The first of `answer`; if a thread cannot be started.
+    pub fn answer(&self, answer: impl Fn(&str) -> Result<Answer> + Sync) -> Result<Vec<LineResult>> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut results = Vec::with_capacity(self.lines.len());
+            loop {
+                let line = next.fetch_add(1, Ordering::Relaxed);
+                let Some(text) = self.lines.get(line) else { return Ok(results) };
+                let start = Instant::now();
+                let value = answer(text)?.value();
+                results.push(LineResult { line, nanoseconds: start.elapsed().as_nanos() as u64, value });
+            }
+        };
+        let results: Vec<Result<Vec<LineResult>>> = scope(|scope| {
+            let start = |_| Builder::new().spawn_scoped(scope, work);
+            let workers: Vec<_> = (0..self.threads).map(start).collect::<std::io::Result<_>>()?;
+            let panicked = |_| Err("a thread that answers lines panicked".to_string());
+            Ok(workers.into_iter().map(|worker| worker.join().unwrap_or_else(panicked)).collect())
+        })
+        .map_err(|error: std::io::Error| format!("cannot start a thread that answers lines: {error}"))?;
+        Ok(results.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
     /// Writes the latencies, if they are asked for, and returns the summary of a batch that took `wall`
     /// nanoseconds.
     ///
@@ -158,6 +189,25 @@ mod tests {
         for line in ["COUNT", "TOP_0\ta", "TOP_x\ta", "DOCS_-1\ta", "TOP_10_SUM\ta"] {
             assert_eq!(Command::parse(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn a_batch_answers_each_line_once_and_reports_the_first_error() {
+        let lines = (0..100).map(|line| format!("COUNT\t{line}")).collect();
+        let batch = Batch { lines, threads: 3, latencies: None };
+        let number = |line: &str| Command::parse(line).unwrap().1.parse::<u64>().unwrap();
+        let results = batch.answer(|line| Ok(Answer::Number(number(line)))).unwrap();
+        let summary = batch.finish(results, 5).unwrap();
+        assert!(
+            summary.starts_with("{\"n\":100,\"wall_ns\":5,") && summary.contains("\"sum\":4950,"),
+            "{summary}"
+        );
+        let failing = |line: &str| match number(line) {
+            50 => Err("line 50".to_string()),
+            _ => Ok(Answer::Unsupported),
+        };
+        assert_eq!(batch.answer(failing).err().as_deref(), Some("line 50"));
+        assert!(Batch::read("file\t0\t-").err().unwrap().contains("1 to 1024"));
     }
 
     #[test]
