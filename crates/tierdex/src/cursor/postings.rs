@@ -31,7 +31,7 @@ const NONE: usize = usize::MAX;
 impl<'a> PostingsCursor<'a> {
     /// Opens the list of `term`. The cursor is before the first document.
     pub fn open(field: &'a FieldReader, term: TermInfo) -> Result<PostingsCursor<'a>> {
-        let record = field.record(&term, &FILES)?;
+        let record = field.record(&term, &FILES, false)?;
         PostingsCursor::with_record(field, record, &FILES)
     }
 

@@ -253,7 +253,7 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
             return Ok(0);
         }
         let Some(info) = info.as_ref().filter(|info| info.blocks.is_some()) else { continue };
-        let SkipRecord::Blocks(list) = field.record(info, &FILES)? else { continue };
+        let SkipRecord::Blocks(list) = field.record(info, &FILES, false)? else { continue };
         let bounds = leaf.share_bounds(segment);
         if !bounds.is_tight {
             return Ok(0);
