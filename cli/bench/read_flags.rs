@@ -30,7 +30,7 @@ pub struct ReadFlags {
     /// Maximum number of reads in flight [default: 32]
     #[arg(long)]
     depth: Option<usize>,
-    /// Eviction policy; window spares posting lists that queued queries need [default: lru]
+    /// Eviction policy; window spares posting lists that queued queries need [default: s3-fifo]
     #[arg(long, value_parser = one_of::<PolicyKind>(POLICIES))]
     policy: Option<PolicyKind>,
     /// Lookahead: number of queries that are prefetched, 1 to 1023, or adaptive: as many as fit into the

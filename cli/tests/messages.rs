@@ -215,7 +215,7 @@ fn errors_name_the_directory_of_the_index() {
     let ids = ids.into_iter().find(|path| path.extension().is_some_and(|end| end == "ids")).unwrap();
     let words = format!("i/{}", ids.file_name().unwrap().to_str().unwrap());
     let mut bytes = std::fs::read(&ids).unwrap();
-    bytes[100] ^= 1;
+    bytes[4100] ^= 1;
     std::fs::write(&ids, bytes).unwrap();
     workspace.fails(1, "search i cat", &format!("tierdex: {words} is damaged at byte"));
     workspace.fails(1, "batch i --queries q --run r", &format!("{words} is damaged at byte"));

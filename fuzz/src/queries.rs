@@ -46,15 +46,18 @@ pub fn queries(data: &[u8]) -> bool {
         Err(_) => Query::parse_lenient(&text, index.schema()).0,
     };
     let bm25 = RANKINGS[usize::from(kind % 4)];
-    let exhaustive = SearchOptions { k, bm25, exhaustive: true, count: true };
+    let exhaustive = SearchOptions { k, bm25, exhaustive: true, count: true, ids: false };
     let searcher = index.searcher();
     let all = searcher.search(&query, &exhaustive);
     // Divide the remaining documents after each checkpoint, or never.
     let divides = kind >> 2 & 1 == 1;
     let cut = |rest: std::ops::Range<u32>| divides.then_some(rest.start + rest.len() as u32 / 2);
     for (k, count) in [(k, false), (k, true), (0, true)] {
-        let found =
-            searcher.search_divided(&query, &SearchOptions { k, bm25, exhaustive: false, count }, cut);
+        let found = searcher.search_divided(
+            &query,
+            &SearchOptions { k, bm25, exhaustive: false, count, ids: false },
+            cut,
+        );
         compare(&found, &all, (k, count), &text);
     }
     all.is_ok_and(|all| all.total > 0)

@@ -148,9 +148,6 @@ pub fn run(arguments: &Arguments, experiment: &ExperimentOptions) -> Outcome {
     .map_err(output_error)
 }
 
-/// Results that wait for the prefetch of their document ids before they are written.
-const RESULTS_QUEUED_MAX: usize = 4;
-
 /// Totals of a batch.
 #[derive(Default)]
 struct BatchSummary {
@@ -223,10 +220,10 @@ fn write_run(
         Ok(None)
     };
     let searcher = executor.searcher();
-    let mut write = |(id, found): (String, SearchResult)| -> Outcome {
+    let mut write = |id: String, found: SearchResult| -> Outcome {
         // With --on-error skip all ids are read first: a skipped query must not leave lines in the run.
         let read = match arguments.on_error {
-            OnError::Skip => searcher.for_each_id(&found.hits, |_, _| Ok(())),
+            OnError::Skip => searcher.for_each_id(&found.hits, &found.ids, |_, _| Ok(())),
             OnError::Fail => Ok(()),
         };
         if let Err(error) = read {
@@ -235,7 +232,7 @@ fn write_run(
         done.queries += 1;
         done.found += if arguments.count { found.total } else { found.hits.len() as u64 };
         let (mut rank, mut written) = (0, Ok(()));
-        let read = searcher.for_each_id(&found.hits, |hit, document| {
+        let read = searcher.for_each_id(&found.hits, &found.ids, |hit, document| {
             rank += 1;
             let document = document.replace(char::is_whitespace, "_");
             let (score, tag) = (hit.score, &arguments.tag);
@@ -245,23 +242,14 @@ fn write_run(
         written.map_err(|error| cannot_write(path, &error))?;
         read.map_err(|error| query_failure(&id, error))
     };
-    // Results whose ids are being prefetched.
-    let mut waiting = VecDeque::new();
     let answer = |_, found: tierdex::Result<SearchResult>| -> Outcome {
         let id = query_ids().pop_front().unwrap_or_default();
-        let found = match found {
-            Ok(found) => found,
-            Err(error) => return skip_or_fail(query_failure(&id, error)),
-        };
-        executor.prefetch_ids(&found.hits);
-        waiting.push_back((id, found));
-        let next = if waiting.len() > RESULTS_QUEUED_MAX { waiting.pop_front() } else { None };
-        next.map_or(Ok(()), &mut write)
+        match found {
+            Ok(found) => write(id, found),
+            Err(error) => skip_or_fail(query_failure(&id, error)),
+        }
     };
-    let run = executor.run(source, options, answer);
-    // Results before a failed query are written too.
-    waiting.into_iter().try_for_each(write)?;
-    run?;
+    executor.run(source, options, answer)?;
     if arguments.stats {
         messages::print_lines(&memory_flags::report(&executor, executor_options));
     }

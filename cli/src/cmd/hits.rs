@@ -95,7 +95,7 @@ impl HitTable {
         }
         let id_width_max = if has_titles { width / 2 } else { width };
         let mut id_width = ID_COLUMNS_MIN;
-        searcher.for_each_id(&found.hits, |_, id| {
+        searcher.for_each_id(&found.hits, &found.ids, |_, id| {
             id_width = id_width.max(measure_text_width(&truncate(&printable(id), id_width_max)));
             Ok::<(), Failure>(())
         })?;

@@ -114,7 +114,7 @@ impl RankingArguments {
     /// Validated options of a search for `k` hits. `count` requests the exact number of matches.
     pub fn options(self, k: usize, count: bool) -> Outcome<SearchOptions> {
         let bm25 = Bm25::new(self.k1, self.b)?;
-        Ok(SearchOptions { k, bm25, exhaustive: false, count })
+        Ok(SearchOptions { k, bm25, exhaustive: false, count, ids: true })
     }
 }
 
@@ -179,7 +179,7 @@ fn write(
     };
     let summary = HitsSummary { total: found.total, counted: options.is_exact(found.hits.len()), elapsed };
     writer.begin(&mut out, &summary).map_err(output_error)?;
-    searcher.for_each_id(&found.hits, |hit, id| {
+    searcher.for_each_id(&found.hits, &found.ids, |hit, id| {
         let stored = searcher.preview(hit.document)?;
         let find = |term: &str| marks.find(term);
         let snippet =

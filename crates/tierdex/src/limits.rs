@@ -33,8 +33,11 @@ pub const TERM_PAGE: usize = tierdex_io::PAGE as usize;
 /// Terms between two restart points in a page of the term dictionary.
 pub const TERM_RESTART_INTERVAL: usize = 16;
 
-/// Documents in a group of the `ids` file.
-pub const IDS_GROUP: u32 = 64;
+/// External ids between two restart points in a page of ids.
+pub const ID_RESTART_INTERVAL: usize = 16;
+
+/// Entries in a page of the index of external ids.
+pub const ID_INDEX_PAGE: usize = tierdex_io::PAGE as usize / 8;
 
 /// Uncompressed bytes after which a block of stored documents is closed.
 pub const STORED_BLOCK_BYTES: usize = 16 << 10;

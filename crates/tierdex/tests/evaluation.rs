@@ -132,7 +132,7 @@ fn pruning_counting_segments_and_threads_change_no_result() {
                 continue;
             };
             let bm25 = *random.pick(&RANKINGS);
-            let exhaustive = SearchOptions { k: K_MAX, bm25, exhaustive: true, count: true };
+            let exhaustive = SearchOptions { k: K_MAX, bm25, exhaustive: true, count: true, ids: false };
             let first = random.below(searchers.len());
             let all = searchers[first].search(&query, &exhaustive).unwrap();
             matching += usize::from(all.total > 0);
@@ -155,6 +155,7 @@ fn pruning_counting_segments_and_threads_change_no_result() {
                 bm25,
                 count: random.one_in(2),
                 exhaustive: random.one_in(6),
+                ids: false,
             };
             let options = SearchOptions { count: options.count || options.k == 0, ..options };
             let number = random.below(searchers.len());
@@ -201,7 +202,7 @@ fn terms_of_negligible_weight_have_hits() {
             for rank in [0, 3, 12] {
                 let text = format!("{}^{weight:.9} nowhere", word(rank));
                 let query = Query::parse(&text, &schema).unwrap();
-                let exhaustive = SearchOptions { k: 100, bm25, exhaustive: true, count: true };
+                let exhaustive = SearchOptions { k: 100, bm25, exhaustive: true, count: true, ids: false };
                 let all = searcher.search(&query, &exhaustive).unwrap();
                 assert!(all.total > 0, "{text}");
                 for k in [1, 10, 100] {
@@ -251,7 +252,7 @@ fn results_equal_those_of_the_naive_engine() {
             for (index, segments) in indexes.iter().zip(SEGMENTS) {
                 for (count, exhaustive) in [(false, false), (true, false), (true, true)] {
                     let k = *random.pick(&KS);
-                    let options = SearchOptions { k, bm25, count, exhaustive };
+                    let options = SearchOptions { k, bm25, count, exhaustive, ids: false };
                     let found = index.searcher().search(&query, &options).unwrap();
                     let what = || format!("{text} in {segments} segments with {options:?}");
                     let hits: Vec<_> =
@@ -308,7 +309,7 @@ fn a_sloppy_frequency_is_at_most_that_of_the_rarest_term() {
         build(&(disk.clone() as _), &schema, &docs, &[], Growth::Commits, Merge::Keep);
         let index = Index::open_on(disk).unwrap();
         let bm25 = Bm25 { k1: 1.2, b: 1.0 };
-        let options = SearchOptions { k: 2, bm25, exhaustive: true, count: true };
+        let options = SearchOptions { k: 2, bm25, exhaustive: true, count: true, ids: false };
         let all = index.searcher().search(&phrase, &options).unwrap();
         assert_eq!(all.total, 2, "{length} words, {times} times");
         for k in [1, 2] {
@@ -339,7 +340,7 @@ fn ties_are_broken_by_the_smaller_document() {
                 .flat_map(|query| RANKINGS.map(|bm25| (query, bm25)))
             {
                 let query = Query::parse(query, index.schema()).unwrap();
-                let exhaustive = SearchOptions { k: 1000, bm25, exhaustive: true, count: true };
+                let exhaustive = SearchOptions { k: 1000, bm25, exhaustive: true, count: true, ids: false };
                 let all = index.searcher().search(&query, &exhaustive).unwrap();
                 for k in [1, 3, 10, 40, 60, 400] {
                     let options = SearchOptions { k, bm25, count: false, ..SearchOptions::default() };

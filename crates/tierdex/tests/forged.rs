@@ -169,7 +169,7 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
         let found =
             searcher.search(&query, &SearchOptions { k, count, exhaustive, ..SearchOptions::default() });
         let shown = found.and_then(|found| {
-            searcher.for_each_id(&found.hits, |_, _| Ok::<(), Error>(()))?;
+            searcher.for_each_id(&found.hits, &found.ids, |_, _| Ok::<(), Error>(()))?;
             let shown = found.hits.iter().take(3);
             shown.clone().try_for_each(|hit| searcher.stored(hit.document).map(drop))?;
             shown.clone().try_for_each(|hit| searcher.preview(hit.document).map(drop))

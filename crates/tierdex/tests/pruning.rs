@@ -82,7 +82,7 @@ proptest! {
                 let all = ask(&index, word, Look { exhaustive: true, ..look }).unwrap();
                 prop_assert_eq!(&pruned, &all, "{} k {} {:?}", word, k, bm25);
                 let query = Query::parse(word, index.schema()).unwrap();
-                let options = SearchOptions { k, bm25, exhaustive: false, count: false };
+                let options = SearchOptions { k, bm25, ..SearchOptions::default() };
                 let uncounted = index.searcher().search(&query, &options).unwrap();
                 prop_assert!((uncounted.hits.len() as u64..=all.total).contains(&uncounted.total), "{} k {}: {} of {}", word, k, uncounted.total, all.total);
                 let rows = |hit: &SearchHit| (hit.document, hit.score.to_bits());
@@ -115,7 +115,7 @@ fn a_block_that_ends_just_after_its_window_is_not_contained_in_it() {
             let index = index(&docs, &[], codec, NormKind::Byte);
             let query = Query::parse("a b", index.schema()).unwrap();
             for k in [1, 5, 10, 100] {
-                let options = SearchOptions { k, bm25: Bm25::default(), exhaustive: false, count: false };
+                let options = SearchOptions { k, ..SearchOptions::default() };
                 let found = index.searcher().search(&query, &options).unwrap();
                 let all =
                     index.searcher().search(&query, &SearchOptions { exhaustive: true, ..options }).unwrap();

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use support::corpus::Shape;
 use support::open_writer;
 use support::random::Random;
+use support::requests::{options, parse};
 use tierdex::Error;
-use tierdex::index::{Index, Merge, OpenMode, SearchHit};
+use tierdex::engine::{Engine, SearchRequest};
+use tierdex::index::{HitIds, Index, Merge, OpenMode, SearchHit};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 
@@ -76,7 +78,7 @@ fn ids_are_in_the_order_of_the_hits() {
                 .map(|_| SearchHit { document: random.below(docs.len()) as u32, score: 1.0 })
                 .collect();
             let mut found = Vec::new();
-            let each = searcher.for_each_id(&hits, |hit, id| {
+            let each = searcher.for_each_id(&hits, &HitIds::default(), |hit, id| {
                 found.push((hit.document, id.to_string()));
                 Ok::<(), Error>(())
             });
@@ -86,10 +88,41 @@ fn ids_are_in_the_order_of_the_hits() {
         }
         let mut calls = 0;
         let hits = [SearchHit { document: 5, score: 1.0 }; 9];
-        let ended = searcher.for_each_id(&hits, |_, _| {
+        let ended = searcher.for_each_id(&hits, &HitIds::default(), |_, _| {
             calls += 1;
             if calls < 4 { Ok(()) } else { Err(Error::Interrupted) }
         });
         assert!(matches!(ended, Err(Error::Interrupted)) && calls == 4);
+    }
+}
+
+#[test]
+fn an_engine_reads_ids_with_the_hits() {
+    let mut random = Random::new(3);
+    for longest in [3, 60, ID_BYTES_MAX] {
+        let docs: Vec<_> = (0..3_000)
+            .map(|number| {
+                let id = format!("{number}{}", "é".repeat(random.below(longest / 2)));
+                let id = if id.len() <= ID_BYTES_MAX { id } else { number.to_string() };
+                (id, String::new(), "all ".repeat(1 + random.below(9)))
+            })
+            .collect();
+        let index = index(&docs, 3);
+        for (pages, threads) in [(20, 1), (64, 2), (4_000, 2)] {
+            let engine = Engine::with_options(&index, &options(pages, threads)).unwrap();
+            for k in [0, 1, 10, 700, 3_000] {
+                let request = |ids| SearchRequest::new(parse(&index, "all")).k(k).ids(ids);
+                let (found, without) =
+                    (engine.search(request(true)).unwrap(), engine.search(request(false)).unwrap());
+                let expected = found.hits.iter().map(|hit| docs[hit.document as usize].0.clone());
+                let before = index.bytes_read();
+                assert!(found.ids().unwrap().into_iter().eq(expected), "{k} ids of up to {longest} bytes");
+                if k <= 10 && longest < ID_BYTES_MAX {
+                    assert_eq!(index.bytes_read(), before, "{k} ids of up to {longest} bytes");
+                }
+                assert_eq!((without.ids().unwrap(), &without.hits), (found.ids().unwrap(), &found.hits));
+                assert!(k == 0 || index.bytes_read() > before);
+            }
+        }
     }
 }

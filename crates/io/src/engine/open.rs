@@ -53,6 +53,11 @@ fn auto(depth: usize, direct: bool, disk: &dyn Disk, cells: &[Arc<Cells>]) -> Re
     })
 }
 
+/// Whether `auto` takes `uring`.
+pub(super) fn is_uring_available(options: EngineOptions, disk: &dyn Disk) -> bool {
+    check_direct(options.direct, disk).is_ok() && Uring::new(options.depth, options.direct, &[]).is_ok()
+}
+
 fn check_direct(direct: bool, disk: &dyn Disk) -> Result<()> {
     if direct { disk.check_direct() } else { Ok(()) }
 }

@@ -10,9 +10,10 @@ use super::request::{Hits, Priority, SearchRequest, TotalHits};
 use super::snapshot::Snapshot;
 use super::ticket::{CancelHandle, Reply};
 use crate::error::{Error, Result};
-use crate::index::{PartialResult, SearchOptions};
+use crate::index::{HitIds, PartialResult, SearchOptions, result_ids_bytes};
 use crate::query::{Query, QueryPlan};
 use crate::rank::{SharedThreshold, Statistics};
+use crate::segment::read::BlockSource;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -73,6 +74,30 @@ pub(super) struct SearchTask {
     pub(super) documents: Range<u32>,
 }
 
+/// What is left to do after an evaluation.
+pub(super) enum Finished {
+    /// Nothing: other evaluations of the request run.
+    Part,
+    /// To evaluate the query again.
+    Again(SearchTask),
+    /// To send the result of the request.
+    Request(Reply, Result<Hits>),
+}
+
+impl Finished {
+    /// Sends the result, if it is known. A callback may run here. Returns a task that is left.
+    pub(super) fn send(self) -> Option<SearchTask> {
+        match self {
+            Finished::Part => None,
+            Finished::Again(task) => Some(task),
+            Finished::Request(reply, result) => {
+                reply.send(result);
+                None
+            }
+        }
+    }
+}
+
 impl SearchTask {
     /// All documents of a request that leaves the queue.
     pub(super) fn first(queued: QueuedRequest) -> SearchTask {
@@ -126,9 +151,13 @@ impl ActiveRequest {
         Ok(threshold)
     }
 
-    /// Merges the result of a finished evaluation. The last one sends the reply, or returns a task if the
-    /// query must be evaluated again because the initial threshold was too high.
-    pub(super) fn finish(self: &Arc<Self>, done: Result<PartialResult>) -> Option<SearchTask> {
+    /// Merges the result of a finished evaluation. The last one reads external ids from `source` and has the
+    /// result; or the query must be evaluated again because the initial threshold was too high.
+    pub(super) fn finish(
+        self: &Arc<Self>,
+        done: Result<PartialResult>,
+        source: Option<&dyn BlockSource>,
+    ) -> Finished {
         let k = self.options.k;
         let mut state = self.lock();
         let nothing = || PartialResult { hits: Vec::new(), total: 0, complete: false };
@@ -144,7 +173,7 @@ impl ActiveRequest {
         }
         state.running -= 1;
         if state.running > 0 {
-            return None;
+            return Finished::Part;
         }
         let (found, failed) = (state.found.take(), state.failed.take());
         if let (Some(result), None, Some(threshold)) = (&found, &failed, &state.threshold)
@@ -154,18 +183,23 @@ impl ActiveRequest {
             state.threshold = Some(Arc::default());
             state.parts = 0;
             drop(state);
-            return Some(self.divide(documents));
+            return Finished::Again(self.divide(documents));
         }
         let (parts, reply) = (state.parts, state.reply.take());
         drop(state);
-        // A callback may run here.
-        if let Some(reply) = reply {
-            reply.send(self.result(found, failed, parts));
+        match reply {
+            Some(reply) => Finished::Request(reply, self.result(found, failed, parts, source)),
+            None => Finished::Part,
         }
-        None
     }
 
-    fn result(&self, found: Option<PartialResult>, failed: Option<Error>, parts: usize) -> Result<Hits> {
+    fn result(
+        &self,
+        found: Option<PartialResult>,
+        failed: Option<Error>,
+        parts: usize,
+        source: Option<&dyn BlockSource>,
+    ) -> Result<Hits> {
         if let Some(error) = failed {
             return Err(error);
         }
@@ -180,10 +214,27 @@ impl ActiveRequest {
             }
             _ => (Vec::new(), 0),
         };
+        let ids = match source.filter(|_| self.options.ids) {
+            // An error is reported when the ids are asked for.
+            Some(source) => {
+                let bytes_max = result_ids_bytes(self.options.k);
+                self.snapshot.searcher().first_ids(&hits, bytes_max, source).unwrap_or_default()
+            }
+            None => HitIds::default(),
+        };
         let is_exact = complete && self.options.is_exact(hits.len());
         let total = if is_exact { TotalHits::Exact(total) } else { TotalHits::AtLeast(total) };
         let (took, queued) = (self.arrived.elapsed(), self.queued);
-        Ok(Hits { hits, total, timed_out: !complete, parts, took, queued, snapshot: self.snapshot.clone() })
+        Ok(Hits {
+            hits,
+            ids,
+            total,
+            timed_out: !complete,
+            parts,
+            took,
+            queued,
+            snapshot: self.snapshot.clone(),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, RequestState> {

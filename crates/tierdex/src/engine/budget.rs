@@ -1,14 +1,13 @@
 //! The memory budget: the size of each part of an engine, computed before any of it is allocated.
 
 use super::delivery::RESULTS_AHEAD;
-use super::id_prefetch::IdPrefetcher;
 use super::list_prefetch::LIST_REQUEST_BYTES;
 use super::options::{ExecutorOptions, MetaTier, Mode};
 use super::resident_sizes::ResidentSizes;
 use crate::error::{Error, Result};
 use crate::eval::{leaf_memory, working_memory};
-use crate::index::{IDS_BYTES, Index, SearchOptions};
-use crate::limits::{ID_BYTES_MAX, IDS_GROUP, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
+use crate::index::{IDS_BYTES, Index, SearchOptions, result_ids_bytes};
+use crate::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use crate::segment::read::UNPACK_BYTES;
 use std::fmt;
 use tierdex_cache::{LookaheadSample, READ_BYTES_MAX, READ_PAGES_MAX};
@@ -28,8 +27,8 @@ const HIT_EVALUATION_BYTES: u64 = 64;
 const HIT_RESULT_BYTES: u64 = 8;
 const HIT_OUTPUT_BYTES: u64 = 64;
 
-/// Ids of the result that is written: a buffer that grows by doubling, and the group of ids being decoded.
-const IDS_OUTPUT_BYTES: u64 = (2 * IDS_BYTES + (IDS_GROUP as usize + 1) * ID_BYTES_MAX) as u64;
+/// Ids of the result that is written: a buffer that grows by doubling, a page of ids, and an id.
+const IDS_OUTPUT_BYTES: u64 = (2 * IDS_BYTES + 4 * ID_BYTES_MAX) as u64;
 
 /// Preview of a hit: decompression, title and text, tokens and snippet, and the output, in which a character
 /// may take six bytes.
@@ -278,8 +277,11 @@ impl MemoryReport {
         add("search threads", shares.threads * (SEARCH_THREAD_BYTES + evaluations) + reserved, None);
         add("plans and lists of running queries", shares.threads * shares.lists(options.dram), None);
         let ahead = if options.mode == Mode::Direct { 2 * options.in_flight() } else { RESULTS_AHEAD };
-        let hit_bytes = HIT_OUTPUT_BYTES + HIT_RESULT_BYTES * threads * (1 + ahead as u64);
-        add("results", IDS_OUTPUT_BYTES + hits * hit_bytes, None);
+        let results = threads * (1 + ahead as u64);
+        let ids = if options.mode == Mode::Direct { result_ids_bytes(hits as usize) as u64 } else { 0 };
+        let result = ids.saturating_add(HIT_RESULT_BYTES.saturating_mul(hits));
+        let output = IDS_OUTPUT_BYTES.saturating_add(HIT_OUTPUT_BYTES.saturating_mul(hits));
+        add("results", output.saturating_add(results.saturating_mul(result)), None);
         if options.previews && index.schema().stored {
             add("previews of hits", PREVIEW_BYTES, None);
         }
@@ -291,12 +293,10 @@ impl MemoryReport {
                 None,
             );
         }
-        let id_reads =
-            if options.mode == Mode::Direct { IdPrefetcher::memory(options.engine.depth) } else { 0 };
-        add("id offsets and id reads in flight", id_reads + sizes.id_offsets, None);
+        add("index of external ids", sizes.id_index, None);
         if options.mode != Mode::Base {
             let engine = EngineOptions { depth: options.depth(), ..options.engine };
-            let threads = if options.mode.has_cache() { engine.threads() } else { 0 };
+            let threads = if options.mode.has_cache() { engine.threads(index.disk()) } else { 0 };
             let (readers, reader, cells) = match options.mode {
                 Mode::Direct => (options.threads, 0, READ_PAGES_MAX as u64),
                 _ => (options.reader_threads, READER_BYTES, READ_BYTES_MAX / options.list_cell_bytes as u64),

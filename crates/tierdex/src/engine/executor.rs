@@ -14,7 +14,6 @@
 use super::budget::{BudgetShares, MemoryReport, check_hits, check_query_memory};
 use super::delivery::{Delivery, PendingResult, RESULTS_AHEAD};
 use super::handle::Engine;
-use super::id_prefetch::IdPrefetcher;
 use super::list_prefetch::{LIST_REQUEST_BYTES, ListPrefetch, PrefetchState};
 use super::options::{ExecutorOptions, Mode};
 use super::readers::ReadEngineName;
@@ -22,7 +21,7 @@ use super::request::{Hits, SearchRequest};
 use super::snapshot::load_metadata;
 use super::whole_lists::WholeLists;
 use crate::error::{Error, Result};
-use crate::index::{Index, SearchHit, SearchOptions, SearchResult, Searcher};
+use crate::index::{Index, SearchOptions, SearchResult, Searcher};
 use crate::query::{Query, QueryPlan};
 use crate::segment::read::{FILES, Files};
 use std::collections::VecDeque;
@@ -49,7 +48,6 @@ pub struct Executor {
     /// Hits that a query may ask for, if memory is bounded.
     hits_max: Option<usize>,
     report: MemoryReport,
-    ids: Option<IdPrefetcher>,
     read_engine: ReadEngineName,
 }
 
@@ -159,7 +157,6 @@ impl Executor {
         // The unallocated rest of the budget goes to the lists.
         let lists_bytes =
             options.dram.map(|dram| shares.lists(Some(dram)) + shares.each(dram - report.needed()));
-        let ids = if options.mode == Mode::Direct { IdPrefetcher::new(index, &options.engine) } else { None };
         Ok(Executor {
             searcher: index.searcher(),
             index: index.clone(),
@@ -169,7 +166,6 @@ impl Executor {
             lists_bytes,
             hits_max: options.dram.map(|_| options.hits_max),
             report,
-            ids,
             read_engine,
         })
     }
@@ -207,8 +203,8 @@ impl Executor {
     ) -> std::result::Result<(), E> {
         if let Backend::Pages(engine) = &self.backend {
             let request = |query| SearchRequest::new(query).options(*options);
-            let timed = |Hits { hits, total, took, queued, .. }| {
-                (SearchResult { total: total.value(), hits }, took.saturating_sub(queued))
+            let timed = |Hits { hits, ids, total, took, queued, .. }| {
+                (SearchResult { total: total.value(), hits, ids }, took.saturating_sub(queued))
             };
             return engine
                 .run_ordered(|| Ok(source()?.map(request)), |number, done| answer(number, done.map(timed)));
@@ -270,13 +266,6 @@ impl Executor {
     /// The memory that the executor takes, by part.
     pub fn memory(&self) -> &MemoryReport {
         &self.report
-    }
-
-    /// Prefetches the ids of hits that [`Executor::searcher`] will read later.
-    pub fn prefetch_ids(&self, hits: &[SearchHit]) {
-        if let Some(ids) = &self.ids {
-            ids.prefetch(&self.searcher, hits);
-        }
     }
 
     /// Reads ids, titles and texts of hits.

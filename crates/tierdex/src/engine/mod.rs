@@ -27,7 +27,6 @@ mod current;
 mod delivery;
 mod executor;
 mod handle;
-mod id_prefetch;
 mod list_prefetch;
 mod options;
 mod paged;

@@ -171,7 +171,7 @@ impl Default for ExecutorOptions {
             size: Size::BasisPoints(10_000),
             cache_in_budget: false,
             list_cell_bytes: 32 << 10,
-            policy: PolicyKind::Lru,
+            policy: PolicyKind::S3Fifo,
             lookahead: Lookahead::Adaptive,
             engine: EngineOptions { kind: tierdex_io::EngineKind::Auto, depth: 32, direct: true },
             reader_threads: 1,

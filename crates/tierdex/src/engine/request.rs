@@ -2,7 +2,7 @@
 
 use super::snapshot::Snapshot;
 use crate::error::Result;
-use crate::index::{SearchHit, SearchOptions};
+use crate::index::{HitIds, SearchHit, SearchOptions};
 use crate::query::Query;
 use crate::rank::{Bm25, Statistics};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl SearchRequest {
         SearchRequest {
             query,
             snapshot: None,
-            options: SearchOptions::default(),
+            options: SearchOptions { ids: true, ..SearchOptions::default() },
             statistics: None,
             deadline: None,
             priority: Priority::Interactive,
@@ -76,7 +76,15 @@ impl SearchRequest {
         self
     }
 
-    /// Sets number of hits, counting and ranking together.
+    /// Sets whether the external ids of the hits are read with the hits, which is the default: the engine
+    /// reads them through its cache. Otherwise [`Hits::ids`] reads them, while its caller waits.
+    #[must_use]
+    pub fn ids(mut self, ids: bool) -> SearchRequest {
+        self.options.ids = ids;
+        self
+    }
+
+    /// Sets number of hits, counting, ranking and reading of ids together.
     #[doc(hidden)]
     #[must_use]
     pub fn options(mut self, options: SearchOptions) -> SearchRequest {
@@ -137,7 +145,16 @@ impl Hits {
     /// The result of a request whose deadline passed in the queue.
     pub(super) fn expired(snapshot: Arc<Snapshot>, took: Duration) -> Hits {
         let total = TotalHits::AtLeast(0);
-        Hits { hits: Vec::new(), total, timed_out: true, parts: 0, took, queued: took, snapshot }
+        Hits {
+            hits: Vec::new(),
+            ids: HitIds::default(),
+            total,
+            timed_out: true,
+            parts: 0,
+            took,
+            queued: took,
+            snapshot,
+        }
     }
 }
 
@@ -147,6 +164,8 @@ impl Hits {
 pub struct Hits {
     /// The best documents in order of decreasing score; equal scores in order of documents.
     pub hits: Vec<SearchHit>,
+    /// External ids of the first hits, those that were read with the hits.
+    pub(super) ids: HitIds,
     /// Number of documents that match.
     pub total: TotalHits,
     /// Whether the deadline passed: hits are the best of the documents that were evaluated until then.
@@ -163,11 +182,12 @@ pub struct Hits {
 }
 
 impl Hits {
-    /// The external ids of the hits, in their order: [`Snapshot::ids`].
+    /// The external ids of the hits, in their order. Those that were not read with the hits
+    /// ([`SearchRequest::ids`]) are read from disk.
     ///
     /// # Errors
     /// As [`Snapshot::ids`].
     pub fn ids(&self) -> Result<Vec<String>> {
-        self.snapshot.ids(&self.hits)
+        self.snapshot.ids_after(&self.hits, &self.ids)
     }
 }

@@ -1,4 +1,4 @@
-//! Sizes of the metadata of segments: dictionaries, skip data, norms, page checksums, id offsets.
+//! Sizes of the metadata of segments: dictionaries, skip data, norms, page checksums.
 
 use super::options::MetaTier;
 use crate::index::Index;
@@ -23,8 +23,8 @@ pub(super) struct ResidentSizes {
     pub(super) term_heads: u64,
     /// Page checksums, always in DRAM.
     pub(super) checksums: u64,
-    /// Offsets of external ids, always in DRAM.
-    pub(super) id_offsets: u64,
+    /// First documents of the pages of the index of external ids, always in DRAM.
+    pub(super) id_index: u64,
 }
 
 impl ResidentSizes {
@@ -41,7 +41,7 @@ impl ResidentSizes {
     }
 
     fn add_segment(&mut self, segment: &Segment) {
-        self.id_offsets += segment.ids().memory();
+        self.id_index += segment.ids().memory();
         self.checksums += segment.files().map(checksum_bytes).sum::<u64>();
         segment.fields().iter().for_each(|field| self.add_field(segment, field));
     }
@@ -59,7 +59,7 @@ impl ResidentSizes {
 
     /// Bytes of DRAM with dictionaries, skip data and norms in that tier.
     pub(super) fn resident(&self, tier: &MetaTier) -> u64 {
-        let always = self.term_index + self.checksums + self.id_offsets + self.exact_norms;
+        let always = self.term_index + self.checksums + self.id_index + self.exact_norms;
         always
             + match tier {
                 MetaTier::Disk => self.norms,

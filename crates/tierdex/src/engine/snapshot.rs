@@ -7,7 +7,7 @@
 use super::options::{ExecutorOptions, MetaTier};
 use super::resident_sizes::ResidentSizes;
 use crate::error::{Error, Result};
-use crate::index::{Index, SearchHit, Searcher};
+use crate::index::{HitIds, Index, SearchHit, Searcher};
 use crate::schema::Schema;
 use crate::segment::read::{Segment, StoredDocument};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -131,8 +131,13 @@ impl Snapshot {
     /// [`Error::Storage`] when the file cannot be read or is damaged; [`Error::Usage`] when a hit is of
     /// another commit that has more documents.
     pub fn ids(&self, hits: &[SearchHit]) -> Result<Vec<String>> {
+        self.ids_after(hits, &HitIds::default())
+    }
+
+    /// As [`Snapshot::ids`]; those of the first hits were read before.
+    pub(super) fn ids_after(&self, hits: &[SearchHit], read: &HitIds) -> Result<Vec<String>> {
         let mut ids = Vec::with_capacity(hits.len());
-        self.searcher.for_each_id(hits, |_, id| {
+        self.searcher.for_each_id(hits, read, |_, id| {
             ids.push(id.to_string());
             Ok::<(), Error>(())
         })?;

@@ -5,7 +5,7 @@
 //!    whose time slice ends is moved behind the others of its priority.
 //! 3. When all wait, submit the requested reads and wait until one of them completes.
 
-use super::active::{ActiveRequest, MeasuredPlan, SearchTask};
+use super::active::{ActiveRequest, Finished, MeasuredPlan, SearchTask};
 use super::budget::check_query_memory;
 use super::paged::{PagedSource, ThreadContext, Wait};
 use super::queue::NextWork;
@@ -37,7 +37,7 @@ const EVALUATION_FRAMES_MIN: usize = 8;
 /// times, for 1.04 times the bytes.
 const PINNED_PAGES_MAX: usize = 128;
 
-type EvaluationCoroutine = Coroutine<(), Wait, Result<PartialResult>, DefaultStack>;
+type EvaluationCoroutine = Coroutine<(), Wait, Finished, DefaultStack>;
 
 /// A running evaluation.
 struct Running {
@@ -167,9 +167,9 @@ impl<'x> SearchThread<'x> {
                             self.running.partition_point(|running| running.priority == Priority::Interactive);
                     }
                 }
-                CoroutineResult::Return(done) => {
+                CoroutineResult::Return(finished) => {
                     let running = self.running.remove(at);
-                    self.end(running, done);
+                    self.end(running, finished);
                 }
             }
             if priority == Priority::Batch && self.interactive_goes_first(had_slice) {
@@ -244,7 +244,7 @@ impl<'x> SearchThread<'x> {
             Ok(stack) => stack,
             Err(error) => {
                 let error = tierdex_io::Error::from_os("make", "the stack of a query", &error);
-                request.finish(Err(error.into()));
+                request.finish(Err(error.into()), None).send();
                 return;
             }
         };
@@ -254,8 +254,10 @@ impl<'x> SearchThread<'x> {
             let source = PagedSource::new(&frames, (&thread, yielder), &evaluated, pinned_max);
             let evaluate = || evaluate(&evaluated, documents, &source, thread.memory.max());
             // Nothing that a panicking evaluation borrowed is used again.
-            catch_unwind(AssertUnwindSafe(evaluate))
-                .unwrap_or_else(|_| Err(Error::Failed("the evaluation of a query panicked".to_string())))
+            let done = catch_unwind(AssertUnwindSafe(evaluate))
+                .unwrap_or_else(|_| Err(Error::Failed("the evaluation of a query panicked".to_string())));
+            // A panic while ids are read drops the reply, which sends an error.
+            catch_unwind(AssertUnwindSafe(|| evaluated.finish(done, Some(&source)))).unwrap_or(Finished::Part)
         });
         if request.priority == Priority::Interactive {
             self.shared.interactive.fetch_add(1, Ordering::Relaxed);
@@ -263,13 +265,13 @@ impl<'x> SearchThread<'x> {
         self.insert(Running { evaluation, wait: None, priority: request.priority, request });
     }
 
-    fn end(&mut self, running: Running, done: Result<PartialResult>) {
+    fn end(&mut self, running: Running, finished: Finished) {
         let Running { evaluation, request, .. } = running;
         if request.priority == Priority::Interactive {
             self.shared.interactive.fetch_sub(1, Ordering::Relaxed);
         }
         self.stacks.push(evaluation.into_stack());
-        if let Some(again) = request.finish(done) {
+        if let Some(again) = finished.send() {
             self.start(again);
         }
     }

@@ -15,8 +15,13 @@ use crate::segment::read::{BlockSource, FILES, Files, Segment, StoredDocument};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of external ids in memory at a time.
-pub(crate) const IDS_BYTES: usize = 256 << 10;
+/// Bytes of external ids that are read at a time after a search, at most.
+pub(crate) const IDS_BYTES: usize = 64 << 10;
+
+/// Bytes of external ids in the result of a search for `k` hits, at most.
+pub(crate) fn result_ids_bytes(k: usize) -> usize {
+    k.saturating_mul(32).max(4 << 10)
+}
 
 /// Working memory of a query without a budget: enough to read far ahead in a few lists.
 const WORKING_MEMORY_BYTES: u64 = 16 << 20;
@@ -33,11 +38,13 @@ pub struct SearchOptions {
     /// Whether every matching document is counted. If not, documents that cannot be among the best are
     /// pruned.
     pub count: bool,
+    /// Whether the engine reads the external ids of the hits.
+    pub ids: bool,
 }
 
 impl Default for SearchOptions {
     fn default() -> SearchOptions {
-        SearchOptions { k: 10, bm25: Bm25::default(), exhaustive: false, count: false }
+        SearchOptions { k: 10, bm25: Bm25::default(), exhaustive: false, count: false, ids: false }
     }
 }
 
@@ -56,6 +63,33 @@ pub struct SearchResult {
     pub total: u64,
     /// The `k` best, best first; equal scores by document.
     pub hits: Vec<SearchHit>,
+    /// External ids of the first hits, those that were read.
+    pub ids: HitIds,
+}
+
+/// External ids of the first hits of a search.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HitIds {
+    text: String,
+    /// For each hit the range of its id in `text`.
+    ranges: Vec<Range<u32>>,
+}
+
+impl HitIds {
+    /// Number of ids.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The ids in the order of the hits.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.ranges.iter().map(|range| &self.text[range.start as usize..range.end as usize])
+    }
 }
 
 /// A matching document and its score.
@@ -326,49 +360,70 @@ impl Searcher {
         Marks::of(query, field, self.index.segments())
     }
 
-    /// Calls `body` with each hit and its external id, in the order of the hits. At most 256 KiB of ids, or
-    /// a single longer one, are in memory at a time.
+    /// Calls `body` with each hit and its external id, in the order of the hits. `read` are the ids of the
+    /// first hits. Others are read from the files; at most 64 KiB of them, or a single longer one, are in
+    /// memory at a time.
     pub fn for_each_id<E: From<Error>>(
         &self,
         hits: &[SearchHit],
+        read: &HitIds,
         mut body: impl FnMut(SearchHit, &str) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let (mut rest, mut count) = (hits, hits.len());
+        hits.iter().zip(read.iter()).try_for_each(|(hit, id)| body(*hit, id))?;
+        let mut rest = hits.get(read.len()..).unwrap_or_default();
         while !rest.is_empty() {
-            count = count.clamp(1, rest.len());
-            match self.try_ids(&rest[..count])? {
-                Some((ids, ranges)) => {
-                    for (hit, range) in rest.iter().zip(ranges) {
-                        body(*hit, &ids[range.start as usize..range.end as usize])?;
-                    }
-                    rest = &rest[count..];
-                    count *= 2;
-                }
-                None => count /= 2,
+            let mut ids = self.first_ids(rest, IDS_BYTES, &FILES)?;
+            if ids.is_empty() {
+                ids = self.first_ids(&rest[..1], usize::MAX, &FILES)?;
             }
+            rest.iter().zip(ids.iter()).try_for_each(|(hit, id)| body(*hit, id))?;
+            rest = &rest[ids.len()..];
         }
         Ok(())
     }
 
-    /// The ids of all hits, concatenated, and the range of each; `None` if they exceed [`IDS_BYTES`].
-    fn try_ids(&self, hits: &[SearchHit]) -> Result<Option<(String, Vec<Range<u32>>)>> {
-        let (mut ids, mut ranges) = (String::new(), vec![0..0; hits.len()]);
+    /// Reads the external ids of hits: all, or as many of the first ones as have `bytes_max` bytes or less.
+    pub(crate) fn first_ids(
+        &self,
+        hits: &[SearchHit],
+        bytes_max: usize,
+        source: &dyn BlockSource,
+    ) -> Result<HitIds> {
+        let mut count = hits.len();
+        loop {
+            if let Some(ids) = self.try_ids(&hits[..count], bytes_max, source)? {
+                return Ok(ids);
+            }
+            count /= 2;
+        }
+    }
+
+    /// The ids of all hits; `None` if they have more than `bytes_max` bytes.
+    fn try_ids(
+        &self,
+        hits: &[SearchHit],
+        bytes_max: usize,
+        source: &dyn BlockSource,
+    ) -> Result<Option<HitIds>> {
+        let mut ids = HitIds { text: String::new(), ranges: vec![0..0; hits.len()] };
         let mut fit = true;
         self.by_segment(hits, |segment, positions, documents| {
-            segment.ids().get(documents, |at, id| {
-                fit &= hits.len() == 1 || ids.len() + id.len() <= IDS_BYTES;
+            segment.ids().get(documents, source, |at, id| {
+                let end = ids.text.len() + id.len();
+                fit &= end <= bytes_max;
                 if fit {
-                    ranges[positions[at]] = ids.len() as u32..(ids.len() + id.len()) as u32;
-                    ids.push_str(id);
+                    ids.ranges[positions[at]] = ids.text.len() as u32..end as u32;
+                    ids.text.push_str(id);
                 }
             })
         })?;
-        Ok(fit.then_some((ids, ranges)))
+        ids.text.shrink_to_fit();
+        Ok(fit.then_some(ids))
     }
 
     /// Calls `body` with each segment that contains hits, the positions of these hits in `hits`, and their
     /// document numbers in the segment, in increasing order.
-    pub(crate) fn by_segment(
+    fn by_segment(
         &self,
         hits: &[SearchHit],
         mut body: impl FnMut(&Segment, &[usize], &[u32]) -> Result<()>,
@@ -390,7 +445,7 @@ impl Searcher {
     /// External id of a document.
     pub fn id(&self, document: u32) -> Result<String> {
         let mut found = String::new();
-        self.for_each_id(&[SearchHit { document, score: 0.0 }], |_, id| {
+        self.for_each_id(&[SearchHit { document, score: 0.0 }], &HitIds::default(), |_, id| {
             found.push_str(id);
             Ok::<(), Error>(())
         })?;
@@ -458,7 +513,7 @@ impl PartialResult {
         let is_counted = options.count && self.complete;
         let total = if is_counted { self.total } else { self.total.max(self.hits.len() as u64) };
         let shown = |hit: &Hit| SearchHit { document: hit.document, score: scale.shown(hit.score) };
-        SearchResult { total, hits: self.hits.iter().map(shown).collect() }
+        SearchResult { total, hits: self.hits.iter().map(shown).collect(), ids: HitIds::default() }
     }
 }
 

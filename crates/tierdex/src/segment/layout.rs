@@ -262,6 +262,9 @@ pub(crate) fn list_alignment(field: &Field) -> usize {
     if field.doc_codec == Codec::Raw { LIST_ALIGNMENT_MAX } else { 1 }
 }
 
+/// Bytes before the first entry of a page of ids: the number of its ids.
+pub(super) const ID_PAGE_HEAD: usize = 2;
+
 /// Largest [`list_alignment`]: a cache line.
 pub(super) const LIST_ALIGNMENT_MAX: usize = 64;
 

@@ -67,7 +67,7 @@ pub fn answer(index: &Index, query: &Query, look: Look) -> Result<Answer> {
     let searcher = index.searcher();
     let found = searcher.search(
         query,
-        &SearchOptions { k: look.k, bm25: look.bm25, exhaustive: look.exhaustive, count: true },
+        &SearchOptions { k: look.k, bm25: look.bm25, exhaustive: look.exhaustive, count: true, ids: false },
     )?;
     let show = |document| -> Result<_> {
         let stored = searcher.stored(document)?.map(|stored| (stored.title, stored.text));

@@ -1,126 +1,245 @@
-//! Reads external ids.
+//! Reads external ids (docs/format/documents.md): a page of the index names the page that holds an id.
 
+use super::super::layout::ID_PAGE_HEAD;
+use super::source::{BlockSource, FILES};
 use super::tail::read_tail;
-use crate::bytes::{View, u64_at};
+use crate::bytes::{View, u16_at, u32_at};
 use crate::error::{Error, Result};
-use crate::limits::{ID_BYTES_MAX, IDS_GROUP};
+use crate::limits::{ID_BYTES_MAX, ID_INDEX_PAGE, ID_RESTART_INTERVAL};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
-use tierdex_io::{ReadFile, SealedFile};
+use tierdex_io::{PAGE, SealedFile};
 
-/// Looks up the external id of a document. The offsets of the groups, an eighth of a byte per document, are
-/// loaded on first use and stay resident.
+/// Looks up the external id of a document. The first document of each page of the index is loaded on first
+/// use and stays resident: 4 bytes for 512 pages of ids.
 pub struct IdsReader {
-    file: SealedFile,
+    file: Arc<SealedFile>,
     documents: u32,
-    groups_at: u64,
-    group_offsets: OnceLock<Vec<u8>>,
+    pages: usize,
+    index_start: u64,
+    first_documents: OnceLock<Vec<u8>>,
+}
+
+/// Where an id is: its page, and its number in the page.
+#[derive(Clone, Copy)]
+struct IdLocation {
+    page: u32,
+    number: u32,
 }
 
 impl IdsReader {
     pub(super) fn open(file: SealedFile, documents: u32) -> Result<IdsReader> {
-        let [count, groups_at] = read_tail::<2>(&file)?;
-        let groups = u64::from(documents.div_ceil(IDS_GROUP));
+        let [count, pages, index_start] = read_tail::<3>(&file)?;
         let payload = file.payload();
-        let end = groups_at.checked_add(8 * groups + 16);
-        if count != u64::from(documents) || groups_at < payload.start || end != Some(payload.end) {
-            return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
+        // Each page has a document.
+        let pages = usize::try_from(pages).ok().filter(|pages| *pages <= documents as usize);
+        let end = pages.and_then(|pages| {
+            index_start.checked_add((8 * pages + 4 * pages.div_ceil(ID_INDEX_PAGE) + 24) as u64)
+        });
+        let is_sound =
+            count == u64::from(documents) && index_start % PAGE == 0 && index_start >= payload.start;
+        match pages.filter(|_| is_sound && end == Some(payload.end)) {
+            Some(pages) => {
+                let (file, first_documents) = (Arc::new(file), OnceLock::new());
+                Ok(IdsReader { file, documents, pages, index_start, first_documents })
+            }
+            None => Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file")),
         }
-        Ok(IdsReader { file, documents, groups_at, group_offsets: OnceLock::new() })
     }
 
-    /// Calls `body` with the byte ranges that [`IdsReader::get`] reads for these documents, in ascending
-    /// order.
-    pub fn ranges(
+    /// Calls `body` with the index in `documents` and the external id of each document. Documents ascend.
+    pub fn get(
         &self,
         documents: &[u32],
-        mut body: impl FnMut(&Arc<dyn ReadFile>, Range<u64>),
+        source: &dyn BlockSource,
+        mut body: impl FnMut(usize, &str),
     ) -> Result<()> {
-        let mut last = None;
-        for group in documents.iter().map(|document| document / IDS_GROUP) {
-            if last.replace(group) != Some(group) {
-                let (start, end) = self.group_range(group)?;
-                body(self.file.file(), start..end);
+        let locations = self.locate(documents, source)?;
+        let (mut bytes, mut id, mut loaded, mut ahead) = (Vec::new(), Vec::new(), None, 0);
+        for (index, IdLocation { page, number }) in locations.iter().copied().enumerate() {
+            ahead = ahead.max(index + 1);
+            while let Some(next) = locations.get(ahead)
+                && source.prefetch(&self.file, page_range(next.page))
+            {
+                ahead += 1;
             }
+            if loaded != Some(page) {
+                self.read_page(page, source, &mut bytes)?;
+                loaded = Some(page);
+            }
+            body(index, self.page(page, &bytes)?.id(number as usize, &mut id)?);
         }
         Ok(())
     }
 
-    /// Calls `body` with the index in `documents` and the external id of each document. Consecutive
-    /// documents of a group are decoded from one read, so ascending order is cheapest.
-    pub fn get(&self, documents: &[u32], mut body: impl FnMut(usize, &str)) -> Result<()> {
-        let (mut bytes, mut index) = (Vec::new(), 0);
-        for run in documents.chunk_by(|a, b| a / IDS_GROUP == b / IDS_GROUP) {
-            let start = self.read_group(run[0] / IDS_GROUP, &mut bytes)?;
-            let first = View::new(self.file.name(), start, &bytes);
-            let (mut view, mut next) = (first.clone(), 0);
-            for document in run.iter().map(|document| document % IDS_GROUP) {
-                if document < next {
-                    (view, next) = (first.clone(), 0);
-                }
-                for _ in next..document {
-                    view.string(ID_BYTES_MAX)?;
-                }
-                body(index, view.string(ID_BYTES_MAX)?);
-                (next, index) = (document + 1, index + 1);
-            }
-        }
-        Ok(())
-    }
-
-    /// Calls `body` with the id of each document in order.
+    /// Calls `body` with the id of each document in order, and checks the index and all pages.
     pub fn for_each(&self, mut body: impl FnMut(&str) -> Result<()>) -> Result<()> {
-        let mut bytes = Vec::new();
-        for group in 0..self.documents.div_ceil(IDS_GROUP) {
-            let start = self.read_group(group, &mut bytes)?;
-            let mut view = View::new(self.file.name(), start, &bytes);
-            for _ in 0..self.documents_of(group) {
-                body(view.string(ID_BYTES_MAX)?)?;
+        let (mut next, mut bytes, mut id, mut entries) = (0, Vec::new(), Vec::new(), Vec::new());
+        for index_page in 0..self.pages.div_ceil(ID_INDEX_PAGE) {
+            self.read_index(index_page, &FILES, &mut entries)?;
+            if u32_at(self.first_documents()?, index_page) != Some(next) {
+                return Err(self.corrupt("a page of the index begins with another document"));
             }
-            view.finish()?;
+            for entry in entries.as_chunks::<8>().0 {
+                let (first, page) = index_entry(entry);
+                if first != next {
+                    return Err(self.corrupt("a page begins with another document"));
+                }
+                self.read_page(page, &FILES, &mut bytes)?;
+                let content = self.page(page, &bytes)?;
+                let mut view = content.entries.clone();
+                for number in 0..content.ids {
+                    if content.run_start(number).is_some_and(|start| start != view.offset() - content.start) {
+                        return Err(view.corrupt("a restart is elsewhere"));
+                    }
+                    body(content.next_id(number, &mut view, &mut id)?)?;
+                }
+                next = next.saturating_add(content.ids as u32);
+            }
         }
-        Ok(())
+        if next == self.documents { Ok(()) } else { Err(self.corrupt("ids of another number of documents")) }
     }
 
-    /// Bytes of the group offsets, once they are resident.
+    /// Bytes that are resident.
     pub fn memory(&self) -> u64 {
-        8 * u64::from(self.documents.div_ceil(IDS_GROUP))
+        4 * self.pages.div_ceil(ID_INDEX_PAGE) as u64
     }
 
     pub(super) fn file(&self) -> &SealedFile {
         &self.file
     }
 
-    fn documents_of(&self, group: u32) -> u32 {
-        self.documents.saturating_sub(group.saturating_mul(IDS_GROUP)).min(IDS_GROUP)
-    }
-
-    /// Reads a group and returns its offset.
-    fn read_group(&self, group: u32, bytes: &mut Vec<u8>) -> Result<u64> {
-        let (start, end) = self.group_range(group)?;
-        if end < start || end - start > (ID_BYTES_MAX as u64 + 10) * u64::from(self.documents_of(group)) {
-            return Err(self.corrupt("impossible group of ids"));
+    /// The locations of the ids of these documents, which ascend.
+    fn locate(&self, documents: &[u32], source: &dyn BlockSource) -> Result<Vec<IdLocation>> {
+        let first_documents = self.first_documents()?.as_chunks::<4>().0;
+        let index_page =
+            |document| first_documents.partition_point(|first| u32::from_le_bytes(*first) <= document);
+        let is_same_page = |a: &u32, b: &u32| index_page(*a) == index_page(*b);
+        for run in documents.chunk_by(is_same_page) {
+            source.prefetch(&self.file, self.index_range(index_page(run[0]).saturating_sub(1)));
         }
-        self.file.read_into(start, (end - start) as usize, bytes)?;
-        Ok(start)
-    }
-
-    fn group_range(&self, group: u32) -> Result<(u64, u64)> {
-        let group_offsets = self.group_offsets()?;
-        let start =
-            u64_at(group_offsets, group as usize).ok_or_else(|| self.corrupt("document has no id"))?;
-        Ok((start, u64_at(group_offsets, group as usize + 1).unwrap_or(self.groups_at)))
-    }
-
-    fn group_offsets(&self) -> Result<&[u8]> {
-        if let Some(group_offsets) = self.group_offsets.get() {
-            return Ok(group_offsets);
+        let mut locations = Vec::with_capacity(documents.len());
+        let mut bytes = Vec::new();
+        for run in documents.chunk_by(is_same_page) {
+            let number =
+                index_page(run[0]).checked_sub(1).ok_or_else(|| self.corrupt("document has no id"))?;
+            self.read_index(number, source, &mut bytes)?;
+            let entries = bytes.as_chunks::<8>().0;
+            for document in run {
+                let at = entries.partition_point(|entry| index_entry(entry).0 <= *document);
+                let entry = at.checked_sub(1).ok_or_else(|| self.corrupt("document has no id"))?;
+                let (first, page) = index_entry(&entries[entry]);
+                locations.push(IdLocation { page, number: document - first });
+            }
         }
-        let group_offsets = self.file.read(self.groups_at, self.memory() as usize)?;
-        Ok(self.group_offsets.get_or_init(|| group_offsets))
+        Ok(locations)
+    }
+
+    /// Byte range of a page of the index.
+    fn index_range(&self, number: usize) -> Range<u64> {
+        let entry = |number: usize| self.index_start + 8 * number.min(self.pages) as u64;
+        entry(ID_INDEX_PAGE * number)..entry(ID_INDEX_PAGE * (number + 1))
+    }
+
+    fn read_index(&self, number: usize, source: &dyn BlockSource, out: &mut Vec<u8>) -> Result<()> {
+        source.read(&self.file, self.index_range(number), out)
+    }
+
+    /// Reads a page, or the two pages of a long id.
+    fn read_page(&self, page: u32, source: &dyn BlockSource, out: &mut Vec<u8>) -> Result<()> {
+        let range = page_range(page);
+        if range.end > self.index_start {
+            return Err(self.corrupt("a page of ids after their end"));
+        }
+        source.read(&self.file, range.clone(), out)?;
+        let mut view = View::new(self.file.name(), range.start, out);
+        let (ids, _, own) = (view.u16()?, view.varint()?, view.varint()?);
+        if ids == 1 && own > view.remaining() as u64 && range.end + PAGE <= self.index_start {
+            source.read(&self.file, range.start..range.end + PAGE, out)?;
+        }
+        Ok(())
+    }
+
+    /// Parses a page.
+    fn page<'b>(&'b self, page: u32, bytes: &'b [u8]) -> Result<IdPage<'b>> {
+        let start = page_range(page).start;
+        let ids = u16_at(bytes, 0).map_or(0, usize::from);
+        let restarts = ids.saturating_sub(1) / ID_RESTART_INTERVAL * size_of::<u16>();
+        match bytes.len().checked_sub(restarts) {
+            Some(entries_end) if ids > 0 && entries_end >= ID_PAGE_HEAD => {
+                let entries = &bytes[ID_PAGE_HEAD..entries_end];
+                let entries = View::new(self.file.name(), start + ID_PAGE_HEAD as u64, entries);
+                Ok(IdPage { start, ids, entries, restarts: &bytes[entries_end..] })
+            }
+            _ => Err(Error::corrupt(self.file.name(), start, "impossible number of ids")),
+        }
+    }
+
+    fn first_documents(&self) -> Result<&[u8]> {
+        if let Some(first_documents) = self.first_documents.get() {
+            return Ok(first_documents);
+        }
+        let start = self.index_start + 8 * self.pages as u64;
+        let first_documents = self.file.read(start, self.memory() as usize)?;
+        Ok(self.first_documents.get_or_init(|| first_documents))
     }
 
     fn corrupt(&self, what: &str) -> Error {
-        Error::corrupt(self.file.name(), self.groups_at, what)
+        Error::corrupt(self.file.name(), self.index_start, what)
     }
+}
+
+/// A page of ids.
+struct IdPage<'b> {
+    start: u64,
+    ids: usize,
+    entries: View<'b>,
+    restarts: &'b [u8],
+}
+
+impl IdPage<'_> {
+    /// Offset in the page of an id that is stored whole; `None` for others.
+    fn run_start(&self, number: usize) -> Option<u64> {
+        let run = (number / ID_RESTART_INTERVAL).checked_sub(1);
+        let start = run.map_or(Some(ID_PAGE_HEAD as u16), |restart| u16_at(self.restarts, restart));
+        start.filter(|_| number.is_multiple_of(ID_RESTART_INTERVAL)).map(u64::from)
+    }
+
+    /// Decodes an id into `out`.
+    fn id<'o>(&self, number: usize, out: &'o mut Vec<u8>) -> Result<&'o str> {
+        let first = number / ID_RESTART_INTERVAL * ID_RESTART_INTERVAL;
+        let mut view = self.entries.clone();
+        let start = self.run_start(first).filter(|_| number < self.ids);
+        let skipped = start.and_then(|start| start.checked_sub(ID_PAGE_HEAD as u64));
+        view.bytes(skipped.ok_or_else(|| view.corrupt("document has no id"))? as usize)?;
+        for before in first..number {
+            self.next_id(before, &mut view, out)?;
+        }
+        self.next_id(number, &mut view, out)
+    }
+
+    /// Decodes the next id of `view`; `out` is the previous one on entry.
+    fn next_id<'o>(&self, number: usize, view: &mut View<'_>, out: &'o mut Vec<u8>) -> Result<&'o str> {
+        if number.is_multiple_of(ID_RESTART_INTERVAL) {
+            out.clear();
+        }
+        let (shared, own) = (view.varint()?, view.varint()?);
+        if shared > out.len() as u64 || own > ID_BYTES_MAX as u64 - shared {
+            return Err(view.corrupt("impossible lengths of an id"));
+        }
+        out.truncate(shared as usize);
+        out.extend_from_slice(view.bytes(own as usize)?);
+        std::str::from_utf8(out).map_err(|_| view.corrupt("an id is not UTF-8"))
+    }
+}
+
+/// First document of a page, and number of the page.
+fn index_entry(entry: &[u8; 8]) -> (u32, u32) {
+    let [a, b, c, d, e, f, g, h] = *entry;
+    (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
+}
+
+fn page_range(page: u32) -> Range<u64> {
+    let start = u64::from(page) * PAGE;
+    start..start + PAGE
 }
