@@ -17,8 +17,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
 use tierdex_codec::{
     BLOCK, CodeTable, Codec, Intersection, Kernel, RUN_SLACK, RunPair, Saturation, Selection, Survivors,
-    ValueRun, add_one, collect_bits, copy_runs, intersect, intersect_runs, is_increasing, keep_at_least,
-    keep_marked, mark_positive, sweep, values_at_least,
+    ValueRun, add_one, collect_bits, copy_runs, drain_at_least, intersect, intersect_runs, is_increasing,
+    keep_at_least, keep_marked, mark_positive, values_at_least,
 };
 
 #[global_allocator]
@@ -45,7 +45,7 @@ type TestedFunction = (&'static str, fn(&mut GuardedCase) -> String);
 const FUNCTIONS: [TestedFunction; 15] = [
     ("score", scores),
     ("values_at_least", finds_large),
-    ("sweep", sweeps),
+    ("drain_at_least", drains),
     ("keep_at_least", keeps),
     ("mark_positive", marks),
     ("keep_marked", keeps_marked),
@@ -141,12 +141,12 @@ fn finds_large(case: &mut GuardedCase) -> String {
 }
 
 /// The output vectors end at a guard too.
-fn sweeps(case: &mut GuardedCase) -> String {
+fn drains(case: &mut GuardedCase) -> String {
     let (sums, threshold) = (case.scores(case.n), case.score());
     let sums = values(&mut case.pages[0], case.side, &sums);
     let survivors = Guarded::vectors(|| {
         let mut survivors = Survivors::default();
-        sweep(sums, 70, threshold, &mut survivors);
+        drain_at_least(sums, 70, threshold, &mut survivors);
         survivors
     });
     assert!(

@@ -307,11 +307,17 @@ impl Kernel {
         unsafe { (self.0.values_at_least)(values, threshold, positions) }
     }
 
-    /// Collects the sums of at least `threshold` and clears all; see [`crate::sweep`]. The loops get a
+    /// Collects the sums of at least `threshold` and clears all; see [`crate::drain_at_least`]. The loops get a
     /// threshold of at least 1.
-    pub(crate) fn sweep(self, sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
+    pub(crate) fn drain_at_least(
+        self,
+        sums: &mut [u32],
+        first: u32,
+        threshold: u32,
+        survivors: &mut Survivors,
+    ) {
         // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.sweep)(sums, first, threshold.max(1), survivors) }
+        unsafe { (self.0.drain_at_least)(sums, first, threshold.max(1), survivors) }
     }
 
     /// Sets the bits of the sums that are greater than 0; see [`crate::mark_positive`].

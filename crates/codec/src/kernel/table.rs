@@ -37,7 +37,7 @@ pub(super) struct KernelTable {
     pub(super) bitmap_score: unsafe fn(&Saturation, &[u8], u32, &[u32], &mut [u32]),
     pub(super) score: unsafe fn(&Saturation, &[u32], &[u32], &mut [u32]),
     pub(super) values_at_least: unsafe fn(&[u32], u32, &mut Selection),
-    pub(super) sweep: unsafe fn(&mut [u32], u32, u32, &mut Survivors),
+    pub(super) drain_at_least: unsafe fn(&mut [u32], u32, u32, &mut Survivors),
     pub(super) mark_positive: unsafe fn(&[u32], &mut [u8]),
     pub(super) keep_marked: unsafe fn(&mut [u32], &[u8]),
     pub(super) keep_at_least: unsafe fn(&mut [u32], &mut [u32], usize, u32) -> usize,

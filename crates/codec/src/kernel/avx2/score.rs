@@ -99,9 +99,14 @@ pub(in crate::kernel) fn values_at_least(values: &[u32], threshold: u32, positio
     *count = found;
 }
 
-/// [`crate::Kernel::sweep`]: one branch per eight sums.
+/// [`crate::Kernel::drain_at_least`]: one branch per eight sums.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
+pub(in crate::kernel) fn drain_at_least(
+    sums: &mut [u32],
+    first: u32,
+    threshold: u32,
+    survivors: &mut Survivors,
+) {
     let (values, large, count, positive) = survivors.parts(sums.len());
     let (mut found, mut nonzero) = (0, sums.len());
     let (chunks, rest) = sums.as_chunks_mut::<LANES>();

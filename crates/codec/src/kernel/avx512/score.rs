@@ -128,10 +128,15 @@ fn mask_at_least(values: &[u32], threshold: __m512i) -> u64 {
     })
 }
 
-/// [`crate::Kernel::sweep`]: one branch per four vectors, since most contain no sum that reaches the
+/// [`crate::Kernel::drain_at_least`]: one branch per four vectors, since most contain no sum that reaches the
 /// threshold.
 #[target_feature(enable = "avx512f,bmi2,popcnt")]
-pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
+pub(in crate::kernel) fn drain_at_least(
+    sums: &mut [u32],
+    first: u32,
+    threshold: u32,
+    survivors: &mut Survivors,
+) {
     let (values, large, count, positive) = survivors.parts(sums.len());
     let threshold = _mm512_set1_epi32(threshold as i32);
     let (mut found, mut nonzero_count, mut base) = (0, 0, first);

@@ -21,8 +21,13 @@ pub(in crate::kernel) fn values_at_least(values: &[u32], threshold: u32, positio
     *count = found;
 }
 
-/// [`crate::Kernel::sweep`]: no branch depends on the sums.
-pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
+/// [`crate::Kernel::drain_at_least`]: no branch depends on the sums.
+pub(in crate::kernel) fn drain_at_least(
+    sums: &mut [u32],
+    first: u32,
+    threshold: u32,
+    survivors: &mut Survivors,
+) {
     let (values, large, count, positive) = survivors.parts(sums.len());
     let (mut found, mut nonzero) = (0, 0);
     for (k, sum) in sums.iter_mut().enumerate() {
