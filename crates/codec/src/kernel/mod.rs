@@ -29,6 +29,11 @@ macro_rules! unrolled {
     (@ $k:ident, $body:expr, $($n:literal)*) => {{ $({ let $k = $n; $body; })* }};
 }
 
+// Before the modules that use its macros.
+#[cfg(target_arch = "x86_64")]
+#[macro_use]
+mod x86;
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]

@@ -1,6 +1,10 @@
-//! Loads and stores of vectors, within the bounds of their slices.
+//! The vectors, and loads and stores of them within the bounds of their slices.
 
 use core::arch::x86_64::*;
+// The names by which code for any vector width calls the operations.
+pub(super) use core::arch::x86_64::{
+    __m256i as Vector, _mm256_add_epi32 as add, _mm256_or_si256 as or, _mm256_set1_epi32 as broadcast,
+};
 
 /// Values of a vector.
 pub(super) const LANES: usize = 8;

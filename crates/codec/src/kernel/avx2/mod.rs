@@ -4,12 +4,12 @@
 //! with `pdep`, or shuffles by a table.
 
 mod bitmap;
-pub(in crate::kernel) mod bits;
+mod bits;
 mod exceptions;
 mod memory;
-pub(super) mod runs;
+mod runs;
 mod score;
-pub(in crate::kernel) mod search;
+mod search;
 mod stream;
 mod streamvbyte;
 mod sums;
@@ -19,7 +19,7 @@ mod widths;
 use super::scalar;
 use super::table::KernelTable;
 
-static TABLE: KernelTable = KernelTable {
+pub(super) static TABLE: KernelTable = KernelTable {
     name: "avx2",
     pack: bits::pack,
     unpack: bits::unpack,
@@ -30,10 +30,8 @@ static TABLE: KernelTable = KernelTable {
     count_ones: bitmap::count_ones,
     sparse_bitmap: exceptions::sparse_bitmap,
     gaps: sums::gaps,
-    vbyte_encode: scalar::vbyte::vbyte_encode,
     vbyte_decode: vbyte::vbyte_decode,
     vbyte_skip: vbyte::vbyte_skip,
-    streamvbyte_encode: scalar::streamvbyte::streamvbyte_encode,
     streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: search::intersect,
@@ -43,15 +41,13 @@ static TABLE: KernelTable = KernelTable {
     intersect_runs: runs::intersect_runs,
     bitmap_read: bitmap::bitmap_read,
     collect_bits: bitmap::collect_bits,
-    bitmap_find: scalar::bitmap::bitmap_find,
     bitmap_score: score::bitmap_score,
     score: score::score,
     values_at_least: score::values_at_least,
     drain_at_least: score::drain_at_least,
     mark_positive: bitmap::mark_positive,
     keep_marked: bitmap::keep_marked,
-    keep_at_least: scalar::score::keep_at_least,
-    largest: scalar::score::largest,
+    ..scalar::TABLE
 };
 
 /// The kernel, if the CPU has every instruction set that this module enables.

@@ -2,6 +2,7 @@
 
 use super::super::scalar;
 use super::memory::{LANES, load, load_bytes, load_half, store};
+use crate::kernel::x86::UnpackShuffle;
 use core::arch::x86_64::*;
 
 /// Unpacks values of one bit stream, in which eight values always take whole bytes. Four values of up to 25
@@ -12,7 +13,8 @@ pub(super) fn unpack_stream(bytes: &[u8], width: u32, out: &mut [u32]) {
     let mut done = 0;
     if let Some(row) = SHUFFLES.get(width as usize) {
         let (shuffle, shifts) = (load_bytes(&row.bytes), load(&row.shifts));
-        let (mask, width) = (low_bits(width), width as usize);
+        let mask = _mm256_set1_epi32((1 << width) - 1);
+        let width = width as usize;
         for (group, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
             let bytes = &bytes[group * width..];
             let (Some(first), Some(second)) = (bytes.first_chunk(), bytes.get(width / 2..width / 2 + 16))
@@ -29,34 +31,5 @@ pub(super) fn unpack_stream(bytes: &[u8], width: u32, out: &mut [u32]) {
     scalar::bits::unpack_horizontal(&bytes[done / 8 * width as usize..], width, &mut out[done..]);
 }
 
-/// The shuffle of two times 16 bytes to eight lanes, and the shift of each lane, for one width.
-struct UnpackShuffle {
-    bytes: [u8; 32],
-    shifts: [u32; LANES],
-}
-
-static SHUFFLES: [UnpackShuffle; 26] = {
-    let mut all = [const { UnpackShuffle { bytes: [0; 32], shifts: [0; LANES] } }; 26];
-    let mut k = 0;
-    while k < 26 * LANES {
-        let (width, lane) = (k / LANES, k % LANES);
-        // The second half of the lanes starts at the byte of the fifth value.
-        let start = if lane < 4 { 0 } else { 4 * width / 8 };
-        let bit = width * lane - 8 * start;
-        all[width].shifts[lane] = bit as u32 % 8;
-        let mut byte = 0;
-        while byte < 4 {
-            all[width].bytes[4 * lane + byte] = (bit / 8 + byte) as u8;
-            byte += 1;
-        }
-        k += 1;
-    }
-    all
-};
-
-/// The `width` lowest bits of every lane.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn low_bits(width: u32) -> __m256i {
-    _mm256_set1_epi32(((1u64 << width) - 1) as u32 as i32)
-}
+/// The first four lanes are shuffled from 16 bytes, the others from another 16.
+static SHUFFLES: [UnpackShuffle<32, LANES>; 26] = UnpackShuffle::of_widths(LANES / 2);

@@ -11,18 +11,10 @@ pub(in crate::kernel) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usiz
     scalar::streamvbyte::streamvbyte_data_len(controls, n)
 }
 
-/// [`crate::Kernel::streamvbyte_decode`].
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn streamvbyte_decode(
-    controls: &[u8],
-    data: &[u8],
-    after: Option<u32>,
-    out: &mut [u32],
-) {
-    match after {
-        Some(prev) => decode::<true>(controls, data, prev, out),
-        None => decode::<false>(controls, data, 0, out),
-    }
+decode_or_sum! {
+    /// [`crate::Kernel::streamvbyte_decode`].
+    "avx2,bmi1,bmi2,lzcnt,popcnt",
+    fn streamvbyte_decode(controls, data) -> ()
 }
 
 /// Shuffles four values out of 16 bytes at a time. The last values, which may have fewer bytes after them,

@@ -27,17 +27,10 @@ const STEP_BYTES: usize = 16;
 /// Values that a step may write.
 const STEP_VALUES: usize = 16;
 
-/// [`crate::Kernel::vbyte_decode`].
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn vbyte_decode(
-    bytes: &[u8],
-    after: Option<u32>,
-    out: &mut [u32],
-) -> Result<usize, DecodeError> {
-    match after {
-        Some(prev) => decode::<true>(bytes, prev, out),
-        None => decode::<false>(bytes, 0, out),
-    }
+decode_or_sum! {
+    /// [`crate::Kernel::vbyte_decode`].
+    "avx2,bmi1,bmi2,lzcnt,popcnt",
+    fn vbyte_decode(bytes) -> Result<usize, DecodeError>
 }
 
 #[inline]

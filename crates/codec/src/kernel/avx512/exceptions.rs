@@ -90,9 +90,15 @@ pub(super) struct Highs<'a> {
 }
 
 impl<'a> Highs<'a> {
+    /// Nothing: words are read from the packed bits too.
+    #[inline]
+    pub(super) fn words(_: Option<Patch>) -> [u32; 0] {
+        []
+    }
+
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) fn new(patch: Option<Patch<'a>>, shift: u32) -> Highs<'a> {
+    pub(super) fn new(patch: Option<Patch<'a>>, shift: u32, _: &[u32]) -> Highs<'a> {
         let patch = patch.unwrap_or(NO_PATCH);
         let (starts, bits) = if patch.width <= 8 {
             (STARTS[patch.width as usize].vector(), BITS[patch.width as usize].vector())

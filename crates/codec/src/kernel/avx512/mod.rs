@@ -17,30 +17,22 @@ mod sums;
 mod vbyte;
 mod widths;
 
+use super::avx2;
 use super::table::KernelTable;
-use super::{avx2, scalar};
 
 static TABLE: KernelTable = KernelTable {
     name: "avx512",
-    pack: avx2::bits::pack,
     unpack: bits::unpack,
     count_wider: widths::count_wider,
     shortest_patched: widths::shortest_patched,
     exceptions: exceptions::exceptions,
     exception_bitmap: exceptions::exception_bitmap,
-    count_ones: bitmap::count_ones,
     sparse_bitmap: exceptions::sparse_bitmap,
     gaps: sums::gaps,
-    vbyte_encode: scalar::vbyte::vbyte_encode,
     vbyte_decode: vbyte::vbyte_decode,
     vbyte_skip: vbyte::vbyte_skip,
-    streamvbyte_encode: scalar::streamvbyte::streamvbyte_encode,
-    streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: search::intersect,
-    is_increasing: avx2::search::is_increasing,
-    add_one: avx2::search::add_one,
-    copy_runs: avx2::runs::copy_runs,
     intersect_runs: runs::intersect_runs,
     bitmap_read: bitmap::bitmap_read,
     collect_bits: bitmap::collect_bits,
@@ -53,6 +45,7 @@ static TABLE: KernelTable = KernelTable {
     keep_marked: bitmap::keep_marked,
     keep_at_least: score::keep_at_least,
     largest: score::largest,
+    ..avx2::TABLE
 };
 
 /// The kernel, if the CPU has every instruction set that this module enables.

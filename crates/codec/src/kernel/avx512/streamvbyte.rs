@@ -1,28 +1,13 @@
 //! `StreamVByte`: 16 values, four control bytes, at a time.
 
-use super::super::scalar;
 use super::memory::{LANES, load_bytes, store, store_all};
 use super::sums::PrefixSums;
 use core::arch::x86_64::*;
 
-/// [`crate::Kernel::streamvbyte_data_len`].
-#[target_feature(enable = "popcnt")]
-pub(in crate::kernel) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
-    scalar::streamvbyte::streamvbyte_data_len(controls, n)
-}
-
-/// [`crate::Kernel::streamvbyte_decode`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-pub(in crate::kernel) fn streamvbyte_decode(
-    controls: &[u8],
-    data: &[u8],
-    after: Option<u32>,
-    out: &mut [u32],
-) {
-    match after {
-        Some(prev) => decode::<true>(controls, data, prev, out),
-        None => decode::<false>(controls, data, 0, out),
-    }
+decode_or_sum! {
+    /// [`crate::Kernel::streamvbyte_decode`].
+    "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt",
+    fn streamvbyte_decode(controls, data) -> ()
 }
 
 /// Expands the data bytes to four bytes per value, by a mask computed from the control bytes.

@@ -15,17 +15,10 @@ use core::arch::x86_64::*;
 /// Bytes examined at once.
 const WINDOW: usize = 64;
 
-/// [`crate::Kernel::vbyte_decode`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn vbyte_decode(
-    bytes: &[u8],
-    after: Option<u32>,
-    out: &mut [u32],
-) -> Result<usize, DecodeError> {
-    match after {
-        Some(prev) => decode::<true>(bytes, prev, out),
-        None => decode::<false>(bytes, 0, out),
-    }
+decode_or_sum! {
+    /// [`crate::Kernel::vbyte_decode`].
+    "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt",
+    fn vbyte_decode(bytes) -> Result<usize, DecodeError>
 }
 
 #[inline]
