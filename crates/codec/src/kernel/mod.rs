@@ -312,8 +312,8 @@ impl Kernel {
         unsafe { (self.0.values_at_least)(values, threshold, positions) }
     }
 
-    /// Collects the sums of at least `threshold` and clears all; see [`crate::drain_at_least`]. The loops get a
-    /// threshold of at least 1.
+    /// Collects the sums of at least `threshold` and clears all; see [`crate::drain_at_least`]. The loops get
+    /// a threshold of at least 1.
     pub(crate) fn drain_at_least(
         self,
         sums: &mut [u32],

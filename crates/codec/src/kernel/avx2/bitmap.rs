@@ -1,7 +1,8 @@
 //! Bitmaps: decoding and marks.
 
 use super::super::scalar;
-use super::memory::{LANES, load, load_bytes, store};
+use super::compress::lane_mask;
+use super::memory::{LANES, load_all, load_bytes, store_all};
 use super::search::equal_lanes;
 use core::arch::x86_64::*;
 
@@ -37,7 +38,7 @@ pub(in crate::kernel) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
     let (chunks, rest) = sums.as_chunks::<LANES>();
     let (bytes, rest_of_bits) = bits.split_at_mut(chunks.len());
     for (sums, byte) in chunks.iter().zip(bytes) {
-        *byte |= !equal_lanes(load(sums), _mm256_setzero_si256()) as u8;
+        *byte |= !equal_lanes(load_all(sums), _mm256_setzero_si256()) as u8;
     }
     scalar::bitmap::mark_positive(rest, rest_of_bits);
 }
@@ -47,10 +48,8 @@ pub(in crate::kernel) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
 pub(in crate::kernel) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     let (chunks, rest) = sums.as_chunks_mut::<LANES>();
     let (bytes, rest_of_bits) = bits.split_at(chunks.len());
-    let bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     for (sums, byte) in chunks.iter_mut().zip(bytes) {
-        let these = _mm256_and_si256(_mm256_set1_epi32(i32::from(*byte)), bit);
-        store(sums, _mm256_and_si256(load(sums), _mm256_cmpeq_epi32(these, bit)));
+        store_all(sums, _mm256_and_si256(load_all(sums), lane_mask(*byte)));
     }
     scalar::bitmap::keep_marked(rest, rest_of_bits);
 }

@@ -2,7 +2,7 @@
 
 use super::super::scalar;
 use super::exceptions::Highs;
-use super::memory::{LANES, Vector, add, broadcast, load, or, store};
+use super::memory::{LANES, Vector, add, broadcast, load_all, or, store_all};
 use super::stream::unpack_stream;
 use super::sums::PrefixSums;
 use crate::bitpack::Layout;
@@ -73,7 +73,7 @@ unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
     let mask = low_bits(W as u32);
     unrolled!(32, k, {
         let values = finish.apply::<SIZE, SUM>(_mm256_and_si256(row(k), mask), k);
-        store(&mut out.as_chunks_mut::<LANES>().0[k], values);
+        store_all(&mut out.as_chunks_mut::<LANES>().0[k], values);
     });
 }
 
@@ -86,13 +86,13 @@ fn finish_all<const SIZE: HighSize, const SUM: bool>(mut finish: Finish, out: &m
     }
     let (groups, rest) = out.as_chunks_mut::<LANES>();
     for (group, out) in groups.iter_mut().enumerate() {
-        store(out, finish.apply::<SIZE, SUM>(load(out), group));
+        store_all(out, finish.apply::<SIZE, SUM>(load_all(out), group));
     }
     if !rest.is_empty() {
         let mut last = [0; LANES];
         last[..rest.len()].copy_from_slice(rest);
-        let values = finish.apply::<SIZE, SUM>(load(&last), groups.len());
-        store(&mut last, values);
+        let values = finish.apply::<SIZE, SUM>(load_all(&last), groups.len());
+        store_all(&mut last, values);
         rest.copy_from_slice(&last[..rest.len()]);
     }
 }

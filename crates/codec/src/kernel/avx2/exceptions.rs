@@ -2,7 +2,8 @@
 //! back.
 
 use super::super::scalar::{self, bitmap::word};
-use super::memory::LANES;
+use super::compress::{byte_mask, expand};
+use super::memory::load_all;
 use super::stream::unpack_stream;
 use crate::bitpack::packed_len;
 use crate::block::BLOCK;
@@ -47,19 +48,12 @@ fn whole_sparse(mask: [u8; 4], stored: &[u8]) -> Option<ExceptionBitmap> {
     let mut positions = ExceptionBitmap { bitmap: [0; _], count: 0, len: mask.len() + stored.len() };
     let mut used = 0;
     for (bitmap, mask) in positions.bitmap.as_chunks_mut().0.iter_mut().zip(mask) {
-        let bits = _pdep_u64(word(&stored[used..]), whole_bytes(mask));
+        let bits = _pdep_u64(word(&stored[used..]), byte_mask(mask));
         used += mask.count_ones() as usize;
         positions.count += bits.count_ones() as usize;
         *bitmap = bits.to_le_bytes();
     }
     Some(positions)
-}
-
-/// A word with byte `i` all ones if bit `i` is set.
-#[inline]
-#[target_feature(enable = "bmi2")]
-fn whole_bytes(bits: u8) -> u64 {
-    _pdep_u64(bits.into(), EACH) * 0xff
 }
 
 /// Cursor over the high parts of the exceptions.
@@ -114,7 +108,7 @@ impl<'a> Highs<'a> {
     fn next_bytes(&mut self, positions: u8) -> __m256i {
         let bits = word(&self.patch.highs[self.used / 8..]) >> (self.used % 8);
         self.used += (positions.count_ones() * self.patch.width) as usize;
-        let bytes = _pdep_u64(bits, whole_bytes(positions) & self.mask);
+        let bytes = _pdep_u64(bits, byte_mask(positions) & self.mask);
         _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64))
     }
 
@@ -123,23 +117,6 @@ impl<'a> Highs<'a> {
     fn next_words(&mut self, positions: u8) -> __m256i {
         let words = self.words[self.used..].first_chunk().expect("eight words for eight positions");
         self.used += positions.count_ones() as usize;
-        let ranks = i64::from_le_bytes(RANKS[usize::from(positions)]);
-        let ranks = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(ranks));
-        let spread = _mm256_permutevar8x32_epi32(super::memory::load(words), ranks);
-        let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-        let set = _mm256_and_si256(_mm256_set1_epi32(positions.into()), bits);
-        _mm256_and_si256(spread, _mm256_cmpeq_epi32(set, bits))
+        expand(positions, load_all(words))
     }
 }
-
-/// For each byte of the bitmap and each position in it, the number of set bits before the position.
-static RANKS: [[u8; LANES]; 256] = {
-    let mut ranks = [[0; LANES]; 256];
-    let mut k = 0;
-    while k < 256 * LANES {
-        let (positions, lane) = (k / LANES, k % LANES);
-        ranks[positions][lane] = (positions & ((1 << lane) - 1)).count_ones() as u8;
-        k += 1;
-    }
-    ranks
-};

@@ -28,7 +28,7 @@ pub(super) fn load_bytes(bytes: &[u8; 32]) -> __m256i {
 /// Loads eight values.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn load(values: &[u32; LANES]) -> __m256i {
+pub(super) fn load_all(values: &[u32; LANES]) -> __m256i {
     // SAFETY: There are eight values.
     unsafe { _mm256_loadu_si256(values.as_ptr().cast()) }
 }
@@ -36,9 +36,37 @@ pub(super) fn load(values: &[u32; LANES]) -> __m256i {
 /// Stores eight values.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn store(out: &mut [u32; LANES], values: __m256i) {
+pub(super) fn store_all(out: &mut [u32; LANES], values: __m256i) {
     // SAFETY: The array has eight values.
     unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), values) }
+}
+
+/// Loads the first eight values, padded with zeros.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn load(values: &[u32]) -> __m256i {
+    match values.first_chunk() {
+        Some(values) => load_all(values),
+        None => {
+            let mut padded = [0; LANES];
+            padded[..values.len()].copy_from_slice(values);
+            load_all(&padded)
+        }
+    }
+}
+
+/// Stores the first of eight values, as many as `out` has.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn store(out: &mut [u32], values: __m256i) {
+    match out.first_chunk_mut() {
+        Some(out) => store_all(out, values),
+        None => {
+            let mut all = [0; LANES];
+            store_all(&mut all, values);
+            out.copy_from_slice(&all[..out.len()]);
+        }
+    }
 }
 
 /// Stores four values.

@@ -1,10 +1,12 @@
 //! The kernel for CPUs with AVX2 and BMI2 (Intel from Haswell on, AMD from Zen on).
 //!
-//! A vector is 8 values. Where AVX-512 expands by a mask, this kernel deposits the bits of a 64-bit word
-//! with `pdep`, or shuffles by a table.
+//! A vector is 8 values. Where AVX-512 expands or compresses by a mask, this kernel shuffles by a table
+//! (`compress`), or deposits the bits of a 64-bit word with `pdep`. A loop that the table does not name is
+//! the portable one.
 
 mod bitmap;
 mod bits;
+mod compress;
 mod exceptions;
 mod memory;
 mod runs;
@@ -45,6 +47,8 @@ pub(super) static TABLE: KernelTable = KernelTable {
     score: score::score,
     values_at_least: score::values_at_least,
     drain_at_least: score::drain_at_least,
+    keep_at_least: score::keep_at_least,
+    largest: score::largest,
     mark_positive: bitmap::mark_positive,
     keep_marked: bitmap::keep_marked,
     ..scalar::TABLE

@@ -1,7 +1,7 @@
 //! Unpacking of the horizontal layout: one stream of bits.
 
 use super::super::scalar;
-use super::memory::{LANES, load, load_bytes, load_half, store};
+use super::memory::{LANES, load_all, load_bytes, load_half, store_all};
 use crate::kernel::x86::UnpackShuffle;
 use core::arch::x86_64::*;
 
@@ -12,7 +12,7 @@ use core::arch::x86_64::*;
 pub(super) fn unpack_stream(bytes: &[u8], width: u32, out: &mut [u32]) {
     let mut done = 0;
     if let Some(row) = SHUFFLES.get(width as usize) {
-        let (shuffle, shifts) = (load_bytes(&row.bytes), load(&row.shifts));
+        let (shuffle, shifts) = (load_bytes(&row.bytes), load_all(&row.shifts));
         let mask = _mm256_set1_epi32((1 << width) - 1);
         let width = width as usize;
         for (group, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
@@ -24,7 +24,7 @@ pub(super) fn unpack_stream(bytes: &[u8], width: u32, out: &mut [u32]) {
             let second = second.first_chunk().expect("16 bytes");
             let both = _mm256_set_m128i(load_half(second), load_half(first));
             let values = _mm256_srlv_epi32(_mm256_shuffle_epi8(both, shuffle), shifts);
-            store(out, _mm256_and_si256(values, mask));
+            store_all(out, _mm256_and_si256(values, mask));
             done += LANES;
         }
     }

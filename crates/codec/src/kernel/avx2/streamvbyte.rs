@@ -1,7 +1,7 @@
 //! `StreamVByte`: eight values, two control bytes, at a time.
 
 use super::super::scalar;
-use super::memory::{LANES, load_half, store};
+use super::memory::{LANES, load_half, store_all};
 use super::sums::PrefixSums;
 use core::arch::x86_64::*;
 
@@ -35,7 +35,7 @@ fn decode<const SUM: bool>(controls: &[u8], mut data: &[u8], mut prev: u32, out:
         if SUM {
             values = sums.next(values);
         }
-        store(out, values);
+        store_all(out, values);
         data = &data[next + usize::from(second.len)..];
         done += LANES;
     }

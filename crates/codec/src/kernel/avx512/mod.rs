@@ -3,7 +3,7 @@
 //! A vector is 16 values. The largest gains besides the width: `vpexpandb` moves exceptions to the positions
 //! in their bitmap, and the bytes of `StreamVByte` to the positions that the control bytes give; `vpermb`
 //! and `vpshrdvd` unpack 16 values of any bit width; masks replace the scalar tail of most decoding loops.
-//! Loops that would not gain are shared with the other kernels.
+//! A loop that the table does not name is that of the AVX2 kernel.
 
 mod bitmap;
 mod bits;

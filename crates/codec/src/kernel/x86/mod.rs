@@ -1,8 +1,14 @@
 //! What the kernels of x86-64 share: code that is the same for each vector width.
 //!
 //! The macros define functions and types in the module that expands them, with the instruction sets of that
-//! module. They use these names of the module: `Vector`, `LANES`, `add`, `or` and `broadcast` for the vectors
-//! and their operations, and those that the documentation of a macro lists.
+//! module. They use these names of the module: `Vector`, `LANES`, `add`, `or` and `broadcast` for the
+//! vectors and their operations, and those that the documentation of a macro lists.
+
+#[macro_use]
+mod filters;
+
+use crate::block::{BLOCK, Intersection};
+use core::ops::Range;
 
 /// `$name(bytes.., after, out)`, which decodes values, or their prefix sums if there is an `after`, by
 /// `decode::<SUM>(bytes.., prev, out)`.
@@ -133,7 +139,26 @@ macro_rules! unpack_by_form {
     };
 }
 
-/// The shuffle of bytes to lanes, and the shift of each lane, that unpack one width of the horizontal layout.
+/// Positions of shared values in one of two blocks.
+pub(super) type Positions = [u8; BLOCK + Intersection::SLACK];
+
+/// The range of `few` from the first group of `L` values that does not end before the first value of
+/// `many`, up to the last group that does not start after the last one. `many` is not empty.
+#[inline(always)]
+pub(super) fn overlap<const L: usize>(few: &[u32], many: &[u32]) -> Range<usize> {
+    let (least, most) = (many[0], many[many.len() - 1]);
+    let (mut start, mut end) = (0, few.len());
+    while end >= start + L && few[start + L - 1] < least {
+        start += L;
+    }
+    while end > start + L && few[end - L] > most {
+        end -= L;
+    }
+    start..end
+}
+
+/// The shuffle of bytes to lanes, and the shift of each lane, that unpack one width of the horizontal
+/// layout.
 pub(super) struct UnpackShuffle<const BYTES: usize, const LANES: usize> {
     /// For each lane the four bytes from the first byte of its value on.
     pub(super) bytes: [u8; BYTES],
