@@ -50,7 +50,7 @@ use crate::error::DecodeError;
 use crate::saturation::Saturation;
 pub use select::KernelError;
 pub(crate) use table::{
-    Bitmap, ExceptionBitmap, Exceptions, GapBuffer, Packed, Patch, SparseBitmap, WidthCounts,
+    Bitmap, Exceptions, GapBuffer, Packed, Patch, SparseBitmap, StoredBitmap, WidthCounts,
 };
 use table::{KernelTable, RunBlock};
 
@@ -128,17 +128,18 @@ impl Kernel {
         unsafe { (self.0.exceptions)(values, width, found) }
     }
 
-    /// Reads a bitmap of `bitmap_len` <= 32 bytes. A sparse bitmap has a bit for each of its bytes, then the
-    /// bytes whose bit is set. `None` if `bytes` is too short.
+    /// Reads a bitmap of `bitmap_len` <= 32 bytes and pads it with zeros. A sparse bitmap has a bit for each
+    /// of its bytes, then the bytes whose bit is set. `None` if `bytes` is too short.
     pub(crate) fn exception_bitmap(
         self,
         bytes: &[u8],
         bitmap_len: usize,
         sparse: bool,
-    ) -> Option<ExceptionBitmap> {
+        bitmap: &mut Bitmap,
+    ) -> Option<StoredBitmap> {
         assert!(bitmap_len <= BLOCK / 8);
         // SAFETY: The CPU has the instructions of this kernel, and the bitmap is not too long.
-        unsafe { (self.0.exception_bitmap)(bytes, bitmap_len, sparse) }
+        unsafe { (self.0.exception_bitmap)(bytes, bitmap_len, sparse, bitmap) }
     }
 
     /// The number of set bits in `bytes`.

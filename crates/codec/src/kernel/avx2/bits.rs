@@ -1,14 +1,14 @@
 //! Bit packing and unpacking in both layouts.
 
 use super::super::scalar;
-use super::exceptions::Highs;
-use super::memory::{LANES, Vector, add, broadcast, load_all, or, store_all};
+use super::exceptions::{HIGHS_SLACK, Highs, spread};
+use super::memory::{LANES, Vector, add, broadcast, load_all, or, shift_left, store_all};
 use super::stream::unpack_stream;
 use super::sums::PrefixSums;
-use crate::bitpack::Layout;
+use crate::bitpack::{Layout, packed_len};
 use crate::block::BLOCK;
 use crate::kernel::size::{self, BYTES, HighSize, NONE, WORDS};
-use crate::kernel::table::Packed;
+use crate::kernel::table::{Packed, Patch};
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
@@ -37,7 +37,7 @@ unpack_by_form!("avx2,bmi1,bmi2,lzcnt,popcnt");
 /// Unpacks by [`unpack_stream`], then takes the other steps.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, words: &[u32], out: &mut [u32]) {
+fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, words: &[Vector], out: &mut [u32]) {
     unpack_stream(packed.bytes, packed.width, out);
     finish_all::<SIZE, SUM>(Finish::new(packed, words), out);
 }
@@ -49,7 +49,7 @@ fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, words: &[u
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
     packed: &Packed,
-    words: &[u32],
+    words: &[Vector],
     out: &mut [u32; BLOCK],
 ) {
     let mut finish = Finish::new(packed, words);

@@ -3,13 +3,14 @@
 
 use super::super::scalar::{self, bitmap::word};
 use super::compress::{byte_mask, expand};
-use super::memory::load_all;
+use super::memory::{LANES, Vector, load_all};
 use super::stream::unpack_stream;
 use crate::bitpack::packed_len;
 use crate::block::BLOCK;
-use crate::kernel::size::{BYTES, HighSize, NO_PATCH};
-use crate::kernel::table::{Bitmap, ExceptionBitmap, Exceptions, Patch, SparseBitmap};
+use crate::kernel::size::{HighSize, NO_PATCH, WORDS};
+use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
 use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
 
 /// The lowest bit of each of eight bytes.
 const EACH: u64 = 0x0101_0101_0101_0101;
@@ -32,10 +33,11 @@ pub(in crate::kernel) fn exception_bitmap(
     bytes: &[u8],
     bitmap_len: usize,
     sparse: bool,
-) -> Option<ExceptionBitmap> {
+    bitmap: &mut Bitmap,
+) -> Option<StoredBitmap> {
     match bytes.first_chunk::<4>() {
-        Some(mask) if bitmap_len == BLOCK / 8 && sparse => whole_sparse(*mask, &bytes[4..]),
-        _ => scalar::exceptions::exception_bitmap(bytes, bitmap_len, sparse),
+        Some(mask) if bitmap_len == BLOCK / 8 && sparse => whole_sparse(*mask, &bytes[4..], bitmap),
+        _ => scalar::exceptions::exception_bitmap(bytes, bitmap_len, sparse, bitmap),
     }
 }
 
@@ -43,80 +45,84 @@ pub(in crate::kernel) fn exception_bitmap(
 /// mask.
 #[inline]
 #[target_feature(enable = "bmi2,popcnt")]
-fn whole_sparse(mask: [u8; 4], stored: &[u8]) -> Option<ExceptionBitmap> {
+fn whole_sparse(mask: [u8; 4], stored: &[u8], bitmap: &mut Bitmap) -> Option<StoredBitmap> {
     let stored = stored.get(..u32::from_le_bytes(mask).count_ones() as usize)?;
-    let mut positions = ExceptionBitmap { bitmap: [0; _], count: 0, len: mask.len() + stored.len() };
+    let mut size = StoredBitmap { count: 0, len: mask.len() + stored.len() };
     let mut used = 0;
-    for (bitmap, mask) in positions.bitmap.as_chunks_mut().0.iter_mut().zip(mask) {
+    for (bitmap, mask) in bitmap.as_chunks_mut().0.iter_mut().zip(mask) {
         let bits = _pdep_u64(word(&stored[used..]), byte_mask(mask));
         used += mask.count_ones() as usize;
-        positions.count += bits.count_ones() as usize;
+        size.count += bits.count_ones() as usize;
         *bitmap = bits.to_le_bytes();
     }
-    Some(positions)
+    Some(size)
 }
+
+/// Bytes that follow high parts of up to eight bits: a word is loaded from their last byte on.
+pub(super) const HIGHS_SLACK: usize = 8;
 
 /// Cursor over the high parts of the exceptions.
 pub(super) struct Highs<'a> {
     patch: Patch<'a>,
-    /// For words: all high parts, unpacked.
-    words: &'a [u32],
-    /// Number of words, or of bits of the packed bytes, consumed.
+    /// For bytes: bits of the packed high parts consumed, and the low `width` bits of each of eight bytes.
     used: usize,
-    /// For bytes: the low `width` bits of each of eight bytes.
     mask: u64,
-    /// The shift of high parts above the low parts, in every lane.
-    shift: __m256i,
+    /// For words: the result of [`spread`].
+    words: &'a [Vector],
 }
 
 impl<'a> Highs<'a> {
-    /// Unpacks all high parts, at most 256.
     #[inline]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn words(patch: Option<Patch>) -> [u32; BLOCK] {
-        let mut words = [0; BLOCK];
-        if let Some(patch) = patch {
-            let words = &mut words[..scalar::bitmap::count_ones(patch.bitmap)];
-            unpack_stream(&patch.highs[..packed_len(words.len(), patch.width)], patch.width, words);
-        }
-        words
-    }
-
-    /// `words` is the result of [`Highs::words`] if the high parts are words.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(super) fn new(patch: Option<Patch<'a>>, shift: u32, words: &'a [u32]) -> Highs<'a> {
+    pub(super) fn new(patch: Option<Patch<'a>>, words: &'a [Vector]) -> Highs<'a> {
         let patch = patch.unwrap_or(NO_PATCH);
-        let mask = EACH.wrapping_mul((1 << patch.width) - 1);
-        Highs { patch, words, used: 0, mask, shift: _mm256_set1_epi32(shift as i32) }
+        Highs { patch, used: 0, mask: EACH.wrapping_mul((1 << (patch.width % 32)) - 1), words }
     }
 
-    /// The high parts of the next eight values, zero where a value is no exception. Called once for each of
-    /// the up to 32 groups, in order.
+    /// The high parts of the next eight values, zero where a value is no exception.
+    ///
+    /// # Safety
+    /// Must be called at most once for each of the up to 32 groups, in order. `SIZE` is the size of the high
+    /// parts. Bytes are followed by [`HIGHS_SLACK`] bytes; for words there is the result of [`spread`].
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-    pub(super) fn next<const SIZE: HighSize>(&mut self, group: usize) -> __m256i {
+    pub(super) unsafe fn next<const SIZE: HighSize>(&mut self, group: usize) -> Vector {
+        if SIZE == WORDS {
+            // SAFETY: There are words for all groups.
+            return *unsafe { self.words.get_unchecked(group) };
+        }
+        // The bits of up to eight high parts are within the 64 bits that start at their first byte: at most
+        // 7 bits before them and 56 of their own, or none and 64.
+        let next = self.patch.highs.as_ptr().wrapping_add(self.used / 8);
+        // SAFETY: Only bits of high parts have been consumed, and a word follows them.
+        let bits = u64::from_le(unsafe { next.cast::<u64>().read_unaligned() }) >> (self.used % 8);
         let positions = self.patch.bitmap[group];
-        let highs = if SIZE == BYTES { self.next_bytes(positions) } else { self.next_words(positions) };
-        _mm256_sllv_epi32(highs, self.shift)
-    }
-
-    /// Deposits the bits of up to eight high parts into the bytes of their positions. They are within the 64
-    /// bits that start at their first byte: at most 7 bits before them and 56 of their own, or none and 64.
-    #[inline]
-    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-    fn next_bytes(&mut self, positions: u8) -> __m256i {
-        let bits = word(&self.patch.highs[self.used / 8..]) >> (self.used % 8);
         self.used += (positions.count_ones() * self.patch.width) as usize;
         let bytes = _pdep_u64(bits, byte_mask(positions) & self.mask);
         _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64))
     }
+}
 
-    #[inline]
-    #[target_feature(enable = "avx2,popcnt")]
-    fn next_words(&mut self, positions: u8) -> __m256i {
-        let words = self.words[self.used..].first_chunk().expect("eight words for eight positions");
-        self.used += positions.count_ones() as usize;
-        expand(positions, load_all(words))
+/// The high parts at the positions of their values, zero where a value is no exception: unpacks all, and
+/// moves eight at a time.
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(super) fn spread<'a>(patch: &Patch, words: &'a mut [MaybeUninit<Vector>; BLOCK / LANES]) -> &'a [Vector] {
+    let count = scalar::bitmap::count_ones(patch.bitmap);
+    // Whole vectors if the bytes after the high parts suffice.
+    let whole = count.next_multiple_of(LANES);
+    let n = if patch.highs.len() >= packed_len(whole, patch.width) { whole } else { count };
+    let mut unpacked = [MaybeUninit::uninit(); BLOCK + LANES];
+    let unpacked = &mut unpacked[..whole + LANES];
+    unpacked.fill(MaybeUninit::new(0));
+    // SAFETY: All have been written.
+    let unpacked = unsafe { unpacked.assume_init_mut() };
+    unpack_stream(patch.highs, patch.width, &mut unpacked[..n]);
+    let mut used = 0;
+    for (words, positions) in words.iter_mut().zip(patch.bitmap) {
+        let next = unpacked[used..].first_chunk().expect("a vector after the last word");
+        words.write(expand(*positions, load_all(next)));
+        used += positions.count_ones() as usize;
     }
+    // SAFETY: All have been written.
+    unsafe { words.assume_init_ref() }
 }

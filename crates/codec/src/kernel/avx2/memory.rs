@@ -4,6 +4,7 @@ use core::arch::x86_64::*;
 // The names by which code for any vector width calls the operations.
 pub(super) use core::arch::x86_64::{
     __m256i as Vector, _mm256_add_epi32 as add, _mm256_or_si256 as or, _mm256_set1_epi32 as broadcast,
+    _mm256_sll_epi32 as shift_left,
 };
 
 /// Values of a vector.

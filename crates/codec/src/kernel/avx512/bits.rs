@@ -1,14 +1,16 @@
 //! Bit unpacking in both layouts.
 
-use super::exceptions::Highs;
-use super::memory::{LANES, Vector, add, broadcast, load_bytes, or, store, store_all};
+use super::super::scalar;
+use super::exceptions::{HIGHS_SLACK, Highs, spread};
+use super::memory::{LANES, Vector, add, broadcast, or, shift_left, store, store_all};
+use super::stream::BitStream;
 use super::sums::PrefixSums;
-use crate::bitpack::Layout;
+use crate::bitpack::{Layout, packed_len};
 use crate::block::BLOCK;
 use crate::kernel::size::{self, BYTES, HighSize, NONE, WORDS};
-use crate::kernel::table::Packed;
-use crate::kernel::x86::UnpackShuffle;
+use crate::kernel::table::{Packed, Patch};
 use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
 
 unpack_by_form!("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt");
 
@@ -19,7 +21,7 @@ unpack_by_form!("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popc
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
     packed: &Packed,
-    words: &[u32],
+    words: &[Vector],
     out: &mut [u32; BLOCK],
 ) {
     let mut finish = Finish::new(packed, words);
@@ -50,49 +52,10 @@ unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
 /// Unpacks 16 values at a time; the last group may be shorter.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, words: &[u32], out: &mut [u32]) {
+fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, words: &[Vector], out: &mut [u32]) {
     let mut finish = Finish::new(packed, words);
     let stream = BitStream::new(packed.bytes, packed.width);
     for (group, out) in out.chunks_mut(LANES).enumerate() {
         store(out, finish.apply::<SIZE, SUM>(stream.values(group), group));
     }
 }
-
-/// A bit stream, in which 16 values always take whole bytes.
-struct BitStream<'a> {
-    bytes: &'a [u8],
-    /// Bytes of 16 values.
-    stride: usize,
-    /// For each lane the four bytes from the first byte of its value on.
-    shuffle: __m512i,
-    /// For each lane the bit of the first of these bytes at which its value starts.
-    shifts: __m512i,
-    mask: __m512i,
-}
-
-impl<'a> BitStream<'a> {
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-    fn new(bytes: &'a [u8], width: u32) -> BitStream<'a> {
-        let row = &SHUFFLES[width as usize];
-        // SAFETY: There are 64 bytes.
-        let shuffle = unsafe { _mm512_loadu_si512(row.bytes.as_ptr().cast()) };
-        // SAFETY: There are 16 shifts.
-        let shifts = unsafe { _mm512_loadu_si512(row.shifts.as_ptr().cast()) };
-        BitStream { bytes, stride: 2 * width as usize, shuffle, shifts, mask: low_bits(width) }
-    }
-
-    /// The values from index `16 * group` on; lanes after the last value are unspecified.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-    fn values(&self, group: usize) -> __m512i {
-        let bytes = load_bytes(&self.bytes[group * self.stride..]);
-        let low = _mm512_permutexvar_epi8(self.shuffle, bytes);
-        let next = _mm512_add_epi8(self.shuffle, _mm512_set1_epi8(4));
-        let high = _mm512_permutexvar_epi8(next, bytes);
-        _mm512_and_si512(_mm512_shrdv_epi32(low, high, self.shifts), self.mask)
-    }
-}
-
-/// All 16 lanes are shuffled from the same bytes.
-static SHUFFLES: [UnpackShuffle<64, LANES>; 33] = UnpackShuffle::of_widths(LANES);

@@ -4,6 +4,7 @@ use core::arch::x86_64::*;
 // The names by which code for any vector width calls the operations.
 pub(super) use core::arch::x86_64::{
     __m512i as Vector, _mm512_add_epi32 as add, _mm512_or_si512 as or, _mm512_set1_epi32 as broadcast,
+    _mm512_sll_epi32 as shift_left,
 };
 
 /// Values of a vector.

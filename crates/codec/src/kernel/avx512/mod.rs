@@ -12,6 +12,7 @@ mod memory;
 mod runs;
 mod score;
 mod search;
+mod stream;
 mod streamvbyte;
 mod sums;
 mod vbyte;

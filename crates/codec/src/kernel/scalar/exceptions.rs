@@ -4,7 +4,7 @@
 use super::bits::unpack_horizontal;
 use crate::bitpack::packed_len;
 use crate::block::BLOCK;
-use crate::kernel::table::{Bitmap, ExceptionBitmap, Exceptions, Patch, SparseBitmap};
+use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
 
 /// [`crate::Kernel::exceptions`].
 #[inline(always)]
@@ -40,8 +40,9 @@ pub(in crate::kernel) fn exception_bitmap(
     bytes: &[u8],
     bitmap_len: usize,
     sparse: bool,
-) -> Option<ExceptionBitmap> {
-    let mut bitmap = [0; BLOCK / 8];
+    bitmap: &mut Bitmap,
+) -> Option<StoredBitmap> {
+    *bitmap = [0; _];
     let mut len = bitmap_len;
     if sparse {
         let (mask, stored) = bytes.split_at_checked(bitmap_len.div_ceil(8))?;
@@ -55,7 +56,7 @@ pub(in crate::kernel) fn exception_bitmap(
     } else {
         bitmap[..len].copy_from_slice(bytes.get(..len)?);
     }
-    Some(ExceptionBitmap { count: super::bitmap::count_ones(&bitmap), bitmap, len })
+    Some(StoredBitmap { count: super::bitmap::count_ones(bitmap), len })
 }
 
 /// Ors the high parts, above `shift` bits, into the values.

@@ -57,26 +57,38 @@ macro_rules! prefix_sums {
 
 /// `unpack`, by `vertical::<W, SIZE, SUM>(packed, words, out)` for a block of 256 values in the vertical
 /// layout and `horizontal::<SIZE, SUM>(packed, words, out)` for any other. Both end with the steps of
-/// `Finish`, which uses `PrefixSums` and `Highs`. `words` is the result of `Highs::words` if the high parts
-/// are words.
+/// `Finish`, which uses `PrefixSums`, `Highs` and `shift_left`. `words` is the result of `spread` if the high
+/// parts are words. If they are bytes, `HIGHS_SLACK` bytes follow them.
 macro_rules! unpack_by_form {
     ($features:literal) => {
         /// [`crate::Kernel::unpack`].
         #[target_feature(enable = $features)]
         pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
             match (size::of(packed.patch), packed.after.is_some()) {
-                (NONE, false) => unpack_as::<NONE, false>(packed, &[], out),
-                (NONE, true) => unpack_as::<NONE, true>(packed, &[], out),
-                (BYTES, false) => unpack_as::<BYTES, false>(packed, &[], out),
-                (BYTES, true) => unpack_as::<BYTES, true>(packed, &[], out),
-                (_, false) => unpack_as::<WORDS, false>(packed, &Highs::words(packed.patch), out),
-                (_, true) => unpack_as::<WORDS, true>(packed, &Highs::words(packed.patch), out),
+                (NONE, false) => unpack_as::<NONE, false>(packed, out),
+                (NONE, true) => unpack_as::<NONE, true>(packed, out),
+                (BYTES, false) => unpack_as::<BYTES, false>(packed, out),
+                (BYTES, true) => unpack_as::<BYTES, true>(packed, out),
+                (_, false) => unpack_as::<WORDS, false>(packed, out),
+                (_, true) => unpack_as::<WORDS, true>(packed, out),
             }
         }
 
         #[inline]
         #[target_feature(enable = $features)]
-        fn unpack_as<const SIZE: HighSize, const SUM: bool>(packed: &Packed, words: &[u32], out: &mut [u32]) {
+        fn unpack_as<const SIZE: HighSize, const SUM: bool>(packed: &Packed, out: &mut [u32]) {
+            let mut buffer = [MaybeUninit::uninit(); _];
+            let words = match &packed.patch {
+                Some(patch) if SIZE == WORDS => spread(patch, &mut buffer),
+                Some(patch) if SIZE == BYTES && HIGHS_SLACK > 0 => {
+                    let count = scalar::bitmap::count_ones(patch.bitmap);
+                    if patch.highs.len() < packed_len(count, patch.width) + HIGHS_SLACK {
+                        return unpack_padded::<SUM>(packed, patch, out);
+                    }
+                    &[]
+                }
+                _ => &[],
+            };
             match (packed.layout, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
                 (Layout::Vertical, Ok(block)) => {
                     let unpack = Vertical::<SIZE, SUM>::UNPACK[packed.width as usize];
@@ -88,8 +100,18 @@ macro_rules! unpack_by_form {
             }
         }
 
+        /// Copies high parts of up to eight bits, so that bytes follow them.
+        #[cold]
+        #[target_feature(enable = $features)]
+        fn unpack_padded<const SUM: bool>(packed: &Packed, patch: &Patch, out: &mut [u32]) {
+            let mut highs = [0; BLOCK + HIGHS_SLACK];
+            highs[..patch.highs.len()].copy_from_slice(patch.highs);
+            let patch = Some(Patch { highs: &highs, ..*patch });
+            unpack_as::<BYTES, SUM>(&Packed { patch, ..*packed }, out);
+        }
+
         /// Unpacks 256 values from `32 * W` bytes; unsafe because it does not check that there are as many.
-        type Unpack = unsafe fn(&Packed, &[u32], &mut [u32; BLOCK]);
+        type Unpack = unsafe fn(&Packed, &[Vector], &mut [u32; BLOCK]);
 
         /// One function per width, so that the words and shifts of each row are constants.
         struct Vertical<const SIZE: HighSize, const SUM: bool>;
@@ -101,15 +123,21 @@ macro_rules! unpack_by_form {
         /// The steps after unpacking: exceptions and prefix sums.
         struct Finish<'a> {
             highs: Highs<'a>,
+            /// The shift of high parts above the low parts.
+            shift: __m128i,
             sums: PrefixSums,
         }
 
         impl<'a> Finish<'a> {
             #[inline]
             #[target_feature(enable = $features)]
-            fn new(packed: &Packed<'a>, words: &'a [u32]) -> Finish<'a> {
-                let highs = Highs::new(packed.patch, packed.width, words);
-                Finish { highs, sums: PrefixSums::after(packed.after.unwrap_or(0)) }
+            fn new(packed: &Packed<'a>, words: &'a [Vector]) -> Finish<'a> {
+                let shift = _mm_cvtsi32_si128(packed.width as i32);
+                Finish {
+                    highs: Highs::new(packed.patch, words),
+                    shift,
+                    sums: PrefixSums::after(packed.after.unwrap_or(0)),
+                }
             }
 
             /// Called once for each of the up to `256 / LANES` groups, in order.
@@ -121,7 +149,9 @@ macro_rules! unpack_by_form {
                 group: usize,
             ) -> Vector {
                 if SIZE != NONE {
-                    values = or(values, self.highs.next::<SIZE>(group));
+                    // SAFETY: Called once for each group, and the size is that of the block.
+                    let highs = unsafe { self.highs.next::<SIZE>(group) };
+                    values = or(values, shift_left(highs, self.shift));
                 }
                 if SUM {
                     values = self.sums.next(add(values, broadcast(1)));
