@@ -3,7 +3,7 @@
 use super::super::scalar;
 use super::exceptions::{HIGHS_SLACK, Highs, spread};
 use super::memory::{LANES, Vector, add, broadcast, load_all, or, shift_left, store_all};
-use super::stream::unpack_stream;
+use super::stream::{STREAM_WIDTH_MAX, pack_stream, unpack_stream};
 use super::sums::PrefixSums;
 use crate::bitpack::{Layout, packed_len};
 use crate::block::BLOCK;
@@ -18,6 +18,7 @@ pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed
     match layout {
         // SAFETY: The CPU has the instructions of this function, and those of the table need no more.
         Layout::Vertical if values.len() == BLOCK => unsafe { PACK_VERTICAL[width as usize](values, packed) },
+        _ if width <= STREAM_WIDTH_MAX => pack_stream(values, width, packed),
         _ => scalar::bits::pack_horizontal(values, width, packed),
     }
 }

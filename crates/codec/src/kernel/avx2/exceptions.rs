@@ -2,8 +2,9 @@
 //! back.
 
 use super::super::scalar::{self, bitmap::word};
-use super::compress::{byte_mask, expand};
-use super::memory::{LANES, Vector, load_all};
+use super::compress::{byte_mask, compress, expand};
+use super::memory::{LANES, Vector, load, load_all, load_bytes};
+use super::search::equal_lanes;
 use super::stream::unpack_stream;
 use crate::bitpack::packed_len;
 use crate::block::BLOCK;
@@ -18,13 +19,44 @@ const EACH: u64 = 0x0101_0101_0101_0101;
 /// [`crate::Kernel::exceptions`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
-    scalar::exceptions::exceptions(values, width, found);
+    let shift = _mm_cvtsi32_si128(width as i32);
+    let (groups, rest) = values.as_chunks::<LANES>();
+    found.bitmap = [0; _];
+    // A local counter: the compiler assumes that each vector store may write to `found`.
+    let mut count = 0;
+    let mut take = |values: Vector, positions: &mut u8| {
+        let highs = _mm256_srl_epi32(values, shift);
+        *positions = !equal_lanes(highs, _mm256_setzero_si256()) as u8;
+        let highs = compress(*positions, highs);
+        let out = found.highs.as_mut_ptr().wrapping_add(count);
+        // SAFETY: The caller has checked that there are at most 256 values, so that at most 248 high parts
+        // are written before the last eight, and the array has 256.
+        unsafe { _mm256_storeu_si256(out.cast(), highs) };
+        count += positions.count_ones() as usize;
+    };
+    for (values, positions) in groups.iter().zip(&mut found.bitmap) {
+        take(load_all(values), positions);
+    }
+    if !rest.is_empty() {
+        take(load(rest), &mut found.bitmap[groups.len()]);
+    }
+    found.count = count;
 }
 
 /// [`crate::Kernel::sparse_bitmap`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(in crate::kernel) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
-    scalar::exceptions::sparse_bitmap(bitmap)
+    let zeros = _mm256_cmpeq_epi8(load_bytes(bitmap), _mm256_setzero_si256());
+    let mask = !_mm256_movemask_epi8(zeros) as u32;
+    let mut bytes = [0; 32];
+    let mut count = 0;
+    for (word, mask) in bitmap.as_chunks().0.iter().zip(mask.to_le_bytes()) {
+        let stored = _pext_u64(u64::from_le_bytes(*word), byte_mask(mask));
+        // At most `8 * k` bytes are stored before the k-th word.
+        bytes[count..count + 8].copy_from_slice(&stored.to_le_bytes());
+        count += mask.count_ones() as usize;
+    }
+    SparseBitmap { mask, bytes }
 }
 
 /// [`crate::Kernel::exception_bitmap`].

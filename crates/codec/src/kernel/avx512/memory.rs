@@ -49,6 +49,15 @@ pub(super) fn store_all(out: &mut [u32; LANES], values: __m512i) {
     unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), values) }
 }
 
+/// Stores the first of 64 bytes, as many as `out` has.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,bmi2")]
+pub(super) fn store_bytes(out: &mut [u8], bytes: __m512i) {
+    let valid = _bzhi_u64(u64::MAX, out.len().min(64) as u32);
+    // SAFETY: The mask selects bytes within the slice; others are not accessed.
+    unsafe { _mm512_mask_storeu_epi8(out.as_mut_ptr().cast(), valid, bytes) }
+}
+
 /// A mask of the first `n` lanes, of all if `n` is 16 or more.
 #[inline]
 #[target_feature(enable = "bmi2")]
