@@ -1,14 +1,14 @@
 //! Bit packing and unpacking in both layouts.
 
 use super::super::scalar;
-use super::exceptions::{HIGHS_SLACK, Highs, spread};
+use super::exceptions::{HighBuffer, Highs};
 use super::memory::{LANES, Vector, add, broadcast, load_all, or, shift_left, store_all};
 use super::stream::{STREAM_WIDTH_MAX, pack_stream, unpack_stream};
 use super::sums::PrefixSums;
-use crate::bitpack::{Layout, packed_len};
+use crate::bitpack::Layout;
 use crate::block::BLOCK;
 use crate::kernel::size::{self, BYTES, HighSize, NONE, WORDS};
-use crate::kernel::table::{Packed, Patch};
+use crate::kernel::table::Packed;
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
@@ -38,9 +38,9 @@ unpack_by_form!("avx2,bmi1,bmi2,lzcnt,popcnt");
 /// Unpacks by [`unpack_stream`], then takes the other steps.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, words: &[Vector], out: &mut [u32]) {
+fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, highs: &HighBuffer, out: &mut [u32]) {
     unpack_stream(packed.bytes, packed.width, out);
-    finish_all::<SIZE, SUM>(Finish::new(packed, words), out);
+    finish_all::<SIZE, SUM>(Finish::new(packed, highs), out);
 }
 
 /// Unpacks one row of eight lanes at a time.
@@ -50,10 +50,10 @@ fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, words: &[V
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
     packed: &Packed,
-    words: &[Vector],
+    highs: &HighBuffer,
     out: &mut [u32; BLOCK],
 ) {
-    let mut finish = Finish::new(packed, words);
+    let mut finish = Finish::new(packed, highs);
     let word = |k: usize| {
         let word = packed.bytes.as_ptr().wrapping_add(32 * k);
         // SAFETY: There are W words of 32 bytes, and `k` is less than W.

@@ -36,13 +36,14 @@ pub(super) fn compress(mask: u8, values: Vector) -> Vector {
     _mm256_permutevar8x32_epi32(values, _mm256_cvtepu8_epi32(set_bits(mask)))
 }
 
-/// For each mask and each position, the number of set bits before the position.
+/// For each mask and each of its set bits, the number of set bits before it; 0x80 for other bits.
 static RANKS: [[u8; LANES]; 256] = {
     let mut ranks = [[0; LANES]; 256];
     let mut k = 0;
     while k < 256 * LANES {
         let (mask, lane) = (k / LANES, k % LANES);
-        ranks[mask][lane] = (mask & ((1 << lane) - 1)).count_ones() as u8;
+        let rank = (mask & ((1 << lane) - 1)).count_ones() as u8;
+        ranks[mask][lane] = if mask >> lane & 1 == 1 { rank } else { 0x80 };
         k += 1;
     }
     ranks
@@ -52,9 +53,21 @@ static RANKS: [[u8; LANES]; 256] = {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn expand(mask: u8, values: Vector) -> Vector {
-    let ranks = _mm_cvtsi64_si128(i64::from_le_bytes(RANKS[usize::from(mask)]));
-    let spread = _mm256_permutevar8x32_epi32(values, _mm256_cvtepu8_epi32(ranks));
+    let spread = _mm256_permutevar8x32_epi32(values, _mm256_cvtepu8_epi32(ranks(mask)));
     _mm256_and_si256(spread, lane_mask(mask))
+}
+
+/// Moves the first bytes to those of the first eight that the mask selects; the others of these are zero.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn expand_bytes(mask: u8, bytes: __m128i) -> __m128i {
+    _mm_shuffle_epi8(bytes, ranks(mask))
+}
+
+#[inline]
+fn ranks(mask: u8) -> __m128i {
+    // SAFETY: Every x86-64 CPU has SSE2.
+    unsafe { _mm_cvtsi64_si128(i64::from_le_bytes(RANKS[usize::from(mask)])) }
 }
 
 /// All ones in the lanes that the mask selects.

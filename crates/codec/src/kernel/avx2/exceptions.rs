@@ -2,13 +2,13 @@
 //! back.
 
 use super::super::scalar::{self, bitmap::word};
-use super::compress::{byte_mask, compress, expand};
+use super::compress::{byte_mask, compress, expand, expand_bytes};
 use super::memory::{LANES, Vector, load, load_all, load_bytes};
 use super::search::equal_lanes;
 use super::stream::unpack_stream;
 use crate::bitpack::packed_len;
 use crate::block::BLOCK;
-use crate::kernel::size::{HighSize, NO_PATCH, WORDS};
+use crate::kernel::size::{BYTES, HighSize, NO_PATCH, WORDS};
 use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
@@ -68,18 +68,25 @@ pub(in crate::kernel) fn exception_bitmap(
     bitmap: &mut Bitmap,
 ) -> Option<StoredBitmap> {
     match bytes.first_chunk::<4>() {
-        Some(mask) if bitmap_len == BLOCK / 8 && sparse => whole_sparse(*mask, &bytes[4..], bitmap),
+        Some(mask) if bitmap_len == bitmap.len() && sparse => whole_sparse(*mask, &bytes[4..], bitmap),
+        Some(_) if bitmap_len == bitmap.len() => {
+            *bitmap = *bytes.first_chunk()?;
+            Some(StoredBitmap { count: scalar::bitmap::count_ones(bitmap), len: bitmap_len })
+        }
         _ => scalar::exceptions::exception_bitmap(bytes, bitmap_len, sparse, bitmap),
     }
 }
 
 /// Expands the sparse bitmap of 256 values: deposits up to eight stored bytes at a time by eight bits of the
-/// mask.
+/// mask. Any bytes may follow the stored ones, so that whole words can be loaded.
 #[inline]
 #[target_feature(enable = "bmi2,popcnt")]
 fn whole_sparse(mask: [u8; 4], stored: &[u8], bitmap: &mut Bitmap) -> Option<StoredBitmap> {
-    let stored = stored.get(..u32::from_le_bytes(mask).count_ones() as usize)?;
-    let mut size = StoredBitmap { count: 0, len: mask.len() + stored.len() };
+    let len = u32::from_le_bytes(mask).count_ones() as usize;
+    if stored.len() < len {
+        return None;
+    }
+    let mut size = StoredBitmap { count: 0, len: mask.len() + len };
     let mut used = 0;
     for (bitmap, mask) in bitmap.as_chunks_mut().0.iter_mut().zip(mask) {
         let bits = _pdep_u64(word(&stored[used..]), byte_mask(mask));
@@ -90,71 +97,99 @@ fn whole_sparse(mask: [u8; 4], stored: &[u8], bitmap: &mut Bitmap) -> Option<Sto
     Some(size)
 }
 
-/// Bytes that follow high parts of up to eight bits: a word is loaded from their last byte on.
-pub(super) const HIGHS_SLACK: usize = 8;
+/// The high parts of a block, unpacked.
+pub(super) struct HighBuffer {
+    /// Bytes, one after the other.
+    bytes: [MaybeUninit<[u8; LANES]>; BLOCK / LANES + 1],
+    /// Words at the positions of their values, zero elsewhere.
+    words: [MaybeUninit<Vector>; BLOCK / LANES],
+}
+
+impl HighBuffer {
+    /// An uninitialised buffer.
+    #[inline]
+    pub(super) fn new() -> HighBuffer {
+        HighBuffer { bytes: [MaybeUninit::uninit(); _], words: [MaybeUninit::uninit(); _] }
+    }
+
+    /// Unpacks the high parts, which have the given size.
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub(super) fn fill<const SIZE: HighSize>(&mut self, patch: &Patch) {
+        match SIZE {
+            BYTES => self.fill_bytes(patch),
+            WORDS => self.fill_words(patch),
+            _ => {}
+        }
+    }
+
+    /// Deposits the bits of eight high parts into bytes.
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+    fn fill_bytes(&mut self, patch: &Patch) {
+        let width = patch.width as usize;
+        let mask = EACH.wrapping_mul((1 << width) - 1);
+        let groups = scalar::bitmap::count_ones(patch.bitmap).div_ceil(LANES);
+        for (group, bytes) in self.bytes[..groups].iter_mut().enumerate() {
+            bytes.write(_pdep_u64(word(&patch.highs[group * width..]), mask).to_le_bytes());
+        }
+        self.bytes[groups].write([0; _]);
+    }
+
+    /// Unpacks all high parts, then moves eight at a time to their positions.
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn fill_words(&mut self, patch: &Patch) {
+        let count = scalar::bitmap::count_ones(patch.bitmap);
+        // Whole vectors if the bytes after the high parts suffice.
+        let whole = count.next_multiple_of(LANES);
+        let n = if patch.highs.len() >= packed_len(whole, patch.width) { whole } else { count };
+        let mut unpacked = [MaybeUninit::uninit(); BLOCK + LANES];
+        let unpacked = &mut unpacked[..whole + LANES];
+        unpacked.fill(MaybeUninit::new(0));
+        // SAFETY: All have been written.
+        let unpacked = unsafe { unpacked.assume_init_mut() };
+        unpack_stream(patch.highs, patch.width, &mut unpacked[..n]);
+        let mut used = 0;
+        for (words, positions) in self.words.iter_mut().zip(patch.bitmap) {
+            let next = unpacked[used..].first_chunk().expect("a vector after the last word");
+            words.write(expand(*positions, load_all(next)));
+            used += positions.count_ones() as usize;
+        }
+    }
+}
 
 /// Cursor over the high parts of the exceptions.
 pub(super) struct Highs<'a> {
-    patch: Patch<'a>,
-    /// For bytes: bits of the packed high parts consumed, and the low `width` bits of each of eight bytes.
+    bitmap: &'a Bitmap,
+    highs: &'a HighBuffer,
+    /// Bytes consumed.
     used: usize,
-    mask: u64,
-    /// For words: the result of [`spread`].
-    words: &'a [Vector],
 }
 
 impl<'a> Highs<'a> {
     #[inline]
-    pub(super) fn new(patch: Option<Patch<'a>>, words: &'a [Vector]) -> Highs<'a> {
-        let patch = patch.unwrap_or(NO_PATCH);
-        Highs { patch, used: 0, mask: EACH.wrapping_mul((1 << (patch.width % 32)) - 1), words }
+    pub(super) fn new(patch: Option<Patch<'a>>, highs: &'a HighBuffer) -> Highs<'a> {
+        Highs { bitmap: patch.unwrap_or(NO_PATCH).bitmap, highs, used: 0 }
     }
 
     /// The high parts of the next eight values, zero where a value is no exception.
     ///
     /// # Safety
-    /// Must be called at most once for each of the up to 32 groups, in order. `SIZE` is the size of the high
-    /// parts. Bytes are followed by [`HIGHS_SLACK`] bytes; for words there is the result of [`spread`].
+    /// Must be called at most once for each of the up to 32 groups, in order. The buffer must have been
+    /// filled for this size.
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
     pub(super) unsafe fn next<const SIZE: HighSize>(&mut self, group: usize) -> Vector {
         if SIZE == WORDS {
             // SAFETY: There are words for all groups.
-            return *unsafe { self.words.get_unchecked(group) };
+            return unsafe { self.highs.words[group].assume_init() };
         }
-        // The bits of up to eight high parts are within the 64 bits that start at their first byte: at most
-        // 7 bits before them and 56 of their own, or none and 64.
-        let next = self.patch.highs.as_ptr().wrapping_add(self.used / 8);
-        // SAFETY: Only bits of high parts have been consumed, and a word follows them.
-        let bits = u64::from_le(unsafe { next.cast::<u64>().read_unaligned() }) >> (self.used % 8);
-        let positions = self.patch.bitmap[group];
-        self.used += (positions.count_ones() * self.patch.width) as usize;
-        let bytes = _pdep_u64(bits, byte_mask(positions) & self.mask);
-        _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64))
+        let bytes = self.highs.bytes.as_ptr().cast::<u8>().wrapping_add(self.used);
+        // SAFETY: Eight bytes follow those of all set bits.
+        let bytes = unsafe { _mm_loadl_epi64(bytes.cast()) };
+        let positions = self.bitmap[group];
+        self.used += positions.count_ones() as usize;
+        _mm256_cvtepu8_epi32(expand_bytes(positions, bytes))
     }
-}
-
-/// The high parts at the positions of their values, zero where a value is no exception: unpacks all, and
-/// moves eight at a time.
-#[inline]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(super) fn spread<'a>(patch: &Patch, words: &'a mut [MaybeUninit<Vector>; BLOCK / LANES]) -> &'a [Vector] {
-    let count = scalar::bitmap::count_ones(patch.bitmap);
-    // Whole vectors if the bytes after the high parts suffice.
-    let whole = count.next_multiple_of(LANES);
-    let n = if patch.highs.len() >= packed_len(whole, patch.width) { whole } else { count };
-    let mut unpacked = [MaybeUninit::uninit(); BLOCK + LANES];
-    let unpacked = &mut unpacked[..whole + LANES];
-    unpacked.fill(MaybeUninit::new(0));
-    // SAFETY: All have been written.
-    let unpacked = unsafe { unpacked.assume_init_mut() };
-    unpack_stream(patch.highs, patch.width, &mut unpacked[..n]);
-    let mut used = 0;
-    for (words, positions) in words.iter_mut().zip(patch.bitmap) {
-        let next = unpacked[used..].first_chunk().expect("a vector after the last word");
-        words.write(expand(*positions, load_all(next)));
-        used += positions.count_ones() as usize;
-    }
-    // SAFETY: All have been written.
-    unsafe { words.assume_init_ref() }
 }

@@ -1,16 +1,14 @@
 //! Bit unpacking in both layouts.
 
-use super::super::scalar;
-use super::exceptions::{HIGHS_SLACK, Highs, spread};
+use super::exceptions::{HighBuffer, Highs};
 use super::memory::{LANES, Vector, add, broadcast, or, shift_left, store, store_all};
 use super::stream::BitStream;
 use super::sums::PrefixSums;
-use crate::bitpack::{Layout, packed_len};
+use crate::bitpack::Layout;
 use crate::block::BLOCK;
 use crate::kernel::size::{self, BYTES, HighSize, NONE, WORDS};
-use crate::kernel::table::{Packed, Patch};
+use crate::kernel::table::Packed;
 use core::arch::x86_64::*;
-use core::mem::MaybeUninit;
 
 unpack_by_form!("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt");
 
@@ -21,10 +19,10 @@ unpack_by_form!("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popc
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
     packed: &Packed,
-    words: &[Vector],
+    highs: &HighBuffer,
     out: &mut [u32; BLOCK],
 ) {
-    let mut finish = Finish::new(packed, words);
+    let mut finish = Finish::new(packed, highs);
     let word = |k: usize| {
         let word = packed.bytes.as_ptr().wrapping_add(32 * k);
         // SAFETY: There are W words of 32 bytes, and `k` is less than W.
@@ -52,8 +50,8 @@ unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
 /// Unpacks 16 values at a time; the last group may be shorter.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, words: &[Vector], out: &mut [u32]) {
-    let mut finish = Finish::new(packed, words);
+fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, highs: &HighBuffer, out: &mut [u32]) {
+    let mut finish = Finish::new(packed, highs);
     let stream = BitStream::new(packed.bytes, packed.width);
     for (group, out) in out.chunks_mut(LANES).enumerate() {
         store(out, finish.apply::<SIZE, SUM>(stream.values(group), group));

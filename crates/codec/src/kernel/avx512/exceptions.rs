@@ -75,8 +75,43 @@ pub(in crate::kernel) fn exception_bitmap(
     Some(StoredBitmap { count: scalar::bitmap::count_ones(bitmap), len })
 }
 
-/// Bytes that follow high parts of up to eight bits: none, since loads are masked.
-pub(super) const HIGHS_SLACK: usize = 0;
+/// The high parts of a block, unpacked.
+pub(super) struct HighBuffer {
+    /// Words at the positions of their values, zero elsewhere.
+    words: [MaybeUninit<Vector>; BLOCK / LANES],
+}
+
+impl HighBuffer {
+    /// An uninitialised buffer.
+    #[inline]
+    pub(super) fn new() -> HighBuffer {
+        HighBuffer { words: [MaybeUninit::uninit(); _] }
+    }
+
+    /// Unpacks the high parts if they are words: all of them, and then moves 16 at a time to their positions.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+    pub(super) fn fill<const SIZE: HighSize>(&mut self, patch: &Patch) {
+        if SIZE != WORDS {
+            return;
+        }
+        let groups = scalar::bitmap::count_ones(patch.bitmap).div_ceil(LANES);
+        let mut unpacked = [MaybeUninit::uninit(); BLOCK / LANES + 1];
+        let stream = BitStream::new(patch.highs, patch.width);
+        for (group, words) in unpacked[..groups].iter_mut().enumerate() {
+            words.write(stream.values(group));
+        }
+        unpacked[groups].write(_mm512_setzero_si512());
+        let mut next = unpacked.as_ptr().cast::<u32>();
+        for (words, positions) in self.words.iter_mut().zip(patch.bitmap.as_chunks().0) {
+            let positions = u16::from_le_bytes(*positions);
+            // SAFETY: A vector follows the high parts of all set bits.
+            let highs = unsafe { _mm512_loadu_si512(next.cast()) };
+            words.write(_mm512_maskz_expand_epi32(positions, highs));
+            next = next.wrapping_add(positions.count_ones() as usize);
+        }
+    }
+}
 
 /// Cursor over the high parts of the exceptions.
 pub(super) struct Highs<'a> {
@@ -89,31 +124,30 @@ pub(super) struct Highs<'a> {
     starts: Vector,
     /// For bytes: the bit within those eight bytes at which each high part starts.
     bits: Vector,
-    /// For words: the result of [`spread`].
-    words: &'a [Vector],
+    highs: &'a HighBuffer,
 }
 
 impl<'a> Highs<'a> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) fn new(patch: Option<Patch<'a>>, words: &'a [Vector]) -> Highs<'a> {
+    pub(super) fn new(patch: Option<Patch<'a>>, highs: &'a HighBuffer) -> Highs<'a> {
         let patch = patch.unwrap_or(NO_PATCH);
         let width = patch.width.min(8) as usize;
         let (starts, bits) = (STARTS[width].vector(), BITS[width].vector());
-        Highs { patch, used: 0, bytes: _mm512_setzero_si512(), starts, bits, words }
+        Highs { patch, used: 0, bytes: _mm512_setzero_si512(), starts, bits, highs }
     }
 
     /// The high parts of the next 16 values, zero where a value is no exception.
     ///
     /// # Safety
-    /// Must be called at most once for each of the up to 16 groups, in order. `SIZE` is the size of the high
-    /// parts. For words there is the result of [`spread`].
+    /// Must be called at most once for each of the up to 16 groups, in order. The buffer must have been
+    /// filled for this size.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
     pub(super) unsafe fn next<const SIZE: HighSize>(&mut self, group: usize) -> Vector {
         if SIZE == WORDS {
             // SAFETY: There are words for all groups.
-            return *unsafe { self.words.get_unchecked(group) };
+            return unsafe { self.highs.words[group].assume_init() };
         }
         if group.is_multiple_of(4) {
             self.bytes = self.next_bytes(group / 4);
@@ -137,30 +171,6 @@ impl<'a> Highs<'a> {
         let mask = _mm512_set1_epi8(((1u16 << self.patch.width) - 1) as u8 as i8);
         _mm512_maskz_expand_epi8(positions, _mm512_and_si512(fields, mask))
     }
-}
-
-/// The high parts at the positions of their values, zero where a value is no exception: unpacks all, and
-/// moves 16 at a time.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-pub(super) fn spread<'a>(patch: &Patch, words: &'a mut [MaybeUninit<Vector>; BLOCK / LANES]) -> &'a [Vector] {
-    let groups = scalar::bitmap::count_ones(patch.bitmap).div_ceil(LANES);
-    let mut unpacked = [MaybeUninit::uninit(); BLOCK / LANES + 1];
-    let stream = BitStream::new(patch.highs, patch.width);
-    for (group, words) in unpacked[..groups].iter_mut().enumerate() {
-        words.write(stream.values(group));
-    }
-    unpacked[groups].write(_mm512_setzero_si512());
-    let mut next = unpacked.as_ptr().cast::<u32>();
-    for (words, positions) in words.iter_mut().zip(patch.bitmap.as_chunks().0) {
-        let positions = u16::from_le_bytes(*positions);
-        // SAFETY: A vector follows the high parts of all set bits.
-        let highs = unsafe { _mm512_loadu_si512(next.cast()) };
-        words.write(_mm512_maskz_expand_epi32(positions, highs));
-        next = next.wrapping_add(positions.count_ones() as usize);
-    }
-    // SAFETY: All have been written.
-    unsafe { words.assume_init_ref() }
 }
 
 /// For each width up to 8 and each eight fields, the eight bytes from their first byte on.

@@ -55,10 +55,10 @@ macro_rules! prefix_sums {
     };
 }
 
-/// `unpack`, by `vertical::<W, SIZE, SUM>(packed, words, out)` for a block of 256 values in the vertical
-/// layout and `horizontal::<SIZE, SUM>(packed, words, out)` for any other. Both end with the steps of
-/// `Finish`, which uses `PrefixSums`, `Highs` and `shift_left`. `words` is the result of `spread` if the high
-/// parts are words. If they are bytes, `HIGHS_SLACK` bytes follow them.
+/// `unpack`, by `vertical::<W, SIZE, SUM>(packed, highs, out)` for a block of 256 values in the vertical
+/// layout and `horizontal::<SIZE, SUM>(packed, highs, out)` for any other. Both end with the steps of
+/// `Finish`, which uses `PrefixSums`, `Highs` and `shift_left`. `highs` is a `HighBuffer` with the high parts
+/// that are unpacked before the values.
 macro_rules! unpack_by_form {
     ($features:literal) => {
         /// [`crate::Kernel::unpack`].
@@ -77,41 +77,23 @@ macro_rules! unpack_by_form {
         #[inline]
         #[target_feature(enable = $features)]
         fn unpack_as<const SIZE: HighSize, const SUM: bool>(packed: &Packed, out: &mut [u32]) {
-            let mut buffer = [MaybeUninit::uninit(); _];
-            let words = match &packed.patch {
-                Some(patch) if SIZE == WORDS => spread(patch, &mut buffer),
-                Some(patch) if SIZE == BYTES && HIGHS_SLACK > 0 => {
-                    let count = scalar::bitmap::count_ones(patch.bitmap);
-                    if patch.highs.len() < packed_len(count, patch.width) + HIGHS_SLACK {
-                        return unpack_padded::<SUM>(packed, patch, out);
-                    }
-                    &[]
-                }
-                _ => &[],
-            };
+            let mut highs = HighBuffer::new();
+            if let Some(patch) = &packed.patch {
+                highs.fill::<SIZE>(patch);
+            }
             match (packed.layout, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
                 (Layout::Vertical, Ok(block)) => {
                     let unpack = Vertical::<SIZE, SUM>::UNPACK[packed.width as usize];
                     // SAFETY: The CPU has the instructions of this function, and those of the table need no
                     // more. The caller has checked that there are 32 * width bytes.
-                    unsafe { unpack(packed, words, block) }
+                    unsafe { unpack(packed, &highs, block) }
                 }
-                _ => horizontal::<SIZE, SUM>(packed, words, out),
+                _ => horizontal::<SIZE, SUM>(packed, &highs, out),
             }
         }
 
-        /// Copies high parts of up to eight bits, so that bytes follow them.
-        #[cold]
-        #[target_feature(enable = $features)]
-        fn unpack_padded<const SUM: bool>(packed: &Packed, patch: &Patch, out: &mut [u32]) {
-            let mut highs = [0; BLOCK + HIGHS_SLACK];
-            highs[..patch.highs.len()].copy_from_slice(patch.highs);
-            let patch = Some(Patch { highs: &highs, ..*patch });
-            unpack_as::<BYTES, SUM>(&Packed { patch, ..*packed }, out);
-        }
-
         /// Unpacks 256 values from `32 * W` bytes; unsafe because it does not check that there are as many.
-        type Unpack = unsafe fn(&Packed, &[Vector], &mut [u32; BLOCK]);
+        type Unpack = unsafe fn(&Packed, &HighBuffer, &mut [u32; BLOCK]);
 
         /// One function per width, so that the words and shifts of each row are constants.
         struct Vertical<const SIZE: HighSize, const SUM: bool>;
@@ -131,10 +113,10 @@ macro_rules! unpack_by_form {
         impl<'a> Finish<'a> {
             #[inline]
             #[target_feature(enable = $features)]
-            fn new(packed: &Packed<'a>, words: &'a [Vector]) -> Finish<'a> {
+            fn new(packed: &Packed<'a>, highs: &'a HighBuffer) -> Finish<'a> {
                 let shift = _mm_cvtsi32_si128(packed.width as i32);
                 Finish {
-                    highs: Highs::new(packed.patch, words),
+                    highs: Highs::new(packed.patch, highs),
                     shift,
                     sums: PrefixSums::after(packed.after.unwrap_or(0)),
                 }
@@ -149,7 +131,7 @@ macro_rules! unpack_by_form {
                 group: usize,
             ) -> Vector {
                 if SIZE != NONE {
-                    // SAFETY: Called once for each group, and the size is that of the block.
+                    // SAFETY: Called once for each group, and the buffer was filled for this size.
                     let highs = unsafe { self.highs.next::<SIZE>(group) };
                     values = or(values, shift_left(highs, self.shift));
                 }
