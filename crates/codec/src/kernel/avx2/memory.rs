@@ -77,3 +77,9 @@ pub(super) fn store_half(out: &mut [u32; 4], values: __m128i) {
     // SAFETY: The array has four values.
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), values) }
 }
+
+/// A mask of the first `n` <= 8 lanes.
+#[inline]
+pub(super) fn first_lanes(n: usize) -> u8 {
+    ((1_u32 << n) - 1) as u8
+}

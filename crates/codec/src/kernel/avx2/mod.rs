@@ -1,8 +1,7 @@
 //! The kernel for CPUs with AVX2 and BMI2 (Intel from Haswell on, AMD from Zen on).
 //!
 //! A vector is 8 values. Where AVX-512 expands or compresses by a mask, this kernel shuffles by a table
-//! (`compress`), or deposits the bits of a 64-bit word with `pdep`. A loop that the table does not name is
-//! the portable one.
+//! (`compress`), or deposits the bits of a 64-bit word with `pdep`.
 
 mod bitmap;
 mod bits;
@@ -18,7 +17,6 @@ mod sums;
 mod vbyte;
 mod widths;
 
-use super::scalar;
 use super::table::KernelTable;
 
 pub(super) static TABLE: KernelTable = KernelTable {
@@ -45,6 +43,7 @@ pub(super) static TABLE: KernelTable = KernelTable {
     intersect_runs: runs::intersect_runs,
     bitmap_read: bitmap::bitmap_read,
     collect_bits: bitmap::collect_bits,
+    bitmap_find: bitmap::bitmap_find,
     bitmap_score: score::bitmap_score,
     score: score::score,
     values_at_least: score::values_at_least,
@@ -53,7 +52,6 @@ pub(super) static TABLE: KernelTable = KernelTable {
     largest: score::largest,
     mark_positive: bitmap::mark_positive,
     keep_marked: bitmap::keep_marked,
-    ..scalar::TABLE
 };
 
 /// The kernel, if the CPU has every instruction set that this module enables.

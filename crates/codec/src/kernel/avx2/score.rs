@@ -1,9 +1,9 @@
 //! Scores, eight at once, and filters over them. The `k` of each code is looked up one by one.
 
 use super::super::scalar;
-use super::compress::{compress, expand, lane_mask};
-use super::memory::{LANES, broadcast, load, load_all, store, store_all};
-use super::search::equal_lanes;
+use super::compress::{compress, expand, lane_mask, set_bits};
+use super::memory::{LANES, broadcast, first_lanes, load, load_all, store, store_all};
+use super::search::lane_bits;
 use crate::block::{Selection, Survivors};
 use crate::saturation::{CodeTable, Saturation};
 use core::arch::x86_64::*;
@@ -91,7 +91,8 @@ pub(in crate::kernel) fn values_at_least(values: &[u32], threshold: u32, positio
     *count = found;
 }
 
-/// [`crate::Kernel::drain_at_least`]: one branch per eight sums.
+/// [`crate::Kernel::drain_at_least`]: one branch per four vectors, since most contain no sum that reaches
+/// the threshold.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(in crate::kernel) fn drain_at_least(
     sums: &mut [u32],
@@ -100,23 +101,37 @@ pub(in crate::kernel) fn drain_at_least(
     survivors: &mut Survivors,
 ) {
     let (values, large, count, positive) = survivors.parts(sums.len());
-    let thresholds = broadcast(threshold as i32);
-    let (mut found, mut nonzero) = (0, sums.len());
-    let (chunks, rest) = sums.as_chunks_mut::<LANES>();
-    let whole = chunks.len() * LANES;
-    for (k, sums) in chunks.iter_mut().enumerate() {
-        let vector = load_all(sums);
-        nonzero -= equal_lanes(vector, _mm256_setzero_si256()).count_ones() as usize;
-        let mut passing = mask_at_least(vector, thresholds);
-        while passing != 0 {
-            let position = passing.trailing_zeros() as usize;
-            values[found] = first.wrapping_add((k * LANES + position) as u32);
-            large[found] = sums[position];
-            found += 1;
-            passing &= passing - 1;
+    let (thresholds, zero) = (broadcast(threshold as i32), _mm256_setzero_si256());
+    let (mut found, mut zeros, len) = (0, zero, sums.len());
+    let (chunks, rest) = sums.as_chunks_mut::<{ 4 * LANES }>();
+    let whole = chunks.len() * 4 * LANES;
+    let mut base = first;
+    for sums in chunks {
+        let (mut passing, vectors) = (zero, sums.as_chunks::<LANES>().0);
+        for vector in vectors.iter().map(|sums| load_all(sums)) {
+            // A comparison gives -1 or 0.
+            zeros = _mm256_sub_epi32(zeros, _mm256_cmpeq_epi32(vector, zero));
+            passing = _mm256_or_si256(passing, lanes_at_least(vector, thresholds));
         }
-        *sums = [0; LANES];
+        if _mm256_testz_si256(passing, passing) == 0 {
+            for (k, vector) in vectors.iter().map(|sums| load_all(sums)).enumerate() {
+                let passing = at_least(vector, thresholds);
+                let lanes = _mm256_cvtepu8_epi32(set_bits(passing));
+                // There is slack for a vector after all sums.
+                let out = large[found..].first_chunk_mut().expect("space for a vector");
+                store_all(out, _mm256_permutevar8x32_epi32(vector, lanes));
+                let out = values[found..].first_chunk_mut().expect("space for a vector");
+                let base = base.wrapping_add((k * LANES) as u32);
+                store_all(out, _mm256_add_epi32(lanes, broadcast(base as i32)));
+                found += passing.count_ones() as usize;
+            }
+        }
+        *sums = [0; _];
+        base = base.wrapping_add(4 * LANES as u32);
     }
+    let mut lanes = [0; LANES];
+    store_all(&mut lanes, zeros);
+    let mut nonzero = len - lanes.iter().sum::<u32>() as usize;
     for (position, sum) in (whole..).zip(rest) {
         (values[found], large[found]) = (first.wrapping_add(position as u32), *sum);
         found += usize::from(*sum >= threshold);
@@ -128,24 +143,25 @@ pub(in crate::kernel) fn drain_at_least(
 
 keep_at_least!("avx2,popcnt");
 
-/// The lanes that are at least those of `threshold`. AVX2 has no unsigned comparison, but an unsigned
-/// maximum.
+/// All ones in the lanes that are at least those of `threshold`. AVX2 has no unsigned comparison, but an
+/// unsigned maximum.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn lanes_at_least(values: __m256i, threshold: __m256i) -> __m256i {
+    _mm256_cmpeq_epi32(_mm256_max_epu32(values, threshold), values)
+}
+
+/// A mask of these lanes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn mask_at_least(values: __m256i, threshold: __m256i) -> u32 {
-    equal_lanes(_mm256_max_epu32(values, threshold), values)
+    lane_bits(lanes_at_least(values, threshold))
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 fn at_least(values: __m256i, threshold: __m256i) -> u8 {
     mask_at_least(values, threshold) as u8
-}
-
-/// A mask of the first `n` <= 8 lanes.
-#[inline]
-fn first_lanes(n: usize) -> u8 {
-    ((1_u32 << n) - 1) as u8
 }
 
 select_keys!("avx2,popcnt");

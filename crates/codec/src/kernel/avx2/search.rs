@@ -111,7 +111,7 @@ fn position_in_groups(values: &[u32; LANES], many: &[u32], starts: __m256i) -> _
 /// The lowest byte of each lane, in the first eight bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn bytes(values: __m256i) -> __m128i {
+pub(super) fn bytes(values: __m256i) -> __m128i {
     let four = _mm256_setr_epi8(
         0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4, 8, 12, -1, -1, -1,
         -1, -1, -1, -1, -1,
@@ -191,7 +191,7 @@ fn odd(a: __m256i, b: __m256i) -> __m256i {
 }
 
 #[inline]
-fn put(out: &mut [u8; LANES], bytes: __m128i) {
+pub(super) fn put(out: &mut [u8; LANES], bytes: __m128i) {
     // SAFETY: The array has eight bytes.
     unsafe { _mm_storel_epi64(out.as_mut_ptr().cast(), bytes) }
 }
@@ -206,14 +206,21 @@ pub(super) fn any_equal(values: __m256i, others: __m256i) -> u32 {
         rotated = _mm256_permutevar8x32_epi32(rotated, next);
         equal = _mm256_or_si256(equal, _mm256_cmpeq_epi32(values, rotated));
     }
-    _mm256_movemask_ps(_mm256_castsi256_ps(equal)) as u32
+    lane_bits(equal)
 }
 
 /// A mask of the lanes that are equal.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn equal_lanes(a: __m256i, b: __m256i) -> u32 {
-    _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b))) as u32
+    lane_bits(_mm256_cmpeq_epi32(a, b))
+}
+
+/// A mask of the lanes whose highest bit is set.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn lane_bits(lanes: __m256i) -> u32 {
+    _mm256_movemask_ps(_mm256_castsi256_ps(lanes)) as u32
 }
 
 /// [`crate::Kernel::is_increasing`]: the portable loop, vectorised by the compiler.

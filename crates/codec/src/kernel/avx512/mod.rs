@@ -41,7 +41,6 @@ static TABLE: KernelTable = KernelTable {
     collect_bits: bitmap::collect_bits,
     bitmap_find: bitmap::bitmap_find,
     bitmap_score: bitmap::bitmap_score,
-    score: score::score,
     values_at_least: score::values_at_least,
     drain_at_least: score::drain_at_least,
     mark_positive: bitmap::mark_positive,

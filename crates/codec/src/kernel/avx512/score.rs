@@ -1,49 +1,14 @@
 //! Scores, 16 at once, filters over them, and selection of the largest keys.
 
 use super::super::scalar;
-use super::memory::{LANES, broadcast, first_lanes, load, load_bytes, store};
+use super::memory::{LANES, broadcast, first_lanes, load, store};
 use super::search::write_all;
-use crate::block::{BLOCK, Selection, Survivors};
-use crate::saturation::{CodeTable, Saturation};
+use crate::block::{Selection, Survivors};
+use crate::saturation::CodeTable;
 use core::arch::x86_64::*;
-use core::hint::black_box;
 
 /// Values per word, one bit each.
 const WORD: usize = 64;
-
-/// Values whose codes are looked up together.
-const CODES: usize = 64;
-
-/// [`crate::Kernel::score`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi2")]
-pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
-    let largest =
-        values.chunks(LANES).fold(_mm512_setzero_si512(), |max, values| _mm512_max_epu32(max, load(values)));
-    assert!(
-        values.is_empty() || (_mm512_reduce_max_epu32(largest) as usize) < of.codes.len(),
-        "a value has no code"
-    );
-    let weight = _mm512_set1_ps(of.weight_in_bounds());
-    // All codes are copied before the first are loaded as a vector: a vector load of bytes that have just
-    // been stored one by one waits until all stores are in the cache (no store forwarding).
-    let mut codes = [0; BLOCK];
-    for (code, value) in codes.iter_mut().zip(values) {
-        // SAFETY: The assertion above checks that the largest value has a code.
-        *code = *unsafe { of.codes.get_unchecked(*value as usize) };
-    }
-    for ((codes, frequencies), scores) in
-        codes.chunks(CODES).zip(frequencies.chunks(CODES)).zip(scores.chunks_mut(CODES))
-    {
-        // `black_box` repeats the loads for each 64 codes: otherwise the compiler copies the whole table to
-        // the stack before the loop, which has at most four iterations.
-        let k = of_codes(black_box(of.k), load_bytes(codes));
-        for ((k, frequencies), scores) in
-            k.into_iter().zip(frequencies.chunks(LANES)).zip(scores.chunks_mut(LANES))
-        {
-            store(scores, scores_of(weight, load(frequencies), k));
-        }
-    }
-}
 
 /// Scores of 16 frequencies with their `k` and a weight below 2^31.
 #[inline]
