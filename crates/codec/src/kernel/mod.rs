@@ -74,7 +74,7 @@ impl Kernel {
     /// Portable loops: the reference for tests of the other kernels.
     pub const SCALAR: Kernel = Kernel(&scalar::TABLE);
 
-    /// The name: `scalar`, `avx2` or `avx512`.
+    /// The name: `scalar`, `avx2`, `avx512f` or `avx512`.
     pub fn name(self) -> &'static str {
         self.0.name
     }

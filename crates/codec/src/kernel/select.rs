@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 const VARIABLE: &str = "TIERDEX_KERNEL";
 
 /// The names of all kernels, including those that this CPU does not support.
-const NAMES: [&str; 3] = ["scalar", "avx2", "avx512"];
+const NAMES: [&str; 4] = ["scalar", "avx2", "avx512f", "avx512"];
 
 /// Why there is no kernel of a given name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +43,11 @@ impl Kernel {
     pub fn available() -> Vec<Kernel> {
         let mut kernels = vec![Kernel::SCALAR];
         #[cfg(target_arch = "x86_64")]
-        kernels
-            .extend([super::avx2::available(), super::avx512::available()].into_iter().flatten().map(Kernel));
+        {
+            use super::{avx2, avx512};
+            let vector = [avx2::available(), avx512::available_f(), avx512::available()];
+            kernels.extend(vector.into_iter().flatten().map(Kernel));
+        }
         kernels
     }
 
@@ -106,7 +109,7 @@ mod tests {
 
     #[test]
     fn other_names_are_errors() {
-        for name in ["", "AVX2", "sse", "avx512f"] {
+        for name in ["", "AVX2", "sse", "avx512vl"] {
             assert_eq!(Kernel::from_name(name), Err(KernelError::Unknown(name.to_owned())));
         }
         let able: Vec<_> = Kernel::available().into_iter().map(Kernel::name).collect();
