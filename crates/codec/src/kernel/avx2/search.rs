@@ -10,8 +10,8 @@
 use super::super::scalar;
 use super::compress::set_bits;
 use super::memory::{LANES, load_all, store_all};
-use crate::block::{BLOCK, Intersection};
-use crate::kernel::x86::{Positions, overlap};
+use crate::block::{BLOCK, Intersection, Positions};
+use crate::kernel::x86::overlap;
 use core::arch::x86_64::*;
 use core::hint::black_box;
 

@@ -8,8 +8,8 @@
 //! No branch depends on whether a value is found.
 
 use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes};
-use crate::block::{BLOCK, Intersection};
-use crate::kernel::x86::{Positions, overlap};
+use crate::block::{BLOCK, Intersection, Positions};
+use crate::kernel::x86::overlap;
 use core::arch::x86_64::*;
 use core::hint::black_box;
 

@@ -46,13 +46,22 @@ pub(in crate::kernel) fn exception_bitmap(
     let mut len = bitmap_len;
     if sparse {
         let (mask, stored) = bytes.split_at_checked(bitmap_len.div_ceil(8))?;
-        len = mask.len();
-        for (k, byte) in bitmap.iter_mut().enumerate().take(8 * mask.len()) {
-            if mask[k / 8] >> (k % 8) & 1 != 0 {
-                *byte = *stored.get(len - mask.len())?;
-                len += 1;
+        // The stored bytes and zeros; only the low six bits of an index are used, so none is checked.
+        let mut window = [0; 64];
+        let most = stored.len().min(bitmap.len());
+        window[..most].copy_from_slice(&stored[..most]);
+        let mut used = 0;
+        for (bytes, mask) in bitmap.chunks_mut(8).zip(mask) {
+            for (k, byte) in bytes.iter_mut().enumerate() {
+                let bit = mask >> k & 1;
+                *byte = window[used % 64] * bit;
+                used += usize::from(bit);
             }
         }
+        if used > stored.len() {
+            return None;
+        }
+        len = mask.len() + used;
     } else {
         bitmap[..len].copy_from_slice(bytes.get(..len)?);
     }

@@ -7,7 +7,6 @@
 #[macro_use]
 mod filters;
 
-use crate::block::{BLOCK, Intersection};
 use core::ops::Range;
 
 /// `$name(bytes.., after, out)`, which decodes values, or their prefix sums if there is an `after`, by
@@ -150,9 +149,6 @@ macro_rules! unpack_by_form {
         }
     };
 }
-
-/// Positions of shared values in one of two blocks.
-pub(super) type Positions = [u8; BLOCK + Intersection::SLACK];
 
 /// The range of `few` from the first group of `L` values that does not end before the first value of
 /// `many`, up to the last group that does not start after the last one. `many` is not empty.
