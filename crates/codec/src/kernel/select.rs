@@ -41,14 +41,12 @@ impl std::error::Error for KernelError {}
 impl Kernel {
     /// The kernels that this CPU supports, the slowest first. [`Kernel::SCALAR`] is always supported.
     pub fn available() -> Vec<Kernel> {
-        let mut kernels = vec![Kernel::SCALAR];
         #[cfg(target_arch = "x86_64")]
-        {
-            use super::{avx2, avx512};
-            let vector = [avx2::available(), avx512::available_f(), avx512::available()];
-            kernels.extend(vector.into_iter().flatten().map(Kernel));
-        }
-        kernels
+        let vector = [super::avx2::available(), super::avx512::available_f(), super::avx512::available()];
+        #[cfg(not(target_arch = "x86_64"))]
+        let vector: [Option<_>; 0] = [];
+        let vector = vector.into_iter().flatten().map(Kernel);
+        [Kernel::SCALAR].into_iter().chain(vector).collect()
     }
 
     /// The kernel called `name`.
