@@ -53,6 +53,11 @@ impl Table {
     }
 }
 
+/// A ratio with two decimals; `-` if there is none.
+pub(crate) fn ratio_text(ratio: Option<f64>) -> String {
+    ratio.map_or("-".to_string(), |ratio| format!("{ratio:.2}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -264,7 +264,8 @@ fn an_unknown_kernel_is_rejected_before_any_file_is_written() {
         "tierdex-bench cache good --out new",
     ] {
         let (code, error) = run("sse", arguments);
-        let line = "tierdex: TIERDEX_KERNEL: no kernel is called `sse`; there are scalar, avx2, avx512\n";
+        let line =
+            "tierdex: TIERDEX_KERNEL: no kernel is called `sse`; there are scalar, avx2, avx512f, avx512\n";
         assert_eq!((code, &*error), (Some(2), line), "{arguments}");
     }
     let left = fs::read_dir(dir.path().join("new")).map_or(0, |files| files.count());

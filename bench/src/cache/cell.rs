@@ -11,7 +11,7 @@ use tierdex::io::Size;
 
 /// One measurement: a combination of settings. A setting that does not apply to the mode is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct TableCell {
     /// The queries.
     pub workload: Workload,
     /// The device of the index.
@@ -28,17 +28,17 @@ pub struct Cell {
     pub policy: Option<PolicyKind>,
 }
 
-impl Cell {
+impl TableCell {
     /// All cells that the flags select, grouped by workload, `memory` first in each group if the flags name
     /// it first. `memory` reads nothing, so it is measured for the first device only.
-    pub(super) fn all(flags: &Flags) -> Vec<Cell> {
+    pub(super) fn all(flags: &Flags) -> Vec<TableCell> {
         let mut cells = Vec::new();
         for workload in Workload::all(flags) {
             for (number, &device) in flags.devices.iter().enumerate() {
                 for &mode in &flags.modes {
                     match mode {
                         CellMode::Memory if number > 0 => {}
-                        _ => Cell::of(flags, workload, device, mode, &mut cells),
+                        _ => TableCell::of(flags, workload, device, mode, &mut cells),
                     }
                 }
             }
@@ -46,7 +46,7 @@ impl Cell {
         cells
     }
 
-    fn of(flags: &Flags, workload: Workload, device: Device, mode: CellMode, cells: &mut Vec<Cell>) {
+    fn of(flags: &Flags, workload: Workload, device: Device, mode: CellMode, cells: &mut Vec<TableCell>) {
         let cache = mode.has_cache();
         let sizes = settings(mode != CellMode::Memory, &flags.sizes);
         let (segments, policies) = (settings(cache, &flags.segments), settings(cache, &flags.policies));
@@ -55,7 +55,7 @@ impl Cell {
             for &segment in &segments {
                 for &lookahead in &lookaheads {
                     for &policy in &policies {
-                        cells.push(Cell { workload, device, mode, size, segment, lookahead, policy });
+                        cells.push(TableCell { workload, device, mode, size, segment, lookahead, policy });
                     }
                 }
             }
@@ -86,8 +86,8 @@ impl Cell {
     }
 
     /// Whether two cells differ at most in their memory for postings.
-    pub fn is_line_of(&self, other: &Cell) -> bool {
-        Cell { size: None, ..*self } == Cell { size: None, ..*other }
+    pub fn is_line_of(&self, other: &TableCell) -> bool {
+        TableCell { size: None, ..*self } == TableCell { size: None, ..*other }
     }
 
     /// The settings as a JSON object.
@@ -145,7 +145,7 @@ mod tests {
         let flags = flags(
             "--modes memory,base,base-prefetch,hybrid,direct --sizes 5,100 --segments 4K,32K --devices ssd,hdd",
         );
-        let cells = Cell::all(&flags);
+        let cells = TableCell::all(&flags);
         let count = |name: &str| cells.iter().filter(|cell| cell.mode.to_string() == name).count();
         // Each for two query shapes.
         assert_eq!((count("memory"), count("base")), (2, 2 * 2 * 2));
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_name_shows_settings_that_are_not_the_default() {
         let flags = flags("--modes direct,base-prefetch --segments 4K,32K --sizes 5 --shapes AND");
-        let names: Vec<String> = Cell::all(&flags).iter().map(Cell::name).collect();
+        let names: Vec<String> = TableCell::all(&flags).iter().map(TableCell::name).collect();
         let expected =
             ["direct segment=4K", "direct ahead=16 segment=4K", "direct", "direct ahead=16", "base-prefetch"];
         assert_eq!(names, expected);

@@ -5,8 +5,8 @@
 //! memory. The answers of all cells to the same queries must be equal.
 //!
 //! 1. `queries` draws queries from the dictionary of the index, as the thesis does.
-//! 2. Each [`Cell`] is a combination of settings from the [`Flags`]: workload, device, mode, size, and the
-//!    settings that apply to the mode.
+//! 2. Each [`TableCell`] is a combination of settings from the [`Flags`]: workload, device, mode, size, and
+//!    the settings that apply to the mode.
 //! 3. `runner` starts a process for each cell. The process joins a [control group](crate::cgroup), answers
 //!    the queries twice (`process`), and prints a [`CellMeasurement`]. `system_state` changes the machine
 //!    for the run: page cache, huge pages and throttled devices.
@@ -32,7 +32,7 @@ mod runner;
 mod system_state;
 mod task;
 
-pub use cell::Cell;
+pub use cell::TableCell;
 pub use device::Device;
 pub use flags::Flags;
 pub use measurement::{CacheCounters, CellMeasurement};

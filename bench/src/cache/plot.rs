@@ -4,7 +4,7 @@
 //! One SVG per workload and device with a line per mode; and, if lookahead samples were kept, one per
 //! workload, device and size with the lookahead.
 
-use super::cell::Cell;
+use super::cell::TableCell;
 use super::mode::CellMode;
 use super::rows::{CellMedian, CellRows};
 use crate::{Error, Result};
@@ -37,7 +37,7 @@ pub(super) fn all(rows: &CellRows) -> Result<Vec<Plot>> {
     let medians = rows.medians();
     let mut plots = Vec::new();
     for first in group_firsts(&medians, |one, other| same_plot(&one.cell, &other.cell)) {
-        let Cell { workload, device, .. } = first.cell;
+        let TableCell { workload, device, .. } = first.cell;
         let title = format!("{workload}, {}", device.title());
         let series = by_size(&medians, &first.cell);
         plots.push(Plot {
@@ -54,7 +54,7 @@ pub(super) fn all(rows: &CellRows) -> Result<Vec<Plot>> {
     for first in group_firsts(&medians, |one, other| {
         same_plot(&one.cell, &other.cell) && one.cell.size == other.cell.size
     }) {
-        let Cell { workload, device, size: Some(size), .. } = first.cell else { continue };
+        let TableCell { workload, device, size: Some(size), .. } = first.cell else { continue };
         let series = lookahead(rows, &first.cell);
         if series.is_empty() {
             continue;
@@ -70,7 +70,7 @@ pub(super) fn all(rows: &CellRows) -> Result<Vec<Plot>> {
     Ok(plots)
 }
 
-fn same_plot(one: &Cell, other: &Cell) -> bool {
+fn same_plot(one: &TableCell, other: &TableCell) -> bool {
     (one.workload, one.device) == (other.workload, other.device)
 }
 
@@ -87,7 +87,7 @@ fn group_firsts(medians: &[CellMedian], same: impl Fn(&CellMedian, &CellMedian) 
 }
 
 /// One line per mode. The line of `memory` is horizontal over all sizes.
-fn by_size(medians: &[CellMedian], of: &Cell) -> Vec<Series> {
+fn by_size(medians: &[CellMedian], of: &TableCell) -> Vec<Series> {
     let here: Vec<&CellMedian> = medians.iter().filter(|one| same_plot(&one.cell, of)).collect();
     let sizes: Vec<f64> = here.iter().filter_map(|one| one.point()).map(|point| point.0).collect();
     let ends = (sizes.iter().copied().fold(f64::MAX, f64::min), sizes.iter().copied().fold(0.0, f64::max));
@@ -111,7 +111,7 @@ fn by_size(medians: &[CellMedian], of: &Cell) -> Vec<Series> {
 }
 
 /// The lookahead samples of the first round of each cell with the same workload, device and size.
-fn lookahead(rows: &CellRows, of: &Cell) -> Vec<Series> {
+fn lookahead(rows: &CellRows, of: &TableCell) -> Vec<Series> {
     let here = rows.all().iter().filter(|row| row.round == 1 && row.cell.size == of.size);
     let here = here.filter(|row| same_plot(&row.cell, of));
     let series = here.filter_map(|row| {

@@ -5,6 +5,7 @@ use super::flags::{Flags, meta_name, name};
 use super::plot::Plot;
 use super::rows::{CellMedian, CellRows, base, memory};
 use super::runner::RunPlan;
+use crate::table::ratio_text;
 use crate::{Machine, Table};
 use tierdex::engine::MetaTier;
 use tierdex::io::{RegionKind, Size};
@@ -173,16 +174,15 @@ fn ratios(medians: &[CellMedian]) -> Table {
     for one in medians {
         let (Ok(own), Some(size)) = (&one.figures, one.cell.size) else { continue };
         let (base, memory) = (base(medians, &one.cell), memory(medians, one.cell.workload));
-        let times = |ratio: Option<f64>| ratio.map_or("-".to_string(), |ratio| format!("{ratio:.2}"));
         table.row(vec![
             one.cell.workload.to_string(),
             one.cell.device.title(),
             one.cell.name(),
             size.to_string(),
-            times(base.map(|base| own.qps / base.qps)),
-            times(base.map(|base| own.p99 / base.p99)),
-            times(memory.map(|memory| own.qps / memory.qps)),
-            times(memory.map(|memory| own.p99 / memory.p99)),
+            ratio_text(base.map(|base| own.qps / base.qps)),
+            ratio_text(base.map(|base| own.p99 / base.p99)),
+            ratio_text(memory.map(|memory| own.qps / memory.qps)),
+            ratio_text(memory.map(|memory| own.p99 / memory.p99)),
         ]);
     }
     table

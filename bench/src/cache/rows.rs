@@ -1,6 +1,6 @@
 //! Measurements, one row per cell and round, and medians over the rounds of a cell.
 
-use super::cell::{Cell, percent};
+use super::cell::{TableCell, percent};
 use super::measurement::CellMeasurement;
 use super::mode::CellMode;
 use super::queries::Workload;
@@ -12,7 +12,7 @@ use tierdex::engine::{Mode, QUERIES_AHEAD};
 #[derive(Clone, Debug)]
 pub struct CellRow {
     /// The cell.
-    pub cell: Cell,
+    pub cell: TableCell,
     /// The round, from 1 on.
     pub round: usize,
     /// Memory limit of the control group in bytes; `None` without a group.
@@ -34,7 +34,7 @@ pub struct CellRows {
 /// A cell: medians over its rounds, and the largest peaks.
 #[derive(Clone, Debug)]
 pub(super) struct CellMedian {
-    pub(super) cell: Cell,
+    pub(super) cell: TableCell,
     pub(super) limit: Option<u64>,
     pub(super) peak: Option<u64>,
     /// Memory of the group without page cache at the end.
@@ -81,7 +81,7 @@ impl CellRows {
 
     /// The medians of each cell, in the order of the cells.
     pub(super) fn medians(&self) -> Vec<CellMedian> {
-        let mut cells: Vec<Cell> = Vec::new();
+        let mut cells: Vec<TableCell> = Vec::new();
         for row in &self.rows {
             if !cells.contains(&row.cell) {
                 cells.push(row.cell);
@@ -90,7 +90,7 @@ impl CellRows {
         cells.into_iter().map(|cell| self.median(cell)).collect()
     }
 
-    fn median(&self, cell: Cell) -> CellMedian {
+    fn median(&self, cell: TableCell) -> CellMedian {
         let rows = || self.rows.iter().filter(|row| row.cell == cell);
         let measured: Vec<&CellMeasurement> = rows().filter_map(|row| row.outcome.as_ref().ok()).collect();
         let of = |value: &dyn Fn(&CellMeasurement) -> Option<f64>| {
@@ -168,7 +168,7 @@ impl CellRows {
 
 /// The baseline of a cell: `base-prefetch` with the same queries, device and size, and with the lookahead of
 /// the thesis if that was measured.
-pub(super) fn base<'a>(medians: &'a [CellMedian], cell: &Cell) -> Option<&'a MedianFigures> {
+pub(super) fn base<'a>(medians: &'a [CellMedian], cell: &TableCell) -> Option<&'a MedianFigures> {
     let same = |other: &&CellMedian| {
         other.cell.mode == CellMode::Executor(Mode::BasePrefetch)
             && (other.cell.workload, other.cell.device, other.cell.size)
@@ -204,10 +204,10 @@ pub(super) mod tests {
 
     /// Measured rows for the experiment that the flags in `line` describe, two rounds of each cell of its
     /// table. The cells for which `failed` is true have an error. Round n takes n seconds.
-    pub(in crate::cache) fn rows(line: &str, failed: impl Fn(&Cell, usize) -> bool) -> CellRows {
+    pub(in crate::cache) fn rows(line: &str, failed: impl Fn(&TableCell, usize) -> bool) -> CellRows {
         let mut rows = CellRows::default();
         for round in 1..=2 {
-            for cell in Cell::all(&flags(line)) {
+            for cell in TableCell::all(&flags(line)) {
                 let seconds = round as f64;
                 let measured = CellMeasurement {
                     seconds,

@@ -6,7 +6,7 @@
 //!    and wait for it.
 //! 4. Restore the machine, also after an error.
 
-use super::cell::Cell;
+use super::cell::TableCell;
 use super::flags::Flags;
 use super::measurement::CellMeasurement;
 use super::mode::CellMode;
@@ -43,7 +43,7 @@ pub(super) struct RunPlan {
     pub(super) index: IndexFacts,
     pub(super) workloads: Vec<(Workload, DrawnQueries)>,
     field: usize,
-    cells: Vec<(Cell, MemoryNeeds)>,
+    cells: Vec<(TableCell, MemoryNeeds)>,
 }
 
 /// What the report says about the index.
@@ -71,7 +71,7 @@ impl RunPlan {
         let terms = TermPools::read(&index, &flags.classes)?;
         let draw = |workload| Ok((workload, terms.draw(workload, flags.count, flags.seed)?));
         let workloads: Vec<_> = Workload::all(flags).into_iter().map(draw).collect::<Result<_>>()?;
-        let cells = Cell::all(flags).into_iter().map(|cell| {
+        let cells = TableCell::all(flags).into_iter().map(|cell| {
             let queries = &queries_of(&workloads, cell.workload);
             let needs = needs(flags, &index, &CellTask::new(flags, &cell, terms.field, queries));
             (cell, needs)
@@ -84,7 +84,7 @@ impl RunPlan {
         Ok(RunPlan { cells: cells.collect(), index: facts, field: terms.field, workloads })
     }
 
-    fn task(&self, flags: &Flags, cell: &Cell) -> CellTask {
+    fn task(&self, flags: &Flags, cell: &TableCell) -> CellTask {
         CellTask::new(flags, cell, self.field, queries_of(&self.workloads, cell.workload))
     }
 

@@ -1,6 +1,6 @@
 //! The input of a cell's process, one line of JSON: the index, the queries, the settings and the limits.
 
-use super::cell::Cell;
+use super::cell::TableCell;
 use super::flags::Flags;
 use super::json_object::{JsonObject, wrong};
 use super::mode::{CellMode, read_lookahead, show_lookahead};
@@ -44,7 +44,7 @@ pub(super) struct CellTask {
 }
 
 impl CellTask {
-    pub(super) fn new(flags: &Flags, cell: &Cell, field: usize, queries: &DrawnQueries) -> CellTask {
+    pub(super) fn new(flags: &Flags, cell: &TableCell, field: usize, queries: &DrawnQueries) -> CellTask {
         let defaults = ExecutorOptions::default();
         CellTask {
             index: flags.index.clone(),
@@ -176,7 +176,7 @@ mod tests {
             bytes_asked: 0,
             repeated: 0,
         };
-        for cell in Cell::all(&flags) {
+        for cell in TableCell::all(&flags) {
             let mut task = CellTask::new(&flags, &cell, 3, &queries);
             task.join = vec!["/sys/fs/cgroup/x/cgroup.procs".into()];
             let line = task.to_json().to_string();

@@ -4,6 +4,7 @@ use super::data::DataPlan;
 use super::list_group::ValueKind;
 use super::own::MEMCPY;
 use super::rows::{CodecRow, CodecRows};
+use crate::table::ratio_text;
 use crate::{Machine, Table};
 
 /// A section of the report: a title, text and a table.
@@ -89,15 +90,11 @@ fn table(totals: &[CodecRow], kind: ValueKind) -> Table {
             format!("{:.3}", row.decode_l1()),
             format!("{:.3}", row.decode_ram()),
             format!("{:.3}", row.encode()),
-            times(copy.map(|base| row.decode_l1() / base.decode_l1())),
-            times(base.map(|base| row.decode_l1() / base.decode_l1())),
+            ratio_text(copy.map(|base| row.decode_l1() / base.decode_l1())),
+            ratio_text(base.map(|base| row.decode_l1() / base.decode_l1())),
         ]);
     }
     table
-}
-
-fn times(ratio: Option<f64>) -> String {
-    ratio.map_or("-".to_string(), |ratio| format!("{ratio:.2}"))
 }
 
 /// Speedup of `vbyte-delta` by each vector kernel over the scalar kernel, by length class.
@@ -121,7 +118,7 @@ fn speedups(rows: &CodecRows) -> Option<ReportSection> {
         Some(speed(kernel)? / speed(SCALAR)?)
     };
     for k in classes {
-        let gains = columns.iter().map(|(dataset, kernel)| times(gain(k, dataset, kernel)));
+        let gains = columns.iter().map(|(dataset, kernel)| ratio_text(gain(k, dataset, kernel)));
         table.row(std::iter::once(k.to_string()).chain(gains).collect());
     }
     (!table.is_empty()).then(|| ReportSection {

@@ -141,7 +141,7 @@ pub(super) fn against_the_paper(results: &Results) -> Table {
             table.row(vec![claim.to_string(), paper.to_string(), here]);
         }
     };
-    let times = |one: Option<&SweepRow>, other: Option<&SweepRow>| {
+    let ratio_text = |one: Option<&SweepRow>, other: Option<&SweepRow>| {
         Some(format!("{:.2}", one?.seconds / other?.seconds.max(1e-9)))
     };
     use Algorithm::{Bf, Bl, Direct, Sl, Zz};
@@ -161,12 +161,12 @@ pub(super) fn against_the_paper(results: &Results) -> Table {
         "the same",
         at(1.0, Zz).map(|row| row.reads.pages.to_string()),
     );
-    say("time of sl / bl, one thread", "more than 1", times(at(1.0, Sl), at(1.0, Bl)));
+    say("time of sl / bl, one thread", "more than 1", ratio_text(at(1.0, Sl), at(1.0, Bl)));
     let threads = format!("{most} threads");
-    say(&format!("time of bl / sl, {threads}"), "1.6", times(at(most, Bl), at(most, Sl)));
-    say(&format!("time of bl / bf, {threads}"), "more than sl", times(at(most, Bl), at(most, Bf)));
-    say(&format!("time of bl / direct, {threads}"), "-", times(at(most, Bl), at(most, Direct)));
-    say(&format!("time of sl / direct, {threads}"), "-", times(at(most, Sl), at(most, Direct)));
+    say(&format!("time of bl / sl, {threads}"), "1.6", ratio_text(at(most, Bl), at(most, Sl)));
+    say(&format!("time of bl / bf, {threads}"), "more than sl", ratio_text(at(most, Bl), at(most, Bf)));
+    say(&format!("time of bl / direct, {threads}"), "-", ratio_text(at(most, Bl), at(most, Direct)));
+    say(&format!("time of sl / direct, {threads}"), "-", ratio_text(at(most, Sl), at(most, Direct)));
     let cpu = |direct: Option<&SweepRow>, sl: Option<&SweepRow>| {
         Some(format!("{:.2}", direct?.cpu_seconds / sl?.cpu_seconds.max(1e-9)))
     };

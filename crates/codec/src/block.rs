@@ -9,9 +9,12 @@ pub const BLOCK: usize = 256;
 /// Positions of the values that two blocks share.
 pub struct Intersection {
     /// For each of the two blocks. The slack allows a whole vector to be stored at the last position.
-    positions: [[u8; BLOCK + Intersection::SLACK]; 2],
+    positions: [Positions; 2],
     count: usize,
 }
+
+/// Positions of shared values in one of two blocks.
+pub(crate) type Positions = [u8; BLOCK + Intersection::SLACK];
 
 impl Intersection {
     pub(crate) const SLACK: usize = 16;
@@ -32,7 +35,7 @@ impl Intersection {
     }
 
     /// The position arrays and the number of positions in each, for a kernel to overwrite.
-    pub(crate) fn parts(&mut self) -> (&mut [[u8; BLOCK + Intersection::SLACK]; 2], &mut usize) {
+    pub(crate) fn parts(&mut self) -> (&mut [Positions; 2], &mut usize) {
         (&mut self.positions, &mut self.count)
     }
 }

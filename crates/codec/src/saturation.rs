@@ -12,6 +12,7 @@ pub struct CodeTable {
     numbers: [f32; 256],
     /// Byte 0 of each number, byte 1, and so on: vector instructions look up bytes where they would have to
     /// gather words.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "no vector kernel"))]
     pub(crate) planes: [[u8; 256]; 4],
 }
 

@@ -40,8 +40,8 @@ pub fn values_at_least(values: &[u32], threshold: u32, selection: &mut Selection
 
 /// Collects the sums that are greater than 0 and at least `threshold`, counts those greater than 0, and sets
 /// all sums to 0. The first sum belongs to value `first`.
-pub fn sweep(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
-    Kernel::active().sweep(sums, first, threshold, survivors);
+pub fn drain_at_least(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
+    Kernel::active().drain_at_least(sums, first, threshold, survivors);
 }
 
 /// Sets the bits of the sums that are greater than 0: bit `i mod 8` of byte `i div 8` belongs to the `i`-th
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kernel_sweeps_alike() {
+    fn every_kernel_drains_alike() {
         let mut next = random(6);
         for n in 0..700 {
             let start = some_sums(n, &mut next);
@@ -320,7 +320,7 @@ mod tests {
                 let found: Vec<u32> = (0..n).filter(large).map(|i| start[i]).collect();
                 for kernel in Kernel::available() {
                     let (mut sums, mut survivors) = (start.clone(), Survivors::default());
-                    kernel.sweep(&mut sums, first, threshold, &mut survivors);
+                    kernel.drain_at_least(&mut sums, first, threshold, &mut survivors);
                     let expected = (&values[..], &found[..], positive);
                     assert_eq!(
                         (survivors.values(), survivors.sums(), survivors.positive()),

@@ -17,7 +17,7 @@
 //! Longer encodings of small values (`01 | 00 00` for 0) are accepted, but never written.
 //! Source: Lemire, Kurz, Rupp, "Stream `VByte`: Faster Byte-Oriented Integer Compression".
 
-use crate::{BLOCK, DecodeError, Kernel};
+use crate::{DecodeError, Kernel};
 
 /// Bytes of the longest value.
 const VALUE_BYTES_MAX: usize = 4;
@@ -34,12 +34,11 @@ pub(crate) fn max_len(n: usize) -> usize {
 
 /// Appends 1 to 256 `values`.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
-    let mut controls = [0; BLOCK / 4];
-    let mut data = [0; VALUE_BYTES_MAX * BLOCK];
-    let controls = &mut controls[..controls_len(values.len())];
-    let len = kernel.streamvbyte_encode(values, controls, &mut data);
-    out.extend_from_slice(controls);
-    out.extend_from_slice(&data[..len]);
+    let (start, controls) = (out.len(), controls_len(values.len()));
+    out.resize(start + max_len(values.len()), 0);
+    let (controls, data) = out[start..].split_at_mut(controls);
+    let len = controls.len() + kernel.streamvbyte_encode(values, controls, data);
+    out.truncate(start + len);
 }
 
 /// Reads `out.len()` values, or their sums from `after` on; returns the bytes consumed.

@@ -17,8 +17,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
 use tierdex_codec::{
     BLOCK, CodeTable, Codec, Intersection, Kernel, RUN_SLACK, RunPair, Saturation, Selection, Survivors,
-    ValueRun, add_one, collect_bits, copy_runs, intersect, intersect_runs, is_increasing, keep_at_least,
-    keep_marked, mark_positive, sweep, values_at_least,
+    ValueRun, add_one, collect_bits, copy_runs, count_ones, drain_at_least, intersect, intersect_runs,
+    is_increasing, keep_at_least, keep_marked, largest, mark_positive, values_at_least,
 };
 
 #[global_allocator]
@@ -27,7 +27,7 @@ static ALLOCATOR: Guarded = Guarded;
 /// Vector lengths, one less and one more.
 const LENGTHS: [usize; 14] = [0, 1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 255, BLOCK];
 
-/// Other lengths.
+/// Other lengths, unless `TIERDEX_TEST_BLOCKS` sets another number.
 const RANDOM_LENGTHS: usize = 100;
 
 /// The longest slice: the marks of the longest bitset.
@@ -42,11 +42,13 @@ const TEST: &str = "every_kernel_stays_between_guard_pages";
 /// The name of a function, and a digest of its result for a case.
 type TestedFunction = (&'static str, fn(&mut GuardedCase) -> String);
 
-const FUNCTIONS: [TestedFunction; 15] = [
+const FUNCTIONS: [TestedFunction; 17] = [
     ("score", scores),
     ("values_at_least", finds_large),
-    ("sweep", sweeps),
+    ("drain_at_least", drains),
     ("keep_at_least", keeps),
+    ("largest", selects),
+    ("count_ones", counts_ones),
     ("mark_positive", marks),
     ("keep_marked", keeps_marked),
     ("add_bits", adds_bits),
@@ -141,12 +143,12 @@ fn finds_large(case: &mut GuardedCase) -> String {
 }
 
 /// The output vectors end at a guard too.
-fn sweeps(case: &mut GuardedCase) -> String {
+fn drains(case: &mut GuardedCase) -> String {
     let (sums, threshold) = (case.scores(case.n), case.score());
     let sums = values(&mut case.pages[0], case.side, &sums);
     let survivors = Guarded::vectors(|| {
         let mut survivors = Survivors::default();
-        sweep(sums, 70, threshold, &mut survivors);
+        drain_at_least(sums, 70, threshold, &mut survivors);
         survivors
     });
     assert!(
@@ -164,6 +166,24 @@ fn keeps(case: &mut GuardedCase) -> String {
     let (kept, kept_scores) = (values(a, side, &all), values(b, side, &all_scores));
     let k = keep_at_least(kept, kept_scores, from as usize, threshold);
     digest((&kept[..k], &kept_scores[..k]))
+}
+
+/// The keys fill `n` numbers, two each, and the scratch buffer ends at a guard.
+fn selects(case: &mut GuardedCase) -> String {
+    let n = case.n / 2;
+    let keys: Vec<u64> = (0..n).map(|_| case.random.next() >> (8 * case.n % 64)).collect();
+    let k = case.random.below(n as u64 + 1) as usize;
+    let copy = case.pages[0].keys(case.side, n);
+    copy.copy_from_slice(&keys);
+    let smallest = Guarded::vectors(|| largest(copy, k, &mut Vec::new()));
+    copy[..k].sort_unstable();
+    copy[k..].sort_unstable();
+    digest((smallest, copy))
+}
+
+fn counts_ones(case: &mut GuardedCase) -> String {
+    let all: Vec<u8> = case.values(case.n, 8).iter().map(|byte| *byte as u8).collect();
+    digest(count_ones(bytes(&mut case.pages[0], case.side, &all)))
 }
 
 fn marks(case: &mut GuardedCase) -> String {
@@ -316,7 +336,8 @@ fn digest(result: impl Debug) -> String {
 
 fn lengths() -> impl Iterator<Item = usize> {
     let mut random = Random(40);
-    let others = (0..RANDOM_LENGTHS).map(move |_| random.below(BLOCK as u64 + 1) as usize);
+    let count = env::var("TIERDEX_TEST_BLOCKS").map(|text| text.parse().expect("a number"));
+    let others = (0..count.unwrap_or(RANDOM_LENGTHS)).map(move |_| random.below(BLOCK as u64 + 1) as usize);
     LENGTHS.into_iter().chain(others)
 }
 

@@ -29,6 +29,11 @@ macro_rules! unrolled {
     (@ $k:ident, $body:expr, $($n:literal)*) => {{ $({ let $k = $n; $body; })* }};
 }
 
+// Before the modules that use its macros.
+#[cfg(target_arch = "x86_64")]
+#[macro_use]
+mod x86;
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -45,7 +50,7 @@ use crate::error::DecodeError;
 use crate::saturation::Saturation;
 pub use select::KernelError;
 pub(crate) use table::{
-    Bitmap, ExceptionBitmap, Exceptions, GapBuffer, Packed, Patch, SparseBitmap, WidthCounts,
+    Bitmap, Exceptions, GapBuffer, Packed, Patch, SparseBitmap, StoredBitmap, WidthCounts,
 };
 use table::{KernelTable, RunBlock};
 
@@ -69,7 +74,7 @@ impl Kernel {
     /// Portable loops: the reference for tests of the other kernels.
     pub const SCALAR: Kernel = Kernel(&scalar::TABLE);
 
-    /// The name: `scalar`, `avx2` or `avx512`.
+    /// The name: `scalar`, `avx2`, `avx512f` or `avx512`.
     pub fn name(self) -> &'static str {
         self.0.name
     }
@@ -123,17 +128,18 @@ impl Kernel {
         unsafe { (self.0.exceptions)(values, width, found) }
     }
 
-    /// Reads a bitmap of `bitmap_len` <= 32 bytes. A sparse bitmap has a bit for each of its bytes, then the
-    /// bytes whose bit is set. `None` if `bytes` is too short.
+    /// Reads a bitmap of `bitmap_len` <= 32 bytes and pads it with zeros. A sparse bitmap has a bit for each
+    /// of its bytes, then the bytes whose bit is set. `None` if `bytes` is too short.
     pub(crate) fn exception_bitmap(
         self,
         bytes: &[u8],
         bitmap_len: usize,
         sparse: bool,
-    ) -> Option<ExceptionBitmap> {
+        bitmap: &mut Bitmap,
+    ) -> Option<StoredBitmap> {
         assert!(bitmap_len <= BLOCK / 8);
         // SAFETY: The CPU has the instructions of this kernel, and the bitmap is not too long.
-        unsafe { (self.0.exception_bitmap)(bytes, bitmap_len, sparse) }
+        unsafe { (self.0.exception_bitmap)(bytes, bitmap_len, sparse, bitmap) }
     }
 
     /// The number of set bits in `bytes`.
@@ -307,11 +313,17 @@ impl Kernel {
         unsafe { (self.0.values_at_least)(values, threshold, positions) }
     }
 
-    /// Collects the sums of at least `threshold` and clears all; see [`crate::sweep`]. The loops get a
-    /// threshold of at least 1.
-    pub(crate) fn sweep(self, sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
+    /// Collects the sums of at least `threshold` and clears all; see [`crate::drain_at_least`]. The loops get
+    /// a threshold of at least 1.
+    pub(crate) fn drain_at_least(
+        self,
+        sums: &mut [u32],
+        first: u32,
+        threshold: u32,
+        survivors: &mut Survivors,
+    ) {
         // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.sweep)(sums, first, threshold.max(1), survivors) }
+        unsafe { (self.0.drain_at_least)(sums, first, threshold.max(1), survivors) }
     }
 
     /// Sets the bits of the sums that are greater than 0; see [`crate::mark_positive`].

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 const VARIABLE: &str = "TIERDEX_KERNEL";
 
 /// The names of all kernels, including those that this CPU does not support.
-const NAMES: [&str; 3] = ["scalar", "avx2", "avx512"];
+const NAMES: [&str; 4] = ["scalar", "avx2", "avx512f", "avx512"];
 
 /// Why there is no kernel of a given name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,11 +41,12 @@ impl std::error::Error for KernelError {}
 impl Kernel {
     /// The kernels that this CPU supports, the slowest first. [`Kernel::SCALAR`] is always supported.
     pub fn available() -> Vec<Kernel> {
-        let mut kernels = vec![Kernel::SCALAR];
         #[cfg(target_arch = "x86_64")]
-        kernels
-            .extend([super::avx2::available(), super::avx512::available()].into_iter().flatten().map(Kernel));
-        kernels
+        let vector = [super::avx2::available(), super::avx512::available_f(), super::avx512::available()];
+        #[cfg(not(target_arch = "x86_64"))]
+        let vector: [Option<_>; 0] = [];
+        let vector = vector.into_iter().flatten().map(Kernel);
+        [Kernel::SCALAR].into_iter().chain(vector).collect()
     }
 
     /// The kernel called `name`.
@@ -106,7 +107,7 @@ mod tests {
 
     #[test]
     fn other_names_are_errors() {
-        for name in ["", "AVX2", "sse", "avx512f"] {
+        for name in ["", "AVX2", "sse", "avx512vl"] {
             assert_eq!(Kernel::from_name(name), Err(KernelError::Unknown(name.to_owned())));
         }
         let able: Vec<_> = Kernel::available().into_iter().map(Kernel::name).collect();

@@ -16,7 +16,7 @@ pub(super) struct KernelTable {
     pub(super) count_wider: unsafe fn(&[u32]) -> WidthCounts,
     pub(super) shortest_patched: unsafe fn(usize, &WidthCounts) -> (u32, usize),
     pub(super) exceptions: unsafe fn(&[u32], u32, &mut Exceptions),
-    pub(super) exception_bitmap: unsafe fn(&[u8], usize, bool) -> Option<ExceptionBitmap>,
+    pub(super) exception_bitmap: unsafe fn(&[u8], usize, bool, &mut Bitmap) -> Option<StoredBitmap>,
     pub(super) count_ones: unsafe fn(&[u8]) -> usize,
     pub(super) sparse_bitmap: unsafe fn(&Bitmap) -> SparseBitmap,
     pub(super) gaps: unsafe fn(&[u32], u32, u32, &mut [MaybeUninit<u32>]),
@@ -37,7 +37,7 @@ pub(super) struct KernelTable {
     pub(super) bitmap_score: unsafe fn(&Saturation, &[u8], u32, &[u32], &mut [u32]),
     pub(super) score: unsafe fn(&Saturation, &[u32], &[u32], &mut [u32]),
     pub(super) values_at_least: unsafe fn(&[u32], u32, &mut Selection),
-    pub(super) sweep: unsafe fn(&mut [u32], u32, u32, &mut Survivors),
+    pub(super) drain_at_least: unsafe fn(&mut [u32], u32, u32, &mut Survivors),
     pub(super) mark_positive: unsafe fn(&[u32], &mut [u8]),
     pub(super) keep_marked: unsafe fn(&mut [u32], &[u8]),
     pub(super) keep_at_least: unsafe fn(&mut [u32], &mut [u32], usize, u32) -> usize,
@@ -89,13 +89,12 @@ pub(crate) struct Patch<'a> {
     pub(crate) width: u32,
 }
 
-/// The positions of the exceptions, as a block stores them.
+/// The size of a bitmap of exceptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ExceptionBitmap {
-    pub(crate) bitmap: Bitmap,
-    /// Set bits of the bitmap.
+pub(crate) struct StoredBitmap {
+    /// Number of set bits.
     pub(crate) count: usize,
-    /// Bytes of the stored bitmap.
+    /// Bytes in the block.
     pub(crate) len: usize,
 }
 

@@ -4,7 +4,7 @@ use super::cost::{HEAD, bitmap_len};
 use crate::bitpack::{WIDTH_MAX, packed_len};
 use crate::block::BLOCK;
 use crate::error::DecodeError;
-use crate::kernel::{Bitmap, ExceptionBitmap, Kernel};
+use crate::kernel::{Bitmap, Kernel, StoredBitmap};
 
 /// Form and width of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub(super) struct Header {
 pub(super) enum PforForm {
     /// No exceptions.
     Plain,
-    /// One high part of `high_width` bits for each of the `exceptions`, whose positions are stored as a
-    /// bitmap or a sparse bitmap.
-    Patched { high_width: u32, exceptions: ExceptionBitmap },
+    /// One high part of `high_width` bits for each exception. Their positions are stored as a bitmap or a
+    /// sparse bitmap.
+    Patched { high_width: u32, positions: StoredBitmap },
     /// All values are equal and not zero.
     Constant,
 }
@@ -32,16 +32,22 @@ impl Header {
     pub(super) const BITMAP: u8 = 0x80;
     pub(super) const CONSTANT: u8 = 0xc0;
 
-    /// Reads the header of a block of `n` > 0 values, including the positions of the exceptions.
+    /// Reads the header of a block of `n` > 0 values, and the positions of the exceptions, if it has some,
+    /// to `bitmap`. The bitmap is not part of the header: copies of it would cost as much as its use.
     #[inline]
-    pub(super) fn read(kernel: Kernel, bytes: &[u8], n: usize) -> Result<Header, DecodeError> {
+    pub(super) fn read(
+        kernel: Kernel,
+        bytes: &[u8],
+        n: usize,
+        bitmap: &mut Bitmap,
+    ) -> Result<Header, DecodeError> {
         let first = *bytes.first().ok_or(DecodeError::Truncated)?;
         let width = u32::from(first & 0x3f);
         if width > WIDTH_MAX {
             return Err(DecodeError::Invalid);
         }
         let form = match first & 0xc0 {
-            Header::SPARSE | Header::BITMAP => read_patched(kernel, bytes, n, width)?,
+            Header::SPARSE | Header::BITMAP => read_patched(kernel, bytes, n, width, bitmap)?,
             Header::CONSTANT => PforForm::Constant,
             _ => PforForm::Plain,
         };
@@ -53,7 +59,7 @@ impl Header {
     pub(super) fn len(&self) -> usize {
         match self.form {
             PforForm::Plain | PforForm::Constant => 1,
-            PforForm::Patched { exceptions, .. } => HEAD + exceptions.len,
+            PforForm::Patched { positions, .. } => HEAD + positions.len,
         }
     }
 
@@ -62,8 +68,8 @@ impl Header {
     pub(super) fn block_len(&self, n: usize) -> usize {
         let body = match self.form {
             PforForm::Plain => packed_len(n, self.width),
-            PforForm::Patched { high_width, exceptions } => {
-                packed_len(exceptions.count, high_width) + packed_len(n, self.width)
+            PforForm::Patched { high_width, positions } => {
+                packed_len(positions.count, high_width) + packed_len(n, self.width)
             }
             PforForm::Constant => constant_len(self.width),
         };
@@ -79,18 +85,25 @@ pub(super) fn constant_len(width: u32) -> usize {
 /// Reads the exceptions and checks that there is at least one, that none is after the last value, and that
 /// low and high part have at most 32 bits together.
 #[inline]
-fn read_patched(kernel: Kernel, bytes: &[u8], n: usize, width: u32) -> Result<PforForm, DecodeError> {
+fn read_patched(
+    kernel: Kernel,
+    bytes: &[u8],
+    n: usize,
+    width: u32,
+    bitmap: &mut Bitmap,
+) -> Result<PforForm, DecodeError> {
     let (head, rest) = bytes.split_first_chunk::<HEAD>().ok_or(DecodeError::Truncated)?;
     let high_width = u32::from(head[1]);
     if high_width == 0 || width + high_width > WIDTH_MAX {
         return Err(DecodeError::Invalid);
     }
     let sparse = head[0] & 0xc0 == Header::SPARSE;
-    let exceptions = kernel.exception_bitmap(rest, bitmap_len(n), sparse).ok_or(DecodeError::Truncated)?;
-    if exceptions.count == 0 || n < BLOCK && beyond(&exceptions.bitmap, n) {
+    let positions = kernel.exception_bitmap(rest, bitmap_len(n), sparse, bitmap);
+    let positions = positions.ok_or(DecodeError::Truncated)?;
+    if positions.count == 0 || n < BLOCK && beyond(bitmap, n) {
         return Err(DecodeError::Invalid);
     }
-    Ok(PforForm::Patched { high_width, exceptions })
+    Ok(PforForm::Patched { high_width, positions })
 }
 
 /// Whether a bit is set after those of the `n` < 256 values.
@@ -105,10 +118,10 @@ mod tests {
     #[track_caller]
     fn check(bytes: &[u8], n: usize, expect: Result<(u32, usize), DecodeError>) {
         let patched = |header: Header| match header.form {
-            PforForm::Patched { high_width, exceptions } => (high_width, exceptions.count),
+            PforForm::Patched { high_width, positions } => (high_width, positions.count),
             form => panic!("{form:?}"),
         };
-        assert_eq!(Header::read(Kernel::SCALAR, bytes, n).map(patched), expect, "{bytes:02x?}");
+        assert_eq!(Header::read(Kernel::SCALAR, bytes, n, &mut [0; _]).map(patched), expect, "{bytes:02x?}");
     }
 
     #[test]

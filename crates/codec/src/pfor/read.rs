@@ -17,18 +17,18 @@ pub(crate) fn decode(
     after: Option<u32>,
     out: &mut [u32],
 ) -> Result<usize, DecodeError> {
-    let header = Header::read(kernel, bytes, out.len())?;
+    let mut bitmap = [0; _];
+    let header = Header::read(kernel, bytes, out.len(), &mut bitmap)?;
     let len = header.block_len(out.len());
     // From here on every array of the body has the length that the header gives it.
     let body = bytes.get(header.len()..len).ok_or(DecodeError::Truncated)?;
     let width = header.width;
     match &header.form {
         PforForm::Plain => kernel.unpack(&Packed { bytes: body, width, layout, patch: None, after }, out),
-        PforForm::Patched { high_width, exceptions } => {
-            let lows = &body[packed_len(exceptions.count, *high_width)..];
+        PforForm::Patched { high_width, positions } => {
+            let lows = &body[packed_len(positions.count, *high_width)..];
             // Including the bytes after the high parts, so that kernels can load whole vectors.
-            let patch =
-                Patch { bitmap: &exceptions.bitmap, highs: &bytes[header.len()..], width: *high_width };
+            let patch = Patch { bitmap: &bitmap, highs: &bytes[header.len()..], width: *high_width };
             kernel.unpack(&Packed { bytes: lows, width, layout, patch: Some(patch), after }, out);
         }
         PforForm::Constant => fill(read_constant(body, width)?, after, out),

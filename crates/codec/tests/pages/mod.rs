@@ -65,6 +65,12 @@ impl Pages {
         unsafe { self.numbers(side, len) }
     }
 
+    /// `len` keys adjacent to a guard, with their previous contents.
+    pub fn keys(&mut self, side: Side, len: usize) -> &mut [u64] {
+        // SAFETY: Every bit pattern is a valid key.
+        unsafe { self.numbers(side, len) }
+    }
+
     /// # Safety
     /// Every bit pattern must be a valid `T`.
     unsafe fn numbers<T>(&mut self, side: Side, len: usize) -> &mut [T] {

@@ -178,8 +178,8 @@ impl MaxScoreRun<'_, '_, '_> {
             nodes[*number].add(&mut self.window, search.scratch)?;
         }
         let others_max = self.prefix_sums[others];
-        let swept = self.window.drain_at_least(search.min_score().saturating_sub(others_max));
-        self.batch.push_all(swept.values(), swept.sums());
+        let survivors = self.window.drain_at_least(search.min_score().saturating_sub(others_max));
+        self.batch.push_all(survivors.values(), survivors.sums());
         self.batch.raise(others_max);
         Ok(range.1)
     }
@@ -298,10 +298,10 @@ impl MaxScoreRun<'_, '_, '_> {
         if self.refiners.selects() && search.count {
             self.refiners.select_window(&mut self.window, search)?;
         }
-        let swept = self.window.drain_at_least(search.min_score());
-        let mut matches = swept.positive() as u64;
+        let survivors = self.window.drain_at_least(search.min_score());
+        let mut matches = survivors.positive() as u64;
         self.batch.clear();
-        self.batch.push_all(swept.values(), swept.sums());
+        self.batch.push_all(survivors.values(), survivors.sums());
         if self.refiners.selects() && !search.count {
             self.refiners.select(&mut self.batch, search)?;
             matches = self.batch.len() as u64;

@@ -3,7 +3,9 @@
 use super::batch::CandidateBatch;
 use super::range::origin;
 use super::tuning::WINDOW;
-use tierdex_codec::{BitmapView, Survivors, collect_bits, count_ones, keep_marked, mark_positive, sweep};
+use tierdex_codec::{
+    BitmapView, Survivors, collect_bits, count_ones, drain_at_least, keep_marked, mark_positive,
+};
 
 /// A bitset of the documents of a range.
 #[derive(Default)]
@@ -187,7 +189,7 @@ pub struct ScoreWindow {
     summed: bool,
     /// Documents that match with score 0, and possibly others that match.
     pub(super) unscored: Bits,
-    swept: Survivors,
+    survivors: Survivors,
 }
 
 impl Default for ScoreWindow {
@@ -197,7 +199,7 @@ impl Default for ScoreWindow {
             sums: Box::new([0; _]),
             summed: false,
             unscored: Bits::default(),
-            swept: Survivors::default(),
+            survivors: Survivors::default(),
         }
     }
 }
@@ -288,9 +290,9 @@ impl ScoreWindow {
     pub(super) fn drain_at_least(&mut self, min_score: u32) -> &Survivors {
         let (first, len) = (self.origin(), self.len());
         self.of_range();
-        sweep(&mut self.sums[..len], first, min_score.max(1), &mut self.swept);
+        drain_at_least(&mut self.sums[..len], first, min_score.max(1), &mut self.survivors);
         self.summed = false;
-        &self.swept
+        &self.survivors
     }
 
     /// Moves all documents to `batch` and clears the window.

@@ -22,9 +22,9 @@ pub(super) fn windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u6
         window.restart(range);
         root.add(&mut window, search.scratch)?;
         let matches = if root.always_scores() { None } else { Some(offer_unscored(&mut window, search)) };
-        let swept = window.drain_at_least(search.min_score());
-        evaluated += matches.unwrap_or(swept.positive() as u64);
-        for (documents, sums) in swept.values().chunks(BLOCK).zip(swept.sums().chunks(BLOCK)) {
+        let survivors = window.drain_at_least(search.min_score());
+        evaluated += matches.unwrap_or(survivors.positive() as u64);
+        for (documents, sums) in survivors.values().chunks(BLOCK).zip(survivors.sums().chunks(BLOCK)) {
             search.top.offer_all(search.base, documents, sums);
         }
         search.top.raise_threshold();

@@ -37,11 +37,11 @@ pub struct Row {
     /// Number of repetitions of the set in a batch.
     pub times: u64,
     /// An engine each; those that do not answer the command are missing.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<EngineCell>,
 }
 
 /// The speed of one engine.
-pub struct Cell {
+pub struct EngineCell {
     /// Which engine.
     pub kind: Kind,
     /// Its name, with that of its variant if it is one of several.
@@ -58,7 +58,7 @@ pub struct Cell {
     pub differs: bool,
 }
 
-impl Cell {
+impl EngineCell {
     /// Queries a second.
     pub fn qps(&self) -> f64 {
         median(self.rounds.clone())
@@ -100,12 +100,12 @@ impl Results {
 
 impl Row {
     /// The cell of an engine, of several variants the first, which is that of all engines.
-    pub fn cell(&self, kind: Kind) -> Option<&Cell> {
+    pub fn cell(&self, kind: Kind) -> Option<&EngineCell> {
         self.cells.iter().find(|cell| cell.kind == kind)
     }
 
     /// The fastest peer of those that count alike.
-    pub fn best_peer(&self) -> Option<&Cell> {
+    pub fn best_peer(&self) -> Option<&EngineCell> {
         let peers = self.cells.iter().filter(|cell| cell.kind != Kind::Tierdex && !cell.differs);
         peers.max_by(|a, b| a.qps().total_cmp(&b.qps()))
     }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_ratio_is_against_the_best_peer() {
-        let cell = |kind, qps| Cell {
+        let cell = |kind, qps| EngineCell {
             kind,
             name: String::new(),
             rounds: vec![qps],

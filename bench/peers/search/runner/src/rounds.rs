@@ -9,7 +9,7 @@
 use crate::engine::Kind;
 use crate::flags::Flags;
 use crate::mean::median;
-use crate::results::{Cell, Row};
+use crate::results::{EngineCell, Row};
 use crate::server::{Batch, Server};
 use crate::sets::{self, Set};
 use crate::tools::{self, say};
@@ -127,7 +127,7 @@ impl<'a> Case<'a> {
             let batches = batches.as_ref()?;
             let middle =
                 |of: &dyn Fn(&Batch) -> u64| median(batches.iter().map(|batch| of(batch) as f64).collect());
-            Some(Cell {
+            Some(EngineCell {
                 kind: server.kind,
                 name: server.name.clone(),
                 rounds: batches.iter().map(|batch| batch.n as f64 / (batch.wall_ns as f64 / 1e9)).collect(),

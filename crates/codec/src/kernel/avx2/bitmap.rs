@@ -1,9 +1,12 @@
 //! Bitmaps: decoding and marks.
 
-use super::super::scalar;
-use super::memory::{LANES, load, load_bytes, store};
-use super::search::equal_lanes;
+use super::super::scalar::{self, bitmap::word};
+use super::compress::{lane_mask, set_bits};
+use super::memory::{LANES, Vector, broadcast, first_lanes, load, load_all, load_bytes, store_all};
+use super::search::{bytes, equal_lanes, put};
+use crate::block::{BLOCK, Intersection};
 use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
 
 /// [`crate::Kernel::count_ones`].
 #[target_feature(enable = "popcnt")]
@@ -15,6 +18,77 @@ pub(in crate::kernel) fn count_ones(bytes: &[u8]) -> usize {
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
     scalar::bitmap::bitmap_read(bits, prev, out);
+}
+
+/// Fewer values are looked up by the portable loop.
+const LOOKUP_VALUES_MIN: usize = 32;
+
+/// Bits of a word.
+const WORD: u32 = 32;
+
+/// Words of the longest bitmap of a block.
+const WORDS_MAX: usize = BLOCK;
+
+/// [`crate::Kernel::bitmap_find`]: the words of eight values are gathered, and the numbers of set bits before
+/// these words.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
+    if bits.len() > 4 * WORDS_MAX || values.len() < LOOKUP_VALUES_MIN {
+        return scalar::bitmap::bitmap_find(bits, first, values, shared);
+    }
+    let mut words = [MaybeUninit::uninit(); WORDS_MAX + 1];
+    let mut before = [MaybeUninit::uninit(); WORDS_MAX + 1];
+    let (mut end, mut sum) = (0, 0);
+    let (whole, rest) = bits.as_chunks::<4>();
+    // The word after the last is for all values after the last bit.
+    let last = [word(rest) as u32, 0];
+    let whole = whole.iter().map(|word| u32::from_le_bytes(*word));
+    for ((word, to), before) in whole.chain(last).zip(&mut words).zip(&mut before) {
+        to.write(word);
+        before.write(sum);
+        sum += word.count_ones();
+        end += 1;
+    }
+    let (positions, count) = shared.parts();
+    let (zero, one, past) = (_mm256_setzero_si256(), broadcast(1), broadcast(((end - 1) * WORD) as i32));
+    let mut found = 0;
+    for (k, values) in values.chunks(LANES).enumerate() {
+        let position = _mm256_sub_epi32(load(values), broadcast(first as i32));
+        let position = _mm256_min_epu32(position, past);
+        // Increasing values before the first bit or after the last come together.
+        if equal_lanes(position, past) == 0xff {
+            continue;
+        }
+        let (at, bit) = (_mm256_srli_epi32::<5>(position), _mm256_and_si256(position, broadcast(31)));
+        // SAFETY: There are `end` words, and the position is at most the first bit of the last.
+        let word = unsafe { _mm256_i32gather_epi32::<4>(words.as_ptr().cast(), at) };
+        // SAFETY: As above.
+        let before = unsafe { _mm256_i32gather_epi32::<4>(before.as_ptr().cast(), at) };
+        let bit = _mm256_sllv_epi32(one, bit);
+        let present = !equal_lanes(_mm256_and_si256(word, bit), zero) as u8 & first_lanes(values.len());
+        let below = _mm256_and_si256(word, _mm256_sub_epi32(bit, one));
+        let ranks = bytes(_mm256_add_epi32(before, count_ones_of(below)));
+        let set = set_bits(present);
+        let in_values = _mm_add_epi8(set, _mm_set1_epi8((k * LANES) as i8));
+        put(positions[0][found..].first_chunk_mut().expect("space for a vector"), in_values);
+        let in_bits = _mm_shuffle_epi8(ranks, set);
+        put(positions[1][found..].first_chunk_mut().expect("space for a vector"), in_bits);
+        found += present.count_ones() as usize;
+    }
+    *count = found;
+}
+
+/// The number of set bits of each lane.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn count_ones_of(words: Vector) -> Vector {
+    let of_nibbles =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    let half = _mm256_set1_epi8(15);
+    let low = _mm256_shuffle_epi8(of_nibbles, _mm256_and_si256(words, half));
+    let upper = _mm256_and_si256(_mm256_srli_epi16::<4>(words), half);
+    let of_bytes = _mm256_add_epi8(low, _mm256_shuffle_epi8(of_nibbles, upper));
+    _mm256_madd_epi16(_mm256_maddubs_epi16(of_bytes, _mm256_set1_epi8(1)), _mm256_set1_epi16(1))
 }
 
 /// [`crate::Kernel::collect_bits`]: 32 marks at a time.
@@ -37,7 +111,7 @@ pub(in crate::kernel) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
     let (chunks, rest) = sums.as_chunks::<LANES>();
     let (bytes, rest_of_bits) = bits.split_at_mut(chunks.len());
     for (sums, byte) in chunks.iter().zip(bytes) {
-        *byte |= !equal_lanes(load(sums), _mm256_setzero_si256()) as u8;
+        *byte |= !equal_lanes(load_all(sums), _mm256_setzero_si256()) as u8;
     }
     scalar::bitmap::mark_positive(rest, rest_of_bits);
 }
@@ -47,10 +121,8 @@ pub(in crate::kernel) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
 pub(in crate::kernel) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     let (chunks, rest) = sums.as_chunks_mut::<LANES>();
     let (bytes, rest_of_bits) = bits.split_at(chunks.len());
-    let bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     for (sums, byte) in chunks.iter_mut().zip(bytes) {
-        let these = _mm256_and_si256(_mm256_set1_epi32(i32::from(*byte)), bit);
-        store(sums, _mm256_and_si256(load(sums), _mm256_cmpeq_epi32(these, bit)));
+        store_all(sums, _mm256_and_si256(load_all(sums), lane_mask(*byte)));
     }
     scalar::bitmap::keep_marked(rest, rest_of_bits);
 }

@@ -1,9 +1,9 @@
 //! Bit packing and unpacking in both layouts.
 
 use super::super::scalar;
-use super::exceptions::Highs;
-use super::memory::{LANES, load, store};
-use super::stream::{low_bits, unpack_stream};
+use super::exceptions::{HighBuffer, Highs};
+use super::memory::{LANES, Vector, add, broadcast, load_all, or, shift_left, store_all};
+use super::stream::{STREAM_WIDTH_MAX, pack_stream, unpack_stream};
 use super::sums::PrefixSums;
 use crate::bitpack::Layout;
 use crate::block::BLOCK;
@@ -18,6 +18,7 @@ pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed
     match layout {
         // SAFETY: The CPU has the instructions of this function, and those of the table need no more.
         Layout::Vertical if values.len() == BLOCK => unsafe { PACK_VERTICAL[width as usize](values, packed) },
+        _ if width <= STREAM_WIDTH_MAX => pack_stream(values, width, packed),
         _ => scalar::bits::pack_horizontal(values, width, packed),
     }
 }
@@ -32,44 +33,14 @@ fn pack_vertical<const W: usize>(values: &[u32], packed: &mut [MaybeUninit<u8>])
     scalar::bits::pack_column::<W, LANES>(values, packed);
 }
 
-/// [`crate::Kernel::unpack`].
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
-    match (size::of(packed.patch), packed.after.is_some()) {
-        (NONE, false) => unpack_as::<NONE, false>(packed, &[], out),
-        (NONE, true) => unpack_as::<NONE, true>(packed, &[], out),
-        (BYTES, false) => unpack_as::<BYTES, false>(packed, &[], out),
-        (BYTES, true) => unpack_as::<BYTES, true>(packed, &[], out),
-        (_, false) => unpack_as::<WORDS, false>(packed, &Highs::words(packed.patch), out),
-        (_, true) => unpack_as::<WORDS, true>(packed, &Highs::words(packed.patch), out),
-    }
-}
+unpack_by_form!("avx2,bmi1,bmi2,lzcnt,popcnt");
 
+/// Unpacks by [`unpack_stream`], then takes the other steps.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn unpack_as<const SIZE: HighSize, const SUM: bool>(packed: &Packed, words: &[u32], out: &mut [u32]) {
-    match (packed.layout, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
-        (Layout::Vertical, Ok(block)) => {
-            let unpack = Vertical::<SIZE, SUM>::UNPACK[packed.width as usize];
-            // SAFETY: The CPU has the instructions of this function, and those of the table need no more.
-            // The caller has checked that there are 32 * width bytes.
-            unsafe { unpack(packed, words, block) }
-        }
-        _ => {
-            unpack_stream(packed.bytes, packed.width, out);
-            finish_all::<SIZE, SUM>(Finish::new(packed, words), out);
-        }
-    }
-}
-
-/// Unpacks 256 values from `32 * W` bytes; unsafe because it does not check that there are as many.
-type Unpack = unsafe fn(&Packed, &[u32], &mut [u32; BLOCK]);
-
-/// One function per width, so that the words and shifts of each row are constants.
-struct Vertical<const SIZE: HighSize, const SUM: bool>;
-
-impl<const SIZE: HighSize, const SUM: bool> Vertical<SIZE, SUM> {
-    const UNPACK: [Unpack; 33] = by_width!(vertical, SIZE, SUM);
+fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, highs: &HighBuffer, out: &mut [u32]) {
+    unpack_stream(packed.bytes, packed.width, out);
+    finish_all::<SIZE, SUM>(Finish::new(packed, highs), out);
 }
 
 /// Unpacks one row of eight lanes at a time.
@@ -79,10 +50,10 @@ impl<const SIZE: HighSize, const SUM: bool> Vertical<SIZE, SUM> {
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
     packed: &Packed,
-    words: &[u32],
+    highs: &HighBuffer,
     out: &mut [u32; BLOCK],
 ) {
-    let mut finish = Finish::new(packed, words);
+    let mut finish = Finish::new(packed, highs);
     let word = |k: usize| {
         let word = packed.bytes.as_ptr().wrapping_add(32 * k);
         // SAFETY: There are W words of 32 bytes, and `k` is less than W.
@@ -103,54 +74,26 @@ unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
     let mask = low_bits(W as u32);
     unrolled!(32, k, {
         let values = finish.apply::<SIZE, SUM>(_mm256_and_si256(row(k), mask), k);
-        store(&mut out.as_chunks_mut::<LANES>().0[k], values);
+        store_all(&mut out.as_chunks_mut::<LANES>().0[k], values);
     });
 }
 
 /// Adds the exceptions and sums of values that are already unpacked.
 #[inline]
-#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn finish_all<const SIZE: HighSize, const SUM: bool>(mut finish: Finish, out: &mut [u32]) {
     if SIZE == NONE && !SUM {
         return;
     }
     let (groups, rest) = out.as_chunks_mut::<LANES>();
     for (group, out) in groups.iter_mut().enumerate() {
-        store(out, finish.apply::<SIZE, SUM>(load(out), group));
+        store_all(out, finish.apply::<SIZE, SUM>(load_all(out), group));
     }
     if !rest.is_empty() {
         let mut last = [0; LANES];
         last[..rest.len()].copy_from_slice(rest);
-        let values = finish.apply::<SIZE, SUM>(load(&last), groups.len());
-        store(&mut last, values);
+        let values = finish.apply::<SIZE, SUM>(load_all(&last), groups.len());
+        store_all(&mut last, values);
         rest.copy_from_slice(&last[..rest.len()]);
-    }
-}
-
-/// The steps after unpacking: exceptions and prefix sums.
-struct Finish<'a> {
-    highs: Highs<'a>,
-    sums: PrefixSums,
-}
-
-impl<'a> Finish<'a> {
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn new(packed: &Packed<'a>, words: &'a [u32]) -> Finish<'a> {
-        let highs = Highs::new(packed.patch, packed.width, words);
-        Finish { highs, sums: PrefixSums::after(packed.after.unwrap_or(0)) }
-    }
-
-    /// Called once for each of the up to 32 groups, in order.
-    #[inline]
-    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-    fn apply<const SIZE: HighSize, const SUM: bool>(&mut self, mut values: __m256i, group: usize) -> __m256i {
-        if SIZE != NONE {
-            values = _mm256_or_si256(values, self.highs.next::<SIZE>(group));
-        }
-        if SUM {
-            values = self.sums.next(_mm256_add_epi32(values, _mm256_set1_epi32(1)));
-        }
-        values
     }
 }

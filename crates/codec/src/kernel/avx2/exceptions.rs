@@ -2,13 +2,16 @@
 //! back.
 
 use super::super::scalar::{self, bitmap::word};
-use super::memory::LANES;
+use super::compress::{byte_mask, compress, expand, expand_bytes};
+use super::memory::{LANES, Vector, load, load_all, load_bytes};
+use super::search::equal_lanes;
 use super::stream::unpack_stream;
 use crate::bitpack::packed_len;
 use crate::block::BLOCK;
-use crate::kernel::size::{BYTES, HighSize, NO_PATCH};
-use crate::kernel::table::{Bitmap, ExceptionBitmap, Exceptions, Patch, SparseBitmap};
+use crate::kernel::size::{BYTES, HighSize, NO_PATCH, WORDS};
+use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
 use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
 
 /// The lowest bit of each of eight bytes.
 const EACH: u64 = 0x0101_0101_0101_0101;
@@ -16,13 +19,44 @@ const EACH: u64 = 0x0101_0101_0101_0101;
 /// [`crate::Kernel::exceptions`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
-    scalar::exceptions::exceptions(values, width, found);
+    let shift = _mm_cvtsi32_si128(width as i32);
+    let (groups, rest) = values.as_chunks::<LANES>();
+    found.bitmap = [0; _];
+    // A local counter: the compiler assumes that each vector store may write to `found`.
+    let mut count = 0;
+    let mut take = |values: Vector, positions: &mut u8| {
+        let highs = _mm256_srl_epi32(values, shift);
+        *positions = !equal_lanes(highs, _mm256_setzero_si256()) as u8;
+        let highs = compress(*positions, highs);
+        let out = found.highs.as_mut_ptr().wrapping_add(count);
+        // SAFETY: The caller has checked that there are at most 256 values, so that at most 248 high parts
+        // are written before the last eight, and the array has 256.
+        unsafe { _mm256_storeu_si256(out.cast(), highs) };
+        count += positions.count_ones() as usize;
+    };
+    for (values, positions) in groups.iter().zip(&mut found.bitmap) {
+        take(load_all(values), positions);
+    }
+    if !rest.is_empty() {
+        take(load(rest), &mut found.bitmap[groups.len()]);
+    }
+    found.count = count;
 }
 
 /// [`crate::Kernel::sparse_bitmap`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(in crate::kernel) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
-    scalar::exceptions::sparse_bitmap(bitmap)
+    let zeros = _mm256_cmpeq_epi8(load_bytes(bitmap), _mm256_setzero_si256());
+    let mask = !_mm256_movemask_epi8(zeros) as u32;
+    let mut bytes = [0; 32];
+    let mut count = 0;
+    for (word, mask) in bitmap.as_chunks().0.iter().zip(mask.to_le_bytes()) {
+        let stored = _pext_u64(u64::from_le_bytes(*word), byte_mask(mask));
+        // At most `8 * k` bytes are stored before the k-th word.
+        bytes[count..count + 8].copy_from_slice(&stored.to_le_bytes());
+        count += mask.count_ones() as usize;
+    }
+    SparseBitmap { mask, bytes }
 }
 
 /// [`crate::Kernel::exception_bitmap`].
@@ -31,115 +65,131 @@ pub(in crate::kernel) fn exception_bitmap(
     bytes: &[u8],
     bitmap_len: usize,
     sparse: bool,
-) -> Option<ExceptionBitmap> {
+    bitmap: &mut Bitmap,
+) -> Option<StoredBitmap> {
     match bytes.first_chunk::<4>() {
-        Some(mask) if bitmap_len == BLOCK / 8 && sparse => whole_sparse(*mask, &bytes[4..]),
-        _ => scalar::exceptions::exception_bitmap(bytes, bitmap_len, sparse),
+        Some(mask) if bitmap_len == bitmap.len() && sparse => whole_sparse(*mask, &bytes[4..], bitmap),
+        Some(_) if bitmap_len == bitmap.len() => {
+            *bitmap = *bytes.first_chunk()?;
+            Some(StoredBitmap { count: scalar::bitmap::count_ones(bitmap), len: bitmap_len })
+        }
+        _ => scalar::exceptions::exception_bitmap(bytes, bitmap_len, sparse, bitmap),
     }
 }
 
 /// Expands the sparse bitmap of 256 values: deposits up to eight stored bytes at a time by eight bits of the
-/// mask.
+/// mask. Any bytes may follow the stored ones, so that whole words can be loaded.
 #[inline]
 #[target_feature(enable = "bmi2,popcnt")]
-fn whole_sparse(mask: [u8; 4], stored: &[u8]) -> Option<ExceptionBitmap> {
-    let stored = stored.get(..u32::from_le_bytes(mask).count_ones() as usize)?;
-    let mut positions = ExceptionBitmap { bitmap: [0; _], count: 0, len: mask.len() + stored.len() };
+fn whole_sparse(mask: [u8; 4], stored: &[u8], bitmap: &mut Bitmap) -> Option<StoredBitmap> {
+    let len = u32::from_le_bytes(mask).count_ones() as usize;
+    if stored.len() < len {
+        return None;
+    }
+    let mut size = StoredBitmap { count: 0, len: mask.len() + len };
     let mut used = 0;
-    for (bitmap, mask) in positions.bitmap.as_chunks_mut().0.iter_mut().zip(mask) {
-        let bits = _pdep_u64(word(&stored[used..]), whole_bytes(mask));
+    for (bitmap, mask) in bitmap.as_chunks_mut().0.iter_mut().zip(mask) {
+        let bits = _pdep_u64(word(&stored[used..]), byte_mask(mask));
         used += mask.count_ones() as usize;
-        positions.count += bits.count_ones() as usize;
+        size.count += bits.count_ones() as usize;
         *bitmap = bits.to_le_bytes();
     }
-    Some(positions)
+    Some(size)
 }
 
-/// A word with byte `i` all ones if bit `i` is set.
-#[inline]
-#[target_feature(enable = "bmi2")]
-fn whole_bytes(bits: u8) -> u64 {
-    _pdep_u64(bits.into(), EACH) * 0xff
+/// The high parts of a block, unpacked.
+pub(super) struct HighBuffer {
+    /// Bytes, one after the other.
+    bytes: [MaybeUninit<[u8; LANES]>; BLOCK / LANES + 1],
+    /// Words at the positions of their values, zero elsewhere.
+    words: [MaybeUninit<Vector>; BLOCK / LANES],
+}
+
+impl HighBuffer {
+    /// An uninitialised buffer.
+    #[inline]
+    pub(super) fn new() -> HighBuffer {
+        HighBuffer { bytes: [MaybeUninit::uninit(); _], words: [MaybeUninit::uninit(); _] }
+    }
+
+    /// Unpacks the high parts, which have the given size.
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub(super) fn fill<const SIZE: HighSize>(&mut self, patch: &Patch) {
+        match SIZE {
+            BYTES => self.fill_bytes(patch),
+            WORDS => self.fill_words(patch),
+            _ => {}
+        }
+    }
+
+    /// Deposits the bits of eight high parts into bytes.
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+    fn fill_bytes(&mut self, patch: &Patch) {
+        let width = patch.width as usize;
+        let mask = EACH.wrapping_mul((1 << width) - 1);
+        let groups = scalar::bitmap::count_ones(patch.bitmap).div_ceil(LANES);
+        for (group, bytes) in self.bytes[..groups].iter_mut().enumerate() {
+            bytes.write(_pdep_u64(word(&patch.highs[group * width..]), mask).to_le_bytes());
+        }
+        self.bytes[groups].write([0; _]);
+    }
+
+    /// Unpacks all high parts, then moves eight at a time to their positions.
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn fill_words(&mut self, patch: &Patch) {
+        let count = scalar::bitmap::count_ones(patch.bitmap);
+        // Whole vectors if the bytes after the high parts suffice.
+        let whole = count.next_multiple_of(LANES);
+        let n = if patch.highs.len() >= packed_len(whole, patch.width) { whole } else { count };
+        let mut unpacked = [MaybeUninit::uninit(); BLOCK + LANES];
+        let unpacked = &mut unpacked[..whole + LANES];
+        unpacked.fill(MaybeUninit::new(0));
+        // SAFETY: All have been written.
+        let unpacked = unsafe { unpacked.assume_init_mut() };
+        unpack_stream(patch.highs, patch.width, &mut unpacked[..n]);
+        let mut used = 0;
+        for (words, positions) in self.words.iter_mut().zip(patch.bitmap) {
+            let next = unpacked[used..].first_chunk().expect("a vector after the last word");
+            words.write(expand(*positions, load_all(next)));
+            used += positions.count_ones() as usize;
+        }
+    }
 }
 
 /// Cursor over the high parts of the exceptions.
 pub(super) struct Highs<'a> {
-    patch: Patch<'a>,
-    /// For words: all high parts, unpacked.
-    words: &'a [u32],
-    /// Number of words, or of bits of the packed bytes, consumed.
+    bitmap: &'a Bitmap,
+    highs: &'a HighBuffer,
+    /// Bytes consumed.
     used: usize,
-    /// For bytes: the low `width` bits of each of eight bytes.
-    mask: u64,
-    /// The shift of high parts above the low parts, in every lane.
-    shift: __m256i,
 }
 
 impl<'a> Highs<'a> {
-    /// Unpacks all high parts, at most 256.
     #[inline]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn words(patch: Option<Patch>) -> [u32; BLOCK] {
-        let mut words = [0; BLOCK];
-        if let Some(patch) = patch {
-            let words = &mut words[..scalar::bitmap::count_ones(patch.bitmap)];
-            unpack_stream(&patch.highs[..packed_len(words.len(), patch.width)], patch.width, words);
+    pub(super) fn new(patch: Option<Patch<'a>>, highs: &'a HighBuffer) -> Highs<'a> {
+        Highs { bitmap: patch.unwrap_or(NO_PATCH).bitmap, highs, used: 0 }
+    }
+
+    /// The high parts of the next eight values, zero where a value is no exception.
+    ///
+    /// # Safety
+    /// Must be called at most once for each of the up to 32 groups, in order. The buffer must have been
+    /// filled for this size.
+    #[inline]
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+    pub(super) unsafe fn next<const SIZE: HighSize>(&mut self, group: usize) -> Vector {
+        if SIZE == WORDS {
+            // SAFETY: There are words for all groups.
+            return unsafe { self.highs.words[group].assume_init() };
         }
-        words
-    }
-
-    /// `words` is the result of [`Highs::words`] if the high parts are words.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(super) fn new(patch: Option<Patch<'a>>, shift: u32, words: &'a [u32]) -> Highs<'a> {
-        let patch = patch.unwrap_or(NO_PATCH);
-        let mask = EACH.wrapping_mul((1 << patch.width) - 1);
-        Highs { patch, words, used: 0, mask, shift: _mm256_set1_epi32(shift as i32) }
-    }
-
-    /// The high parts of the next eight values, zero where a value is no exception. Called once for each of
-    /// the up to 32 groups, in order.
-    #[inline]
-    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-    pub(super) fn next<const SIZE: HighSize>(&mut self, group: usize) -> __m256i {
-        let positions = self.patch.bitmap[group];
-        let highs = if SIZE == BYTES { self.next_bytes(positions) } else { self.next_words(positions) };
-        _mm256_sllv_epi32(highs, self.shift)
-    }
-
-    /// Deposits the bits of up to eight high parts into the bytes of their positions. They are within the 64
-    /// bits that start at their first byte: at most 7 bits before them and 56 of their own, or none and 64.
-    #[inline]
-    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-    fn next_bytes(&mut self, positions: u8) -> __m256i {
-        let bits = word(&self.patch.highs[self.used / 8..]) >> (self.used % 8);
-        self.used += (positions.count_ones() * self.patch.width) as usize;
-        let bytes = _pdep_u64(bits, whole_bytes(positions) & self.mask);
-        _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,popcnt")]
-    fn next_words(&mut self, positions: u8) -> __m256i {
-        let words = self.words[self.used..].first_chunk().expect("eight words for eight positions");
+        let bytes = self.highs.bytes.as_ptr().cast::<u8>().wrapping_add(self.used);
+        // SAFETY: Eight bytes follow those of all set bits.
+        let bytes = unsafe { _mm_loadl_epi64(bytes.cast()) };
+        let positions = self.bitmap[group];
         self.used += positions.count_ones() as usize;
-        let ranks = i64::from_le_bytes(RANKS[usize::from(positions)]);
-        let ranks = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(ranks));
-        let spread = _mm256_permutevar8x32_epi32(super::memory::load(words), ranks);
-        let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-        let set = _mm256_and_si256(_mm256_set1_epi32(positions.into()), bits);
-        _mm256_and_si256(spread, _mm256_cmpeq_epi32(set, bits))
+        _mm256_cvtepu8_epi32(expand_bytes(positions, bytes))
     }
 }
-
-/// For each byte of the bitmap and each position in it, the number of set bits before the position.
-static RANKS: [[u8; LANES]; 256] = {
-    let mut ranks = [[0; LANES]; 256];
-    let mut k = 0;
-    while k < 256 * LANES {
-        let (positions, lane) = (k / LANES, k % LANES);
-        ranks[positions][lane] = (positions & ((1 << lane) - 1)).count_ones() as u8;
-        k += 1;
-    }
-    ranks
-};

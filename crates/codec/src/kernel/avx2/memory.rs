@@ -1,6 +1,11 @@
-//! Loads and stores of vectors, within the bounds of their slices.
+//! The vectors, and loads and stores of them within the bounds of their slices.
 
 use core::arch::x86_64::*;
+// The names by which code for any vector width calls the operations.
+pub(super) use core::arch::x86_64::{
+    __m256i as Vector, _mm256_add_epi32 as add, _mm256_or_si256 as or, _mm256_set1_epi32 as broadcast,
+    _mm256_sll_epi32 as shift_left,
+};
 
 /// Values of a vector.
 pub(super) const LANES: usize = 8;
@@ -24,7 +29,7 @@ pub(super) fn load_bytes(bytes: &[u8; 32]) -> __m256i {
 /// Loads eight values.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn load(values: &[u32; LANES]) -> __m256i {
+pub(super) fn load_all(values: &[u32; LANES]) -> __m256i {
     // SAFETY: There are eight values.
     unsafe { _mm256_loadu_si256(values.as_ptr().cast()) }
 }
@@ -32,9 +37,37 @@ pub(super) fn load(values: &[u32; LANES]) -> __m256i {
 /// Stores eight values.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn store(out: &mut [u32; LANES], values: __m256i) {
+pub(super) fn store_all(out: &mut [u32; LANES], values: __m256i) {
     // SAFETY: The array has eight values.
     unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), values) }
+}
+
+/// Loads the first eight values, padded with zeros.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn load(values: &[u32]) -> __m256i {
+    match values.first_chunk() {
+        Some(values) => load_all(values),
+        None => {
+            let mut padded = [0; LANES];
+            padded[..values.len()].copy_from_slice(values);
+            load_all(&padded)
+        }
+    }
+}
+
+/// Stores the first of eight values, as many as `out` has.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn store(out: &mut [u32], values: __m256i) {
+    match out.first_chunk_mut() {
+        Some(out) => store_all(out, values),
+        None => {
+            let mut all = [0; LANES];
+            store_all(&mut all, values);
+            out.copy_from_slice(&all[..out.len()]);
+        }
+    }
 }
 
 /// Stores four values.
@@ -43,4 +76,10 @@ pub(super) fn store(out: &mut [u32; LANES], values: __m256i) {
 pub(super) fn store_half(out: &mut [u32; 4], values: __m128i) {
     // SAFETY: The array has four values.
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), values) }
+}
+
+/// A mask of the first `n` <= 8 lanes.
+#[inline]
+pub(super) fn first_lanes(n: usize) -> u8 {
+    ((1_u32 << n) - 1) as u8
 }

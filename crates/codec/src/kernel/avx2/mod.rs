@@ -1,25 +1,25 @@
 //! The kernel for CPUs with AVX2 and BMI2 (Intel from Haswell on, AMD from Zen on).
 //!
-//! A vector is 8 values. Where AVX-512 expands by a mask, this kernel deposits the bits of a 64-bit word
-//! with `pdep`, or shuffles by a table.
+//! A vector is 8 values. Where AVX-512 expands or compresses by a mask, this kernel shuffles by a table
+//! (`compress`), or deposits the bits of a 64-bit word with `pdep`.
 
 mod bitmap;
-pub(in crate::kernel) mod bits;
+mod bits;
+mod compress;
 mod exceptions;
 mod memory;
-pub(super) mod runs;
+mod runs;
 mod score;
-pub(in crate::kernel) mod search;
+mod search;
 mod stream;
 mod streamvbyte;
 mod sums;
 mod vbyte;
 mod widths;
 
-use super::scalar;
 use super::table::KernelTable;
 
-static TABLE: KernelTable = KernelTable {
+pub(super) static TABLE: KernelTable = KernelTable {
     name: "avx2",
     pack: bits::pack,
     unpack: bits::unpack,
@@ -30,10 +30,10 @@ static TABLE: KernelTable = KernelTable {
     count_ones: bitmap::count_ones,
     sparse_bitmap: exceptions::sparse_bitmap,
     gaps: sums::gaps,
-    vbyte_encode: scalar::vbyte::vbyte_encode,
+    vbyte_encode: vbyte::vbyte_encode,
     vbyte_decode: vbyte::vbyte_decode,
     vbyte_skip: vbyte::vbyte_skip,
-    streamvbyte_encode: scalar::streamvbyte::streamvbyte_encode,
+    streamvbyte_encode: streamvbyte::streamvbyte_encode,
     streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: search::intersect,
@@ -43,15 +43,15 @@ static TABLE: KernelTable = KernelTable {
     intersect_runs: runs::intersect_runs,
     bitmap_read: bitmap::bitmap_read,
     collect_bits: bitmap::collect_bits,
-    bitmap_find: scalar::bitmap::bitmap_find,
+    bitmap_find: bitmap::bitmap_find,
     bitmap_score: score::bitmap_score,
     score: score::score,
     values_at_least: score::values_at_least,
-    sweep: score::sweep,
+    drain_at_least: score::drain_at_least,
+    keep_at_least: score::keep_at_least,
+    largest: score::largest,
     mark_positive: bitmap::mark_positive,
     keep_marked: bitmap::keep_marked,
-    keep_at_least: scalar::score::keep_at_least,
-    largest: scalar::score::largest,
 };
 
 /// The kernel, if the CPU has every instruction set that this module enables.

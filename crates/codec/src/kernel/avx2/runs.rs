@@ -1,7 +1,7 @@
 //! Runs of consecutive values: intersected by comparing eight values with eight, all pairs at once.
 
 use super::super::scalar;
-use super::memory::{LANES, load};
+use super::memory::{LANES, load_all};
 use super::search::any_equal;
 use crate::block::{RUN_SLACK, RunPair, ValueRun};
 use crate::kernel::table::RunBlock;
@@ -32,8 +32,8 @@ pub(in crate::kernel) fn intersect_runs(
         while i < firsts.len() && j < seconds.len() {
             let (len, others) = ((firsts.len() - i).min(LANES), (seconds.len() - j).min(LANES));
             let (last, other) = (firsts[i + len - 1], seconds[j + others - 1].wrapping_add(add));
-            let a = load(first[from + i..].first_chunk().expect("the slack of the block"));
-            let b = load(second[start + j..].first_chunk().expect("the slack of the block"));
+            let a = load_all(first[from + i..].first_chunk().expect("the slack of the block"));
+            let b = load_all(second[start + j..].first_chunk().expect("the slack of the block"));
             let b = _mm256_add_epi32(b, _mm256_set1_epi32(add as i32));
             // Lanes after the end of the run get a value that is not in the first run.
             let absent = _mm256_set1_epi32(firsts[i].wrapping_sub(1) as i32);

@@ -1,8 +1,9 @@
 //! Scores, eight at once, and filters over them. The `k` of each code is looked up one by one.
 
 use super::super::scalar;
-use super::memory::{LANES, load, store};
-use super::search::equal_lanes;
+use super::compress::{compress, expand, lane_mask, set_bits};
+use super::memory::{LANES, broadcast, first_lanes, load, load_all, store, store_all};
+use super::search::lane_bits;
 use crate::block::{Selection, Survivors};
 use crate::saturation::{CodeTable, Saturation};
 use core::arch::x86_64::*;
@@ -16,14 +17,14 @@ pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u
     let weight = of.weight_in_bounds();
     for ((values, frequencies), scores) in values.iter().zip(frequencies).zip(scores) {
         let k = values.map(|value| of.k.get(of.codes[value as usize]));
-        store(scores, scores_of(weight, load(frequencies), &k));
+        store_all(scores, scores_of(weight, load_all(frequencies), &k));
     }
     scalar::score::score(of, rest, rest_of_frequencies, rest_of_scores);
 }
 
 /// [`crate::Kernel::bitmap_score`]: a byte of bits at a time. Its frequencies are spread to the lanes of its
 /// set bits.
-#[target_feature(enable = "avx2,bmi2,popcnt")]
+#[target_feature(enable = "avx2,popcnt")]
 pub(in crate::kernel) fn bitmap_score(
     of: &Saturation,
     bits: &[u8],
@@ -39,20 +40,10 @@ pub(in crate::kernel) fn bitmap_score(
         if n == 0 {
             continue;
         }
-        let mut chunk = [0; LANES];
-        let Some((own, rest)) = frequencies.split_at_checked(n) else { return };
-        match frequencies.first_chunk() {
-            Some(eight) => chunk = *eight,
-            None => chunk[..n].copy_from_slice(own),
-        }
+        let Some((_, rest)) = frequencies.split_at_checked(n) else { return };
+        let score = scores_of(weight, expand(*byte, load(frequencies)), &by_codes(of.k, codes));
         frequencies = rest;
-        // A byte for each bit, all ones or zero; then, in each such byte, the number of set bits before it.
-        let lanes = _pdep_u64(u64::from(*byte), 0x0101_0101_0101_0101) * 0xff;
-        let ranks = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(_pdep_u64(0x0706_0504_0302_0100, lanes) as i64));
-        let mask = _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(lanes as i64));
-        let spread = _mm256_permutevar8x32_epi32(load(&chunk), ranks);
-        let score = _mm256_and_si256(scores_of(weight, spread, &by_codes(of.k, codes)), mask);
-        store(sums, _mm256_add_epi32(load(sums), score));
+        store_all(sums, _mm256_add_epi32(load_all(sums), _mm256_and_si256(score, lane_mask(*byte))));
     }
     let (bits, sums) = (bits.get(whole..).unwrap_or(&[]), &mut sums[whole * LANES..]);
     scalar::bitmap::bitmap_score(of, bits, first + (whole * LANES) as u32, frequencies, sums);
@@ -80,12 +71,13 @@ fn scores_of(weight: f32, frequencies: __m256i, k: &[f32; LANES]) -> __m256i {
 #[target_feature(enable = "avx2,bmi1")]
 pub(in crate::kernel) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Selection) {
     let (positions, count) = positions.parts();
+    let thresholds = broadcast(threshold as i32);
     let mut found = 0;
     let (chunks, rest) = values.as_chunks::<{ 4 * LANES }>();
     for (k, values) in chunks.iter().enumerate() {
         let four = values.as_chunks::<LANES>().0.iter().enumerate();
-        let mut passing =
-            four.fold(0, |word, (j, values)| word | mask_at_least(load(values), threshold) << (j * LANES));
+        let mut passing = four
+            .fold(0, |word, (j, values)| word | mask_at_least(load_all(values), thresholds) << (j * LANES));
         while passing != 0 {
             positions[found] = (4 * k * LANES) as u8 + passing.trailing_zeros() as u8;
             found += 1;
@@ -99,26 +91,47 @@ pub(in crate::kernel) fn values_at_least(values: &[u32], threshold: u32, positio
     *count = found;
 }
 
-/// [`crate::Kernel::sweep`]: one branch per eight sums.
+/// [`crate::Kernel::drain_at_least`]: one branch per four vectors, since most contain no sum that reaches
+/// the threshold.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
+pub(in crate::kernel) fn drain_at_least(
+    sums: &mut [u32],
+    first: u32,
+    threshold: u32,
+    survivors: &mut Survivors,
+) {
     let (values, large, count, positive) = survivors.parts(sums.len());
-    let (mut found, mut nonzero) = (0, sums.len());
-    let (chunks, rest) = sums.as_chunks_mut::<LANES>();
-    let whole = chunks.len() * LANES;
-    for (k, sums) in chunks.iter_mut().enumerate() {
-        let vector = load(sums);
-        nonzero -= equal_lanes(vector, _mm256_setzero_si256()).count_ones() as usize;
-        let mut passing = mask_at_least(vector, threshold);
-        while passing != 0 {
-            let position = passing.trailing_zeros() as usize;
-            values[found] = first.wrapping_add((k * LANES + position) as u32);
-            large[found] = sums[position];
-            found += 1;
-            passing &= passing - 1;
+    let (thresholds, zero) = (broadcast(threshold as i32), _mm256_setzero_si256());
+    let (mut found, mut zeros, len) = (0, zero, sums.len());
+    let (chunks, rest) = sums.as_chunks_mut::<{ 4 * LANES }>();
+    let whole = chunks.len() * 4 * LANES;
+    let mut base = first;
+    for sums in chunks {
+        let (mut passing, vectors) = (zero, sums.as_chunks::<LANES>().0);
+        for vector in vectors.iter().map(|sums| load_all(sums)) {
+            // A comparison gives -1 or 0.
+            zeros = _mm256_sub_epi32(zeros, _mm256_cmpeq_epi32(vector, zero));
+            passing = _mm256_or_si256(passing, lanes_at_least(vector, thresholds));
         }
-        *sums = [0; LANES];
+        if _mm256_testz_si256(passing, passing) == 0 {
+            for (k, vector) in vectors.iter().map(|sums| load_all(sums)).enumerate() {
+                let passing = at_least(vector, thresholds);
+                let lanes = _mm256_cvtepu8_epi32(set_bits(passing));
+                // There is slack for a vector after all sums.
+                let out = large[found..].first_chunk_mut().expect("space for a vector");
+                store_all(out, _mm256_permutevar8x32_epi32(vector, lanes));
+                let out = values[found..].first_chunk_mut().expect("space for a vector");
+                let base = base.wrapping_add((k * LANES) as u32);
+                store_all(out, _mm256_add_epi32(lanes, broadcast(base as i32)));
+                found += passing.count_ones() as usize;
+            }
+        }
+        *sums = [0; _];
+        base = base.wrapping_add(4 * LANES as u32);
     }
+    let mut lanes = [0; LANES];
+    store_all(&mut lanes, zeros);
+    let mut nonzero = len - lanes.iter().sum::<u32>() as usize;
     for (position, sum) in (whole..).zip(rest) {
         (values[found], large[found]) = (first.wrapping_add(position as u32), *sum);
         found += usize::from(*sum >= threshold);
@@ -128,12 +141,97 @@ pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, threshold: u32, sur
     (*count, *positive) = (found, nonzero);
 }
 
-/// A bit for each value that is at least `threshold`. AVX2 has no unsigned comparison, but an unsigned
-/// maximum.
+keep_at_least!("avx2,popcnt");
+
+/// All ones in the lanes that are at least those of `threshold`. AVX2 has no unsigned comparison, but an
+/// unsigned maximum.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn mask_at_least(values: __m256i, threshold: u32) -> u32 {
-    equal_lanes(_mm256_max_epu32(values, _mm256_set1_epi32(threshold as i32)), values)
+fn lanes_at_least(values: __m256i, threshold: __m256i) -> __m256i {
+    _mm256_cmpeq_epi32(_mm256_max_epu32(values, threshold), values)
+}
+
+/// A mask of these lanes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn mask_at_least(values: __m256i, threshold: __m256i) -> u32 {
+    lane_bits(lanes_at_least(values, threshold))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn at_least(values: __m256i, threshold: __m256i) -> u8 {
+    mask_at_least(values, threshold) as u8
+}
+
+select_keys!("avx2,popcnt");
+
+/// Keys of a vector.
+const KEYS: usize = 4;
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_keys(keys: &[u64; KEYS]) -> __m256i {
+    // SAFETY: There are four keys.
+    unsafe { _mm256_loadu_si256(keys.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store_keys(out: &mut [u64; KEYS], keys: __m256i) {
+    // SAFETY: The array has four keys.
+    unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), keys) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn broadcast_keys(key: u64) -> __m256i {
+    _mm256_set1_epi64x(key as i64)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn smaller_keys(keys: __m256i, others: __m256i) -> __m256i {
+    _mm256_blendv_epi8(keys, others, less(others, keys))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn keys_at_least(keys: __m256i, pivots: __m256i) -> u8 {
+    !_mm256_movemask_pd(_mm256_castsi256_pd(less(keys, pivots))) as u8 & 0xf
+}
+
+/// All ones where a key is less than the other. AVX2 compares signed numbers.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn less(keys: __m256i, others: __m256i) -> __m256i {
+    let flip = |keys| _mm256_xor_si256(keys, _mm256_set1_epi64x(i64::MIN));
+    _mm256_cmpgt_epi64(flip(others), flip(keys))
+}
+
+/// A key is a pair of lanes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn compress_keys(mask: u8, keys: __m256i) -> __m256i {
+    /// For each mask the lanes of its set bits, then the first two lanes.
+    static LANES_OF_KEYS: [[u32; LANES]; 16] = {
+        let mut lanes = [[0; LANES]; 16];
+        let mut mask = 0;
+        while mask < 16 {
+            let (mut key, mut found) = (0, 0);
+            while key < KEYS {
+                if mask >> key & 1 == 1 {
+                    lanes[mask][found] = 2 * key as u32;
+                    lanes[mask][found + 1] = 2 * key as u32 + 1;
+                    found += 2;
+                }
+                key += 1;
+            }
+            mask += 1;
+        }
+        lanes
+    };
+    _mm256_permutevar8x32_epi32(keys, load_all(&LANES_OF_KEYS[usize::from(mask) % 16]))
 }
 
 /// Loads eight floating-point numbers.

@@ -14,9 +14,65 @@
 //! output.
 
 use super::super::scalar::{self, bitmap::word};
-use super::memory::{load_half, store_half};
+use super::memory::{LANES, Vector, load_all, load_half, store_half};
+use super::streamvbyte::{longest_bytes, store_bytes};
 use crate::error::DecodeError;
 use core::arch::x86_64::*;
+
+/// Values encoded in a buffer on the stack before they are appended.
+const STAGED: usize = 128;
+
+/// [`crate::Kernel::vbyte_encode`]: the groups of seven bits of eight values are moved to bytes, and the
+/// bytes of the values to the front, as in `StreamVByte`. Eight values of which one has five bytes are
+/// encoded by the portable loop.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
+    for values in values.chunks(STAGED) {
+        // Four values are stored as 16 bytes, of which the next four overwrite the unused ones.
+        let mut staged = [0; 5 * STAGED + 16];
+        let mut len = 0;
+        let (groups, rest) = values.as_chunks::<LANES>();
+        for values in groups {
+            let vector = load_all(values);
+            let long = _mm256_set1_epi32(0xf000_0000_u32 as i32);
+            if _mm256_testz_si256(vector, long) == 0 {
+                len += scalar::vbyte::encode_values(values, &mut staged[len..]);
+                continue;
+            }
+            let bytes = seven_bits(vector);
+            let [first, second] = longest_bytes(bytes);
+            let bytes = _mm256_or_si256(bytes, continuation(bytes));
+            len += store_bytes(&mut staged[len..], _mm256_castsi256_si128(bytes), first);
+            len += store_bytes(&mut staged[len..], _mm256_extracti128_si256::<1>(bytes), second);
+        }
+        len += scalar::vbyte::encode_values(rest, &mut staged[len..]);
+        out.extend_from_slice(&staged[..len]);
+    }
+}
+
+/// The four groups of seven bits of each value below 2^28, each in a byte.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn seven_bits(values: Vector) -> Vector {
+    let group = |values, mask| _mm256_and_si256(values, _mm256_set1_epi32(mask));
+    let low = _mm256_or_si256(group(values, 0x7f), group(_mm256_slli_epi32::<1>(values), 0x7f00));
+    let high = _mm256_or_si256(
+        group(_mm256_slli_epi32::<2>(values), 0x7f_0000),
+        group(_mm256_slli_epi32::<3>(values), 0x7f00_0000),
+    );
+    _mm256_or_si256(low, high)
+}
+
+/// The continuation bits: set in each byte after which a byte of the value is not zero.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn continuation(bytes: Vector) -> Vector {
+    let next = _mm256_srli_epi32::<8>(bytes);
+    let later = _mm256_or_si256(next, _mm256_srli_epi32::<8>(next));
+    let later = _mm256_or_si256(later, _mm256_srli_epi32::<24>(bytes));
+    let none = _mm256_cmpeq_epi8(later, _mm256_setzero_si256());
+    _mm256_andnot_si256(none, _mm256_set1_epi8(0x80_u8 as i8))
+}
 
 /// Bytes whose continuation bits are gathered at once.
 const WINDOW: usize = 64;
@@ -27,17 +83,10 @@ const STEP_BYTES: usize = 16;
 /// Values that a step may write.
 const STEP_VALUES: usize = 16;
 
-/// [`crate::Kernel::vbyte_decode`].
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn vbyte_decode(
-    bytes: &[u8],
-    after: Option<u32>,
-    out: &mut [u32],
-) -> Result<usize, DecodeError> {
-    match after {
-        Some(prev) => decode::<true>(bytes, prev, out),
-        None => decode::<false>(bytes, 0, out),
-    }
+decode_or_sum! {
+    /// [`crate::Kernel::vbyte_decode`].
+    "avx2,bmi1,bmi2,lzcnt,popcnt",
+    fn vbyte_decode(bytes) -> Result<usize, DecodeError>
 }
 
 #[inline]

@@ -15,12 +15,6 @@ const LOOKUP_VALUES_MIN: usize = 12;
 /// Bytes of the longest bitmap of a block.
 const BITS_MAX: usize = 4 * BLOCK;
 
-/// [`crate::Kernel::count_ones`].
-#[target_feature(enable = "popcnt")]
-pub(in crate::kernel) fn count_ones(bytes: &[u8]) -> usize {
-    scalar::bitmap::count_ones(bytes)
-}
-
 /// [`crate::Kernel::bitmap_read`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {

@@ -2,10 +2,13 @@
 //! back.
 
 use super::super::scalar;
-use super::memory::{Constant, LANES, load, load_bytes};
-use crate::kernel::size::{BYTES, HighSize, NO_PATCH};
-use crate::kernel::table::{Bitmap, ExceptionBitmap, Exceptions, Patch, SparseBitmap};
+use super::memory::{Constant, LANES, Vector, load, load_bytes};
+use super::stream::BitStream;
+use crate::block::BLOCK;
+use crate::kernel::size::{HighSize, NO_PATCH, WORDS};
+use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
 use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
 
 /// [`crate::Kernel::exceptions`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt")]
@@ -54,9 +57,10 @@ pub(in crate::kernel) fn exception_bitmap(
     bytes: &[u8],
     bitmap_len: usize,
     sparse: bool,
-) -> Option<ExceptionBitmap> {
+    bitmap: &mut Bitmap,
+) -> Option<StoredBitmap> {
     let Some(mask) = bytes.first_chunk() else {
-        return scalar::exceptions::exception_bitmap(bytes, bitmap_len, sparse);
+        return scalar::exceptions::exception_bitmap(bytes, bitmap_len, sparse, bitmap);
     };
     // A whole bitmap is read as a sparse one with all its bytes and no mask, so that the form causes no
     // branch.
@@ -64,106 +68,108 @@ pub(in crate::kernel) fn exception_bitmap(
     let mask = _bzhi_u32(u32::from_le_bytes(*mask), 8 * mask_len as u32);
     let mask = if sparse { mask } else { _bzhi_u32(u32::MAX, bitmap_len as u32) };
     let len = mask_len + mask.count_ones() as usize;
-    let bitmap = bytes.get(mask_len..len)?;
-    let bitmap = _mm256_maskz_expand_epi8(mask, _mm512_castsi512_si256(load_bytes(bitmap)));
-    let mut exceptions = ExceptionBitmap { bitmap: [0; _], count: 0, len };
-    // SAFETY: The array has 32 bytes.
-    unsafe { _mm256_storeu_si256(exceptions.bitmap.as_mut_ptr().cast(), bitmap) };
-    exceptions.count = scalar::bitmap::count_ones(&exceptions.bitmap);
-    Some(exceptions)
+    let stored = bytes.get(mask_len..len)?;
+    let bits = _mm256_maskz_expand_epi8(mask, _mm512_castsi512_si256(load_bytes(stored)));
+    // SAFETY: The bitmap has 32 bytes.
+    unsafe { _mm256_storeu_si256(bitmap.as_mut_ptr().cast(), bits) };
+    Some(StoredBitmap { count: scalar::bitmap::count_ones(bitmap), len })
+}
+
+/// The high parts of a block, unpacked.
+pub(super) struct HighBuffer {
+    /// Words at the positions of their values, zero elsewhere.
+    words: [MaybeUninit<Vector>; BLOCK / LANES],
+}
+
+impl HighBuffer {
+    /// An uninitialised buffer.
+    #[inline]
+    pub(super) fn new() -> HighBuffer {
+        HighBuffer { words: [MaybeUninit::uninit(); _] }
+    }
+
+    /// Unpacks the high parts if they are words: all of them, and then moves 16 at a time to their positions.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+    pub(super) fn fill<const SIZE: HighSize>(&mut self, patch: &Patch) {
+        if SIZE != WORDS {
+            return;
+        }
+        let groups = scalar::bitmap::count_ones(patch.bitmap).div_ceil(LANES);
+        let mut unpacked = [MaybeUninit::uninit(); BLOCK / LANES + 1];
+        let stream = BitStream::new(patch.highs, patch.width);
+        for (group, words) in unpacked[..groups].iter_mut().enumerate() {
+            words.write(stream.values(group));
+        }
+        unpacked[groups].write(_mm512_setzero_si512());
+        let mut next = unpacked.as_ptr().cast::<u32>();
+        for (words, positions) in self.words.iter_mut().zip(patch.bitmap.as_chunks().0) {
+            let positions = u16::from_le_bytes(*positions);
+            // SAFETY: A vector follows the high parts of all set bits.
+            let highs = unsafe { _mm512_loadu_si512(next.cast()) };
+            words.write(_mm512_maskz_expand_epi32(positions, highs));
+            next = next.wrapping_add(positions.count_ones() as usize);
+        }
+    }
 }
 
 /// Cursor over the high parts of the exceptions.
 pub(super) struct Highs<'a> {
     patch: Patch<'a>,
-    /// Bits of the packed high parts consumed.
+    /// For bytes: bits of the packed high parts consumed.
     used: usize,
-    /// The shift of high parts above the low parts, in every lane.
-    shift: __m512i,
     /// For bytes: the high parts of the next values, up to 64, each at its position.
-    bytes: __m512i,
+    bytes: Vector,
     /// For bytes: for each eight high parts the eight bytes from their first byte on.
-    starts: __m512i,
-    /// The bit at which each high part starts: for bytes within those eight bytes, for words within all
-    /// bytes.
-    bits: __m512i,
+    starts: Vector,
+    /// For bytes: the bit within those eight bytes at which each high part starts.
+    bits: Vector,
+    highs: &'a HighBuffer,
 }
 
 impl<'a> Highs<'a> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) fn new(patch: Option<Patch<'a>>, shift: u32) -> Highs<'a> {
+    pub(super) fn new(patch: Option<Patch<'a>>, highs: &'a HighBuffer) -> Highs<'a> {
         let patch = patch.unwrap_or(NO_PATCH);
-        let (starts, bits) = if patch.width <= 8 {
-            (STARTS[patch.width as usize].vector(), BITS[patch.width as usize].vector())
-        } else {
-            let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-            let bits = _mm512_mullo_epi32(lanes, _mm512_set1_epi32(patch.width as i32));
-            (_mm512_setzero_si512(), bits)
-        };
-        let shift = _mm512_set1_epi32(shift as i32);
-        Highs { patch, used: 0, shift, bytes: _mm512_setzero_si512(), starts, bits }
+        let width = patch.width.min(8) as usize;
+        let (starts, bits) = (STARTS[width].vector(), BITS[width].vector());
+        Highs { patch, used: 0, bytes: _mm512_setzero_si512(), starts, bits, highs }
     }
 
-    /// The high parts of the next 16 values, zero where a value is no exception. Called once for each of the
-    /// up to 16 groups, in order.
+    /// The high parts of the next 16 values, zero where a value is no exception.
+    ///
+    /// # Safety
+    /// Must be called at most once for each of the up to 16 groups, in order. The buffer must have been
+    /// filled for this size.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-    pub(super) fn next<const SIZE: HighSize>(&mut self, group: usize) -> __m512i {
-        let highs = if SIZE == BYTES {
-            if group.is_multiple_of(4) {
-                self.bytes = self.next_bytes(group / 4);
-            }
-            let bytes = _mm512_castsi512_si128(self.bytes);
-            self.bytes = _mm512_alignr_epi64::<2>(self.bytes, self.bytes);
-            _mm512_cvtepu8_epi32(bytes)
-        } else {
-            self.next_words(group)
-        };
-        _mm512_sllv_epi32(highs, self.shift)
+    pub(super) unsafe fn next<const SIZE: HighSize>(&mut self, group: usize) -> Vector {
+        if SIZE == WORDS {
+            // SAFETY: There are words for all groups.
+            return unsafe { self.highs.words[group].assume_init() };
+        }
+        if group.is_multiple_of(4) {
+            self.bytes = self.next_bytes(group / 4);
+        }
+        let bytes = _mm512_castsi512_si128(self.bytes);
+        self.bytes = _mm512_alignr_epi64::<2>(self.bytes, self.bytes);
+        _mm512_cvtepu8_epi32(bytes)
     }
 
     /// The high parts of 64 values as bytes: each eight are extracted from eight bytes, and all are expanded
     /// by the bitmap.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-    fn next_bytes(&mut self, quarter: usize) -> __m512i {
+    fn next_bytes(&mut self, quarter: usize) -> Vector {
         let positions = u64::from_le_bytes(self.patch.bitmap.as_chunks().0[quarter]);
-        let (bytes, bit) = self.take(positions.count_ones());
+        let bytes = load_bytes(&self.patch.highs[self.used / 8..]);
         let eights = _mm512_permutexvar_epi8(self.starts, bytes);
-        let bits = _mm512_add_epi8(self.bits, _mm512_set1_epi8(bit as i8));
+        let bits = _mm512_add_epi8(self.bits, _mm512_set1_epi8((self.used % 8) as i8));
+        self.used += (positions.count_ones() * self.patch.width) as usize;
         let fields = _mm512_multishift_epi64_epi8(bits, eights);
         let mask = _mm512_set1_epi8(((1u16 << self.patch.width) - 1) as u8 as i8);
         _mm512_maskz_expand_epi8(positions, _mm512_and_si512(fields, mask))
-    }
-
-    /// The high parts of 16 values as words: their bit offsets are expanded by the bitmap, and four or five
-    /// bytes are fetched from each.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-    fn next_words(&mut self, group: usize) -> __m512i {
-        let positions = u16::from_le_bytes(self.patch.bitmap.as_chunks().0[group]);
-        let (bytes, bit) = self.take(positions.count_ones());
-        let bits = _mm512_maskz_expand_epi32(positions, self.bits);
-        let bits = _mm512_add_epi32(bits, _mm512_set1_epi32(bit as i32));
-        let fourfold = _mm512_set4_epi32(0x0c0c_0c0c, 0x0808_0808, 0x0404_0404, 0);
-        let first = _mm512_shuffle_epi8(_mm512_srli_epi32::<3>(bits), fourfold);
-        let first = _mm512_add_epi8(first, _mm512_set1_epi32(0x0302_0100));
-        let next = _mm512_add_epi8(first, _mm512_set1_epi8(4));
-        let low = _mm512_permutexvar_epi8(first, bytes);
-        let high = _mm512_permutexvar_epi8(next, bytes);
-        let words = _mm512_shrdv_epi32(low, high, _mm512_and_si512(bits, _mm512_set1_epi32(7)));
-        let mask = _mm512_set1_epi32(((1u64 << self.patch.width) - 1) as u32 as i32);
-        _mm512_maskz_and_epi32(positions, words, mask)
-    }
-
-    /// The bytes from the next `count` high parts on, and the bit of the first byte at which they start.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,bmi2")]
-    fn take(&mut self, count: u32) -> (__m512i, usize) {
-        let used = self.used;
-        self.used += (count * self.patch.width) as usize;
-        (load_bytes(&self.patch.highs[used / 8..]), used % 8)
     }
 }
 

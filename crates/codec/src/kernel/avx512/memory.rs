@@ -1,6 +1,11 @@
-//! Loads and stores of vectors, within the bounds of their slices.
+//! The vectors, and loads and stores of them within the bounds of their slices.
 
 use core::arch::x86_64::*;
+// The names by which code for any vector width calls the operations.
+pub(super) use core::arch::x86_64::{
+    __m512i as Vector, _mm512_add_epi32 as add, _mm512_or_si512 as or, _mm512_set1_epi32 as broadcast,
+    _mm512_sll_epi32 as shift_left,
+};
 
 /// Values of a vector.
 pub(super) const LANES: usize = 16;
@@ -42,6 +47,15 @@ pub(super) fn store(out: &mut [u32], values: __m512i) {
 pub(super) fn store_all(out: &mut [u32; LANES], values: __m512i) {
     // SAFETY: The array has 16 values.
     unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), values) }
+}
+
+/// Stores the first of 64 bytes, as many as `out` has.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,bmi2")]
+pub(super) fn store_bytes(out: &mut [u8], bytes: __m512i) {
+    let valid = _bzhi_u64(u64::MAX, out.len().min(64) as u32);
+    // SAFETY: The mask selects bytes within the slice; others are not accessed.
+    unsafe { _mm512_mask_storeu_epi8(out.as_mut_ptr().cast(), valid, bytes) }
 }
 
 /// A mask of the first `n` lanes, of all if `n` is 16 or more.

@@ -1,9 +1,11 @@
-//! The kernel for CPUs with AVX-512 and VBMI2 (Intel from Ice Lake on, AMD from Zen 4 on).
+//! The kernels for CPUs with AVX-512: `avx512` with VBMI2 (Intel from Ice Lake on, AMD from Zen 4 on), and
+//! `avx512f` without (Intel Skylake and Cascade Lake).
 //!
 //! A vector is 16 values. The largest gains besides the width: `vpexpandb` moves exceptions to the positions
 //! in their bitmap, and the bytes of `StreamVByte` to the positions that the control bytes give; `vpermb`
 //! and `vpshrdvd` unpack 16 values of any bit width; masks replace the scalar tail of most decoding loops.
-//! Loops that would not gain are shared with the other kernels.
+//! The first two need VBMI2 or VBMI; unpacking by 16 values without them was no faster than by AVX2. A loop
+//! that a table does not name is that of the kernel below it.
 
 mod bitmap;
 mod bits;
@@ -12,58 +14,63 @@ mod memory;
 mod runs;
 mod score;
 mod search;
+mod stream;
 mod streamvbyte;
 mod sums;
 mod vbyte;
 mod widths;
 
+use super::avx2;
 use super::table::KernelTable;
-use super::{avx2, scalar};
 
 static TABLE: KernelTable = KernelTable {
     name: "avx512",
-    pack: avx2::bits::pack,
     unpack: bits::unpack,
+    exception_bitmap: exceptions::exception_bitmap,
+    sparse_bitmap: exceptions::sparse_bitmap,
+    vbyte_encode: vbyte::vbyte_encode,
+    vbyte_decode: vbyte::vbyte_decode,
+    streamvbyte_encode: streamvbyte::streamvbyte_encode,
+    streamvbyte_decode: streamvbyte::streamvbyte_decode,
+    intersect: search::intersect,
+    bitmap_read: bitmap::bitmap_read,
+    bitmap_find: bitmap::bitmap_find,
+    bitmap_score: bitmap::bitmap_score,
+    values_at_least: score::values_at_least,
+    ..TABLE_F
+};
+
+static TABLE_F: KernelTable = KernelTable {
+    name: "avx512f",
     count_wider: widths::count_wider,
     shortest_patched: widths::shortest_patched,
     exceptions: exceptions::exceptions,
-    exception_bitmap: exceptions::exception_bitmap,
-    count_ones: bitmap::count_ones,
-    sparse_bitmap: exceptions::sparse_bitmap,
     gaps: sums::gaps,
-    vbyte_encode: scalar::vbyte::vbyte_encode,
-    vbyte_decode: vbyte::vbyte_decode,
     vbyte_skip: vbyte::vbyte_skip,
-    streamvbyte_encode: scalar::streamvbyte::streamvbyte_encode,
-    streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
-    streamvbyte_decode: streamvbyte::streamvbyte_decode,
-    intersect: search::intersect,
-    is_increasing: avx2::search::is_increasing,
-    add_one: avx2::search::add_one,
-    copy_runs: avx2::runs::copy_runs,
     intersect_runs: runs::intersect_runs,
-    bitmap_read: bitmap::bitmap_read,
     collect_bits: bitmap::collect_bits,
-    bitmap_find: bitmap::bitmap_find,
-    bitmap_score: bitmap::bitmap_score,
-    score: score::score,
-    values_at_least: score::values_at_least,
-    sweep: score::sweep,
+    drain_at_least: score::drain_at_least,
     mark_positive: bitmap::mark_positive,
     keep_marked: bitmap::keep_marked,
     keep_at_least: score::keep_at_least,
     largest: score::largest,
+    ..avx2::TABLE
 };
 
-/// The kernel, if the CPU has every instruction set that this module enables.
-pub(super) fn available() -> Option<&'static KernelTable> {
+/// The kernel `avx512f`, if the CPU has every instruction set that its loops enable.
+pub(super) fn available_f() -> Option<&'static KernelTable> {
     // Includes BMI, LZCNT and POPCNT.
     avx2::available()?;
     let able = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512cd")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("avx512vbmi2");
+        && is_x86_feature_detected!("avx512vl");
+    able.then_some(&TABLE_F)
+}
+
+/// The kernel `avx512`, if the CPU has every instruction set that this module enables.
+pub(super) fn available() -> Option<&'static KernelTable> {
+    available_f()?;
+    let able = is_x86_feature_detected!("avx512vbmi") && is_x86_feature_detected!("avx512vbmi2");
     able.then_some(&TABLE)
 }

@@ -1,58 +1,14 @@
 //! Scores, 16 at once, filters over them, and selection of the largest keys.
 
 use super::super::scalar;
-use super::memory::{LANES, first_lanes, load, load_bytes, store};
+use super::memory::{LANES, broadcast, first_lanes, load, store};
 use super::search::write_all;
-use crate::block::{BLOCK, Selection, Survivors};
-use crate::saturation::{CodeTable, Saturation};
+use crate::block::{Selection, Survivors};
+use crate::saturation::CodeTable;
 use core::arch::x86_64::*;
-use core::hint::black_box;
-
-/// Keys of a vector.
-const KEYS: usize = 8;
-
-/// Fewer keys are selected by the portable loop.
-const SELECT_KEYS_MIN: usize = 48;
-
-/// The most rounds of selection; a round typically discards about half of the keys.
-const ROUNDS: usize = 48;
 
 /// Values per word, one bit each.
 const WORD: usize = 64;
-
-/// Values whose codes are looked up together.
-const CODES: usize = 64;
-
-/// [`crate::Kernel::score`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi2")]
-pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
-    let largest =
-        values.chunks(LANES).fold(_mm512_setzero_si512(), |max, values| _mm512_max_epu32(max, load(values)));
-    assert!(
-        values.is_empty() || (_mm512_reduce_max_epu32(largest) as usize) < of.codes.len(),
-        "a value has no code"
-    );
-    let weight = _mm512_set1_ps(of.weight_in_bounds());
-    // All codes are copied before the first are loaded as a vector: a vector load of bytes that have just
-    // been stored one by one waits until all stores are in the cache (no store forwarding).
-    let mut codes = [0; BLOCK];
-    for (code, value) in codes.iter_mut().zip(values) {
-        // SAFETY: The assertion above checks that the largest value has a code.
-        *code = *unsafe { of.codes.get_unchecked(*value as usize) };
-    }
-    for ((codes, frequencies), scores) in
-        codes.chunks(CODES).zip(frequencies.chunks(CODES)).zip(scores.chunks_mut(CODES))
-    {
-        // `black_box` repeats the loads for each 64 codes: otherwise the compiler copies the whole table to
-        // the stack before the loop, which has at most four iterations.
-        let k = of_codes(black_box(of.k), load_bytes(codes));
-        for ((k, frequencies), scores) in
-            k.into_iter().zip(frequencies.chunks(LANES)).zip(scores.chunks_mut(LANES))
-        {
-            store(scores, scores_of(weight, load(frequencies), k));
-        }
-    }
-}
 
 /// Scores of 16 frequencies with their `k` and a weight below 2^31.
 #[inline]
@@ -128,10 +84,15 @@ fn mask_at_least(values: &[u32], threshold: __m512i) -> u64 {
     })
 }
 
-/// [`crate::Kernel::sweep`]: one branch per four vectors, since most contain no sum that reaches the
-/// threshold.
+/// [`crate::Kernel::drain_at_least`]: one branch per four vectors, since most contain no sum that reaches
+/// the threshold.
 #[target_feature(enable = "avx512f,bmi2,popcnt")]
-pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
+pub(in crate::kernel) fn drain_at_least(
+    sums: &mut [u32],
+    first: u32,
+    threshold: u32,
+    survivors: &mut Survivors,
+) {
     let (values, large, count, positive) = survivors.parts(sums.len());
     let threshold = _mm512_set1_epi32(threshold as i32);
     let (mut found, mut nonzero_count, mut base) = (0, 0, first);
@@ -184,130 +145,60 @@ fn copy(sums: &[u32], mut bits: u64, first: u32, values: &mut [u32], large: &mut
     }
 }
 
-/// [`crate::Kernel::keep_at_least`].
-#[target_feature(enable = "avx512f,bmi2,popcnt")]
-pub(in crate::kernel) fn keep_at_least(
-    values: &mut [u32],
-    scores: &mut [u32],
-    from: usize,
-    threshold: u32,
-) -> usize {
-    let threshold = _mm512_set1_epi32(threshold as i32);
-    let n = values.len();
-    let whole = n - (n - from) % LANES;
-    let mut kept = 0;
-    // Values are read before they are overwritten: `kept` is at most `position`.
-    for position in (from..whole).step_by(LANES) {
-        let vector = load(&scores[position..position + LANES]);
-        let passing = _mm512_cmpge_epu32_mask(vector, threshold);
-        let chunk = _mm512_maskz_compress_epi32(passing, load(&values[position..position + LANES]));
-        store(&mut values[kept..kept + LANES], chunk);
-        store(&mut scores[kept..kept + LANES], _mm512_maskz_compress_epi32(passing, vector));
-        kept += passing.count_ones() as usize;
-    }
-    let vector = load(&scores[whole..]);
-    let passing = _mm512_mask_cmpge_epu32_mask(first_lanes(n - whole), vector, threshold);
-    let chunk = _mm512_maskz_compress_epi32(passing, load(&values[whole..]));
-    store(&mut values[kept..], chunk);
-    store(&mut scores[kept..], _mm512_maskz_compress_epi32(passing, vector));
-    kept + passing.count_ones() as usize
-}
+keep_at_least!("avx512f,bmi2,popcnt");
 
-/// [`crate::Kernel::largest`]: quickselect.
-#[target_feature(enable = "avx512f,popcnt")]
-pub(in crate::kernel) fn largest(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) -> u64 {
-    select(keys, k, scratch);
-    smallest(&keys[..k])
-}
-
-/// The smallest key, `u64::MAX` if there are none.
-#[target_feature(enable = "avx512f")]
-fn smallest(keys: &[u64]) -> u64 {
-    let (chunks, rest) = keys.as_chunks::<KEYS>();
-    let mut smallest = _mm512_set1_epi64(-1);
-    for chunk in chunks {
-        // SAFETY: There are eight keys.
-        smallest = _mm512_min_epu64(smallest, unsafe { _mm512_loadu_si512(chunk.as_ptr().cast()) });
-    }
-    rest.iter().copied().fold(_mm512_reduce_min_epu64(smallest), u64::min)
-}
-
-/// Moves the largest `k` keys to the front.
-#[target_feature(enable = "avx512f,popcnt")]
-fn select(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) {
-    let (mut rest, mut wanted) = (keys, k);
-    if rest.len() > SELECT_KEYS_MIN && scratch.len() < rest.len() + KEYS {
-        scratch.resize(rest.len() + KEYS, 0);
-    }
-    // The number of rounds is bounded; keys for which the sampled pivots are bad are left to the portable
-    // algorithm.
-    let mut rounds = 0;
-    while rest.len() > SELECT_KEYS_MIN && rounds < ROUNDS {
-        rounds += 1;
-        if wanted == 0 || wanted == rest.len() {
-            return;
-        }
-        let upper = partition(rest, pivot(rest), scratch);
-        if upper == rest.len() {
-            // The pivot is the smallest key; all keys may be equal.
-            break;
-        }
-        if upper >= wanted {
-            rest = &mut rest[..upper];
-        } else {
-            (rest, wanted) = (&mut rest[upper..], wanted - upper);
-        }
-    }
-    scalar::score::select(rest, wanted);
-}
-
-/// The median of nine keys.
-fn pivot(keys: &[u64]) -> u64 {
-    let step = keys.len() / 9;
-    let mut sample: [u64; 9] = std::array::from_fn(|i| keys[i * step + step / 2]);
-    sample.sort_unstable();
-    sample[4]
-}
-
-/// Moves the keys of at least `pivot` to the front and returns their number. `scratch` is longer than `keys`
-/// by at least a vector.
-#[target_feature(enable = "avx512f,popcnt")]
-fn partition(keys: &mut [u64], pivot: u64, scratch: &mut [u64]) -> usize {
-    let pivots = _mm512_set1_epi64(pivot as i64);
-    let (mut upper, mut lower) = (0, 0);
-    let whole = keys.len() - keys.len() % KEYS;
-    for at in (0..whole).step_by(KEYS) {
-        // SAFETY: There are eight keys from here on.
-        let chunk = unsafe { _mm512_loadu_si512(keys[at..at + KEYS].as_ptr().cast()) };
-        let above = _mm512_cmpge_epu64_mask(chunk, pivots);
-        // The keys up to `at + KEYS` have been read, and `upper` is at most `at`.
-        store_keys(&mut keys[upper..], _mm512_maskz_compress_epi64(above, chunk));
-        store_keys(&mut scratch[lower..], _mm512_maskz_compress_epi64(!above, chunk));
-        upper += above.count_ones() as usize;
-        lower += KEYS - above.count_ones() as usize;
-    }
-    for at in whole..keys.len() {
-        let key = keys[at];
-        if key >= pivot {
-            keys[upper] = key;
-            upper += 1;
-        } else {
-            scratch[lower] = key;
-            lower += 1;
-        }
-    }
-    keys[upper..].copy_from_slice(&scratch[..lower]);
-    upper
-}
-
-/// Stores a vector of keys.
-///
-/// # Panics
-/// If `out` is too short.
+/// The lanes that are at least those of `threshold`.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn store_keys(out: &mut [u64], keys: __m512i) {
-    let out: &mut [u64; KEYS] = out.first_chunk_mut().expect("space for a vector");
+fn at_least(values: __m512i, threshold: __m512i) -> __mmask16 {
+    _mm512_cmpge_epu32_mask(values, threshold)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn compress(mask: __mmask16, values: __m512i) -> __m512i {
+    _mm512_maskz_compress_epi32(mask, values)
+}
+
+select_keys!("avx512f,popcnt");
+
+/// Keys of a vector.
+const KEYS: usize = 8;
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_keys(keys: &[u64; KEYS]) -> __m512i {
+    // SAFETY: There are eight keys.
+    unsafe { _mm512_loadu_si512(keys.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store_keys(out: &mut [u64; KEYS], keys: __m512i) {
     // SAFETY: The array has eight keys.
     unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), keys) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn broadcast_keys(key: u64) -> __m512i {
+    _mm512_set1_epi64(key as i64)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn smaller_keys(keys: __m512i, others: __m512i) -> __m512i {
+    _mm512_min_epu64(keys, others)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn keys_at_least(keys: __m512i, pivots: __m512i) -> __mmask8 {
+    _mm512_cmpge_epu64_mask(keys, pivots)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn compress_keys(mask: __mmask8, keys: __m512i) -> __m512i {
+    _mm512_maskz_compress_epi64(mask, keys)
 }

@@ -8,7 +8,8 @@
 //! No branch depends on whether a value is found.
 
 use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes};
-use crate::block::{BLOCK, Intersection};
+use crate::block::{BLOCK, Intersection, Positions};
+use crate::kernel::x86::overlap;
 use core::arch::x86_64::*;
 use core::hint::black_box;
 
@@ -17,9 +18,6 @@ const GROUP: usize = 8;
 
 /// Bytes of a vector.
 const BYTES: usize = 64;
-
-/// Positions of shared values in one of two blocks.
-type Positions = [u8; BLOCK + Intersection::SLACK];
 
 /// [`crate::Kernel::intersect`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
@@ -37,7 +35,7 @@ pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut I
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 fn look_up(few: &[u32], many: &[u32], in_few: &mut Positions, in_many: &mut Positions) -> usize {
-    let (Some(least), Some(most)) = (many.first(), many.last()) else { return 0 };
+    let Some(most) = many.last() else { return 0 };
     let mut padded = [*most; GROUP];
     let many = match many.len() {
         GROUP.. => many,
@@ -46,15 +44,8 @@ fn look_up(few: &[u32], many: &[u32], in_few: &mut Positions, in_many: &mut Posi
             &padded
         }
     };
-    // Skip vectors that are wholly before the first or after the last value of `many`.
-    let mut passed = 0;
-    while few.len() >= passed + LANES && few[passed + LANES - 1] < *least {
-        passed += LANES;
-    }
-    let mut few = &few[passed..];
-    while few.len() > LANES && few[few.len() - LANES] > *most {
-        few = &few[..few.len() - LANES];
-    }
+    let range = overlap::<LANES>(few, many);
+    let (passed, few) = (range.start, &few[range]);
     // For each value, the start of its group and a mask of the equal values in the group.
     let (mut starts, mut equal) = ([0; BLOCK], [0; BLOCK]);
     let groups = Groups::new(many);

@@ -1,28 +1,42 @@
 //! `StreamVByte`: 16 values, four control bytes, at a time.
 
-use super::super::scalar;
-use super::memory::{LANES, load_bytes, store, store_all};
+use super::memory::{LANES, first_lanes, load, load_bytes, store, store_all, store_bytes};
 use super::sums::PrefixSums;
 use core::arch::x86_64::*;
 
-/// [`crate::Kernel::streamvbyte_data_len`].
-#[target_feature(enable = "popcnt")]
-pub(in crate::kernel) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
-    scalar::streamvbyte::streamvbyte_data_len(controls, n)
+/// [`crate::Kernel::streamvbyte_encode`]: the bytes of 16 values are compressed by a mask of those that are
+/// stored.
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512vl,avx512vbmi2,bmi2,popcnt")]
+pub(in crate::kernel) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
+    let mut len = 0;
+    for (values, controls) in values.chunks(LANES).zip(controls.chunks_mut(LANES / 4)) {
+        let vector = load(values);
+        let zeros = _mm512_lzcnt_epi32(_mm512_or_si512(vector, _mm512_set1_epi32(1)));
+        let unused = _mm512_and_si512(zeros, _mm512_set1_epi32(24));
+        let stored = _mm512_movepi8_mask(_mm512_srlv_epi32(_mm512_set1_epi32(-1), unused));
+        let stored = _bzhi_u64(stored, 4 * values.len() as u32);
+        let bytes = _mm512_maskz_compress_epi8(stored, vector);
+        let count = stored.count_ones() as usize;
+        match data[len..].first_chunk_mut::<64>() {
+            // SAFETY: There are 64 bytes.
+            Some(out) => unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), bytes) },
+            None => store_bytes(&mut data[len..len + count], bytes),
+        }
+        len += count;
+        // Codes of two bits, with those of lanes without a value zero: four in a byte.
+        let codes = _mm512_sub_epi32(_mm512_set1_epi32(3), _mm512_srli_epi32::<3>(unused));
+        let codes = _mm_maskz_mov_epi8(first_lanes(values.len()), _mm512_cvtepi32_epi8(codes));
+        let pairs = _mm_maddubs_epi16(codes, _mm_set1_epi16(0x0401));
+        let fours = _mm_cvtepi32_epi8(_mm_madd_epi16(pairs, _mm_set1_epi32(0x0010_0001)));
+        controls.copy_from_slice(&_mm_cvtsi128_si32(fours).to_le_bytes()[..controls.len()]);
+    }
+    len
 }
 
-/// [`crate::Kernel::streamvbyte_decode`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-pub(in crate::kernel) fn streamvbyte_decode(
-    controls: &[u8],
-    data: &[u8],
-    after: Option<u32>,
-    out: &mut [u32],
-) {
-    match after {
-        Some(prev) => decode::<true>(controls, data, prev, out),
-        None => decode::<false>(controls, data, 0, out),
-    }
+decode_or_sum! {
+    /// [`crate::Kernel::streamvbyte_decode`].
+    "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt",
+    fn streamvbyte_decode(controls, data) -> ()
 }
 
 /// Expands the data bytes to four bytes per value, by a mask computed from the control bytes.

@@ -1,6 +1,6 @@
 //! Gaps, and prefix sums of 16 values in a register.
 
-use super::memory::{LANES, first_lanes, load};
+use super::memory::{LANES, Vector, add, broadcast, first_lanes, load};
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
@@ -28,29 +28,7 @@ pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [
     unsafe { _mm512_mask_storeu_epi32(rest_of_gaps.as_mut_ptr().cast(), valid, differences) };
 }
 
-/// The sum of all values so far, in every lane.
-#[derive(Clone, Copy)]
-pub(super) struct PrefixSums(__m512i);
-
-impl PrefixSums {
-    /// Starts at `prev`.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(super) fn after(prev: u32) -> PrefixSums {
-        PrefixSums(_mm512_set1_epi32(prev as i32))
-    }
-
-    /// The prefix sums of the next 16 values. The dependency chain between calls is a single addition: the
-    /// total of the 16 values is broadcast before it is added to the sum so far.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    pub(super) fn next(&mut self, values: __m512i) -> __m512i {
-        let own = inclusive(values);
-        let sums = _mm512_add_epi32(own, self.0);
-        self.0 = _mm512_add_epi32(self.0, _mm512_permutexvar_epi32(_mm512_set1_epi32(15), own));
-        sums
-    }
-}
+prefix_sums!("avx512f");
 
 /// Prefix sums within the register, in four steps: pairs, quads, halves, all.
 #[inline]
@@ -64,4 +42,11 @@ fn inclusive(values: __m512i) -> __m512i {
     let halves = _mm512_add_epi32(quads, _mm512_maskz_permutexvar_epi32(0xf0f0, ends, quads));
     let end = _mm512_set1_epi32(7);
     _mm512_add_epi32(halves, _mm512_maskz_permutexvar_epi32(0xff00, end, halves))
+}
+
+/// The last value in every lane.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn last(values: __m512i) -> __m512i {
+    _mm512_permutexvar_epi32(_mm512_set1_epi32(15), values)
 }

@@ -7,7 +7,9 @@
 //! reads values of five bytes and rejects invalid values.
 
 use super::super::scalar;
-use super::memory::{COUNTING, Constant, LANES, first_lanes, load_bytes, store, store_all};
+use super::memory::{
+    COUNTING, Constant, LANES, first_lanes, load, load_bytes, store, store_all, store_bytes,
+};
 use super::sums::PrefixSums;
 use crate::error::DecodeError;
 use core::arch::x86_64::*;
@@ -15,17 +17,41 @@ use core::arch::x86_64::*;
 /// Bytes examined at once.
 const WINDOW: usize = 64;
 
-/// [`crate::Kernel::vbyte_decode`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn vbyte_decode(
-    bytes: &[u8],
-    after: Option<u32>,
-    out: &mut [u32],
-) -> Result<usize, DecodeError> {
-    match after {
-        Some(prev) => decode::<true>(bytes, prev, out),
-        None => decode::<false>(bytes, 0, out),
+/// Values encoded in a buffer on the stack before they are appended.
+const STAGED: usize = 128;
+
+/// Values that are encoded at once.
+const VALUES: usize = 8;
+
+/// [`crate::Kernel::vbyte_encode`]: the groups of seven bits of a value are moved to eight bytes, and the
+/// bytes of eight values are compressed.
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
+    let groups = _mm512_set1_epi64(0x312a_231c_150e_0700);
+    for values in values.chunks(STAGED) {
+        let mut staged = [0; 5 * STAGED + WINDOW];
+        let mut len = 0;
+        for values in values.chunks(VALUES) {
+            let vector = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(load(values)));
+            let bytes = _mm512_multishift_epi64_epi8(groups, vector);
+            let bytes = _mm512_and_si512(bytes, _mm512_set1_epi8(0x7f));
+            let zeros = _mm512_lzcnt_epi64(_mm512_or_si512(bytes, _mm512_set1_epi64(1)));
+            let unused = _mm512_and_si512(zeros, _mm512_set1_epi64(56));
+            let used = _mm512_srlv_epi64(_mm512_set1_epi64(-1), unused);
+            let more = _mm512_and_si512(_mm512_srli_epi64::<8>(used), _mm512_set1_epi8(0x80_u8 as i8));
+            let stored = _bzhi_u64(_mm512_movepi8_mask(used), 8 * values.len() as u32);
+            let bytes = _mm512_maskz_compress_epi8(stored, _mm512_or_si512(bytes, more));
+            store_bytes(&mut staged[len..len + WINDOW], bytes);
+            len += stored.count_ones() as usize;
+        }
+        out.extend_from_slice(&staged[..len]);
     }
+}
+
+decode_or_sum! {
+    /// [`crate::Kernel::vbyte_decode`].
+    "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt",
+    fn vbyte_decode(bytes) -> Result<usize, DecodeError>
 }
 
 #[inline]

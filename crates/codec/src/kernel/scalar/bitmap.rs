@@ -99,20 +99,21 @@ pub(in crate::kernel) fn bitmap_score(
     }
 }
 
+/// The bits of a byte.
+const BITS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+
 /// [`crate::Kernel::mark_positive`].
 pub(in crate::kernel) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
     for (sums, byte) in sums.chunks(8).zip(bits) {
-        for (k, sum) in sums.iter().enumerate() {
-            *byte |= u8::from(*sum > 0) << k;
-        }
+        *byte |= sums.iter().zip(BITS).map(|(sum, bit)| if *sum > 0 { bit as u8 } else { 0 }).sum::<u8>();
     }
 }
 
 /// [`crate::Kernel::keep_marked`].
 pub(in crate::kernel) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     for (sums, byte) in sums.chunks_mut(8).zip(bits) {
-        for (k, sum) in sums.iter_mut().enumerate() {
-            *sum *= u32::from(byte >> k & 1);
+        for (sum, bit) in sums.iter_mut().zip(BITS) {
+            *sum = if u32::from(*byte) & bit == 0 { 0 } else { *sum };
         }
     }
 }

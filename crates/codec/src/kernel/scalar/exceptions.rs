@@ -4,7 +4,7 @@
 use super::bits::unpack_horizontal;
 use crate::bitpack::packed_len;
 use crate::block::BLOCK;
-use crate::kernel::table::{Bitmap, ExceptionBitmap, Exceptions, Patch, SparseBitmap};
+use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
 
 /// [`crate::Kernel::exceptions`].
 #[inline(always)]
@@ -40,22 +40,32 @@ pub(in crate::kernel) fn exception_bitmap(
     bytes: &[u8],
     bitmap_len: usize,
     sparse: bool,
-) -> Option<ExceptionBitmap> {
-    let mut bitmap = [0; BLOCK / 8];
+    bitmap: &mut Bitmap,
+) -> Option<StoredBitmap> {
+    *bitmap = [0; _];
     let mut len = bitmap_len;
     if sparse {
         let (mask, stored) = bytes.split_at_checked(bitmap_len.div_ceil(8))?;
-        len = mask.len();
-        for (k, byte) in bitmap.iter_mut().enumerate().take(8 * mask.len()) {
-            if mask[k / 8] >> (k % 8) & 1 != 0 {
-                *byte = *stored.get(len - mask.len())?;
-                len += 1;
+        // The stored bytes and zeros; only the low six bits of an index are used, so none is checked.
+        let mut window = [0; 64];
+        let most = stored.len().min(bitmap.len());
+        window[..most].copy_from_slice(&stored[..most]);
+        let mut used = 0;
+        for (bytes, mask) in bitmap.chunks_mut(8).zip(mask) {
+            for (k, byte) in bytes.iter_mut().enumerate() {
+                let bit = mask >> k & 1;
+                *byte = window[used % 64] * bit;
+                used += usize::from(bit);
             }
         }
+        if used > stored.len() {
+            return None;
+        }
+        len = mask.len() + used;
     } else {
         bitmap[..len].copy_from_slice(bytes.get(..len)?);
     }
-    Some(ExceptionBitmap { count: super::bitmap::count_ones(&bitmap), bitmap, len })
+    Some(StoredBitmap { count: super::bitmap::count_ones(bitmap), len })
 }
 
 /// Ors the high parts, above `shift` bits, into the values.

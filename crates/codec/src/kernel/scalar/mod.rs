@@ -42,7 +42,7 @@ pub(super) static TABLE: KernelTable = KernelTable {
     bitmap_score: bitmap::bitmap_score,
     score: score::score,
     values_at_least: score::values_at_least,
-    sweep: score::sweep,
+    drain_at_least: score::drain_at_least,
     mark_positive: bitmap::mark_positive,
     keep_marked: bitmap::keep_marked,
     keep_at_least: score::keep_at_least,

@@ -21,17 +21,39 @@ pub(in crate::kernel) fn values_at_least(values: &[u32], threshold: u32, positio
     *count = found;
 }
 
-/// [`crate::Kernel::sweep`]: no branch depends on the sums.
-pub(in crate::kernel) fn sweep(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
+/// Sums that are compared before a branch.
+const DRAINED: usize = 16;
+
+/// [`crate::Kernel::drain_at_least`]: one branch per [`DRAINED`] sums, since most contain none that reaches
+/// the threshold.
+pub(in crate::kernel) fn drain_at_least(
+    sums: &mut [u32],
+    first: u32,
+    threshold: u32,
+    survivors: &mut Survivors,
+) {
     let (values, large, count, positive) = survivors.parts(sums.len());
     let (mut found, mut nonzero) = (0, 0);
-    for (k, sum) in sums.iter_mut().enumerate() {
-        (values[found], large[found]) = (first.wrapping_add(k as u32), *sum);
-        found += usize::from(*sum >= threshold);
-        nonzero += usize::from(*sum > 0);
-        *sum = 0;
+    let mut take = |sums: &mut [u32], first: u32| {
+        let any = sums.iter().fold(false, |any, sum| any | (*sum >= threshold));
+        nonzero += sums.iter().map(|sum| u32::from(*sum > 0)).sum::<u32>();
+        if any {
+            for (value, sum) in (0..).map(|k| first.wrapping_add(k)).zip(&*sums) {
+                // Always written, kept if it reaches the threshold.
+                (values[found], large[found]) = (value, *sum);
+                found += usize::from(*sum >= threshold);
+            }
+        }
+        sums.fill(0);
+    };
+    let (chunks, rest) = sums.as_chunks_mut::<DRAINED>();
+    let mut start = first;
+    for sums in chunks {
+        take(sums, start);
+        start = start.wrapping_add(DRAINED as u32);
     }
-    (*count, *positive) = (found, nonzero);
+    take(rest, start);
+    (*count, *positive) = (found, nonzero as usize);
 }
 
 /// [`crate::Kernel::keep_at_least`]: no branch depends on the scores.

@@ -1,10 +1,47 @@
 //! Intersection of two sorted blocks.
 
-use crate::block::Intersection;
+use crate::block::{BLOCK, Intersection, Positions};
+
+/// A block that is longer than the other by this factor is searched.
+const SEARCHED_FACTOR: usize = 8;
 
 /// [`crate::Kernel::intersect`]. No branch depends on the values.
 pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
     let ([firsts, seconds], count) = shared.parts();
+    *count = if first.len() * SEARCHED_FACTOR <= second.len() {
+        look_up(first, second, firsts, seconds)
+    } else if second.len() * SEARCHED_FACTOR <= first.len() {
+        look_up(second, first, seconds, firsts)
+    } else {
+        merge(first, second, firsts, seconds)
+    };
+}
+
+/// Finds each value of `few` in `many` by a binary search. Writes the positions of the shared values in both
+/// blocks and returns their number. The searches of several values overlap in the CPU.
+fn look_up(few: &[u32], many: &[u32], in_few: &mut Positions, in_many: &mut Positions) -> usize {
+    let mut padded = [u32::MAX; BLOCK];
+    padded[..many.len()].copy_from_slice(many);
+    let mut found = 0;
+    for (k, value) in few.iter().enumerate() {
+        // The number of smaller values, one bit more in each step.
+        let (mut at, mut step) = (0, many.len().next_power_of_two() / 2);
+        while step > 0 {
+            // Not an `if`, which the compiler might turn into a branch.
+            let smaller = usize::from(padded[(at + step - 1) % BLOCK] < *value);
+            at += smaller.wrapping_neg() & step;
+            step /= 2;
+        }
+        let at = at % BLOCK;
+        // Always written, kept if the values are equal.
+        (in_few[found % BLOCK], in_many[found % BLOCK]) = (k as u8, at as u8);
+        found += usize::from(padded[at] == *value && at < many.len());
+    }
+    found
+}
+
+/// Steps through both blocks. As [`look_up`].
+fn merge(first: &[u32], second: &[u32], firsts: &mut Positions, seconds: &mut Positions) -> usize {
     let (mut i, mut j, mut found) = (0, 0, 0);
     while let (Some(a), Some(b)) = (first.get(i), second.get(j)) {
         // Always written, kept if the values are equal.
@@ -13,7 +50,7 @@ pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut I
         i += usize::from(a <= b);
         j += usize::from(b <= a);
     }
-    *count = found;
+    found
 }
 
 /// [`crate::Kernel::is_increasing`], without an early exit.

@@ -14,14 +14,22 @@ pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
     for values in values.chunks(STAGED_VALUES) {
         // Each value is stored as 8 bytes, of which 1 to 5 are used; the last may need 3 bytes of slack.
         let mut stage = [0; 5 * STAGED_VALUES + 3];
-        let mut len = 0;
-        for value in values {
-            let (word, bytes) = spread(*value);
-            stage[len..len + 8].copy_from_slice(&word.to_le_bytes());
-            len += bytes;
-        }
+        let len = encode_values(values, &mut stage);
         out.extend_from_slice(&stage[..len]);
     }
+}
+
+/// Writes the bytes of the values and returns their number. `out` has at least 5 bytes for each value, and 3
+/// more, which may be overwritten.
+#[inline(always)]
+pub(in crate::kernel) fn encode_values(values: &[u32], out: &mut [u8]) -> usize {
+    let mut len = 0;
+    for value in values {
+        let (word, bytes) = spread(*value);
+        out[len..len + 8].copy_from_slice(&word.to_le_bytes());
+        len += bytes;
+    }
+    len
 }
 
 /// The bytes of a value in the low end of a word, and their number.

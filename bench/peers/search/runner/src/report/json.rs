@@ -53,7 +53,7 @@ fn checks(results: &Results) -> Vec<Value> {
 
 /// An object an engine.
 fn speeds(row: &Row) -> Vec<Value> {
-    let cell = |cell: &crate::results::Cell| {
+    let cell = |cell: &crate::results::EngineCell| {
         json!({
             "threads": row.threads, "set": row.set, "command": row.command, "engine": cell.name,
             "qps": cell.qps(), "rounds": cell.rounds, "p50_ns": cell.p50_ns, "p99_ns": cell.p99_ns,

@@ -73,7 +73,7 @@ fn speeds(results: &Results, rows: &[&Row], threads: u32) -> Section {
     let mut table = Table::new(2, &heading);
     for row in rows {
         let mut cells = vec![row.set.clone(), row.command.clone()];
-        cells.extend(kinds.iter().map(|&kind| qps(row.cell(kind).map(crate::results::Cell::qps))));
+        cells.extend(kinds.iter().map(|&kind| qps(row.cell(kind).map(crate::results::EngineCell::qps))));
         cells.push(row.best_peer().map_or("-", |cell| cell.kind.name()).to_string());
         cells.push(ratio(row.ratio()));
         table.row(cells);

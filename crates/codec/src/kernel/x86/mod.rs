@@ -1,0 +1,196 @@
+//! What the kernels of x86-64 share: code that is the same for each vector width.
+//!
+//! The macros define functions and types in the module that expands them, with the instruction sets of that
+//! module. They use these names of the module: `Vector`, `LANES`, `add`, `or` and `broadcast` for the
+//! vectors and their operations, and those that the documentation of a macro lists.
+
+#[macro_use]
+mod filters;
+
+use core::ops::Range;
+
+/// `$name(bytes.., after, out)`, which decodes values, or their prefix sums if there is an `after`, by
+/// `decode::<SUM>(bytes.., prev, out)`.
+macro_rules! decode_or_sum {
+    ($(#[$doc:meta])* $features:literal, fn $name:ident($($bytes:ident),*) -> $result:ty) => {
+        $(#[$doc])*
+        #[target_feature(enable = $features)]
+        pub(in crate::kernel) fn $name($($bytes: &[u8],)* after: Option<u32>, out: &mut [u32]) -> $result {
+            match after {
+                Some(prev) => decode::<true>($($bytes,)* prev, out),
+                None => decode::<false>($($bytes,)* 0, out),
+            }
+        }
+    };
+}
+
+/// `PrefixSums`, by two functions: `inclusive` computes the prefix sums within a vector, `last` broadcasts
+/// its last value.
+macro_rules! prefix_sums {
+    ($features:literal) => {
+        /// The sum of all values so far, in every lane.
+        #[derive(Clone, Copy)]
+        pub(super) struct PrefixSums(Vector);
+
+        impl PrefixSums {
+            /// Starts at `prev`.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(super) fn after(prev: u32) -> PrefixSums {
+                PrefixSums(broadcast(prev as i32))
+            }
+
+            /// The prefix sums of the next vector. The dependency chain between calls is a single addition:
+            /// the total of the vector is broadcast before it is added to the sum so far.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(super) fn next(&mut self, values: Vector) -> Vector {
+                let own = inclusive(values);
+                let sums = add(own, self.0);
+                self.0 = add(self.0, last(own));
+                sums
+            }
+        }
+    };
+}
+
+/// `unpack`, by `vertical::<W, SIZE, SUM>(packed, highs, out)` for a block of 256 values in the vertical
+/// layout and `horizontal::<SIZE, SUM>(packed, highs, out)` for any other. Both end with the steps of
+/// `Finish`, which uses `PrefixSums`, `Highs` and `shift_left`. `highs` is a `HighBuffer` with the high parts
+/// that are unpacked before the values.
+macro_rules! unpack_by_form {
+    ($features:literal) => {
+        /// [`crate::Kernel::unpack`].
+        #[target_feature(enable = $features)]
+        pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
+            match (size::of(packed.patch), packed.after.is_some()) {
+                (NONE, false) => unpack_as::<NONE, false>(packed, out),
+                (NONE, true) => unpack_as::<NONE, true>(packed, out),
+                (BYTES, false) => unpack_as::<BYTES, false>(packed, out),
+                (BYTES, true) => unpack_as::<BYTES, true>(packed, out),
+                (_, false) => unpack_as::<WORDS, false>(packed, out),
+                (_, true) => unpack_as::<WORDS, true>(packed, out),
+            }
+        }
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn unpack_as<const SIZE: HighSize, const SUM: bool>(packed: &Packed, out: &mut [u32]) {
+            let mut highs = HighBuffer::new();
+            if let Some(patch) = &packed.patch {
+                highs.fill::<SIZE>(patch);
+            }
+            match (packed.layout, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
+                (Layout::Vertical, Ok(block)) => {
+                    let unpack = Vertical::<SIZE, SUM>::UNPACK[packed.width as usize];
+                    // SAFETY: The CPU has the instructions of this function, and those of the table need no
+                    // more. The caller has checked that there are 32 * width bytes.
+                    unsafe { unpack(packed, &highs, block) }
+                }
+                _ => horizontal::<SIZE, SUM>(packed, &highs, out),
+            }
+        }
+
+        /// Unpacks 256 values from `32 * W` bytes; unsafe because it does not check that there are as many.
+        type Unpack = unsafe fn(&Packed, &HighBuffer, &mut [u32; BLOCK]);
+
+        /// One function per width, so that the words and shifts of each row are constants.
+        struct Vertical<const SIZE: HighSize, const SUM: bool>;
+
+        impl<const SIZE: HighSize, const SUM: bool> Vertical<SIZE, SUM> {
+            const UNPACK: [Unpack; 33] = by_width!(vertical, SIZE, SUM);
+        }
+
+        /// The steps after unpacking: exceptions and prefix sums.
+        struct Finish<'a> {
+            highs: Highs<'a>,
+            /// The shift of high parts above the low parts.
+            shift: __m128i,
+            sums: PrefixSums,
+        }
+
+        impl<'a> Finish<'a> {
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn new(packed: &Packed<'a>, highs: &'a HighBuffer) -> Finish<'a> {
+                let shift = _mm_cvtsi32_si128(packed.width as i32);
+                Finish {
+                    highs: Highs::new(packed.patch, highs),
+                    shift,
+                    sums: PrefixSums::after(packed.after.unwrap_or(0)),
+                }
+            }
+
+            /// Called once for each of the up to `256 / LANES` groups, in order.
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn apply<const SIZE: HighSize, const SUM: bool>(
+                &mut self,
+                mut values: Vector,
+                group: usize,
+            ) -> Vector {
+                if SIZE != NONE {
+                    // SAFETY: Called once for each group, and the buffer was filled for this size.
+                    let highs = unsafe { self.highs.next::<SIZE>(group) };
+                    values = or(values, shift_left(highs, self.shift));
+                }
+                if SUM {
+                    values = self.sums.next(add(values, broadcast(1)));
+                }
+                values
+            }
+        }
+
+        /// The `width` lowest bits of every lane.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn low_bits(width: u32) -> Vector {
+            broadcast(((1u64 << width) - 1) as u32 as i32)
+        }
+    };
+}
+
+/// The range of `few` from the first group of `L` values that does not end before the first value of
+/// `many`, up to the last group that does not start after the last one. `many` is not empty.
+#[inline(always)]
+pub(super) fn overlap<const L: usize>(few: &[u32], many: &[u32]) -> Range<usize> {
+    let (least, most) = (many[0], many[many.len() - 1]);
+    let (mut start, mut end) = (0, few.len());
+    while end >= start + L && few[start + L - 1] < least {
+        start += L;
+    }
+    while end > start + L && few[end - L] > most {
+        end -= L;
+    }
+    start..end
+}
+
+/// The shuffle of bytes to lanes, and the shift of each lane, that unpack one width of the horizontal
+/// layout.
+pub(super) struct UnpackShuffle<const BYTES: usize, const LANES: usize> {
+    /// For each lane the four bytes from the first byte of its value on.
+    pub(super) bytes: [u8; BYTES],
+    /// For each lane the bit of the first of these bytes at which its value starts.
+    pub(super) shifts: [u32; LANES],
+}
+
+impl<const BYTES: usize, const LANES: usize> UnpackShuffle<BYTES, LANES> {
+    /// The shuffles of the widths from 0 on. Each `together` lanes are shuffled from bytes of their own,
+    /// which start with those of their first value.
+    pub(super) const fn of_widths<const WIDTHS: usize>(together: usize) -> [Self; WIDTHS] {
+        let mut all = [const { UnpackShuffle { bytes: [0; BYTES], shifts: [0; LANES] } }; WIDTHS];
+        let mut k = 0;
+        while k < WIDTHS * LANES {
+            let (width, lane) = (k / LANES, k % LANES);
+            let bit = width * lane - width * (lane - lane % together) / 8 * 8;
+            all[width].shifts[lane] = bit as u32 % 8;
+            let mut byte = 0;
+            while byte < 4 {
+                all[width].bytes[4 * lane + byte] = (bit / 8 + byte) as u8;
+                byte += 1;
+            }
+            k += 1;
+        }
+        all
+    }
+}
