@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::eval::{
     DocumentRange, EvaluationLog, Scratch, Search, Strategy, evaluate, initial_threshold, open,
 };
-use crate::query::{Marks, Query, QueryPlan};
+use crate::query::{Marks, Query, QueryPlan, TermStats, terms_after};
 use crate::rank::{Bm25, CollectionStats, Hit, LengthNorms, ScoreScale, SharedThreshold, Statistics, TopK};
 use crate::segment::read::{BlockSource, FILES, Files, Segment, StoredDocument};
 use std::ops::Range;
@@ -324,6 +324,37 @@ impl Searcher {
     /// The terms of `query` in a field, for highlighting.
     pub fn marks(&self, query: &Query, field: usize) -> Result<Marks> {
         Marks::of(query, field, self.index.segments())
+    }
+
+    /// The first `limit` terms of a field with `prefix` that are greater than `after`, in byte order.
+    pub fn terms(
+        &self,
+        field: usize,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<TermStats>> {
+        terms_after((self.index.segments(), &FILES), field, (prefix, after), limit)
+    }
+
+    /// Finds documents by their external ids, in one pass over all ids: calls `body` with each document
+    /// whose id `accepts`, in order of documents.
+    pub fn find_ids(
+        &self,
+        mut accepts: impl FnMut(&str) -> bool,
+        mut body: impl FnMut(u32, &str) -> Result<()>,
+    ) -> Result<()> {
+        for (segment, base) in self.index.segments().iter().zip(&self.bases) {
+            let mut document = *base;
+            segment.ids().for_each(|id| {
+                if accepts(id) {
+                    body(document, id)?;
+                }
+                document += 1;
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     /// Calls `body` with each hit and its external id, in the order of the hits. At most 256 KiB of ids, or
