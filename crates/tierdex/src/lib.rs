@@ -11,6 +11,7 @@
 //! | search | [`Engine`], [`EngineOptions`], [`Query`], [`SearchRequest`], [`Hits`] |
 //! | search without waiting | [`Ticket`], [`CancelHandle`], [`Priority`] |
 //! | look at a commit | [`Index`], [`Snapshot`] |
+//! | exchange indexes with other engines | [`ciff`] |
 //! | handle errors | [`Error`], [`Result`] |
 //!
 //! # Index and search
@@ -105,6 +106,7 @@
 // ARCHITECTURE.md has their dependency order.
 #[doc(hidden)]
 pub mod bytes;
+pub mod ciff;
 #[doc(hidden)]
 pub mod cursor;
 #[doc(hidden)]
