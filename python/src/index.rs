@@ -4,7 +4,7 @@ use crate::batch::{Batch, answer_batch};
 use crate::errors::{Failure, guard, usage};
 use crate::explain::explanation;
 use crate::hits::{Document, Hits};
-use crate::options::{bm25, bytes, schema, schema_tuple};
+use crate::options::{bytes, schema, schema_tuple, scorer};
 use crate::process::OwnedHere;
 use crate::query::{QuerySource, Syntax, field_number};
 use crate::stats;
@@ -142,11 +142,12 @@ impl OpenOptions {
 impl Ranking {
     fn new(
         py: Python<'_>,
-        (k, k1, b, count): (usize, f64, f64, bool),
+        (k, count): (usize, bool),
+        (name, k1, b): (&str, f64, f64),
         syntax: &str,
         field: Option<String>,
     ) -> PyResult<Ranking> {
-        let options = SearchOptions { k, bm25: bm25(py, k1, b)?, exhaustive: false, count };
+        let options = SearchOptions { k, scorer: scorer(py, name, k1, b)?, exhaustive: false, count };
         Ok(Ranking { options, syntax: Syntax::named(py, syntax)?, field })
     }
 }
@@ -246,7 +247,7 @@ impl Index {
         })
     }
 
-    #[pyo3(signature = (query, k, syntax, field, k1, b, count, deadline))]
+    #[pyo3(signature = (query, k, syntax, field, scorer, k1, b, count, deadline))]
     #[allow(clippy::too_many_arguments, reason = "called by tierdex.Index.search alone")]
     fn _search(
         &self,
@@ -255,13 +256,14 @@ impl Index {
         k: usize,
         syntax: &str,
         field: Option<String>,
+        scorer: &str,
         k1: f64,
         b: f64,
         count: bool,
         deadline: Option<f64>,
     ) -> PyResult<Hits> {
         guard(py, || {
-            let ranking = Ranking::new(py, (k, k1, b, count), syntax, field)?;
+            let ranking = Ranking::new(py, (k, count), (scorer, k1, b), syntax, field)?;
             let source = QuerySource::extract(query)?;
             let deadline = deadline.map(|seconds| deadline_of(py, seconds)).transpose()?;
             let (engine, snapshot) = self.newest(py)?;
@@ -285,7 +287,7 @@ impl Index {
         })
     }
 
-    #[pyo3(signature = (queries, k, syntax, field, k1, b, count, qids, on_error, progress))]
+    #[pyo3(signature = (queries, k, syntax, field, scorer, k1, b, count, qids, on_error, progress))]
     #[allow(clippy::too_many_arguments, reason = "called by tierdex.Index.search_batch alone")]
     fn _search_batch(
         &self,
@@ -294,6 +296,7 @@ impl Index {
         k: usize,
         syntax: &str,
         field: Option<String>,
+        scorer: &str,
         k1: f64,
         b: f64,
         count: bool,
@@ -302,7 +305,7 @@ impl Index {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Batch> {
         guard(py, || {
-            let ranking = Ranking::new(py, (k, k1, b, count), syntax, field)?;
+            let ranking = Ranking::new(py, (k, count), (scorer, k1, b), syntax, field)?;
             let keeps_errors = match on_error {
                 "raise" => false,
                 "keep" => true,
@@ -331,7 +334,7 @@ impl Index {
         })
     }
 
-    #[pyo3(signature = (query, k, syntax, field, k1, b, count))]
+    #[pyo3(signature = (query, k, syntax, field, scorer, k1, b, count))]
     #[allow(clippy::too_many_arguments, reason = "called by tierdex.Index.explain alone")]
     fn _explain<'py>(
         &self,
@@ -340,12 +343,13 @@ impl Index {
         k: usize,
         syntax: &str,
         field: Option<String>,
+        scorer: &str,
         k1: f64,
         b: f64,
         count: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || {
-            let ranking = Ranking::new(py, (k, k1, b, count), syntax, field)?;
+            let ranking = Ranking::new(py, (k, count), (scorer, k1, b), syntax, field)?;
             let source = QuerySource::extract(query)?;
             let (_, snapshot) = self.newest(py)?;
             let explained = wait::run(py, None, move || {

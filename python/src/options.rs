@@ -3,10 +3,10 @@
 use crate::errors::{Failure, usage};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use tierdex::Bm25;
 use tierdex::io::Size;
 use tierdex::schema::{Analysis, Codec, Field, Language, NormKind, Schema, Source, Tokenizer};
 use tierdex::text::Analyzer;
+use tierdex::{Bm25, Scorer};
 
 /// A size in bytes: an `int`, or a `str` such as `"256M"`.
 pub fn bytes(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
@@ -24,9 +24,14 @@ pub fn bytes(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     })
 }
 
-/// The parameters of BM25, checked.
-pub fn bm25(py: Python<'_>, k1: f64, b: f64) -> PyResult<Bm25> {
-    Bm25::new(k1, b).map_err(|error| Failure::from(error).into_exception(py))
+/// The scorer of this name; `k1` and `b`, which are checked, are of BM25.
+pub fn scorer(py: Python<'_>, name: &str, k1: f64, b: f64) -> PyResult<Scorer> {
+    let bm25 = Bm25::new(k1, b).map_err(|error| Failure::from(error).into_exception(py))?;
+    match name {
+        "bm25" => Ok(bm25.into()),
+        "dot" => Ok(Scorer::Dot),
+        other => Err(usage(py, format!("scorer is {other:?}; it is \"bm25\" or \"dot\""))),
+    }
 }
 
 /// One field: name, source, tokenizer, accents folded, stop words, stemmer, positions, norms, codecs of

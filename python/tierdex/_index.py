@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Literal, Self
 
-    from ._types import Path, Progress, Query, Refresh, Syntax
+    from ._types import Path, Progress, Query, Refresh, Scorer, Syntax
 
 
 class Term(NamedTuple):
@@ -121,22 +121,26 @@ class Index:
         *,
         syntax: Syntax = "query",
         field: str | None = None,
+        scorer: Scorer = "bm25",
         k1: float = 1.2,
         b: float = 0.75,
         count: bool = False,
         deadline: float | None = None,
     ) -> _tierdex.Hits:
-        """Search for the best ``k`` documents, ranked by BM25.
+        """Search for the best ``k`` documents.
 
         ``query``: text, in the query language (``syntax="query"``; ``"lenient"`` ignores syntax errors, and
         :attr:`Hits.warnings` has them) or as plain words (``"terms"``); or a list of terms, or a dict from
         terms to weights, of terms as they are in the index, in ``field`` (the first one by default).
+        ``scorer``: ``"bm25"``, or ``"dot"`` for the sum of query weight times frequency, without inverse
+        document frequency and document length: for learned sparse models and quantised impacts, whose weights
+        are indexed as frequencies.
         ``k1`` and ``b``: the parameters of BM25. Block max scores are stored for the defaults; they are safe
         for all values and tight for the defaults.
         ``count``: count all matching documents; otherwise :attr:`Hits.total` is a lower bound.
         ``deadline``: seconds after which the best documents so far are returned.
         """
-        return self._native._search(query, k, syntax, field, k1, b, count, deadline)
+        return self._native._search(query, k, syntax, field, scorer, k1, b, count, deadline)
 
     def search_batch(
         self,
@@ -146,6 +150,7 @@ class Index:
         qids: Iterable[object] | None = None,
         syntax: Syntax = "query",
         field: str | None = None,
+        scorer: Scorer = "bm25",
         k1: float = 1.2,
         b: float = 0.75,
         count: bool = False,
@@ -167,7 +172,7 @@ class Index:
         texts = list(_values(queries))
         with Reporter(progress, len(texts), "queries") as reporter:
             return self._native._search_batch(
-                texts, k, syntax, field, k1, b, count, names, on_error, reporter.call
+                texts, k, syntax, field, scorer, k1, b, count, names, on_error, reporter.call
             )
 
     def explain(
@@ -177,12 +182,13 @@ class Index:
         *,
         syntax: Syntax = "query",
         field: str | None = None,
+        scorer: Scorer = "bm25",
         k1: float = 1.2,
         b: float = 0.75,
         count: bool = False,
     ) -> dict[str, Any]:
         """Answer a query and log how: strategy, thresholds, and the blocks of each list by segment."""
-        return self._native._explain(query, k, syntax, field, k1, b, count)
+        return self._native._explain(query, k, syntax, field, scorer, k1, b, count)
 
     def get(self, id: str) -> _tierdex.Document | None:
         """Read a document by its id, ``None`` if there is none.

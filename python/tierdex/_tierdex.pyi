@@ -55,6 +55,7 @@ class Index:
         k: int,
         syntax: str,
         field: str | None,
+        scorer: str,
         k1: float,
         b: float,
         count: bool,
@@ -66,6 +67,7 @@ class Index:
         k: int,
         syntax: str,
         field: str | None,
+        scorer: str,
         k1: float,
         b: float,
         count: bool,
@@ -74,7 +76,15 @@ class Index:
         progress: Callable[[int], object] | None,
     ) -> Batch: ...
     def _explain(
-        self, query: object, k: int, syntax: str, field: str | None, k1: float, b: float, count: bool
+        self,
+        query: object,
+        k: int,
+        syntax: str,
+        field: str | None,
+        scorer: str,
+        k1: float,
+        b: float,
+        count: bool,
     ) -> dict[str, Any]: ...
     def _get_many(self, ids: list[str]) -> list[Document | None]: ...
     def _documents(self, documents: list[int]) -> list[Document]: ...

@@ -139,7 +139,7 @@ pub use engine::{
 pub use error::{Error, ErrorKind, Result, StorageError};
 pub use index::{Document, Index, IndexWriter, Merge, SearchHit, WriterOptions};
 pub use query::Query;
-pub use rank::Bm25;
+pub use rank::{Bm25, Scorer};
 pub use schema::Schema;
 pub use segment::read::StoredDocument;
 #[doc(inline)]

@@ -10,7 +10,9 @@ use crate::eval::{
     DocumentRange, EvaluationLog, Scratch, Search, Strategy, evaluate, initial_threshold, open,
 };
 use crate::query::{Marks, Query, QueryPlan, TermStats, terms_after};
-use crate::rank::{Bm25, CollectionStats, Hit, LengthNorms, ScoreScale, SharedThreshold, Statistics, TopK};
+use crate::rank::{
+    Bm25, CollectionStats, Hit, LengthNorms, ScoreScale, Scorer, SharedThreshold, Statistics, TopK,
+};
 use crate::segment::read::{BlockSource, FILES, Files, Segment, StoredDocument};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,8 +28,8 @@ const WORKING_MEMORY_BYTES: u64 = 16 << 20;
 pub struct SearchOptions {
     /// Number of hits to return, at most; 0 only counts.
     pub k: usize,
-    /// Parameters of BM25.
-    pub bm25: Bm25,
+    /// How documents are scored.
+    pub scorer: Scorer,
     /// Whether every matching document is scored, without pruning. The result is the same.
     pub exhaustive: bool,
     /// Whether every matching document is counted. If not, documents that cannot be among the best are
@@ -37,7 +39,7 @@ pub struct SearchOptions {
 
 impl Default for SearchOptions {
     fn default() -> SearchOptions {
-        SearchOptions { k: 10, bm25: Bm25::default(), exhaustive: false, count: false }
+        SearchOptions { k: 10, scorer: Scorer::default(), exhaustive: false, count: false }
     }
 }
 
@@ -63,7 +65,7 @@ pub struct SearchResult {
 pub struct SearchHit {
     /// Number of the document in its commit, from 0, in the order in which documents were added.
     pub document: u32,
-    /// BM25 score, times boosts.
+    /// Score, times boosts.
     pub score: f32,
 }
 
@@ -210,7 +212,7 @@ impl Searcher {
         options: &SearchOptions,
         source: &dyn BlockSource,
     ) -> Result<QueryPlan> {
-        let lengths = self.lengths(options.bm25);
+        let lengths = self.lengths(parameters(options.scorer));
         self.plan_by((&self.collections, &lengths, None), query, options, source)
     }
 
@@ -224,7 +226,7 @@ impl Searcher {
     ) -> Result<QueryPlan> {
         let fields = 0..self.collections.len();
         let collections: Vec<_> = fields.map(|field| statistics.collection(field)).collect();
-        let lengths = lengths(&collections, options.bm25);
+        let lengths = lengths(&collections, parameters(options.scorer));
         self.plan_by((&collections, &lengths, Some(statistics)), query, options, source)
     }
 
@@ -248,7 +250,7 @@ impl Searcher {
     ) -> Result<QueryPlan> {
         let segments = self.index.segments();
         let (ranks, counts) = (options.k > 0, options.count || options.k == 0);
-        let of = (options.bm25, ranks, counts);
+        let of = (options.scorer, ranks, counts);
         QueryPlan::new(query, self.index.schema(), (segments, source), ranking, of)
     }
 
@@ -490,6 +492,14 @@ impl PartialResult {
         let total = if is_counted { self.total } else { self.total.max(self.hits.len() as u64) };
         let shown = |hit: &Hit| SearchHit { document: hit.document, score: scale.shown(hit.score) };
         SearchResult { total, hits: self.hits.iter().map(shown).collect() }
+    }
+}
+
+/// The parameters of BM25; the defaults for a scorer without document lengths.
+fn parameters(scorer: Scorer) -> Bm25 {
+    match scorer {
+        Scorer::Bm25(bm25) => bm25,
+        Scorer::Dot => Bm25::default(),
     }
 }
 
