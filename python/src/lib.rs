@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+mod ciff;
 mod column;
 mod documents;
 mod errors;
@@ -26,6 +27,8 @@ mod _tierdex {
 
     #[pymodule_export]
     use crate::batch::Batch;
+    #[pymodule_export]
+    use crate::ciff::{_ciff_export, _ciff_import};
     #[pymodule_export]
     use crate::column::Column;
     #[pymodule_export]

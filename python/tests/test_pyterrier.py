@@ -34,12 +34,12 @@ def test_the_official_test_of_transformers(small: TierdexIndex) -> None:
     import unittest
 
     suite = unittest.TestSuite()
-    for make in (small.bm25, small.text_loader):
+    for make in (small.bm25, small.dot, small.text_loader):
         case = pt.testing.transformer_test_class(make)
         suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))
     result = unittest.TestResult()
     suite.run(result)
-    assert result.wasSuccessful() and result.testsRun == 4, result.failures + result.errors
+    assert result.wasSuccessful() and result.testsRun == 6, result.failures + result.errors
 
 
 def test_frames(small: TierdexIndex) -> None:
@@ -105,8 +105,27 @@ def test_weights_of_terms_are_indexed(tmp_path: Path) -> None:
     for word in WORDS[:50]:
         weights = [round(doc["toks"].get(word, 0) * 10) for doc in toks]
         assert (terms[word].occurrences if word in terms else 0) == sum(weights)
+    query = {word: choose.random() for word in choose.sample(WORDS, 20)}
+    found = index.dot(num_results=50)(pd.DataFrame({"qid": ["1"], "query_toks": [query]}))
+    expected = {
+        doc["docno"]: sum(
+            query[word] * round(weight * 10) for word, weight in doc["toks"].items() if word in query
+        )
+        for doc in toks
+    }
+    assert found.set_index("docno")["score"].to_dict() == pytest.approx(
+        {docno: score for docno, score in expected.items() if score > 0}, rel=1e-6
+    )
     with pytest.raises(tierdex.UsageError, match="white space"):
         TierdexIndex(tmp_path / "j").toks_indexer().index([{"docno": "a", "toks": {"a b": 1.0}}])
+
+
+def test_indexes_are_exchanged(small: TierdexIndex, tmp_path: Path) -> None:
+    report = small.to_ciff(tmp_path / "index.ciff.gz")
+    assert report.documents == 500
+    copy = TierdexIndex.from_ciff(tmp_path / "index.ciff.gz", tmp_path / "copy")
+    assert copy.bm25(num_results=20)(TOPICS).equals(small.bm25(num_results=20)(TOPICS))
+    assert isinstance(pt.Artifact.load(str(tmp_path / "copy")), TierdexIndex)
 
 
 def test_an_experiment(small: TierdexIndex) -> None:

@@ -17,6 +17,7 @@ import sys
 if not sys.platform.startswith("linux"):
     raise ImportError("tierdex runs on Linux only: its engine needs io_uring or pread, and direct I/O")
 
+from . import ciff
 from ._errors import (
     BusyError,
     CancelledError,
@@ -29,6 +30,7 @@ from ._errors import (
     StorageError,
     UsageError,
 )
+from ._evaluation import eval
 from ._index import Index, Term, Writer
 from ._schema import Schema, Text
 from ._tierdex import Batch, Column, Document, Hit, Hits, __version__
@@ -55,4 +57,6 @@ __all__ = [
     "UsageError",
     "Writer",
     "__version__",
+    "ciff",
+    "eval",
 ]

@@ -15,6 +15,8 @@ __all__ = [
     "Index",
     "Writer",
     "__version__",
+    "_ciff_export",
+    "_ciff_import",
     "_panic",
 ]
 
@@ -24,6 +26,12 @@ _ENGLISH_STOP_WORDS: Final[list[str]]
 _Field = tuple[str, str, str, bool, list[str], str | None, bool, str, str, str]
 
 def _panic(message: str) -> None: ...
+def _ciff_import(
+    file: str | PathLike[str], name: str, path: str | PathLike[str], fields: list[_Field], overwrite: bool
+) -> dict[str, Any]: ...
+def _ciff_export(
+    path: str | PathLike[str], field: str, description: str, file: str | PathLike[str]
+) -> dict[str, Any]: ...
 
 @final
 class Index:

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from . import Index, Schema, Text, UsageError
+from . import Index, Schema, Text, UsageError, ciff
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -111,7 +111,8 @@ class TierdexIndex(pt.Artifact, pt.Indexer):
     def toks_indexer(self, scale: float = 100.0) -> TierdexIndexer:
         """An indexer of documents with ``toks``, dicts from terms to weights (learned sparse models).
 
-        A weight times ``scale``, rounded, is the frequency of the term. Search with :meth:`dot`.
+        A weight times ``scale``, rounded, is the frequency of the term; terms that round to 0 are left out.
+        Search with :meth:`dot`, whose scores are ``scale`` times the inner products.
         """
         return TierdexIndexer(self, scale)
 
@@ -130,6 +131,30 @@ class TierdexIndex(pt.Artifact, pt.Indexer):
         from the 0.9 and 0.4 of PISA and Anserini.
         """
         return TierdexRetriever(self, num_results, {"k1": k1, "b": b, "syntax": syntax}, "bm25", verbose)
+
+    def dot(self, *, num_results: int = 1000, verbose: bool = False) -> TierdexRetriever:
+        """A retriever that ranks by the sum of query weight times frequency, for learned sparse models and
+        quantised impacts: ``query_toks``, or the words of ``query``, each with weight 1.
+        """
+        return TierdexRetriever(self, num_results, {"scorer": "dot", "syntax": "terms"}, "dot", verbose)
+
+    @classmethod
+    def from_ciff(
+        cls, file: str | PathLike[str], path: str | PathLike[str], schema: Schema | None = None, **options: Any
+    ) -> TierdexIndex:
+        """Write an index from a CIFF file; see :func:`tierdex.ciff.import_`. ``options`` are those of the
+        class.
+        """
+        index = cls(path, schema=schema, **options)
+        ciff.import_(file, path, schema, overwrite=index.overwrite).close()
+        index._write_metadata()
+        return index
+
+    def to_ciff(
+        self, file: str | PathLike[str], *, field: str | None = None, description: str = ""
+    ) -> ciff.Report:
+        """Write a field to a CIFF file; see :func:`tierdex.ciff.export`."""
+        return ciff.export(self.opened, file, field=field, description=description)
 
     def text_loader(self, fields: Iterable[str] = ("text",)) -> TierdexTextLoader:
         """A transformer that adds ``text`` or ``title`` of the documents of a result frame."""
@@ -189,8 +214,7 @@ class TierdexRetriever(pt.Transformer):
         """
         with pt.validate.any(inp, context=self) as mode:
             mode.query_frame(extra_columns=["query_toks"], mode="query_toks")
-            if "syntax" in self.options:
-                mode.query_frame(extra_columns=["query"], mode="query")
+            mode.query_frame(extra_columns=["query"], mode="query")
         inp = inp.drop(columns=[name for name in _RESULT_COLUMNS if name in inp.columns])
         column = "query_toks" if "query_toks" in inp.columns else "query"
         batch = self.index.opened.search_batch(
