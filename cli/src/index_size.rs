@@ -9,11 +9,13 @@ const RAW_POSTING_BYTES: u64 = 8;
 /// Statistics of a field.
 pub fn field_stats(manifest: &Manifest, field: usize) -> FieldStats {
     let of = manifest.segments.iter().map(|segment| segment.fields[field]);
-    of.fold(FieldStats::default(), |sum, next| FieldStats {
-        documents: sum.documents + next.documents,
-        terms: sum.terms + next.terms,
-        postings: sum.postings + next.postings,
-        tokens: sum.tokens + next.tokens,
+    of.fold(FieldStats::default(), |mut sum, next| {
+        sum.documents += next.documents;
+        sum.terms += next.terms;
+        sum.postings += next.postings;
+        sum.tokens += next.tokens;
+        sum.lists.add(next.lists);
+        sum
     })
 }
 
@@ -27,10 +29,42 @@ pub fn total_bytes(manifest: &Manifest) -> u64 {
     manifest.segments.iter().flat_map(|segment| &segment.files).map(|file| file.seal.len).sum()
 }
 
+/// Bytes of a part of a field, and the postings that it belongs to.
+pub struct PartSize {
+    /// Name of the part: of its files, except that the lists are divided into `docs`, `freqs` and `inline`.
+    pub name: &'static str,
+    /// Bytes of the part.
+    pub bytes: u64,
+    /// Postings among which the bytes are divided.
+    pub postings: u64,
+    /// Codec, if it has one.
+    pub codec: &'static str,
+}
+
+/// Sizes of the parts of a field. Lists of at least 256 documents are blocks of documents (`docs`) and
+/// frequencies (`freqs`) with skip data (`skips`); shorter lists are `inline` in the file of skip data.
+pub fn part_sizes(manifest: &Manifest, number: usize) -> Vec<PartSize> {
+    let (field, stats) = (&manifest.schema.fields[number], field_stats(manifest, number));
+    let file = |kind| kind_bytes(manifest, number, kind);
+    let (docs_codec, freqs_codec, lists) = (field.doc_codec.name(), field.freq_codec.name(), stats.lists);
+    let inline_postings = stats.postings - lists.block_postings.min(stats.postings);
+    let skips_bytes = file(FileKind::Skips) - lists.inline_bytes.min(file(FileKind::Skips));
+    let part = |name, bytes, postings, codec| PartSize { name, bytes, postings, codec };
+    vec![
+        part("terms", file(FileKind::Terms), stats.postings, ""),
+        part("docs", lists.docs_bytes, lists.block_postings, docs_codec),
+        part("freqs", lists.freqs_bytes, lists.block_postings, freqs_codec),
+        part("skips", skips_bytes, lists.block_postings, ""),
+        part("inline", lists.inline_bytes, inline_postings, docs_codec),
+        part("positions", file(FileKind::Positions), stats.postings, freqs_codec),
+        part("norms", file(FileKind::Norms), stats.postings, ""),
+    ]
+}
+
 /// Size of uncompressed document numbers and frequencies, relative to document numbers, frequencies and skip
 /// data of the index.
 pub fn ratio_against_raw(manifest: &Manifest, field: usize) -> f64 {
-    let kinds = [FileKind::Docs, FileKind::Freqs, FileKind::Skips];
+    let kinds = [FileKind::Postings, FileKind::Skips];
     let packed: u64 = kinds.iter().map(|&kind| kind_bytes(manifest, field, kind)).sum();
     (field_stats(manifest, field).postings * RAW_POSTING_BYTES) as f64 / packed.max(1) as f64
 }

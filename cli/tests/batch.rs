@@ -70,7 +70,7 @@ fn failed_queries_are_skipped_with_on_error_skip() {
     // A page of the first list is damaged: the two queries that read it fail, and the query between them is
     // answered.
     let docs = std::fs::read_dir(workspace.path("i")).unwrap().flatten().map(|entry| entry.path());
-    let docs = docs.into_iter().find(|path| path.extension().is_some_and(|end| end == "docs")).unwrap();
+    let docs = docs.into_iter().find(|path| path.extension().is_some_and(|end| end == "postings")).unwrap();
     let mut bytes = std::fs::read(&docs).unwrap();
     bytes[100] ^= 1;
     std::fs::write(&docs, bytes).unwrap();
@@ -88,7 +88,7 @@ fn failed_queries_are_skipped_with_on_error_skip() {
         assert_eq!(run.lines().map(|line| &line[..2]).collect::<Vec<_>>(), ["q2"; 3], "{mode}");
     }
     // A query fails too if its document ids cannot be read. If no query is answered, there is no run.
-    let ids = docs.with_file_name(docs.file_name().unwrap().to_str().unwrap().replace(".0.docs", ".ids"));
+    let ids = docs.with_file_name(docs.file_name().unwrap().to_str().unwrap().replace(".0.postings", ".ids"));
     let mut bytes = std::fs::read(&ids).unwrap();
     bytes[100] ^= 1;
     std::fs::write(&ids, bytes).unwrap();

@@ -76,14 +76,14 @@ fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
     let dir = tempfile::tempdir().unwrap();
     let summary = ok(dir.path(), &format!("{GENERATE} --out one"));
     assert!(summary.starts_with("2,000 documents, 3,000 terms, 60,000 postings, "), "{summary}");
-    for file in ["terms", "skips", "docs", "freqs", "norms", "ids"] {
+    for file in ["terms", "skips", "postings", "norms", "ids"] {
         assert!(summary.contains(&format!("\n  {file} ")), "{summary}");
     }
-    assert!(ok(dir.path(), "check one").starts_with("sound: commit 1, 7 files, "));
+    assert!(ok(dir.path(), "check one").starts_with("sound: commit 1, 6 files, "));
     assert!(ok(dir.path(), "search one t0000001").contains("1,500 "));
     ok(dir.path(), &format!("{GENERATE} --seed 1 --out same"));
     ok(dir.path(), &format!("{GENERATE} --seed 2 --out other"));
-    let docs = |index| fs::read(dir.path().join(index).join("0000000000000001.0.docs")).unwrap();
+    let docs = |index| fs::read(dir.path().join(index).join("0000000000000001.0.postings")).unwrap();
     assert!(docs("one") == docs("same") && docs("one") != docs("other"));
 }
 
@@ -130,7 +130,7 @@ fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
     let mut command = program(large.split(' '));
     command.current_dir(dir.path()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let lists = dir.path().join("i/0000000000000001.0.docs");
+    let lists = dir.path().join("i/0000000000000001.0.postings");
     while fs::metadata(&lists).map_or(0, |file| file.len()) == 0 {
         if child.try_wait().unwrap().is_some() {
             panic!("the generator ended before it could be stopped: {:?}", child.wait_with_output());

@@ -118,7 +118,7 @@ fn descriptors_are_appended_to() {
 #[test]
 fn a_run_in_the_index_or_over_the_queries_is_rejected() {
     let workspace = with_index();
-    for name in ["manifest-0000000000000001", "0000000000000001.0.docs", "new"] {
+    for name in ["manifest-0000000000000001", "0000000000000001.0.postings", "new"] {
         workspace.fails(2, &format!("batch i --queries q --run i/{name}"), "in the directory of the index");
     }
     assert!(workspace.ok("check i").starts_with("sound"));

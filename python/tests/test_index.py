@@ -238,13 +238,13 @@ def test_damage_is_found(tmp_path: Path) -> None:
     index = build(tmp_path / "i", documents(500))
     report = index.check()
     assert report["documents"] == 500 and report["postings"] > 500 and report["orphans"] == []
-    docs = next((tmp_path / "i").glob("*.docs"))
-    damaged = bytearray(docs.read_bytes())
+    damaged_file = next((tmp_path / "i").glob("*.postings"))
+    damaged = bytearray(damaged_file.read_bytes())
     damaged[len(damaged) // 2] ^= 1
-    docs.write_bytes(damaged)
+    damaged_file.write_bytes(damaged)
     with pytest.raises(tierdex.CorruptError, match="damaged") as found:
         index.check()
-    assert found.value.file == docs.name and found.value.offset is not None
+    assert found.value.file == damaged_file.name and found.value.offset is not None
 
 
 def test_a_panic_is_an_error() -> None:

@@ -12,7 +12,14 @@ import pytest
 
 import tierdex
 
-MODULES = ["tierdex", "tierdex._index", "tierdex._schema", "tierdex._errors"]
+MODULES = [
+    "tierdex",
+    "tierdex._index",
+    "tierdex._schema",
+    "tierdex._evaluation",
+    "tierdex.ciff",
+    "tierdex.pyterrier",
+]
 ALLOWED = ["--allowlist", "tests/stubtest_allowlist.txt"]
 
 

@@ -101,7 +101,7 @@ impl TermPools {
                 if single && !selected(documents) {
                     continue;
                 }
-                let bytes: u64 = info.blocks.iter().flatten().map(|range| range.end - range.start).sum();
+                let bytes = info.bytes();
                 let sums = all.entry(term.to_string()).or_default();
                 *sums = (sums.0 + documents, sums.1 + bytes);
             }

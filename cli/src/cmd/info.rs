@@ -2,7 +2,7 @@
 
 use super::search::OutputFormat;
 use crate::failure::{Outcome, output_error};
-use crate::index_size::{field_stats, kind_bytes, ratio_against_raw, total_bytes};
+use crate::index_size::{PartSize, field_stats, kind_bytes, part_sizes, ratio_against_raw, total_bytes};
 use crate::{open, size};
 use clap::Args;
 use serde_json::{Value, json};
@@ -27,16 +27,6 @@ pub fn run(arguments: &Arguments) -> Outcome {
         OutputFormat::Json => writeln!(stdout(), "{}", as_json(index.manifest())).map_err(output_error),
         OutputFormat::Table => as_table(&index).map_err(output_error),
     }
-}
-
-/// Kinds of files of a field, with their codec.
-fn kinds(field: &Field) -> impl Iterator<Item = (FileKind, &'static str)> {
-    let (docs, freqs) = (field.doc_codec.name(), field.freq_codec.name());
-    FileKind::OF_FIELD.into_iter().map(move |kind| match kind {
-        FileKind::Docs => (kind, docs),
-        FileKind::Freqs | FileKind::Positions => (kind, freqs),
-        _ => (kind, ""),
-    })
 }
 
 /// The steps of the analysis.
@@ -79,18 +69,19 @@ fn as_table(index: &Index) -> std::io::Result<()> {
             size::count(stats.tokens, "token", "tokens"),
             size::count(u64::from(stats.documents), "document", "documents")
         )?;
-        for (kind, codec) in kinds(field) {
-            let bytes = kind_bytes(manifest, number, kind);
+        for PartSize { name, bytes, postings, codec } in part_sizes(manifest, number) {
             if bytes > 0 {
-                let bits = 8.0 * bytes as f64 / stats.postings.max(1) as f64;
-                let line = format!(
-                    "  {:<10}{:>12}  {bits:>7.3} bits per posting  {codec}",
-                    kind.name(),
-                    size::show(bytes)
-                );
+                let bits = 8.0 * bytes as f64 / postings.max(1) as f64;
+                let line =
+                    format!("  {name:<10}{:>12}  {bits:>7.3} bits per posting  {codec}", size::show(bytes));
                 writeln!(out, "{}", line.trim_end())?;
             }
         }
+        writeln!(
+            out,
+            "  docs, freqs and skips: lists of at least 256 documents, {:.1}% of all postings",
+            100.0 * stats.lists.block_postings as f64 / stats.postings.max(1) as f64
+        )?;
         let ratio = ratio_against_raw(manifest, number);
         writeln!(
             out,
@@ -105,9 +96,10 @@ fn as_table(index: &Index) -> std::io::Result<()> {
 fn as_json(manifest: &Manifest) -> Value {
     let fields = manifest.schema.fields.iter().enumerate().map(|(number, field)| {
         let stats = field_stats(manifest, number);
-        let files: serde_json::Map<String, Value> = kinds(field)
-            .filter(|(kind, _)| kind_bytes(manifest, number, *kind) > 0)
-            .map(|(kind, _)| (kind.name().to_string(), kind_bytes(manifest, number, kind).into()))
+        let parts: serde_json::Map<String, Value> = part_sizes(manifest, number)
+            .into_iter()
+            .filter(|part| part.bytes > 0)
+            .map(|part| (part.name.to_string(), part.bytes.into()))
             .collect();
         json!({
             "name": field.name,
@@ -120,7 +112,8 @@ fn as_json(manifest: &Manifest) -> Value {
             "terms": stats.terms,
             "postings": stats.postings,
             "tokens": stats.tokens,
-            "bytes": files,
+            "block_postings": stats.lists.block_postings,
+            "bytes": parts,
             "ratio_against_raw": ratio_against_raw(manifest, number),
         })
     });

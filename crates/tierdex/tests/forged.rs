@@ -236,7 +236,7 @@ fn a_forged_file_gives_an_error_or_a_result() {
             files.entry(kind).or_default().push((number, name));
         }
     }
-    assert_eq!(files.len(), 9, "a kind of file is missing");
+    assert_eq!(files.len(), 8, "a kind of file is missing");
     for (kind, files) in &files {
         for trial in 0..trials() {
             let mut random = Random::new(trial * 16 + *kind as u64);

@@ -141,7 +141,7 @@ fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
 #[test]
 fn a_stray_file_with_the_largest_number_blocks_a_replacement() {
     let docs = corpus(8, 20);
-    for stray in ["8000000000000000.ids", "7ffffffffffffffe.0.docs", "manifest-ffffffffffffffff"] {
+    for stray in ["8000000000000000.ids", "7ffffffffffffffe.0.postings", "manifest-ffffffffffffffff"] {
         let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
         build(&disk, &schema(), &docs, &[], Growth::Commits, Merge::Keep);
         disk.remove(&Manifest::file_name(1)).unwrap();

@@ -29,45 +29,46 @@ pub const IN_ORDER_BYTES: usize = 2 * BLOCKS_READ_MAX * BLOCK_BYTES_MAX;
 /// The blocks of one list.
 pub(super) enum Blocks<'a> {
     Inline(InlineList<'a>),
-    Listed { list: Box<BlockList<'a>>, docs: ReadBuffer<'a>, freqs: ReadBuffer<'a> },
+    Listed(ListedBlocks<'a>),
 }
 
-/// Read buffer: adjacent encoded blocks of one part of a list.
-pub(super) struct ReadBuffer<'a> {
-    part: ListPart,
+/// The blocks of a list in `postings`, and read buffers.
+pub(super) struct ListedBlocks<'a> {
+    list: Box<BlockList<'a>>,
     source: &'a dyn BlockSource,
+    /// Documents. Frequencies that follow the documents of their block are read into the same buffer.
+    docs: PartBuffer,
+    freqs: PartBuffer,
+}
+
+/// Read buffer of a part of a list.
+struct PartBuffer {
+    part: ListPart,
+    /// The block requested last, and its byte range.
+    last: Option<(usize, Range<u64>)>,
     /// Blocks of the next read: doubled with each sequential read.
     ahead: usize,
     /// Blocks of the first read after a seek.
     min_ahead: usize,
-    blocks: Range<usize>,
+    /// The block after those of the last read.
+    next: usize,
+    /// Offset of the bytes in the file.
     start: u64,
-    /// The block requested last, and its byte range.
-    last: Option<(usize, Range<u64>)>,
     bytes: Vec<u8>,
 }
 
-impl<'a> ReadBuffer<'a> {
-    fn new(part: ListPart, ahead: usize, source: &'a dyn BlockSource) -> ReadBuffer<'a> {
-        ReadBuffer {
-            part,
-            source,
-            ahead,
-            min_ahead: ahead,
-            blocks: 0..0,
-            start: 0,
-            last: None,
-            bytes: Vec::new(),
-        }
+impl PartBuffer {
+    fn new(part: ListPart, ahead: usize) -> PartBuffer {
+        PartBuffer { part, last: None, ahead, min_ahead: ahead, next: 0, start: 0, bytes: Vec::new() }
     }
 
     /// Byte range of a block in the file: derived from the last range if that was of the same block or of
     /// the previous one in the superblock, else from the skip data.
     fn range(&mut self, list: &BlockList, block: usize) -> Result<Range<u64>> {
         let range = match &self.last {
-            Some((last, range)) if *last == block => range.clone(),
+            Some((last, range)) if *last == block => return Ok(range.clone()),
             Some((last, range)) if last + 1 == block && !block.is_multiple_of(SUPERBLOCK) => {
-                range.end..range.end.saturating_add(list.len(self.part, block))
+                list.range_after(self.part, block, range)
             }
             _ => list.range(self.part, block)?,
         };
@@ -75,74 +76,119 @@ impl<'a> ReadBuffer<'a> {
         Ok(range)
     }
 
-    /// Prefetches the beginning of a resident block into the CPU cache.
-    fn load_lines(&mut self, list: &BlockList, file: &SealedFile, block: usize) -> Result<()> {
-        let range = self.range(list, block)?;
-        prefetch(file.resident_range(range.start, range_len(&range)).unwrap_or(&[]));
-        Ok(())
+    fn get(&self, range: &Range<u64>) -> Option<&[u8]> {
+        piece(&self.bytes, self.start, range)
     }
 
-    /// Bytes of a block and their offset in the file. If the block is not buffered, reads it and the next
-    /// blocks.
-    fn block<'b>(
-        &'b mut self,
-        list: &BlockList,
-        file: &'b Arc<SealedFile>,
-        block: usize,
-    ) -> Result<(&'b [u8], u64)> {
-        let range = self.range(list, block)?;
-        if let Some(payload) = file.resident() {
-            let bytes = piece(payload, file.payload().start, &range);
-            return Ok((bytes.ok_or_else(|| list.corrupt("a block lies outside its file"))?, range.start));
-        }
-        if !self.blocks.contains(&block) {
-            self.fill(list, file, block, range.clone())?;
-        }
-        let bytes = piece(&self.bytes, self.start, &range);
-        Ok((bytes.ok_or_else(|| list.corrupt("blocks do not follow one another"))?, range.start))
-    }
-
-    /// Reads a block, and the next blocks if the source reads ahead.
+    /// Reads a range that belongs to `block`, and the next blocks if the source reads ahead.
     fn fill(
         &mut self,
-        list: &BlockList,
-        file: &Arc<SealedFile>,
+        (list, file): (&BlockList, &Arc<SealedFile>),
+        source: &dyn BlockSource,
         block: usize,
         mut range: Range<u64>,
     ) -> Result<()> {
-        let mut end = block + 1;
-        let (start, read_ahead) = (range.start, self.source.read_ahead() as u64);
+        let (start, read_ahead) = (range.start, source.read_ahead() as u64);
         if read_ahead > 0 {
-            let is_sequential = block == self.blocks.end && block > 0;
+            let is_sequential = block == self.next && block > 0;
             self.ahead = if is_sequential {
                 (2 * self.ahead).min(BLOCKS_READ_MAX)
             } else {
                 self.ahead.min(self.min_ahead)
             };
-            end = (block + self.ahead).min(list.blocks());
-            range.end = list.range(self.part, end - 1)?.end;
+            let mut end = (block + self.ahead).min(list.blocks());
             let most = start / PAGE * PAGE + read_ahead;
-            while range.end > most && end > block + 1 {
+            loop {
+                let read_to = self.end(list, end - 1)?;
+                if end == block + 1 || read_to <= most {
+                    range.end = read_to.max(range.end);
+                    break;
+                }
                 end = block + (end - block) / 2;
-                range.end = list.range(self.part, end - 1)?.end;
             }
+            self.next = end;
         }
-        // Extend the read by the blocks that end in the same page.
-        let page_end = range.end.next_multiple_of(PAGE);
-        while end < list.blocks() && range.end + list.len(self.part, end) <= page_end {
-            range.end += list.len(self.part, end);
-            end += 1;
-        }
-        self.blocks = 0..0;
-        self.source.read(file, range, &mut self.bytes)?;
-        (self.blocks, self.start) = (block..end, start);
+        // The rest of the last page is read anyway, and often contains the next blocks.
+        range.end = range.end.next_multiple_of(PAGE).min(list.whole().end.max(range.end));
+        self.bytes.clear();
+        source.read(file, range, &mut self.bytes)?;
+        self.start = start;
         Ok(())
     }
 
-    /// Prefetches a block. False if the prefetch limit of the source is reached.
-    fn prefetch(&mut self, list: &BlockList, file: &Arc<SealedFile>, block: usize) -> Result<bool> {
-        let is_buffered = file.resident().is_some() || self.blocks.contains(&block);
-        Ok(is_buffered || self.source.prefetch(file, self.range(list, block)?))
+    /// End of what is read for a block: of its frequencies if they follow its documents.
+    fn end(&self, list: &BlockList, block: usize) -> Result<u64> {
+        let part = if list.is_interleaved(block / SUPERBLOCK) { ListPart::Freqs } else { self.part };
+        Ok(list.range(part, block)?.end)
+    }
+}
+
+impl<'a> ListedBlocks<'a> {
+    /// Whether documents and frequencies of a block are neighbours.
+    fn is_interleaved(&self, block: usize) -> bool {
+        self.list.is_interleaved(block / SUPERBLOCK)
+    }
+
+    fn part(&mut self, part: ListPart) -> &mut PartBuffer {
+        if part == ListPart::Docs { &mut self.docs } else { &mut self.freqs }
+    }
+
+    fn range(&mut self, part: ListPart, block: usize) -> Result<Range<u64>> {
+        let ListedBlocks { list, docs, freqs, .. } = self;
+        if part == ListPart::Docs { docs.range(list, block) } else { freqs.range(list, block) }
+    }
+
+    /// Byte range of documents and frequencies of a block that are neighbours.
+    fn whole_range(&mut self, block: usize) -> Result<Range<u64>> {
+        Ok(self.range(ListPart::Docs, block)?.start..self.range(ListPart::Freqs, block)?.end)
+    }
+
+    /// The buffer of a part of a block.
+    fn buffer(&mut self, part: ListPart, block: usize) -> &mut PartBuffer {
+        let part = if self.is_interleaved(block) { ListPart::Docs } else { part };
+        self.part(part)
+    }
+
+    /// Bytes of a part of a block and their offset in the file, from the buffer or read into it.
+    fn bytes<'b>(
+        &'b mut self,
+        file: &'b Arc<SealedFile>,
+        part: ListPart,
+        block: usize,
+    ) -> Result<(&'b [u8], u64)> {
+        let range = self.range(part, block)?;
+        if let Some(payload) = file.resident() {
+            let bytes = piece(payload, file.payload().start, &range);
+            return Ok((
+                bytes.ok_or_else(|| self.list.corrupt("a block lies outside its file"))?,
+                range.start,
+            ));
+        }
+        self.load(file, part, block, range.clone())?;
+        let bytes = self.buffer(part, block).get(&range);
+        Ok((bytes.expect("the range was read"), range.start))
+    }
+
+    /// Reads a range of a block into the buffer of `part`, unless the buffer contains it.
+    fn load(
+        &mut self,
+        file: &Arc<SealedFile>,
+        part: ListPart,
+        block: usize,
+        range: Range<u64>,
+    ) -> Result<()> {
+        if self.buffer(part, block).get(&range).is_some() {
+            return Ok(());
+        }
+        let is_docs = part == ListPart::Docs || self.is_interleaved(block);
+        let ListedBlocks { list, source, docs, freqs } = self;
+        let buffer = if is_docs { docs } else { freqs };
+        buffer.fill((list, file), *source, block, range)
+    }
+
+    /// Prefetches a range of a block. False if the prefetch limit of the source is reached.
+    fn prefetch(&mut self, file: &Arc<SealedFile>, part: ListPart, block: usize, range: Range<u64>) -> bool {
+        self.buffer(part, block).get(&range).is_some() || self.source.prefetch(file, range)
     }
 }
 
@@ -160,29 +206,50 @@ impl<'a> Blocks<'a> {
     fn new(record: SkipRecord<'a>, ahead: usize, source: &'a dyn BlockSource) -> Blocks<'a> {
         match record {
             SkipRecord::Inline(list) => Blocks::Inline(list),
-            SkipRecord::Blocks(list) => {
-                let docs = ReadBuffer::new(ListPart::Docs, ahead, source);
-                let freqs = ReadBuffer::new(ListPart::Freqs, ahead, source);
-                Blocks::Listed { list, docs, freqs }
-            }
+            SkipRecord::Blocks(list) => Blocks::Listed(ListedBlocks {
+                list,
+                source,
+                docs: PartBuffer::new(ListPart::Docs, ahead),
+                freqs: PartBuffer::new(ListPart::Freqs, ahead),
+            }),
         }
     }
 
-    /// Prefetches a block of documents or frequencies. False if the prefetch limit of the source is reached.
+    /// Prefetches documents or frequencies of a block. False if the prefetch limit of the source is reached.
     pub(super) fn prefetch(&mut self, field: &FieldReader, part: ListPart, block: usize) -> Result<bool> {
+        let Blocks::Listed(list) = self else { return Ok(true) };
+        let range = list.range(part, block)?;
+        Ok(list.prefetch(field.postings(), part, block, range))
+    }
+
+    /// Prefetches documents and frequencies of a block. False if the prefetch limit of the source is reached.
+    pub(super) fn prefetch_both(&mut self, field: &FieldReader, block: usize) -> Result<bool> {
         match self {
-            Blocks::Listed { list, docs, .. } if part == ListPart::Docs => {
-                docs.prefetch(list, field.docs(), block)
+            Blocks::Listed(list) if list.is_interleaved(block) => {
+                let range = list.whole_range(block)?;
+                Ok(list.prefetch(field.postings(), ListPart::Docs, block, range))
             }
-            Blocks::Listed { list, freqs, .. } => freqs.prefetch(list, field.freqs(), block),
-            Blocks::Inline(_) => Ok(true),
+            _ => Ok(self.prefetch(field, ListPart::Docs, block)?
+                && self.prefetch(field, ListPart::Freqs, block)?),
+        }
+    }
+
+    /// Buffers a block whose frequencies will be requested before its documents, so that one read serves
+    /// both.
+    pub(super) fn load(&mut self, field: &FieldReader, block: usize) -> Result<()> {
+        match self {
+            Blocks::Listed(list) if field.postings().resident().is_none() && list.is_interleaved(block) => {
+                let range = list.whole_range(block)?;
+                list.load(field.postings(), ListPart::Docs, block, range)
+            }
+            _ => Ok(()),
         }
     }
 
     pub(super) fn len(&self) -> usize {
         match self {
             Blocks::Inline(_) => 1,
-            Blocks::Listed { list, .. } => list.blocks(),
+            Blocks::Listed(list) => list.list.blocks(),
         }
     }
 
@@ -190,14 +257,14 @@ impl<'a> Blocks<'a> {
     pub(super) fn block_len(&self, block: usize) -> usize {
         match self {
             Blocks::Inline(list) => list.documents as usize,
-            Blocks::Listed { list, .. } => list.block_len(block),
+            Blocks::Listed(list) => list.list.block_len(block),
         }
     }
 
     pub(super) fn skips(&self) -> Option<&BlockList<'a>> {
         match self {
             Blocks::Inline(_) => None,
-            Blocks::Listed { list, .. } => Some(list),
+            Blocks::Listed(list) => Some(&list.list),
         }
     }
 
@@ -205,7 +272,7 @@ impl<'a> Blocks<'a> {
     pub(super) fn find(&self, from: usize, document: u32) -> usize {
         match self {
             Blocks::Inline(_) => from,
-            Blocks::Listed { list, .. } => list.find_block(from, document),
+            Blocks::Listed(list) => list.list.find_block(from, document),
         }
     }
 
@@ -213,7 +280,7 @@ impl<'a> Blocks<'a> {
     pub(super) fn before(&self, block: usize) -> u32 {
         match self {
             Blocks::Inline(_) => u32::MAX,
-            Blocks::Listed { list, .. } => list.before(block),
+            Blocks::Listed(list) => list.list.before(block),
         }
     }
 
@@ -233,12 +300,13 @@ impl<'a> Blocks<'a> {
                 decoded.map_err(|e| decode_error(field.skips().name(), list.offset, codec, e))?;
                 (len, None)
             }
-            Blocks::Listed { list, docs, .. } => {
-                let (bytes, at) = docs.block(list, field.docs(), block)?;
-                let len = list.block_len(block);
-                let used = codec.decode(bytes, list.before(block), &mut out[..len]);
-                check_decoded(field.docs().name(), at, codec, bytes, used)?;
-                (len, Some(list.last(block)))
+            Blocks::Listed(blocks) => {
+                let list = &blocks.list;
+                let (len, before, last) = (list.block_len(block), list.before(block), list.last(block));
+                let (bytes, at) = blocks.bytes(field.postings(), ListPart::Docs, block)?;
+                let used = codec.decode(bytes, before, &mut out[..len]);
+                check_decoded(field.postings().name(), at, codec, bytes, used)?;
+                (len, Some(last))
             }
         };
         let documents = &out[..len];
@@ -264,7 +332,8 @@ impl<'a> Blocks<'a> {
         block: usize,
     ) -> Result<Option<BitmapView<'b>>> {
         let codec = field.field().doc_codec;
-        let Blocks::Listed { list, docs, .. } = self else { return Ok(None) };
+        let Blocks::Listed(blocks) = self else { return Ok(None) };
+        let list = &blocks.list;
         let (before, last, len) = (list.before(block), list.last(block), list.block_len(block));
         if len == BLOCK && last.wrapping_sub(before) as usize == BLOCK && last < field.documents() {
             return Ok(BitmapView::of_run(before));
@@ -272,8 +341,8 @@ impl<'a> Blocks<'a> {
         if !codec.may_be_bitmap(last.wrapping_sub(before)) {
             return Ok(None);
         }
-        let (bytes, at) = docs.block(list, field.docs(), block)?;
-        let name = field.docs().name();
+        let (bytes, at) = blocks.bytes(field.postings(), ListPart::Docs, block)?;
+        let name = field.postings().name();
         let Some(view) = codec.bitmap(bytes, before, len).map_err(|e| decode_error(name, at, codec, e))?
         else {
             return Ok(None);
@@ -319,7 +388,11 @@ impl<'a> Blocks<'a> {
     pub(super) fn load_frequency_lines(&mut self, field: &FieldReader, block: usize) -> Result<()> {
         match self {
             Blocks::Inline(_) => Ok(()),
-            Blocks::Listed { list, freqs, .. } => freqs.load_lines(list, field.freqs(), block),
+            Blocks::Listed(list) => {
+                let (range, file) = (list.range(ListPart::Freqs, block)?, field.postings());
+                prefetch(file.resident_range(range.start, range_len(&range)).unwrap_or(&[]));
+                Ok(())
+            }
         }
     }
 
@@ -338,9 +411,9 @@ impl<'a> Blocks<'a> {
                 let skipped = skipped.map_err(|error| decode_error(name, list.offset, codec, error))?;
                 Ok((name, list.offset + skipped as u64, &list.postings[skipped..]))
             }
-            Blocks::Listed { list, freqs, .. } => {
-                let (bytes, at) = freqs.block(list, field.freqs(), block)?;
-                Ok((field.freqs().name(), at, bytes))
+            Blocks::Listed(list) => {
+                let (bytes, at) = list.bytes(field.postings(), ListPart::Freqs, block)?;
+                Ok((field.postings().name(), at, bytes))
             }
         }
     }
@@ -349,16 +422,15 @@ impl<'a> Blocks<'a> {
     pub(super) fn positions_range(&self, block: usize) -> Result<Range<u64>> {
         match self {
             Blocks::Inline(list) => Ok(list.positions.clone().expect("the field keeps positions")),
-            Blocks::Listed { list, .. } => list.range(ListPart::Positions, block),
+            Blocks::Listed(list) => list.list.range(ListPart::Positions, block),
         }
     }
 
     fn corrupt(&self, field: &FieldReader, part: ListPart, block: usize, what: &str) -> Error {
         let (file, at) = match self {
             Blocks::Inline(list) => (field.skips(), list.offset),
-            Blocks::Listed { list, .. } => {
-                let file = if part == ListPart::Docs { field.docs() } else { field.freqs() };
-                (file, list.range(part, block).map_or(0, |range| range.start))
+            Blocks::Listed(list) => {
+                (field.postings(), list.list.range(part, block).map_or(0, |range| range.start))
             }
         };
         Error::corrupt(file.name(), at, what)

@@ -45,16 +45,18 @@ impl Default for DecodedBlock {
 }
 
 impl<'a> ScatteredBlocks<'a> {
-    /// Opens the list of `term`; bytes that are not resident are read from `source`.
+    /// Opens the list of `term`; bytes that are not resident are read from `source`. Impacts that are not
+    /// resident are read only if `impacts`.
     pub fn open(
         field: &'a FieldReader,
-        term: &TermInfo,
+        (term, impacts): (&TermInfo, bool),
         source: &'a dyn BlockSource,
         mut decoded: Box<DecodedBlock>,
     ) -> Result<ScatteredBlocks<'a>> {
-        let blocks = Blocks::in_any_order(field.record(term, source)?, source);
+        let blocks = Blocks::in_any_order(field.record(term, source, impacts)?, source);
         (decoded.documents.block, decoded.frequencies.block) = (usize::MAX, usize::MAX);
-        let prefetches = source.prefetches() && blocks.skips().is_some() && field.docs().resident().is_none();
+        let prefetches =
+            source.prefetches() && blocks.skips().is_some() && field.postings().resident().is_none();
         Ok(ScatteredBlocks { field, blocks, prefetches, decoded, trace: Trace::default() })
     }
 
@@ -99,8 +101,10 @@ impl<'a> ScatteredBlocks<'a> {
     /// limit of the source is reached.
     pub fn prefetch(&mut self, block: usize, frequencies: bool) -> Result<bool> {
         if self.prefetches && self.decoded.documents.block != block {
-            return Ok(self.blocks.prefetch(self.field, ListPart::Docs, block)?
-                && (!frequencies || self.blocks.prefetch(self.field, ListPart::Freqs, block)?));
+            return match frequencies {
+                true => self.blocks.prefetch_both(self.field, block),
+                false => self.blocks.prefetch(self.field, ListPart::Docs, block),
+            };
         }
         Ok(true)
     }
@@ -188,6 +192,7 @@ impl<'a> ScatteredBlocks<'a> {
         if self.decoded.documents.block == block {
             return Ok(None);
         }
+        self.blocks.load(self.field, block)?;
         self.decode_frequencies(block)?;
         let bitmap = self.blocks.bitmap(self.field, block)?;
         if bitmap.is_some() {

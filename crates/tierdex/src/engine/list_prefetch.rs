@@ -13,7 +13,7 @@ use tierdex_cache::{
 };
 use tierdex_io::Advice;
 
-/// Bytes of each requested list: its request of two or three parts, and its entries in queues.
+/// Bytes of each requested list: its request of one or two parts, and its entries in queues.
 pub(super) const LIST_REQUEST_BYTES: usize = 256;
 
 /// A prefetch strategy, one for each mode of the thesis.
@@ -149,7 +149,7 @@ impl ListPrefetch {
 /// pieces, and the bytes after a list are seldom needed. No effect where the system rejects it.
 fn disable_readahead(index: &Index) {
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
-    for file in fields.flat_map(|field| [field.skips(), field.docs(), field.freqs()]) {
+    for file in fields.flat_map(|field| [field.skips(), field.postings()]) {
         let _ = file.file().advise(0..u64::MAX, Advice::Random);
     }
 }

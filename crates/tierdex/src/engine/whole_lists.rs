@@ -14,8 +14,7 @@ use std::sync::Arc;
 use tierdex_cache::{FetchedList, ListKey, ListPart, ListReader, ListRequest};
 use tierdex_io::{ErrorKind, SealedFile};
 
-/// A request for each list of a plan: its skip record unless that is resident, its documents, and its
-/// frequencies.
+/// A request for each list of a plan: its skip record unless that is resident, and its blocks.
 pub(super) fn list_requests(plan: &QueryPlan, index: &Index) -> Result<Vec<ListRequest>> {
     let segments = || index.segments().iter().map(|segment| &**segment).enumerate();
     let lists = plan.leaves.iter().flat_map(|leaf| segments().map(move |of| (leaf, of)));
@@ -27,8 +26,7 @@ fn list_request(leaf: &Leaf, (number, segment): (usize, &Segment)) -> Result<Opt
     let field = segment.field(leaf.field);
     let Some(info) = &leaf.infos[number] else { return Ok(None) };
     let record = field.skips().resident().is_none().then_some((field.skips(), &info.skips));
-    let files = [field.docs(), field.freqs()];
-    let blocks = info.blocks.iter().flat_map(|ranges| files.into_iter().zip(ranges));
+    let blocks = info.blocks.as_ref().map(|range| (field.postings(), range));
     let parts = record.into_iter().chain(blocks);
     let parts = parts.map(|(file, range)| Ok(ListPart::new(Arc::clone(file), range.clone())?));
     let parts = parts.collect::<Result<Vec<_>>>()?;

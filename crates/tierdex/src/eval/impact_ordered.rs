@@ -258,7 +258,7 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
             return Ok(0);
         }
         let Some(info) = info.as_ref().filter(|info| info.blocks.is_some()) else { continue };
-        let SkipRecord::Blocks(list) = field.record(info, &FILES)? else { continue };
+        let SkipRecord::Blocks(list) = field.record(info, &FILES, false)? else { continue };
         for superblock in 0..list.superblocks() {
             let units = list.superblock_max_share(superblock);
             if reached(leaf, &bounds, units, || list.superblock_impacts(superblock))? > threshold {

@@ -55,7 +55,9 @@ impl<'a> Term<'a> {
         bounds: Option<ShareBounds>,
         scratch: &mut Scratch,
     ) -> Result<Term<'a>> {
-        let blocks = ScatteredBlocks::open(field, term, source, scratch.decoded.pop().unwrap_or_default())?;
+        let decoded = scratch.decoded.pop().unwrap_or_default();
+        let by_impacts = bounds.is_none_or(|bounds| !bounds.is_tight);
+        let blocks = ScatteredBlocks::open(field, (term, by_impacts), source, decoded)?;
         let mut buffers = scratch.buffers.pop().unwrap_or_default();
         buffers.scored = usize::MAX;
         let (norms, documents) = (field.norms()?, term.documents);
@@ -310,7 +312,7 @@ impl<'a> Term<'a> {
     pub(super) fn select(&mut self, block: usize, min_score: u32) -> Result<usize> {
         let buffers = &mut *self.buffers;
         match self.blocks.skips() {
-            Some(list) if min_score > 1 && buffers.scored != block => {
+            Some(list) if min_score > 1 && list.has_impacts() && buffers.scored != block => {
                 list.impacts(block, &mut buffers.impacts)?
             }
             _ => return Ok(BLOCK),

@@ -113,12 +113,11 @@ impl Index {
         self.0.segments.iter().try_for_each(|segment| segment.keep_in_memory(&mut arena))
     }
 
-    /// Bytes of all blocks of document numbers and frequencies.
+    /// Bytes of all blocks of documents and frequencies.
     #[doc(hidden)]
     pub fn postings_bytes(&self) -> u64 {
         let fields = self.0.segments.iter().flat_map(|segment| segment.fields());
-        let files = fields.flat_map(|field| [field.docs(), field.freqs()]);
-        files.map(|file| file.payload().end - file.payload().start).sum()
+        fields.map(|field| field.postings().payload()).map(|payload| payload.end - payload.start).sum()
     }
 
     /// The disk of the index.

@@ -4,6 +4,8 @@
 use crate::bytes::{View, push_varint};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::schema::Field;
+use tierdex_codec::Codec;
 use tierdex_io::{Identity, Seal};
 
 /// Kinds of files. The values are stored in the envelope of each file.
@@ -15,30 +17,22 @@ pub enum FileKind {
     Terms = 2,
     /// Skip data, impacts and short lists of a field.
     Skips = 3,
-    /// Blocks of document ids of a field.
-    Docs = 4,
-    /// Blocks of frequencies of a field.
-    Freqs = 5,
+    /// Blocks of documents and frequencies of a field.
+    Postings = 4,
     /// Blocks of positions of a field.
-    Positions = 6,
+    Positions = 5,
     /// Document lengths of a field.
-    Norms = 7,
+    Norms = 6,
     /// External ids.
-    Ids = 8,
+    Ids = 7,
     /// Titles and texts.
-    Stored = 9,
+    Stored = 8,
 }
 
 impl FileKind {
     /// Kinds with one file per field, in manifest order.
-    pub const OF_FIELD: [FileKind; 6] = [
-        FileKind::Terms,
-        FileKind::Skips,
-        FileKind::Docs,
-        FileKind::Freqs,
-        FileKind::Positions,
-        FileKind::Norms,
-    ];
+    pub const OF_FIELD: [FileKind; 5] =
+        [FileKind::Terms, FileKind::Skips, FileKind::Postings, FileKind::Positions, FileKind::Norms];
 
     /// Name of the kind in file names.
     pub fn name(self) -> &'static str {
@@ -46,8 +40,7 @@ impl FileKind {
             FileKind::Manifest => "manifest",
             FileKind::Terms => "terms",
             FileKind::Skips => "skips",
-            FileKind::Docs => "docs",
-            FileKind::Freqs => "freqs",
+            FileKind::Postings => "postings",
             FileKind::Positions => "positions",
             FileKind::Norms => "norms",
             FileKind::Ids => "ids",
@@ -112,6 +105,35 @@ pub struct FieldStats {
     pub postings: u64,
     /// Indexed tokens: the sum of the document lengths.
     pub tokens: u64,
+    /// Sizes of its posting lists.
+    pub lists: ListSizes,
+}
+
+/// Sizes of the posting lists of a field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListSizes {
+    /// Postings of the lists that are stored in blocks, not inline in their skip records.
+    pub block_postings: u64,
+    /// Bytes of the blocks' documents.
+    pub docs_bytes: u64,
+    /// Bytes of the blocks' frequencies.
+    pub freqs_bytes: u64,
+    /// Bytes of the skip records of inline lists.
+    pub inline_bytes: u64,
+}
+
+impl ListSizes {
+    /// The numbers in the order in which the manifest stores them.
+    fn numbers(&mut self) -> [&mut u64; 4] {
+        [&mut self.block_postings, &mut self.docs_bytes, &mut self.freqs_bytes, &mut self.inline_bytes]
+    }
+
+    /// Adds the sizes of other lists.
+    pub fn add(&mut self, mut other: ListSizes) {
+        for (sum, other) in self.numbers().into_iter().zip(other.numbers()) {
+            *sum = sum.saturating_add(*other);
+        }
+    }
 }
 
 impl FieldStats {
@@ -159,7 +181,9 @@ impl SegmentMeta {
         push_varint(out, self.id);
         push_varint(out, u64::from(self.documents));
         for field in &self.fields {
-            for number in [u64::from(field.documents), field.terms, field.postings, field.tokens] {
+            let mut lists = field.lists;
+            let numbers = [u64::from(field.documents), field.terms, field.postings, field.tokens];
+            for number in numbers.into_iter().chain(lists.numbers().map(|number| *number)) {
                 push_varint(out, number);
             }
         }
@@ -188,12 +212,17 @@ impl SegmentMeta {
 }
 
 fn read_stats(view: &mut View<'_>) -> Result<FieldStats> {
-    Ok(FieldStats {
+    let mut stats = FieldStats {
         documents: view.varint32()?,
         terms: view.varint()?,
         postings: view.varint()?,
         tokens: view.varint()?,
-    })
+        lists: ListSizes::default(),
+    };
+    for number in stats.lists.numbers() {
+        *number = view.varint()?;
+    }
+    Ok(stats)
 }
 
 fn read_file(view: &mut View<'_>, fields: usize) -> Result<FileMeta> {
@@ -227,6 +256,14 @@ pub fn blocks(documents: u32) -> usize {
 pub fn is_inline(documents: u32) -> bool {
     (documents as usize) < limits::BLOCK
 }
+
+/// Every list in `postings` starts at a multiple of this many bytes: raw documents can then be used in place.
+pub(crate) fn list_alignment(field: &Field) -> usize {
+    if field.doc_codec == Codec::Raw { LIST_ALIGNMENT_MAX } else { 1 }
+}
+
+/// Largest [`list_alignment`]: a cache line.
+pub(super) const LIST_ALIGNMENT_MAX: usize = 64;
 
 /// Encodes a block max share in units of 1/65535, rounded up. The share of a posting is `f / (f + k)`, its
 /// BM25 score with the default parameters divided by the weight of the term, between 0 and 1.

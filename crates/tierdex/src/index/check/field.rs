@@ -3,14 +3,15 @@
 use crate::cursor::{ListsAhead, NO_DOCUMENT};
 use crate::error::{Error, Result};
 use crate::limits::SUPERBLOCK;
-use crate::segment::FieldStats;
-use crate::segment::layout::share_units;
+use crate::segment::layout::{list_alignment, share_units};
 use crate::segment::read::{BlockList, FieldReader, ListPart, Norms, SkipRecord, TermInfo};
 use crate::segment::write::default_share;
+use crate::segment::{FieldStats, ListSizes};
 use crate::transform::impact::{
     self, BLOCK_IMPACT_BYTES_MAX, Impact, ImpactBuilder, SUPERBLOCK_IMPACT_BYTES_MAX,
 };
 use crate::transform::norm;
+use std::ops::Range;
 use std::sync::Arc;
 use tierdex_io::SealedFile;
 
@@ -61,10 +62,12 @@ struct Checker<'a> {
     average: f64,
     /// Offset at which the next skip record must start.
     skips: u64,
-    /// Offset at which the next block of each part must start.
-    parts: [u64; 3],
+    /// Offset at which the next list must start in `postings`, up to alignment, and in `positions`.
+    postings_end: u64,
+    positions_end: u64,
     postings: u64,
     tokens: u64,
+    lists: ListSizes,
     /// Tokens found in each document.
     lengths: Vec<u32>,
     impacts: ImpactBuilder,
@@ -82,9 +85,11 @@ impl<'a> Checker<'a> {
             ahead: ListsAhead::default(),
             average: stats.average_length(),
             skips: start(field.skips()),
-            parts: [start(field.docs()), start(field.freqs()), field.positions().map_or(0, start)],
+            postings_end: start(field.postings()),
+            positions_end: field.positions().map_or(0, start),
             postings: 0,
             tokens: 0,
+            lists: ListSizes::default(),
             lengths: vec![0; field.documents() as usize],
             impacts: ImpactBuilder::default(),
             expected: Vec::new(),
@@ -104,31 +109,40 @@ impl<'a> Checker<'a> {
         match self.ahead.record(self.field, info)? {
             SkipRecord::Inline(list) => {
                 if let Some(range) = &list.positions {
-                    self.follow(ListPart::Positions, range.start, range.end)?;
+                    self.follow_positions(range)?;
                 }
+                self.lists.inline_bytes += info.skips.end - info.skips.start;
                 self.list(info, None)
             }
             SkipRecord::Blocks(list) => {
-                self.block_offsets(info, &list)?;
+                self.block_offsets(&list)?;
                 self.list(info, Some(&list))
             }
         }
     }
 
     /// Checks that blocks are contiguous.
-    fn block_offsets(&mut self, info: &TermInfo, list: &BlockList) -> Result<()> {
-        let parts = [ListPart::Docs, ListPart::Freqs, ListPart::Positions];
-        let count = if self.field.positions().is_some() { 3 } else { 2 };
-        for &part in &parts[..count] {
-            for block in 0..list.blocks() {
-                let range = list.range(part, block)?;
-                self.follow(part, range.start, range.end)?;
+    fn block_offsets(&mut self, list: &BlockList) -> Result<()> {
+        let alignment = list_alignment(self.field.field()) as u64;
+        self.postings_end = self.postings_end.next_multiple_of(alignment);
+        let mut ranges = Vec::with_capacity(2 * list.blocks());
+        for block in 0..list.blocks() {
+            for part in [ListPart::Docs, ListPart::Freqs] {
+                ranges.push(list.range(part, block)?);
+            }
+            self.lists.docs_bytes += list.len(ListPart::Docs, block);
+            self.lists.freqs_bytes += list.len(ListPart::Freqs, block);
+            if self.field.positions().is_some() {
+                self.follow_positions(&list.range(ListPart::Positions, block)?)?;
             }
         }
-        for (part, whole) in [ListPart::Docs, ListPart::Freqs].into_iter().zip(info.blocks.iter().flatten()) {
-            if whole.end != self.parts[part as usize] {
-                return Err(list.corrupt("the blocks of the list are not as long as its term says"));
-            }
+        self.lists.block_postings += u64::from(list.documents());
+        ranges.sort_unstable_by_key(|range| range.start);
+        for range in &ranges {
+            follow(self.field.postings(), range, &mut self.postings_end)?;
+        }
+        if list.whole().end != self.postings_end {
+            return Err(list.corrupt("the blocks of the list are not as long as its term says"));
         }
         let (all, accounted) = list.impact_bytes()?;
         if all != accounted {
@@ -137,18 +151,9 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn follow(&mut self, part: ListPart, start: u64, end: u64) -> Result<()> {
-        let next = &mut self.parts[part as usize];
-        if start != *next {
-            let file = match part {
-                ListPart::Docs => self.field.docs(),
-                ListPart::Freqs => self.field.freqs(),
-                ListPart::Positions => self.field.positions().expect("the field has positions"),
-            };
-            return Err(Error::corrupt(file.name(), start, format!("block does not start at {next}")));
-        }
-        *next = end;
-        Ok(())
+    fn follow_positions(&mut self, range: &Range<u64>) -> Result<()> {
+        let file = self.field.positions().expect("the field has positions");
+        follow(file, range, &mut self.positions_end)
     }
 
     /// Decodes the list; compares counts, impacts and block max scores with its skip record.
@@ -236,12 +241,8 @@ impl<'a> Checker<'a> {
     /// Compares totals and norms.
     fn finish(self) -> Result<()> {
         let field = self.field;
-        let ends = [
-            (field.skips(), self.skips),
-            (field.docs(), self.parts[ListPart::Docs as usize]),
-            (field.freqs(), self.parts[ListPart::Freqs as usize]),
-        ];
-        let positions = field.positions().map(|file| (file, self.parts[ListPart::Positions as usize]));
+        let ends = [(field.skips(), self.skips), (field.postings(), self.postings_end)];
+        let positions = field.positions().map(|file| (file, self.positions_end));
         for (file, end) in ends.into_iter().chain(positions) {
             if end != file.payload().end {
                 return Err(Error::corrupt(file.name(), end, "bytes that belong to no list"));
@@ -253,6 +254,10 @@ impl<'a> Checker<'a> {
                 "{} postings and {} tokens; the manifest says {} and {}",
                 self.postings, self.tokens, stats.postings, stats.tokens
             );
+            return Err(Error::corrupt(field.skips().name(), 0, what));
+        }
+        if self.lists != stats.lists {
+            let what = format!("sizes of lists are {:?}; the manifest says {:?}", self.lists, stats.lists);
             return Err(Error::corrupt(field.skips().name(), 0, what));
         }
         for (document, &length) in (0u32..).zip(&self.lengths) {
@@ -267,4 +272,13 @@ impl<'a> Checker<'a> {
         }
         Ok(())
     }
+}
+
+/// Checks that a block starts at `next`, and moves `next` to its end.
+fn follow(file: &SealedFile, range: &Range<u64>, next: &mut u64) -> Result<()> {
+    if range.start != *next {
+        return Err(Error::corrupt(file.name(), range.start, format!("block does not start at {next}")));
+    }
+    *next = range.end;
+    Ok(())
 }

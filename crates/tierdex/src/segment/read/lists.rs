@@ -37,8 +37,8 @@ pub struct BlockList<'a> {
     bytes: Cow<'a, [u8]>,
     documents: u32,
     blocks: usize,
-    /// Byte ranges of the list in `docs` and `freqs`.
-    list_ranges: [Range<u64>; 2],
+    /// Byte range of the list in `postings`.
+    postings: Range<u64>,
     positions_start: u64,
     arrays: ArrayRanges,
 }
@@ -56,19 +56,20 @@ struct ArrayRanges {
     impacts: Range<usize>,
 }
 
-/// One of the three files that hold blocks.
+/// A part of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListPart {
-    /// `docs`
+    /// Documents, in `postings`.
     Docs = 0,
-    /// `freqs`
+    /// Frequencies, in `postings`.
     Freqs = 1,
-    /// `positions`
+    /// Positions, in `positions`.
     Positions = 2,
 }
 
 impl<'a> SkipRecord<'a> {
     /// Parses the skip record `bytes` of `term` in `file`.
+    /// The impacts at the end of the record may be missing.
     pub fn parse(
         file: &'a str,
         term: &TermInfo,
@@ -102,11 +103,24 @@ impl<'a> SkipRecord<'a> {
 }
 
 impl<'a> BlockList<'a> {
+    /// Bytes of the record of a list of `documents` postings without its impacts.
+    pub fn bytes_without_impacts(documents: u32, positions: bool) -> u64 {
+        let blocks = blocks(documents) as u64;
+        let supers = blocks.div_ceil(SUPERBLOCK as u64);
+        let (of_superblock, of_block) = if positions { (32, 15) } else { (24, 11) };
+        (if positions { 8 } else { 0 }) + of_superblock * supers + of_block * blocks
+    }
+
+    /// Whether the record was read with its impacts.
+    pub fn has_impacts(&self) -> bool {
+        !self.arrays.impacts.is_empty()
+    }
+
     fn parse(file: &'a str, term: &TermInfo, bytes: Cow<'a, [u8]>, positions: bool) -> Result<BlockList<'a>> {
         let blocks = blocks(term.documents);
         let supers = blocks.div_ceil(SUPERBLOCK);
         let mut view = View::new(file, term.skips.start, &bytes);
-        let list_ranges = term.blocks.clone().ok_or_else(|| view.corrupt("the record of a short list"))?;
+        let postings = term.blocks.clone().ok_or_else(|| view.corrupt("the record of a short list"))?;
         let positions_start = if positions { view.u64()? } else { 0 };
         let total = bytes.len();
         let mut array = |count: usize, width: usize| -> Result<Range<usize>> {
@@ -136,7 +150,7 @@ impl<'a> BlockList<'a> {
             impacts,
         };
         let (offset, documents) = (term.skips.start, term.documents);
-        Ok(BlockList { file, offset, bytes, documents, blocks, list_ranges, positions_start, arrays })
+        Ok(BlockList { file, offset, bytes, documents, blocks, postings, positions_start, arrays })
     }
 
     /// Number of postings.
@@ -219,14 +233,19 @@ impl<'a> BlockList<'a> {
             .expect("superblock is in the list")
     }
 
-    /// Byte range of a block in one of the three files.
+    /// Byte range of a part of a block in its file.
     pub fn range(&self, part: ListPart, block: usize) -> Result<Range<u64>> {
         let superblock = block / SUPERBLOCK;
         let first = superblock * SUPERBLOCK;
-        let before = self.total_len(part, first..block);
-        let offsets = &self.bytes[self.arrays.superblock_offsets[part as usize].clone()];
-        let offset = u64_at(offsets, superblock).expect("superblock is in the list");
-        let start = self.start(part).checked_add(offset).and_then(|at| at.checked_add(before));
+        let mut before = self.total_len(part, first..block);
+        if part != ListPart::Positions && self.is_interleaved(superblock) {
+            before += match part {
+                ListPart::Docs => self.total_len(ListPart::Freqs, first..block),
+                _ => self.total_len(ListPart::Docs, first + 1..block + 1),
+            };
+        }
+        let start = self.start(part).checked_add(self.offset(part, superblock));
+        let start = start.and_then(|start| start.checked_add(before));
         let end = start.and_then(|start| start.checked_add(self.len(part, block)));
         match (start, end) {
             (Some(start), Some(end)) if end <= OFFSET_MAX => Ok(start..end),
@@ -234,20 +253,40 @@ impl<'a> BlockList<'a> {
         }
     }
 
-    /// Offset of the list in one of the three files.
-    pub fn start(&self, part: ListPart) -> u64 {
-        match part {
-            ListPart::Docs | ListPart::Freqs => self.list_ranges[part as usize].start,
-            ListPart::Positions => self.positions_start,
-        }
+    /// Byte range of a part of a block that is not the first of its superblock, from the range of the block
+    /// before.
+    pub fn range_after(&self, part: ListPart, block: usize, before: &Range<u64>) -> Range<u64> {
+        let between = match part {
+            ListPart::Docs if self.is_interleaved(block / SUPERBLOCK) => self.len(ListPart::Freqs, block - 1),
+            ListPart::Freqs if self.is_interleaved(block / SUPERBLOCK) => self.len(ListPart::Docs, block),
+            _ => 0,
+        };
+        let start = before.end.saturating_add(between);
+        start..start.saturating_add(self.len(part, block))
     }
 
-    /// Byte range of the whole list in one of the three files.
-    pub fn whole(&self, part: ListPart) -> Result<Range<u64>> {
-        match part {
-            ListPart::Docs | ListPart::Freqs => Ok(self.list_ranges[part as usize].clone()),
-            ListPart::Positions => Ok(self.positions_start..self.range(part, self.blocks - 1)?.end),
-        }
+    /// Whether the frequencies of each block of a superblock follow its documents. Otherwise all its
+    /// documents precede all its frequencies.
+    pub fn is_interleaved(&self, superblock: usize) -> bool {
+        let first = self.len(ListPart::Docs, superblock * SUPERBLOCK);
+        self.offset(ListPart::Docs, superblock).checked_add(first)
+            == Some(self.offset(ListPart::Freqs, superblock))
+    }
+
+    /// Offset of the list in a file.
+    fn start(&self, part: ListPart) -> u64 {
+        if part == ListPart::Positions { self.positions_start } else { self.postings.start }
+    }
+
+    /// Offset of a superblock in a file, relative to the list.
+    fn offset(&self, part: ListPart, superblock: usize) -> u64 {
+        let offsets = &self.bytes[self.arrays.superblock_offsets[part as usize].clone()];
+        u64_at(offsets, superblock).expect("superblock is in the list")
+    }
+
+    /// Byte range of the whole list in `postings`.
+    pub fn whole(&self) -> Range<u64> {
+        self.postings.clone()
     }
 
     /// Decodes the impacts of a block.
@@ -278,7 +317,7 @@ impl<'a> BlockList<'a> {
         Ok((self.arrays.impacts.len(), blocks + supers.sum::<Result<usize>>()?))
     }
 
-    /// Length in bytes of a block in one of the three files.
+    /// Bytes of a part of a block.
     #[inline]
     pub fn len(&self, part: ListPart, block: usize) -> u64 {
         let lens = &self.bytes[self.arrays.lens[part as usize].clone()];
@@ -289,7 +328,7 @@ impl<'a> BlockList<'a> {
         .expect("block is in the list")
     }
 
-    /// Total length in bytes of adjacent blocks of a superblock in one of the three files.
+    /// Total bytes of a part of adjacent blocks.
     fn total_len(&self, part: ListPart, blocks: Range<usize>) -> u64 {
         let lens = &self.bytes[self.arrays.lens[part as usize].clone()];
         match part {

@@ -48,8 +48,7 @@ pub struct FieldReader {
     documents: u32,
     terms: TermsReader,
     skips: Arc<SealedFile>,
-    docs: Arc<SealedFile>,
-    freqs: Arc<SealedFile>,
+    postings: Arc<SealedFile>,
     positions: Option<Arc<SealedFile>>,
     norms_file: SealedFile,
     norms: OnceLock<Norms>,
@@ -127,7 +126,7 @@ impl Segment {
     pub fn prepare(&self, mut arena: Option<&mut Arena>) -> Result<()> {
         for field in &self.fields {
             field.norms_in(arena.as_deref_mut())?;
-            [&field.skips, &field.docs, &field.freqs].into_iter().try_for_each(|file| file.load_tables())?;
+            [&field.skips, &field.postings].into_iter().try_for_each(|file| file.load_tables())?;
         }
         Ok(())
     }
@@ -169,8 +168,7 @@ impl FieldReader {
             documents: meta.documents,
             terms: TermsReader::open(file(FileKind::Terms)?, stats.documents, stats.terms)?,
             skips: Arc::new(file(FileKind::Skips)?),
-            docs: Arc::new(file(FileKind::Docs)?),
-            freqs: Arc::new(file(FileKind::Freqs)?),
+            postings: Arc::new(file(FileKind::Postings)?),
             positions: field.positions.then(|| file(FileKind::Positions).map(Arc::new)).transpose()?,
             norms_file: file(FileKind::Norms)?,
             norms: OnceLock::new(),
@@ -198,14 +196,20 @@ impl FieldReader {
         &self.terms
     }
 
-    /// The skip record of a term, resident or read from `source`.
-    pub fn record(&self, term: &TermInfo, source: &dyn BlockSource) -> Result<SkipRecord<'_>> {
+    /// The skip record of a term, resident or read from `source`; without impacts unless they are resident
+    /// or `impacts`. Impacts are half of a record, and most queries need only the max shares.
+    pub fn record(&self, term: &TermInfo, source: &dyn BlockSource, impacts: bool) -> Result<SkipRecord<'_>> {
         let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
         let bytes = match self.skips.resident_range(term.skips.start, len) {
             Some(bytes) => Cow::Borrowed(bytes),
             None => {
+                let mut range = term.skips.clone();
+                if term.blocks.is_some() && !impacts {
+                    let len = BlockList::bytes_without_impacts(term.documents, self.positions.is_some());
+                    range.end = range.end.min(range.start + len);
+                }
                 let mut bytes = Vec::new();
-                source.read(&self.skips, term.skips.clone(), &mut bytes)?;
+                source.read(&self.skips, range, &mut bytes)?;
                 // A short record was read as a whole page.
                 bytes.shrink_to_fit();
                 Cow::Owned(bytes)
@@ -218,8 +222,8 @@ impl FieldReader {
     pub fn load_lines(&self, term: &TermInfo) {
         let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
         self.skips.load_lines(term.skips.start, len.min(RECORD_LOADED));
-        if let Some([docs, _]) = &term.blocks {
-            self.docs.load_lines(docs.start, BLOCK_LOADED);
+        if let Some(blocks) = &term.blocks {
+            self.postings.load_lines(blocks.start, BLOCK_LOADED);
         }
     }
 
@@ -234,19 +238,9 @@ impl FieldReader {
         SkipRecord::parse(self.skips.name(), term, Cow::Owned(bytes), self.positions.is_some())
     }
 
-    /// Blocks of documents.
-    pub fn docs(&self) -> &Arc<SealedFile> {
-        &self.docs
-    }
-
-    /// Blocks of frequencies.
-    pub fn freqs(&self) -> &Arc<SealedFile> {
-        &self.freqs
-    }
-
-    /// The files of skip records, documents and frequencies.
-    pub fn shared(&self) -> [&Arc<SealedFile>; 3] {
-        [&self.skips, &self.docs, &self.freqs]
+    /// Blocks of documents and frequencies.
+    pub fn postings(&self) -> &Arc<SealedFile> {
+        &self.postings
     }
 
     /// Skip records.
@@ -289,7 +283,7 @@ impl FieldReader {
     }
 
     fn files(&self) -> impl Iterator<Item = &SealedFile> {
-        [self.terms.file(), &*self.skips, &self.docs, &self.freqs, &self.norms_file]
+        [self.terms.file(), &*self.skips, &self.postings, &self.norms_file]
             .into_iter()
             .chain(self.positions.as_deref())
     }

@@ -43,14 +43,14 @@ pub struct TermInfo {
     pub occurrences: u64,
     /// Byte range of its record in `skips`.
     pub skips: Range<u64>,
-    /// Byte ranges of its blocks in `docs` and `freqs`; `None` if the list is inline.
-    pub blocks: Option<[Range<u64>; 2]>,
+    /// Byte range of its blocks in `postings`; `None` if the list is inline.
+    pub blocks: Option<Range<u64>>,
 }
 
 impl TermInfo {
     /// Total bytes of its blocks of documents and frequencies.
     pub fn bytes(&self) -> u64 {
-        self.blocks.iter().flatten().map(|range| range.end - range.start).sum()
+        self.blocks.as_ref().map_or(0, |range| range.end - range.start)
     }
 }
 
@@ -432,14 +432,14 @@ impl<'a> TermPage<'a> {
         (info.documents, info.occurrences, info.skips) = (documents, occurrences, entries.skips..end);
         info.blocks = match is_inline(documents) {
             true => None,
-            false => Some([self.range(&mut view)?, self.range(&mut view)?]),
+            false => Some(self.range(&mut view)?),
         };
         (entries.number, entries.skips, entries.len) = (entries.number + 1, end, shared + own);
         entries.at = (view.offset() - self.at) as usize;
         Ok(Some(TermEntry { shared, suffix }))
     }
 
-    /// Byte range of a list in a file of blocks.
+    /// Byte range of a list in `postings`.
     fn range(&self, view: &mut View<'_>) -> Result<Range<u64>> {
         let (start, len) = (view.varint()?, view.varint()?);
         let end = start.checked_add(len).filter(|end| len > 0 && *end <= OFFSET_MAX);

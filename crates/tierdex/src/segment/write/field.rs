@@ -1,7 +1,7 @@
 //! Writes the files of one field. Input: terms in order with their postings, and document lengths. Output:
-//! `terms`, `skips`, `docs`, `freqs`, `positions` and `norms`.
+//! `terms`, `skips`, `postings`, `positions` and `norms`.
 
-use super::super::layout::{FieldStats, FileKind, FileMeta};
+use super::super::layout::{FieldStats, FileKind, FileMeta, ListSizes};
 use super::file::{create, seal};
 use super::lists::ListsWriter;
 use super::superblock::{Superblock, SuperblockEncoder};
@@ -112,14 +112,18 @@ impl<'a> FieldWriter<'a> {
         let (documents, occurrences) = (postings.documents, postings.occurrences);
         let blocks = self.lists.finish_list()?;
         self.stats.postings += u64::from(documents);
+        if blocks.is_some() {
+            self.stats.lists.block_postings += u64::from(documents);
+        }
         self.terms.add(term, (documents, occurrences), self.lists.skips_end(), blocks)
     }
 
     fn finish(self) -> Result<(FieldStats, Vec<FileMeta>)> {
         let (file, terms) = self.terms.finish()?;
+        let lists = ListSizes { block_postings: self.stats.lists.block_postings, ..self.lists.sizes() };
         let mut files = vec![seal(file, self.number, FileKind::Terms)?];
         files.extend(self.lists.finish(self.number)?);
-        Ok((FieldStats { terms, ..self.stats }, files))
+        Ok((FieldStats { terms, lists, ..self.stats }, files))
     }
 }
 

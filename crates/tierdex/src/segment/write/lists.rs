@@ -1,35 +1,41 @@
-//! Writes posting lists: blocks are appended to `docs`, `freqs` and `positions` when they are full, and the
-//! skip record at the end of the list.
+//! Writes posting lists: blocks are appended to `postings` and `positions` when they are full, and the skip
+//! record at the end of the list.
 //!
 //! A list shorter than one block is stored inline in its skip record. The record of a longer list is a
 //! sequence of arrays (docs/format/skips.md): for each superblock of 32 blocks, its relative offsets and max
 //! share; for each block, its last document, max share and lengths; then the impacts, superblock by
 //! superblock.
 
-use super::super::layout::{FileKind, FileMeta};
+use super::super::layout::{FileKind, FileMeta, LIST_ALIGNMENT_MAX, ListSizes, list_alignment};
 use super::file::{create, seal};
 use super::superblock::{ShareFn, Superblock, SuperblockEncoder, push_u16};
 use crate::bytes::push_varint;
 use crate::error::{Error, Result};
-use crate::limits::BLOCK;
+use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::schema::Field;
 use crate::transform::block::{Block, BlockEncoder};
 use std::ops::Range;
 use tierdex_io::{Disk, SealedWriter};
 
+/// Superblocks that are written together.
+const CHUNK_SUPERBLOCKS: usize = 8;
+
 /// Writes the lists of one field.
 pub(super) struct ListsWriter<'a> {
     encoder: SuperblockEncoder<'a>,
     skips: SealedWriter,
-    docs: SealedWriter,
-    freqs: SealedWriter,
+    postings: SealedWriter,
+    /// Every list in `postings` starts at a multiple of this.
+    alignment: usize,
     positions: Option<SealedWriter>,
     pending: PendingBlock,
     superblock: Superblock,
+    chunk: ListChunk,
     record: SkipRecordBuilder,
     /// Whether the current list has fewer postings than a block, and has been written, with its postings, to
     /// `skips`.
     written: bool,
+    sizes: ListSizes,
     bytes: Vec<u8>,
 }
 
@@ -42,10 +48,22 @@ struct PendingBlock {
     positions: Vec<u32>,
 }
 
+/// Superblocks that are written together. If their frequencies take more bytes than their documents, all
+/// documents are written before all frequencies: where documents are dense, most queries that read all of
+/// them need few frequencies. Otherwise the frequencies of each block follow its documents.
+#[derive(Default)]
+struct ListChunk {
+    docs: Vec<u8>,
+    freqs: Vec<u8>,
+    /// For each block: bytes of its documents and of its frequencies.
+    lens: Vec<[u16; 2]>,
+}
+
 /// The arrays of the skip record of the current list.
 #[derive(Default)]
 struct SkipRecordBuilder {
-    starts: [u64; 3],
+    /// Offsets of the list in `postings` and in `positions`.
+    starts: [u64; 2],
     superblocks: SuperblockArrays,
     last: Vec<u8>,
     block_max_shares: Vec<u8>,
@@ -85,8 +103,8 @@ impl<'a> ListsWriter<'a> {
                 share,
             ),
             skips: file(FileKind::Skips)?,
-            docs: file(FileKind::Docs)?,
-            freqs: file(FileKind::Freqs)?,
+            postings: file(FileKind::Postings)?,
+            alignment: list_alignment(field),
             positions: field.positions.then(|| file(FileKind::Positions)).transpose()?,
             pending: PendingBlock {
                 before: u32::MAX,
@@ -95,10 +113,17 @@ impl<'a> ListsWriter<'a> {
                 positions: Vec::new(),
             },
             superblock: Superblock::default(),
+            chunk: ListChunk::default(),
             record: SkipRecordBuilder::default(),
             written: false,
+            sizes: ListSizes::default(),
             bytes: Vec::new(),
         })
+    }
+
+    /// Sizes of the lists so far.
+    pub(super) fn sizes(&self) -> ListSizes {
+        self.sizes
     }
 
     /// A superblock encoder for the field.
@@ -156,25 +181,64 @@ impl<'a> ListsWriter<'a> {
     /// without positions.
     pub(super) fn superblock(&mut self, superblock: &Superblock) -> Result<()> {
         debug_assert!(self.pending.documents.is_empty() && self.superblock.blocks == 0);
-        let [docs, freqs] = [self.docs.position(), self.freqs.position()];
-        if self.record.blocks == 0 {
-            (self.record.starts[0], self.record.starts[1]) = (docs, freqs);
-        }
-        self.record.append(superblock, [docs, freqs])?;
+        self.chunk.append(superblock);
+        self.record.append(superblock)?;
         self.pending.before = superblock.last_document();
-        self.docs.write(&superblock.docs)?;
-        Ok(self.freqs.write(&superblock.freqs)?)
+        if self.chunk.lens.len() >= CHUNK_SUPERBLOCKS * SUPERBLOCK { self.close_chunk() } else { Ok(()) }
+    }
+
+    /// Writes the superblocks of the chunk, and adds their offsets to the record.
+    fn close_chunk(&mut self) -> Result<()> {
+        if self.record.superblocks.docs.is_empty() {
+            let misaligned = self.postings.position() as usize % self.alignment;
+            let padding = (self.alignment - misaligned) % self.alignment;
+            self.postings.write(&[0; LIST_ALIGNMENT_MAX][..padding])?;
+            self.record.starts[0] = self.postings.position();
+        }
+        let chunk = &self.chunk;
+        self.sizes.docs_bytes += chunk.docs.len() as u64;
+        self.sizes.freqs_bytes += chunk.freqs.len() as u64;
+        let mut offset = self.postings.position() - self.record.starts[0];
+        let is_split = chunk.freqs.len() > chunk.docs.len();
+        let of = &mut self.record.superblocks;
+        let mut freqs_offset = offset + chunk.docs.len() as u64;
+        for lens in chunk.lens.chunks(SUPERBLOCK) {
+            let sum = |part: usize| lens.iter().map(|lens| u64::from(lens[part])).sum::<u64>();
+            of.docs.extend_from_slice(&offset.to_le_bytes());
+            let freqs = if is_split { freqs_offset } else { offset + u64::from(lens[0][0]) };
+            of.freqs.extend_from_slice(&freqs.to_le_bytes());
+            offset += sum(0) + if is_split { 0 } else { sum(1) };
+            freqs_offset += sum(1);
+        }
+        if is_split {
+            self.postings.write(&chunk.docs)?;
+            self.postings.write(&chunk.freqs)?;
+        } else {
+            let (mut docs, mut freqs) = (&chunk.docs[..], &chunk.freqs[..]);
+            self.bytes.clear();
+            for [docs_len, freqs_len] in &chunk.lens {
+                for (bytes, len) in [(&mut docs, docs_len), (&mut freqs, freqs_len)] {
+                    let (block, rest) = bytes.split_at(usize::from(*len));
+                    self.bytes.extend_from_slice(block);
+                    *bytes = rest;
+                }
+            }
+            self.postings.write(&self.bytes)?;
+        }
+        self.chunk.clear();
+        Ok(())
     }
 
     /// Appends a whole list shorter than a block, encoded by [`SuperblockEncoder::short`].
     pub(super) fn short(&mut self, bytes: &[u8]) -> Result<()> {
         self.written = true;
+        self.sizes.inline_bytes += bytes.len() as u64;
         Ok(self.skips.write(bytes)?)
     }
 
-    /// Ends the list and appends its record. Returns the byte ranges of its blocks in `docs` and `freqs`;
-    /// `None` for an inline list.
-    pub(super) fn finish_list(&mut self) -> Result<Option<[Range<u64>; 2]>> {
+    /// Ends the list and appends its record. Returns the byte range of its blocks in `postings`; `None` for
+    /// an inline list.
+    pub(super) fn finish_list(&mut self) -> Result<Option<Range<u64>>> {
         if std::mem::take(&mut self.written) {
             return Ok(None);
         }
@@ -189,21 +253,23 @@ impl<'a> ListsWriter<'a> {
         if self.superblock.blocks > 0 {
             self.close_superblock()?;
         }
+        if !self.chunk.lens.is_empty() {
+            self.close_chunk()?;
+        }
         self.bytes.clear();
         self.record.write(self.positions.is_some(), &mut self.bytes);
         self.skips.write(&self.bytes)?;
-        let [docs, freqs, _] = self.record.starts;
+        let start = self.record.starts[0];
         self.record.clear();
         self.pending.before = u32::MAX;
-        Ok(Some([docs..self.docs.position(), freqs..self.freqs.position()]))
+        Ok(Some(start..self.postings.position()))
     }
 
     /// Seals the files.
     pub(super) fn finish(self, number: usize) -> Result<Vec<FileMeta>> {
         let mut files = vec![
             seal(self.skips, number, FileKind::Skips)?,
-            seal(self.docs, number, FileKind::Docs)?,
-            seal(self.freqs, number, FileKind::Freqs)?,
+            seal(self.postings, number, FileKind::Postings)?,
         ];
         if let Some(positions) = self.positions {
             files.push(seal(positions, number, FileKind::Positions)?);
@@ -223,6 +289,7 @@ impl<'a> ListsWriter<'a> {
             push_varint(&mut self.bytes, encoded.len() as u64);
         }
         self.encoder.short(block, &mut self.bytes);
+        self.sizes.inline_bytes += self.bytes.len() as u64;
         self.skips.write(&self.bytes)?;
         self.pending.clear();
         Ok(())
@@ -241,12 +308,12 @@ impl<'a> ListsWriter<'a> {
             check_positions(block.positions)?;
             let record = &mut self.record;
             if record.blocks + self.superblock.blocks == 0 {
-                record.starts[2] = positions.position();
+                record.starts[1] = positions.position();
             }
             if self.superblock.blocks == 0 {
                 push_relative_offset(
                     &mut record.superblocks.positions,
-                    record.starts[2],
+                    record.starts[1],
                     positions.position(),
                 );
             }
@@ -291,12 +358,27 @@ impl PendingBlock {
     }
 }
 
+impl ListChunk {
+    fn append(&mut self, superblock: &Superblock) {
+        self.docs.extend_from_slice(&superblock.docs);
+        self.freqs.extend_from_slice(&superblock.freqs);
+        let lens =
+            |lens: &[u8]| lens.as_chunks().0.iter().map(|len| u16::from_le_bytes(*len)).collect::<Vec<_>>();
+        let (docs, freqs) = (lens(&superblock.docs_lens), lens(&superblock.freqs_lens));
+        self.lens.extend(docs.into_iter().zip(freqs).map(|(docs, freqs)| [docs, freqs]));
+    }
+
+    fn clear(&mut self) {
+        self.docs.clear();
+        self.freqs.clear();
+        self.lens.clear();
+    }
+}
+
 impl SkipRecordBuilder {
-    /// Appends a superblock that starts at these offsets of `docs` and `freqs`.
-    fn append(&mut self, superblock: &Superblock, [docs, freqs]: [u64; 2]) -> Result<()> {
+    /// Appends a superblock, without its offsets in `postings`.
+    fn append(&mut self, superblock: &Superblock) -> Result<()> {
         let of = &mut self.superblocks;
-        push_relative_offset(&mut of.docs, self.starts[0], docs);
-        push_relative_offset(&mut of.freqs, self.starts[1], freqs);
         of.impacts_at.extend_from_slice(&length(of.impacts.len())?.to_le_bytes());
         push_u16(&mut of.impact_lens, superblock.impacts.len());
         of.impacts.extend_from_slice(&superblock.impacts);
@@ -315,7 +397,7 @@ impl SkipRecordBuilder {
     fn write(&self, positions: bool, out: &mut Vec<u8>) {
         let of = &self.superblocks;
         if positions {
-            out.extend_from_slice(&self.starts[2].to_le_bytes());
+            out.extend_from_slice(&self.starts[1].to_le_bytes());
         }
         out.extend_from_slice(&of.docs);
         out.extend_from_slice(&of.freqs);

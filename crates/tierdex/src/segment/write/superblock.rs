@@ -18,12 +18,14 @@ pub struct SuperblockEncoder<'a> {
     impacts: Vec<Impact>,
 }
 
-/// An encoded superblock: its bytes in `docs` and `freqs`, and its entries in the skip record.
+/// An encoded superblock: the documents and the frequencies of its blocks, and its entries in the skip
+/// record.
 #[derive(Default)]
 pub struct Superblock {
     pub(super) docs: Vec<u8>,
     pub(super) freqs: Vec<u8>,
-    /// For each block: last document, max share, lengths in `docs` and `freqs`, bytes of its impacts.
+    /// For each block: last document, max share, bytes of its documents, bytes of its frequencies, bytes of
+    /// its impacts.
     pub(super) last: Vec<u8>,
     pub(super) block_max_shares: Vec<u8>,
     pub(super) docs_lens: Vec<u8>,

@@ -49,16 +49,16 @@ impl TermsWriter {
     }
 
     /// Appends a term with its document frequency and number of occurrences. Its record ends at `skips_end`.
-    /// `blocks` are the byte ranges of its blocks in `docs` and `freqs`; `None` for an inline list.
+    /// `blocks` is the byte range of its blocks in `postings`; `None` for an inline list.
     pub(super) fn add(
         &mut self,
         term: &[u8],
         (documents, occurrences): (u32, u64),
         skips_end: u64,
-        blocks: Option<[Range<u64>; 2]>,
+        blocks: Option<Range<u64>>,
     ) -> Result<()> {
         let distance = self.skips_end - self.page_skips;
-        let worst = term.len() + 2 + 70 + RESTART;
+        let worst = term.len() + 2 + 45 + RESTART;
         let full = PAGE_HEAD + self.entries.len() + self.restarts.len() + worst > TERM_PAGE;
         if self.in_page > 0 && (full || distance > u64::from(u32::MAX)) {
             self.close_page(Some(term))?;
@@ -75,7 +75,7 @@ impl TermsWriter {
         push_varint(&mut self.entries, u64::from(documents));
         push_varint(&mut self.entries, occurrences - u64::from(documents));
         push_varint(&mut self.entries, skips_end - self.skips_end);
-        for range in blocks.iter().flatten() {
+        if let Some(range) = blocks {
             push_varint(&mut self.entries, range.start);
             push_varint(&mut self.entries, range.end - range.start);
         }
