@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,8 @@ def measure_index(arguments: argparse.Namespace) -> None:
             "--out",
             folder / "command",
             "--replace",
-            "--store", "none",
+            "--store",
+            "none",
         ]
         run += ["--memory", "1G", "--threads", str(threads)]
         subprocess.run(run, check=True, capture_output=True)
@@ -155,7 +157,7 @@ def measure_experiment(arguments: argparse.Namespace) -> None:
 
         def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
             k = min(1000, len(self.docnos))
-            tokens = [text.split() for text in frame["query"]]
+            tokens = [list(Counter(toks).elements()) for toks in frame["query_toks"]]
             found, scores = self.model.retrieve(tokens, k=k, show_progress=False)
             rows = []
             for qid, documents, values in zip(frame["qid"], found, scores, strict=True):
@@ -177,13 +179,16 @@ def measure_experiment(arguments: argparse.Namespace) -> None:
             tokens = [analyze(text) for text in texts]
             docnos = [str(doc["id"]) for doc in docs]
             joined = [{"docno": docno, "text": " ".join(of)} for docno, of in zip(docnos, tokens, strict=True)]
-            topics["query"] = [" ".join(analyze(query)) for query in topics["query"]]
+            topics["query_toks"] = [dict(Counter(analyze(query))) for query in topics.pop("query")]
             index.index(joined)
-            pisa = PisaIndex(str(Path(folder) / "pisa"), text_field="text", stemmer="none", stops="none")
-            pisa.index(joined)
+            pisa = PisaIndex(str(Path(folder) / "pisa"), text_field="toks", stemmer="none", stops="none")
+            counts = [
+                {"docno": docno, "toks": dict(Counter(of))} for docno, of in zip(docnos, tokens, strict=True)
+            ]
+            pisa.toks_indexer(scale=1.0).index(counts)
             systems = {
                 "tierdex": index.bm25(),
-                "pisa": pisa.bm25(k1=1.2, b=0.75, num_results=1000, threads=1),
+                "pisa": pisa.bm25(k1=1.2, b=0.75, num_results=1000, threads=1, toks_scale=1.0),
                 "bm25s": Bm25s(docnos, tokens),
             }
             tables = []
