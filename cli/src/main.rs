@@ -35,6 +35,8 @@ enum Command {
     Stats(cmd::stats::Arguments),
     /// Verify checksums and invariants of all files of an index
     Check(cmd::check::Arguments),
+    /// Exchange indexes with other search engines by files in the Common Index File Format
+    Ciff(cmd::ciff::Arguments),
     /// Compute nDCG@10, AP@1000 and R@100 of a TREC run from relevance judgments
     Eval(cmd::eval::Arguments),
     /// Index text files of this machine and answer a few sample queries
@@ -58,6 +60,7 @@ fn run(command: Command) -> Outcome {
             (cmd::stats::run(arguments, ExecutorOptions::default(), None), Some(&arguments.dir))
         }
         Command::Check(arguments) => (cmd::check::run(arguments), Some(&arguments.dir)),
+        Command::Ciff(arguments) => (cmd::ciff::run(arguments), Some(arguments.index())),
         Command::Eval(arguments) => (cmd::eval::run(arguments), None),
         Command::Demo(arguments) => (cmd::demo::run(arguments), None),
     };

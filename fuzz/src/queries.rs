@@ -8,7 +8,7 @@ use tierdex::Result;
 use tierdex::index::{Index, IndexWriter, Merge, OpenMode, SearchOptions, SearchResult, WriterOptions};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
-use tierdex::rank::Bm25;
+use tierdex::rank::{Bm25, Scorer};
 use tierdex::schema::{Field, NormKind, Schema, Source};
 
 /// Number of documents of each segment, and their approximate mean length in words.
@@ -22,8 +22,12 @@ const PIECES: [&str; 48] = [
     "every",
 ];
 
-const RANKINGS: [Bm25; 4] =
-    [Bm25 { k1: 1.2, b: 0.75 }, Bm25 { k1: 0.9, b: 0.4 }, Bm25 { k1: 2.0, b: 0.0 }, Bm25 { k1: 0.0, b: 1.0 }];
+const RANKINGS: [Scorer; 4] = [
+    Scorer::Bm25(Bm25 { k1: 1.2, b: 0.75 }),
+    Scorer::Bm25(Bm25 { k1: 0.9, b: 0.4 }),
+    Scorer::Bm25(Bm25 { k1: 0.0, b: 1.0 }),
+    Scorer::Dot,
+];
 
 /// Evaluates the query in the bytes with pruning and exhaustively; returns whether a document matches.
 ///
@@ -45,8 +49,8 @@ pub fn queries(data: &[u8]) -> bool {
         Ok(query) => query,
         Err(_) => Query::parse_lenient(&text, index.schema()).0,
     };
-    let bm25 = RANKINGS[usize::from(kind % 4)];
-    let exhaustive = SearchOptions { k, bm25, exhaustive: true, count: true, ids: false };
+    let scorer = RANKINGS[usize::from(kind % 4)];
+    let exhaustive = SearchOptions { k, scorer, exhaustive: true, count: true, ids: false };
     let searcher = index.searcher();
     let all = searcher.search(&query, &exhaustive);
     // Divide the remaining documents after each checkpoint, or never.
@@ -55,7 +59,7 @@ pub fn queries(data: &[u8]) -> bool {
     for (k, count) in [(k, false), (k, true), (0, true)] {
         let found = searcher.search_divided(
             &query,
-            &SearchOptions { k, bm25, exhaustive: false, count, ids: false },
+            &SearchOptions { k, scorer, exhaustive: false, count, ids: false },
             cut,
         );
         compare(&found, &all, (k, count), &text);

@@ -16,6 +16,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
         &["tierdex_codec", "tierdex_io", "tierdex_cache", "tierdex", "tierdex_bench_protocol"],
     ),
     ("tierdex_cli", "cli/src/", &["tierdex"]),
+    ("tierdex_python", "python/src/", &["tierdex"]),
     ("tierdex-bench", "cli/bench/", &["tierdex", "tierdex_bench", "tierdex_cli"]),
     // Contains the names of the crates in strings, but depends on none of them.
     (
@@ -43,6 +44,7 @@ const MODULES: &[&str] = &[
     "query",
     "eval",
     "index",
+    "ciff",
     "engine",
 ];
 

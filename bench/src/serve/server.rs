@@ -62,6 +62,6 @@ impl Server<'_> {
             Command::Top(k) | Command::Docs(k) => (k, false),
             Command::TopCount(k) => (k, true),
         };
-        SearchOptions { k, count, exhaustive: self.exhaustive, bm25: self.bm25, ids: false }
+        SearchOptions { k, count, exhaustive: self.exhaustive, scorer: self.bm25.into(), ids: false }
     }
 }

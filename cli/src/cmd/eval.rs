@@ -1,4 +1,7 @@
 //! `tierdex eval`: computes nDCG@10, AP@1000 and R@100 of a TREC run from relevance judgments.
+//!
+//! As in `trec_eval`, the documents of a query are ordered by score, as `f32`, and those of equal score by
+//! descending id; ranks are not used.
 
 use crate::failure::{Failure, Outcome, output_error};
 use crate::size;
@@ -14,9 +17,12 @@ pub struct Arguments {
     run: PathBuf,
     /// Relevance judgments (qrels); each line is: query 0 document relevance
     qrels: PathBuf,
+    /// Number of decimal places
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=12))]
+    digits: u8,
 }
 
-/// Means over all queries with a relevant document. A query without hits counts as 0.
+/// Means over all judged queries, as of `ir_measures`. A query without hits or relevant documents counts 0.
 #[derive(Debug, Default, PartialEq)]
 pub struct Measures {
     /// Number of queries.
@@ -31,16 +37,17 @@ pub struct Measures {
 
 /// Relevance grades by query and document.
 type Grades = HashMap<String, HashMap<String, f64>>;
-/// Rank and line number by query and document. Equal ranks are ordered by line number.
-type Rankings = HashMap<String, HashMap<String, (u64, usize)>>;
+/// Scores by query and document.
+type Scores = HashMap<String, HashMap<String, f32>>;
 
 pub fn run(arguments: &Arguments) -> Outcome {
     let grades = read_qrels(&arguments.qrels)?;
-    let rankings = read_run(&arguments.run)?;
-    let measures = measure(&grades, &rankings);
+    let scores = read_run(&arguments.run)?;
+    let measures = measure(&grades, &scores);
+    let digits = usize::from(arguments.digits);
     writeln!(
         stdout(),
-        "{}: nDCG@10 {:.4}, AP@1000 {:.4}, R@100 {:.4}",
+        "{}: nDCG@10 {:.digits$}, AP@1000 {:.digits$}, R@100 {:.digits$}",
         size::count(measures.queries as u64, "query", "queries"),
         measures.ndcg_10,
         measures.ap_1000,
@@ -49,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     .map_err(output_error)
 }
 
-fn measure(grades: &Grades, rankings: &Rankings) -> Measures {
+fn measure(grades: &Grades, scores: &Scores) -> Measures {
     let mut sum = Measures::default();
     for (query, judged) in grades {
         let relevant: HashMap<&str, f64> = judged
@@ -57,14 +64,14 @@ fn measure(grades: &Grades, rankings: &Rankings) -> Measures {
             .filter(|(_, grade)| **grade > 0.0)
             .map(|(id, grade)| (id.as_str(), *grade))
             .collect();
-        if relevant.is_empty() {
-            continue;
-        }
         let gains: Vec<f64> =
-            ranking(rankings, query).map(|id| relevant.get(id).copied().unwrap_or(0.0)).collect();
+            ranking(scores, query).map(|id| relevant.get(id).copied().unwrap_or(0.0)).collect();
         let mut ideal: Vec<f64> = relevant.values().copied().collect();
         ideal.sort_by(|a, b| b.total_cmp(a));
         sum.queries += 1;
+        if relevant.is_empty() {
+            continue;
+        }
         sum.ndcg_10 += discounted(&gains) / discounted(&ideal);
         sum.ap_1000 += average_precision(&gains, relevant.len());
         let recalled = gains.iter().take(100).filter(|&&gain| gain > 0.0).count();
@@ -79,10 +86,10 @@ fn measure(grades: &Grades, rankings: &Rankings) -> Measures {
     }
 }
 
-/// The documents of a query in the order of their ranks.
-fn ranking<'r>(rankings: &'r Rankings, query: &str) -> impl Iterator<Item = &'r str> + use<'r> {
-    let mut ranking: Vec<_> = rankings.get(query).into_iter().flatten().collect();
-    ranking.sort_unstable_by_key(|(_, rank_and_line)| **rank_and_line);
+/// The documents of a query, best first.
+fn ranking<'r>(scores: &'r Scores, query: &str) -> impl Iterator<Item = &'r str> + use<'r> {
+    let mut ranking: Vec<_> = scores.get(query).into_iter().flatten().collect();
+    ranking.sort_unstable_by(|(id, score), (other_id, other)| other.total_cmp(score).then(other_id.cmp(id)));
     ranking.into_iter().map(|(id, _)| id.as_str())
 }
 
@@ -102,21 +109,22 @@ fn average_precision(gains: &[f64], relevant: usize) -> f64 {
 
 fn read_qrels(path: &Path) -> Outcome<Grades> {
     let mut grades = Grades::new();
-    for_each_line(path, 4, |_, columns| {
+    for_each_line(path, 4, |columns| {
         let grade = finite("relevance", columns[3])?;
         insert_once(grades.entry(columns[0].to_string()).or_default(), columns, grade)
     })?;
     Ok(grades)
 }
 
-fn read_run(path: &Path) -> Outcome<Rankings> {
-    let mut rankings = Rankings::new();
-    for_each_line(path, 6, |line, columns| {
-        let rank = columns[3].parse().map_err(|_| format!("rank `{}` is not a number", columns[3]))?;
-        finite("score", columns[4])?;
-        insert_once(rankings.entry(columns[0].to_string()).or_default(), columns, (rank, line))
+fn read_run(path: &Path) -> Outcome<Scores> {
+    let mut scores = Scores::new();
+    for_each_line(path, 6, |columns| {
+        let rank = &columns[3];
+        rank.parse::<u64>().map_err(|_| format!("rank `{rank}` is not a number"))?;
+        let score = finite("score", columns[4])? as f32;
+        insert_once(scores.entry(columns[0].to_string()).or_default(), columns, score)
     })?;
-    Ok(rankings)
+    Ok(scores)
 }
 
 fn finite(name: &str, text: &str) -> Result<f64, String> {
@@ -138,7 +146,7 @@ fn insert_once<V>(documents: &mut HashMap<String, V>, columns: &[&str], value: V
 fn for_each_line(
     path: &Path,
     columns: usize,
-    mut body: impl FnMut(usize, &[&str]) -> Result<(), String>,
+    mut body: impl FnMut(&[&str]) -> Result<(), String>,
 ) -> Outcome {
     let problem = |message: String| Failure::Failed(format!("{}: {message}", path.display()));
     let file = File::open(path).map_err(|error| problem(error.to_string()))?;
@@ -162,7 +170,7 @@ fn for_each_line(
         if found.len() < columns {
             return Err(problem(format!("line {number}: {} columns, {columns} expected", found.len())));
         }
-        body(number, &found).map_err(|error| problem(format!("line {number}: {error}")))?;
+        body(&found).map_err(|error| problem(format!("line {number}: {error}")))?;
     }
     Ok(())
 }
@@ -179,16 +187,14 @@ mod tests {
             ("2".to_string(), judged(&[("x", 1.0)])),
             ("3".to_string(), judged(&[("y", 0.0)])),
         ]);
-        // Documents of equal rank are ordered by line number.
-        let ranking = [("c", (1, 9)), ("b", (2, 8)), ("a", (2, 7))];
-        let ranking = ranking.map(|(id, rank_and_line)| (id.to_string(), rank_and_line)).into();
-        let rankings = Rankings::from([("1".to_string(), ranking)]);
-        let found = measure(&grades, &rankings);
+        // Documents of equal score are ordered by descending id.
+        let scores = [("a", 2.0), ("b", 2.0), ("c", 3.0)].map(|(id, score)| (id.to_string(), score)).into();
+        let found = measure(&grades, &Scores::from([("1".to_string(), scores)]));
         let ideal = 2.0 + 1.0 / 3f64.log2();
-        let gained = 1.0 / 3f64.log2() + 2.0 / 2.0;
-        assert_eq!(found.queries, 2);
-        assert!((found.ndcg_10 - gained / ideal / 2.0).abs() < 1e-12);
-        assert!((found.ap_1000 - (1.0 / 2.0 + 2.0 / 3.0) / 2.0 / 2.0).abs() < 1e-12);
-        assert!((found.recall_100 - 0.5).abs() < 1e-12);
+        let gained = 2.0 / 3f64.log2() + 1.0 / 2.0;
+        assert_eq!(found.queries, 3);
+        assert!((found.ndcg_10 - gained / ideal / 3.0).abs() < 1e-12);
+        assert!((found.ap_1000 - (1.0 / 2.0 + 2.0 / 3.0) / 2.0 / 3.0).abs() < 1e-12);
+        assert!((found.recall_100 - 1.0 / 3.0).abs() < 1e-12);
     }
 }

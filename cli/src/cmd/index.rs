@@ -76,7 +76,7 @@ struct InputArguments {
 
 /// Analysis and index options. With --append the default is the settings of the index.
 #[derive(Args)]
-struct SchemaArguments {
+pub struct SchemaArguments {
     /// Store positions, for phrase queries
     #[arg(long)]
     positions: bool,
@@ -160,7 +160,8 @@ impl SchemaArguments {
             || self.store.is_some()
     }
 
-    fn schema(&self) -> Outcome<Schema> {
+    /// The schema, validated.
+    pub fn schema(&self) -> Outcome<Schema> {
         let mut schema = Schema { stored: self.store != Some(StoreChoice::None), ..Schema::default() };
         let field = &mut schema.fields[0];
         field.positions = self.positions;

@@ -2,6 +2,7 @@
 
 pub mod batch;
 pub mod check;
+pub mod ciff;
 pub mod demo;
 pub mod eval;
 pub mod explain;

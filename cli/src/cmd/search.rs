@@ -13,8 +13,8 @@ use tierdex::engine::ExecutorOptions;
 use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
-use tierdex::rank::Bm25;
 use tierdex::text::{Analyzer, snippet as make_snippet};
+use tierdex::{Bm25, Scorer};
 
 /// Target length of a snippet, in bytes.
 const SNIPPET_BYTES: usize = 180;
@@ -99,7 +99,7 @@ impl QueryArguments {
     }
 }
 
-/// Parameters of BM25.
+/// Scorer and its parameters.
 #[derive(Args, Clone, Copy)]
 pub struct RankingArguments {
     /// BM25 k1: saturation of the term frequency, 0 to 1000
@@ -108,13 +108,17 @@ pub struct RankingArguments {
     /// BM25 b: normalization by document length, 0 to 1
     #[arg(long, default_value_t = DEFAULT_B, allow_negative_numbers = true)]
     b: f64,
+    /// Score by the sum of boost times frequency in place of BM25, for indexes of learned sparse models and
+    /// of quantised impacts
+    #[arg(long, conflicts_with_all = ["k1", "b"])]
+    dot: bool,
 }
 
 impl RankingArguments {
     /// Validated options of a search for `k` hits. `count` requests the exact number of matches.
     pub fn options(self, k: usize, count: bool) -> Outcome<SearchOptions> {
-        let bm25 = Bm25::new(self.k1, self.b)?;
-        Ok(SearchOptions { k, bm25, exhaustive: false, count, ids: true })
+        let scorer = if self.dot { Scorer::Dot } else { Bm25::new(self.k1, self.b)?.into() };
+        Ok(SearchOptions { k, scorer, exhaustive: false, count, ids: true })
     }
 }
 

@@ -24,8 +24,10 @@ pub enum Error {
         /// The error.
         message: String,
     },
-    /// The operation failed for the reason in the message: another writer holds the lock, a lock was lost, an
-    /// engine was closed, or the input or a callback of the caller failed.
+    /// Another writer holds the lock of the index; try again later.
+    Busy(String),
+    /// The operation failed for the reason in the message: a lock was lost, another writer has committed in
+    /// the meantime, an engine was closed, or the input or a callback of the caller failed.
     Failed(String),
     /// The writer was stopped by its stop signal.
     Interrupted,
@@ -67,7 +69,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Storage(error) => error.fmt(f),
-            Error::Usage(message) | Error::Limit(message) | Error::Failed(message) => f.write_str(message),
+            Error::Usage(message) | Error::Limit(message) | Error::Busy(message) | Error::Failed(message) => {
+                f.write_str(message)
+            }
             Error::Query { at: Some(at), message } => write!(f, "query, byte {}: {message}", at + 1),
             Error::Query { at: None, message } => write!(f, "query: {message}"),
             Error::Interrupted => f.write_str("interrupted; the last commit is intact"),

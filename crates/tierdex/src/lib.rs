@@ -11,6 +11,7 @@
 //! | search | [`Engine`], [`EngineOptions`], [`Query`], [`SearchRequest`], [`Hits`] |
 //! | search without waiting | [`Ticket`], [`CancelHandle`], [`Priority`] |
 //! | look at a commit | [`Index`], [`Snapshot`] |
+//! | exchange indexes with other engines | [`ciff`] |
 //! | handle errors | [`Error`], [`Result`] |
 //!
 //! # Index and search
@@ -105,6 +106,7 @@
 // ARCHITECTURE.md has their dependency order.
 #[doc(hidden)]
 pub mod bytes;
+pub mod ciff;
 #[doc(hidden)]
 pub mod cursor;
 #[doc(hidden)]
@@ -137,7 +139,7 @@ pub use engine::{
 pub use error::{Error, ErrorKind, Result, StorageError};
 pub use index::{Document, Index, IndexWriter, Merge, SearchHit, WriterOptions};
 pub use query::Query;
-pub use rank::Bm25;
+pub use rank::{Bm25, Scorer};
 pub use schema::Schema;
 pub use segment::read::StoredDocument;
 #[doc(inline)]

@@ -85,7 +85,7 @@ fn searches() -> [SearchOptions; 4] {
     let default = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
     [
         SearchOptions { count: false, ..default },
-        SearchOptions { count: false, k: 400, bm25: Bm25 { k1: 0.9, b: 0.4 }, ..default },
+        SearchOptions { count: false, k: 400, scorer: Bm25 { k1: 0.9, b: 0.4 }.into(), ..default },
         SearchOptions { count: false, exhaustive: true, ..default },
         SearchOptions { k: 3, ..default },
     ]

@@ -18,7 +18,7 @@ use tierdex::Error;
 use tierdex::index::{Index, Merge, SearchOptions, SearchResult, Strategy};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
-use tierdex::rank::Bm25;
+use tierdex::rank::{Bm25, Scorer};
 use tierdex::schema::{NormKind, Schema};
 
 /// Number of random queries over the large index.
@@ -34,11 +34,12 @@ const KS: [usize; 10] = [1, 2, 3, 10, 10, 64, 100, 300, 1000, 2000];
 
 const K_MAX: usize = 2000;
 
-const RANKINGS: [Bm25; 4] = [
-    Bm25 { k1: 1.2, b: 0.75 },
-    Bm25 { k1: 0.9, b: 0.4 },
-    Bm25 { k1: 2.0, b: 0.0 },
-    Bm25 { k1: 1000.0, b: 0.75 },
+const RANKINGS: [Scorer; 5] = [
+    Scorer::Bm25(Bm25 { k1: 1.2, b: 0.75 }),
+    Scorer::Bm25(Bm25 { k1: 0.9, b: 0.4 }),
+    Scorer::Bm25(Bm25 { k1: 2.0, b: 0.0 }),
+    Scorer::Bm25(Bm25 { k1: 1000.0, b: 0.75 }),
+    Scorer::Dot,
 ];
 
 fn schema() -> Schema {
@@ -131,15 +132,15 @@ fn pruning_counting_segments_and_threads_change_no_result() {
                 unreadable += 1;
                 continue;
             };
-            let bm25 = *random.pick(&RANKINGS);
-            let exhaustive = SearchOptions { k: K_MAX, bm25, exhaustive: true, count: true, ids: false };
+            let scorer = *random.pick(&RANKINGS);
+            let exhaustive = SearchOptions { k: K_MAX, scorer, exhaustive: true, count: true, ids: false };
             let first = random.below(searchers.len());
             let all = searchers[first].search(&query, &exhaustive).unwrap();
             matching += usize::from(all.total > 0);
             for (searcher, segments) in searchers.iter().zip(SEGMENTS) {
                 for count in [false, true] {
                     let k = *random.pick(&KS);
-                    let options = SearchOptions { k, bm25, count, ..SearchOptions::default() };
+                    let options = SearchOptions { k, scorer, count, ..SearchOptions::default() };
                     let found = searcher.search(&query, &options).unwrap();
                     check(&found, &all, &options, || format!("{text} in {segments} segments"));
                     let often = *random.pick(&[2, 5, 50]);
@@ -152,7 +153,7 @@ fn pruning_counting_segments_and_threads_change_no_result() {
             }
             let options = SearchOptions {
                 k: *random.pick(&[0, 1, 10, 10, 100]),
-                bm25,
+                scorer,
                 count: random.one_in(2),
                 exhaustive: random.one_in(6),
                 ids: false,
@@ -198,15 +199,17 @@ fn terms_of_negligible_weight_have_hits() {
     let (indexes, schema) = (large(), schema());
     for (index, segments) in indexes.iter().zip(SEGMENTS) {
         let searcher = index.searcher();
-        for (bm25, weight) in RANKINGS.iter().flat_map(|bm25| [1e-3, 1e-5, 1e-7, 1e-9].map(|w| (*bm25, w))) {
+        for (scorer, weight) in
+            RANKINGS.iter().flat_map(|scorer| [1e-3, 1e-5, 1e-7, 1e-9].map(|w| (*scorer, w)))
+        {
             for rank in [0, 3, 12] {
                 let text = format!("{}^{weight:.9} nowhere", word(rank));
                 let query = Query::parse(&text, &schema).unwrap();
-                let exhaustive = SearchOptions { k: 100, bm25, exhaustive: true, count: true, ids: false };
+                let exhaustive = SearchOptions { k: 100, scorer, exhaustive: true, count: true, ids: false };
                 let all = searcher.search(&query, &exhaustive).unwrap();
                 assert!(all.total > 0, "{text}");
                 for k in [1, 10, 100] {
-                    let options = SearchOptions { k, bm25, count: true, ..SearchOptions::default() };
+                    let options = SearchOptions { k, scorer, count: true, ..SearchOptions::default() };
                     let found = searcher.search(&query, &options).unwrap();
                     check(&found, &all, &options, || format!("{text} in {segments} segments"));
                 }
@@ -220,15 +223,15 @@ fn terms_of_negligible_weight_have_hits() {
 fn an_initial_threshold_is_at_most_the_score_of_the_last_hit() {
     let (index, schema) = (&large()[0], schema());
     let mut known = 0;
-    for (rank, bm25) in (0..40).flat_map(|rank| RANKINGS.map(|bm25| (rank, bm25))) {
+    for (rank, scorer) in (0..40).flat_map(|rank| RANKINGS.map(|scorer| (rank, scorer))) {
         for text in [word(rank), format!("{} {}", word(rank), word(rank + 1))] {
             let query = Query::parse(&text, &schema).unwrap();
-            let options = SearchOptions { k: 10, bm25, count: true, ..SearchOptions::default() };
+            let options = SearchOptions { k: 10, scorer, count: true, ..SearchOptions::default() };
             let explained = index.searcher().explain(&query, &options).unwrap();
             let last = explained.result.hits.last().filter(|_| explained.result.hits.len() == 10);
             let Some(initial) = explained.segments[0].threshold_before else { continue };
             known += 1;
-            assert!(last.is_some_and(|last| initial <= last.score), "{text} {bm25:?}: {initial} {last:?}");
+            assert!(last.is_some_and(|last| initial <= last.score), "{text} {scorer:?}: {initial} {last:?}");
         }
     }
     assert!(known > 40, "{known} of 320");
@@ -247,12 +250,12 @@ fn results_equal_those_of_the_naive_engine() {
         for _ in 0..queries {
             let text = queries::any_text(&mut random, &schema);
             let Some(query) = parse(&text, &schema) else { continue };
-            let bm25 = *random.pick(&RANKINGS);
-            let expected = model.answer(&query, Look { bm25, shown: 0, ..Look::default() });
+            let scorer = *random.pick(&RANKINGS);
+            let expected = model.answer(&query, Look { scorer, shown: 0, ..Look::default() });
             for (index, segments) in indexes.iter().zip(SEGMENTS) {
                 for (count, exhaustive) in [(false, false), (true, false), (true, true)] {
                     let k = *random.pick(&KS);
-                    let options = SearchOptions { k, bm25, count, exhaustive, ids: false };
+                    let options = SearchOptions { k, scorer, count, exhaustive, ids: false };
                     let found = index.searcher().search(&query, &options).unwrap();
                     let what = || format!("{text} in {segments} segments with {options:?}");
                     let hits: Vec<_> =
@@ -308,8 +311,8 @@ fn a_sloppy_frequency_is_at_most_that_of_the_rarest_term() {
         let disk = Arc::new(MemDisk::new());
         build(&(disk.clone() as _), &schema, &docs, &[], Growth::Commits, Merge::Keep);
         let index = Index::open_on(disk).unwrap();
-        let bm25 = Bm25 { k1: 1.2, b: 1.0 };
-        let options = SearchOptions { k: 2, bm25, exhaustive: true, count: true, ids: false };
+        let scorer = Scorer::Bm25(Bm25 { k1: 1.2, b: 1.0 });
+        let options = SearchOptions { k: 2, scorer, exhaustive: true, count: true, ids: false };
         let all = index.searcher().search(&phrase, &options).unwrap();
         assert_eq!(all.total, 2, "{length} words, {times} times");
         for k in [1, 2] {
@@ -335,15 +338,15 @@ fn ties_are_broken_by_the_smaller_document() {
         let docs: Vec<Doc> = (0..16_000).map(doc).collect();
         for segments in SEGMENTS {
             let index = index(&docs, segments);
-            for (query, bm25) in ["same", "same filler", "+same +filler", "+same -none"]
+            for (query, scorer) in ["same", "same filler", "+same +filler", "+same -none"]
                 .iter()
-                .flat_map(|query| RANKINGS.map(|bm25| (query, bm25)))
+                .flat_map(|query| RANKINGS.map(|scorer| (query, scorer)))
             {
                 let query = Query::parse(query, index.schema()).unwrap();
-                let exhaustive = SearchOptions { k: 1000, bm25, exhaustive: true, count: true, ids: false };
+                let exhaustive = SearchOptions { k: 1000, scorer, exhaustive: true, count: true, ids: false };
                 let all = index.searcher().search(&query, &exhaustive).unwrap();
                 for k in [1, 3, 10, 40, 60, 400] {
-                    let options = SearchOptions { k, bm25, count: false, ..SearchOptions::default() };
+                    let options = SearchOptions { k, scorer, count: false, ..SearchOptions::default() };
                     let found = index.searcher().search(&query, &options).unwrap();
                     check(&found, &all, &options, || format!("{query:?} in {segments} segments"));
                     let explained = index.searcher().explain(&query, &options).unwrap();

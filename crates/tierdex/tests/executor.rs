@@ -16,7 +16,7 @@ use tierdex::io::{
     Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, RegionKind, Repeat, Size,
 };
 use tierdex::query::Query;
-use tierdex::rank::Bm25;
+use tierdex::rank::{Bm25, Scorer};
 use tierdex::schema::{Field, Schema, Source};
 
 const WORDS: [&str; 8] = ["all", "w0", "über1", "prefix2", "w3", "w4", "w5", "w8"];
@@ -289,13 +289,13 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
         "+s5 +s6 +s1",
     ];
     let words = words.map(|word| Query::parse(word, index.schema()).unwrap());
-    for (meta, k, bm25) in [
-        (MetaTier::Dram, 3, Bm25::default()),
-        (MetaTier::Disk, 3, Bm25::default()),
-        (MetaTier::Disk, 3, Bm25 { k1: 0.5, b: 0.3 }),
-        (MetaTier::Disk, 5000, Bm25::default()),
+    for (meta, k, scorer) in [
+        (MetaTier::Dram, 3, Scorer::default()),
+        (MetaTier::Disk, 3, Scorer::default()),
+        (MetaTier::Disk, 3, Scorer::Dot),
+        (MetaTier::Disk, 5000, Scorer::default()),
     ] {
-        let search = SearchOptions { k, bm25, count: true, ..SearchOptions::default() };
+        let search = SearchOptions { k, scorer, count: true, ..SearchOptions::default() };
         let found = words.each_ref().map(|word| rows(&index.searcher().search(word, &search).unwrap()));
         let read = |mode| {
             let options = options(4096 * 2000, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
@@ -325,12 +325,12 @@ fn long_non_essential_lists_are_not_read_whole() {
     let index = Index::open_on(sparse(3_000_000)).unwrap();
     let words = ["s1 s5", "s6 s5 s1", "s5 s2 s7 s3", "s0 s5", "s5 s7", "s6 s7 s5 s4 s1 none"];
     let words = words.map(|word| Query::parse(word, index.schema()).unwrap());
-    for (meta, k, bm25) in [
-        (MetaTier::Dram, 3, Bm25::default()),
-        (MetaTier::Disk, 10, Bm25::default()),
-        (MetaTier::Terms, 3, Bm25 { k1: 0.5, b: 0.3 }),
+    for (meta, k, scorer) in [
+        (MetaTier::Dram, 3, Scorer::default()),
+        (MetaTier::Disk, 10, Scorer::default()),
+        (MetaTier::Terms, 3, Bm25 { k1: 0.5, b: 0.3 }.into()),
     ] {
-        let search = SearchOptions { k, bm25, count: false, ..SearchOptions::default() };
+        let search = SearchOptions { k, scorer, count: false, ..SearchOptions::default() };
         let found = words.each_ref().map(|word| index.searcher().search(word, &search).unwrap().hits);
         let read = |words: &[Query], mode| {
             let options = options(4096 * 4000, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);

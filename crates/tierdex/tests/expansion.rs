@@ -253,3 +253,45 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn terms_are_listed_in_order_from_any_term(
+        words in prop::collection::vec(WORDS, 1..60), cut in 0usize..60, prefix in "[abü]{0,2}",
+        after in prop::option::of(WORDS), limit in 1usize..20,
+    ) {
+        let docs = texts(&words);
+        let searcher = index(&schema(), &docs, &[cut.min(docs.len())]).searcher();
+        let distinct: BTreeSet<&String> = words.iter().collect();
+        let follows = |term: &&&String| after.as_ref().is_none_or(|after| *term > &after);
+        let expected = distinct.iter().filter(|term| term.starts_with(&prefix)).filter(follows).take(limit);
+        let expected: Vec<_> = expected
+            .map(|term| {
+                let count = words.iter().filter(|word| word == term).count() as u64;
+                (term.to_string(), count, count)
+            })
+            .collect();
+        let found = searcher.terms(0, &prefix, after.as_deref(), limit).unwrap();
+        let found: Vec<_> =
+            found.into_iter().map(|found| (found.term, found.documents, found.occurrences)).collect();
+        prop_assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn documents_are_found_by_their_ids() {
+    let docs: Vec<Doc> =
+        (0..300).map(|i| Doc { id: format!("id{}", i % 250), ..texts(["a"]).remove(0) }).collect();
+    let searcher = index(&schema(), &docs, &[70, 200]).searcher();
+    let mut found = Vec::new();
+    let wanted = ["id249", "id3", "missing"];
+    let note = |document, id: &str| {
+        found.push((document, id.to_string()));
+        Ok(())
+    };
+    searcher.find_ids(|id| wanted.contains(&id), note).unwrap();
+    let expected = [(3, "id3"), (249, "id249"), (253, "id3")];
+    assert_eq!(found, expected.map(|(document, id)| (document, id.to_string())));
+}

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use support::corpus::{Doc, Shape, corpus};
 use support::random::Random;
 use support::{Growth, build};
-use tierdex::index::{Explanation, Index, Merge, SearchOptions, SearchResult};
+use tierdex::index::{Explanation, Index, ListUse, Merge, SearchOptions, SearchResult};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
-use tierdex::rank::Bm25;
+use tierdex::rank::{Bm25, Scorer};
 
 fn index(docs: &[Doc], shape: Shape, segments: usize) -> Index {
     let disk = Arc::new(MemDisk::new());
@@ -64,12 +64,12 @@ proptest! {
         seed in any::<u64>(),
         count in 1usize..4000,
         segments in 1usize..4,
-        bm25 in prop_oneof![Just(Bm25::default()), (0.0f64..3.0, 0.0f64..=1.0).prop_map(|(k1, b)| Bm25 { k1, b })],
+        scorer in prop_oneof![Just(Scorer::default()), (0.0f64..3.0, 0.0f64..=1.0).prop_map(|(k1, b)| Bm25 { k1, b }.into()), Just(Scorer::Dot)],
     ) {
         let index = index(&corpus(seed, count), Shape::default(), segments);
         for text in QUERIES {
             for (k, exhaustive, counted) in [(0, false, true), (3, false, true), (3, false, false), (3, true, true), (400, false, false)] {
-                let options = SearchOptions { k, bm25, exhaustive, count: counted, ids: false };
+                let options = SearchOptions { k, scorer, exhaustive, count: counted, ids: false };
                 let explained = explain(&index, text, &options);
                 let query = Query::parse(text, index.schema()).unwrap();
                 let found = index.searcher().search(&query, &options).unwrap();
@@ -77,6 +77,11 @@ proptest! {
                 prop_assert_eq!(explained.segments.len(), index.segments().len());
                 for segment in &explained.segments {
                     check_counts(segment, exhaustive, text);
+                    let within = |list: &ListUse| {
+                        list.highest_bound.is_none_or(|bound| f64::from(bound) <= list.weight * 1.001)
+                    };
+                    let all = segment.evaluation.lists.iter().all(within);
+                    prop_assert!(scorer == Scorer::Dot || all, "{text}: {:?}", segment.evaluation.lists);
                 }
             }
         }
@@ -120,7 +125,6 @@ fn check_counts(segment: &tierdex::index::SegmentExplanation, exhaustive: bool, 
             }
             _ => {}
         }
-        assert!(list.highest_bound.is_none_or(|bound| f64::from(bound) <= list.weight * 1.001), "{what}");
     }
     if exhaustive
         && matches!(

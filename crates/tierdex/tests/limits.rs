@@ -186,7 +186,7 @@ fn extreme_parameters_give_finite_scores() {
     let index = indexed(&docs);
     let model = Model::new(index.schema(), &docs);
     for (k1, b) in [(0.0, 0.0), (0.0, 1.0), (1000.0, 1.0), (1.2, 0.0), (1e-30, 0.5)] {
-        let look = Look { bm25: Bm25::new(k1, b).unwrap(), ..Look::default() };
+        let look = Look { scorer: Bm25::new(k1, b).unwrap().into(), ..Look::default() };
         let query = Query::parse("x y NOT z", index.schema()).unwrap();
         let found = answer(&index, &query, look).unwrap();
         assert_eq!(found, model.answer(&query, look), "k1 {k1}, b {b}");

@@ -130,7 +130,7 @@ fn history_changes_nothing() {
 fn another_document_changes_only_the_weight() {
     let docs = corpus(9, 300);
     let disk = build_new(&docs, &[], Growth::Commits, Merge::Keep);
-    let look = Look { bm25: Bm25 { k1: 1.2, b: 0.0 }, shown: 0, ..Look::default() };
+    let look = Look { scorer: Bm25 { k1: 1.2, b: 0.0 }.into(), shown: 0, ..Look::default() };
     let before = Index::open_on(disk.clone()).unwrap();
     let mut writer = support::open_writer(&disk, &schema(), OpenMode::Append);
     writer.add("new", "nothing", "of what is asked for").unwrap();

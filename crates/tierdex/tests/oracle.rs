@@ -13,7 +13,7 @@ use tierdex::codec::Codec;
 use tierdex::index::{Index, Merge, check};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
-use tierdex::rank::Bm25;
+use tierdex::rank::{Bm25, Scorer};
 use tierdex::schema::{NormKind, Schema, Tokenizer};
 
 const DELTA_CODECS: [Codec; 3] = [Codec::VByteDelta, Codec::Pfor256Delta, Codec::Raw];
@@ -27,7 +27,7 @@ struct Case {
     growth: Growth,
     last: Merge,
     shape: Shape,
-    bm25: Bm25,
+    scorer: Scorer,
 }
 
 fn shapes() -> impl Strategy<Value = Shape> {
@@ -52,17 +52,21 @@ fn cases() -> impl Strategy<Value = Case> {
         prop_oneof![Just(Growth::Commits), Just(Growth::Writers), (1usize..60).prop_map(Growth::Batches)];
     let last = prop_oneof![Just(Merge::Keep), Just(Merge::One)];
     let documents = prop_oneof![0usize..40, 200usize..700, 500usize..1500];
-    let bm25 =
-        prop_oneof![Just(Bm25::default()), Just(Bm25 { k1: 0.9, b: 0.4 }), Just(Bm25 { k1: 0.0, b: 1.0 })];
-    (any::<u64>(), documents, 1usize..=5, growth, last, shapes(), bm25).prop_map(
-        |(seed, documents, segments, growth, last, shape, bm25)| Case {
+    let scorer = prop_oneof![
+        Just(Scorer::default()),
+        Just(Bm25 { k1: 0.9, b: 0.4 }.into()),
+        Just(Bm25 { k1: 0.0, b: 1.0 }.into()),
+        Just(Scorer::Dot)
+    ];
+    (any::<u64>(), documents, 1usize..=5, growth, last, shapes(), scorer).prop_map(
+        |(seed, documents, segments, growth, last, shape, scorer)| Case {
             seed,
             documents,
             segments,
             growth,
             last,
             shape,
-            bm25,
+            scorer,
         },
     )
 }
@@ -75,10 +79,10 @@ fn open(docs: &[Doc], schema: &Schema, cuts: &[usize], growth: Growth, last: Mer
 }
 
 /// The first difference between engine and model.
-fn difference(index: &Index, model: &Model, query: &Query, bm25: Bm25) -> Option<String> {
+fn difference(index: &Index, model: &Model, query: &Query, scorer: Scorer) -> Option<String> {
     let ways = [1, 10, 100, usize::MAX].into_iter().flat_map(|k| [(k, false), (k, true)]);
     ways.into_iter().find_map(|(k, exhaustive)| {
-        let look = Look { k, bm25, exhaustive, shown: 2 };
+        let look = Look { k, scorer, exhaustive, shown: 2 };
         let (found, expected) = (answer(index, query, look).unwrap(), model.answer(query, look));
         (found != expected).then(|| {
             let place = found.hits.iter().zip(&expected.hits).position(|(found, expected)| found != expected);
@@ -115,7 +119,7 @@ proptest! {
             let text = ast.text();
             let query = Query::parse(&text, &schema).unwrap();
             prop_assert_eq!(&query, &ast.normal(&schema), "{} is read differently", text);
-            let difference = difference(&index, &model, &query, case.bm25);
+            let difference = difference(&index, &model, &query, case.scorer);
             prop_assert!(difference.is_none(), "{text}: {}", difference.unwrap_or_default());
         }
     }
@@ -173,7 +177,7 @@ fn long_lists_give_the_results_of_the_naive_engine() {
             "h* OR r*^2",
         ] {
             let query = Query::parse(text, &schema).unwrap();
-            let difference = difference(&index, &model, &query, Bm25::default());
+            let difference = difference(&index, &model, &query, Scorer::default());
             assert!(
                 difference.is_none(),
                 "{} {last:?}, {text}: {}",
@@ -210,9 +214,9 @@ fn a_lost_posting_is_detected() {
     let (_, index) = open(&docs, &schema, &[100], Growth::Commits, Merge::Keep);
     let mut model = Model::new(&schema, &docs);
     let query = Query::parse("all", &schema).unwrap();
-    assert!(difference(&index, &model, &query, Bm25::default()).is_none());
+    assert!(difference(&index, &model, &query, Scorer::default()).is_none());
     assert!(model.forget(0, "all"));
-    assert!(difference(&index, &model, &query, Bm25::default()).is_some());
+    assert!(difference(&index, &model, &query, Scorer::default()).is_some());
 }
 
 /// The contract of [`Query::Bool`] for trees that are built by hand.
@@ -248,7 +252,7 @@ fn clauses_follow_their_documentation() {
         boolean(vec![], vec![with_minimum(vec![], vec![], 7), Query::All { boost: 2.0 }], vec![]),
         Query::All { boost: 0.0 },
     ] {
-        let difference = difference(&index, &model, &query, Bm25::default());
+        let difference = difference(&index, &model, &query, Scorer::default());
         assert!(difference.is_none(), "{query:?}: {}", difference.unwrap_or_default());
     }
 }

@@ -11,7 +11,7 @@ use tierdex::codec::Codec;
 use tierdex::index::{Index, Merge, SearchHit, SearchOptions};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
-use tierdex::rank::Bm25;
+use tierdex::rank::{Bm25, Scorer};
 use tierdex::schema::NormKind;
 
 /// Words from nearly every document to one in a few hundred.
@@ -66,7 +66,7 @@ proptest! {
         cuts in 0usize..3,
         exact in any::<bool>(),
         codec in prop_oneof![4 => Just(Codec::Auto), 1 => Just(Codec::Bitmap), 1 => Just(Codec::Pfor256Delta)],
-        bm25 in prop_oneof![Just(Bm25::default()), (0.0f64..3.0, 0.0f64..=1.0).prop_map(|(k1, b)| Bm25 { k1, b })],
+        scorer in prop_oneof![Just(Scorer::default()), (0.0f64..3.0, 0.0f64..=1.0).prop_map(|(k1, b)| Bm25 { k1, b }.into()), Just(Scorer::Dot)],
     ) {
         let docs = documents(seed, count);
         let cuts: Vec<usize> = (1..=cuts).map(|part| part * count / (cuts + 1)).collect();
@@ -77,18 +77,18 @@ proptest! {
             "+filler +everywhere +often +half +some +seldom", "+half +nowhere", "half some", "everywhere seldom", "everywhere often half some seldom nowhere", "some filler", "+m0 +m1 +m2 +m3", &many,
             "often^2", "half^3 some", "+half^0.5 +often^4", "half^0 some^0", "+half^0 +often^0", "half^1e-40 some^1e-42", "often^1e-42", "ofen~1", "some~ hal~2"]) {
             for k in [0, 1, 10, 100, 1024, usize::MAX] {
-                let look = Look { k, bm25, shown: 0, exhaustive: false };
+                let look = Look { k, scorer, shown: 0, exhaustive: false };
                 let pruned = ask(&index, word, look).unwrap();
                 let all = ask(&index, word, Look { exhaustive: true, ..look }).unwrap();
-                prop_assert_eq!(&pruned, &all, "{} k {} {:?}", word, k, bm25);
+                prop_assert_eq!(&pruned, &all, "{} k {} {:?}", word, k, scorer);
                 let query = Query::parse(word, index.schema()).unwrap();
-                let options = SearchOptions { k, bm25, ..SearchOptions::default() };
+                let options = SearchOptions { k, scorer, exhaustive: false, count: false, ids: false };
                 let uncounted = index.searcher().search(&query, &options).unwrap();
                 prop_assert!((uncounted.hits.len() as u64..=all.total).contains(&uncounted.total), "{} k {}: {} of {}", word, k, uncounted.total, all.total);
                 let rows = |hit: &SearchHit| (hit.document, hit.score.to_bits());
                 let found: Vec<_> = uncounted.hits.iter().map(rows).collect();
                 let expected: Vec<_> = all.hits.iter().map(|row| (row.document, row.score_bits)).collect();
-                prop_assert_eq!(found, expected, "{} k {} {:?}, uncounted", word, k, bm25);
+                prop_assert_eq!(found, expected, "{} k {} {:?}, uncounted", word, k, scorer);
             }
         }
     }
@@ -115,7 +115,13 @@ fn a_block_that_ends_just_after_its_window_is_not_contained_in_it() {
             let index = index(&docs, &[], codec, NormKind::Byte);
             let query = Query::parse("a b", index.schema()).unwrap();
             for k in [1, 5, 10, 100] {
-                let options = SearchOptions { k, ..SearchOptions::default() };
+                let options = SearchOptions {
+                    k,
+                    scorer: Scorer::default(),
+                    exhaustive: false,
+                    count: false,
+                    ids: false,
+                };
                 let found = index.searcher().search(&query, &options).unwrap();
                 let all =
                     index.searcher().search(&query, &SearchOptions { exhaustive: true, ..options }).unwrap();
@@ -131,12 +137,12 @@ fn a_block_that_ends_just_after_its_window_is_not_contained_in_it() {
 fn the_ten_best_of_many_decode_a_few_blocks() {
     let index = index(&documents(5, 40_000), &[], Codec::Auto, NormKind::Byte);
     let query = Query::parse("often", index.schema()).unwrap();
-    for bm25 in [Bm25::default(), Bm25 { k1: 0.9, b: 0.4 }] {
-        let options = SearchOptions { k: 10, bm25, count: true, ..SearchOptions::default() };
+    for scorer in [Scorer::default(), Bm25 { k1: 0.9, b: 0.4 }.into(), Scorer::Dot] {
+        let options = SearchOptions { k: 10, scorer, count: true, ..SearchOptions::default() };
         let explained = index.searcher().explain(&query, &options).unwrap();
         let of = &explained.segments[0].evaluation.lists[0].blocks;
         assert_eq!(explained.result.hits.len(), 10);
-        assert!(of.blocks > 50 && of.decoded * 4 < of.blocks, "{of:?} {bm25:?}");
+        assert!(of.blocks > 50 && of.decoded * 4 < of.blocks, "{of:?} {scorer:?}");
     }
 }
 
@@ -199,12 +205,12 @@ fn bounds_far_above_the_hits_lose_none() {
     let index = index(&docs, &[], Codec::Auto, NormKind::Exact);
     let mut random = Random::new(11);
     for b in [0.0001, 0.0005, 0.002, 0.75] {
-        let bm25 = Bm25 { k1: 1000.0, b };
+        let scorer = Scorer::Bm25(Bm25 { k1: 1000.0, b });
         for _ in 0..100 {
             let mut boost = || 1.0 + random.below(10_000) as f64 / 2000.0;
             let query = Query::parse(&format!("+aa^{} +bb^{}", boost(), boost()), index.schema()).unwrap();
             for k in [1, 10, 11, 12, 30] {
-                let options = SearchOptions { k, bm25, count: false, ..SearchOptions::default() };
+                let options = SearchOptions { k, scorer, count: false, ..SearchOptions::default() };
                 let pruned = index.searcher().search(&query, &options).unwrap().hits;
                 let all = SearchOptions { exhaustive: true, ..options };
                 assert_eq!(pruned, index.searcher().search(&query, &all).unwrap().hits, "{query:?} k {k}");

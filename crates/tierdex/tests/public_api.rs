@@ -114,7 +114,8 @@ fn errors_say_what_where_and_what_to_do() {
     assert!(IndexWriter::create(&unmade, Schema::default(), little).is_err() && !unmade.exists());
 
     let mut writer = IndexWriter::create(&dir, Schema::default(), options()).unwrap();
-    assert!(IndexWriter::create(&dir, Schema::default(), options()).is_err(), "the lock is held");
+    let second = IndexWriter::create(&dir, Schema::default(), options()).err().unwrap();
+    assert!(matches!(second, Error::Busy(_)) && second.to_string().contains("another writer"), "{second}");
     assert!(matches!(writer.add(&"i".repeat(5000), "", "").unwrap_err(), Error::Limit(_)));
     writer.add("1", "", "one").unwrap();
     writer.commit(Merge::Keep).unwrap();

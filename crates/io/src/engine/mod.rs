@@ -56,6 +56,16 @@ pub struct ReadEngine {
 }
 
 impl ReadEngine {
+    /// Maximum threads that an engine starts for files of `disk`: none for `uring`, also if `auto` can take
+    /// it.
+    pub fn threads(options: EngineOptions, disk: &dyn Disk) -> usize {
+        match options.kind {
+            EngineKind::Uring | EngineKind::Mmap => 0,
+            EngineKind::Auto if open::is_uring_available(options, disk) => 0,
+            EngineKind::Pread | EngineKind::Auto => options.depth.min(EngineOptions::THREADS_MAX),
+        }
+    }
+
     /// An engine for the files of `disk`. The memory of `cells` is registered with the kernel if the backend
     /// supports it, which saves work at each read; reads may go into other cells as well.
     ///

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::disk::Disk;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A read method, as users write it: `auto`, `mmap`, `pread` or `uring`.
@@ -37,16 +36,6 @@ impl EngineOptions {
 
     /// Maximum threads of `pread`. At a larger depth, reads wait for a thread.
     pub(super) const THREADS_MAX: usize = 64;
-
-    /// Maximum threads that the engine starts for files of `disk`: none for `uring`, also if `auto` can take
-    /// it.
-    pub fn threads(&self, disk: &dyn Disk) -> usize {
-        match self.kind {
-            EngineKind::Uring | EngineKind::Mmap => 0,
-            EngineKind::Auto if super::open::is_uring_available(*self, disk) => 0,
-            EngineKind::Pread | EngineKind::Auto => self.depth.min(EngineOptions::THREADS_MAX),
-        }
-    }
 }
 
 impl fmt::Display for EngineKind {

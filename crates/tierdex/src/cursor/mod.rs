@@ -15,6 +15,6 @@ mod trace;
 pub use ahead::ListsAhead;
 pub use blocks::{IN_ORDER_BYTES, LIST_BYTES};
 pub use positions::{POSITIONS_BUFFER, POSITIONS_BYTES, PositionsReader};
-pub use postings::{NO_DOCUMENT, PostingsCursor};
+pub use postings::{NO_DOCUMENT, PostingsCursor, frequency_max};
 pub use scattered::{DecodedBlock, ScatteredBlocks};
 pub use trace::BlockCounts;

@@ -5,6 +5,7 @@ use super::positions::PositionsReader;
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::segment::read::{BlockSource, FILES, FieldReader, SkipRecord, TermInfo};
+use crate::transform::impact;
 
 /// "No document": returned after the last document of a list.
 pub const NO_DOCUMENT: u32 = u32::MAX;
@@ -129,5 +130,20 @@ impl<'a> PostingsCursor<'a> {
             self.frequencies_of = self.block;
         }
         Ok(())
+    }
+}
+
+/// The largest frequency of a term: from the impacts of its list, or for a list shorter than a block from
+/// its postings.
+pub fn frequency_max(field: &FieldReader, term: &TermInfo, source: &dyn BlockSource) -> Result<u32> {
+    match field.record(term, source, true)? {
+        SkipRecord::Blocks(list) => (0..list.superblocks()).try_fold(0, |max, superblock| {
+            Ok(impact::max_frequency(list.superblock_impacts(superblock)?)?.max(max))
+        }),
+        record @ SkipRecord::Inline(_) => {
+            let mut cursor = PostingsCursor::with_record(field, record, source)?;
+            cursor.advance(0)?;
+            Ok(cursor.rest_of_block()?.1.iter().copied().max().unwrap_or(0))
+        }
     }
 }

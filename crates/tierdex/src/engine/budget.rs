@@ -11,7 +11,7 @@ use crate::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use crate::segment::read::UNPACK_BYTES;
 use std::fmt;
 use tierdex_cache::{LookaheadSample, READ_BYTES_MAX, READ_PAGES_MAX};
-use tierdex_io::EngineOptions;
+use tierdex_io::{EngineOptions, ReadEngine};
 
 /// The program itself: the part of its code that is used, and static memory of its libraries.
 const PROGRAM_BYTES: u64 = 7 << 20;
@@ -296,7 +296,8 @@ impl MemoryReport {
         add("index of external ids", sizes.id_index, None);
         if options.mode != Mode::Base {
             let engine = EngineOptions { depth: options.depth(), ..options.engine };
-            let threads = if options.mode.has_cache() { engine.threads(index.disk()) } else { 0 };
+            let threads =
+                if options.mode.has_cache() { ReadEngine::threads(engine, index.disk()) } else { 0 };
             let (readers, reader, cells) = match options.mode {
                 Mode::Direct => (options.threads, 0, READ_PAGES_MAX as u64),
                 _ => (options.reader_threads, READER_BYTES, READ_BYTES_MAX / options.list_cell_bytes as u64),

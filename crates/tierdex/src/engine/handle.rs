@@ -170,7 +170,7 @@ impl Engine {
         mut source: impl FnMut() -> std::result::Result<Option<SearchRequest>, E>,
         mut answer: impl FnMut(usize, Result<Hits>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let ahead = 2 * self.shared().in_flight * self.shared().threads;
+        let ahead = self.requests_ahead();
         let (mut tickets, mut number, mut ended) = (VecDeque::with_capacity(ahead), 0, Ok(true));
         loop {
             while matches!(ended, Ok(true)) && tickets.len() < ahead {
@@ -191,6 +191,12 @@ impl Engine {
             answer(number, ticket.and_then(Ticket::wait))?;
             number += 1;
         }
+    }
+
+    /// Requests that a batch has in progress or waiting for delivery; the memory report counts their results.
+    #[doc(hidden)]
+    pub fn requests_ahead(&self) -> usize {
+        2 * self.shared().in_flight * self.shared().threads
     }
 
     /// Counters of the cache: hits, reads, evictions.

@@ -4,7 +4,7 @@ use super::snapshot::Snapshot;
 use crate::error::Result;
 use crate::index::{HitIds, SearchHit, SearchOptions};
 use crate::query::Query;
-use crate::rank::{Bm25, Statistics};
+use crate::rank::{Scorer, Statistics};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -69,10 +69,10 @@ impl SearchRequest {
         self
     }
 
-    /// Sets the parameters of BM25.
+    /// Sets how documents are scored: [`Bm25`](crate::Bm25) with other parameters, or [`Scorer::Dot`].
     #[must_use]
-    pub fn bm25(mut self, bm25: Bm25) -> SearchRequest {
-        self.options.bm25 = bm25;
+    pub fn scorer(mut self, scorer: impl Into<Scorer>) -> SearchRequest {
+        self.options.scorer = scorer.into();
         self
     }
 

@@ -10,6 +10,7 @@
 //! max scores and the few blocks that contain the best hits. Candidates of a block are the postings with a
 //! sufficient frequency; only these are looked up in the lists of other clauses.
 
+use super::bounds::ShareBounds;
 use super::node::Node;
 use super::range::within;
 use super::refine::Refiners;
@@ -20,11 +21,13 @@ use super::tuning::{
     FIRST_PREFETCHED, FIRST_SCORED_MAX, FIRST_SCORED_RATIO, IMPACT_ORDER_RATIO, INITIAL_THRESHOLD_HITS,
     ONE_BY_ONE,
 };
+use crate::bytes::View;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::query::plan::{Leaf, PlanNode, QueryPlan};
 use crate::schema::NormKind;
 use crate::segment::read::{BlockSource, FILES, Segment, SkipRecord};
+use crate::transform::impact;
 use std::sync::Arc;
 use tierdex_codec::largest;
 
@@ -249,20 +252,22 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
     let mut threshold = 0;
     for (info, segment) in leaf.infos.iter().zip(segments) {
         let field = segment.field(leaf.field);
-        if field.skips().resident().is_none() || field.field().norms != NormKind::Byte {
+        let bounds = leaf.share_bounds(segment);
+        let is_tight = |bounds: &ShareBounds| bounds.is_tight && field.field().norms == NormKind::Byte;
+        if field.skips().resident().is_none() || !bounds.as_ref().is_none_or(is_tight) {
             return Ok(0);
         }
         let Some(info) = info.as_ref().filter(|info| info.blocks.is_some()) else { continue };
         let SkipRecord::Blocks(list) = field.record(info, &FILES, false)? else { continue };
-        let bounds = leaf.share_bounds(segment);
-        if !bounds.is_tight {
-            return Ok(0);
-        }
-        let score = |units| leaf.scorer.min_score(bounds.guaranteed_share(units));
         for superblock in 0..list.superblocks() {
-            if score(list.superblock_max_share(superblock)) > threshold {
-                let reached = list.block_max_shares(superblock).map(|(_, units)| score(units));
-                scores.extend(reached.filter(|score| *score > threshold));
+            let units = list.superblock_max_share(superblock);
+            if reached(leaf, &bounds, units, || list.superblock_impacts(superblock))? > threshold {
+                for (block, units) in list.block_max_shares(superblock) {
+                    let score = reached(leaf, &bounds, units, || list.encoded_impacts(block))?;
+                    if score > threshold {
+                        scores.push(score);
+                    }
+                }
                 if scores.len() >= 2 * k {
                     threshold = nth(&mut scores, k);
                     scores.truncate(k);
@@ -271,6 +276,22 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
         }
     }
     Ok(if scores.len() < k { 0 } else { nth(&mut scores, k) })
+}
+
+/// Lower bound of the highest score in a block or superblock with these stored units and impacts.
+#[inline]
+fn reached<'a>(
+    leaf: &Leaf,
+    bounds: &Option<ShareBounds>,
+    units: u16,
+    impacts: impl FnOnce() -> Result<View<'a>>,
+) -> Result<u32> {
+    let share = match bounds {
+        Some(bounds) => bounds.guaranteed_share(units),
+        // One of its postings has the largest frequency of the impacts.
+        None => (impact::max_frequency(impacts()?)? as f32).min(leaf.scorer.share_max()),
+    };
+    Ok(leaf.scorer.min_score(share))
 }
 
 /// The `n`-th largest score. Reorders `scores`: the first `n` are the largest.

@@ -146,9 +146,11 @@ impl<'a> Opener<'a, '_> {
 }
 
 impl Leaf {
-    /// Converts the max shares stored in a segment to upper bounds for this ranking.
-    pub fn share_bounds(&self, segment: &Segment) -> ShareBounds {
-        ShareBounds::new(segment.average_length(self.field), self.scorer.lengths())
+    /// Converts the max shares stored in a segment to upper bounds for this ranking; `None` if they do not
+    /// bound its shares.
+    pub fn share_bounds(&self, segment: &Segment) -> Option<ShareBounds> {
+        let lengths = self.scorer.lengths()?;
+        Some(ShareBounds::new(segment.average_length(self.field), lengths))
     }
 }
 

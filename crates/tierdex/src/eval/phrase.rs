@@ -100,7 +100,7 @@ impl<'a> Phrase<'a> {
 
     /// The frequency of a phrase is at most that of each term, and so is its share.
     pub(super) fn max_score(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
-        let mut min = 1.0f32;
+        let mut min = self.scorer.share_max();
         for term in &mut self.terms {
             match term.term.max_share(range)? {
                 Some(share) => min = min.min(share),

@@ -34,7 +34,8 @@ pub struct Term<'a> {
     pub(super) blocks: ScatteredBlocks<'a>,
     norms: &'a Norms,
     pub(super) scorer: &'a TermScorer,
-    bounds: ShareBounds,
+    /// Upper bounds of shares from stored max shares; `None` if they follow from impacts alone.
+    bounds: Option<ShareBounds>,
     /// Document frequency in the segment.
     pub(super) documents: u32,
     /// Block of the last seek.
@@ -51,11 +52,12 @@ impl<'a> Term<'a> {
         field: &'a FieldReader,
         (leaf, term): (usize, &TermInfo),
         (scorer, source): (&'a TermScorer, &'a dyn BlockSource),
-        bounds: ShareBounds,
+        bounds: Option<ShareBounds>,
         scratch: &mut Scratch,
     ) -> Result<Term<'a>> {
         let decoded = scratch.decoded.pop().unwrap_or_default();
-        let blocks = ScatteredBlocks::open(field, (term, !bounds.is_tight), source, decoded)?;
+        let by_impacts = bounds.is_none_or(|bounds| !bounds.is_tight);
+        let blocks = ScatteredBlocks::open(field, (term, by_impacts), source, decoded)?;
         let mut buffers = scratch.buffers.pop().unwrap_or_default();
         buffers.scored = usize::MAX;
         let (norms, documents) = (field.norms()?, term.documents);
@@ -108,18 +110,36 @@ impl<'a> Term<'a> {
     /// Block max score.
     #[inline]
     pub(super) fn block_max(&self, block: usize) -> u32 {
-        self.max_of(|list| list.block_max_share(block))
+        let share = self.blocks.skips().map_or(self.scorer.share_max(), |list| self.block_share(list, block));
+        self.scorer.max_score(share)
     }
 
+    /// Upper bound of the shares of a block.
     #[inline]
-    fn max_of(&self, units: impl FnOnce(&BlockList<'a>) -> u16) -> u32 {
-        let share = self.blocks.skips().map_or(1.0, |list| self.bounds.share(units(list)));
-        self.scorer.max_score(share)
+    fn block_share(&self, list: &BlockList<'a>, block: usize) -> f32 {
+        match &self.bounds {
+            Some(bounds) => bounds.share(list.block_max_share(block)),
+            None => self.largest_frequency(list.encoded_impacts(block)),
+        }
+    }
+
+    /// Upper bound of the shares of a superblock.
+    fn superblock_share(&self, list: &BlockList<'a>, superblock: usize) -> f32 {
+        match &self.bounds {
+            Some(bounds) => bounds.share(list.superblock_max_share(superblock)),
+            None => self.largest_frequency(list.superblock_impacts(superblock)),
+        }
+    }
+
+    /// The largest frequency of impacts; that of the list if they are damaged.
+    fn largest_frequency(&self, impacts: Result<View<'_>>) -> f32 {
+        let max = self.scorer.share_max();
+        impacts.and_then(impact::max_frequency).map_or(max, |frequency| (frequency as f32).min(max))
     }
 
     /// Whether max scores from impacts are mostly lower than those from stored max shares.
     pub(super) fn has_loose_bounds(&self) -> bool {
-        !self.bounds.is_tight && self.blocks.skips().is_some()
+        self.bounds.is_some_and(|bounds| !bounds.is_tight) && self.blocks.skips().is_some()
     }
 
     /// Block max score from the impacts of the block.
@@ -141,7 +161,8 @@ impl<'a> Term<'a> {
     pub(super) fn superblock_max(&self, superblock: usize, by_impacts: bool) -> Result<u32> {
         match self.blocks.skips() {
             Some(list) if by_impacts => self.max_by(list.superblock_impacts(superblock)?),
-            _ => Ok(self.max_of(|list| list.superblock_max_share(superblock))),
+            Some(list) => Ok(self.scorer.max_score(self.superblock_share(list, superblock))),
+            None => Ok(self.scorer.max_score(self.scorer.share_max())),
         }
     }
 
@@ -157,7 +178,10 @@ impl<'a> Term<'a> {
             body(0, self.block_max(0));
             return Ok(());
         };
-        let units = self.bounds.min_units(self.scorer.min_share(min_score));
+        let Some(bounds) = self.bounds else {
+            return self.each_block_by_frequency(list, min_score, body);
+        };
+        let units = bounds.min_units(self.scorer.min_share(min_score));
         for superblock in 0..list.superblocks() {
             if list.superblock_max_share(superblock) < units
                 || by_impacts && min_score > 1 && self.superblock_max(superblock, true)? < min_score
@@ -165,7 +189,7 @@ impl<'a> Term<'a> {
                 continue;
             }
             for (block, stored) in list.block_max_shares(superblock).filter(|(_, stored)| *stored >= units) {
-                let mut bound = self.scorer.max_score(self.bounds.share(stored));
+                let mut bound = self.scorer.max_score(bounds.share(stored));
                 if by_impacts && bound >= min_score {
                     bound = bound.min(self.max_by(list.encoded_impacts(block)?)?);
                 }
@@ -177,11 +201,33 @@ impl<'a> Term<'a> {
         Ok(())
     }
 
+    /// As [`Term::each_block_at_least`], if shares are frequencies.
+    fn each_block_by_frequency(
+        &self,
+        list: &BlockList<'a>,
+        min_score: u32,
+        mut body: impl FnMut(usize, u32),
+    ) -> Result<()> {
+        for superblock in 0..list.superblocks() {
+            if min_score > 1 && self.superblock_max(superblock, false)? < min_score {
+                continue;
+            }
+            let first = superblock * SUPERBLOCK;
+            for block in first..self.blocks.len().min(first + SUPERBLOCK) {
+                let bound = self.block_max(block);
+                if bound >= min_score {
+                    body(block, bound);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// List max score: upper bound of all scores.
     pub fn list_max(&self) -> u32 {
-        let superblocks = 0..self.blocks.len().div_ceil(SUPERBLOCK);
-        let bounds = superblocks.map(|superblock| self.max_of(|list| list.superblock_max_share(superblock)));
-        bounds.max().unwrap_or(0)
+        let Some(list) = self.blocks.skips() else { return self.scorer.max_score(self.scorer.share_max()) };
+        let shares = (0..list.superblocks()).map(|superblock| self.superblock_share(list, superblock));
+        self.scorer.max_score(shares.fold(0.0, f32::max))
     }
 
     /// Upper bound of the shares in the range `first..=last`; `None` if the list has no document there. An
@@ -195,14 +241,17 @@ impl<'a> Term<'a> {
         if self.blocks.skips().is_none() {
             let documents = self.blocks.documents(0)?;
             let next = documents.get(documents.partition_point(|document| *document < first));
-            return Ok(next.is_some_and(|document| *document <= last).then_some(1.0));
+            let max = self.scorer.share_max();
+            return Ok(next.is_some_and(|document| *document <= last).then_some(max));
         }
         if self.blocks.first(from) > last {
             return Ok(None);
         }
         let to = self.blocks.find(from, last).min(self.blocks.len() - 1);
-        let list = self.blocks.skips();
-        Ok(list.map(|list| self.bounds.share(list.max_share(from..=to))))
+        Ok(self.blocks.skips().map(|list| match &self.bounds {
+            Some(bounds) => bounds.share(list.max_share(from..=to)),
+            None => (from..=to).map(|block| self.block_share(list, block)).fold(0.0, f32::max),
+        }))
     }
 
     /// Upper bound of the scores in a range; `None` if the list has no document there.
@@ -359,6 +408,7 @@ impl<'a> Term<'a> {
         let Some((bitmap, frequencies)) = self.blocks.bitmap_and_frequencies(block)? else {
             return Ok(false);
         };
+        let Some(saturation) = self.scorer.saturation(codes) else { return Ok(false) };
         // Both starts are multiples of eight.
         let (start, end) = (bitmap.first().max(window.origin()), bitmap.last().min(last));
         if start > end {
@@ -368,7 +418,7 @@ impl<'a> Term<'a> {
         let bits = &bits[..((end - start) / 8 + 1) as usize];
         let from = (start - window.origin()) as usize;
         let sums = &mut window.sums()[from..from + (end - start + 1) as usize];
-        self.scorer.saturation(codes).add_bits(bits, start, &frequencies[count_ones(before)..], sums);
+        saturation.add_bits(bits, start, &frequencies[count_ones(before)..], sums);
         Ok(true)
     }
 }

@@ -9,8 +9,10 @@ use crate::error::{Error, Result};
 use crate::eval::{
     DocumentRange, EvaluationLog, Scratch, Search, Strategy, evaluate, initial_threshold, open,
 };
-use crate::query::{Marks, Query, QueryPlan};
-use crate::rank::{Bm25, CollectionStats, Hit, LengthNorms, ScoreScale, SharedThreshold, Statistics, TopK};
+use crate::query::{Marks, Query, QueryPlan, TermStats, terms_after};
+use crate::rank::{
+    Bm25, CollectionStats, Hit, LengthNorms, ScoreScale, Scorer, SharedThreshold, Statistics, TopK,
+};
 use crate::segment::read::{BlockSource, FILES, Files, Segment, StoredDocument};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,9 +20,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Bytes of external ids that are read at a time after a search, at most.
 pub(crate) const IDS_BYTES: usize = 64 << 10;
 
+/// Bytes of an external id for which memory is planned; longer ones cost more reads.
+const ID_BYTES_TYPICAL: usize = 32;
+
 /// Bytes of external ids in the result of a search for `k` hits, at most.
 pub(crate) fn result_ids_bytes(k: usize) -> usize {
-    k.saturating_mul(32).max(4 << 10)
+    k.saturating_mul(ID_BYTES_TYPICAL).max(4 << 10)
 }
 
 /// Working memory of a query without a budget: enough to read far ahead in a few lists.
@@ -31,8 +36,8 @@ const WORKING_MEMORY_BYTES: u64 = 16 << 20;
 pub struct SearchOptions {
     /// Number of hits to return, at most; 0 only counts.
     pub k: usize,
-    /// Parameters of BM25.
-    pub bm25: Bm25,
+    /// How documents are scored.
+    pub scorer: Scorer,
     /// Whether every matching document is scored, without pruning. The result is the same.
     pub exhaustive: bool,
     /// Whether every matching document is counted. If not, documents that cannot be among the best are
@@ -44,7 +49,7 @@ pub struct SearchOptions {
 
 impl Default for SearchOptions {
     fn default() -> SearchOptions {
-        SearchOptions { k: 10, bm25: Bm25::default(), exhaustive: false, count: false, ids: false }
+        SearchOptions { k: 10, scorer: Scorer::default(), exhaustive: false, count: false, ids: false }
     }
 }
 
@@ -97,7 +102,7 @@ impl HitIds {
 pub struct SearchHit {
     /// Number of the document in its commit, from 0, in the order in which documents were added.
     pub document: u32,
-    /// BM25 score, times boosts.
+    /// Score, times boosts.
     pub score: f32,
 }
 
@@ -244,7 +249,7 @@ impl Searcher {
         options: &SearchOptions,
         source: &dyn BlockSource,
     ) -> Result<QueryPlan> {
-        let lengths = self.lengths(options.bm25);
+        let lengths = self.lengths(parameters(options.scorer));
         self.plan_by((&self.collections, &lengths, None), query, options, source)
     }
 
@@ -258,7 +263,7 @@ impl Searcher {
     ) -> Result<QueryPlan> {
         let fields = 0..self.collections.len();
         let collections: Vec<_> = fields.map(|field| statistics.collection(field)).collect();
-        let lengths = lengths(&collections, options.bm25);
+        let lengths = lengths(&collections, parameters(options.scorer));
         self.plan_by((&collections, &lengths, Some(statistics)), query, options, source)
     }
 
@@ -282,7 +287,7 @@ impl Searcher {
     ) -> Result<QueryPlan> {
         let segments = self.index.segments();
         let (ranks, counts) = (options.k > 0, options.count || options.k == 0);
-        let of = (options.bm25, ranks, counts);
+        let of = (options.scorer, ranks, counts);
         QueryPlan::new(query, self.index.schema(), (segments, source), ranking, of)
     }
 
@@ -360,6 +365,37 @@ impl Searcher {
         Marks::of(query, field, self.index.segments())
     }
 
+    /// The first `limit` terms of a field with `prefix` that are greater than `after`, in byte order.
+    pub fn terms(
+        &self,
+        field: usize,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<TermStats>> {
+        terms_after((self.index.segments(), &FILES), field, (prefix, after), limit)
+    }
+
+    /// Finds documents by their external ids, in one pass over all ids: calls `body` with each document
+    /// whose id `accepts`, in order of documents.
+    pub fn find_ids(
+        &self,
+        mut accepts: impl FnMut(&str) -> bool,
+        mut body: impl FnMut(u32, &str) -> Result<()>,
+    ) -> Result<()> {
+        for (segment, base) in self.index.segments().iter().zip(&self.bases) {
+            let mut document = *base;
+            segment.ids().for_each(|id| {
+                if accepts(id) {
+                    body(document, id)?;
+                }
+                document += 1;
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
     /// Calls `body` with each hit and its external id, in the order of the hits. `read` are the ids of the
     /// first hits. Others are read from the files; at most 64 KiB of them, or a single longer one, are in
     /// memory at a time.
@@ -371,13 +407,18 @@ impl Searcher {
     ) -> std::result::Result<(), E> {
         hits.iter().zip(read.iter()).try_for_each(|(hit, id)| body(*hit, id))?;
         let mut rest = hits.get(read.len()..).unwrap_or_default();
+        let mut count = IDS_BYTES / ID_BYTES_TYPICAL;
         while !rest.is_empty() {
-            let mut ids = self.first_ids(rest, IDS_BYTES, &FILES)?;
-            if ids.is_empty() {
-                ids = self.first_ids(&rest[..1], usize::MAX, &FILES)?;
+            count = count.clamp(1, rest.len());
+            let bytes_max = if count == 1 { usize::MAX } else { IDS_BYTES };
+            match self.try_ids(&rest[..count], bytes_max, &FILES)? {
+                Some(ids) => {
+                    rest.iter().zip(ids.iter()).try_for_each(|(hit, id)| body(*hit, id))?;
+                    rest = &rest[count..];
+                    count *= 2;
+                }
+                None => count /= 2,
             }
-            rest.iter().zip(ids.iter()).try_for_each(|(hit, id)| body(*hit, id))?;
-            rest = &rest[ids.len()..];
         }
         Ok(())
     }
@@ -514,6 +555,14 @@ impl PartialResult {
         let total = if is_counted { self.total } else { self.total.max(self.hits.len() as u64) };
         let shown = |hit: &Hit| SearchHit { document: hit.document, score: scale.shown(hit.score) };
         SearchResult { total, hits: self.hits.iter().map(shown).collect(), ids: HitIds::default() }
+    }
+}
+
+/// The parameters of BM25; the defaults for a scorer without document lengths.
+fn parameters(scorer: Scorer) -> Bm25 {
+    match scorer {
+        Scorer::Bm25(bm25) => bm25,
+        Scorer::Dot => Bm25::default(),
     }
 }
 

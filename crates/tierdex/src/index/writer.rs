@@ -99,8 +99,8 @@ impl IndexWriter {
     ///
     /// # Errors
     /// [`Error::Usage`] when the directory has an index already, the schema is invalid or the memory too
-    /// little; [`Error::Storage`] when the directory cannot be written; [`Error::Failed`] when another
-    /// writer holds the lock.
+    /// little; [`Error::Storage`] when the directory cannot be written; [`Error::Busy`] when another writer
+    /// holds the lock.
     pub fn create(dir: impl AsRef<Path>, schema: Schema, options: WriterOptions) -> Result<IndexWriter> {
         IndexWriter::open_created(dir.as_ref(), schema, OpenMode::New, options)
     }
@@ -498,7 +498,7 @@ impl Drop for IndexWriter {
 fn lock(disk: &dyn Disk) -> Result<Box<dyn DiskLock>> {
     disk.lock(LOCK).map_err(|error| match error.kind() {
         ErrorKind::Busy => {
-            Error::Failed(format!("another writer is at work on {}; try again later", disk.describe()))
+            Error::Busy(format!("another writer is at work on {}; try again later", disk.describe()))
         }
         _ => Error::Storage(error),
     })

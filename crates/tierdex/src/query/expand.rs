@@ -40,6 +40,70 @@ impl Automaton for PrefixAutomaton<'_> {
     }
 }
 
+/// A term of a field and its statistics over all segments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TermStats {
+    /// The term.
+    pub term: String,
+    /// Number of documents that contain it.
+    pub documents: u64,
+    /// Number of its occurrences.
+    pub occurrences: u64,
+}
+
+/// Accepts the strings with a prefix that are greater than `after`. The state is the number of bytes, up to
+/// the length of the longer of the two, and in its lowest bit whether the string is greater already.
+struct TermsAfter<'a> {
+    prefix: &'a [u8],
+    after: Option<&'a [u8]>,
+}
+
+impl Automaton for TermsAfter<'_> {
+    fn start(&self) -> u32 {
+        u32::from(self.after.is_none())
+    }
+
+    fn step(&self, state: u32, byte: u8) -> Option<u32> {
+        let (position, mut greater) = ((state >> 1) as usize, state & 1);
+        if self.prefix.get(position).is_some_and(|expected| *expected != byte) {
+            return None;
+        }
+        if greater == 0 {
+            greater = match self.after.and_then(|after| after.get(position)) {
+                Some(other) if byte < *other => return None,
+                Some(other) => u32::from(byte > *other),
+                None => 1,
+            };
+        }
+        let end = self.prefix.len().max(self.after.map_or(0, <[u8]>::len));
+        Some(((position + 1).min(end) as u32) << 1 | greater)
+    }
+
+    fn accepts(&self, state: u32) -> bool {
+        state & 1 == 1 && (state >> 1) as usize >= self.prefix.len()
+    }
+}
+
+/// The first `limit` terms of a field with `prefix` that are greater than `after`, in byte order.
+pub(crate) fn terms_after(
+    (segments, source): (&[Arc<Segment>], &dyn BlockSource),
+    field: usize,
+    (prefix, after): (&str, Option<&str>),
+    limit: usize,
+) -> Result<Vec<TermStats>> {
+    let automaton = || TermsAfter { prefix: prefix.as_bytes(), after: after.map(str::as_bytes) };
+    let mut walks = MergedWalk::open((segments, source), field, automaton);
+    let mut terms = Vec::new();
+    while terms.len() < limit
+        && let Some((term, _)) = walks.next()?
+    {
+        let term = String::from_utf8_lossy(&term).into_owned();
+        let occurrences = walks.infos().flatten().map(|info| info.occurrences).sum();
+        terms.push(TermStats { term, documents: walks.documents(), occurrences });
+    }
+    Ok(terms)
+}
+
 /// At most [`FUZZY_EXPANSIONS_MAX`] terms within `distance` edits of `word`, ordered by distance, then by
 /// descending document frequency, then by their bytes.
 pub(super) fn fuzzy_matches(

@@ -20,7 +20,8 @@ mod simplify;
 pub mod syntax;
 pub mod tree;
 
-pub(crate) use expand::starting_with;
+pub use expand::TermStats;
+pub(crate) use expand::{starting_with, terms_after};
 pub use marks::Marks;
 pub(crate) use plan::QueryPlan;
 pub use tree::Query;

@@ -4,9 +4,10 @@
 use super::analyse::no_positions;
 use super::expand::{FuzzyMatch, count_terms_with_prefix, fuzzy_matches};
 use super::tree::Query;
+use crate::cursor::frequency_max;
 use crate::error::{Error, Result};
 use crate::limits::BOOST_MAX;
-use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, Statistics, TermScorer, idf};
+use crate::rank::{CollectionStats, LengthNorms, ScoreScale, Scorer, Statistics, TermScorer, idf};
 use crate::schema::Schema;
 use crate::segment::read::{BlockSource, Segment, TermInfo};
 use std::sync::Arc;
@@ -73,7 +74,8 @@ pub struct Leaf {
     pub(crate) term: String,
     pub(crate) infos: Vec<Option<TermInfo>>,
     pub(crate) scorer: TermScorer,
-    /// Unscaled upper bound of its scores: inverse document frequency, times `k1 + 1`, times the boost.
+    /// Unscaled weight. With BM25 it is the inverse document frequency, times `k1 + 1`, times the boost, an
+    /// upper bound of the scores; with [`Scorer::Dot`] it is the boost.
     pub(crate) weight: f64,
     /// Whether its postings add to scores.
     pub(crate) is_scored: bool,
@@ -88,7 +90,7 @@ struct Planner<'a> {
     collections: &'a [CollectionStats],
     /// Document frequencies that replace those of the segments.
     statistics: Option<&'a Statistics>,
-    bm25: Bm25,
+    scorer: Scorer,
     /// Whether hits are requested.
     ranks: bool,
     /// Length normalization of each field.
@@ -98,20 +100,20 @@ struct Planner<'a> {
     /// Sum of the weights of all clauses, from which the scale is computed.
     weights: f64,
     leaves: Vec<Leaf>,
-    /// Field and weight of each phrase.
-    phrases: Vec<(usize, f64)>,
+    /// Scorer, still without a weight, and weight of each phrase.
+    phrases: Vec<(TermScorer, f64)>,
 }
 
 impl QueryPlan {
     /// Plans `query` over `segments`. `collections` are the statistics of each field, and `lengths` the
-    /// length normalizations that follow from them for `bm25`. Document frequencies are taken from
-    /// `statistics` if given. Hits are requested if `ranks`, the number of matches if `counts`.
+    /// length normalizations that follow from them for the parameters of BM25. Document frequencies are
+    /// taken from `statistics` if given. Hits are requested if `ranks`, the number of matches if `counts`.
     pub fn new(
         query: &Query,
         schema: &Schema,
         (segments, source): (&[Arc<Segment>], &dyn BlockSource),
         (collections, lengths, statistics): (&[CollectionStats], &[Arc<LengthNorms>], Option<&Statistics>),
-        (bm25, ranks, counts): (Bm25, bool, bool),
+        (scorer, ranks, counts): (Scorer, bool, bool),
     ) -> Result<QueryPlan> {
         let mut planner = Planner {
             schema,
@@ -119,7 +121,7 @@ impl QueryPlan {
             source,
             collections,
             statistics,
-            bm25,
+            scorer,
             ranks,
             lengths,
             prefixed: 0,
@@ -138,8 +140,11 @@ impl QueryPlan {
             (true, false) => (root.ranked(leaves), None),
             (false, _) => (root.simplified(false, leaves), None),
         };
-        let scorer = |(field, weight): (usize, f64)| TermScorer::new(lengths[field].clone(), weight, scale);
-        let phrases = planner.phrases.into_iter().map(scorer).collect();
+        let scaled = |(mut scorer, weight): (TermScorer, f64)| {
+            scorer.rescale(weight, scale);
+            scorer
+        };
+        let phrases = planner.phrases.into_iter().map(scaled).collect();
         let leaves = planner.leaves.into_iter().map(Arc::new).collect();
         Ok(QueryPlan { root, counted, leaves, phrases, scale })
     }
@@ -230,7 +235,7 @@ impl Planner<'_> {
         let mut should = Vec::with_capacity(matches.len());
         for found in matches {
             let weight = self.weight(self.idf(field, containing), boost * found.similarity);
-            let leaf = self.leaf(field, found.term, found.infos, weight, scored);
+            let leaf = self.leaf(field, found.term, found.infos, weight, scored)?;
             should.push(PlanNode::Term(leaf));
         }
         if should.is_empty() {
@@ -243,7 +248,7 @@ impl Planner<'_> {
         let (infos, containing) = self.look_up(field, term)?;
         let is_absent = infos.iter().all(Option::is_none);
         let weight = self.weight(self.idf(field, containing), boost);
-        let leaf = self.leaf(field, term.to_string(), infos, weight, scored);
+        let leaf = self.leaf(field, term.to_string(), infos, weight, scored)?;
         Ok(if is_absent { PlanNode::Nothing } else { PlanNode::Term(leaf) })
     }
 
@@ -271,7 +276,30 @@ impl Planner<'_> {
     }
 
     fn weight(&self, idf: f64, boost: f64) -> f64 {
-        idf * (self.bm25.k1 + 1.0) * boost
+        match self.scorer {
+            Scorer::Bm25(bm25) => idf * (bm25.k1 + 1.0) * boost,
+            Scorer::Dot => boost,
+        }
+    }
+
+    /// A scorer, still without a weight, for terms of a field with frequencies up to `frequency_max`.
+    fn term_scorer(&self, field: usize, frequency_max: u32) -> TermScorer {
+        match self.scorer {
+            Scorer::Bm25(_) => TermScorer::new(self.lengths[field].clone(), 0.0, ScoreScale::of(0.0)),
+            Scorer::Dot => TermScorer::dot(frequency_max, 0.0, ScoreScale::of(0.0)),
+        }
+    }
+
+    /// The largest frequency of a term, if scores depend on it.
+    fn frequency_max(&self, field: usize, infos: &[Option<TermInfo>]) -> Result<u32> {
+        let mut max = 0;
+        if self.scorer == Scorer::Dot {
+            for (segment, info) in self.segments.iter().zip(infos) {
+                let Some(info) = info else { continue };
+                max = max.max(frequency_max(segment.field(field), info, self.source)?);
+            }
+        }
+        Ok(max)
     }
 
     fn leaf(
@@ -281,21 +309,23 @@ impl Planner<'_> {
         infos: Vec<Option<TermInfo>>,
         weight: f64,
         scored: bool,
-    ) -> usize {
-        self.weights += if scored { weight } else { 0.0 };
+    ) -> Result<usize> {
+        let scorer = self.term_scorer(field, self.frequency_max(field, &infos)?);
+        self.weights += if scored { weight * f64::from(scorer.share_max()) } else { 0.0 };
         self.leaves.push(Leaf {
             number: self.leaves.len(),
             field,
             term,
-            scorer: TermScorer::new(self.lengths[field].clone(), 0.0, ScoreScale::of(0.0)),
+            scorer,
             weight,
             is_scored: scored,
             infos,
         });
-        self.leaves.len() - 1
+        Ok(self.leaves.len() - 1)
     }
 
-    /// The weight of a phrase is the sum of the weights of its terms.
+    /// The weight of a phrase is the sum of the weights of its terms with BM25, and its boost with
+    /// [`Scorer::Dot`].
     fn phrase(
         &mut self,
         field: usize,
@@ -307,17 +337,19 @@ impl Planner<'_> {
         if !self.schema.fields[field].positions {
             return Err(no_positions(self.schema, field));
         }
-        let (mut leaves, mut idf) = (Vec::with_capacity(terms.len()), 0.0);
+        let (mut leaves, mut idf, mut frequency_max) = (Vec::with_capacity(terms.len()), 0.0, u32::MAX);
         for (distance, term) in terms {
             let (infos, containing) = self.look_up(field, term)?;
             let own = self.idf(field, containing);
             idf += own;
             let own = self.weight(own, boost);
-            leaves.push((*distance, self.leaf(field, term.clone(), infos, own, false)));
+            frequency_max = frequency_max.min(self.frequency_max(field, &infos)?);
+            leaves.push((*distance, self.leaf(field, term.clone(), infos, own, false)?));
         }
         let weight = if scored { self.weight(idf, boost) } else { 0.0 };
-        self.weights += weight;
-        self.phrases.push((field, weight));
+        let scorer = self.term_scorer(field, frequency_max);
+        self.weights += weight * f64::from(scorer.share_max());
+        self.phrases.push((scorer, weight));
         Ok(PlanNode::Phrase { field, leaves, phrase: self.phrases.len() - 1, slop })
     }
 }

@@ -1,9 +1,11 @@
-//! Ranking: BM25 scores of postings, and top-k selection.
+//! Ranking: scores of postings, and top-k selection.
 
 mod bm25;
+mod scorer;
 mod statistics;
 mod topk;
 
-pub use bm25::{Bm25, CollectionStats, LengthNorms, ScoreScale, TermScorer, idf};
+pub use bm25::{Bm25, CollectionStats, LengthNorms, idf};
+pub use scorer::{ScoreScale, Scorer, TermScorer};
 pub use statistics::Statistics;
 pub use topk::{Hit, SharedThreshold, TopK};

@@ -141,6 +141,14 @@ pub fn read(view: View<'_>, impacts: &mut Vec<Impact>) -> Result<()> {
     each(view, |impact| impacts.push(impact))
 }
 
+/// The largest frequency of the impacts that `view` contains, which is that of the last pair; 0 if there is
+/// none.
+pub fn max_frequency(view: View<'_>) -> Result<u32> {
+    let mut last = 0;
+    each(view, |impact| last = impact.frequency)?;
+    Ok(last)
+}
+
 /// Calls `body` with each pair of the impacts that `view` contains, and checks that they increase.
 #[inline]
 pub fn each(mut view: View<'_>, mut body: impl FnMut(Impact)) -> Result<()> {

@@ -18,7 +18,7 @@ use tierdex::Result;
 use tierdex::index::{BatchBuilder, Index, IndexWriter, Merge, OpenMode, SearchOptions, WriterOptions};
 use tierdex::io::{CrashImage, Disk};
 use tierdex::query::Query;
-use tierdex::rank::Bm25;
+use tierdex::rank::Scorer;
 use tierdex::schema::Schema;
 
 use corpus::Doc;
@@ -34,7 +34,7 @@ pub struct Answer {
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     pub k: usize,
-    pub bm25: Bm25,
+    pub scorer: Scorer,
     /// Score every match.
     pub exhaustive: bool,
     /// Number of hits returned with id and texts.
@@ -43,7 +43,7 @@ pub struct Look {
 
 impl Default for Look {
     fn default() -> Look {
-        Look { k: usize::MAX, bm25: Bm25::default(), shown: 2, exhaustive: false }
+        Look { k: usize::MAX, scorer: Scorer::default(), shown: 2, exhaustive: false }
     }
 }
 
@@ -67,7 +67,13 @@ pub fn answer(index: &Index, query: &Query, look: Look) -> Result<Answer> {
     let searcher = index.searcher();
     let found = searcher.search(
         query,
-        &SearchOptions { k: look.k, bm25: look.bm25, exhaustive: look.exhaustive, count: true, ids: false },
+        &SearchOptions {
+            k: look.k,
+            scorer: look.scorer,
+            exhaustive: look.exhaustive,
+            count: true,
+            ids: false,
+        },
     )?;
     let show = |document| -> Result<_> {
         let stored = searcher.stored(document)?.map(|stored| (stored.title, stored.text));

@@ -5,7 +5,7 @@ use super::{Answer, Look, Row};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tierdex::query::Query;
-use tierdex::rank::Bm25;
+use tierdex::rank::{Bm25, Scorer};
 use tierdex::schema::{Field, NormKind, Schema, Source, Tokenizer};
 use tierdex::transform::norm;
 
@@ -36,7 +36,7 @@ impl Model {
 
     /// The best documents of a query in normal form.
     pub fn answer(&self, query: &Query, look: Look) -> Answer {
-        let rank = Rank { bm25: look.bm25, factor: factor(self.weight(query, look.bm25)) };
+        let rank = Rank { scorer: look.scorer, factor: factor(self.weight(query, look.scorer)) };
         let scores = (0u32..).zip(self.scores(query, rank));
         let mut matches: Vec<(u32, u32)> =
             scores.filter_map(|(document, score)| Some((document, score?))).collect();
@@ -64,21 +64,30 @@ impl Model {
         Row { document, score_bits: score.to_bits(), shown: shown.then(|| (doc.id.clone(), stored())) }
     }
 
-    /// The sum of the weights of all leaves that are scored.
-    fn weight(&self, query: &Query, bm25: Bm25) -> f64 {
-        let weight = |idf: f64, boost: f64| idf * (bm25.k1 + 1.0) * boost;
-        let all = |clauses: &[Query], sum: f64| clauses.iter().fold(sum, |sum, c| sum + self.weight(c, bm25));
+    /// The sum of the highest possible scores of all leaves that are scored.
+    fn weight(&self, query: &Query, scorer: Scorer) -> f64 {
+        let all =
+            |clauses: &[Query], sum: f64| clauses.iter().fold(sum, |sum, c| sum + self.weight(c, scorer));
         match query {
             Query::Nothing => 0.0,
-            Query::Term { field, term, boost } => weight(self.fields[*field].idf(term), *boost),
+            Query::Term { field, term, boost } => {
+                let of = &self.fields[*field];
+                weight(scorer, of.idf(term), *boost) * largest_share(scorer, || of.largest(term))
+            }
             Query::Phrase { field, terms, boost, .. } => {
                 let of = &self.fields[*field];
-                weight(terms.iter().map(|(_, term)| of.idf(term)).sum(), *boost)
+                let largest = || terms.iter().map(|(_, term)| of.largest(term)).min().unwrap_or(0);
+                weight(scorer, terms.iter().map(|(_, term)| of.idf(term)).sum(), *boost)
+                    * largest_share(scorer, largest)
             }
             Query::Prefix { boost, .. } | Query::All { boost } => *boost,
             Query::Fuzzy { field, word, distance, boost } => {
-                let (close, idf) = self.fields[*field].close(word, usize::from(*distance));
-                close.iter().map(|(_, similarity)| weight(idf, boost * similarity)).sum()
+                let of = &self.fields[*field];
+                let (close, idf) = of.close(word, usize::from(*distance));
+                let own = |(term, similarity): &(&str, f64)| {
+                    weight(scorer, idf, boost * similarity) * largest_share(scorer, || of.largest(term))
+                };
+                close.iter().map(own).sum()
             }
             Query::Bool { must, should, .. } => all(should, all(must, 0.0)),
             other => unreachable!("{other:?}"),
@@ -200,6 +209,11 @@ impl FieldModel {
         (close.collect(), self.idf_of(containing))
     }
 
+    /// The largest frequency of a term.
+    fn largest(&self, term: &str) -> usize {
+        self.postings.get(term).into_iter().flatten().map(|(_, positions)| positions.len()).max().unwrap_or(0)
+    }
+
     /// Frequencies of a term, by document.
     fn term(&self, term: &str) -> Vec<(u32, f32)> {
         let list = self.postings.get(term).into_iter().flatten();
@@ -243,30 +257,53 @@ impl FieldModel {
         if tokens == 0 { 1.0 } else { tokens as f64 / self.documents() as f64 }
     }
 
-    /// `weight * (f / (f + k))` in `f32`, with `k = k1 * (1 - b + b * length / average)`, as an integer.
+    /// The weight times `f / (f + k)`, with `k = k1 * (1 - b + b * length / average)`, or times `f`; in
+    /// `f32`, as an integer.
     fn score(&self, frequencies: Vec<(u32, f32)>, idf: f64, boost: f64, rank: Rank) -> Scores {
-        let bm25 = rank.bm25;
-        let weight = (idf * (bm25.k1 + 1.0) * boost * rank.factor) as f32;
-        let (constant, factor) = (bm25.k1 * (1.0 - bm25.b), bm25.k1 * bm25.b / self.average_length());
+        let (weight, average) =
+            ((weight(rank.scorer, idf, boost) * rank.factor) as f32, self.average_length());
         let mut scores = vec![None; self.lengths.len()];
         for (document, f) in frequencies {
-            let length = self.lengths[document as usize];
-            let k = if self.exact_norms {
-                constant as f32 + factor as f32 * length as f32
-            } else {
-                (constant + factor * f64::from(norm::length(norm::encode(length)))) as f32
+            let share = match rank.scorer {
+                Scorer::Bm25(bm25) => f / (f + self.k(bm25, self.lengths[document as usize], average)),
+                Scorer::Dot => f,
             };
-            let score = (weight * (f / (f + k))).round_ties_even().max(1.0);
+            let score = (weight * share).round_ties_even().max(1.0);
             scores[document as usize] = Some(if boost == 0.0 { 0 } else { score as u32 });
         }
         scores
+    }
+
+    fn k(&self, bm25: Bm25, length: u32, average: f64) -> f32 {
+        let (constant, factor) = (bm25.k1 * (1.0 - bm25.b), bm25.k1 * bm25.b / average);
+        if self.exact_norms {
+            constant as f32 + factor as f32 * length as f32
+        } else {
+            (constant + factor * f64::from(norm::length(norm::encode(length)))) as f32
+        }
+    }
+}
+
+/// The unscaled weight of a term.
+fn weight(scorer: Scorer, idf: f64, boost: f64) -> f64 {
+    match scorer {
+        Scorer::Bm25(bm25) => idf * (bm25.k1 + 1.0) * boost,
+        Scorer::Dot => boost,
+    }
+}
+
+/// Upper bound of the factor of the weight, for frequencies up to `frequency`.
+fn largest_share(scorer: Scorer, frequency: impl FnOnce() -> usize) -> f64 {
+    match scorer {
+        Scorer::Bm25(_) => 1.0,
+        Scorer::Dot => frequency().max(1) as f64,
     }
 }
 
 /// Parameters of scoring.
 #[derive(Clone, Copy)]
 struct Rank {
-    bm25: Bm25,
+    scorer: Scorer,
     factor: f64,
 }
 

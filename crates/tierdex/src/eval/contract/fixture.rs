@@ -3,7 +3,7 @@
 
 use crate::eval::slop::Alignments;
 use crate::query::plan::{Leaf, PlanGroup, PlanNode, QueryPlan};
-use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, TermScorer, idf};
+use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, Scorer, TermScorer, idf};
 use crate::schema::{Field, NormKind, Schema, Source};
 use crate::segment::SegmentMeta;
 use crate::segment::read::{FILES, Segment};
@@ -75,28 +75,29 @@ pub(super) struct Fixture {
     pub(super) plan: QueryPlan,
 }
 
-/// Norm kind, codec, BM25 parameters, number of documents, and the ratio of the average length in ranking to
+/// Norm kind, codec, scorer, number of documents, and the ratio of the average length in ranking to
 /// that of the segment.
-type FixtureKind = (NormKind, Codec, Bm25, usize, f64);
+type FixtureKind = (NormKind, Codec, Scorer, usize, f64);
 
-const OTHER: Bm25 = Bm25 { k1: 0.9, b: 0.4 };
+const OTHER: Scorer = Scorer::Bm25(Bm25 { k1: 0.9, b: 0.4 });
 
 pub(super) static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
-    let default = Bm25::default();
-    let kinds: [FixtureKind; 7] = [
+    let default = Scorer::default();
+    let kinds: [FixtureKind; 8] = [
         (NormKind::Byte, Codec::Auto, default, 40_003, 1.0),
         (NormKind::Byte, Codec::Auto, default, 20_000, 1.15),
         (NormKind::Exact, Codec::Auto, OTHER, 20_001, 3.0),
         (NormKind::Exact, Codec::Pfor256Delta, default, 9_007, 0.5),
         (NormKind::Byte, Codec::Bitmap, default, 9_000, 2.0),
         (NormKind::Byte, Codec::Auto, OTHER, 3_001, 1.0),
+        (NormKind::Byte, Codec::Auto, Scorer::Dot, 20_003, 1.0),
         (NormKind::Byte, Codec::Auto, default, LONG, 1.0),
     ];
     kinds.into_iter().zip(1..).map(|(kind, seed)| Fixture::new(kind, seed)).collect()
 });
 
 impl Fixture {
-    fn new((norms, codec, bm25, documents, average): FixtureKind, seed: u64) -> Fixture {
+    fn new((norms, codec, scorer, documents, average): FixtureKind, seed: u64) -> Fixture {
         let mut words = vec![BTreeMap::<u32, Vec<u32>>::new(); WORDS.len()];
         let mut lengths = Vec::with_capacity(documents);
         let (mut random, mut extremes) = (Random(seed), Random(!seed));
@@ -123,10 +124,20 @@ impl Fixture {
         let segment = segment(norms, codec, &lengths, &words);
         let stats = segment.average_length(0);
         let collection = CollectionStats { documents: documents as u64, average_length: stats * average };
+        let bm25 = if let Scorer::Bm25(bm25) = scorer { bm25 } else { Bm25::default() };
         let lengths = Arc::new(LengthNorms::new(bm25, collection));
-        let weight =
-            |word: &BTreeMap<u32, Vec<u32>>| idf(documents as u64, word.len() as u64) * (bm25.k1 + 1.0);
-        let scale = ScoreScale::of(words.iter().map(weight).sum::<f64>() * 50.0);
+        let largest = |word: &BTreeMap<u32, Vec<u32>>| word.values().map(Vec::len).max().unwrap_or(1) as u32;
+        let weight = |word: &BTreeMap<u32, Vec<u32>>| {
+            let idf = idf(documents as u64, word.len() as u64);
+            if scorer == Scorer::Dot { idf } else { idf * (bm25.k1 + 1.0) }
+        };
+        let term_scorer = |weight, largest, scale| match scorer {
+            Scorer::Bm25(_) => TermScorer::new(lengths.clone(), weight, scale),
+            Scorer::Dot => TermScorer::dot(largest, weight, scale),
+        };
+        let share_max = |word| if scorer == Scorer::Dot { f64::from(largest(word)) } else { 1.0 };
+        let scale =
+            ScoreScale::of(words.iter().map(|word| weight(word) * share_max(word)).sum::<f64>() * 50.0);
         let leaf = |(number, word): (usize, &BTreeMap<u32, Vec<u32>>)| {
             let term = WORDS[number].0.to_string();
             Arc::new(Leaf {
@@ -134,13 +145,13 @@ impl Fixture {
                 field: 0,
                 infos: vec![segment.field(0).terms().get(term.as_bytes(), &FILES).unwrap()],
                 term,
-                scorer: TermScorer::new(lengths.clone(), weight(word), scale),
+                scorer: term_scorer(weight(word), largest(word), scale),
                 weight: weight(word),
                 is_scored: true,
             })
         };
         let leaves = words.iter().enumerate().map(leaf).collect();
-        let phrases = PHRASE_WEIGHTS.map(|weight| TermScorer::new(lengths.clone(), weight, scale)).into();
+        let phrases = PHRASE_WEIGHTS.map(|weight| term_scorer(weight, 9, scale)).into();
         let plan = QueryPlan { root: PlanNode::Nothing, counted: None, leaves, phrases, scale };
         Fixture { segment, words, plan }
     }

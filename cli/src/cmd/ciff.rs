@@ -1,0 +1,193 @@
+//! `tierdex ciff`: imports and exports files in the Common Index File Format.
+
+use super::index::{SchemaArguments, output_disk};
+use crate::failure::{Failure, Outcome, output_error};
+use crate::input::{Compression, OpenInput};
+use crate::run_file::{RunFile, is_in};
+use crate::{interrupt, messages, open, size};
+use clap::{Args, Subcommand};
+use flate2::write::GzEncoder;
+use std::fs::File;
+use std::io::{Write, copy, stdout};
+use std::path::{Path, PathBuf};
+use tierdex::ciff::{CiffReport, export, import};
+use tierdex::index::{IndexWriter, Merge, OpenMode, Stop, WriterOptions};
+
+#[derive(Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make an index from a CIFF file; gzip and zstd are detected by content
+    Import(ImportArguments),
+    /// Write a field of an index as a CIFF file, compressed if its name ends with .gz
+    Export(ExportArguments),
+}
+
+#[derive(Args)]
+struct ImportArguments {
+    /// CIFF file; a compressed one is decompressed to a temporary file first
+    file: PathBuf,
+    /// Directory of the index
+    #[arg(long)]
+    out: PathBuf,
+    /// Add the documents to an index that was imported before
+    #[arg(long, conflicts_with = "replace")]
+    append: bool,
+    /// Replace an existing index atomically, by the commit at the end
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    schema: SchemaArguments,
+}
+
+#[derive(Args)]
+struct ExportArguments {
+    /// Directory of the index
+    dir: PathBuf,
+    /// CIFF file to write
+    file: PathBuf,
+    /// Field to export
+    #[arg(long, default_value = "text")]
+    field: String,
+    /// Description in the header of the file
+    #[arg(long, default_value = "exported by tierdex")]
+    description: String,
+}
+
+impl Arguments {
+    /// Directory of the index.
+    pub fn index(&self) -> &PathBuf {
+        match &self.command {
+            Command::Import(arguments) => &arguments.out,
+            Command::Export(arguments) => &arguments.dir,
+        }
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Outcome {
+    match &arguments.command {
+        Command::Import(arguments) => run_import(arguments),
+        Command::Export(arguments) => run_export(arguments),
+    }
+}
+
+fn run_import(arguments: &ImportArguments) -> Outcome {
+    let mut schema = arguments.schema.schema()?;
+    schema.stored = false;
+    if schema.fields[0].positions {
+        return Err(Failure::Usage("--positions: CIFF files have no positions".to_string()));
+    }
+    let mode = match (arguments.append, arguments.replace) {
+        (true, _) => OpenMode::Append,
+        (_, true) => OpenMode::Replace,
+        _ => OpenMode::New,
+    };
+    let name = arguments.file.display().to_string();
+    let mut file =
+        uncompressed(&arguments.file).map_err(|reason| Failure::Failed(format!("{name}: {reason}")))?;
+    let disk = if arguments.append { open::disk(&arguments.out)? } else { output_disk(&arguments.out)? };
+    let imported = || -> Outcome<CiffReport> {
+        let stop = Stop::default();
+        let _watched = interrupt::raise_on_signal(stop.clone());
+        let options = WriterOptions { stop, ..WriterOptions::default() };
+        let mut writer = IndexWriter::open(disk.clone(), schema, mode, options)?;
+        let report = import(&mut writer, &mut file, &name)?;
+        writer.commit(Merge::Keep)?;
+        Ok(report)
+    };
+    let report = imported().inspect_err(|_| disk.remove_created())?;
+    warn(&name, &report);
+    print_report(&report, &arguments.out)
+}
+
+fn run_export(arguments: &ExportArguments) -> Outcome {
+    let ExportArguments { dir, file: path, field, description } = arguments;
+    if is_in(path, dir) {
+        let message = format!("{} is in the directory of the index; name another file", path.display());
+        return Err(Failure::Usage(message));
+    }
+    let index = open::index(dir)?;
+    let failed = |error: std::io::Error| Failure::Failed(format!("cannot write {}: {error}", path.display()));
+    let mut out = RunFile::create(path).map_err(failed)?;
+    let report = if path.extension().is_some_and(|extension| extension == "gz") {
+        let mut packed = GzEncoder::new(&mut out, flate2::Compression::default());
+        let report = export(&index, field, description, &mut packed)?;
+        packed.finish().map_err(failed)?;
+        report
+    } else {
+        export(&index, field, description, &mut out)?
+    };
+    out.finish().map_err(failed)?;
+    print_report(&report, path)
+}
+
+/// Opens a file that can be read by offset. A compressed file is decompressed to a temporary file without a
+/// name.
+fn uncompressed(path: &Path) -> Result<File, String> {
+    let cannot_read = |error: std::io::Error| format!("cannot read: {error}");
+    let file = File::open(path).map_err(cannot_read)?;
+    let again = file.try_clone().map_err(cannot_read)?;
+    let OpenInput { compression, mut reader } =
+        OpenInput::decompress(again, &Default::default()).map_err(cannot_read)?;
+    if compression == Compression::Plain {
+        return Ok(file);
+    }
+    let folder = std::env::temp_dir();
+    let failed = |error: std::io::Error| {
+        format!(
+            "cannot decompress it to a temporary file in {}: {error}; TMPDIR names another directory",
+            folder.display()
+        )
+    };
+    let mut temporary = tempfile::tempfile_in(&folder).map_err(failed)?;
+    let bytes = copy(&mut reader, &mut temporary).map_err(|error| match error.raw_os_error() {
+        Some(_) => failed(error),
+        None => compression.explain(&error),
+    })?;
+    let shown = size::show(bytes);
+    messages::print(format_args!("{}: decompressed to {shown} in {}", path.display(), folder.display()));
+    Ok(temporary)
+}
+
+/// Prints what of the file does not follow its own rules.
+fn warn(name: &str, report: &CiffReport) {
+    if report.other_frequencies > 0 {
+        let lists = size::count(report.other_frequencies, "list has", "lists have");
+        messages::print(format_args!("{name}: {lists} another number of postings than document frequency"));
+    }
+    if report.raised_lengths > 0 {
+        let documents = size::count(report.raised_lengths, "document is", "documents are");
+        messages::print(format_args!(
+            "{name}: {documents} shorter than the sum of the frequencies, which is used; if the frequencies are quantised \
+             impacts, BM25 does not apply to them"
+        ));
+    }
+    if report.missing_tokens > 0 {
+        let tokens = size::count(report.missing_tokens, "token", "tokens");
+        messages::print(format_args!(
+            "{name}: {tokens} of the document lengths are in no list; the lengths are kept"
+        ));
+    }
+    if report.collection.0 > report.documents {
+        let all = size::group(report.collection.0);
+        messages::print(format_args!(
+            "{name}: a part of {all} documents; scores use the statistics of the part"
+        ));
+    }
+}
+
+fn print_report(report: &CiffReport, to: &Path) -> Outcome {
+    writeln!(
+        stdout(),
+        "{}: {}, {}, {}",
+        to.display(),
+        size::count(report.documents, "document", "documents"),
+        size::count(report.lists, "list", "lists"),
+        size::count(report.postings, "posting", "postings")
+    )
+    .map_err(output_error)
+}

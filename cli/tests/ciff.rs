@@ -1,0 +1,50 @@
+//! `tierdex ciff`: export and import.
+
+mod workspace;
+
+use workspace::{DOCUMENTS, Workspace};
+
+#[test]
+fn an_exported_index_is_imported_and_finds_the_same() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.file("queries.tsv", "q1\tcat dog\nq2\tbird\nq3\tthe\n");
+    workspace.ok("index docs.jsonl --out first");
+    workspace.ok("batch first --queries queries.tsv --run first.run");
+    for name in ["plain.ciff", "packed.ciff.gz"] {
+        let exported = workspace.ok(&format!("ciff export first {name}"));
+        assert!(exported.starts_with(&format!("{name}: ")), "{exported}");
+        workspace.ok(&format!("ciff import {name} --out second --replace"));
+        workspace.ok("batch second --queries queries.tsv --run second.run");
+        let read = |name: &str| std::fs::read(workspace.path(name)).unwrap();
+        assert!(!read("first.run").is_empty() && read("first.run") == read("second.run"));
+        workspace.ok("ciff export second again.ciff");
+        workspace.ok("check second");
+    }
+    assert!(
+        std::fs::read(workspace.path("plain.ciff")).unwrap()
+            == std::fs::read(workspace.path("again.ciff")).unwrap()
+    );
+    workspace.ok("ciff import plain.ciff --out second --append");
+    assert!(workspace.ok("info second").contains("in 2 segments"));
+}
+
+#[test]
+fn files_and_flags_that_do_not_fit_are_rejected() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i");
+    workspace.ok("ciff export i i.ciff");
+    workspace.fails(2, "ciff import i.ciff --out i", "holds an index already");
+    workspace.fails(2, "ciff import i.ciff --out j --positions", "no positions");
+    workspace.fails(2, "ciff export i i/file.ciff", "directory of the index");
+    workspace.fails(2, "ciff export i x.ciff --field title", "no field `title`");
+    workspace.fails(1, "ciff import docs.jsonl --out j", "docs.jsonl, byte ");
+    workspace.fails(1, "ciff import none.ciff --out j", "none.ciff: cannot read");
+    workspace.fails(1, "ciff export none x.ciff", "no such directory");
+    let mut bytes = std::fs::read(workspace.path("i.ciff")).unwrap();
+    bytes.truncate(bytes.len() - 1);
+    workspace.file("short.ciff", bytes);
+    workspace.fails(1, "ciff import short.ciff --out j", "short.ciff, byte ");
+    assert!(!workspace.path("j").exists(), "a failed import leaves nothing");
+}

@@ -1,0 +1,68 @@
+//! The log of an evaluation as Python objects.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use tierdex::index::{Explanation, ListUse, SegmentExplanation, Strategy};
+
+/// Hits, threshold, and the evaluation of each segment.
+pub fn explanation<'py>(
+    py: Python<'py>,
+    explained: &Explanation,
+    ids: &[String],
+) -> PyResult<Bound<'py, PyDict>> {
+    let hits = explained.result.hits.iter().zip(ids).map(|(hit, id)| (id.as_str(), hit.score));
+    let segments = explained.segments.iter().map(|part| segment(py, part)).collect::<PyResult<Vec<_>>>()?;
+    let out = PyDict::new(py);
+    out.set_item("hits", hits.collect::<Vec<_>>())?;
+    out.set_item("total", explained.result.total)?;
+    out.set_item("threshold", explained.threshold)?;
+    out.set_item("segments", segments)?;
+    Ok(out)
+}
+
+fn segment<'py>(py: Python<'py>, part: &SegmentExplanation) -> PyResult<Bound<'py, PyDict>> {
+    let nodes: Vec<_> = part.evaluation.nodes.iter().map(|(depth, node)| (*depth, node.as_str())).collect();
+    let lists = part.evaluation.lists.iter().map(|list| list_use(py, list)).collect::<PyResult<Vec<_>>>()?;
+    let reads: Vec<_> = part.files.iter().map(|file| (file.file.as_str(), file.reads, file.bytes)).collect();
+    let out = PyDict::new(py);
+    out.set_item("id", part.id)?;
+    out.set_item("documents", part.documents)?;
+    out.set_item("strategy", strategy(part.evaluation.strategy))?;
+    out.set_item("matches", part.matches)?;
+    out.set_item("threshold_before", part.threshold_before)?;
+    out.set_item("threshold_after", part.threshold_after)?;
+    out.set_item("nodes", PyList::new(py, nodes)?)?;
+    out.set_item("lists", lists)?;
+    out.set_item("reads", reads)?;
+    Ok(out)
+}
+
+fn list_use<'py>(py: Python<'py>, list: &ListUse) -> PyResult<Bound<'py, PyDict>> {
+    let blocks = &list.blocks;
+    let out = PyDict::new(py);
+    out.set_item("field", &list.field)?;
+    out.set_item("term", &list.term)?;
+    out.set_item("documents", list.documents)?;
+    out.set_item("weight", list.weight)?;
+    out.set_item("max_score", list.highest_bound)?;
+    out.set_item("blocks", blocks.blocks)?;
+    out.set_item("decoded", blocks.decoded)?;
+    out.set_item("skipped_by_bound", blocks.by_bound)?;
+    out.set_item("skipped_by_range", blocks.by_range)?;
+    out.set_item("looked_up", list.candidates)?;
+    out.set_item("kept", list.kept)?;
+    Ok(out)
+}
+
+fn strategy(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Nothing => "nothing can match",
+        Strategy::Dictionary => "counted by the dictionary",
+        Strategy::ImpactOrdered => "impact order",
+        Strategy::Conjunction => "conjunction",
+        Strategy::MaxScore => "MaxScore over windows",
+        Strategy::SmallMerge => "small lists merged",
+        Strategy::Windows => "every window",
+        Strategy::Count => "counted",
+    }
+}

@@ -1,0 +1,366 @@
+//! `tierdex.Hits`, `tierdex.Hit` and `tierdex.Document`: results of a search, and stored documents.
+
+use crate::column::Column;
+use crate::errors::{guard, usage};
+use crate::process::OwnedHere;
+use crate::wait::detached;
+use arrow_array::{Float32Array, UInt32Array};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PySlice};
+use std::sync::{Arc, OnceLock};
+use tierdex::text::{Analyzer, Snippet, snippet};
+use tierdex::{Query, SearchHit, Snapshot, TotalHits};
+
+/// Target length of a snippet in bytes.
+const SNIPPET_BYTES: usize = 180;
+
+/// The result of a search: the best documents, best first.
+///
+/// Titles, texts and snippets are read when they are asked for, from the commit that was searched. A pickle
+/// has ids, scores, titles and snippets.
+#[pyclass(frozen, sequence, module = "tierdex")]
+pub struct Hits {
+    ids: Vec<String>,
+    documents: Vec<u32>,
+    scores: Vec<f32>,
+    totals: Totals,
+    warnings: Vec<String>,
+    /// The commit that was searched, and the query; `None` after unpickling.
+    source: Option<(OwnedHere<Arc<Snapshot>>, Query)>,
+    /// Title and snippet of each hit, once they were read.
+    shown: OnceLock<Vec<(String, Option<MarkedText>)>>,
+}
+
+/// Text and the byte ranges of its matches.
+type MarkedText = (String, Vec<(usize, usize)>);
+
+/// Id, title, text and number of a document.
+type DocumentState = (String, Option<String>, Option<String>, u32);
+
+/// Counts and times of a search.
+#[derive(Clone, Copy)]
+struct Totals {
+    total: u64,
+    exact: bool,
+    timed_out: bool,
+    generation: u64,
+    took: f64,
+    queued: f64,
+}
+
+type HitsState = (
+    (Vec<String>, Vec<u32>, Vec<f32>),
+    (u64, bool, bool, u64, f64, f64),
+    Vec<String>,
+    Vec<(String, Option<MarkedText>)>,
+);
+
+impl Hits {
+    /// The hits of a search, with their ids.
+    pub fn new(hits: tierdex::Hits, ids: Vec<String>, query: Query, warnings: Vec<String>) -> Hits {
+        let totals = Totals {
+            total: hits.total.value(),
+            exact: matches!(hits.total, TotalHits::Exact(_)),
+            timed_out: hits.timed_out,
+            generation: hits.snapshot.index().generation(),
+            took: hits.took.as_secs_f64(),
+            queued: hits.queued.as_secs_f64(),
+        };
+        Hits {
+            ids,
+            documents: hits.hits.iter().map(|hit| hit.document).collect(),
+            scores: hits.hits.iter().map(|hit| hit.score).collect(),
+            totals,
+            warnings,
+            source: Some((OwnedHere::new(hits.snapshot), query)),
+            shown: OnceLock::new(),
+        }
+    }
+
+    /// The commit that was searched, and the query.
+    fn source(&self, py: Python<'_>) -> PyResult<(&Arc<Snapshot>, &Query)> {
+        let source = self.source.as_ref().and_then(|(snapshot, query)| Some((snapshot.get()?, query)));
+        source.ok_or_else(|| {
+            usage(py, "these hits come from another process and have no texts: use Index.get or search again")
+        })
+    }
+
+    /// Titles and snippets.
+    fn shown(&self, py: Python<'_>) -> PyResult<&[(String, Option<MarkedText>)]> {
+        if let Some(shown) = self.shown.get() {
+            return Ok(shown);
+        }
+        let (snapshot, query) = self.source(py)?;
+        let shown = detached(py, || {
+            let (searcher, schema) = (snapshot.searcher(), snapshot.schema());
+            let marks = searcher.marks(query, 0)?;
+            let mut analyzer = Analyzer::new(&schema.fields[0].analysis);
+            let mut show = |&document: &u32| {
+                let Some(stored) = searcher.preview(document)? else { return Ok((String::new(), None)) };
+                let find = |term: &str| marks.find(term);
+                let Snippet { text, marks } = snippet(&stored.text, &mut analyzer, find, SNIPPET_BYTES);
+                let marks = marks.into_iter().map(|mark| (mark.start, mark.end)).collect();
+                Ok((stored.title, Some((text, marks))))
+            };
+            self.documents.iter().map(&mut show).collect::<tierdex::Result<Vec<_>>>()
+        })?;
+        Ok(self.shown.get_or_init(|| shown))
+    }
+
+    fn hit(slf: &Bound<'_, Hits>, position: usize) -> Hit {
+        Hit { hits: slf.clone().unbind(), position }
+    }
+}
+
+#[pymethods]
+impl Hits {
+    /// Number of matching documents; a lower bound unless `exact`.
+    #[getter]
+    fn total(&self) -> u64 {
+        self.totals.total
+    }
+
+    /// Whether `total` is exact.
+    #[getter]
+    fn exact(&self) -> bool {
+        self.totals.exact
+    }
+
+    /// Whether the deadline passed: the hits are the best that were found until then.
+    #[getter]
+    fn timed_out(&self) -> bool {
+        self.totals.timed_out
+    }
+
+    /// Number of the commit that was searched.
+    #[getter]
+    fn generation(&self) -> u64 {
+        self.totals.generation
+    }
+
+    /// Seconds from the arrival of the query to its result.
+    #[getter]
+    fn took(&self) -> f64 {
+        self.totals.took
+    }
+
+    /// The part of `took` in which the query waited for a thread.
+    #[getter]
+    fn queued(&self) -> f64 {
+        self.totals.queued
+    }
+
+    /// Parts of the query that `syntax="lenient"` ignored.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
+    /// External ids.
+    #[getter]
+    fn ids(&self) -> Vec<String> {
+        self.ids.clone()
+    }
+
+    /// Scores, a read-only NumPy array of float32.
+    #[getter]
+    fn scores<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Column::numpy(py, Arc::new(Float32Array::from(self.scores.clone())))
+    }
+
+    /// Document numbers of the commit, a read-only NumPy array of uint32.
+    #[getter]
+    fn documents<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Column::numpy(py, Arc::new(UInt32Array::from(self.documents.clone())))
+    }
+
+    fn __len__(&self) -> usize {
+        self.ids.len()
+    }
+
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, len) = (slf.py(), slf.get().ids.len());
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let part = slice.indices(len as isize)?;
+            let hits =
+                (0..part.slicelength as isize).map(|i| Hits::hit(slf, (part.start + i * part.step) as usize));
+            return Ok(PyList::new(py, hits.collect::<Vec<_>>())?.into_any());
+        }
+        let index: isize = index.extract()?;
+        let position = if index < 0 { index + len as isize } else { index };
+        match usize::try_from(position).ok().filter(|position| *position < len) {
+            Some(position) => Ok(Bound::new(py, Hits::hit(slf, position))?.into_any()),
+            None => Err(PyIndexError::new_err(format!("hit {index} of {len}"))),
+        }
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let hits: Vec<Hit> = (0..slf.get().ids.len()).map(|position| Hits::hit(slf, position)).collect();
+        Ok(PyList::new(slf.py(), hits)?.try_iter()?.into_any())
+    }
+
+    fn __repr__(&self) -> String {
+        let relation = if self.totals.exact { "" } else { "at least " };
+        format!("<tierdex.Hits: {} of {relation}{}>", self.ids.len(), self.totals.total)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (HitsState,))> {
+        let py = slf.py();
+        guard(py, || {
+            let hits = slf.get();
+            let Totals { total, exact, timed_out, generation, took, queued } = hits.totals;
+            let shown = match hits.source(py) {
+                Ok(_) => hits.shown(py)?.to_vec(),
+                Err(_) => hits.shown.get().cloned().unwrap_or_default(),
+            };
+            let columns = (hits.ids.clone(), hits.documents.clone(), hits.scores.clone());
+            let totals = (total, exact, timed_out, generation, took, queued);
+            let state = (columns, totals, hits.warnings.clone(), shown);
+            Ok((py.import("tierdex._restore")?.getattr("hits")?, (state,)))
+        })
+    }
+
+    /// Hits from the state of a pickle.
+    #[staticmethod]
+    fn _restore(state: HitsState) -> Hits {
+        let ((ids, documents, scores), totals, warnings, texts) = state;
+        let (total, exact, timed_out, generation, took, queued) = totals;
+        let shown = OnceLock::new();
+        if texts.len() == ids.len() {
+            shown.get_or_init(|| texts);
+        }
+        let totals = Totals { total, exact, timed_out, generation, took, queued };
+        Hits { ids, documents, scores, totals, warnings, source: None, shown }
+    }
+}
+
+/// One of the hits of a search.
+#[pyclass(frozen, module = "tierdex")]
+pub struct Hit {
+    hits: Py<Hits>,
+    position: usize,
+}
+
+#[pymethods]
+impl Hit {
+    /// Rank, from 1.
+    #[getter]
+    fn rank(&self) -> usize {
+        self.position + 1
+    }
+
+    /// External id.
+    #[getter]
+    fn id(&self) -> String {
+        self.hits.get().ids[self.position].clone()
+    }
+
+    /// Score.
+    #[getter]
+    fn score(&self) -> f32 {
+        self.hits.get().scores[self.position]
+    }
+
+    /// Document number in the commit that was searched.
+    #[getter]
+    fn document(&self) -> u32 {
+        self.hits.get().documents[self.position]
+    }
+
+    /// Title; empty if the index does not store documents.
+    #[getter]
+    fn title(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, || Ok(self.hits.get().shown(py)?[self.position].0.clone()))
+    }
+
+    /// The part of the text with the most words of the query; `None` if the index does not store documents.
+    #[getter]
+    fn snippet(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        guard(py, || {
+            let shown = &self.hits.get().shown(py)?[self.position].1;
+            Ok(shown.as_ref().map(|(text, _)| text.clone()))
+        })
+    }
+
+    /// The snippet with its matches between two marks.
+    #[pyo3(signature = (open="**", close="**"))]
+    fn highlight(&self, py: Python<'_>, open: &str, close: &str) -> PyResult<Option<String>> {
+        guard(py, || {
+            let shown = &self.hits.get().shown(py)?[self.position].1;
+            Ok(shown.as_ref().map(|(text, marks)| {
+                let (mut out, mut last) = (String::new(), 0);
+                for &(start, end) in marks {
+                    out.extend([&text[last..start], open, &text[start..end], close]);
+                    last = end;
+                }
+                out + &text[last..]
+            }))
+        })
+    }
+
+    /// The whole text; `None` if the index does not store documents.
+    #[getter]
+    fn text(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        guard(py, || {
+            let hits = self.hits.get();
+            let (snapshot, _) = hits.source(py)?;
+            let document = hits.documents[self.position];
+            Ok(detached(py, || snapshot.stored(document))?.map(|stored| stored.text))
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<tierdex.Hit: {:?}, score {}>", self.id(), self.score())
+    }
+}
+
+/// A stored document.
+#[pyclass(frozen, eq, module = "tierdex")]
+#[derive(Clone, PartialEq)]
+pub struct Document {
+    /// External id.
+    #[pyo3(get)]
+    id: String,
+    /// Title; `None` if the index does not store documents.
+    #[pyo3(get)]
+    title: Option<String>,
+    /// Text; `None` if the index does not store documents.
+    #[pyo3(get)]
+    text: Option<String>,
+    /// Document number in the commit.
+    #[pyo3(get)]
+    document: u32,
+}
+
+impl Document {
+    /// Reads a document of a commit.
+    pub fn read(snapshot: &Snapshot, document: u32, id: String) -> tierdex::Result<Document> {
+        let stored = snapshot.stored(document)?;
+        let (title, text) = stored.map(|stored| (stored.title, stored.text)).unzip();
+        Ok(Document { id, title, text, document })
+    }
+}
+
+#[pymethods]
+impl Document {
+    fn __repr__(&self) -> String {
+        format!("<tierdex.Document: {:?}>", self.id)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, DocumentState)> {
+        let Document { id, title, text, document } = slf.get().clone();
+        Ok((slf.py().import("tierdex._restore")?.getattr("document")?, (id, title, text, document)))
+    }
+
+    /// A document from the state of a pickle.
+    #[staticmethod]
+    fn _restore(id: String, title: Option<String>, text: Option<String>, document: u32) -> Document {
+        Document { id, title, text, document }
+    }
+}
+
+/// A hit of a document number, for reading its id.
+pub fn hit_of(document: u32) -> SearchHit {
+    SearchHit { document, score: 0.0 }
+}

@@ -1,0 +1,529 @@
+//! `tierdex.Index`: an index on disk, and the engine that searches it.
+
+use crate::batch::{Batch, answer_batch};
+use crate::errors::{Failure, guard, usage};
+use crate::explain::explanation;
+use crate::hits::{Document, Hits};
+use crate::options::{bytes, schema, schema_tuple, scorer};
+use crate::process::OwnedHere;
+use crate::query::{QuerySource, Syntax, field_number};
+use crate::stats;
+use crate::wait::{self, SIGNAL_CHECK, detached};
+use crate::writer::Writer;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tierdex::index::SearchOptions;
+use tierdex::text::Analyzer;
+use tierdex::{
+    Engine, EngineOptions, Error, IndexWriter, Merge, Priority, SearchHit, SearchRequest, Snapshot, Ticket,
+    WriterOptions,
+};
+
+/// Time between two checks for a newer commit, with `refresh="auto"`.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Terms that are read from the dictionary at a time.
+const TERMS_READ: usize = 1000;
+
+/// An index in a directory, and an engine that searches it within a memory budget.
+///
+/// Made by `tierdex.Index.create` and `tierdex.Index.open`. Threads may share an index. A pickled index is
+/// its path and options: it is opened again, at the newest commit, when it is first used. After a fork the
+/// child opens the index again when it uses it.
+#[pyclass(frozen, module = "tierdex._tierdex")]
+pub struct Index {
+    path: PathBuf,
+    options: OpenOptions,
+    /// Locked only while the GIL is held, so that a fork never copies a locked mutex.
+    state: Mutex<Option<OwnedHere<OpenEngine>>>,
+}
+
+#[derive(Clone)]
+struct OpenOptions {
+    dram: Option<u64>,
+    threads: usize,
+    hits_max: usize,
+    auto_refresh: bool,
+}
+
+struct OpenEngine {
+    engine: Engine,
+    checked: Instant,
+}
+
+/// Number of hits and ranking of a search.
+struct Ranking {
+    options: SearchOptions,
+    syntax: Syntax,
+    field: Option<String>,
+}
+
+impl Index {
+    /// The engine, which is opened if it is not open in this process.
+    fn engine(&self, py: Python<'_>) -> PyResult<Engine> {
+        if let Some(open) = self.lock().as_ref().and_then(OwnedHere::get) {
+            return Ok(open.engine.clone());
+        }
+        let (path, options) = (self.path.clone(), self.options.engine());
+        let engine = wait::run(py, None, move || Ok(Engine::open(&path, &options)?))?;
+        let open = OpenEngine { engine: engine.clone(), checked: Instant::now() };
+        *self.lock() = Some(OwnedHere::new(open));
+        Ok(engine)
+    }
+
+    /// The engine and its newest commit. With automatic refresh, looks for a newer one from time to time.
+    fn newest(&self, py: Python<'_>) -> PyResult<(Engine, Arc<Snapshot>)> {
+        let engine = self.engine(py)?;
+        let is_due = self.options.auto_refresh
+            && self.lock().as_mut().and_then(OwnedHere::get_mut).is_some_and(|open| {
+                let is_due = open.checked.elapsed() >= REFRESH_INTERVAL;
+                if is_due {
+                    open.checked = Instant::now();
+                }
+                is_due
+            });
+        if is_due {
+            detached(py, || engine.refresh())?;
+        }
+        let snapshot = engine.snapshot();
+        Ok((engine, snapshot))
+    }
+
+    /// Opens the newest commit, if the engine is open. Returns whether there is a new one.
+    fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
+        let open = self.lock().as_ref().and_then(OwnedHere::get).map(|open| open.engine.clone());
+        match open {
+            Some(engine) => detached(py, || engine.refresh()),
+            None => Ok(false),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<OwnedHere<OpenEngine>>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with_options(path: PathBuf, options: OpenOptions) -> Index {
+        Index { path, options, state: Mutex::new(None) }
+    }
+}
+
+impl OpenOptions {
+    fn read(
+        dram: Option<&Bound<'_, PyAny>>,
+        threads: Option<usize>,
+        hits_max: usize,
+        refresh: &Bound<'_, PyString>,
+    ) -> PyResult<OpenOptions> {
+        let auto_refresh = match &*refresh.to_string_lossy() {
+            "auto" => true,
+            "manual" => false,
+            other => {
+                let message = format!("refresh is {other:?}; it is \"auto\" or \"manual\"");
+                return Err(usage(refresh.py(), message));
+            }
+        };
+        let dram = dram.map(|dram| bytes(dram, "dram")).transpose()?;
+        Ok(OpenOptions { dram, threads: threads.unwrap_or(0), hits_max, auto_refresh })
+    }
+
+    fn engine(&self) -> EngineOptions {
+        let options = EngineOptions::new().threads(self.threads).hits_max(self.hits_max);
+        match self.dram {
+            Some(dram) => options.dram(dram),
+            None => options,
+        }
+    }
+}
+
+impl Ranking {
+    fn new(
+        py: Python<'_>,
+        (k, count): (usize, bool),
+        (name, k1, b): (&str, f64, f64),
+        syntax: &str,
+        field: Option<String>,
+    ) -> PyResult<Ranking> {
+        let options =
+            SearchOptions { k, scorer: scorer(py, name, k1, b)?, exhaustive: false, count, ids: true };
+        Ok(Ranking { options, syntax: Syntax::named(py, syntax)?, field })
+    }
+}
+
+#[pymethods]
+impl Index {
+    /// Creates an empty index with the fields that `tierdex.Schema` passes.
+    #[staticmethod]
+    #[pyo3(signature = (path, fields, stored, overwrite, dram, threads, hits_max, refresh))]
+    #[allow(
+        clippy::too_many_arguments,
+        clippy::type_complexity,
+        reason = "called by tierdex.Index.create alone"
+    )]
+    fn _create(
+        py: Python<'_>,
+        path: PathBuf,
+        fields: Vec<(
+            String,
+            String,
+            String,
+            bool,
+            Vec<String>,
+            Option<String>,
+            bool,
+            String,
+            String,
+            String,
+        )>,
+        stored: bool,
+        overwrite: bool,
+        dram: Option<&Bound<'_, PyAny>>,
+        threads: Option<usize>,
+        hits_max: usize,
+        refresh: &Bound<'_, PyString>,
+    ) -> PyResult<Index> {
+        guard(py, || {
+            let options = OpenOptions::read(dram, threads, hits_max, refresh)?;
+            let (schema, dir) = (schema(py, fields, stored)?, path.clone());
+            wait::run(py, None, move || {
+                let options = WriterOptions::default();
+                let mut writer = match overwrite {
+                    true => IndexWriter::replace(&dir, schema, options),
+                    false => IndexWriter::create(&dir, schema, options),
+                }?;
+                Ok(writer.commit(Merge::Keep)?)
+            })?;
+            Ok(Index::with_options(path, options))
+        })
+    }
+
+    /// Opens the newest commit; `lazy` defers it to the first use.
+    #[staticmethod]
+    #[pyo3(signature = (path, dram, threads, hits_max, refresh, lazy))]
+    fn _open(
+        py: Python<'_>,
+        path: PathBuf,
+        dram: Option<&Bound<'_, PyAny>>,
+        threads: Option<usize>,
+        hits_max: usize,
+        refresh: &Bound<'_, PyString>,
+        lazy: bool,
+    ) -> PyResult<Index> {
+        guard(py, || {
+            let index = Index::with_options(path, OpenOptions::read(dram, threads, hits_max, refresh)?);
+            if !lazy {
+                index.engine(py)?;
+            }
+            Ok(index)
+        })
+    }
+
+    /// Path, dram, threads, hits_max and refresh.
+    fn _options(&self) -> (PathBuf, Option<u64>, usize, usize, &'static str) {
+        let OpenOptions { dram, threads, hits_max, auto_refresh } = &self.options;
+        (self.path.clone(), *dram, *threads, *hits_max, if *auto_refresh { "auto" } else { "manual" })
+    }
+
+    #[pyo3(signature = (memory, threads, merge, wait))]
+    fn _writer(
+        slf: &Bound<'_, Index>,
+        memory: &Bound<'_, PyAny>,
+        threads: Option<usize>,
+        merge: Option<bool>,
+        wait: f64,
+    ) -> PyResult<Writer> {
+        let py = slf.py();
+        guard(py, || {
+            let memory = usize::try_from(bytes(memory, "memory")?).unwrap_or(usize::MAX);
+            let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+            let wait = Duration::try_from_secs_f64(wait)
+                .map_err(|_| usage(py, format!("wait is {wait}; it is a number of seconds, at least 0")))?;
+            let (threads, index) = (threads.unwrap_or_else(processors), slf.clone().unbind());
+            let on_commit = move |py: Python<'_>| index.get().refresh(py).map(drop);
+            let path = slf.get().path.clone();
+            Writer::open(py, path, (memory, threads), (merge, wait), Box::new(on_commit))
+        })
+    }
+
+    #[pyo3(signature = (query, k, syntax, field, scorer, k1, b, count, deadline))]
+    #[allow(clippy::too_many_arguments, reason = "called by tierdex.Index.search alone")]
+    fn _search(
+        &self,
+        py: Python<'_>,
+        query: &Bound<'_, PyAny>,
+        k: usize,
+        syntax: &str,
+        field: Option<String>,
+        scorer: &str,
+        k1: f64,
+        b: f64,
+        count: bool,
+        deadline: Option<f64>,
+    ) -> PyResult<Hits> {
+        guard(py, || {
+            let ranking = Ranking::new(py, (k, count), (scorer, k1, b), syntax, field)?;
+            let source = QuerySource::extract(query)?;
+            let deadline = deadline.map(|seconds| deadline_of(py, seconds)).transpose()?;
+            let (engine, snapshot) = self.newest(py)?;
+            let (ticket, parsed, warnings) = detached(py, || {
+                let schema = snapshot.schema();
+                let field = field_number(schema, ranking.field.as_deref())?;
+                let (parsed, warnings) = source.parse(schema, ranking.syntax, field)?;
+                let mut request = SearchRequest::new(parsed.clone())
+                    .options(ranking.options)
+                    .snapshot(snapshot.clone())
+                    .priority(Priority::Interactive);
+                if let Some(deadline) = deadline {
+                    request = request.deadline(deadline);
+                }
+                Ok((engine.submit(request)?, parsed, warnings))
+            })?;
+            let hits = wait_for(py, ticket)?;
+            let ids = detached(py, || hits.ids())?;
+            let warnings = warnings.iter().map(Error::to_string).collect();
+            Ok(Hits::new(hits, ids, parsed, warnings))
+        })
+    }
+
+    #[pyo3(signature = (queries, k, syntax, field, scorer, k1, b, count, qids, on_error, progress))]
+    #[allow(clippy::too_many_arguments, reason = "called by tierdex.Index.search_batch alone")]
+    fn _search_batch(
+        &self,
+        py: Python<'_>,
+        queries: &Bound<'_, PyAny>,
+        k: usize,
+        syntax: &str,
+        field: Option<String>,
+        scorer: &str,
+        k1: f64,
+        b: f64,
+        count: bool,
+        qids: Option<Vec<String>>,
+        on_error: &str,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Batch> {
+        guard(py, || {
+            let ranking = Ranking::new(py, (k, count), (scorer, k1, b), syntax, field)?;
+            let keeps_errors = match on_error {
+                "raise" => false,
+                "keep" => true,
+                other => {
+                    return Err(usage(py, format!("on_error is {other:?}; it is \"raise\" or \"keep\"")));
+                }
+            };
+            let queries = queries
+                .try_iter()?
+                .map(|query| QuerySource::extract(&query?))
+                .collect::<PyResult<Vec<_>>>()?;
+            if let Some(qids) = qids.as_ref().filter(|qids| qids.len() != queries.len()) {
+                return Err(usage(py, format!("{} queries, but {} qids", queries.len(), qids.len())));
+            }
+            let (engine, snapshot) = self.newest(py)?;
+            let field = field_number(snapshot.schema(), ranking.field.as_deref())
+                .map_err(|error| Failure::from(error).into_exception(py))?;
+            let plan = crate::batch::BatchPlan {
+                queries: &queries,
+                syntax: ranking.syntax,
+                field,
+                options: ranking.options,
+                keeps_errors,
+            };
+            answer_batch(py, (&engine, &snapshot), &plan, (qids, progress))
+        })
+    }
+
+    #[pyo3(signature = (query, k, syntax, field, scorer, k1, b, count))]
+    #[allow(clippy::too_many_arguments, reason = "called by tierdex.Index.explain alone")]
+    fn _explain<'py>(
+        &self,
+        py: Python<'py>,
+        query: &Bound<'_, PyAny>,
+        k: usize,
+        syntax: &str,
+        field: Option<String>,
+        scorer: &str,
+        k1: f64,
+        b: f64,
+        count: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        guard(py, || {
+            let ranking = Ranking::new(py, (k, count), (scorer, k1, b), syntax, field)?;
+            let source = QuerySource::extract(query)?;
+            let (_, snapshot) = self.newest(py)?;
+            let explained = wait::run(py, None, move || {
+                let schema = snapshot.schema();
+                let field = field_number(schema, ranking.field.as_deref())?;
+                let (query, _) = source.parse(schema, ranking.syntax, field)?;
+                let explained = snapshot.searcher().explain(&query, &ranking.options)?;
+                let ids = snapshot.ids(&explained.result.hits)?;
+                Ok((explained, ids))
+            })?;
+            explanation(py, &explained.0, &explained.1)
+        })
+    }
+
+    /// Documents with these ids, in order of `ids`; `None` where there is none. One pass over all ids.
+    fn _get_many(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<Option<Document>>> {
+        guard(py, || {
+            let (_, snapshot) = self.newest(py)?;
+            wait::run(py, None, move || {
+                let wanted: HashMap<&str, usize> =
+                    ids.iter().enumerate().rev().map(|(position, id)| (id.as_str(), position)).collect();
+                let mut found: HashMap<&str, u32> = HashMap::new();
+                snapshot.searcher().find_ids(
+                    |id| wanted.contains_key(id),
+                    |document, id| {
+                        if let Some((id, _)) = wanted.get_key_value(id) {
+                            // The last of documents with equal ids: it was added last.
+                            found.insert(id, document);
+                        }
+                        Ok(())
+                    },
+                )?;
+                let read = |id: &String| match found.get(id.as_str()) {
+                    Some(document) => Document::read(&snapshot, *document, id.clone()).map(Some),
+                    None => Ok(None),
+                };
+                Ok(ids.iter().map(read).collect::<tierdex::Result<Vec<_>>>()?)
+            })
+        })
+    }
+
+    /// Documents with these numbers (`Hit.document`).
+    fn _documents(&self, py: Python<'_>, documents: Vec<u32>) -> PyResult<Vec<Document>> {
+        guard(py, || {
+            let (_, snapshot) = self.newest(py)?;
+            wait::run(py, None, move || {
+                let hits: Vec<_> =
+                    documents.iter().map(|&document| SearchHit { document, score: 0.0 }).collect();
+                let ids = snapshot.ids(&hits)?;
+                let read = ids.into_iter().zip(documents);
+                let read = read.map(|(id, document)| Document::read(&snapshot, document, id));
+                Ok(read.collect::<tierdex::Result<Vec<_>>>()?)
+            })
+        })
+    }
+
+    /// The next terms of a field with `prefix` after the term `after`: tuples of term, documents that
+    /// contain it, and occurrences.
+    #[pyo3(signature = (prefix, field, after))]
+    fn _terms(
+        &self,
+        py: Python<'_>,
+        prefix: String,
+        field: Option<String>,
+        after: Option<String>,
+    ) -> PyResult<Vec<(String, u64, u64)>> {
+        guard(py, || {
+            let (_, snapshot) = self.newest(py)?;
+            wait::run(py, None, move || {
+                let field = field_number(snapshot.schema(), field.as_deref())?;
+                let terms = snapshot.searcher().terms(field, &prefix, after.as_deref(), TERMS_READ)?;
+                Ok(terms.into_iter().map(|term| (term.term, term.documents, term.occurrences)).collect())
+            })
+        })
+    }
+
+    /// The terms of a text, as a field would index them.
+    #[pyo3(signature = (text, field))]
+    fn _analyze(
+        &self,
+        py: Python<'_>,
+        text: &Bound<'_, PyString>,
+        field: Option<String>,
+    ) -> PyResult<Vec<String>> {
+        guard(py, || {
+            let (_, snapshot) = self.newest(py)?;
+            let text = text.to_string_lossy();
+            let text: &str = &text;
+            detached(py, || {
+                let field = field_number(snapshot.schema(), field.as_deref())?;
+                Ok(Analyzer::new(&snapshot.schema().fields[field].analysis).terms(text))
+            })
+        })
+    }
+
+    /// Fields and whether documents are stored, for `tierdex.Schema`.
+    #[allow(clippy::type_complexity, reason = "read by tierdex.Schema alone")]
+    fn _schema(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<(
+        Vec<(String, String, String, bool, Vec<String>, Option<String>, bool, String, String, String)>,
+        bool,
+    )> {
+        guard(py, || Ok(schema_tuple(self.newest(py)?.1.schema())))
+    }
+
+    /// Sizes and counters of the index and its engine.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        guard(py, || {
+            let (engine, snapshot) = self.newest(py)?;
+            stats::of(py, &engine, &snapshot)
+        })
+    }
+
+    /// Checks every byte and structure of the newest commit.
+    fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        guard(py, || {
+            let path = self.path.clone();
+            let report = wait::run(py, None, move || {
+                let disk = tierdex::io::PosixDisk::open(&path).map_err(Error::from)?;
+                Ok(tierdex::index::check(&disk)?)
+            })?;
+            stats::check_report(py, report)
+        })
+    }
+
+    /// Opens the newest commit. Returns whether there is a new one.
+    #[pyo3(name = "refresh")]
+    fn refresh_newest(&self, py: Python<'_>) -> PyResult<bool> {
+        guard(py, || {
+            self.engine(py)?;
+            self.refresh(py)
+        })
+    }
+
+    /// Ends the engine; the next use opens the index again.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let open = self.lock().take();
+        guard(py, || {
+            py.detach(|| drop(open));
+            Ok(())
+        })
+    }
+
+    /// The number of the commit that is searched.
+    #[getter]
+    fn generation(&self, py: Python<'_>) -> PyResult<u64> {
+        guard(py, || Ok(self.newest(py)?.1.index().generation()))
+    }
+
+    /// The directory.
+    #[getter(path)]
+    fn path_shown(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        guard(py, || Ok(self.newest(py)?.1.index().documents() as usize))
+    }
+}
+
+/// Waits for the result of a request, and checks for signals meanwhile.
+fn wait_for(py: Python<'_>, ticket: Ticket) -> PyResult<tierdex::Hits> {
+    while !py.detach(|| ticket.wait_timeout(SIGNAL_CHECK)) {
+        // Dropping the ticket cancels the request.
+        py.check_signals()?;
+    }
+    detached(py, || ticket.wait())
+}
+
+fn deadline_of(py: Python<'_>, seconds: f64) -> PyResult<Instant> {
+    let time = Duration::try_from_secs_f64(seconds).ok();
+    let deadline = time.and_then(|time| Instant::now().checked_add(time));
+    deadline.ok_or_else(|| usage(py, format!("deadline is {seconds}; it is a number of seconds from now")))
+}

@@ -1,0 +1,113 @@
+//! Arguments that several methods share: sizes, ranking, schemas.
+
+use crate::errors::{Failure, usage};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use tierdex::io::Size;
+use tierdex::schema::{Analysis, Codec, Field, Language, NormKind, Schema, Source, Tokenizer};
+use tierdex::text::Analyzer;
+use tierdex::{Bm25, Scorer};
+
+/// A size in bytes: an `int`, or a `str` such as `"256M"`.
+pub fn bytes(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    let parsed = if let Ok(text) = value.cast::<PyString>() {
+        match text.to_string_lossy().parse() {
+            Ok(Size::Bytes(bytes)) => Some(bytes),
+            _ => None,
+        }
+    } else {
+        value.extract::<u64>().ok()
+    };
+    parsed.ok_or_else(|| {
+        let shown = value.repr().map_or_else(|_| String::new(), |repr| repr.to_string());
+        usage(value.py(), format!("{name} is {shown}; it is a number of bytes, or a str such as \"256M\""))
+    })
+}
+
+/// The scorer of this name; `k1` and `b`, which are checked, are of BM25.
+pub fn scorer(py: Python<'_>, name: &str, k1: f64, b: f64) -> PyResult<Scorer> {
+    let bm25 = Bm25::new(k1, b).map_err(|error| Failure::from(error).into_exception(py))?;
+    match name {
+        "bm25" => Ok(bm25.into()),
+        "dot" => Ok(Scorer::Dot),
+        other => Err(usage(py, format!("scorer is {other:?}; it is \"bm25\" or \"dot\""))),
+    }
+}
+
+/// One field: name, source, tokenizer, accents folded, stop words, stemmer, positions, norms, codecs of
+/// document numbers and of frequencies.
+type FieldTuple = (String, String, String, bool, Vec<String>, Option<String>, bool, String, String, String);
+
+/// A schema as `tierdex.Schema` passes it: its fields, and whether documents are stored.
+pub fn schema(py: Python<'_>, fields: Vec<FieldTuple>, stored: bool) -> PyResult<Schema> {
+    let fields = fields.into_iter().map(|field| read_field(py, field)).collect::<PyResult<_>>()?;
+    let schema = Schema { fields, stored };
+    schema.validate().map_err(|error| Failure::from(error).into_exception(py))?;
+    Ok(schema)
+}
+
+/// The reverse of [`schema`].
+pub fn schema_tuple(schema: &Schema) -> (Vec<FieldTuple>, bool) {
+    let field = |field: &Field| {
+        (
+            field.name.clone(),
+            field.source.name().to_string(),
+            field.analysis.tokenizer.name().to_string(),
+            field.analysis.fold_accents,
+            field.analysis.stop_words.clone(),
+            field.analysis.stemmer.map(|language| language.name().to_string()),
+            field.positions,
+            field.norms.name().to_string(),
+            field.doc_codec.name().to_string(),
+            field.freq_codec.name().to_string(),
+        )
+    };
+    (schema.fields.iter().map(field).collect(), schema.stored)
+}
+
+fn read_field(py: Python<'_>, field: FieldTuple) -> PyResult<Field> {
+    let (name, source, tokenizer, fold_accents, stop_words, stemmer, positions, norms, docs, freqs) = field;
+    let stemmer = match stemmer {
+        None => None,
+        Some(language) => Some(Language::from_name(&language).ok_or_else(|| {
+            let names: Vec<_> = Language::ALL.iter().map(|language| language.name()).collect();
+            usage(
+                py,
+                format!(
+                    "field {name:?}: there is no stemmer for {language:?}, only for {}",
+                    names.join(", ")
+                ),
+            )
+        })?),
+    };
+    let choice = |what: &str, value: &str, names: &[&str]| {
+        let found = names.iter().position(|name| *name == value);
+        found.ok_or_else(|| {
+            usage(py, format!("field {name:?}: {what} is {value:?}; it is one of {}", names.join(", ")))
+        })
+    };
+    let sources = [Source::TitleAndText, Source::Text, Source::Title];
+    let source = sources[choice("source", &source, &sources.map(Source::name))?];
+    let tokenizers = [Tokenizer::Alphanumeric, Tokenizer::Whitespace];
+    let tokenizer = tokenizers[choice("tokenizer", &tokenizer, &tokenizers.map(Tokenizer::name))?];
+    let kinds = [NormKind::Byte, NormKind::Exact];
+    let norms = kinds[choice("norms", &norms, &kinds.map(NormKind::name))?];
+    let codec = |what: &str, value: &str| {
+        let names: Vec<_> = Codec::ALL.iter().map(|codec| codec.name()).collect();
+        choice(what, value, &names).map(|number| Codec::ALL[number])
+    };
+    let (doc_codec, freq_codec) = (codec("codec", &docs)?, codec("freq_codec", &freqs)?);
+    let mut analysis = Analysis { tokenizer, fold_accents, ..Analysis::default() };
+    analysis.stop_words = normalized(&stop_words, &analysis);
+    analysis.stemmer = stemmer;
+    Ok(Field { analysis, positions, norms, doc_codec, freq_codec, ..Field::new(&name, source) })
+}
+
+/// Stop words as they are after lower-casing and folding; sorted, without duplicates.
+fn normalized(words: &[String], analysis: &Analysis) -> Vec<String> {
+    let mut analyzer = Analyzer::new(analysis);
+    let mut words: Vec<String> = words.iter().flat_map(|word| analyzer.terms(word)).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}

@@ -1,0 +1,39 @@
+//! Values of the process that made them. After a fork the child has no engine threads, and locks may be
+//! held by threads that it does not have: it must neither use nor drop such values.
+
+use std::process;
+
+/// A value that only the process that made it uses and drops.
+pub struct OwnedHere<T> {
+    process: u32,
+    value: Option<T>,
+}
+
+impl<T> OwnedHere<T> {
+    /// A value of this process.
+    pub fn new(value: T) -> OwnedHere<T> {
+        OwnedHere { process: process::id(), value: Some(value) }
+    }
+
+    /// The value; `None` in a forked child.
+    pub fn get(&self) -> Option<&T> {
+        if self.is_here() { self.value.as_ref() } else { None }
+    }
+
+    /// The value; `None` in a forked child.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        if self.is_here() { self.value.as_mut() } else { None }
+    }
+
+    fn is_here(&self) -> bool {
+        self.process == process::id()
+    }
+}
+
+impl<T> Drop for OwnedHere<T> {
+    fn drop(&mut self) {
+        if !self.is_here() {
+            std::mem::forget(self.value.take());
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Sizes and counters of an index, its engine and a check, as Python objects.
+
+use crate::errors::Failure;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tierdex::index::CheckReport;
+use tierdex::{Engine, Snapshot};
+
+/// Documents, segments, fields, memory and cache.
+pub fn of<'py>(py: Python<'py>, engine: &Engine, snapshot: &Snapshot) -> PyResult<Bound<'py, PyDict>> {
+    let index = snapshot.index();
+    let manifest = index.manifest();
+    let files = manifest.segments.iter().flat_map(|segment| &segment.files);
+    let out = PyDict::new(py);
+    out.set_item("generation", index.generation())?;
+    out.set_item("documents", index.documents())?;
+    out.set_item("segments", manifest.segments.len())?;
+    out.set_item("bytes", files.map(|file| file.seal.len).sum::<u64>())?;
+    let fields = PyDict::new(py);
+    for (number, field) in index.schema().fields.iter().enumerate() {
+        let of = || manifest.segments.iter().map(|segment| &segment.fields[number]);
+        let one = PyDict::new(py);
+        let documents = of().map(|stats| u64::from(stats.documents)).sum::<u64>();
+        let tokens = of().map(|stats| stats.tokens).sum::<u64>();
+        one.set_item("documents", documents)?;
+        one.set_item("terms", of().map(|stats| stats.terms).sum::<u64>())?;
+        one.set_item("postings", of().map(|stats| stats.postings).sum::<u64>())?;
+        one.set_item("tokens", tokens)?;
+        one.set_item("average_length", tokens as f64 / documents.max(1) as f64)?;
+        fields.set_item(&field.name, one)?;
+    }
+    out.set_item("fields", fields)?;
+    let memory = engine.memory();
+    let parts = PyDict::new(py);
+    for part in &memory.rows {
+        parts.set_item(part.what, part.bytes)?;
+    }
+    out.set_item("dram", memory.dram)?;
+    out.set_item("memory", parts)?;
+    let (cache, stats) = (PyDict::new(py), engine.stats());
+    cache.set_item("hits", stats.hits)?;
+    cache.set_item("misses", stats.misses)?;
+    cache.set_item("evictions", stats.evictions)?;
+    cache.set_item("reads", stats.reads)?;
+    cache.set_item("bytes_read", stats.bytes_read)?;
+    cache.set_item("capacity", stats.cells * stats.cell_bytes)?;
+    cache.set_item("used", stats.cells_used() * stats.cell_bytes)?;
+    out.set_item("cache", cache)?;
+    out.set_item("read_engine", engine.read_engine())?;
+    Ok(out)
+}
+
+/// The report of a check.
+///
+/// # Errors
+/// The first problem, as an exception.
+pub fn check_report<'py>(py: Python<'py>, report: CheckReport) -> PyResult<Bound<'py, PyDict>> {
+    let problems: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
+    if let Some(first) = report.problems.into_iter().next() {
+        let raised = Failure::from(first).into_exception(py);
+        for other in &problems[1..] {
+            raised.add_note(py, other)?;
+        }
+        return Err(raised);
+    }
+    let out = PyDict::new(py);
+    out.set_item("generation", report.generation)?;
+    out.set_item("files", report.files)?;
+    out.set_item("bytes", report.bytes)?;
+    out.set_item("documents", report.documents)?;
+    out.set_item("terms", report.terms)?;
+    out.set_item("postings", report.postings)?;
+    out.set_item("orphans", report.orphans)?;
+    Ok(out)
+}

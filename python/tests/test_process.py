@@ -1,0 +1,209 @@
+"""Threads, forks, signals, pickles, memory."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import cloudpickle
+import joblib
+import pytest
+
+import tierdex
+from corpus import WORDS, build, documents
+from tierdex import Index
+
+QUERIES = [f"{a} {b}" for a, b in zip(WORDS, WORDS[3:], strict=False)]
+
+
+def found(index: Index, queries: list[str]) -> dict[str, dict[str, float]]:
+    return index.search_batch(queries, k=10).to_dict()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_an_opened_index_works_in_other_processes(index: Index, method: str) -> None:
+    expected = found(index, QUERIES)
+    context = multiprocessing.get_context(method)
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        for run in pool.map(found, [index] * 4, [QUERIES] * 4, timeout=120):
+            assert run == expected
+
+
+def test_cloudpickle_and_joblib(index: Index) -> None:
+    expected = found(index, QUERIES)
+    assert found(pickle.loads(cloudpickle.dumps(index)), QUERIES) == expected
+    runs = joblib.Parallel(n_jobs=2)(joblib.delayed(found)(index, QUERIES) for _ in range(2))
+    assert list(runs) == [expected, expected]
+
+
+def in_child(body: object) -> None:
+    """Runs a function in a forked child, which must end well within a minute."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(60)
+            body()  # type: ignore[operator]
+            status = 0
+        finally:
+            os._exit(status)
+    _, ended = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(ended) == 0
+
+
+def test_a_fork_in_the_middle_of_a_batch(index: Index) -> None:
+    expected = found(index, QUERIES)
+    before = index.search("word1")
+    stop = threading.Event()
+
+    def searches() -> None:
+        while not stop.is_set():
+            index.search_batch(QUERIES * 20, k=100)
+
+    def body() -> None:
+        global_hits = before.ids
+        assert found(index, QUERIES) == expected and index.search("word1").ids == global_hits
+        # Objects of the parent are dropped without waiting for its threads.
+        index.close()
+
+    threads = [threading.Thread(target=searches) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(5):
+            in_child(body)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert found(index, QUERIES) == expected
+
+
+def test_a_writer_belongs_to_its_process(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "i")
+    writer = index.writer()
+    writer.add_many(documents(3000))
+
+    def body() -> None:
+        with pytest.raises(tierdex.UsageError, match="parent process"):
+            writer.add({"id": "x"})
+        with pytest.raises(tierdex.BusyError):
+            index.writer()
+
+    in_child(body)
+    writer.close()
+    assert len(index) == 3000
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, itertools
+import tierdex
+index = tierdex.Index.open(sys.argv[1])
+what = sys.argv[2]
+reported = threading.Event()
+
+def send(done, total):
+    if not reported.is_set():
+        reported.set()
+        os.kill(os.getpid(), signal.SIGINT)
+
+try:
+    if what == "batch":
+        index.search_batch(["word1 word2 word3"] * 5_000_000, k=10, progress=send)
+    else:
+        with index.writer(memory="16M") as writer:
+            writer.add_many(({"id": n, "text": "word " * 50} for n in itertools.count()), progress=send)
+except KeyboardInterrupt:
+    print("interrupted", len(index), len(index.search("word1")))
+"""
+
+
+@pytest.mark.parametrize("what", ["batch", "write"])
+def test_control_c_stops_work(index: Index, tmp_path: Path, what: str) -> None:
+    copy = build(tmp_path / "i", documents(200))
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, copy.path, what], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "interrupted 200 10\n", done.stderr
+
+
+def test_threads_share_an_index_beside_a_writer(tmp_path: Path) -> None:
+    index = build(tmp_path / "i", documents(500))
+    ended = threading.Event()
+
+    def searches() -> int:
+        rounds = 0
+        while not ended.is_set() or rounds == 0:
+            hits = index.search("word1 word2", k=5)
+            assert len(hits) == 5 and all(hit.text for hit in hits)
+            rounds += 1
+        return rounds
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        rounds = [pool.submit(searches) for _ in range(4)]
+        for number in range(5):
+            with index.writer() as writer:
+                writer.add_many(documents(100, seed=number))
+            index.refresh()
+        ended.set()
+        assert all(round.result() for round in rounds)
+    assert len(index) == 1000
+
+
+def test_work_runs_without_the_gil(index: Index) -> None:
+    """Two calls that wait for each other: one of them would hold the GIL for ever."""
+    meet = threading.Barrier(2, timeout=60)
+    passed: list[int] = []
+
+    def once(number: int) -> None:
+        def report(done: int, total: int | None) -> None:
+            if number not in passed:
+                passed.append(number)
+                meet.wait()
+
+        index.search_batch(QUERIES * 50, k=100, progress=report)
+
+    threads = [threading.Thread(target=once, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+    assert sorted(passed) == [0, 1] and not meet.broken
+
+
+GROWTH = """
+import sys, psutil, tierdex
+index = tierdex.Index.open(sys.argv[1])
+
+def searches(count):
+    for number in range(count):
+        hits = index.search(f"word{number % 200} word{number % 31}", k=20)
+        assert hits[0].title and len(hits.scores) > 0
+
+searches(3000)
+before = psutil.Process().memory_info().rss
+searches(10_000)
+print(psutil.Process().memory_info().rss - before)
+"""
+
+
+def test_memory_does_not_grow(index: Index) -> None:
+    """Ten thousand searches in a process of their own."""
+    run = [sys.executable, "-c", GROWTH, index.path]
+    grown = int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+    assert grown < 1 << 20
+
+
+def test_the_import_is_light() -> None:
+    """The package does not import what only some of its functions need."""
+    code = "import sys, tierdex; print(sorted(m for m in sys.modules if '.' not in m))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for heavy in ("numpy", "pandas", "pyarrow", "pyterrier", "ir_measures", "tqdm"):
+        assert f"'{heavy}'" not in loaded

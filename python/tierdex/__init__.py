@@ -1,0 +1,62 @@
+"""Full-text search for indexes larger than memory.
+
+>>> import tierdex
+>>> index = tierdex.Index.create("notes")
+>>> with index.writer() as writer:
+...     writer.add_many({"id": number, "text": f"note {number}"} for number in range(100))
+100
+>>> hits = index.search("note 42")
+>>> hits[0].id
+'42'
+"""
+
+from __future__ import annotations
+
+import sys
+
+if not sys.platform.startswith("linux"):
+    raise ImportError("tierdex runs on Linux only: its engine needs io_uring or pread, and direct I/O")
+
+from . import ciff
+from ._errors import (
+    BusyError,
+    CancelledError,
+    CorruptError,
+    Error,
+    InternalError,
+    LimitError,
+    MissingError,
+    QueryError,
+    StorageError,
+    UsageError,
+)
+from ._evaluation import eval
+from ._index import Index, Term, Writer
+from ._schema import Schema, Text
+from ._tierdex import Batch, Column, Document, Hit, Hits, __version__
+
+__all__ = [
+    "Batch",
+    "BusyError",
+    "CancelledError",
+    "Column",
+    "CorruptError",
+    "Document",
+    "Error",
+    "Hit",
+    "Hits",
+    "Index",
+    "InternalError",
+    "LimitError",
+    "MissingError",
+    "QueryError",
+    "Schema",
+    "StorageError",
+    "Term",
+    "Text",
+    "UsageError",
+    "Writer",
+    "__version__",
+    "ciff",
+    "eval",
+]

@@ -1,0 +1,378 @@
+"""Indexes and writers."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from . import _restore, _tierdex
+from ._errors import UsageError
+from ._progress import Reporter
+from ._schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from types import TracebackType
+    from typing import Any, Literal, Self
+
+    from ._types import Path, Progress, Query, Refresh, Scorer, Syntax
+
+
+class Term(NamedTuple):
+    """A term of an index."""
+
+    #: The term.
+    term: str
+    #: Number of documents that contain it.
+    documents: int
+    #: Number of its occurrences.
+    occurrences: int
+
+
+class Index:
+    """An index in a directory, and an engine that searches it within a memory budget.
+
+    Threads may share an index. A pickled index is its path and options: it is opened again, at the newest
+    commit, when it is first used. After a fork the child opens the index again when it uses it.
+
+    >>> index = Index.create("my-index")
+    >>> with index.writer() as writer:
+    ...     writer.add({"id": "d1", "title": "Solid-state disk", "text": "A disk without moving parts."})
+    ...     writer.add({"id": "d2", "title": "Hard disk", "text": "A disk with platters that turn."})
+    >>> for hit in index.search("disk AND (platters OR tape)"):
+    ...     print(hit.id, hit.title)
+    d2 Hard disk
+    """
+
+    __slots__ = ("__weakref__", "_native")
+
+    def __init__(self, native: _tierdex.Index) -> None:
+        if not isinstance(native, _tierdex.Index):
+            raise UsageError("use Index.open(path) or Index.create(path, schema)")
+        self._native = native
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        schema: Schema | None = None,
+        *,
+        overwrite: bool = False,
+        dram: int | str | None = None,
+        threads: int | None = None,
+        hits_max: int = 1000,
+        refresh: Refresh = "auto",
+    ) -> Self:
+        """Create an empty index; the other options are those of :meth:`open`.
+
+        ``overwrite`` replaces an index that is there by an empty one, in one step.
+        """
+        schema = schema if schema is not None else Schema()
+        return cls(
+            _tierdex.Index._create(
+                os.fspath(path), schema._tuples(), schema.stored, overwrite, dram, threads, hits_max, refresh
+            )
+        )
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        dram: int | str | None = None,
+        threads: int | None = None,
+        hits_max: int = 1000,
+        refresh: Refresh = "auto",
+    ) -> Self:
+        """Open the newest commit of an index.
+
+        ``dram``: the memory budget of the engine, in bytes or as ``"50M"``. A budget that is too small is a
+        :class:`UsageError` that says how many bytes are needed. Without one the cache takes 64 MiB or a tenth
+        of the postings.
+        ``threads``: threads that evaluate queries; one for each processor by default.
+        ``hits_max``: with a budget, the largest ``k``: memory is reserved for it.
+        ``refresh``: ``"auto"`` looks for a newer commit at most once a second; ``"manual"`` leaves it to
+        :meth:`refresh`.
+        """
+        return cls(_tierdex.Index._open(os.fspath(path), dram, threads, hits_max, refresh, False))
+
+    def writer(
+        self,
+        *,
+        memory: int | str = "1G",
+        threads: int | None = None,
+        merge: bool | None = None,
+        wait: float = 0.0,
+    ) -> Writer:
+        """Open a writer; there is one at a time, in all processes.
+
+        ``memory``: bytes for postings and for documents in analysis, at least 16M. A thread needs 128M.
+        ``threads``: threads that analyse documents; the index does not depend on their number.
+        ``merge``: whether commits merge all segments into one, the fastest to search; by default the first
+        commit does, and later ones do not.
+        ``wait``: seconds to wait for another writer to end, before :class:`BusyError`.
+        """
+        return Writer(self._native._writer(memory, threads, merge, wait))
+
+    def search(
+        self,
+        query: Query,
+        k: int = 10,
+        *,
+        syntax: Syntax = "query",
+        field: str | None = None,
+        scorer: Scorer = "bm25",
+        k1: float = 1.2,
+        b: float = 0.75,
+        count: bool = False,
+        deadline: float | None = None,
+    ) -> _tierdex.Hits:
+        """Search for the best ``k`` documents.
+
+        ``query``: text, in the query language (``syntax="query"``; ``"lenient"`` ignores syntax errors, and
+        :attr:`Hits.warnings` has them) or as plain words (``"terms"``); or a list of terms, or a dict from
+        terms to weights, of terms as they are in the index, in ``field`` (the first one by default).
+        ``scorer``: ``"bm25"``, or ``"dot"`` for the sum of query weight times frequency, without inverse
+        document frequency and document length: for learned sparse models and quantised impacts, whose weights
+        are indexed as frequencies.
+        ``k1`` and ``b``: the parameters of BM25. Block max scores are stored for the defaults; they are safe
+        for all values and tight for the defaults.
+        ``count``: count all matching documents; otherwise :attr:`Hits.total` is a lower bound.
+        ``deadline``: seconds after which the best documents so far are returned.
+        """
+        return self._native._search(query, k, syntax, field, scorer, k1, b, count, deadline)
+
+    def search_batch(
+        self,
+        queries: Iterable[Query] | Mapping[str, Query],
+        k: int = 1000,
+        *,
+        qids: Iterable[object] | None = None,
+        syntax: Syntax = "query",
+        field: str | None = None,
+        scorer: Scorer = "bm25",
+        k1: float = 1.2,
+        b: float = 0.75,
+        count: bool = False,
+        on_error: Literal["raise", "keep"] = "raise",
+        progress: Progress = False,
+    ) -> _tierdex.Batch:
+        """Answer many queries, several at the same time; the results are columns.
+
+        ``queries``: an iterable, an Arrow array or a column of a data frame; or a dict from query ids to
+        queries. ``qids``: the ids of the queries; their positions by default.
+        ``on_error``: a query that fails raises, or is kept in :attr:`Batch.errors`.
+        The other options are those of :meth:`search`.
+        """
+        items = getattr(queries, "items", None)
+        if callable(items) and qids is None:
+            pairs = list(items())
+            qids, queries = [qid for qid, _ in pairs], [query for _, query in pairs]
+        names = None if qids is None else [str(qid) for qid in _values(qids)]
+        texts = list(_values(queries))
+        with Reporter(progress, len(texts), "queries") as reporter:
+            return self._native._search_batch(
+                texts, k, syntax, field, scorer, k1, b, count, names, on_error, reporter.call
+            )
+
+    def explain(
+        self,
+        query: Query,
+        k: int = 10,
+        *,
+        syntax: Syntax = "query",
+        field: str | None = None,
+        scorer: Scorer = "bm25",
+        k1: float = 1.2,
+        b: float = 0.75,
+        count: bool = False,
+    ) -> dict[str, Any]:
+        """Answer a query and log how: strategy, thresholds, and the blocks of each list by segment."""
+        return self._native._explain(query, k, syntax, field, scorer, k1, b, count)
+
+    def get(self, id: str) -> _tierdex.Document | None:
+        """Read a document by its id, ``None`` if there is none.
+
+        It reads all ids, as the index has no order of them: for many documents use :meth:`get_many`, which
+        reads them once, or :meth:`documents` with document numbers. Of equal ids it takes the last.
+        """
+        return self.get_many([id])[0]
+
+    def get_many(self, ids: Iterable[str]) -> list[_tierdex.Document | None]:
+        """Read documents by their ids, in their order, with one pass over all ids."""
+        return self._native._get_many([str(id) for id in _values(ids)])
+
+    def documents(self, numbers: Iterable[int]) -> list[_tierdex.Document]:
+        """Read documents by their numbers in the newest commit (:attr:`Hit.document`)."""
+        return self._native._documents([int(number) for number in _values(numbers)])
+
+    def terms(self, prefix: str = "", *, field: str | None = None) -> Iterator[Term]:
+        """Iterate over the terms of a field that begin with ``prefix``, in byte order."""
+        after: str | None = None
+        while chunk := self._native._terms(prefix, field, after):
+            yield from map(Term._make, chunk)
+            after = chunk[-1][0]
+
+    def analyze(self, text: str, *, field: str | None = None) -> list[str]:
+        """The terms of a text, as a field indexes them."""
+        return self._native._analyze(text, field)
+
+    def stats(self) -> dict[str, Any]:
+        """Sizes of the index, the memory of the engine by part in bytes, and counters of its cache."""
+        return self._native.stats()
+
+    def check(self) -> dict[str, Any]:
+        """Check every byte and every structure of the newest commit; raise :class:`CorruptError`."""
+        return self._native.check()
+
+    def refresh(self) -> bool:
+        """Open the newest commit; returns whether there is a new one."""
+        return self._native.refresh()
+
+    def close(self) -> None:
+        """End the engine and release its memory; the next use opens the index again."""
+        self._native.close()
+
+    @property
+    def path(self) -> str:
+        """The directory."""
+        return self._native.path
+
+    @property
+    def generation(self) -> int:
+        """The number of the commit that is searched; each commit increments it."""
+        return self._native.generation
+
+    @property
+    def schema(self) -> Schema:
+        """The schema."""
+        return Schema._of(self._native._schema())
+
+    def __len__(self) -> int:
+        return len(self._native)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"tierdex.Index.open({self.path!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        path, *options = self._native._options()
+        return _restore.index, (os.path.abspath(path), *options)
+
+
+class Writer:
+    """Adds documents to an index; see :meth:`Index.writer`.
+
+    As a context manager it commits and closes at the end of the block; if an exception leaves the block, the
+    documents since the last commit are discarded. Documents are analysed by threads while Python makes the
+    next ones.
+    """
+
+    __slots__ = ("__weakref__", "_native")
+
+    def __init__(self, native: _tierdex.Writer) -> None:
+        if not isinstance(native, _tierdex.Writer):
+            raise UsageError("use Index.writer()")
+        self._native = native
+
+    def add(self, document: Mapping[str, object]) -> None:
+        """Add a document: a dict with ``id``, and optionally ``title`` and ``text``.
+
+        An id is a ``str`` or an ``int``, of at most 4,096 bytes; ids may repeat. A title or text that is
+        missing, ``None``, ``NaN`` or ``pandas.NA`` is empty. Other members are ignored.
+        """
+        self._native.add(document)
+
+    def add_many(
+        self,
+        documents: Any,
+        *,
+        id: str = "id",
+        title: str = "title",
+        text: str = "text",
+        total: int | None = None,
+        progress: Progress = False,
+    ) -> int:
+        """Add many documents; returns their number.
+
+        ``documents``: an iterable of dicts, a data frame, or anything with ``__arrow_c_stream__`` or
+        ``__arrow_c_array__`` (pyarrow, polars, duckdb, pandas): strings of Arrow columns are not copied.
+        ``id``, ``title`` and ``text``: the names of the members or columns.
+        ``progress``: ``True``, or a function of the number of documents so far and ``total``.
+        A document that cannot be added raises; the documents before it are added.
+        """
+        if total is None and hasattr(documents, "__len__"):
+            total = len(documents)
+        names = {"id": id, "title": title, "text": text}
+        with Reporter(progress, total, "documents") as reporter:
+            if hasattr(documents, "__arrow_c_stream__") or hasattr(documents, "__arrow_c_array__"):
+                try:
+                    return self._native.add_arrow(documents, **names, progress=reporter.call)
+                except ImportError:
+                    # A data frame of pandas without pyarrow.
+                    documents = _rows(documents)
+            elif hasattr(documents, "iloc"):
+                documents = _rows(documents)
+            return self._native.add_dicts(documents, **names, progress=reporter.call)
+
+    def commit(self, *, merge: bool | None = None) -> int:
+        """Make all added documents durable and visible; returns the generation of the commit.
+
+        The index that made this writer is refreshed. ``merge`` overrides that of :meth:`Index.writer`.
+        """
+        return self._native.commit(merge=merge)
+
+    def rollback(self) -> None:
+        """Discard the documents since the last commit, and close the writer."""
+        self._native.rollback()
+
+    def close(self) -> None:
+        """Commit and close the writer; does nothing if it is closed."""
+        self._native.close()
+
+    @property
+    def added(self) -> int:
+        """Number of documents since the last commit."""
+        return self._native.added
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._native.close()
+        else:
+            self._native.rollback()
+
+
+#: Rows of a data frame that are dicts at a time.
+_ROWS = 10_000
+
+
+def _rows(frame: Any) -> Iterator[Any]:
+    """The rows of a pandas data frame as dicts."""
+    for start in range(0, len(frame), _ROWS):
+        yield from frame.iloc[start : start + _ROWS].to_dict("records")
+
+
+def _values(values: Any) -> Iterable[Any]:
+    """The values of an iterable, an Arrow array or a column of a data frame as Python objects."""
+    if isinstance(values, str):
+        raise UsageError("a list was expected, not a str")
+    for name in ("to_pylist", "to_list", "tolist"):
+        if hasattr(values, name):
+            return list(getattr(values, name)())
+    items: Iterable[Any] = iter(values)
+    return items

@@ -1,0 +1,34 @@
+"""Functions by which pickles are restored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _tierdex
+
+if TYPE_CHECKING:
+    from ._index import Index
+
+
+def index(
+    path: str, dram: int | None, threads: int, hits_max: int, refresh: Literal["auto", "manual"]
+) -> Index:
+    """An index that is opened at its first use."""
+    from ._index import Index
+
+    return Index(_tierdex.Index._open(path, dram, threads, hits_max, refresh, True))
+
+
+def hits(state: Any) -> _tierdex.Hits:
+    """Hits from their state."""
+    return _tierdex.Hits._restore(state)
+
+
+def batch(state: Any) -> _tierdex.Batch:
+    """A batch from its state."""
+    return _tierdex.Batch._restore(state)
+
+
+def document(id: str, title: str | None, text: str | None, number: int) -> _tierdex.Document:
+    """A document from its state."""
+    return _tierdex.Document._restore(id, title, text, number)

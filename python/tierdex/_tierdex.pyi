@@ -1,0 +1,299 @@
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import PathLike
+from typing import Any, Final, Self, SupportsIndex, final, overload
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "_ENGLISH_STOP_WORDS",
+    "Batch",
+    "Column",
+    "Document",
+    "Hit",
+    "Hits",
+    "Index",
+    "Writer",
+    "__version__",
+    "_ciff_export",
+    "_ciff_import",
+    "_panic",
+]
+
+__version__: Final[str]
+_ENGLISH_STOP_WORDS: Final[list[str]]
+
+_Field = tuple[str, str, str, bool, list[str], str | None, bool, str, str, str]
+
+def _panic(message: str) -> None: ...
+def _ciff_import(
+    file: str | PathLike[str], name: str, path: str | PathLike[str], fields: list[_Field], overwrite: bool
+) -> dict[str, Any]: ...
+def _ciff_export(
+    path: str | PathLike[str], field: str, description: str, file: str | PathLike[str]
+) -> dict[str, Any]: ...
+
+@final
+class Index:
+    @staticmethod
+    def _create(
+        path: str | PathLike[str],
+        fields: list[_Field],
+        stored: bool,
+        overwrite: bool,
+        dram: int | str | None,
+        threads: int | None,
+        hits_max: int,
+        refresh: str,
+    ) -> Index: ...
+    @staticmethod
+    def _open(
+        path: str | PathLike[str],
+        dram: int | str | None,
+        threads: int | None,
+        hits_max: int,
+        refresh: str,
+        lazy: bool,
+    ) -> Index: ...
+    def _options(self) -> tuple[str, int | None, int, int, str]: ...
+    def _writer(self, memory: int | str, threads: int | None, merge: bool | None, wait: float) -> Writer: ...
+    def _search(
+        self,
+        query: object,
+        k: int,
+        syntax: str,
+        field: str | None,
+        scorer: str,
+        k1: float,
+        b: float,
+        count: bool,
+        deadline: float | None,
+    ) -> Hits: ...
+    def _search_batch(
+        self,
+        queries: Iterable[object],
+        k: int,
+        syntax: str,
+        field: str | None,
+        scorer: str,
+        k1: float,
+        b: float,
+        count: bool,
+        qids: list[str] | None,
+        on_error: str,
+        progress: Callable[[int], object] | None,
+    ) -> Batch: ...
+    def _explain(
+        self,
+        query: object,
+        k: int,
+        syntax: str,
+        field: str | None,
+        scorer: str,
+        k1: float,
+        b: float,
+        count: bool,
+    ) -> dict[str, Any]: ...
+    def _get_many(self, ids: list[str]) -> list[Document | None]: ...
+    def _documents(self, documents: list[int]) -> list[Document]: ...
+    def _terms(self, prefix: str, field: str | None, after: str | None) -> list[tuple[str, int, int]]: ...
+    def _analyze(self, text: str, field: str | None) -> list[str]: ...
+    def _schema(self) -> tuple[list[_Field], bool]: ...
+    def stats(self) -> dict[str, Any]: ...
+    def check(self) -> dict[str, Any]: ...
+    def refresh(self) -> bool: ...
+    def close(self) -> None: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+    def __len__(self) -> int: ...
+
+@final
+class Writer:
+    def add(self, document: Mapping[str, object]) -> None: ...
+    def add_dicts(
+        self,
+        documents: Iterable[Mapping[str, object]],
+        *,
+        id: str = "id",
+        title: str = "title",
+        text: str = "text",
+        progress: Callable[[int], object] | None = None,
+    ) -> int: ...
+    def add_arrow(
+        self,
+        table: Any,
+        *,
+        id: str = "id",
+        title: str = "title",
+        text: str = "text",
+        progress: Callable[[int], object] | None = None,
+    ) -> int: ...
+    def commit(self, *, merge: bool | None = None) -> int: ...
+    def rollback(self) -> None: ...
+    def close(self) -> None: ...
+    @property
+    def added(self) -> int: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: object, _value: object, _traceback: object) -> bool: ...
+
+@final
+class Hits:
+    """The result of a search: the best documents, best first.
+
+    Titles, texts and snippets are read when they are asked for, from the commit that was searched. A pickle
+    has ids, scores, titles and snippets.
+    """
+
+    @property
+    def total(self) -> int:
+        """Number of matching documents; a lower bound unless ``exact``."""
+    @property
+    def exact(self) -> bool:
+        """Whether ``total`` is exact."""
+    @property
+    def timed_out(self) -> bool:
+        """Whether the deadline passed: the hits are the best that were found until then."""
+    @property
+    def generation(self) -> int:
+        """Number of the commit that was searched."""
+    @property
+    def took(self) -> float:
+        """Seconds from the arrival of the query to its result."""
+    @property
+    def queued(self) -> float:
+        """The part of ``took`` in which the query waited for a thread."""
+    @property
+    def warnings(self) -> list[str]:
+        """Parts of the query that ``syntax="lenient"`` ignored."""
+    @property
+    def ids(self) -> list[str]:
+        """External ids."""
+    @property
+    def scores(self) -> npt.NDArray[np.float32]:
+        """Scores, a read-only NumPy array."""
+    @property
+    def documents(self) -> npt.NDArray[np.uint32]:
+        """Document numbers of the commit, a read-only NumPy array."""
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> list[Hit]: ...
+    def __iter__(self) -> Iterator[Hit]: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    @staticmethod
+    def _restore(state: Any) -> Hits: ...
+
+@final
+class Hit:
+    """One of the hits of a search."""
+
+    @property
+    def rank(self) -> int:
+        """Rank, from 1."""
+    @property
+    def id(self) -> str:
+        """External id."""
+    @property
+    def score(self) -> float:
+        """Score."""
+    @property
+    def document(self) -> int:
+        """Document number in the commit that was searched."""
+    @property
+    def title(self) -> str:
+        """Title; empty if the index does not store documents."""
+    @property
+    def snippet(self) -> str | None:
+        """The part of the text with the most words of the query; ``None`` without stored documents."""
+    def highlight(self, open: str = "**", close: str = "**") -> str | None:
+        """The snippet with its matches between two marks."""
+    @property
+    def text(self) -> str | None:
+        """The whole text; ``None`` if the index does not store documents."""
+
+@final
+class Document:
+    """A stored document."""
+
+    @property
+    def id(self) -> str:
+        """External id."""
+    @property
+    def title(self) -> str | None:
+        """Title; ``None`` if the index does not store documents."""
+    @property
+    def text(self) -> str | None:
+        """Text; ``None`` if the index does not store documents."""
+    @property
+    def document(self) -> int:
+        """Document number in the commit."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    @staticmethod
+    def _restore(id: str, title: str | None, text: str | None, document: int) -> Document: ...
+
+@final
+class Column:
+    """A column in memory: ``numpy.asarray(column)`` and ``pyarrow.array(column)`` share its memory."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+    def __len__(self) -> int: ...
+    def to_list(self) -> list[Any]:
+        """The values as Python objects."""
+
+@final
+class Batch:
+    """The results of many queries, in columns.
+
+    The hits of query ``i`` are those from ``offsets[i]`` up to ``offsets[i + 1]``. It is an Arrow stream with
+    the columns ``qid``, ``id``, ``document``, ``score`` and ``rank``: pass it to ``pyarrow.table``,
+    ``polars.DataFrame`` or ``duckdb``. A pickle has all columns.
+    """
+
+    @property
+    def qids(self) -> list[str]:
+        """Ids of the queries."""
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Start of the hits of each query, and their number; a read-only NumPy array."""
+    @property
+    def documents(self) -> npt.NDArray[np.uint32]:
+        """Document numbers of the commit, a read-only NumPy array."""
+    @property
+    def scores(self) -> npt.NDArray[np.float32]:
+        """Scores, a read-only NumPy array."""
+    @property
+    def totals(self) -> npt.NDArray[np.int64]:
+        """Number of matching documents of each query; lower bounds unless ``count`` was given."""
+    def ids(self) -> Column:
+        """External ids, read from the index at the first call."""
+    @property
+    def errors(self) -> list[tuple[int, str]]:
+        """Number and message of each query that failed, with ``on_error="keep"``."""
+    @property
+    def generation(self) -> int:
+        """Number of the commit that was searched."""
+    @property
+    def took(self) -> float:
+        """Seconds that the batch took, without reading ids."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, query: SupportsIndex, /) -> list[tuple[str, float]]:
+        """Ids and scores of the hits of a query."""
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """The run as a dict: for each query id, a dict from document ids to scores."""
+    def to_trec(self, path: str | PathLike[str], tag: str = "tierdex") -> None:
+        """Write a TREC run; each line is: query, Q0, document, rank from 1, score, tag."""
+    def to_arrow(self) -> Any:
+        """A ``pyarrow.Table`` with the columns qid, id, document, score and rank (from 0)."""
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with the columns qid, id, document, score and rank (from 0)."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    @staticmethod
+    def _restore(state: Any) -> Batch: ...
