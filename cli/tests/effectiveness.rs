@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Name, matches over all queries, and nDCG@10, AP@1000, R@100 with k1, b of 1.2, 0.75 and of 0.9, 0.4,
-/// exact norms.
+/// exact norms. Equal scores are in the order of documents there; `tierdex eval` orders them by id, as
+/// trec_eval does, which changes a value by up to 0.0003.
 // One of the values is close to pi / 8.
 #[allow(clippy::approx_constant)]
 const REFERENCE: &[(&str, u64, [f64; 3], [f64; 3])] = &[
@@ -47,7 +48,7 @@ fn measures_agree_with_the_reference() {
     let mut worst = [0.0f64; 2];
     for (name, matches, default, low) in REFERENCE {
         let file = |file: &str| collections.join(name).join(file).to_str().unwrap().to_string();
-        for (i, (norms, most)) in [("exact", 0.0002), ("byte", 0.002)].into_iter().enumerate() {
+        for (i, (norms, most)) in [("exact", 0.0005), ("byte", 0.002)].into_iter().enumerate() {
             let index = path(&format!("{name}-{norms}"));
             run(&["index", &file("docs.jsonl"), "--out", &index, "--norms", norms]);
             for (k1, b, expected) in [("1.2", "0.75", default), ("0.9", "0.4", low)] {
