@@ -92,7 +92,7 @@ pub const QUERY_EXPANDED_MAX: usize = 64;
 /// Segments that one merge reads at the same time; more are merged in passes.
 pub const MERGE_FAN_IN: usize = 64;
 
-/// Segments that a commit leaves unmerged; a reader opens up to nine files for each.
+/// Segments that a commit leaves unmerged; a reader opens seven files for each, with one field.
 pub const SEGMENTS_KEPT_MAX: usize = 64;
 
 /// Segments in one manifest.

@@ -198,7 +198,7 @@ fn batch(index: &Index, random: &mut Random) -> Result<(), Error> {
         QUERIES.iter().map(|text| Query::parse(text, index.schema())).collect::<Result<_, _>>()?;
     let mut queries = queries.into_iter();
     let mut first = Ok(());
-    let options = SearchOptions { k: 10, count: false, ..SearchOptions::default() };
+    let options = SearchOptions { k: 10, count: false, ids: true, ..SearchOptions::default() };
     executor.run(
         || Ok::<_, Error>(queries.next()),
         &options,

@@ -15,6 +15,7 @@ use crate::query::{Query, QueryPlan};
 use crate::rank::{SharedThreshold, Statistics};
 use crate::segment::read::BlockSource;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -214,11 +215,13 @@ impl ActiveRequest {
             }
             _ => (Vec::new(), 0),
         };
-        let ids = match source.filter(|_| self.options.ids) {
+        let ids = match source.filter(|_| self.options.ids && complete && !self.stop.is_due()) {
             // An error is reported when the ids are asked for.
             Some(source) => {
-                let bytes_max = result_ids_bytes(self.options.k);
-                self.snapshot.searcher().first_ids(&hits, bytes_max, source).unwrap_or_default()
+                let documents = hits.iter().map(|hit| hit.document).collect();
+                let searcher = self.snapshot.searcher();
+                let read = || searcher.read_ids(documents, result_ids_bytes(hits.len()), source);
+                catch_unwind(AssertUnwindSafe(read)).ok().and_then(Result::ok).unwrap_or_default()
             }
             None => HitIds::default(),
         };

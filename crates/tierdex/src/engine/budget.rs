@@ -24,7 +24,7 @@ const EVALUATION_BYTES: u64 = 256 << 10;
 
 /// A requested hit: during evaluation, in each result held in memory, and in the output without its id.
 const HIT_EVALUATION_BYTES: u64 = 64;
-const HIT_RESULT_BYTES: u64 = 8;
+const HIT_RESULT_BYTES: u64 = 16;
 const HIT_OUTPUT_BYTES: u64 = 64;
 
 /// Ids of the result that is written: a buffer that grows by doubling, a page of ids, and an id.

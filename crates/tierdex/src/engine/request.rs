@@ -84,7 +84,8 @@ impl SearchRequest {
         self
     }
 
-    /// Sets number of hits, counting, ranking and reading of ids together.
+    /// Sets number of hits, counting, ranking and reading of ids together; unlike requests, options do not
+    /// read ids by default.
     #[doc(hidden)]
     #[must_use]
     pub fn options(mut self, options: SearchOptions) -> SearchRequest {
@@ -164,7 +165,7 @@ impl Hits {
 pub struct Hits {
     /// The best documents in order of decreasing score; equal scores in order of documents.
     pub hits: Vec<SearchHit>,
-    /// External ids of the first hits, those that were read with the hits.
+    /// External ids that were read with the hits.
     pub(super) ids: HitIds,
     /// Number of documents that match.
     pub total: TotalHits,

@@ -134,7 +134,7 @@ impl Snapshot {
         self.ids_after(hits, &HitIds::default())
     }
 
-    /// As [`Snapshot::ids`]; those of the first hits were read before.
+    /// As [`Snapshot::ids`]; some were read before.
     pub(super) fn ids_after(&self, hits: &[SearchHit], read: &HitIds) -> Result<Vec<String>> {
         let mut ids = Vec::with_capacity(hits.len());
         self.searcher.for_each_id(hits, read, |_, id| {

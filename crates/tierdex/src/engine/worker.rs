@@ -256,8 +256,7 @@ impl<'x> SearchThread<'x> {
             // Nothing that a panicking evaluation borrowed is used again.
             let done = catch_unwind(AssertUnwindSafe(evaluate))
                 .unwrap_or_else(|_| Err(Error::Failed("the evaluation of a query panicked".to_string())));
-            // A panic while ids are read drops the reply, which sends an error.
-            catch_unwind(AssertUnwindSafe(|| evaluated.finish(done, Some(&source)))).unwrap_or(Finished::Part)
+            evaluated.finish(done, Some(&source))
         });
         if request.priority == Priority::Interactive {
             self.shared.interactive.fetch_add(1, Ordering::Relaxed);

@@ -190,7 +190,16 @@ impl Manifest {
 
 /// Whether a name is that of an index file, the lock excepted.
 fn is_index_file(name: &str) -> bool {
-    generation_of(name).is_some() || is_temporary(name) || parse_file_name(name).is_some()
+    generation_of(name).is_some()
+        || is_temporary(name)
+        || parse_file_name(name).is_some()
+        || is_former_name(name)
+}
+
+/// Whether a file is named like those with blocks of documents and of frequencies in formats up to 3.
+fn is_former_name(name: &str) -> bool {
+    let stem = name.strip_suffix("docs").or_else(|| name.strip_suffix("freqs"));
+    stem.is_some_and(|stem| parse_file_name(&format!("{stem}{}", FileKind::Postings.name())).is_some())
 }
 
 /// Whether a name is the temporary name of a manifest.

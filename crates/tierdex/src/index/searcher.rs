@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::eval::{
     DocumentRange, EvaluationLog, Scratch, Search, Strategy, evaluate, initial_threshold, open,
 };
+use crate::limits::ID_BYTES_MAX;
 use crate::query::{Marks, Query, QueryPlan, TermStats, terms_after};
 use crate::rank::{
     Bm25, CollectionStats, Hit, LengthNorms, ScoreScale, Scorer, SharedThreshold, Statistics, TopK,
@@ -68,32 +69,24 @@ pub struct SearchResult {
     pub total: u64,
     /// The `k` best, best first; equal scores by document.
     pub hits: Vec<SearchHit>,
-    /// External ids of the first hits, those that were read.
+    /// External ids that were read with the hits.
     pub ids: HitIds,
 }
 
-/// External ids of the first hits of a search.
+/// External ids of hits of a search, by document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HitIds {
     text: String,
-    /// For each hit the range of its id in `text`.
-    ranges: Vec<Range<u32>>,
+    /// Documents in increasing order, each with the start of its id in `text`. Ids are contiguous.
+    starts: Vec<(u32, u32)>,
 }
 
 impl HitIds {
-    /// Number of ids.
-    pub fn len(&self) -> usize {
-        self.ranges.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
-    /// The ids in the order of the hits.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.ranges.iter().map(|range| &self.text[range.start as usize..range.end as usize])
+    /// The id of a document, if it was read.
+    pub fn get(&self, document: u32) -> Option<&str> {
+        let at = self.starts.binary_search_by_key(&document, |(document, _)| *document).ok()?;
+        let end = self.starts.get(at + 1).map_or(self.text.len(), |(_, start)| *start as usize);
+        Some(&self.text[self.starts[at].1 as usize..end])
     }
 }
 
@@ -396,91 +389,72 @@ impl Searcher {
         Ok(())
     }
 
-    /// Calls `body` with each hit and its external id, in the order of the hits. `read` are the ids of the
-    /// first hits. Others are read from the files; at most 64 KiB of them, or a single longer one, are in
-    /// memory at a time.
+    /// Calls `body` with each hit and its external id, in the order of the hits. Ids that are not in `read`
+    /// are read from the files; at most 64 KiB of them, or a single longer one, are in memory at a time.
     pub fn for_each_id<E: From<Error>>(
         &self,
         hits: &[SearchHit],
         read: &HitIds,
         mut body: impl FnMut(SearchHit, &str) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        hits.iter().zip(read.iter()).try_for_each(|(hit, id)| body(*hit, id))?;
-        let mut rest = hits.get(read.len()..).unwrap_or_default();
-        let mut count = IDS_BYTES / ID_BYTES_TYPICAL;
+        let (mut rest, mut count) = (hits, IDS_BYTES / ID_BYTES_TYPICAL);
         while !rest.is_empty() {
             count = count.clamp(1, rest.len());
-            let bytes_max = if count == 1 { usize::MAX } else { IDS_BYTES };
-            match self.try_ids(&rest[..count], bytes_max, &FILES)? {
-                Some(ids) => {
-                    rest.iter().zip(ids.iter()).try_for_each(|(hit, id)| body(*hit, id))?;
-                    rest = &rest[count..];
-                    count *= 2;
-                }
-                None => count /= 2,
+            let (chunk, after) = rest.split_at(count);
+            let missing: Vec<u32> = chunk
+                .iter()
+                .map(|hit| hit.document)
+                .filter(|document| read.get(*document).is_none())
+                .collect();
+            let more = self.read_ids(missing, if count == 1 { ID_BYTES_MAX } else { IDS_BYTES }, &FILES)?;
+            let id = |hit: &SearchHit| read.get(hit.document).or_else(|| more.get(hit.document));
+            if chunk.iter().any(|hit| id(hit).is_none()) {
+                count /= 2;
+                continue;
             }
+            for hit in chunk {
+                body(*hit, id(hit).unwrap_or_default())?;
+            }
+            rest = after;
+            count *= 2;
         }
         Ok(())
     }
 
-    /// Reads the external ids of hits: all, or as many of the first ones as have `bytes_max` bytes or less.
-    pub(crate) fn first_ids(
+    /// Reads the external ids of documents, in their order, until they have `bytes_max` bytes.
+    pub(crate) fn read_ids(
         &self,
-        hits: &[SearchHit],
+        mut documents: Vec<u32>,
         bytes_max: usize,
         source: &dyn BlockSource,
     ) -> Result<HitIds> {
-        let mut count = hits.len();
-        loop {
-            if let Some(ids) = self.try_ids(&hits[..count], bytes_max, source)? {
-                return Ok(ids);
-            }
-            count /= 2;
-        }
-    }
-
-    /// The ids of all hits; `None` if they have more than `bytes_max` bytes.
-    fn try_ids(
-        &self,
-        hits: &[SearchHit],
-        bytes_max: usize,
-        source: &dyn BlockSource,
-    ) -> Result<Option<HitIds>> {
-        let mut ids = HitIds { text: String::new(), ranges: vec![0..0; hits.len()] };
-        let mut fit = true;
-        self.by_segment(hits, |segment, positions, documents| {
-            segment.ids().get(documents, source, |at, id| {
-                let end = ids.text.len() + id.len();
-                fit &= end <= bytes_max;
-                if fit {
-                    ids.ranges[positions[at]] = ids.text.len() as u32..end as u32;
+        documents.sort_unstable();
+        documents.dedup();
+        let bytes_max = bytes_max.min(u32::MAX as usize);
+        let expected = documents.len().saturating_mul(ID_BYTES_TYPICAL);
+        let mut ids = HitIds {
+            text: String::with_capacity(bytes_max.min(expected)),
+            starts: Vec::with_capacity(documents.len()),
+        };
+        let (mut rest, mut fits) = (documents.as_mut_slice(), true);
+        while fits && let Some(first) = rest.first() {
+            let (segment, local) = self.locate(*first)?;
+            let base = first - local;
+            let (here, after) =
+                rest.split_at_mut(rest.partition_point(|document| document - base < segment.documents()));
+            here.iter_mut().for_each(|document| *document -= base);
+            segment.ids().get(here, source, |at, id| {
+                fits = ids.text.len() + id.len() <= bytes_max;
+                if fits {
+                    ids.starts.push((base + here[at], ids.text.len() as u32));
                     ids.text.push_str(id);
                 }
-            })
-        })?;
-        ids.text.shrink_to_fit();
-        Ok(fit.then_some(ids))
-    }
-
-    /// Calls `body` with each segment that contains hits, the positions of these hits in `hits`, and their
-    /// document numbers in the segment, in increasing order.
-    fn by_segment(
-        &self,
-        hits: &[SearchHit],
-        mut body: impl FnMut(&Segment, &[usize], &[u32]) -> Result<()>,
-    ) -> Result<()> {
-        let mut order: Vec<usize> = (0..hits.len()).collect();
-        order.sort_unstable_by_key(|&i| hits[i].document);
-        let mut rest = order.as_slice();
-        while let Some(&first) = rest.first() {
-            let (segment, local) = self.locate(hits[first].document)?;
-            let base = hits[first].document - local;
-            let here = rest.partition_point(|&i| hits[i].document - base < segment.documents());
-            let locals: Vec<u32> = rest[..here].iter().map(|&i| hits[i].document - base).collect();
-            body(segment, &rest[..here], &locals)?;
-            rest = &rest[here..];
+                fits
+            })?;
+            rest = after;
         }
-        Ok(())
+        ids.text.shrink_to_fit();
+        Ok(ids)
     }
 
     /// External id of a document.

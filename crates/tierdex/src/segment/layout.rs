@@ -257,7 +257,8 @@ pub fn is_inline(documents: u32) -> bool {
     (documents as usize) < limits::BLOCK
 }
 
-/// Every list in `postings` starts at a multiple of this many bytes: raw documents can then be used in place.
+/// Every list in `postings` starts at a multiple of this many bytes: so its first block of raw documents is
+/// aligned.
 pub(crate) fn list_alignment(field: &Field) -> usize {
     if field.doc_codec == Codec::Raw { LIST_ALIGNMENT_MAX } else { 1 }
 }

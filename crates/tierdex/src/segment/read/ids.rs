@@ -47,12 +47,13 @@ impl IdsReader {
         }
     }
 
-    /// Calls `body` with the index in `documents` and the external id of each document. Documents ascend.
+    /// Calls `body` with the index in `documents` and the external id of each document, until it returns
+    /// false. Documents ascend.
     pub fn get(
         &self,
         documents: &[u32],
         source: &dyn BlockSource,
-        mut body: impl FnMut(usize, &str),
+        mut body: impl FnMut(usize, &str) -> bool,
     ) -> Result<()> {
         let locations = self.locate(documents, source)?;
         let (mut bytes, mut id, mut loaded, mut ahead) = (Vec::new(), Vec::new(), None, 0);
@@ -64,10 +65,13 @@ impl IdsReader {
                 ahead += 1;
             }
             if loaded != Some(page) {
+                source.checkpoint(0..0)?;
                 self.read_page(page, source, &mut bytes)?;
                 loaded = Some(page);
             }
-            body(index, self.page(page, &bytes)?.id(number as usize, &mut id)?);
+            if !body(index, self.page(page, &bytes)?.id(number as usize, &mut id)?) {
+                break;
+            }
         }
         Ok(())
     }
@@ -75,6 +79,7 @@ impl IdsReader {
     /// Calls `body` with the id of each document in order, and checks the index and all pages.
     pub fn for_each(&self, mut body: impl FnMut(&str) -> Result<()>) -> Result<()> {
         let (mut next, mut bytes, mut id, mut entries) = (0, Vec::new(), Vec::new(), Vec::new());
+        let mut next_page = 1;
         for index_page in 0..self.pages.div_ceil(ID_INDEX_PAGE) {
             self.read_index(index_page, &FILES, &mut entries)?;
             if u32_at(self.first_documents()?, index_page) != Some(next) {
@@ -82,11 +87,15 @@ impl IdsReader {
             }
             for entry in entries.as_chunks::<8>().0 {
                 let (first, page) = index_entry(entry);
-                if first != next {
-                    return Err(self.corrupt("a page begins with another document"));
+                if first != next || u64::from(page) != next_page {
+                    return Err(self.corrupt("a page begins with another document or is elsewhere"));
                 }
                 self.read_page(page, &FILES, &mut bytes)?;
+                next_page += bytes.len() as u64 / PAGE;
                 let content = self.page(page, &bytes)?;
+                if content.ids as u64 > u64::from(self.documents - next) {
+                    return Err(self.corrupt("more ids than documents"));
+                }
                 let mut view = content.entries.clone();
                 for number in 0..content.ids {
                     if content.run_start(number).is_some_and(|start| start != view.offset() - content.start) {
@@ -94,7 +103,7 @@ impl IdsReader {
                     }
                     body(content.next_id(number, &mut view, &mut id)?)?;
                 }
-                next = next.saturating_add(content.ids as u32);
+                next += content.ids as u32;
             }
         }
         if next == self.documents { Ok(()) } else { Err(self.corrupt("ids of another number of documents")) }
@@ -129,7 +138,8 @@ impl IdsReader {
                 let at = entries.partition_point(|entry| index_entry(entry).0 <= *document);
                 let entry = at.checked_sub(1).ok_or_else(|| self.corrupt("document has no id"))?;
                 let (first, page) = index_entry(&entries[entry]);
-                locations.push(IdLocation { page, number: document - first });
+                let number = document.checked_sub(first).ok_or_else(|| self.corrupt("document has no id"))?;
+                locations.push(IdLocation { page, number });
             }
         }
         Ok(locations)

@@ -4,7 +4,7 @@ use super::super::layout::{FileKind, FileMeta, ID_PAGE_HEAD, push_tail};
 use super::file::{create, seal};
 use super::terms::common_prefix;
 use crate::bytes::push_varint;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits::{ID_INDEX_PAGE, ID_RESTART_INTERVAL};
 use tierdex_io::{Disk, PAGE, SealedWriter};
 
@@ -41,7 +41,9 @@ impl IdsWriter {
         let shared = if self.starts_run() { 0 } else { shared };
         if self.in_page == 0 {
             self.index.extend_from_slice(&(self.documents as u32).to_le_bytes());
-            self.index.extend_from_slice(&((self.file.position() / PAGE) as u32).to_le_bytes());
+            let page = u32::try_from(self.file.position() / PAGE);
+            let page = page.map_err(|_| Error::Limit("external ids of more than 16 TiB".to_string()))?;
+            self.index.extend_from_slice(&page.to_le_bytes());
         } else if self.starts_run() {
             let offset = ID_PAGE_HEAD + self.entries.len();
             self.restarts.extend_from_slice(&(offset as u16).to_le_bytes());
