@@ -301,7 +301,7 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
             let options = options(4096 * 2000, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
             let options = ExecutorOptions { meta_tier: meta.clone(), mode, ..options };
             let executor = Executor::new(&index, &options).unwrap();
-            let before = executor.bytes_read() - executor.stats().unwrap().bytes_read;
+            let before = index.bytes_read();
             let run: Result<(), ()> = executor.run(source(&words), &search, |number, answer| {
                 assert_eq!(rows(&answer.unwrap()), found[number], "{meta} {k} {number}");
                 Ok(())
@@ -342,8 +342,8 @@ fn long_non_essential_lists_are_not_read_whole() {
                 Ok(())
             });
             assert!(run.is_ok());
-            let by_worker = executor.stats().unwrap().bytes_read;
-            (by_worker, executor.bytes_read() - by_worker - before)
+            // Prefetched pages may still arrive in the cache.
+            (executor.stats().unwrap().bytes_read, index.bytes_read() - before)
         };
         for (query, word) in words.iter().enumerate() {
             let words = std::slice::from_ref(word);
