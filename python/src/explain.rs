@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use tierdex::index::{Explanation, ListUse, SegmentExplanation, Strategy};
+use tierdex::index::{Explanation, ListUse, SegmentExplanation};
 
 /// Hits, threshold, and the evaluation of each segment.
 pub fn explanation<'py>(
@@ -27,7 +27,7 @@ fn segment<'py>(py: Python<'py>, part: &SegmentExplanation) -> PyResult<Bound<'p
     let out = PyDict::new(py);
     out.set_item("id", part.id)?;
     out.set_item("documents", part.documents)?;
-    out.set_item("strategy", strategy(part.evaluation.strategy))?;
+    out.set_item("strategy", part.evaluation.strategy.name())?;
     out.set_item("matches", part.matches)?;
     out.set_item("threshold_before", part.threshold_before)?;
     out.set_item("threshold_after", part.threshold_after)?;
@@ -52,17 +52,4 @@ fn list_use<'py>(py: Python<'py>, list: &ListUse) -> PyResult<Bound<'py, PyDict>
     out.set_item("looked_up", list.candidates)?;
     out.set_item("kept", list.kept)?;
     Ok(out)
-}
-
-fn strategy(strategy: Strategy) -> &'static str {
-    match strategy {
-        Strategy::Nothing => "nothing can match",
-        Strategy::Dictionary => "counted by the dictionary",
-        Strategy::ImpactOrdered => "impact order",
-        Strategy::Conjunction => "conjunction",
-        Strategy::MaxScore => "MaxScore over windows",
-        Strategy::SmallMerge => "small lists merged",
-        Strategy::Windows => "every window",
-        Strategy::Count => "counted",
-    }
 }

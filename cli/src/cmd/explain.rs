@@ -8,7 +8,7 @@ use crate::size::{count, group, show};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
-use tierdex::index::{Explanation, ListUse, SegmentExplanation, Strategy};
+use tierdex::index::{Explanation, ListUse, SegmentExplanation};
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -56,19 +56,6 @@ pub fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-fn strategy_name(strategy: Strategy) -> &'static str {
-    match strategy {
-        Strategy::Nothing => "nothing can match",
-        Strategy::Dictionary => "counted by the dictionary",
-        Strategy::ImpactOrdered => "impact order",
-        Strategy::Conjunction => "conjunction",
-        Strategy::MaxScore => "MaxScore over windows",
-        Strategy::SmallMerge => "small lists merged",
-        Strategy::Windows => "every window",
-        Strategy::Count => "counted",
-    }
-}
-
 fn write_table(explanation: &Explanation, counted: bool, io: bool) -> std::io::Result<()> {
     let mut out = BufWriter::new(stdout().lock());
     for segment in &explanation.segments {
@@ -79,7 +66,7 @@ fn write_table(explanation: &Explanation, counted: bool, io: bool) -> std::io::R
             out,
             "segment {}: {}; {}, {} {counter}, threshold {before} before, {after} after",
             segment.id,
-            strategy_name(segment.evaluation.strategy),
+            segment.evaluation.strategy.name(),
             count(u64::from(segment.documents), "document", "documents"),
             group(segment.matches)
         )?;
@@ -198,7 +185,7 @@ fn segment_json(segment: &SegmentExplanation, io: bool) -> Value {
     let nodes = segment.evaluation.nodes.iter();
     let mut value = json!({
         "segment": segment.id,
-        "strategy": strategy_name(segment.evaluation.strategy),
+        "strategy": segment.evaluation.strategy.name(),
         "documents": segment.documents,
         "matches": segment.matches,
         "threshold_before": segment.threshold_before.map(shortest_decimal),

@@ -16,6 +16,7 @@ use support::corpus::{Shape, corpus};
 use support::random::Random;
 use support::{Growth, build};
 use tierdex::Error;
+use tierdex::ciff::export;
 use tierdex::engine::MetaTier;
 use tierdex::engine::{Executor, ExecutorOptions};
 use tierdex::index::SearchOptions;
@@ -161,6 +162,13 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     let kept = random.one_in(2);
     if kept {
         errors.extend(index.load_into_memory().err());
+    }
+    // Both read the whole index, so they take much longer than a query.
+    if random.one_in(40) {
+        for field in &index.schema().fields {
+            errors.extend(export(&index, &field.name, "", &mut std::io::sink()).err());
+        }
+        errors.extend(searcher.find_ids(|_| true, |document, _| searcher.stored(document).map(drop)).err());
     }
     for text in QUERIES {
         let query = Query::parse(text, index.schema())?;

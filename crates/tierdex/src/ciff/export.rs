@@ -8,10 +8,9 @@
 
 use super::{CiffReport, MISSING_TOKENS};
 use crate::bytes::{push_bytes, push_varint};
-use crate::cursor::{ListsAhead, NO_DOCUMENT};
+use crate::cursor::NO_DOCUMENT;
 use crate::error::{Error, Result};
-use crate::index::Index;
-use crate::segment::read::{FieldReader, TermInfo, TermStream};
+use crate::index::{Index, SegmentTerms};
 use std::io::Write;
 
 /// Bytes that are written at a time.
@@ -195,53 +194,19 @@ impl MessageWriter<'_> {
     }
 }
 
-/// A cursor over the terms of a segment.
-struct SegmentTerms<'a> {
-    field: &'a FieldReader,
-    stream: TermStream<'a>,
-    ahead: ListsAhead<'static>,
-    base: u32,
-    term: Vec<u8>,
-    info: Option<TermInfo>,
-}
-
-impl SegmentTerms<'_> {
-    fn step(&mut self) -> Result<()> {
-        self.info = match self.stream.next()? {
-            Some((term, info)) => {
-                self.term.clear();
-                self.term.extend_from_slice(term);
-                Some(info)
-            }
-            None => None,
-        };
-        Ok(())
-    }
-}
-
 /// Passes all lists of a field to `sink`, with document numbers of the commit.
 fn each_list(index: &Index, field: usize, sink: &mut dyn ListSink) -> Result<()> {
-    let (mut inputs, mut base) = (Vec::new(), 0);
-    for segment in index.segments() {
-        let field = segment.field(field);
-        let (stream, ahead) = (field.terms().stream(), ListsAhead::default());
-        let mut input = SegmentTerms { field, stream, ahead, base, term: Vec::new(), info: None };
-        input.step()?;
-        base += segment.documents();
-        inputs.push(input);
-    }
+    let mut inputs = SegmentTerms::open(index.segments().iter().map(|segment| segment.field(field)))?;
     loop {
-        let open = inputs.iter().filter(|input| input.info.is_some());
-        let Some(term) = open.map(|input| &input.term).min().cloned() else { return Ok(()) };
-        let has = |input: &&mut SegmentTerms<'_>| input.info.is_some() && input.term == term;
-        let infos = inputs.iter().filter(|input| input.term == term).filter_map(|input| input.info.as_ref());
+        let Some(term) = SegmentTerms::smallest(&inputs) else { return Ok(()) };
+        let infos = inputs.iter().filter_map(|input| input.info(&term));
         let (documents, occurrences) = infos.fold((0, 0), |(documents, occurrences), info| {
             (documents + u64::from(info.documents), occurrences + info.occurrences)
         });
         sink.begin(&String::from_utf8_lossy(&term), documents, occurrences)?;
         let mut next = 0;
-        for input in inputs.iter_mut().filter(has) {
-            if let Some(info) = input.info.take() {
+        for input in &mut inputs {
+            if let Some(info) = input.take(&term)? {
                 let mut cursor = input.ahead.cursor(input.field, info)?;
                 while cursor.advance(0)? != NO_DOCUMENT {
                     let (documents, frequencies) = cursor.rest_of_block()?;
@@ -254,7 +219,6 @@ fn each_list(index: &Index, field: usize, sink: &mut dyn ListSink) -> Result<()>
                     cursor.skip(count)?;
                 }
             }
-            input.step()?;
         }
         sink.end()?;
     }

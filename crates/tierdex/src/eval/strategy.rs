@@ -34,6 +34,22 @@ pub enum Strategy {
     Count,
 }
 
+impl Strategy {
+    /// The name that explanations show.
+    pub fn name(self) -> &'static str {
+        match self {
+            Strategy::Nothing => "nothing can match",
+            Strategy::Dictionary => "counted by the dictionary",
+            Strategy::ImpactOrdered => "impact order",
+            Strategy::Conjunction => "conjunction",
+            Strategy::MaxScore => "MaxScore over windows",
+            Strategy::SmallMerge => "small lists merged",
+            Strategy::Windows => "every window",
+            Strategy::Count => "counted",
+        }
+    }
+}
+
 /// Offers the documents of a segment that may be hits. Returns the number of matches if they are counted,
 /// else the number of documents evaluated; and the strategy.
 pub fn evaluate(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {

@@ -1,14 +1,15 @@
 //! Merges adjacent segments into one. All lists are re-encoded, so that the merged segment has the same
 //! bytes as if its documents had been flushed together.
 
+use super::segment_terms::SegmentTerms;
 use super::stop::Stop;
-use crate::cursor::{ListsAhead, NO_DOCUMENT, PostingsCursor};
+use crate::cursor::{NO_DOCUMENT, PostingsCursor};
 use crate::error::Result;
 use crate::limits::DOCUMENTS_MAX;
 use crate::schema::Schema;
 use crate::segment::SegmentMeta;
 use crate::segment::layout::too_many_documents;
-use crate::segment::read::{FieldReader, Norms, Segment, TermInfo, TermStream};
+use crate::segment::read::{FieldReader, Norms, Segment};
 use crate::segment::write::{FieldWriter, IdsWriter, PostingsWriter, StoredWriter, write_norms};
 use tierdex_io::Disk;
 
@@ -79,57 +80,22 @@ fn merge_stored(
     writer.finish()
 }
 
-/// The dictionary cursor of an input segment.
-struct MergeInput<'a> {
-    field: &'a FieldReader,
-    stream: TermStream<'a>,
-    ahead: ListsAhead<'static>,
-    base: u32,
-    term: Vec<u8>,
-    info: Option<TermInfo>,
-}
-
-impl MergeInput<'_> {
-    fn step(&mut self) -> Result<()> {
-        match self.stream.next()? {
-            Some((term, info)) => {
-                self.term.clear();
-                self.term.extend_from_slice(term);
-                self.info = Some(info);
-            }
-            None => self.info = None,
-        }
-        Ok(())
-    }
-}
-
 fn merge_terms(
     fields: &[&FieldReader],
     positions: bool,
     writer: &mut FieldWriter<'_>,
     stop: &Stop,
 ) -> Result<()> {
-    let mut inputs = Vec::with_capacity(fields.len());
-    let mut base = 0;
-    for field in fields {
-        let stream = field.terms().stream();
-        let mut input =
-            MergeInput { field, stream, ahead: ListsAhead::default(), base, term: Vec::new(), info: None };
-        input.step()?;
-        base += field.documents();
-        inputs.push(input);
-    }
+    let mut inputs = SegmentTerms::open(fields.iter().copied())?;
     loop {
         stop.check()?;
-        let open = inputs.iter().filter(|input| input.info.is_some());
-        let Some(term) = open.map(|input| &input.term).min().cloned() else { return Ok(()) };
+        let Some(term) = SegmentTerms::smallest(&inputs) else { return Ok(()) };
         writer.term(&term, |postings| {
-            for input in inputs.iter_mut().filter(|input| input.info.is_some() && input.term == term) {
-                if let Some(info) = input.info.take() {
+            for input in &mut inputs {
+                if let Some(info) = input.take(&term)? {
                     let cursor = input.ahead.cursor(input.field, info)?;
                     copy_list(cursor, input.base, positions, postings)?;
                 }
-                input.step()?;
             }
             Ok(())
         })?;

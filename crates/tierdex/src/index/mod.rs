@@ -26,6 +26,7 @@ mod merge;
 mod reader;
 mod recovery;
 mod searcher;
+mod segment_terms;
 mod stop;
 mod writer;
 
@@ -40,5 +41,6 @@ pub use reader::Index;
 pub use recovery::OpenMode;
 pub use searcher::{HitIds, SearchHit, SearchOptions, SearchResult, Searcher};
 pub(crate) use searcher::{IDS_BYTES, PartialResult, result_ids_bytes};
+pub(crate) use segment_terms::SegmentTerms;
 pub use stop::Stop;
 pub use writer::{IndexWriter, Merge, WriterOptions};

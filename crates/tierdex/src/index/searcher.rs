@@ -24,9 +24,9 @@ pub(crate) const IDS_BYTES: usize = 64 << 10;
 /// Bytes of an external id for which memory is planned; longer ones cost more reads.
 const ID_BYTES_TYPICAL: usize = 32;
 
-/// Bytes of external ids in the result of a search for `k` hits, at most.
-pub(crate) fn result_ids_bytes(k: usize) -> usize {
-    k.saturating_mul(ID_BYTES_TYPICAL).max(4 << 10)
+/// Bytes of external ids in a result of `hits` hits, at most.
+pub(crate) fn result_ids_bytes(hits: usize) -> usize {
+    hits.saturating_mul(ID_BYTES_TYPICAL).max(4 << 10)
 }
 
 /// Working memory of a query without a budget: enough to read far ahead in a few lists.

@@ -1,0 +1,62 @@
+//! Walks through the terms of a field in several segments, in order of the terms.
+
+use crate::cursor::ListsAhead;
+use crate::error::Result;
+use crate::segment::read::{FieldReader, TermInfo, TermStream};
+
+/// A cursor over the terms of a segment.
+pub(crate) struct SegmentTerms<'a> {
+    pub(crate) field: &'a FieldReader,
+    /// Number of the segment's first document among those of all segments.
+    pub(crate) base: u32,
+    pub(crate) ahead: ListsAhead<'static>,
+    stream: TermStream<'a>,
+    term: Vec<u8>,
+    info: Option<TermInfo>,
+}
+
+impl<'a> SegmentTerms<'a> {
+    /// Cursors at the first terms of a field in adjacent segments.
+    pub(crate) fn open(fields: impl Iterator<Item = &'a FieldReader>) -> Result<Vec<SegmentTerms<'a>>> {
+        let mut base = 0;
+        let open = |field: &'a FieldReader| {
+            let (stream, ahead) = (field.terms().stream(), ListsAhead::default());
+            let mut terms = SegmentTerms { field, base, ahead, stream, term: Vec::new(), info: None };
+            base += field.documents();
+            terms.step()?;
+            Ok(terms)
+        };
+        fields.map(open).collect()
+    }
+
+    /// The smallest term of the cursors; `None` at their end.
+    pub(crate) fn smallest(all: &[SegmentTerms<'_>]) -> Option<Vec<u8>> {
+        all.iter().filter(|terms| terms.info.is_some()).map(|terms| &terms.term).min().cloned()
+    }
+
+    /// The entry of `term`, if the cursor is at this term.
+    pub(crate) fn info(&self, term: &[u8]) -> Option<&TermInfo> {
+        self.info.as_ref().filter(|_| self.term == term)
+    }
+
+    /// Moves past `term`, if the cursor is at this term, and returns its entry.
+    pub(crate) fn take(&mut self, term: &[u8]) -> Result<Option<TermInfo>> {
+        let taken = if self.term == term { self.info.take() } else { None };
+        if taken.is_some() {
+            self.step()?;
+        }
+        Ok(taken)
+    }
+
+    fn step(&mut self) -> Result<()> {
+        self.info = match self.stream.next()? {
+            Some((term, info)) => {
+                self.term.clear();
+                self.term.extend_from_slice(term);
+                Some(info)
+            }
+            None => None,
+        };
+        Ok(())
+    }
+}
