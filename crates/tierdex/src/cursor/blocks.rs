@@ -39,6 +39,8 @@ pub(super) struct ListedBlocks<'a> {
     /// Documents. Frequencies that follow the documents of their block are read into the same buffer.
     docs: PartBuffer,
     freqs: PartBuffer,
+    /// The superblock used last, and whether it is interleaved.
+    interleaved: (usize, bool),
 }
 
 /// Read buffer of a part of a list.
@@ -64,13 +66,13 @@ impl PartBuffer {
 
     /// Byte range of a block in the file: derived from the last range if that was of the same block or of
     /// the previous one in the superblock, else from the skip data.
-    fn range(&mut self, list: &BlockList, block: usize) -> Result<Range<u64>> {
+    fn range(&mut self, (list, interleaved): (&BlockList, bool), block: usize) -> Result<Range<u64>> {
         let range = match &self.last {
             Some((last, range)) if *last == block => return Ok(range.clone()),
             Some((last, range)) if last + 1 == block && !block.is_multiple_of(SUPERBLOCK) => {
-                list.range_after(self.part, block, range)
+                list.range_after((self.part, interleaved), block, range)
             }
-            _ => list.range(self.part, block)?,
+            _ => list.range_of((self.part, interleaved), block)?,
         };
         self.last = Some((block, range.clone()));
         Ok(range)
@@ -125,8 +127,13 @@ impl PartBuffer {
 
 impl<'a> ListedBlocks<'a> {
     /// Whether documents and frequencies of a block are neighbours.
-    fn is_interleaved(&self, block: usize) -> bool {
-        self.list.is_interleaved(block / SUPERBLOCK)
+    #[inline]
+    fn is_interleaved(&mut self, block: usize) -> bool {
+        let superblock = block / SUPERBLOCK;
+        if self.interleaved.0 != superblock {
+            self.interleaved = (superblock, self.list.is_interleaved(superblock));
+        }
+        self.interleaved.1
     }
 
     fn part(&mut self, part: ListPart) -> &mut PartBuffer {
@@ -134,8 +141,10 @@ impl<'a> ListedBlocks<'a> {
     }
 
     fn range(&mut self, part: ListPart, block: usize) -> Result<Range<u64>> {
+        let interleaved = self.is_interleaved(block);
         let ListedBlocks { list, docs, freqs, .. } = self;
-        if part == ListPart::Docs { docs.range(list, block) } else { freqs.range(list, block) }
+        let buffer = if part == ListPart::Docs { docs } else { freqs };
+        buffer.range((list, interleaved), block)
     }
 
     /// Byte range of documents and frequencies of a block that are neighbours.
@@ -177,12 +186,12 @@ impl<'a> ListedBlocks<'a> {
         block: usize,
         range: Range<u64>,
     ) -> Result<()> {
-        if self.buffer(part, block).get(&range).is_some() {
+        let is_docs = part == ListPart::Docs || self.is_interleaved(block);
+        let ListedBlocks { list, source, docs, freqs, .. } = self;
+        let buffer = if is_docs { docs } else { freqs };
+        if buffer.get(&range).is_some() {
             return Ok(());
         }
-        let is_docs = part == ListPart::Docs || self.is_interleaved(block);
-        let ListedBlocks { list, source, docs, freqs } = self;
-        let buffer = if is_docs { docs } else { freqs };
         buffer.fill((list, file), *source, block, range)
     }
 
@@ -211,6 +220,7 @@ impl<'a> Blocks<'a> {
                 source,
                 docs: PartBuffer::new(ListPart::Docs, ahead),
                 freqs: PartBuffer::new(ListPart::Freqs, ahead),
+                interleaved: (usize::MAX, false),
             }),
         }
     }
@@ -224,26 +234,26 @@ impl<'a> Blocks<'a> {
 
     /// Prefetches documents and frequencies of a block. False if the prefetch limit of the source is reached.
     pub(super) fn prefetch_both(&mut self, field: &FieldReader, block: usize) -> Result<bool> {
-        match self {
-            Blocks::Listed(list) if list.is_interleaved(block) => {
-                let range = list.whole_range(block)?;
-                Ok(list.prefetch(field.postings(), ListPart::Docs, block, range))
-            }
-            _ => Ok(self.prefetch(field, ListPart::Docs, block)?
-                && self.prefetch(field, ListPart::Freqs, block)?),
+        if let Blocks::Listed(list) = self
+            && list.is_interleaved(block)
+        {
+            let range = list.whole_range(block)?;
+            return Ok(list.prefetch(field.postings(), ListPart::Docs, block, range));
         }
+        Ok(self.prefetch(field, ListPart::Docs, block)? && self.prefetch(field, ListPart::Freqs, block)?)
     }
 
     /// Buffers a block whose frequencies will be requested before its documents, so that one read serves
     /// both.
     pub(super) fn load(&mut self, field: &FieldReader, block: usize) -> Result<()> {
-        match self {
-            Blocks::Listed(list) if field.postings().resident().is_none() && list.is_interleaved(block) => {
-                let range = list.whole_range(block)?;
-                list.load(field.postings(), ListPart::Docs, block, range)
-            }
-            _ => Ok(()),
+        if let Blocks::Listed(list) = self
+            && field.postings().resident().is_none()
+            && list.is_interleaved(block)
+        {
+            let range = list.whole_range(block)?;
+            list.load(field.postings(), ListPart::Docs, block, range)?;
         }
+        Ok(())
     }
 
     pub(super) fn len(&self) -> usize {

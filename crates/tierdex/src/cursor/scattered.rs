@@ -156,6 +156,11 @@ impl<'a> ScatteredBlocks<'a> {
         self.blocks.before(block).wrapping_add(1)
     }
 
+    /// Reads a block whose frequencies will be requested before its documents, so that one read serves both.
+    pub fn load(&mut self, block: usize) -> Result<()> {
+        self.blocks.load(self.field, block)
+    }
+
     /// Documents of a block.
     pub fn documents(&mut self, block: usize) -> Result<&[u32]> {
         self.decode_documents(block)?;
@@ -192,7 +197,7 @@ impl<'a> ScatteredBlocks<'a> {
         if self.decoded.documents.block == block {
             return Ok(None);
         }
-        self.blocks.load(self.field, block)?;
+        self.load(block)?;
         self.decode_frequencies(block)?;
         let bitmap = self.blocks.bitmap(self.field, block)?;
         if bitmap.is_some() {

@@ -83,6 +83,20 @@ impl Ticket {
         true
     }
 
+    /// Whether the result was sent.
+    pub(super) fn is_ready(&self) -> bool {
+        self.state.lock().sent
+    }
+
+    /// Waits until there is a result.
+    pub(super) fn wait_until_ready(&self) {
+        let mut slot = self.state.lock();
+        while !slot.sent {
+            slot.waits = true;
+            slot = self.state.ready.wait(slot).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     /// Takes the result, if there is one.
     pub fn poll(&self) -> Option<Result<Hits>> {
         self.state.lock().result.take()

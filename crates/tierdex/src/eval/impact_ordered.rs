@@ -227,7 +227,7 @@ fn threshold_by_scores(
             segment.field(leaf.field),
             (leaf.number, info),
             of,
-            leaf.share_bounds(segment),
+            (leaf.share_bounds(segment), false),
             scratch,
         )?;
         term.prefetch((0, u32::MAX), true)?;

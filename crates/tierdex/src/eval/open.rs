@@ -16,16 +16,16 @@ use crate::rank::TermScorer;
 use crate::segment::read::{BlockSource, Segment};
 
 /// Opens the lists of a node of a plan in a segment; `None` if no document can match. Bytes that are not
-/// resident are read from `source`.
+/// resident are read from `source`; impacts only if hits are `ranked`.
 pub fn open<'a>(
-    (plan, node): (&'a QueryPlan, &'a PlanNode),
+    (plan, node, ranked): (&'a QueryPlan, &'a PlanNode, bool),
     source: &'a dyn BlockSource,
     (number, segment): (usize, &'a Segment),
     scratch: &mut Scratch,
 ) -> Result<Option<Node<'a>>> {
-    let opener = Opener { plan, source, number, segment, scratch };
+    let opener = Opener { plan, source, number, segment, scratch, impacts: ranked };
     if source.prefetches() {
-        opener.prefetch_records();
+        opener.prefetch_records(node, ranked);
     }
     let mut opener = opener;
     opener.node(node)
@@ -37,6 +37,8 @@ struct Opener<'a, 's> {
     number: usize,
     segment: &'a Segment,
     scratch: &'s mut Scratch,
+    /// Whether impacts are read: they select postings of required clauses and of the only scored clause.
+    impacts: bool,
 }
 
 impl<'a> Opener<'a, '_> {
@@ -83,19 +85,36 @@ impl<'a> Opener<'a, '_> {
         let Some(info) = &leaf.infos[self.number] else { return Ok(None) };
         let field = self.segment.field(leaf.field);
         let bounds = leaf.share_bounds(self.segment);
-        Term::open(field, (leaf.number, info), (scorer, self.source), bounds, self.scratch)
+        let impacts = self.impacts || bounds.is_none();
+        Term::open(field, (leaf.number, info), (scorer, self.source), (bounds, impacts), self.scratch)
             .map(|term| Some(Box::new(term)))
     }
 
-    /// Prefetches the skip records of all terms that are not resident.
-    fn prefetch_records(&self) {
-        for leaf in &self.plan.leaves {
-            let skips = self.segment.field(leaf.field).skips();
-            if let Some(info) = &leaf.infos[self.number]
-                && skips.resident().is_none()
-            {
-                self.source.prefetch(skips, info.skips.clone());
+    /// Prefetches the skip records of the terms of a node that are not resident.
+    fn prefetch_records(&self, node: &PlanNode, impacts: bool) {
+        match node {
+            PlanNode::Term(leaf) => self.prefetch_record(*leaf, impacts),
+            PlanNode::Phrase { leaves, .. } => {
+                leaves.iter().for_each(|(_, leaf)| self.prefetch_record(*leaf, impacts));
             }
+            PlanNode::Group(group) => {
+                group.must.iter().for_each(|node| self.prefetch_records(node, impacts));
+                let of_should = impacts && is_only_scored(group);
+                group.should.iter().for_each(|node| self.prefetch_records(node, of_should));
+                let unscored = group.filter.iter().chain(&group.must_not);
+                unscored.for_each(|node| self.prefetch_records(node, false));
+            }
+            PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => {}
+        }
+    }
+
+    fn prefetch_record(&self, leaf: usize, impacts: bool) {
+        let leaf = &self.plan.leaves[leaf];
+        let field = self.segment.field(leaf.field);
+        if let Some(info) = &leaf.infos[self.number]
+            && field.skips().resident().is_none()
+        {
+            self.source.prefetch(field.skips(), field.record_range(info, impacts));
         }
     }
 
@@ -106,8 +125,10 @@ impl<'a> Opener<'a, '_> {
             Node::Set(set) => set.is_all(documents),
             _ => false,
         };
+        let impacts = self.impacts;
         let (mut must, mut filter) = (Vec::new(), Vec::new());
-        for (from, to) in [(&group.must, &mut must), (&group.filter, &mut filter)] {
+        for (from, to, scored) in [(&group.must, &mut must, true), (&group.filter, &mut filter, false)] {
+            self.impacts = impacts && scored;
             for node in from {
                 let Some(node) = self.node(node)? else { return Ok(None) };
                 to.push(node);
@@ -121,13 +142,16 @@ impl<'a> Opener<'a, '_> {
             keeps
         });
         let mut should = Vec::with_capacity(group.should.len());
+        self.impacts = impacts && is_only_scored(group);
         for node in &group.should {
             should.extend(self.node(node)?);
         }
+        self.impacts = false;
         let mut must_not = Vec::with_capacity(group.must_not.len());
         for node in &group.must_not {
             must_not.extend(self.node(node)?);
         }
+        self.impacts = impacts;
         if should.len() < group.minimum || must_not.iter().any(matches_all) {
             return Ok(None);
         }
@@ -143,6 +167,11 @@ impl<'a> Opener<'a, '_> {
         let minimum = group.minimum;
         Ok(Some(Node::Group(Box::new(GroupNode { must, filter, should, must_not, minimum }))))
     }
+}
+
+/// Whether an optional clause is the only scored clause of a group.
+fn is_only_scored(group: &PlanGroup) -> bool {
+    group.must.is_empty() && group.should.len() == 1
 }
 
 impl Leaf {

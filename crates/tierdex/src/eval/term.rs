@@ -47,17 +47,16 @@ pub struct Term<'a> {
 
 impl<'a> Term<'a> {
     /// Opens the list of `term`, with the index of its leaf in the plan. Bytes that are not resident are
-    /// read from `source`.
+    /// read from `source`, impacts only if `impacts`.
     pub fn open(
         field: &'a FieldReader,
         (leaf, term): (usize, &TermInfo),
         (scorer, source): (&'a TermScorer, &'a dyn BlockSource),
-        bounds: Option<ShareBounds>,
+        (bounds, impacts): (Option<ShareBounds>, bool),
         scratch: &mut Scratch,
     ) -> Result<Term<'a>> {
         let decoded = scratch.decoded.pop().unwrap_or_default();
-        let by_impacts = bounds.is_none_or(|bounds| !bounds.is_tight);
-        let blocks = ScatteredBlocks::open(field, (term, by_impacts), source, decoded)?;
+        let blocks = ScatteredBlocks::open(field, (term, impacts), source, decoded)?;
         let mut buffers = scratch.buffers.pop().unwrap_or_default();
         buffers.scored = usize::MAX;
         let (norms, documents) = (field.norms()?, term.documents);
@@ -137,9 +136,11 @@ impl<'a> Term<'a> {
         impacts.and_then(impact::max_frequency).map_or(max, |frequency| (frequency as f32).min(max))
     }
 
-    /// Whether max scores from impacts are mostly lower than those from stored max shares.
+    /// Whether there are impacts, and max scores from them are mostly lower than those from stored max
+    /// shares.
     pub(super) fn has_loose_bounds(&self) -> bool {
-        self.bounds.is_some_and(|bounds| !bounds.is_tight) && self.blocks.skips().is_some()
+        self.bounds.is_some_and(|bounds| !bounds.is_tight)
+            && self.blocks.skips().is_some_and(BlockList::has_impacts)
     }
 
     /// Block max score from the impacts of the block.
@@ -324,6 +325,7 @@ impl<'a> Term<'a> {
         if frequency <= 1 {
             return Ok(BLOCK);
         }
+        self.blocks.load(block)?;
         values_at_least(self.blocks.frequencies(block)?, frequency, &mut buffers.selected);
         let n = buffers.selected.positions().len();
         Ok(if n > BLOCK / 4 { BLOCK } else { n })

@@ -339,7 +339,9 @@ impl Searcher {
         let mut search = Search::new((base, segment.documents()), part, source, (scratch, top));
         search.exhaustive = options.exhaustive;
         search.count = options.count && known.is_none();
-        let Some(mut node) = open((plan, &plan.root), source, (number, segment), search.scratch())? else {
+        let Some(mut node) =
+            open((plan, &plan.root, options.k > 0), source, (number, segment), search.scratch())?
+        else {
             return Ok(0);
         };
         if let Some(log) = log.as_deref_mut() {

@@ -235,10 +235,15 @@ impl<'a> BlockList<'a> {
 
     /// Byte range of a part of a block in its file.
     pub fn range(&self, part: ListPart, block: usize) -> Result<Range<u64>> {
+        self.range_of((part, self.is_interleaved(block / SUPERBLOCK)), block)
+    }
+
+    /// As [`BlockList::range`] of a block in a superblock that is `interleaved` or not.
+    pub fn range_of(&self, (part, interleaved): (ListPart, bool), block: usize) -> Result<Range<u64>> {
         let superblock = block / SUPERBLOCK;
         let first = superblock * SUPERBLOCK;
         let mut before = self.total_len(part, first..block);
-        if part != ListPart::Positions && self.is_interleaved(superblock) {
+        if part != ListPart::Positions && interleaved {
             before += match part {
                 ListPart::Docs => self.total_len(ListPart::Freqs, first..block),
                 _ => self.total_len(ListPart::Docs, first + 1..block + 1),
@@ -255,10 +260,15 @@ impl<'a> BlockList<'a> {
 
     /// Byte range of a part of a block that is not the first of its superblock, from the range of the block
     /// before.
-    pub fn range_after(&self, part: ListPart, block: usize, before: &Range<u64>) -> Range<u64> {
+    pub fn range_after(
+        &self,
+        (part, interleaved): (ListPart, bool),
+        block: usize,
+        before: &Range<u64>,
+    ) -> Range<u64> {
         let between = match part {
-            ListPart::Docs if self.is_interleaved(block / SUPERBLOCK) => self.len(ListPart::Freqs, block - 1),
-            ListPart::Freqs if self.is_interleaved(block / SUPERBLOCK) => self.len(ListPart::Docs, block),
+            ListPart::Docs if interleaved => self.len(ListPart::Freqs, block - 1),
+            ListPart::Freqs if interleaved => self.len(ListPart::Docs, block),
             _ => 0,
         };
         let start = before.end.saturating_add(between);

@@ -30,6 +30,7 @@ use super::layout::{FileKind, SegmentMeta, file_name, identity};
 use crate::error::{Error, Result};
 use crate::schema::{Field, Schema};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tierdex_io::{Arena, Disk, SealedFile};
 
@@ -203,19 +204,24 @@ impl FieldReader {
         let bytes = match self.skips.resident_range(term.skips.start, len) {
             Some(bytes) => Cow::Borrowed(bytes),
             None => {
-                let mut range = term.skips.clone();
-                if term.blocks.is_some() && !impacts {
-                    let len = BlockList::bytes_without_impacts(term.documents, self.positions.is_some());
-                    range.end = range.end.min(range.start + len);
-                }
                 let mut bytes = Vec::new();
-                source.read(&self.skips, range, &mut bytes)?;
+                source.read(&self.skips, self.record_range(term, impacts), &mut bytes)?;
                 // A short record was read as a whole page.
                 bytes.shrink_to_fit();
                 Cow::Owned(bytes)
             }
         };
         SkipRecord::parse(self.skips.name(), term, bytes, self.positions.is_some())
+    }
+
+    /// Byte range of the skip record of a term, without its impacts unless `impacts`.
+    pub fn record_range(&self, term: &TermInfo, impacts: bool) -> Range<u64> {
+        let mut range = term.skips.clone();
+        if term.blocks.is_some() && !impacts {
+            let len = BlockList::bytes_without_impacts(term.documents, self.positions.is_some());
+            range.end = range.end.min(range.start + len);
+        }
+        range
     }
 
     /// Prefetches the skip record of a term and its first block into the CPU cache, if they are resident.
