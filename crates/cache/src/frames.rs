@@ -15,6 +15,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result};
@@ -251,6 +252,35 @@ impl Frames {
         shard.table.insert(key, frame);
         shard.policy.insert(frame, key.hash(), 1);
         Some(PageLookup::Fill(self.pin(global), cell))
+    }
+
+    /// Takes frames for pages that nobody has requested, and appends them to `frames` and `cells`, which the
+    /// caller fills. False if one of the pages is in the cache or has no frame; those before it may have
+    /// been appended.
+    pub(crate) fn fill_gap(
+        &self,
+        file: u64,
+        pages: Range<u64>,
+        (frames, cells): (&mut Vec<u32>, &mut Vec<CellMut>),
+    ) -> bool {
+        let is_cached = |page| {
+            let key = PageKey::of(file, page);
+            lock(&self.shards[self.shard_of(key)]).table.contains_key(&key)
+        };
+        if pages.clone().any(is_cached) {
+            return false;
+        }
+        for page in pages {
+            // A frame that is being filled is not evicted, so it need not be pinned.
+            match self.lookup(PageKey::of(file, page)) {
+                Some(PageLookup::Fill(pin, cell)) => {
+                    frames.push(pin.frame());
+                    cells.push(cell);
+                }
+                _ => return false,
+            }
+        }
+        true
     }
 
     /// The page of a frame was read, or could not be. The caller has released the cell.

@@ -20,6 +20,8 @@ pub struct PageReader {
     wanted: Vec<PageRequest>,
     /// Reads in flight, by tag.
     in_flight: Vec<Option<InFlightPages>>,
+    /// Pages between two requested pages that are read with them, at most.
+    gap_max: u64,
 }
 
 /// A page, and the frame that it is read into.
@@ -39,9 +41,10 @@ struct InFlightPages {
 }
 
 impl PageReader {
-    /// Reads into `frames` by `engine`.
-    pub fn new(frames: Arc<Frames>, engine: ReadEngine) -> PageReader {
-        PageReader { frames, engine, wanted: Vec::new(), in_flight: Vec::new() }
+    /// Reads into `frames` by `engine`, and at most `gap_max` unrequested pages between two requested ones
+    /// ([`measure_gap`](crate::measure_gap)).
+    pub fn new(frames: Arc<Frames>, engine: ReadEngine, gap_max: u64) -> PageReader {
+        PageReader { frames, engine, wanted: Vec::new(), in_flight: Vec::new(), gap_max }
     }
 
     /// Pins these pages, and calls `pinned` with the pin of each. Pages that are not in the cache are read
@@ -67,21 +70,26 @@ impl PageReader {
         true
     }
 
-    /// Submits reads of the requested pages, adjacent pages together.
+    /// Submits reads of the requested pages, adjacent pages together. Pages of a short gap are read into
+    /// the cache too, unless one of them is there.
     pub fn send(&mut self) {
         let mut wanted = std::mem::take(&mut self.wanted);
         wanted.sort_unstable_by_key(|wanted| (wanted.file.number(), wanted.page));
         let mut rest = wanted.drain(..).peekable();
         while let Some(PageRequest { file, page: first_page, frame, cell }) = rest.next() {
             let (mut frames, mut cells) = (vec![frame], vec![cell]);
-            let follows = |next: &PageRequest, count: usize| {
-                next.file.number() == file.number()
-                    && next.page == first_page + count as u64
-                    && count < READ_PAGES_MAX
-            };
-            while let Some(next) = rest.next_if(|next| follows(next, frames.len())) {
-                frames.push(next.frame);
-                cells.push(next.cell);
+            while let Some(next) = rest.peek().filter(|next| next.file.number() == file.number()) {
+                let end = first_page + frames.len() as u64;
+                let is_near =
+                    next.page - end <= self.gap_max && next.page - first_page < READ_PAGES_MAX as u64;
+                if !is_near || !self.frames.fill_gap(file.number(), end..next.page, (&mut frames, &mut cells))
+                {
+                    break;
+                }
+                if let Some(next) = rest.next() {
+                    frames.push(next.frame);
+                    cells.push(next.cell);
+                }
             }
             let Some(target) = ReadTarget::across(cells) else { continue };
             let tag = self.in_flight.iter().position(Option::is_none).unwrap_or_else(|| {

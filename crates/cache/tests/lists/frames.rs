@@ -62,7 +62,7 @@ fn concurrent_readers_find_the_bytes_of_the_file() {
                     for number in 0..3u64 {
                         let (frames, written, disk) = (&frames, &written, &disk);
                         scope.spawn(move || {
-                            let mut reader = PageReader::new(frames.clone(), engine(disk, kind, 3));
+                            let mut reader = PageReader::new(frames.clone(), engine(disk, kind, 3), number);
                             let mut random = number + 1;
                             let mut kept = read(&mut reader, frames, written, number, 1);
                             for _ in 0..400 {
@@ -96,7 +96,7 @@ fn a_page_that_could_not_be_read_is_read_again() {
             let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
             let written = write(&disk, "a", PAGES);
             let frames = frames(12, PolicyKind::Lru);
-            let mut reader = PageReader::new(frames.clone(), engine(&disk, kind, 2));
+            let mut reader = PageReader::new(frames.clone(), engine(&disk, kind, 2), 0);
             for at in 1..6 {
                 let effect = Effect::Error(errno::EIO);
                 disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
@@ -126,12 +126,64 @@ fn a_page_that_could_not_be_read_is_read_again() {
 }
 
 #[test]
+fn pages_of_a_short_gap_are_read_too() {
+    let disk = MemDisk::new();
+    let written = write(&disk, "a", PAGES);
+    disk.corrupt("a", |bytes| bytes[4 * PAGE as usize + 17] ^= 4);
+    let frames = frames(60, PolicyKind::S3Fifo);
+    let mut reader = PageReader::new(frames.clone(), engine(&disk, kinds()[0], 4), 2);
+    let mut reads = 0;
+    // The requested pages, the reads of both, and the pages that are in the cache afterwards.
+    for (wanted, new_reads, cached) in [
+        ([0, 2], 1, vec![0, 1, 2]),
+        // The page of the gap is damaged: only its own reader has an error.
+        ([3, 5], 1, vec![3, 5]),
+        ([10, 14], 2, vec![10, 14]),
+        ([20, 23], 1, vec![20, 21, 22, 23]),
+        // A page of the gap is in the cache.
+        ([19, 25], 2, vec![19, 25]),
+        ([17, 26], 2, vec![17, 26]),
+        ([16, 18], 2, vec![16, 18]),
+    ] {
+        let mut pinned = Vec::new();
+        for page in wanted {
+            reader.request(&frames, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
+        }
+        reader.finish();
+        pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+        reads += new_reads;
+        assert_eq!(frames.stats().reads, reads, "{wanted:?}");
+        drop(pinned);
+        for page in cached {
+            read(&mut reader, &frames, &written, page, 1)
+                .iter()
+                .for_each(|(page, pin)| check(&written, *page, pin));
+        }
+        assert_eq!(frames.stats().reads, reads, "{wanted:?}");
+    }
+    // The pages of another file come after those of the first, whatever their numbers.
+    let other = write(&disk, "b", PAGES);
+    let mut pinned = Vec::new();
+    for (written, page) in [(&written, 30), (&other, 1), (&other, 3)] {
+        let hold = |page, pin| pinned.push((written, page, pin));
+        reader.request(&frames, &written.file, page..page + 1, hold);
+    }
+    reader.finish();
+    pinned.iter().for_each(|(written, page, pin)| check(written, *page, pin));
+    assert_eq!(frames.stats().reads, reads + 2);
+    drop(pinned);
+    assert!(read(&mut reader, &frames, &written, 4, 1)[0].1.page().is_err());
+    drop(reader);
+    assert_idle(&frames);
+}
+
+#[test]
 fn only_the_damaged_page_of_a_read_is_an_error() {
     let disk = MemDisk::new();
     let written = write(&disk, "a", PAGES);
     disk.corrupt("a", |bytes| bytes[5 * PAGE as usize + 17] ^= 4);
     let frames = frames(30, PolicyKind::Sieve);
-    let mut reader = PageReader::new(frames.clone(), engine(&disk, kinds()[0], 4));
+    let mut reader = PageReader::new(frames.clone(), engine(&disk, kinds()[0], 4), 0);
     for (page, pin) in read(&mut reader, &frames, &written, 0, 12) {
         match page {
             5 => {
@@ -150,7 +202,7 @@ fn a_request_stops_at_the_first_page_without_a_frame() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let written = write(&*disk, "a", PAGES);
     let frames = frames(8, PolicyKind::S3Fifo);
-    let mut reader = PageReader::new(frames.clone(), engine(&*disk, kinds()[0], 4));
+    let mut reader = PageReader::new(frames.clone(), engine(&*disk, kinds()[0], 4), 0);
     let pinned = read(&mut reader, &frames, &written, 3, 12);
     assert_eq!(pinned.len(), 8);
     assert!(read(&mut reader, &frames, &written, 30, 1).is_empty());

@@ -4,7 +4,7 @@ use super::options::{CELLS_MIN, ExecutorOptions, Mode};
 use crate::error::{Error, Result};
 use crate::index::Index;
 use std::sync::Arc;
-use tierdex_cache::{Frames, PageReader};
+use tierdex_cache::{Frames, PageReader, measure_gap};
 use tierdex_io::{Cells, EngineOptions, ReadEngine, Region};
 
 /// Name of a read engine, and why it was chosen instead of a faster one, if it was.
@@ -15,9 +15,17 @@ pub(super) fn page_readers(
     index: &Index,
     options: &ExecutorOptions,
 ) -> Result<(Arc<Frames>, Vec<PageReader>, ReadEngineName)> {
-    let (cells, engines, name) = read_engines(index, options, options.threads)?;
+    let (cells, mut engines, name) = read_engines(index, options, options.threads)?;
+    let fields = index.segments().iter().flat_map(|segment| segment.fields());
+    let longest = fields.map(|field| field.postings().file()).max_by_key(|file| file.len());
+    let gap = match (engines.first_mut(), longest) {
+        (Some(engine), Some(file)) => measure_gap(engine, &cells, file),
+        _ => 0,
+    };
+    let joined = if gap > 0 { format!(", joined over gaps of {gap} x 4K") } else { String::new() };
+    let name = (name.0 + &joined, name.1);
     let frames = Frames::new(cells, options.policy)?;
-    let readers = engines.into_iter().map(|engine| PageReader::new(frames.clone(), engine)).collect();
+    let readers = engines.into_iter().map(|engine| PageReader::new(frames.clone(), engine, gap)).collect();
     Ok((frames, readers, name))
 }
 

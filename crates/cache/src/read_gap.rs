@@ -1,0 +1,102 @@
+//! Whether two reads are joined: the pages between them are read too if that takes less time than another
+//! read. Measured when an engine starts, because devices differ by orders of magnitude: a gap of one page
+//! pays on an SSD with 50,000 reads a second, and one of five pages on a volume that is limited to 3,000.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tierdex_io::{CellMut, Cells, PAGE, ReadEngine, ReadFile, ReadTarget};
+
+/// Pages of a gap, at most: longer ones displace too much from the cache if the device was slow by chance.
+const GAP_PAGES_MAX: u64 = 8;
+
+/// Reads of one page, and of several, that are measured. Both kinds are spread over the file.
+const SHORT_READS: u64 = 32;
+const LONG_READS: u64 = 8;
+const LONG_READ_PAGES: u64 = 16;
+
+/// Pages of the smallest file for which measuring pays.
+const FILE_PAGES_MIN: u64 = 4096;
+
+/// Measurements, of which the fastest counts.
+const ROUNDS: usize = 3;
+
+/// Time after which no further round begins: slow devices need no exact measurement.
+const TIME_MAX: Duration = Duration::from_millis(20);
+
+/// The number of pages between two pages of `file` up to which one read of all is better than two reads: a
+/// gap that takes at most half of the time of the read that it saves, as pages of gaps also displace others
+/// from the cache. 0 for small files, and if measuring fails. Reads into unused `cells`.
+pub fn measure_gap(engine: &mut ReadEngine, cells: &Arc<Cells>, file: &Arc<dyn ReadFile>) -> u64 {
+    let pages = file.len() / PAGE;
+    let is_small =
+        pages < FILE_PAGES_MIN || (cells.len() as u64) < SHORT_READS.max(LONG_READS * LONG_READ_PAGES);
+    if is_small || file.descriptor().is_none() {
+        return 0;
+    }
+    let (mut short, mut long) = (Duration::MAX, Duration::MAX);
+    let began = Instant::now();
+    for _ in 0..ROUNDS {
+        let times = (
+            read(engine, (cells, file), SHORT_READS, 1),
+            read(engine, (cells, file), LONG_READS, LONG_READ_PAGES),
+        );
+        let (Some(of_short), Some(of_long)) = times else { return 0 };
+        (short, long) = (short.min(of_short), long.min(of_long));
+        if began.elapsed() > TIME_MAX {
+            break;
+        }
+    }
+    gap(short.as_secs_f64() / SHORT_READS as f64, long.as_secs_f64() / LONG_READS as f64)
+}
+
+/// The gap for reads that take these times: of one page, and of [`LONG_READ_PAGES`].
+fn gap(short: f64, long: f64) -> u64 {
+    let page = (long - short).max(0.0) / (LONG_READ_PAGES - 1) as f64;
+    let read = (short - page).max(0.0);
+    // A page that takes no time at all is an error of measurement or a seek.
+    if read <= 0.0 { 0 } else { ((read / (2.0 * page)) as u64).min(GAP_PAGES_MAX) }
+}
+
+/// The time of `reads` concurrent reads of `pages` pages; `None` if one fails.
+fn read(
+    engine: &mut ReadEngine,
+    (cells, file): (&Arc<Cells>, &Arc<dyn ReadFile>),
+    reads: u64,
+    pages: u64,
+) -> Option<Duration> {
+    let distance = file.len() / PAGE / reads;
+    let began = Instant::now();
+    for number in 0..reads {
+        let own = (number * pages..(number + 1) * pages).map(|cell| cells.write(cell as usize));
+        let own: Option<Vec<CellMut>> = own.collect();
+        engine.submit(file, number * distance * PAGE, ReadTarget::across(own?)?, number);
+    }
+    let mut ended = 0;
+    while let Some(completion) = engine.next(true) {
+        ended += u64::from(completion.result.is_ok_and(|bytes| bytes as u64 == pages * PAGE));
+    }
+    (ended == reads).then(|| began.elapsed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::gap;
+
+    #[test]
+    fn the_gap_follows_from_the_times_of_reads() {
+        let times = |read: f64, page: f64| (read + page, read + 16.0 * page);
+        for (read, page, pages) in [
+            (15e-6, 5e-6, 1),
+            (310e-6, 30e-6, 5),
+            (8e-3, 40e-6, 8),
+            (1e-6, 5e-6, 0),
+            (0.0, 5e-6, 0),
+            (1e-6, 0.0, 8),
+        ] {
+            let (short, long) = times(read, page);
+            assert_eq!(gap(short, long), pages, "{read} {page}");
+        }
+        assert_eq!(gap(0.0, 0.0), 0);
+    }
+}
