@@ -90,6 +90,12 @@ pub(crate) fn view(
     }
 }
 
+/// See [`crate::Codec::has_narrow_gaps`].
+#[inline]
+pub(crate) fn has_narrow_gaps(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&BITMAP) || pfor::has_narrow_values(bytes)
+}
+
 /// The bits of a bitmap block; `None` for a pfor256-delta block.
 fn bits(bytes: &[u8]) -> Result<Option<&[u8]>, DecodeError> {
     match bytes {

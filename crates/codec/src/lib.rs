@@ -390,6 +390,18 @@ impl Codec {
         }
     }
 
+    /// Whether the block at the front of `bytes`, decoded without error, is known to be strictly increasing
+    /// if its last value is greater than `prev`: its gaps are so small that it wraps at most once. Reads
+    /// only the header.
+    #[inline]
+    pub fn has_narrow_gaps(self, bytes: &[u8]) -> bool {
+        match self {
+            Codec::Pfor256Delta | Codec::PforDelta => pfor::has_narrow_values(bytes),
+            Codec::Auto => auto::has_narrow_gaps(bytes),
+            _ => false,
+        }
+    }
+
     fn family(self) -> Family {
         match self {
             Codec::Raw => Family::Raw,
@@ -446,6 +458,37 @@ fn check_count(n: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn narrow_gaps_prove_that_values_increase() {
+        // Any first bytes: all forms and widths. The other bytes are the largest possible gaps or smaller.
+        let mut proven = 0;
+        for seed in 0u32..1 << 16 {
+            let mut bytes = [[0xff, 0x55, 0x01][seed as usize % 3]; 1200];
+            bytes[..2].copy_from_slice(&(seed as u16).to_le_bytes());
+            for (prev, n) in
+                [(u32::MAX, 256), (u32::MAX - 1000, 256), (1 << 31, 256), (7, 100), (u32::MAX - 3, 3)]
+            {
+                let mut values = [0; BLOCK];
+                let values = &mut values[..n];
+                for codec in [Codec::Auto, Codec::Pfor256Delta] {
+                    if !codec.has_narrow_gaps(&bytes) || codec.decode(&bytes, prev, values).is_err() {
+                        continue;
+                    }
+                    let floor = if prev == u32::MAX { -1 } else { i64::from(prev) };
+                    if i64::from(values[n - 1]) > floor {
+                        proven += 1;
+                        assert!(i64::from(values[0]) > floor && is_increasing(values), "{codec:?} {seed:x}");
+                    }
+                }
+            }
+        }
+        assert!(proven > 10_000, "{proven}");
+        let mut bytes = Vec::new();
+        Codec::Auto.encode(&[5, 1 << 31, u32::MAX], u32::MAX, &mut bytes);
+        assert!(!Codec::Auto.has_narrow_gaps(&bytes) && !Codec::Auto.has_narrow_gaps(&[]));
+        assert!(!Codec::VByteDelta.has_narrow_gaps(&[0]));
+    }
 
     #[test]
     fn names_and_ids_round_trip() {

@@ -77,6 +77,20 @@ impl Header {
     }
 }
 
+/// Values of at most this width, plus 1 each, sum to at most 2^31 in a block.
+const NARROW: u32 = 31 - BLOCK.ilog2();
+
+/// Whether all values of a block that can be decoded have at most [`NARROW`] bits.
+#[inline]
+pub(crate) fn has_narrow_values(bytes: &[u8]) -> bool {
+    let Some(first) = bytes.first() else { return false };
+    let high_width = match first & 0xc0 {
+        Header::SPARSE | Header::BITMAP => bytes.get(1).map_or(u32::MAX, |width| u32::from(*width)),
+        _ => 0,
+    };
+    u32::from(first & 0x3f).saturating_add(high_width) <= NARROW
+}
+
 /// Bytes of a constant value of `width` bits.
 pub(super) fn constant_len(width: u32) -> usize {
     width.div_ceil(8) as usize

@@ -39,6 +39,7 @@ mod write;
 
 use crate::{DecodeError, Kernel};
 use header::Header;
+pub(crate) use header::has_narrow_values;
 pub(crate) use plan::block_len;
 pub(crate) use read::decode;
 pub(crate) use write::encode;

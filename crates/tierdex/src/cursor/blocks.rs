@@ -303,12 +303,12 @@ impl<'a> Blocks<'a> {
         out: &mut [u32; BLOCK],
     ) -> Result<usize> {
         let codec = field.field().doc_codec;
-        let (len, last) = match self {
+        let (len, last, narrow) = match self {
             Blocks::Inline(list) => {
                 let len = list.documents as usize;
                 let decoded = codec.decode(&list.postings, u32::MAX, &mut out[..len]);
                 decoded.map_err(|e| decode_error(field.skips().name(), list.offset, codec, e))?;
-                (len, None)
+                (len, None, codec.has_narrow_gaps(&list.postings))
             }
             Blocks::Listed(blocks) => {
                 let list = &blocks.list;
@@ -316,13 +316,14 @@ impl<'a> Blocks<'a> {
                 let (bytes, at) = blocks.bytes(field.postings(), ListPart::Docs, block)?;
                 let used = codec.decode(bytes, before, &mut out[..len]);
                 check_decoded(field.postings().name(), at, codec, bytes, used)?;
-                (len, Some(last))
+                (len, Some(last), codec.has_narrow_gaps(bytes))
             }
         };
         let documents = &out[..len];
         let end = documents[len - 1];
         let floor = self.before(block);
-        let rise = is_increasing(documents) && (floor == u32::MAX || floor < documents[0]);
+        let is_above = |document| floor == u32::MAX || floor < document;
+        let rise = if narrow { is_above(end) } else { is_increasing(documents) && is_above(documents[0]) };
         if !rise || end >= field.documents() || last.is_some_and(|last| last != end) {
             return Err(self.corrupt(
                 field,

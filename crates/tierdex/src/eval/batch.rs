@@ -95,19 +95,21 @@ impl CandidateBatch {
         }
     }
 
-    /// Compacts the documents at ascending offsets from position `from` to position `from`.
-    pub(super) fn select(&mut self, from: usize, offsets: &[u8]) {
-        for (to, offset) in (from..).zip(offsets) {
+    /// Compacts the documents at ascending offsets from position `from` to position `to`, at or before it.
+    /// Returns the end position.
+    pub(super) fn select(&mut self, from: usize, to: usize, offsets: &[u8]) -> usize {
+        for (to, offset) in (to..).zip(offsets) {
             let at = from + usize::from(*offset);
             self.documents[to] = self.documents[at];
             self.scores[to] = self.scores[at];
         }
+        to + offsets.len()
     }
 
-    /// Removes the documents at ascending offsets in a range of positions and compacts the others. Returns
-    /// the end position.
-    pub(super) fn exclude(&mut self, positions: Range<usize>, offsets: &[u8]) -> usize {
-        let (mut to, start) = (positions.start, positions.start);
+    /// Removes the documents at ascending offsets in a range of positions and compacts the others to
+    /// position `to`, at or before the range. Returns the end position.
+    pub(super) fn exclude(&mut self, positions: Range<usize>, mut to: usize, offsets: &[u8]) -> usize {
+        let start = positions.start;
         let mut next = offsets.iter().map(|offset| start + usize::from(*offset));
         let mut excluded = next.next();
         for at in positions {

@@ -161,7 +161,9 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             } else {
                 BLOCK
             };
-            let pending = is_scored && may_have_hits && self.intersect_first && selected == BLOCK;
+            // Without a threshold no candidate is pruned by its score.
+            let intersect_first = self.intersect_first || !self.others.is_empty() && search.min_score() == 0;
+            let pending = is_scored && may_have_hits && intersect_first && selected == BLOCK;
             let mut looked_up = 0;
             self.batch.clear();
             if is_scored && may_have_hits && !pending {

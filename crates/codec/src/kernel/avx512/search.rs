@@ -46,6 +46,9 @@ fn look_up(few: &[u32], many: &[u32], in_few: &mut Positions, in_many: &mut Posi
     };
     let range = overlap::<LANES>(few, many);
     let (passed, few) = (range.start, &few[range]);
+    if few.len() <= LANES && many.len() >= LANES {
+        return look_up_few(few, many, passed, in_few, in_many);
+    }
     // For each value, the start of its group and a mask of the equal values in the group.
     let (mut starts, mut equal) = ([0; BLOCK], [0; BLOCK]);
     let groups = Groups::new(many);
@@ -80,11 +83,72 @@ fn look_up(few: &[u32], many: &[u32], in_few: &mut Positions, in_many: &mut Posi
     found
 }
 
+/// [`look_up`] for at most 16 values, the first at position `passed`, in at least 16: each is compared with
+/// the 16 values of a group, without arrays of partial results.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
+fn look_up_few(
+    few: &[u32],
+    many: &[u32],
+    passed: usize,
+    in_few: &mut Positions,
+    in_many: &mut Positions,
+) -> usize {
+    let mut starts = [0; LANES];
+    let before = _mm512_slli_epi32::<4>(Ends::new(every_16th(many, LANES - 1)).before(load(few)));
+    let last = _mm512_set1_epi32((many.len() - LANES) as i32);
+    put(&mut starts, _mm512_cvtepi32_epi8(_mm512_min_epu32(before, last)));
+    let mut found = 0;
+    for (k, (value, start)) in few.iter().zip(black_box(&starts)).enumerate() {
+        // SAFETY: A start is at most `many.len() - 16`.
+        let group = unsafe { _mm512_loadu_si512(many.as_ptr().wrapping_add(usize::from(*start)).cast()) };
+        let equal = _mm512_cmpeq_epi32_mask(group, _mm512_set1_epi32(*value as i32));
+        in_few[found] = (passed + k) as u8;
+        in_many[found] = start.wrapping_add(equal.trailing_zeros() as u8);
+        found += usize::from(equal != 0);
+    }
+    found
+}
+
+/// The last values of up to 16 groups, for a binary search.
+struct Ends {
+    /// The ends, padded with `u32::MAX`; the same rotated by one and by three lanes; and the eighth in every
+    /// lane.
+    rotated: [__m512i; 4],
+}
+
+impl Ends {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new(ends: __m512i) -> Ends {
+        let eighth = _mm512_permutexvar_epi32(_mm512_set1_epi32(7), ends);
+        let [second, fourth] = [_mm512_alignr_epi32::<1>(ends, ends), _mm512_alignr_epi32::<3>(ends, ends)];
+        Ends { rotated: [ends, second, fourth, eighth] }
+    }
+
+    /// For each of `values` the number of the first 15 ends that are less.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn before(&self, values: __m512i) -> __m512i {
+        let [first, second, fourth, eighth] = self.rotated;
+        // Adds 8, 4, 2 and 1.
+        let more = |at, ends, n| _mm512_mask_add_epi32(at, less(at, ends, values), at, _mm512_set1_epi32(n));
+        let at = _mm512_maskz_set1_epi32(_mm512_cmplt_epu32_mask(eighth, values), 8);
+        more(more(more(at, fourth, 4), second, 2), first, 1)
+    }
+}
+
+/// A mask of the values that are greater than the lane `at` of `ends`.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn less(at: __m512i, ends: __m512i, values: __m512i) -> __mmask16 {
+    _mm512_cmplt_epu32_mask(_mm512_permutexvar_epi32(at, ends), values)
+}
+
 /// The last values of the groups of eight of at least eight values.
 struct Groups {
-    /// The last values of the second group, the fourth and so on, padded with `u32::MAX`; the same rotated
-    /// by one and by three lanes; and their eighth value in every lane.
-    ends: [__m512i; 4],
+    /// The last values of the second group, the fourth and so on, padded with `u32::MAX`.
+    ends: Ends,
     /// The last values of the first group, the third and so on, padded with `u32::MAX`.
     middles: __m512i,
     /// The start of the last eight values, in every lane.
@@ -95,9 +159,7 @@ impl Groups {
     #[inline]
     #[target_feature(enable = "avx512f,bmi2")]
     fn new(values: &[u32]) -> Groups {
-        let ends = every_16th(&values[GROUP..], GROUP - 1);
-        let eighth = _mm512_permutexvar_epi32(_mm512_set1_epi32(7), ends);
-        let ends = [ends, _mm512_alignr_epi32::<1>(ends, ends), _mm512_alignr_epi32::<3>(ends, ends), eighth];
+        let ends = Ends::new(every_16th(&values[GROUP..], GROUP - 1));
         let last = _mm512_set1_epi32((values.len() - GROUP) as i32);
         Groups { ends, middles: every_16th(values, GROUP - 1), last }
     }
@@ -106,15 +168,9 @@ impl Groups {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn starts(&self, values: __m512i) -> __m512i {
-        let [first, second, fourth, eighth] = self.ends;
-        // Binary search for the number of ends less than a value: adds 8, 4, 2 and 1.
-        let before = |at, ends| _mm512_cmplt_epu32_mask(_mm512_permutexvar_epi32(at, ends), values);
-        let more = |at, ends, n| _mm512_mask_add_epi32(at, before(at, ends), at, _mm512_set1_epi32(n));
-        let at = _mm512_maskz_set1_epi32(_mm512_cmplt_epu32_mask(eighth, values), 8);
-        let at = more(more(more(at, fourth, 4), second, 2), first, 1);
-        let start = _mm512_slli_epi32::<4>(at);
-        let start =
-            _mm512_mask_add_epi32(start, before(at, self.middles), start, _mm512_set1_epi32(GROUP as i32));
+        let at = self.ends.before(values);
+        let (start, group) = (_mm512_slli_epi32::<4>(at), _mm512_set1_epi32(GROUP as i32));
+        let start = _mm512_mask_add_epi32(start, less(at, self.middles, values), start, group);
         _mm512_min_epu32(start, self.last)
     }
 }

@@ -80,14 +80,20 @@ impl Term<'_> {
         refinement: Refinement,
     ) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
+        self.looked_up.0 += batch.len() as u64;
+        if !how.is_scored() {
+            batch.retain(min_score);
+            self.filter(batch, how)?;
+            self.looked_up.1 += batch.len() as u64;
+            return Ok(());
+        }
         self.prefetch_candidates(&batch.documents, (included_bound, min_score), |of| batch.max(of))?;
         let (mut at, mut kept) = (0, 0);
-        self.looked_up.0 += batch.len() as u64;
         while at < batch.len() {
             self.seek(batch.documents[at]);
             let block = self.block;
             if block >= self.blocks.len() {
-                if matches!(how, Refine::Optional | Refine::Exclude) {
+                if how == Refine::Optional {
                     batch.lower(at..batch.len(), included_bound);
                     kept = batch.keep_at_least(at..batch.len(), kept, min_score);
                 }
@@ -96,7 +102,7 @@ impl Term<'_> {
             let last = self.blocks.last(block);
             let chunk = &batch.documents[at..batch.len().min(at + BLOCK)];
             let end = at + up_to(chunk, last);
-            let bound = if how.is_scored() { self.block_max(block).min(included_bound) } else { 0 };
+            let bound = self.block_max(block).min(included_bound);
             batch.lower(at..end, included_bound - bound);
             let start = kept;
             kept = batch.keep_at_least(at..end, start, min_score);
@@ -105,15 +111,37 @@ impl Term<'_> {
                 self.blocks.mark_pruned(block);
                 continue;
             }
-            kept = if how.is_scored() {
-                self.score_block(block, batch, start..kept, (how, bound))?
-            } else {
-                self.filter_block(block, batch, start..kept, how)?
-            };
+            kept = self.score_block(block, batch, start..kept, (how, bound))?;
         }
         batch.truncate(kept);
         batch.retain(min_score);
         self.looked_up.1 += batch.len() as u64;
+        Ok(())
+    }
+
+    /// Keeps the candidates that the list contains, or does not contain for an exclusion.
+    fn filter(&mut self, batch: &mut CandidateBatch, how: Refine) -> Result<()> {
+        self.prefetch_candidates(&batch.documents, (0, 0), |_| 0)?;
+        let (mut at, mut kept) = (0, 0);
+        while at < batch.len() {
+            self.seek(batch.documents[at]);
+            let block = self.block;
+            if block >= self.blocks.len() {
+                break;
+            }
+            let chunk = &batch.documents[at..batch.len().min(at + BLOCK)];
+            let end = at + up_to(chunk, self.blocks.last(block));
+            let found = self.offsets_of(block, &batch.documents[at..end])?;
+            kept = match how {
+                Refine::Exclude => batch.exclude(at..end, kept, found),
+                _ => batch.select(at, kept, found),
+            };
+            at = end;
+        }
+        if how == Refine::Exclude {
+            kept = batch.exclude(at..batch.len(), kept, &[]);
+        }
+        batch.truncate(kept);
         Ok(())
     }
 
@@ -130,23 +158,6 @@ impl Term<'_> {
                 Ok(shared.first())
             }
         }
-    }
-
-    /// Keeps the candidates in a range of positions that the block contains, or does not contain for an
-    /// exclusion. Returns the end position of those kept.
-    fn filter_block(
-        &mut self,
-        block: usize,
-        batch: &mut CandidateBatch,
-        positions: Range<usize>,
-        how: Refine,
-    ) -> Result<usize> {
-        let found = self.offsets_of(block, &batch.documents[positions.clone()])?;
-        if how == Refine::Exclude {
-            return Ok(batch.exclude(positions, found));
-        }
-        batch.select(positions.start, found);
-        Ok(positions.start + found.len())
     }
 
     /// Scores the candidates in a range of positions that the block contains: `bound` is replaced by the
@@ -176,7 +187,7 @@ impl Term<'_> {
         let found = self.buffers.shared.first();
         let scores = &self.buffers.selected_scores[..n];
         if how == Refine::Require {
-            batch.select(positions.start, found);
+            batch.select(positions.start, positions.start, found);
             for (score, added) in batch.scores[positions.start..].iter_mut().zip(scores) {
                 *score += added;
             }
@@ -272,8 +283,7 @@ impl Term<'_> {
             let buffers = &mut *self.buffers;
             self.blocks.find_in(block, &batch.documents[start..kept], &mut buffers.shared)?;
             let (found, shared) = (&mut buffers.found, &buffers.shared);
-            batch.select(start, shared.first());
-            kept = start + shared.first().len();
+            kept = batch.select(start, start, shared.first());
             let to = found.len..found.len + shared.first().len();
             found.documents[to.clone()].copy_from_slice(&batch.documents[start..kept]);
             found.blocks[to.clone()].fill(block as u32);
@@ -377,7 +387,11 @@ impl Term<'_> {
 
 /// Number of ascending documents that are at most `last`.
 fn up_to(documents: &[u32], last: u32) -> usize {
+    // Few candidates are in one block: count in a short chunk first, without branches.
+    let first = documents.first_chunk::<16>().map_or(documents, |chunk| chunk);
+    let n = first.iter().filter(|document| **document <= last).count();
     match documents.last() {
+        _ if n < first.len() => n,
         Some(end) if *end > last => documents.partition_point(|document| *document <= last),
         _ => documents.len(),
     }
