@@ -199,7 +199,7 @@ pub fn initial_threshold(
         Ok::<u32, Error>(threshold_of_term(leaf, segments, k)?.max(threshold))
     })?;
     let postings =
-        |leaf: &&Arc<Leaf>| leaf.infos.iter().flatten().map(|info| u64::from(info.documents)).sum::<u64>();
+        |leaf: &&Leaf| leaf.infos.iter().flatten().map(|info| u64::from(info.documents)).sum::<u64>();
     let all: u64 = plan.leaves.iter().map(|leaf| postings(&leaf)).sum();
     let rarest = leaves.filter(|leaf| postings(leaf) >= k as u64).min_by_key(postings);
     match rarest {

@@ -76,7 +76,7 @@ pub struct WorkingMemory {
 impl QueryPlan {
     /// Approximate memory of the plan in bytes.
     pub fn memory(&self) -> usize {
-        let leaf = |leaf: &Arc<Leaf>| leaf_memory(leaf.infos.len()) + leaf.term.len().saturating_sub(TEXT);
+        let leaf = |leaf: &Leaf| leaf_memory(leaf.infos.len()) + leaf.term.len().saturating_sub(TEXT);
         self.leaves.iter().map(leaf).sum()
     }
 

@@ -10,7 +10,7 @@ use super::tree::Query;
 use crate::error::{Error, Result};
 use crate::limits::{BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
 use crate::schema::{Schema, Source};
-use crate::text::{Analyzer, Token};
+use crate::text::Analyzer;
 
 impl Query {
     /// Parses `text` in the query language ([`super::syntax`]). Words without a field search the first
@@ -103,13 +103,23 @@ impl<'a> Analyzers<'a> {
     }
 
     pub(super) fn words(&mut self, field: usize, words: &str, boost: f64) -> Result<Option<Query>> {
-        let mut should = Vec::new();
-        let add = |token: Token<'_>| should.push(Query::Term { field, term: token.term.to_string(), boost });
-        self.chain(field).analyze(words, 0, add);
-        if !self.count(should.len())? {
+        // Most words are one token.
+        let (mut first, mut others) = (None, Vec::new());
+        self.chain(field).analyze(words, 0, |token| {
+            let term = Query::Term { field, term: token.term.to_string(), boost };
+            match &first {
+                None => first = Some(term),
+                Some(_) => others.push(term),
+            }
+        });
+        if !self.count(usize::from(first.is_some()) + others.len())? {
             return Ok(None);
         }
-        Ok(any(should))
+        if others.is_empty() {
+            return Ok(first);
+        }
+        others.splice(..0, first);
+        Ok(any(others))
     }
 
     fn prefix(&mut self, field: usize, text: &str, boost: f64) -> Result<Option<Query>> {

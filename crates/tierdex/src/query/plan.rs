@@ -20,7 +20,7 @@ pub struct QueryPlan {
     /// requested.
     pub(crate) counted: Option<PlanNode>,
     /// The terms of both.
-    pub(crate) leaves: Vec<Arc<Leaf>>,
+    pub(crate) leaves: Vec<Leaf>,
     /// The scorers of the phrases.
     pub(crate) phrases: Vec<TermScorer>,
     /// Scale of the integer scores.
@@ -145,8 +145,7 @@ impl QueryPlan {
             scorer
         };
         let phrases = planner.phrases.into_iter().map(scaled).collect();
-        let leaves = planner.leaves.into_iter().map(Arc::new).collect();
-        Ok(QueryPlan { root, counted, leaves, phrases, scale })
+        Ok(QueryPlan { root, counted, leaves: planner.leaves, phrases, scale })
     }
 
     /// Whether the plan is a single term.

@@ -73,18 +73,19 @@ impl PlanNode {
 
 impl PlanGroup {
     fn simplified(self, scored: bool, leaves: &[Leaf]) -> PlanNode {
-        let all = |nodes: Vec<PlanNode>, scored| -> Vec<PlanNode> {
-            nodes.into_iter().map(|node| node.simplified(scored, leaves)).collect()
+        let all = |nodes: &mut Vec<PlanNode>, scored| {
+            for node in nodes {
+                if !matches!(node, PlanNode::Term(_)) {
+                    *node = std::mem::replace(node, PlanNode::Nothing).simplified(scored, leaves);
+                }
+            }
         };
-        let PlanGroup { must, filter, should, must_not, minimum } = self;
-        let no_clause = should.is_empty() && must.is_empty() && filter.is_empty();
-        let mut group = PlanGroup {
-            must: all(must, scored),
-            filter: all(filter, false),
-            should: all(should, scored),
-            must_not: all(must_not, false),
-            minimum,
-        };
+        let mut group = self;
+        let no_clause = group.should.is_empty() && group.must.is_empty() && group.filter.is_empty();
+        all(&mut group.must, scored);
+        all(&mut group.filter, false);
+        all(&mut group.should, scored);
+        all(&mut group.must_not, false);
         group.should.retain(|node| !node.is_nothing());
         group.must_not.retain(|node| !node.is_nothing());
         if group.must.iter().chain(&group.filter).any(PlanNode::is_nothing)
@@ -113,6 +114,10 @@ impl PlanGroup {
 
     /// Inlines the clauses of nested groups where that is equivalent.
     fn flatten(&mut self) {
+        let is_group = |node: &PlanNode| matches!(node, PlanNode::Group(_));
+        if !self.must.iter().chain(&self.filter).chain(&self.must_not).any(is_group) {
+            return;
+        }
         for node in std::mem::take(&mut self.must) {
             match node {
                 PlanNode::Group(inner)

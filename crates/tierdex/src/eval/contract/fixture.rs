@@ -140,7 +140,7 @@ impl Fixture {
             ScoreScale::of(words.iter().map(|word| weight(word) * share_max(word)).sum::<f64>() * 50.0);
         let leaf = |(number, word): (usize, &BTreeMap<u32, Vec<u32>>)| {
             let term = WORDS[number].0.to_string();
-            Arc::new(Leaf {
+            Leaf {
                 number,
                 field: 0,
                 infos: vec![segment.field(0).terms().get(term.as_bytes(), &FILES).unwrap()],
@@ -148,7 +148,7 @@ impl Fixture {
                 scorer: term_scorer(weight(word), largest(word), scale),
                 weight: weight(word),
                 is_scored: true,
-            })
+            }
         };
         let leaves = words.iter().enumerate().map(leaf).collect();
         let phrases = PHRASE_WEIGHTS.map(|weight| term_scorer(weight, 9, scale)).into();

@@ -164,11 +164,17 @@ impl QueryTokenizer<'_> {
     /// Fast path of [`QueryTokenizer::word`] for a word without operator characters, as most are.
     fn plain_word(&mut self) -> Option<QueryToken> {
         let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"'));
-        let word = &rest[..end.unwrap_or(rest.len())];
-        if word.contains(['\\', ':', '^', '~', '*']) {
-            return None;
+        let mut end = rest.len();
+        for (at, c) in rest.char_indices() {
+            if matches!(c, '\\' | ':' | '^' | '~' | '*') {
+                return None;
+            }
+            if c.is_whitespace() || matches!(c, '(' | ')' | '"') {
+                end = at;
+                break;
+            }
         }
+        let word = &rest[..end];
         self.at += word.len();
         Some(match word {
             "AND" => QueryToken::And,
