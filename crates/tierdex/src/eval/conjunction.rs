@@ -8,7 +8,7 @@
 
 use super::batch::CandidateBatch;
 use super::node::Node;
-use super::range::range_from;
+use super::range::{range_from, within};
 use super::refine::Refiners;
 use super::refinement::{Refine, Refinement};
 use super::search::Search;
@@ -155,6 +155,14 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                 term.blocks.mark_pruned(block);
                 continue;
             };
+            if !may_have_hits
+                && self.refiners.is_empty()
+                && let [Required { node: Node::Term(other), .. }] = &mut *self.others
+            {
+                let documents = term.blocks.documents(block)?;
+                self.matches += other.count_shared(&documents[within(documents, range)])?;
+                continue;
+            }
             let prunes = is_scored && may_have_hits && !search.count;
             let selected = if prunes {
                 term.select(block, search.min_score().saturating_sub(others_max))?

@@ -145,6 +145,25 @@ impl Term<'_> {
         Ok(())
     }
 
+    /// The number of `documents`, at most [`BLOCK`], that the list contains.
+    pub(in crate::eval) fn count_shared(&mut self, documents: &[u32]) -> Result<u64> {
+        self.prefetch_candidates(documents, (0, 0), |_| 0)?;
+        let (mut at, mut count) = (0, 0);
+        while at < documents.len() {
+            self.seek(documents[at]);
+            let block = self.block;
+            if block >= self.blocks.len() {
+                break;
+            }
+            let end = at + up_to(&documents[at..], self.blocks.last(block));
+            count += self.offsets_of(block, &documents[at..end])?.len() as u64;
+            at = end;
+        }
+        self.looked_up.0 += documents.len() as u64;
+        self.looked_up.1 += count;
+        Ok(count)
+    }
+
     /// Offsets of those of at most [`BLOCK`] candidates that a block contains.
     fn offsets_of(&mut self, block: usize, documents: &[u32]) -> Result<&[u8]> {
         let TermBuffers { shared, found, .. } = &mut *self.buffers;
