@@ -6,7 +6,8 @@ use clap::Parser;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use tierdex::index::{IndexWriter, Merge, OpenMode, Stop, WriterOptions};
+use tierdex::codec::Codec;
+use tierdex::index::Stop;
 use tierdex::io::PosixDisk;
 use tierdex_bench::Error;
 use tierdex_bench::cache::{self, CellMode, CellRow, CellRows, Flags, Launch};
@@ -23,14 +24,16 @@ fn test_dir() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("index");
     fs::create_dir(&dir).unwrap();
-    let flags =
-        generate::Flags { docs: 20_000, postings: 900_000, vocabulary: 5000, seed: 1, out: "unused".into() };
-    let collection = generate::Collection::new(&flags).unwrap();
+    let flags = generate::Flags {
+        docs: 20_000,
+        postings: 900_000,
+        vocabulary: 5000,
+        seed: 1,
+        codec: Codec::Auto,
+        out: "unused".into(),
+    };
     let disk = Arc::new(PosixDisk::open(&dir).unwrap());
-    let schema = generate::Collection::schema();
-    let mut writer = IndexWriter::open(disk, schema, OpenMode::New, WriterOptions::default()).unwrap();
-    collection.write(&mut writer, 2, &mut |_| ()).unwrap();
-    writer.commit(Merge::Keep).unwrap();
+    generate::Collection::new(&flags).unwrap().create(disk, 2, &Stop::default()).unwrap();
     root
 }
 

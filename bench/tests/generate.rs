@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tierdex::codec::Codec;
 use tierdex::cursor::{NO_DOCUMENT, PostingsCursor};
 use tierdex::index::{Index, IndexWriter, Merge, OpenMode, SearchOptions, Stop, WriterOptions, check};
 use tierdex::io::{Disk, MemDisk};
@@ -11,7 +12,7 @@ use tierdex::segment::read::FieldReader;
 use tierdex_bench::generate::{Collection, Flags};
 
 fn flags(docs: u64, postings: u64, vocabulary: u64, seed: u64) -> Flags {
-    Flags { docs, postings, vocabulary, seed, out: "unused".into() }
+    Flags { docs, postings, vocabulary, seed, codec: Codec::Auto, out: "unused".into() }
 }
 
 fn generated(flags: &Flags, threads: usize) -> (Collection, MemDisk) {
@@ -19,7 +20,7 @@ fn generated(flags: &Flags, threads: usize) -> (Collection, MemDisk) {
     let collection = Collection::new(flags).unwrap();
     let shared = Arc::new(disk.clone());
     let mut writer =
-        IndexWriter::open(shared, Collection::schema(), OpenMode::New, WriterOptions::default()).unwrap();
+        IndexWriter::open(shared, collection.schema(), OpenMode::New, WriterOptions::default()).unwrap();
     collection.write(&mut writer, threads, &mut |_| ()).unwrap();
     writer.commit(Merge::Keep).unwrap();
     drop(writer);
@@ -195,7 +196,7 @@ fn a_stop_signal_ends_the_generation() {
         let (disk, stop) = (MemDisk::new(), Stop::default());
         let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
         let mut writer =
-            IndexWriter::open(Arc::new(disk.clone()), Collection::schema(), OpenMode::New, options).unwrap();
+            IndexWriter::open(Arc::new(disk.clone()), collection.schema(), OpenMode::New, options).unwrap();
         let ended = collection.write(&mut writer, 2, &mut |done| {
             if done >= raise_at {
                 stop.raise();

@@ -2,7 +2,8 @@
 
 use clap::Parser;
 use std::fs;
-use tierdex::index::{IndexWriter, Merge, OpenMode, WriterOptions};
+use tierdex::codec::Codec;
+use tierdex::index::Stop;
 use tierdex::io::PosixDisk;
 use tierdex_bench::generate::Collection;
 use tierdex_bench::intersection::Algorithm;
@@ -56,14 +57,16 @@ fn a_quick_run_has_all_tables_and_plots() {
 fn a_query_log_runs_over_an_index() {
     let directory = tempfile::TempDir::new().unwrap();
     let index = directory.path().join("index");
-    let made =
-        generate::Flags { docs: 20_000, postings: 400_000, vocabulary: 5_000, seed: 1, out: index.clone() };
-    let collection = Collection::new(&made).unwrap();
+    let made = generate::Flags {
+        docs: 20_000,
+        postings: 400_000,
+        vocabulary: 5_000,
+        seed: 1,
+        codec: Codec::Auto,
+        out: index.clone(),
+    };
     let disk = std::sync::Arc::new(PosixDisk::create(&index).unwrap());
-    let mut writer =
-        IndexWriter::open(disk, Collection::schema(), OpenMode::New, WriterOptions::default()).unwrap();
-    collection.write(&mut writer, 1, &mut |_| ()).unwrap();
-    writer.commit(Merge::Keep).unwrap();
+    Collection::new(&made).unwrap().create(disk, 1, &Stop::default()).unwrap();
     let queries = directory.path().join("queries.tsv");
     fs::write(
         &queries,

@@ -27,7 +27,7 @@ fn write(collection: &Collection, threads: usize, disk: Arc<dyn Disk>) -> Outcom
     let stop = Stop::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
     let options = WriterOptions { memory: MEMORY_MIN, stop };
-    let mut writer = IndexWriter::open(disk.clone(), Collection::schema(), OpenMode::New, options)?;
+    let mut writer = IndexWriter::open(disk.clone(), collection.schema(), OpenMode::New, options)?;
     let bar = progress::bar(2 * collection.postings());
     let written = collection.write(&mut writer, threads, &mut |done| {
         bar.set_message(if done <= collection.postings() { "norms" } else { "posting lists" });

@@ -6,6 +6,7 @@ use super::tables::Tables;
 use super::zipf::Zipf;
 use crate::Random;
 use tierdex::Result;
+use tierdex::codec::Codec;
 use tierdex::schema::{Field, Schema, Source};
 
 /// The documents, posting lists and terms of a generated index.
@@ -13,6 +14,7 @@ pub struct Collection {
     pub(super) documents: u32,
     postings: u64,
     seed: u64,
+    codec: Codec,
     zipf: Zipf,
     tables: Tables,
 }
@@ -32,14 +34,17 @@ impl Collection {
             documents,
             postings,
             seed: flags.seed,
+            codec: flags.codec,
             zipf: Zipf::new(documents, postings, vocabulary),
             tables: Tables::new(),
         })
     }
 
-    /// The schema of the index: one field, `text`, with the default codecs; nothing is stored.
-    pub fn schema() -> Schema {
-        Schema { fields: vec![Field::new("text", Source::Text)], stored: false }
+    /// The schema of the index: one field, `text`, with the codec of the flags; nothing is stored.
+    pub fn schema(&self) -> Schema {
+        let text = Field::new("text", Source::Text);
+        let field = Field { doc_codec: self.codec, freq_codec: self.codec.plain(), ..text };
+        Schema { fields: vec![field], stored: false }
     }
 
     /// Number of postings of all lists.

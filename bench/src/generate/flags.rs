@@ -3,6 +3,7 @@
 use super::zipf::documents_max;
 use clap::Args;
 use std::path::PathBuf;
+use tierdex::codec::Codec;
 use tierdex::limits::DOCUMENTS_MAX;
 use tierdex::{Error, Result};
 
@@ -24,9 +25,20 @@ pub struct Flags {
     /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Codec of document numbers, by its name in docs/format/codecs.md; frequencies have its form without
+    /// differences
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = codec)]
+    pub codec: Codec,
     /// Directory of the index
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+}
+
+fn codec(name: &str) -> std::result::Result<Codec, String> {
+    Codec::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Codec::ALL.iter().map(|codec| codec.name()).collect();
+        format!("there are {}", names.join(", "))
+    })
 }
 
 impl Flags {

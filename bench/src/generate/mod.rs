@@ -22,10 +22,24 @@ pub use flags::Flags;
 
 use collection::ProgressSteps;
 use std::fmt::Write;
+use std::sync::Arc;
 use tierdex::Result;
-use tierdex::index::IndexWriter;
+use tierdex::index::{IndexWriter, Merge, OpenMode, Stop, WriterOptions};
+use tierdex::io::Disk;
+use tierdex::limits::MEMORY_MIN;
 
 impl Collection {
+    /// Writes a new index of the collection: one commit with all documents.
+    ///
+    /// # Errors
+    /// As [`Collection::write`], and if the directory has an index or the commit fails.
+    pub fn create(&self, disk: Arc<dyn Disk>, threads: usize, stop: &Stop) -> Result<()> {
+        let options = WriterOptions { memory: MEMORY_MIN, stop: stop.clone() };
+        let mut writer = IndexWriter::open(disk, self.schema(), OpenMode::New, options)?;
+        self.write(&mut writer, threads, &mut |_| ())?;
+        writer.commit(Merge::Keep).map(drop)
+    }
+
     /// Adds all documents to `writer`, whose schema must be [`Collection::schema`], on `threads` threads.
     /// The external id of a document is its number.
     ///
