@@ -44,9 +44,26 @@ pub use rows::{CellRow, CellRows};
 pub use runner::Launch;
 
 use crate::{Error, Result, output_dir};
-use runner::RunPlan;
+use runner::{CellRunner, RunPlan};
 use std::io::Write;
+use std::path::PathBuf;
 use tierdex::index::Stop;
+
+/// Measures the one cell that the flags select, on each of `indexes` at the same time: the index of the flags
+/// and copies of it. Writes no files. Returns a row for each index, or `None` if `stop` was raised.
+///
+/// # Errors
+/// If the flags are invalid or select several cells, or the machine does not permit the measurement.
+pub fn measure(
+    flags: &Flags,
+    indexes: &[PathBuf],
+    launch: &Launch,
+    stop: &Stop,
+) -> Result<Option<Vec<CellRow>>> {
+    flags.check()?;
+    let plan = RunPlan::new(flags)?;
+    CellRunner::new((flags, &plan), launch, stop, indexes.len())?.measure_together(indexes)
+}
 
 /// Runs the experiment: prints a line per cell to `out` during the run, then writes all results into the
 /// directory that the flags name. `program` is the command name in the report.

@@ -25,6 +25,25 @@ pub struct CellRow {
     pub outcome: Result<CellMeasurement, String>,
 }
 
+impl CellRow {
+    /// Settings and measurements in one object.
+    pub fn to_json(&self) -> Value {
+        let mut object = self.cell.to_json();
+        object["name"] = json!(self.cell.name());
+        object["round"] = json!(self.round);
+        object["limit_bytes"] = json!(self.limit);
+        object["peak_bytes"] = json!(self.peak);
+        object["limit_met"] = json!(self.limit_met);
+        object["died"] = json!(self.outcome.as_ref().err());
+        if let Ok(measured) = &self.outcome
+            && let (Value::Object(object), Value::Object(found)) = (&mut object, measured.to_json())
+        {
+            object.extend(found);
+        }
+        object
+    }
+}
+
 /// All rows in the order of measurement.
 #[derive(Clone, Debug, Default)]
 pub struct CellRows {
@@ -147,22 +166,7 @@ impl CellRows {
 
     /// One object per row.
     pub fn to_json(&self) -> Value {
-        let row = |row: &CellRow| {
-            let mut object = row.cell.to_json();
-            object["name"] = json!(row.cell.name());
-            object["round"] = json!(row.round);
-            object["limit_bytes"] = json!(row.limit);
-            object["peak_bytes"] = json!(row.peak);
-            object["limit_met"] = json!(row.limit_met);
-            object["died"] = json!(row.outcome.as_ref().err());
-            if let Ok(measured) = &row.outcome
-                && let (Value::Object(object), Value::Object(found)) = (&mut object, measured.to_json())
-            {
-                object.extend(found);
-            }
-            object
-        };
-        self.rows.iter().map(row).collect()
+        self.rows.iter().map(CellRow::to_json).collect()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::cgroup::{Cgroup, CgroupParent};
 use crate::{Error, Result};
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -119,6 +119,106 @@ fn needs(flags: &Flags, index: &Index, task: &CellTask) -> MemoryNeeds {
     MemoryNeeds { limit: Some(flags.dram + slack + beside + pages), huge_pages: huge_pages.sum() }
 }
 
+/// The changed state of the machine during a run: control groups, throttled devices and huge pages.
+pub(super) struct CellRunner<'a> {
+    flags: &'a Flags,
+    plan: &'a RunPlan,
+    launch: &'a Launch,
+    stop: &'a Stop,
+    parent: Option<CgroupParent>,
+    throttled: ThrottledDevices,
+    _pages: Option<HugePages>,
+}
+
+impl<'a> CellRunner<'a> {
+    /// Prepares the machine for cells of which `together` run at the same time.
+    ///
+    /// # Errors
+    /// If the machine does not permit the measurement.
+    pub(super) fn new(
+        (flags, plan): (&'a Flags, &'a RunPlan),
+        launch: &'a Launch,
+        stop: &'a Stop,
+        together: usize,
+    ) -> Result<CellRunner<'a>> {
+        let parent = match (flags.no_group, launch) {
+            (true, _) => None,
+            (false, Launch::Process(..)) => Some(CgroupParent::memory().map_err(without_limit)?),
+            (false, Launch::InProcess) => {
+                return Err(Error::Usage(
+                    "a cell in this process has no control group of its own; add --no-group".to_string(),
+                ));
+            }
+        };
+        // Fails before the first cell if groups are not permitted.
+        parent.as_ref().map(|parent| parent.create_limited(flags.dram)).transpose().map_err(without_limit)?;
+        if !flags.keep_caches {
+            drop_page_cache()?;
+        }
+        let throttled = ThrottledDevices::new(&flags.devices, &flags.index)?;
+        let pages = HugePages::reserve(plan.huge_pages() * together as u64)?;
+        Ok(CellRunner { flags, plan, launch, stop, parent, throttled, _pages: pages })
+    }
+
+    /// Drops the page cache, unless the flags keep it.
+    fn prepare(&self) -> Result<()> {
+        if self.flags.keep_caches { Ok(()) } else { drop_page_cache() }
+    }
+
+    /// Measures a cell on `index`, which is the index of the flags or a copy of it. Returns `None` if the
+    /// stop signal was raised.
+    fn measure(
+        &self,
+        (cell, needs): &(TableCell, MemoryNeeds),
+        index: &Path,
+        round: usize,
+    ) -> Result<Option<CellRow>> {
+        let limit = needs.limit.filter(|_| self.parent.is_some());
+        let group = self
+            .parent
+            .as_ref()
+            .zip(limit)
+            .map(|(parent, limit)| parent.create_limited(limit))
+            .transpose()?;
+        let mut task = self.plan.task(self.flags, cell);
+        task.index = index.to_path_buf();
+        task.join.extend(group.as_ref().map(Cgroup::procs));
+        task.join.extend(self.throttled.procs(cell.device));
+        task.stat = group.as_ref().map(Cgroup::stat);
+        let outcome = match self.launch {
+            Launch::Process(program, arguments) => {
+                child((program, arguments), &task, group.as_ref(), self.stop)?
+            }
+            Launch::InProcess => process::run(&task).map_err(|error| line(&error.to_string())),
+        };
+        if self.stop.check().is_err() {
+            return Ok(None);
+        }
+        let (peak, limit_met) =
+            group.as_ref().map_or((None, None), |group| (group.peak(), group.limit_met()));
+        Ok(Some(CellRow { cell: *cell, round, limit, peak, limit_met, outcome }))
+    }
+
+    /// Measures the only cell of the plan on each of `indexes` at the same time.
+    pub(super) fn measure_together(&self, indexes: &[PathBuf]) -> Result<Option<Vec<CellRow>>> {
+        let [cell] = &self.plan.cells[..] else {
+            let cells = self.plan.cells.len();
+            return Err(Error::Usage(format!("the flags select {cells} cells; expected one")));
+        };
+        self.prepare()?;
+        thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for index in indexes {
+                let measure = move || self.measure(cell, index, 1);
+                let thread = thread::Builder::new().spawn_scoped(scope, measure);
+                threads
+                    .push(thread.map_err(|error| Error::Failed(format!("cannot start a thread: {error}")))?);
+            }
+            threads.into_iter().map(|thread| thread.join().expect("a thread does not panic")).collect()
+        })
+    }
+}
+
 /// Measures all cells and calls `report` with each row. Returns false if `stop` was raised.
 ///
 /// # Errors
@@ -130,49 +230,17 @@ pub(super) fn run(
     stop: &Stop,
     report: &mut dyn FnMut(CellRow) -> Result<()>,
 ) -> Result<bool> {
-    let parent = match (flags.no_group, launch) {
-        (true, _) => None,
-        (false, Launch::Process(..)) => Some(CgroupParent::memory().map_err(without_limit)?),
-        (false, Launch::InProcess) => {
-            return Err(Error::Usage(
-                "a cell in this process has no control group of its own; add --no-group".to_string(),
-            ));
-        }
-    };
-    // Fails before the first cell if groups are not permitted.
-    parent.as_ref().map(|parent| parent.create_limited(flags.dram)).transpose().map_err(without_limit)?;
-    if !flags.keep_caches {
-        drop_page_cache()?;
-    }
-    let throttled = ThrottledDevices::new(&flags.devices, &flags.index)?;
-    let _pages = HugePages::reserve(plan.huge_pages())?;
+    let runner = CellRunner::new((flags, plan), launch, stop, 1)?;
     for round in 1..=flags.rounds {
-        for (cell, needs) in &plan.cells {
+        for cell in &plan.cells {
             if stop.check().is_err() {
                 return Ok(false);
             }
-            if !flags.keep_caches {
-                drop_page_cache()?;
+            runner.prepare()?;
+            match runner.measure(cell, &flags.index, round)? {
+                Some(row) => report(row)?,
+                None => return Ok(false),
             }
-            let limit = needs.limit.filter(|_| parent.is_some());
-            let group =
-                parent.as_ref().zip(limit).map(|(parent, limit)| parent.create_limited(limit)).transpose()?;
-            let mut task = plan.task(flags, cell);
-            task.join.extend(group.as_ref().map(Cgroup::procs));
-            task.join.extend(throttled.procs(cell.device));
-            task.stat = group.as_ref().map(Cgroup::stat);
-            let outcome = match launch {
-                Launch::Process(program, arguments) => {
-                    child((program, arguments), &task, group.as_ref(), stop)?
-                }
-                Launch::InProcess => process::run(&task).map_err(|error| line(&error.to_string())),
-            };
-            if stop.check().is_err() {
-                return Ok(false);
-            }
-            let (peak, limit_met) =
-                group.as_ref().map_or((None, None), |group| (group.peak(), group.limit_met()));
-            report(CellRow { cell: *cell, round, limit, peak, limit_met, outcome })?;
         }
     }
     Ok(true)
