@@ -7,12 +7,13 @@
 //! | integer codecs: size and speed | [`codecs`] |
 //! | a synthetic index of any size, without text | [`generate`] |
 //! | five algorithms that intersect posting lists on disk | [`intersect`] |
+//! | tables and figures of five papers | [`paper`] |
 //! | latency of single requests, alone and beside a batch | [`latency`] |
 //! | an index behind a line protocol, for an external harness | [`serve`] |
 //!
-//! Shared parts: [`Machine`] describes the host, [`Table`] formats results, [`Random`] is a seeded
-//! generator, [`cgroup`] limits the memory of a process, and `throttle` limits its read rate. Only ratios
-//! within one run are compared; no test depends on a measured time.
+//! Shared parts: [`Machine`] describes the host, [`Table`] formats results, `plot` draws them, [`Random`] is
+//! a seeded generator, [`cgroup`] limits the memory of a process, and `throttle` limits its read rate. Only
+//! ratios within one run are compared; no test depends on a measured time.
 //!
 //! This crate defines the flags of its experiments and nothing else of the command line.
 
@@ -29,6 +30,8 @@ pub mod intersection;
 pub mod latency;
 mod machine;
 mod output_dir;
+pub mod paper;
+mod plot;
 mod random;
 pub mod serve;
 mod status;

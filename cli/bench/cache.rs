@@ -8,11 +8,15 @@ use tierdex_cli::failure::{Failure, Outcome};
 use tierdex_cli::interrupt;
 
 pub fn run(flags: &Flags) -> Outcome {
+    let stop = Stop::default();
+    let _watched = interrupt::raise_on_signal(stop.clone());
+    measure(flags, "tierdex-bench cache", &launch()?, &stop, &mut stdout().lock()).map(drop).map_err(failure)
+}
+
+/// Starts cells as processes of this program.
+pub fn launch() -> Outcome<Launch> {
     let program = std::env::current_exe();
     let program =
         program.map_err(|error| Failure::Failed(format!("cannot find the path of this program: {error}")))?;
-    let start = Launch::Process(program, vec!["cache-cell".to_string()]);
-    let stop = Stop::default();
-    let _watched = interrupt::raise_on_signal(stop.clone());
-    measure(flags, "tierdex-bench cache", &start, &stop, &mut stdout().lock()).map(drop).map_err(failure)
+    Ok(Launch::Process(program, vec!["cache-cell".to_string()]))
 }

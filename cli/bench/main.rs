@@ -6,6 +6,7 @@ mod batch;
 mod cache;
 mod failure;
 mod generate;
+mod paper;
 mod read_flags;
 
 use clap::{Args, Parser, Subcommand};
@@ -15,7 +16,9 @@ use std::io::{stdin, stdout};
 use std::process::ExitCode;
 use tierdex::engine::{ExecutorOptions, THREADS_AUTO};
 use tierdex::io::ExitOutOfMemory;
-use tierdex_bench::{Error, cache as caches, codecs, generate as generator, intersect, latency, serve};
+use tierdex_bench::{
+    Error, cache as caches, codecs, generate as generator, intersect, latency, paper as papers, serve,
+};
 use tierdex_cli::failure::Outcome;
 use tierdex_cli::memory_flags::MemoryFlags;
 use tierdex_cli::open;
@@ -49,6 +52,8 @@ enum Experiment {
     Intersect(intersect::Flags),
     /// Latency of single requests, alone and beside an endless batch
     Latency(LatencyArguments),
+    /// Make tables and figures of five papers, and compare them with what the papers found
+    Paper(papers::Flags),
     /// Answer lines of COMMAND<TAB>QUERY on standard input; the index is in memory, or on disk with any flag
     /// for memory or reads
     Serve(ServeArguments),
@@ -89,6 +94,7 @@ fn run(experiment: &Experiment) -> Outcome {
         Experiment::Codecs(flags) => run_codecs(flags).map_err(failure),
         Experiment::Generate(flags) => generate::run(flags),
         Experiment::Intersect(flags) => run_intersect(flags).map_err(failure),
+        Experiment::Paper(flags) => paper::run(flags),
         Experiment::Latency(LatencyArguments { flags, memory, reads }) => {
             let index = open::index(&flags.dir)?;
             let defaults = ExecutorOptions {

@@ -7,17 +7,8 @@
 use super::cell::TableCell;
 use super::mode::CellMode;
 use super::rows::{CellMedian, CellRows};
-use crate::{Error, Result};
-use plotters::prelude::*;
-
-type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
-
-/// Width and height of a plot without its legend.
-const PANEL: (u32, u32) = (620, 400);
-/// Width of the legend on the right.
-const LEGEND: u32 = 260;
-/// Height of a line of the legend.
-const LINE: i32 = 22;
+use crate::Result;
+use crate::plot::{self, Panel, Scale, Series};
 
 /// A plot.
 pub(super) struct Plot {
@@ -25,9 +16,6 @@ pub(super) struct Plot {
     pub(super) file: String,
     pub(super) svg: String,
 }
-
-/// A line of a plot: its name and its points.
-type Series = (String, Vec<(f64, f64)>);
 
 /// All plots of a run.
 ///
@@ -46,7 +34,7 @@ pub(super) fn all(rows: &CellRows) -> Result<Vec<Plot>> {
                 &title,
                 "cache or page cache, % of documents and frequencies",
                 "queries a second",
-                &series,
+                series,
             )?,
             title,
         });
@@ -63,7 +51,7 @@ pub(super) fn all(rows: &CellRows) -> Result<Vec<Plot>> {
         let file_size = size.to_string().replace('%', "");
         plots.push(Plot {
             file: format!("lookahead-{}-{device}-{file_size}.svg", workload.file_name()),
-            svg: svg(&title, "queries answered", "queries fetched ahead", &series)?,
+            svg: svg(&title, "queries answered", "queries fetched ahead", series)?,
             title,
         });
     }
@@ -97,16 +85,17 @@ fn by_size(medians: &[CellMedian], of: &TableCell) -> Vec<Series> {
     for qps in
         memory.filter_map(|one| Some(one.figures.as_ref().ok()?.qps)).take(usize::from(!sizes.is_empty()))
     {
-        series.push((CellMode::Memory.to_string(), vec![(ends.0, qps), (ends.1, qps)]));
+        let points = vec![(ends.0, qps), (ends.1, qps)];
+        series.push(Series { name: CellMode::Memory.to_string(), points });
     }
     for one in here {
         let (name, Some(point)) = (one.cell.name(), one.point()) else { continue };
-        match series.iter_mut().find(|(there, _)| *there == name) {
-            Some((_, points)) => points.push(point),
-            None => series.push((name, vec![point])),
+        match series.iter_mut().find(|line| line.name == name) {
+            Some(line) => line.points.push(point),
+            None => series.push(Series { name, points: vec![point] }),
         }
     }
-    series.iter_mut().for_each(|(_, points)| points.sort_by(|one, other| one.0.total_cmp(&other.0)));
+    series.iter_mut().for_each(|line| line.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
     series
 }
 
@@ -117,60 +106,14 @@ fn lookahead(rows: &CellRows, of: &TableCell) -> Vec<Series> {
     let series = here.filter_map(|row| {
         let samples = &row.outcome.as_ref().ok()?.samples;
         let points: Vec<_> = samples.iter().map(|(ended, ahead)| (*ended as f64, *ahead as f64)).collect();
-        (!points.is_empty()).then(|| (row.cell.name(), points))
+        (!points.is_empty()).then(|| Series { name: row.cell.name(), points })
     });
     series.collect()
 }
 
-fn svg(title: &str, x: &str, y: &str, series: &[Series]) -> Result<String> {
-    let mut text = String::new();
-    draw((title, x, y), series, &mut text)
-        .map_err(|error| Error::Failed(format!("cannot draw {title}: {error}")))?;
-    Ok(text)
-}
-
-fn draw((title, x, y): (&str, &str, &str), series: &[Series], text: &mut String) -> Drawn {
-    let root = SVGBackend::with_string(text, (PANEL.0 + LEGEND, PANEL.1)).into_drawing_area();
-    root.fill(&WHITE)?;
-    let (panel, beside) = root.split_horizontally(PANEL.0);
-    let points = || series.iter().flat_map(|(_, points)| points);
-    let right = points().map(|point| point.0).fold(1.0, f64::max);
-    let top = 1.1 * points().map(|point| point.1).fold(0.1, f64::max);
-    let mut chart = ChartBuilder::on(&panel)
-        .caption(title, ("sans-serif", 15))
-        .margin(12)
-        .x_label_area_size(36)
-        .y_label_area_size(60)
-        .build_cartesian_2d(0.0..right, 0.0..top)?;
-    let number = |value: &f64| format!("{value}");
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .x_desc(x)
-        .y_desc(y)
-        .x_label_formatter(&number)
-        .draw()?;
-    for (number, (_, points)) in series.iter().enumerate() {
-        chart.draw_series(LineSeries::new(points.iter().copied(), color(number)))?;
-        if points.len() <= MARKED_POINTS_MAX {
-            chart.draw_series(points.iter().map(|point| Circle::new(*point, 3, color(number).filled())))?;
-        }
-    }
-    let font = ("sans-serif", 14).into_font();
-    for (number, (name, _)) in series.iter().enumerate() {
-        let y = LINE * (number as i32 + 1);
-        beside.draw(&PathElement::new([(10, y + 7), (30, y + 7)], color(number)))?;
-        beside.draw(&Text::new(name.clone(), (38, y), font.clone()))?;
-    }
-    root.present()?;
-    Ok(())
-}
-
-/// Lines with at most this number of points have them marked.
-const MARKED_POINTS_MAX: usize = 40;
-
-fn color(number: usize) -> ShapeStyle {
-    Palette99::pick(number).stroke_width(2)
+fn svg(title: &str, x: &str, y: &str, series: Vec<Series>) -> Result<String> {
+    let (title, x, y) = (title.to_string(), x.to_string(), y.to_string());
+    plot::svg(&[Panel { title, x, scale: Scale::FromZero, y, series }], 1, "")
 }
 
 #[cfg(test)]

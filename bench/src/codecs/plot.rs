@@ -4,19 +4,8 @@
 use super::list_group::ValueKind;
 use super::own::MEMCPY;
 use super::rows::{CodecRow, CodecRows};
-use crate::{Error, Result};
-use plotters::coord::Shift;
-use plotters::prelude::*;
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
-
-/// Width and height of a panel.
-const PANEL: (u32, u32) = (500, 330);
-/// Width of the legend on the right.
-const LEGEND: u32 = 180;
-/// Height of a line of the legend.
-const LINE: i32 = 22;
+use crate::Result;
+use crate::plot::{self, Panel, Scale, Series};
 
 /// The figure of a row that a panel shows.
 struct Measure {
@@ -31,74 +20,29 @@ const MEASURES: [Measure; 2] = [
 
 /// Draws the codecs of `kernel`.
 pub(super) fn svg(rows: &CodecRows, kernel: &str) -> Result<String> {
-    let mut text = String::new();
-    draw(rows, kernel, &mut text)
-        .map_err(|error| Error::Failed(format!("cannot draw codecs.svg: {error}")))?;
-    Ok(text)
-}
-
-fn draw(rows: &CodecRows, kernel: &str, text: &mut String) -> Drawn {
     let ids = rows.datasets().into_iter().filter(|(_, kind)| *kind == ValueKind::Ids);
     let datasets: Vec<&str> = ids.map(|(dataset, _)| dataset).collect();
-    let columns = datasets.len().max(1);
-    let (width, height) = (PANEL.0 * columns as u32, PANEL.1 * MEASURES.len() as u32);
-    let root = SVGBackend::with_string(text, (width + LEGEND, height)).into_drawing_area();
-    root.fill(&WHITE)?;
-    let (panels, beside) = root.split_horizontally(width);
-    let panels = panels.split_evenly((MEASURES.len(), columns));
-    for (row, measure) in MEASURES.iter().enumerate() {
-        for (column, dataset) in datasets.iter().enumerate() {
-            panel(&panels[row * columns + column], rows, (dataset, kernel), measure)?;
-        }
-    }
-    let codecs = datasets.first().map(|dataset| codecs(rows, dataset, kernel)).unwrap_or_default();
-    legend(&beside, kernel, &codecs)?;
-    root.present()?;
-    Ok(())
+    let panels = MEASURES
+        .iter()
+        .flat_map(|measure| datasets.iter().map(move |dataset| panel(rows, (dataset, kernel), measure)));
+    plot::svg(&panels.collect::<Vec<_>>(), datasets.len(), &format!("kernel {kernel}"))
 }
 
-/// The legend: the color of each codec.
-fn legend(area: &Area, kernel: &str, codecs: &[String]) -> Drawn {
-    let font = ("sans-serif", 14).into_font();
-    area.draw(&Text::new(format!("kernel {kernel}"), (10, LINE), font.clone()))?;
-    for (number, codec) in codecs.iter().enumerate() {
-        let y = LINE * (number as i32 + 2);
-        area.draw(&PathElement::new([(10, y + 7), (30, y + 7)], color(number)))?;
-        area.draw(&Text::new(codec.clone(), (38, y), font.clone()))?;
-    }
-    Ok(())
-}
-
-fn panel(area: &Area, rows: &CodecRows, (dataset, kernel): (&str, &str), measure: &Measure) -> Drawn {
+fn panel(rows: &CodecRows, (dataset, kernel): (&str, &str), measure: &Measure) -> Panel {
     let classes = rows.classes(dataset);
-    let (first, last) = (classes.first().copied().unwrap_or(0), classes.last().copied().unwrap_or(1));
-    let line = |codec: &String| -> Vec<(u32, f64)> {
-        let value = |&k| rows.class(dataset, k, codec, kernel).map(|row| (k, (measure.of)(row)));
-        classes.iter().filter_map(value).collect()
+    let line = |codec: String| {
+        let value =
+            |&k: &u32| rows.class(dataset, k, &codec, kernel).map(|row| (f64::from(k), (measure.of)(row)));
+        let points = classes.iter().filter_map(value).collect();
+        Series { name: codec, points }
     };
-    let lines: Vec<_> = codecs(rows, dataset, kernel).iter().map(line).collect();
-    let top = 1.1 * lines.iter().flatten().map(|point| point.1).fold(0.1, f64::max);
-    let mut chart = ChartBuilder::on(area)
-        .caption(dataset, ("sans-serif", 15))
-        .margin(10)
-        .x_label_area_size(34)
-        .y_label_area_size(46)
-        .build_cartesian_2d(first..last.max(first + 1), 0.0..top)?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .x_desc("K: lists of 2^K to 2^(K+1) - 1 ids")
-        .y_desc(measure.name)
-        .x_labels(classes.len())
-        .draw()?;
-    for (number, points) in lines.into_iter().enumerate() {
-        chart.draw_series(LineSeries::new(points, color(number)))?;
+    Panel {
+        title: dataset.to_string(),
+        x: "K: lists of 2^K to 2^(K+1) - 1 ids".to_string(),
+        scale: Scale::Linear,
+        y: measure.name.to_string(),
+        series: codecs(rows, dataset, kernel).into_iter().map(line).collect(),
     }
-    Ok(())
-}
-
-fn color(number: usize) -> ShapeStyle {
-    Palette99::pick(number).stroke_width(2)
 }
 
 /// The measured codecs of `kernel`.

@@ -33,7 +33,7 @@ pub struct SweepRow {
 }
 
 impl SweepRow {
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         json!({
             "sweep": self.sweep,
             "x": self.x,

@@ -1,0 +1,71 @@
+//! Cells: the single measurements that figures are made of.
+//!
+//! A cell is an experiment and a value for each of its settings. Two figures with an equal cell share its
+//! measurements. Settings that describe an index (`docs`, `postings`, `vocabulary`, `codec`) select the data;
+//! the others are flags of the experiment without their dashes.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use toml::Value;
+
+/// Fields of a measurement: the settings of its cell, and what was measured.
+pub(super) type Row = serde_json::Map<String, serde_json::Value>;
+
+/// What measures a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Experiment {
+    /// Queries over an index, see [`crate::cache`].
+    Cache,
+    /// Size and speed of codecs, see [`crate::codecs`].
+    Codecs,
+    /// Intersections on disk, see [`crate::intersect`].
+    Intersect,
+    /// Bytes of the parts of an index.
+    Sizes,
+}
+
+/// A measurement: an experiment, and a value for each of its settings.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Cell {
+    pub(super) experiment: Experiment,
+    pub(super) settings: BTreeMap<String, String>,
+}
+
+impl Cell {
+    /// The value of a setting.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.settings.get(name).map(String::as_str)
+    }
+}
+
+/// The experiment and the settings. Cells with equal texts are equal.
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.experiment)?;
+        self.settings.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
+    }
+}
+
+impl fmt::Display for Experiment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Experiment::Cache => "cache",
+            Experiment::Codecs => "codecs",
+            Experiment::Intersect => "intersect",
+            Experiment::Sizes => "sizes",
+        })
+    }
+}
+
+/// A value as flags write it; `None` for a list or a table.
+pub(super) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Float(number) => Some(number.to_string()),
+        Value::Boolean(yes) => Some(yes.to_string()),
+        Value::Datetime(_) | Value::Array(_) | Value::Table(_) => None,
+    }
+}

@@ -1,0 +1,193 @@
+//! Generated indexes. Each is written once and used by all cells and runs that need it.
+
+use super::cell::Cell;
+use crate::generate::{self, Collection};
+use crate::{Error, Result, output_dir};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tierdex::codec::Codec;
+use tierdex::index::Stop;
+use tierdex::io::PosixDisk;
+
+/// Settings of cells that describe an index.
+pub(super) const INDEX_SETTINGS: [&str; 4] = ["docs", "postings", "vocabulary", "codec"];
+
+/// An index: the sizes of its collection and its codec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct IndexSpec {
+    docs: u64,
+    postings: u64,
+    vocabulary: u64,
+    codec: Codec,
+}
+
+/// The directory of the indexes.
+pub(super) struct DataSets {
+    dir: PathBuf,
+}
+
+impl IndexSpec {
+    /// The index of a cell; `None` if the cell has no number of documents.
+    ///
+    /// # Errors
+    /// If a setting is missing or wrong.
+    pub(super) fn of(cell: &Cell) -> Result<Option<IndexSpec>> {
+        if cell.get("docs").is_none() {
+            return Ok(None);
+        }
+        let wrong = |name: &str| Error::Failed(format!("the setting `{name}` of {cell} is missing or wrong"));
+        let number = |name: &str| {
+            let value = cell.get(name).and_then(|value| value.parse().ok());
+            value.ok_or_else(|| wrong(name))
+        };
+        let codec = cell.get("codec").map_or(Some(Codec::Auto), Codec::from_name);
+        Ok(Some(IndexSpec {
+            docs: number("docs")?,
+            postings: number("postings")?,
+            vocabulary: number("vocabulary")?,
+            codec: codec.ok_or_else(|| wrong("codec"))?,
+        }))
+    }
+
+    /// The name of its directory.
+    pub(super) fn name(&self) -> String {
+        let IndexSpec { docs, postings, vocabulary, codec } = self;
+        format!("docs{docs}-postings{postings}-terms{vocabulary}-{}", codec.name())
+    }
+
+    fn collection(&self) -> Result<Collection> {
+        Ok(Collection::new(&generate::Flags {
+            docs: self.docs,
+            postings: self.postings,
+            vocabulary: self.vocabulary,
+            seed: 1,
+            codec: self.codec,
+            out: PathBuf::new(),
+        })?)
+    }
+}
+
+impl DataSets {
+    /// Uses `dir`, and creates it.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub(super) fn new(dir: &Path) -> Result<DataSets> {
+        output_dir::make(dir)?;
+        Ok(DataSets { dir: dir.to_path_buf() })
+    }
+
+    /// The directory of all indexes.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The directory of an index.
+    pub(super) fn path(&self, spec: &IndexSpec) -> PathBuf {
+        self.dir.join(spec.name())
+    }
+
+    /// Generates an index if it does not exist. It is written under another name first, so an index whose
+    /// directory exists is complete.
+    ///
+    /// # Errors
+    /// If the index cannot be written.
+    pub(super) fn make(&self, spec: &IndexSpec, stop: &Stop) -> Result<()> {
+        let path = self.path(spec);
+        if path.exists() {
+            return Ok(());
+        }
+        let part = path.with_extension("part");
+        remove(&part)?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        spec.collection()?.create(Arc::new(PosixDisk::create(&part)?), threads, stop)?;
+        rename(&part, &path)
+    }
+
+    /// The index and copies of it, `count` directories in all.
+    ///
+    /// # Errors
+    /// If a copy cannot be written.
+    pub(super) fn copies(&self, spec: &IndexSpec, count: usize) -> Result<Vec<PathBuf>> {
+        let original = self.path(spec);
+        let mut all = vec![original.clone()];
+        for number in 2..=count {
+            let copy = self.dir.join(format!("{}-copy{number}", spec.name()));
+            if !copy.exists() {
+                let part = copy.with_extension("part");
+                remove(&part)?;
+                copy_files(&original, &part)?;
+                rename(&part, &copy)?;
+            }
+            all.push(copy);
+        }
+        Ok(all)
+    }
+}
+
+/// Removes what an interrupted run left.
+fn remove(part: &Path) -> Result<()> {
+    if !part.exists() {
+        return Ok(());
+    }
+    fs::remove_dir_all(part)
+        .map_err(|error| Error::Failed(format!("cannot remove {}: {error}", part.display())))
+}
+
+fn rename(part: &Path, path: &Path) -> Result<()> {
+    fs::rename(part, path)
+        .map_err(|error| Error::Failed(format!("cannot rename {}: {error}", part.display())))
+}
+
+fn copy_files(from: &Path, to: &Path) -> Result<()> {
+    let failed = |error: std::io::Error| {
+        Error::Failed(format!("cannot copy {} to {}: {error}", from.display(), to.display()))
+    };
+    fs::create_dir(to).map_err(failed)?;
+    for entry in fs::read_dir(from).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        fs::copy(entry.path(), to.join(entry.file_name())).map_err(failed)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::Experiment;
+    use super::*;
+
+    fn spec(codec: &str) -> IndexSpec {
+        let settings = [("docs", "2000"), ("postings", "90000"), ("vocabulary", "500"), ("codec", codec)];
+        let settings = settings.into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let cell = Cell { experiment: Experiment::Sizes, settings: settings.collect() };
+        IndexSpec::of(&cell).unwrap().unwrap()
+    }
+
+    #[test]
+    fn an_index_is_written_once_and_copied() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = DataSets::new(dir.path()).unwrap();
+        let spec = spec("raw");
+        // The rest of an interrupted run.
+        fs::create_dir(data.path(&spec).with_extension("part")).unwrap();
+        data.make(&spec, &Stop::default()).unwrap();
+        let written = || fs::metadata(data.path(&spec)).unwrap().modified().unwrap();
+        let before = written();
+        data.make(&spec, &Stop::default()).unwrap();
+        assert_eq!(written(), before);
+        let copies = data.copies(&spec, 3).unwrap();
+        let files = |dir: &Path| fs::read_dir(dir).unwrap().count();
+        assert!(copies.len() == 3 && copies.iter().all(|copy| files(copy) == files(&copies[0])));
+    }
+
+    #[test]
+    fn a_wrong_codec_is_an_error() {
+        let settings = [("docs", "2000"), ("postings", "90000"), ("vocabulary", "500"), ("codec", "zip")];
+        let settings = settings.into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let cell = Cell { experiment: Experiment::Sizes, settings: settings.collect() };
+        assert!(IndexSpec::of(&cell).unwrap_err().to_string().contains("`codec`"));
+        let none = Cell { experiment: Experiment::Codecs, settings: [].into() };
+        assert_eq!(IndexSpec::of(&none).unwrap(), None);
+    }
+}

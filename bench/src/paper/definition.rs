@@ -1,0 +1,91 @@
+//! The definitions in `bench/definitions`: one file for each paper, with an entry for each of its tables and
+//! figures. Unknown members are errors.
+
+use super::cell::Experiment;
+use super::expectation::Expectation;
+use super::plot_definition::PlotDefinition;
+use super::scale::Scale;
+use serde::Deserialize;
+use toml::Table;
+
+/// A paper: its name and figures, and settings that its figures share.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct PaperDefinition {
+    /// First part of the names of its figures.
+    pub(super) name: String,
+    /// Authors, title and year.
+    pub(super) title: String,
+    /// Postings of the paper's index, to state the scale factor; 0 if it has none.
+    #[serde(default)]
+    pub(super) postings: u64,
+    /// Settings at every scale, and those of each scale.
+    #[serde(default)]
+    pub(super) settings: Table,
+    #[serde(default)]
+    pub(super) scale: ScaleSettings,
+    #[serde(rename = "figure")]
+    pub(super) figures: Vec<FigureDefinition>,
+}
+
+/// Settings that replace others at a scale.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ScaleSettings {
+    #[serde(default)]
+    small: Table,
+    #[serde(default)]
+    machine: Table,
+    #[serde(default)]
+    full: Table,
+}
+
+/// A table or figure of a paper.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct FigureDefinition {
+    /// Name after that of the paper: `fig-8.3`, `table-2`.
+    pub(super) name: String,
+    /// What it shows, in one line.
+    pub(super) title: String,
+    /// What the paper found.
+    pub(super) found: String,
+    /// Why it cannot be made. Such a figure has no experiment.
+    pub(super) unavailable: Option<String>,
+    /// How its set-up differs from that of the paper.
+    pub(super) differences: Option<String>,
+    /// What measures its cells.
+    pub(super) experiment: Option<Experiment>,
+    #[serde(default)]
+    pub(super) settings: Table,
+    #[serde(default)]
+    pub(super) scale: ScaleSettings,
+    /// Groups of cells: each has all combinations of its settings.
+    #[serde(default)]
+    pub(super) cells: Vec<CellGroup>,
+    pub(super) plot: Option<PlotDefinition>,
+    /// What must hold, as far as a program can check it.
+    #[serde(default)]
+    pub(super) expect: Vec<Expectation>,
+}
+
+/// Settings of a group of cells.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CellGroup {
+    #[serde(default)]
+    pub(super) settings: Table,
+    #[serde(default)]
+    pub(super) scale: ScaleSettings,
+}
+
+impl ScaleSettings {
+    /// The settings of a scale.
+    pub(super) fn at(&self, scale: Scale) -> &Table {
+        match scale {
+            Scale::Small => &self.small,
+            Scale::Machine => &self.machine,
+            Scale::Full => &self.full,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Expands a figure into its cells: all combinations of the values of its settings.
+
+use super::cell::{Cell, text};
+use super::definition::{CellGroup, FigureDefinition, PaperDefinition};
+use super::scale::Scale;
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// A cell of a figure, and how often the figure needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PlannedCell {
+    pub(super) cell: Cell,
+    pub(super) rounds: usize,
+}
+
+/// The setting with the number of repetitions. It is no part of a cell.
+const ROUNDS: &str = "rounds";
+
+/// The cells of a figure at a scale; none if it is unavailable.
+///
+/// # Errors
+/// If a definition is malformed.
+pub(super) fn cells(
+    paper: &PaperDefinition,
+    figure: &FigureDefinition,
+    scale: Scale,
+) -> Result<Vec<PlannedCell>> {
+    let Some(experiment) = figure.experiment else { return Ok(Vec::new()) };
+    let single = [CellGroup::default()];
+    let groups = if figure.cells.is_empty() { &single[..] } else { &figure.cells };
+    let mut cells = Vec::new();
+    for group in groups {
+        let layers = [
+            &paper.settings,
+            paper.scale.at(scale),
+            &figure.settings,
+            figure.scale.at(scale),
+            &group.settings,
+            group.scale.at(scale),
+        ];
+        let settings = merged(layers).map_err(|why| malformed(paper, figure, &why))?;
+        for mut settings in combinations(&settings) {
+            let rounds = settings.remove(ROUNDS).map_or(Ok(1), |rounds| rounds.parse::<usize>());
+            let rounds = rounds.map_err(|_| malformed(paper, figure, "`rounds` is not a number"))?;
+            let planned = PlannedCell { cell: Cell { experiment, settings }, rounds };
+            if !cells.contains(&planned) {
+                cells.push(planned);
+            }
+        }
+    }
+    Ok(cells)
+}
+
+fn malformed(paper: &PaperDefinition, figure: &FigureDefinition, why: &str) -> Error {
+    Error::Failed(format!("definition of {}/{}: {why}", paper.name, figure.name))
+}
+
+/// The values of each setting. A later layer replaces settings of those before it.
+fn merged<'a>(
+    layers: impl IntoIterator<Item = &'a Table>,
+) -> std::result::Result<BTreeMap<String, Vec<String>>, String> {
+    let mut settings = BTreeMap::new();
+    for (name, value) in layers.into_iter().flatten() {
+        let values = match value {
+            Value::Array(values) => values.iter().map(text).collect::<Option<Vec<String>>>(),
+            value => text(value).map(|text| vec![text]),
+        };
+        let values = values.ok_or_else(|| format!("`{name}` is neither a value nor a list of values"))?;
+        settings.insert(name.clone(), values);
+    }
+    Ok(settings)
+}
+
+/// All combinations of the values. A setting without values is left out.
+fn combinations(settings: &BTreeMap<String, Vec<String>>) -> Vec<BTreeMap<String, String>> {
+    let mut all = vec![BTreeMap::new()];
+    for (name, values) in settings.iter().filter(|(_, values)| !values.is_empty()) {
+        let extended = all.iter().flat_map(|one| {
+            values.iter().map(move |value| {
+                let mut one: BTreeMap<String, String> = one.clone();
+                one.insert(name.clone(), value.clone());
+                one
+            })
+        });
+        all = extended.collect();
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paper(text: &str) -> PaperDefinition {
+        toml::from_str(text).unwrap()
+    }
+
+    const TEXT: &str = r#"
+        name = "paper"
+        title = "title"
+        settings = { k = 10, codec = "raw" }
+        scale.small = { docs = 100, rounds = 1 }
+        scale.full = { docs = 1000, rounds = 3 }
+        [[figure]]
+        name = "fig-1"
+        title = "title"
+        found = "something"
+        experiment = "cache"
+        scale.full = { sizes = [5, 10, 20] }
+        [[figure.cells]]
+        settings = { modes = "base", sizes = [5, 10] }
+        [[figure.cells]]
+        settings = { modes = ["direct", "base"], sizes = 5, exhaustive = true, codec = [] }
+    "#;
+
+    #[test]
+    fn cells_are_all_combinations_of_merged_settings() {
+        let paper = paper(TEXT);
+        let small = cells(&paper, &paper.figures[0], Scale::Small).unwrap();
+        let names: Vec<String> = small.iter().map(|planned| planned.cell.to_string()).collect();
+        let expected = [
+            "cache codec=raw docs=100 k=10 modes=base sizes=5",
+            "cache codec=raw docs=100 k=10 modes=base sizes=10",
+            "cache docs=100 exhaustive=true k=10 modes=direct sizes=5",
+            "cache docs=100 exhaustive=true k=10 modes=base sizes=5",
+        ];
+        assert_eq!(names, expected);
+        // Settings of a group replace those of a scale of its figure.
+        let full = cells(&paper, &paper.figures[0], Scale::Full).unwrap();
+        assert_eq!((full.len(), full[0].rounds, small[0].rounds), (4, 3, 1));
+    }
+
+    #[test]
+    fn a_table_as_a_value_is_an_error() {
+        let paper = paper(&TEXT.replace("k = 10", "k = { a = 1 }"));
+        let error = cells(&paper, &paper.figures[0], Scale::Small).unwrap_err().to_string();
+        assert!(error.contains("paper/fig-1") && error.contains("`k`"), "{error}");
+    }
+}

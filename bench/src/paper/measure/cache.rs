@@ -1,0 +1,104 @@
+//! Cells of the experiment [`crate::cache`], each in a process of its own.
+//!
+//! `cores` is a setting of this module: so many processes run at the same time, each with a copy of the index
+//! and a cache of its own (thesis, section 8.2.3). Their queries per second are summed, and their latencies
+//! averaged.
+
+use super::super::cell::{Cell, Row};
+use super::context::{Context, DRAM_LIKE_TIER, TIER};
+use super::settings::{index, object, parse};
+use super::sizes;
+use crate::cache::{self, CellRow, Flags};
+use crate::{Error, Result};
+use clap::Parser;
+use serde_json::{Value, json};
+
+#[derive(Parser)]
+struct CacheLine {
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// Settings that are no flags of the experiment.
+const OWN: [&str; 3] = ["cores", "region", "meta-tier"];
+
+/// The flags of a cell that is measured on the index in `dir`.
+pub(super) fn flags(cell: &Cell, dir: &str, region: &str, tier: &str, groups: bool) -> Result<Flags> {
+    let real = |name: &'static str| match cell.get(name) {
+        Some(TIER) => Some(tier),
+        Some(DRAM_LIKE_TIER) => Some("dram"),
+        other => other,
+    };
+    let mut first = vec![dir.to_string(), "--out=unused".to_string()];
+    first.push(format!("--region={}", real("region").unwrap_or(region)));
+    first.extend(real("meta-tier").map(|place| format!("--meta-tier={place}")));
+    if !groups {
+        first.extend(["--no-group".to_string(), "--keep-caches".to_string()]);
+    }
+    cores(cell)?;
+    parse::<CacheLine>(cell, &first, &OWN).map(|line| line.flags)
+}
+
+/// Number of processes.
+fn cores(cell: &Cell) -> Result<usize> {
+    let cores = cell.get("cores").map_or(Ok(1), str::parse);
+    let cores = cores.ok().filter(|cores| (1..=64).contains(cores));
+    cores.ok_or_else(|| Error::Failed(format!("{cell}: `cores` is not a number from 1 to 64")))
+}
+
+/// Measures a cell; `None` if the stop signal was raised.
+pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Result<Vec<Row>>>> {
+    let spec = index(cell)?;
+    let indexes = context.data.copies(&spec, cores(cell)?)?;
+    let dir = context.data.path(&spec).display().to_string();
+    let tier = context.tier.as_deref().unwrap_or_default();
+    let flags = flags(cell, &dir, &context.region, tier, context.groups)?;
+    let rows = match cache::measure(&flags, &indexes, context.launch, context.stop) {
+        Ok(Some(rows)) => rows,
+        Ok(None) => return Ok(None),
+        Err(error) => return Ok(Some(Err(error))),
+    };
+    Ok(Some(joined(&rows).and_then(|mut row| {
+        row.extend(sizes::row(&spec, context)?);
+        let mut all = lookahead(&mut row);
+        all.insert(0, row);
+        Ok(all)
+    })))
+}
+
+/// The row of a cell whose processes ran at the same time.
+fn joined(rows: &[CellRow]) -> Result<Row> {
+    if let Some(why) = rows.iter().find_map(|row| row.outcome.as_ref().err()) {
+        return Err(Error::Failed(why.clone()));
+    }
+    let all: Vec<Row> = rows.iter().map(|row| object(row.to_json())).collect();
+    let mut row = all.first().cloned().unwrap_or_default();
+    let sum = |field: &str| all.iter().filter_map(|row| row.get(field).and_then(Value::as_f64)).sum::<f64>();
+    for field in ["qps", "first_qps"] {
+        row.insert(field.to_string(), json!(sum(field)));
+    }
+    for field in ["p50_us", "p99_us"] {
+        row.insert(field.to_string(), json!(sum(field) / all.len().max(1) as f64));
+    }
+    // Nested members become fields, so that plots can name them.
+    if let Some(Value::Object(lists)) = row.remove("lists") {
+        row.extend(lists.into_iter().filter(|(name, _)| name == "miss_rate"));
+    }
+    let mean = sum("seconds") / sum("queries").max(1.0);
+    row.insert("mean_us".to_string(), json!(1e6 * mean));
+    Ok(row)
+}
+
+/// Takes the lookahead samples out of a row: a row for each, and one with their mean.
+fn lookahead(row: &mut Row) -> Vec<Row> {
+    let Some(Value::Array(samples)) = row.remove("lookahead_samples") else { return Vec::new() };
+    let pair = |sample: &Value| Some((sample[0].as_u64()?, sample[1].as_u64()?));
+    let samples: Vec<(u64, u64)> = samples.iter().filter_map(pair).collect();
+    if samples.is_empty() {
+        return Vec::new();
+    }
+    let mode = row.get("mode").cloned().unwrap_or_default();
+    let mean = samples.iter().map(|sample| sample.1 as f64).sum::<f64>() / samples.len() as f64;
+    let rows = samples.iter().map(|(ended, ahead)| json!({ "mode": mode, "ended": ended, "ahead": ahead }));
+    rows.chain([json!({ "mode": mode, "ended": "all", "ahead_mean": mean })]).map(object).collect()
+}

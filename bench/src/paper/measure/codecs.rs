@@ -1,0 +1,34 @@
+//! Cells of the experiment [`crate::codecs`]: a row for each codec, kernel and length of lists.
+
+use super::super::cell::{Cell, Row};
+use super::super::data::IndexSpec;
+use super::context::Context;
+use super::settings::{object, parse};
+use crate::Result;
+use crate::codecs::{self, Flags};
+use clap::Parser;
+use serde_json::Value;
+use std::path::Path;
+
+#[derive(Parser)]
+struct CodecsLine {
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// The flags of a cell. `codec` names the codec that is measured, not that of an index.
+pub(super) fn flags(cell: &Cell, index: Option<&Path>) -> Result<Flags> {
+    let mut flags = parse::<CodecsLine>(cell, &[], &["codec"])?.flags;
+    flags.codec.extend(cell.get("codec").map(str::to_string));
+    flags.index = index.map(Path::to_path_buf);
+    Ok(flags)
+}
+
+pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
+    let index = IndexSpec::of(cell)?.map(|spec| context.data.path(&spec));
+    let results = codecs::run(&flags(cell, index.as_deref())?, Vec::new())?;
+    let Value::Array(rows) = results.rows().to_json() else { return Ok(Vec::new()) };
+    // Left out are sums over all lengths, and copies of uncompressed values.
+    let wanted = |row: &Row| row.get("k") != Some(&Value::Null) && row.get("codec") != Some(&"memcpy".into());
+    Ok(rows.into_iter().map(object).filter(wanted).collect())
+}

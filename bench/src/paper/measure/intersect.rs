@@ -1,0 +1,27 @@
+//! Cells of the experiment [`crate::intersect`]: a row for each algorithm at each point of a sweep.
+
+use super::super::cell::{Cell, Row};
+use super::context::Context;
+use super::settings::{object, parse};
+use crate::Result;
+use crate::intersect::{self, Flags};
+use clap::Parser;
+use std::path::Path;
+
+#[derive(Parser)]
+struct IntersectLine {
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// The flags of a cell. The lists are written into a directory below `work`.
+pub(super) fn flags(cell: &Cell, work: Option<&Path>) -> Result<Flags> {
+    let mut flags = parse::<IntersectLine>(cell, &[], &[])?.flags;
+    flags.work = work.map(Path::to_path_buf);
+    Ok(flags)
+}
+
+pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
+    let results = intersect::run(&flags(cell, Some(context.data.dir()))?)?;
+    Ok(results.rows().iter().map(|row| object(row.to_json())).collect())
+}

@@ -1,0 +1,44 @@
+//! What the machine cannot do, so that cells which need it are left out with a reason.
+
+use super::super::cell::{Cell, Experiment};
+use super::context::{Context, DRAM_LIKE_TIER, TIER};
+use crate::Result;
+use crate::cgroup::CgroupParent;
+use crate::throttle::{HDD, Throttle};
+
+/// What this machine cannot do, each with the reason.
+pub(in super::super) struct Missing {
+    groups: Option<String>,
+    throttle: Option<String>,
+    tier: Option<String>,
+}
+
+impl Missing {
+    /// Tries what cells may need.
+    pub(in super::super) fn here(context: &Context<'_>) -> Missing {
+        let groups = || CgroupParent::memory()?.create_limited(64 << 20).map(drop);
+        let throttle = || Throttle::new(context.data.dir(), HDD).map(drop);
+        let reason = |result: Result<()>| result.err().map(|error| error.to_string());
+        let no_group = || Some("--no-group: no memory limits and no emulated devices".to_string());
+        Missing {
+            groups: if context.groups { reason(groups()) } else { no_group() },
+            throttle: if context.groups { reason(throttle()) } else { no_group() },
+            tier: context
+                .tier
+                .is_none()
+                .then(|| "no second memory tier; name one by --tier, such as numa:1 or dax:PATH".to_string()),
+        }
+    }
+
+    /// Why a cell cannot be measured here.
+    pub(in super::super) fn of(&self, cell: &Cell) -> Option<&str> {
+        let is = |name: &str, values: &[&str]| cell.get(name).is_some_and(|value| values.contains(&value));
+        let tier = is("region", &[TIER, DRAM_LIKE_TIER]) || is("meta-tier", &[TIER]);
+        let tier = tier.then_some(&self.tier);
+        let throttle = is("devices", &["hdd", "sas"]).then_some(&self.throttle);
+        // Without a memory limit the page cache would hold the whole index.
+        let limited = cell.experiment == Experiment::Cache && is("modes", &["base", "base-prefetch"]);
+        let groups = limited.then_some(&self.groups);
+        [tier, throttle, groups].into_iter().flatten().find_map(|why| why.as_deref())
+    }
+}

@@ -1,0 +1,62 @@
+//! Measures a cell by the experiment that it names.
+
+mod cache;
+mod codecs;
+mod context;
+mod intersect;
+mod missing;
+mod settings;
+mod sizes;
+
+pub(super) use context::Context;
+pub(super) use missing::Missing;
+
+use super::cell::{Cell, Experiment};
+use super::data::{INDEX_SETTINGS, IndexSpec};
+use super::store::Outcome;
+use crate::{Error, Result};
+use settings::index;
+
+/// Measures a cell. Returns `None` if the stop signal was raised.
+///
+/// # Errors
+/// If its settings are wrong. A measurement that fails is an outcome.
+pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Outcome>> {
+    let rows = match cell.experiment {
+        Experiment::Cache => cache::measure(cell, context)?,
+        Experiment::Codecs => Some(codecs::measure(cell, context)),
+        Experiment::Intersect => Some(intersect::measure(cell, context)),
+        Experiment::Sizes => Some(sizes::measure(&index(cell)?, context)),
+    };
+    match rows {
+        Some(Err(Error::Interrupted)) | None => Ok(None),
+        Some(Err(Error::Usage(why))) => Err(Error::Failed(format!("{cell}: {why}"))),
+        Some(Err(error)) => Ok(Some(Outcome::Failed(one_line(&error.to_string())))),
+        Some(Ok(rows)) => Ok(Some(Outcome::Rows(rows))),
+    }
+}
+
+/// Checks that the experiment accepts the settings of a cell.
+///
+/// # Errors
+/// If it does not.
+pub(super) fn check(cell: &Cell) -> Result<()> {
+    IndexSpec::of(cell)?;
+    match cell.experiment {
+        Experiment::Cache => cache::flags(cell, "index", "dram", "dram", true).map(drop),
+        Experiment::Codecs => codecs::flags(cell, None).map(drop),
+        Experiment::Intersect => intersect::flags(cell, None).map(drop),
+        Experiment::Sizes => match cell.settings.keys().find(|name| !INDEX_SETTINGS.contains(&name.as_str()))
+        {
+            Some(name) => {
+                Err(Error::Failed(format!("{cell}: `{name}` does not change the size of an index")))
+            }
+            None => index(cell).map(drop),
+        },
+    }
+}
+
+/// The text in one line.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,42 @@
+//! Settings of a cell as an index and as flags of its experiment.
+
+use super::super::cell::{Cell, Row};
+use super::super::data::{INDEX_SETTINGS, IndexSpec};
+use crate::{Error, Result};
+use clap::Parser;
+use serde_json::Value;
+
+/// The index of a cell that needs one.
+pub(super) fn index(cell: &Cell) -> Result<IndexSpec> {
+    IndexSpec::of(cell)?.ok_or_else(|| Error::Failed(format!("{cell} has no index")))
+}
+
+/// Parses the settings of a cell as flags of its experiment, after the words `first`. Settings of the index
+/// and those in `own` are no flags.
+pub(super) fn parse<P: Parser>(cell: &Cell, first: &[String], own: &[&str]) -> Result<P> {
+    let settings = cell.settings.iter();
+    let flags = settings
+        .filter(|(name, _)| !INDEX_SETTINGS.contains(&name.as_str()) && !own.contains(&name.as_str()));
+    let flags = flags.flat_map(|(name, value)| match value.as_str() {
+        "true" if is_switch(name) => vec![format!("--{name}")],
+        value => vec![format!("--{name}={value}")],
+    });
+    let words = [cell.experiment.to_string()].into_iter().chain(first.iter().cloned()).chain(flags);
+    P::try_parse_from(words).map_err(|error| {
+        let text = error.to_string();
+        Error::Failed(format!("{cell}: {}", text.lines().next().unwrap_or_default()))
+    })
+}
+
+/// Flags without a value.
+fn is_switch(name: &str) -> bool {
+    name == "quick"
+}
+
+/// The members of a JSON object.
+pub(super) fn object(value: Value) -> Row {
+    match value {
+        Value::Object(row) => row,
+        _ => Row::new(),
+    }
+}

@@ -1,0 +1,330 @@
+//! The tables and figures of five papers, one command each.
+//!
+//! *Input*: names of figures and a scale. *Output*: for each figure a report, its data and a plot, and a
+//! summary that has the papers' claims beside what was measured here.
+//!
+//! 1. `registry` has the definitions of all figures (`definition`), from `bench/definitions`.
+//! 2. `expand` gives the cells of a figure: single measurements, each an experiment with a value for each
+//!    setting.
+//! 3. `runner` generates the indexes (`data`) and measures the cells (`measure`), which calls the other
+//!    experiments of this crate. Finished cells are in a file (`store`), so an interrupted run continues.
+//! 4. `points` groups rows into the lines of a plot; an `expectation` is a range for ratios of points.
+//! 5. `report` and `summary` write the files.
+
+mod cell;
+mod data;
+mod definition;
+mod expand;
+mod expectation;
+mod flags;
+mod measure;
+mod plot_definition;
+mod points;
+mod registry;
+mod report;
+mod result;
+mod runner;
+mod scale;
+mod store;
+mod summary;
+
+pub use flags::Flags;
+pub use scale::Scale;
+
+use crate::cache::Launch;
+use crate::{Error, Machine, Result, output_dir};
+use cell::Row;
+use data::DataSets;
+use measure::{Context, Missing};
+use registry::Registry;
+use result::FigureResult;
+use runner::RunPlan;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::Write;
+use store::ResultStore;
+use tierdex::index::Stop;
+
+/// Prints the names of all figures.
+///
+/// # Errors
+/// If a definition is malformed, or the output fails.
+pub fn list(out: &mut dyn Write) -> Result<()> {
+    let registry = Registry::new()?;
+    let figures = registry.figures();
+    let mut text = String::new();
+    let mut paper = "";
+    for figure in &figures {
+        if figure.paper.title != paper {
+            paper = &figure.paper.title;
+            text += &format!("\n{paper}\n");
+        }
+        text += &format!("  {:<34} {}\n", figure.name(), figure.figure.title);
+        if let Some(why) = &figure.figure.unavailable {
+            text += &format!("  {:<34} not measurable: {why}\n", "");
+        }
+    }
+    let unavailable = figures.iter().filter(|figure| figure.figure.unavailable.is_some()).count();
+    text += &format!("\n{} tables and figures, {unavailable} of them not measurable\n", figures.len());
+    out.write_all(text.trim_start().as_bytes()).map_err(Error::Output)
+}
+
+/// Makes the figures that the flags name: measures what is missing, and writes all reports.
+///
+/// # Errors
+/// If a flag is wrong, a definition is malformed, a file cannot be written, or answers differ;
+/// [`Error::Interrupted`] if `stop` was raised, after the reports of what was measured are written.
+pub fn run(flags: &Flags, launch: &Launch, stop: &Stop, out: &mut dyn Write) -> Result<()> {
+    run_definitions(&Registry::new()?, flags, launch, stop, out)
+}
+
+fn run_definitions(
+    registry: &Registry,
+    flags: &Flags,
+    launch: &Launch,
+    stop: &Stop,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let figures = registry.select(&flags.names)?;
+    let scale = flags.scale.ok_or_else(|| Error::Usage("--scale is missing".to_string()))?;
+    let plan = RunPlan::new(&figures, scale)?;
+    let dir = flags.out.join(scale.to_string());
+    output_dir::make(&dir)?;
+    let mut store = ResultStore::open(&dir.join("cells.jsonl"), &header(flags))?;
+    let data = DataSets::new(&flags.data_dir())?;
+    let context = Context {
+        data: &data,
+        launch,
+        stop,
+        region: flags.region.to_string(),
+        tier: flags.tier.as_ref().map(ToString::to_string),
+        groups: !flags.no_group,
+    };
+    let missing = Missing::here(&context);
+    let measured = plan.run(&context, &missing, &mut store, out);
+    let mut all = Vec::new();
+    for figure in registry.figures() {
+        let result = FigureResult::new(figure, scale, &store, &missing)?;
+        if figures.iter().any(|selected| selected.name() == figure.name()) {
+            let command = format!("tierdex-bench paper {} --scale {scale}", figure.name());
+            report::save(&dir.join(&figure.paper.name).join(&figure.figure.name), &result, &command)?;
+        }
+        all.push(result);
+    }
+    output_dir::write(&dir, "summary.md", &summary::markdown(&all, scale))?;
+    measured?;
+    let line = format!("{}\n{}\n", summary::counts(&all), dir.join("summary.md").display());
+    out.write_all(line.as_bytes()).map_err(Error::Output)?;
+    match different_answers(all.iter().flat_map(|result| &result.rows)) {
+        Some(first) => Err(Error::Failed(format!("wrong answers: {first}"))),
+        None => Ok(()),
+    }
+}
+
+/// What must be equal for measurements to be compared: the first line of the file of finished cells. Paths
+/// are left out, because results are published.
+fn header(flags: &Flags) -> Value {
+    let machine = Machine::here();
+    let kind = |region: String| region.split(':').next().unwrap_or_default().to_string();
+    json!({
+        "program": format!("tierdex-bench {}", env!("CARGO_PKG_VERSION")),
+        "cpu": machine.cpu,
+        "threads": machine.threads,
+        "memory_bytes": machine.memory_bytes,
+        "region": kind(flags.region.to_string()),
+        "tier": flags.tier.as_ref().map(|tier| kind(tier.to_string())),
+        "groups": !flags.no_group,
+    })
+}
+
+/// Fields that determine the answers to the queries of a row.
+const QUERY_FIELDS: [&str; 9] =
+    ["docs", "postings", "vocabulary", "class", "shape", "repeats_percent", "queries", "k", "exhaustive"];
+
+/// The first two rows with the same queries over the same documents and different answers.
+fn different_answers<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<String> {
+    let mut first: BTreeMap<String, &Row> = BTreeMap::new();
+    for row in rows.filter(|row| row.contains_key("checksum")) {
+        let queries =
+            QUERY_FIELDS.map(|field| row.get(field).map(points::show).unwrap_or_default()).join(" ");
+        let other = *first.entry(queries.clone()).or_insert(row);
+        if other["checksum"] != row["checksum"] {
+            let name = |row: &Row| {
+                let name = |field: &str| row.get(field).map(points::show).unwrap_or_default();
+                format!("{} with codec {}", name("name"), name("codec"))
+            };
+            return Some(format!("{} and {} differ for {queries}", name(other), name(row)));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use std::fs;
+    use std::path::Path;
+
+    /// Sizes and rates of two codecs, small enough for a test, and a figure that cannot be made.
+    const DEFINITION: &str = r#"
+        name = "test"
+        title = "A test"
+        postings = 1_000_000
+        settings = { docs = 5000, postings = 200_000, vocabulary = 2000, codec = ["raw", "pfor256-delta"] }
+        scale.small = { rounds = 2 }
+        [[figure]]
+        name = "table-1"
+        title = "sizes"
+        found = "smaller"
+        experiment = "sizes"
+        plot = { x = "codec", x-label = "codec", y = ["docs_bytes"], y-label = "bytes" }
+        [[figure.expect]]
+        claim = "packed is smaller"
+        paper = "0.2"
+        of = { codec = "pfor256-delta" }
+        to = { codec = "raw" }
+        at-most = 0.5
+        [[figure.expect]]
+        claim = "packed is larger"
+        paper = "2"
+        of = { codec = "pfor256-delta" }
+        to = { codec = "raw" }
+        at-least = 1.0
+        [[figure.expect]]
+        claim = "there is a third codec"
+        paper = "1"
+        of = { codec = "vbyte" }
+        to = { codec = "raw" }
+        at-least = 1.0
+        [[figure]]
+        name = "fig-2"
+        title = "rates"
+        found = "faster"
+        experiment = "cache"
+        settings = { shapes = "AND", classes = "H", count = 5, repeats = 0 }
+        cells = [
+            { settings = { modes = "memory", region = "dram", cores = [1, 2] } },
+            { settings = { modes = "base", sizes = 5, lookahead = 16 } },
+            { settings = { modes = "hybrid-prefetch", sizes = 100, region = "tier", lookahead = "adaptive" } },
+        ]
+        plot = { x = "cores", x-label = "cores", y = ["qps"], y-label = "QPS", lines = ["codec"] }
+        [[figure.expect]]
+        claim = "the tier is as fast"
+        paper = "1"
+        of = { codec = "vbyte" }
+        at-least = 1.0
+        [[figure]]
+        name = "fig-3"
+        title = "counters"
+        found = "stalls"
+        unavailable = "no counters"
+    "#;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        flags: Flags,
+    }
+
+    fn run_in(dir: &Path, line: &str, stop: &Stop) -> (Result<()>, String) {
+        let dir = dir.to_str().unwrap();
+        let words = ["paper", "--out", dir, "--no-group", "--region", "dram"].into_iter();
+        let flags = Line::try_parse_from(words.chain(line.split_whitespace())).unwrap().flags;
+        let registry = Registry::parse(&[("test.toml", DEFINITION)]).unwrap();
+        let mut out = Vec::new();
+        let result = run_definitions(&registry, &flags, &Launch::InProcess, stop, &mut out);
+        (result, String::from_utf8(out).unwrap())
+    }
+
+    fn read(dir: &Path, name: &str) -> String {
+        fs::read_to_string(dir.join("small").join(name)).unwrap()
+    }
+
+    #[test]
+    fn reports_say_what_agrees_what_differs_and_what_was_not_measured() {
+        let dir = tempfile::tempdir().unwrap();
+        let (result, out) = run_in(dir.path(), "all --scale small", &Stop::default());
+        result.unwrap();
+        // Two codecs, two rounds: one cell of sizes and two of rates; the other cells are not possible.
+        assert_eq!(out.lines().filter(|line| line.contains(" left: ")).count(), 2 * 2 * 3, "{out}");
+        assert_eq!(out.lines().filter(|line| line.contains(": index ")).count(), 2, "{out}");
+        let summary = read(dir.path(), "summary.md");
+        let cell = |claim: &str| {
+            let line = summary.lines().find(|line| line.contains(claim)).unwrap();
+            line.split('|').nth(5).unwrap().trim().to_string()
+        };
+        assert_eq!(
+            (cell("packed is smaller"), cell("packed is larger")),
+            ("agrees".into(), "differs".into())
+        );
+        assert_eq!(cell("there is a third codec"), "not measured");
+        assert_eq!(cell("the tier is as fast"), "not measurable here");
+        assert!(summary.contains("no counters") && summary.contains("2 of 3 tables and figures measured"));
+        let report = read(dir.path(), "test/table-1/report.md");
+        assert!(
+            report.contains("scale factor 0.200") && report.contains("docs_bytes of codec=pfor256-delta")
+        );
+        let rates = read(dir.path(), "test/fig-2/report.md");
+        assert!(
+            rates.contains("not measured: --no-group") && rates.contains("name one by --tier"),
+            "{rates}"
+        );
+        assert!(read(dir.path(), "test/fig-2/plot.svg").starts_with("<svg"));
+        let rows: Value = serde_json::from_str(&read(dir.path(), "test/fig-2/data.json")).unwrap();
+        assert_eq!(rows.as_array().unwrap().len(), 2 * 2 * 2);
+        assert!(read(dir.path(), "test/fig-3/report.md").contains("**Not measurable here**: no counters"));
+    }
+
+    #[test]
+    fn an_interrupted_run_continues_with_the_cells_that_are_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let stop = Stop::default();
+        stop.raise();
+        let (result, _) = run_in(dir.path(), "test/table-1 --scale small", &stop);
+        assert!(matches!(result, Err(Error::Interrupted)));
+        run_in(dir.path(), "test/table-1 --scale small", &Stop::default()).0.unwrap();
+        let cells = read(dir.path(), "cells.jsonl");
+        assert_eq!(cells.lines().count(), 1 + 2 * 2);
+        // As if the run had been stopped after the second cell.
+        let kept: String = cells.lines().take(3).map(|line| format!("{line}\n")).collect();
+        fs::write(dir.path().join("small/cells.jsonl"), kept).unwrap();
+        let (result, out) = run_in(dir.path(), "test --scale small", &Stop::default());
+        result.unwrap();
+        assert!(out.starts_with("1/10 "), "{out}");
+        let again = run_in(dir.path(), "test --scale small", &Stop::default()).1;
+        assert!(again.lines().all(|line| !line.contains(" left: ")), "{again}");
+    }
+
+    #[test]
+    fn wrong_names_and_missing_flags_are_usage_errors() {
+        let dir = tempfile::tempdir().unwrap();
+        let result = run_in(dir.path(), "test/fig-9 --scale small", &Stop::default()).0;
+        assert!(matches!(result, Err(Error::Usage(message)) if message.contains("`test/fig-9`")));
+        for wrong in ["", "all", "all --scale tiny", "--scale small"] {
+            assert!(Line::try_parse_from(["paper"].into_iter().chain(wrong.split_whitespace())).is_err());
+        }
+        assert!(Line::try_parse_from(["paper", "--list"]).is_ok());
+    }
+
+    #[test]
+    fn the_list_has_every_figure_and_why_some_are_missing() {
+        let mut out = Vec::new();
+        list(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("\n70 tables and figures, ") && text.contains("  apcache/fig-8.3 "));
+        assert!(text.contains("not measurable: tierdex-bench does not read performance counters"));
+    }
+
+    #[test]
+    fn different_answers_to_the_same_queries_are_found() {
+        let row = |codec: &str, class: &str, checksum: &str| {
+            let row = json!({ "codec": codec, "class": class, "checksum": checksum, "name": "memory" });
+            row.as_object().unwrap().clone()
+        };
+        let same = [row("raw", "H", "1"), row("vbyte", "H", "1"), row("vbyte", "M", "2")];
+        assert_eq!(different_answers(same.iter()), None);
+        let other = [row("raw", "H", "1"), row("vbyte", "H", "3")];
+        assert!(different_answers(other.iter()).unwrap().contains("memory with codec vbyte"));
+    }
+}

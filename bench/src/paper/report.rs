@@ -1,0 +1,183 @@
+//! The report of a figure: what the paper found and what was measured here, the plot, all values, and the
+//! cells. Its files are `report.md`, `data.json` and `plot.svg`.
+
+use super::plot_definition::PlotDefinition;
+use super::points::Point;
+use super::result::FigureResult;
+use crate::plot::{self, Panel, Scale as Axis, Series};
+use crate::{Machine, Result, Table, output_dir};
+use serde_json::Value;
+use std::path::Path;
+
+/// Writes the files of a figure into `dir`. `command` is the command line in the report.
+///
+/// # Errors
+/// If a file cannot be written.
+pub(super) fn save(dir: &Path, result: &FigureResult<'_>, command: &str) -> Result<()> {
+    output_dir::make(dir)?;
+    let plots = result.figure.figure.plot.as_ref().filter(|_| !result.points.is_empty());
+    if let Some(definition) = plots {
+        let panels = panels(definition, &result.points);
+        output_dir::write(dir, "plot.svg", &plot::svg(&panels, panels.len().min(3), "")?)?;
+    }
+    let rows = Value::Array(result.rows.iter().cloned().map(Value::Object).collect());
+    output_dir::write(dir, "data.json", &(output_dir::json_lines(&rows) + "\n"))?;
+    output_dir::write(dir, "report.md", &markdown(result, command))
+}
+
+fn markdown(result: &FigureResult<'_>, command: &str) -> String {
+    let (paper, figure) = (result.figure.paper, result.figure.figure);
+    let mut text = format!("# {}: {}\n\n{}\n\n", result.figure.name(), figure.title, paper.title);
+    text += &format!("**The paper**: {}\n\n", figure.found);
+    if let Some(why) = &figure.unavailable {
+        return text + &format!("**Not measurable here**: {why}\n");
+    }
+    text += &claims(result);
+    if let Some(plot) = &figure.plot {
+        if !result.points.is_empty() {
+            text += "## Plot\n\n![plot](plot.svg)\n\n";
+        }
+        text += &format!("## Measurements\n\n{}\n", measurements(plot, result));
+    }
+    text += &set_up(result);
+    text +=
+        &format!("## Command\n\n```\n{command}\n```\n\n## Machine\n\n{}\n", Machine::here().to_markdown());
+    text += "## Cells\n\nEach cell is an experiment of `tierdex-bench` with these settings.\n\n";
+    text + &result.cells.iter().map(|cell| format!("- `{cell}`\n")).collect::<String>()
+}
+
+/// The expectations with their conditions.
+fn claims(result: &FigureResult<'_>) -> String {
+    let figure = result.figure.figure;
+    let Some(plot) = figure.plot.as_ref().filter(|_| !figure.expect.is_empty()) else { return String::new() };
+    let mut table = Table::new(5, &["claim", "paper", "here", "result", "reason"]);
+    for (number, expected) in figure.expect.iter().enumerate() {
+        let (verdict, reason) = result.verdict(number);
+        let here = result.checks[number].here.clone();
+        table.row(vec![expected.claim.clone(), expected.paper.clone(), here, verdict.to_string(), reason]);
+    }
+    let conditions = figure.expect.iter().map(|expected| format!("- {}\n", expected.condition(plot)));
+    format!(
+        "## Claims\n\n{}\n`here` has ratios of medians. The conditions, one for each claim:\n\n{}\n",
+        table.to_markdown(),
+        conditions.collect::<String>()
+    )
+}
+
+/// Medians with the smallest and the largest value over the rounds.
+fn measurements(plot: &PlotDefinition, result: &FigureResult<'_>) -> String {
+    if result.points.is_empty() {
+        return "None.\n".to_string();
+    }
+    let dimensions = plot.dimensions();
+    let mut heading = dimensions.clone();
+    heading.extend(["measure", "median", "min", "max", "rounds"]);
+    let mut table = Table::new(dimensions.len() + 1, &heading);
+    for point in &result.points {
+        let (least, most) = point.spread();
+        let mut cells: Vec<String> = point.dimensions.iter().map(|(_, value)| value.clone()).collect();
+        cells.push(point.measure.clone());
+        cells.extend([point.median(), least, most].map(|value| number(value * plot.factor)));
+        cells.push(point.rounds().to_string());
+        table.row(cells);
+    }
+    let unit = if plot.factor == 1.0 { String::new() } else { format!("Unit: {}.\n\n", plot.y_label) };
+    format!("{unit}{}", table.to_markdown())
+}
+
+/// Scale, scale factor, differences from the paper, and what was not measured.
+fn set_up(result: &FigureResult<'_>) -> String {
+    let (paper, figure) = (result.figure.paper, result.figure.figure);
+    let mut text = format!("## Set-up\n\n- scale: {}", result.scale);
+    let postings = result.cells.iter().filter_map(|cell| cell.get("postings")?.parse::<u64>().ok()).max();
+    if let Some(postings) = postings.filter(|_| paper.postings > 0) {
+        let factor = postings as f64 / paper.postings as f64;
+        text +=
+            &format!("; scale factor {}: {postings} postings, the paper {}", number(factor), paper.postings);
+    }
+    text += "\n";
+    if let Some(differences) = &figure.differences {
+        text += &format!("- differs from the paper: {differences}\n");
+    }
+    let reasons = result.missing.iter().chain(&result.failures);
+    text += &reasons.map(|why| format!("- some cells were not measured: {why}\n")).collect::<String>();
+    text + "\n"
+}
+
+/// A number with three significant digits, or all digits before the point.
+pub(super) fn number(value: f64) -> String {
+    let digits = if value == 0.0 { 0 } else { 2 - value.abs().log10().floor() as i32 };
+    format!("{value:.*}", digits.clamp(0, 9) as usize)
+}
+
+/// A panel for each combination of the fields that name panels.
+fn panels(definition: &PlotDefinition, points: &[Point]) -> Vec<Panel> {
+    let mut titles: Vec<String> = Vec::new();
+    for title in points.iter().map(|point| point.text(&definition.panels)) {
+        if !titles.contains(&title) {
+            titles.push(title);
+        }
+    }
+    let xs: Vec<&str> = points.iter().filter_map(|point| point.get(&definition.x)).collect();
+    let numbers = xs.iter().all(|x| x.parse::<f64>().is_ok());
+    let mut names: Vec<String> = Vec::new();
+    for x in xs.iter().filter(|_| !numbers) {
+        if !names.iter().any(|name| name == x) {
+            names.push(x.to_string());
+        }
+    }
+    let position = |point: &Point| {
+        let x = point.get(&definition.x).unwrap_or_default();
+        let named = names.iter().position(|name| name == x).unwrap_or_default();
+        if numbers { x.parse().unwrap_or_default() } else { named as f64 }
+    };
+    let of = |title: String| {
+        let mut series: Vec<Series> = Vec::new();
+        for point in points.iter().filter(|point| point.text(&definition.panels) == title) {
+            let measure = if definition.y.len() > 1 { point.measure.as_str() } else { "" };
+            let name = format!("{} {measure}", point.text(&definition.lines)).trim().to_string();
+            let at = (position(point), point.median() * definition.factor);
+            match series.iter_mut().find(|line| line.name == name) {
+                Some(line) => line.points.push(at),
+                None => series.push(Series { name, points: vec![at] }),
+            }
+        }
+        series.iter_mut().for_each(|line| line.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
+        let scale = match (numbers, definition.logarithmic) {
+            (false, _) => Axis::Named(names.clone()),
+            (true, true) => Axis::Logarithmic,
+            (true, false) => Axis::FromZero,
+        };
+        Panel { title, x: definition.x_label.clone(), scale, y: definition.y_label.clone(), series }
+    };
+    titles.into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::points::points;
+    use super::super::points::tests::{plot, row};
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_significant_digits() {
+        let shown = [0.0, 0.012345, 1.2345, 123.45, 123456.7].map(number);
+        assert_eq!(shown, ["0", "0.0123", "1.23", "123", "123457"]);
+    }
+
+    #[test]
+    fn a_panel_for_each_combination_and_a_line_for_each_name() {
+        let row = |shape: &str, size: &str, mode: &str| {
+            row(&format!(r#"{{"shape": "{shape}", "size": "{size}", "mode": "{mode}", "qps": 3}}"#))
+        };
+        let numbers = [row("AND", "20", "base"), row("AND", "5", "base"), row("OR", "5", "direct")];
+        let found = panels(&plot(), &points(&plot(), &["qps"], &numbers));
+        let titles: Vec<&str> = found.iter().map(|panel| panel.title.as_str()).collect();
+        assert_eq!(titles, ["AND", "OR"]);
+        assert_eq!(found[0].series[0].points, [(5.0, 3.0), (20.0, 3.0)]);
+        let names = [row("AND", "disk", "base"), row("AND", "dram", "base")];
+        let found = panels(&plot(), &points(&plot(), &["qps"], &names));
+        assert!(matches!(&found[0].scale, Axis::Named(names) if names == &["disk", "dram"]));
+        assert_eq!(found[0].series[0].points, [(0.0, 3.0), (1.0, 3.0)]);
+    }
+}

@@ -1,0 +1,146 @@
+//! The runner: all cells of the selected figures, round after round.
+//!
+//! 1. Collect the cells of all figures. A cell that several figures share is measured once per round.
+//! 2. Leave out cells that this machine cannot measure, and those that an earlier run finished.
+//! 3. Generate the indexes that are missing.
+//! 4. In each round measure every cell once, so that a disturbance of the machine affects all of them, and
+//!    store each result before the next cell starts.
+
+use super::cell::{Cell, Experiment};
+use super::data::IndexSpec;
+use super::expand::{PlannedCell, cells};
+use super::measure::{Context, Missing, check, measure};
+use super::registry::Figure;
+use super::scale::Scale;
+use super::store::{FinishedCell, Outcome, ResultStore};
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::Instant;
+
+/// The cells of a run, in the order of the figures.
+pub(super) struct RunPlan {
+    cells: Vec<PlannedCell>,
+}
+
+impl RunPlan {
+    /// All cells of `figures`, each with the largest number of rounds that a figure needs.
+    ///
+    /// # Errors
+    /// If a definition is malformed. That is found before anything is measured.
+    pub(super) fn new(figures: &[Figure<'_>], scale: Scale) -> Result<RunPlan> {
+        let mut rounds: BTreeMap<Cell, usize> = BTreeMap::new();
+        let mut order = Vec::new();
+        for figure in figures {
+            figure.check()?;
+            for planned in cells(figure.paper, figure.figure, scale)? {
+                check(&planned.cell)?;
+                let most = rounds.entry(planned.cell.clone()).or_insert_with(|| {
+                    order.push(planned.cell);
+                    0
+                });
+                *most = planned.rounds.max(*most);
+            }
+        }
+        let planned = order.into_iter().map(|cell| PlannedCell { rounds: rounds[&cell], cell });
+        Ok(RunPlan { cells: planned.collect() })
+    }
+
+    /// Measures everything that is not in the store, and prints a line for each cell.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if the stop signal was raised; if a definition is wrong, an index cannot be
+    /// written, or the output fails.
+    pub(super) fn run(
+        &self,
+        context: &Context<'_>,
+        missing: &Missing,
+        store: &mut ResultStore,
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        let rounds = self.cells.iter().map(|planned| planned.rounds).max().unwrap_or(0);
+        let possible = || self.cells.iter().filter(|planned| missing.of(&planned.cell).is_none());
+        let mut left: Vec<(&Cell, usize)> = Vec::new();
+        for round in 1..=rounds {
+            let cells = possible().filter(|planned| planned.rounds >= round).map(|planned| &planned.cell);
+            left.extend(cells.filter(|cell| store.get(cell, round).is_none()).map(|cell| (cell, round)));
+        }
+        make_indexes(&left, context, out)?;
+        let mut pace = Pace::default();
+        for (number, &(cell, round)) in left.iter().enumerate() {
+            let began = Instant::now();
+            let outcome = match context.stop.check() {
+                Ok(()) => measure(cell, context)?,
+                Err(_) => None,
+            };
+            let Some(outcome) = outcome else { return Err(Error::Interrupted) };
+            let seconds = began.elapsed().as_secs_f64();
+            let failure = match &outcome {
+                Outcome::Failed(why) => format!(": {why}"),
+                Outcome::Rows(_) => String::new(),
+            };
+            store.add(cell, round, FinishedCell { seconds, outcome })?;
+            pace.add(cell, seconds);
+            let rest = pace.rest(left[number + 1..].iter().map(|(cell, _)| *cell));
+            let line =
+                format!("{}/{} {seconds:.1} s, {rest} left: {cell}{failure}\n", number + 1, left.len());
+            out.write_all(line.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output)?;
+        }
+        Ok(())
+    }
+}
+
+/// Generates the indexes of cells.
+fn make_indexes(left: &[(&Cell, usize)], context: &Context<'_>, out: &mut dyn Write) -> Result<()> {
+    let mut made: Vec<IndexSpec> = Vec::new();
+    for (cell, _) in left {
+        let Some(spec) = IndexSpec::of(cell)?.filter(|spec| !made.contains(spec)) else { continue };
+        let began = Instant::now();
+        let exists = context.data.path(&spec).exists();
+        context.data.make(&spec, context.stop).map_err(|error| match context.stop.check() {
+            Ok(()) => error,
+            Err(_) => Error::Interrupted,
+        })?;
+        if !exists {
+            let line = format!("{:.1} s: index {}\n", began.elapsed().as_secs_f64(), spec.name());
+            out.write_all(line.as_bytes()).map_err(Error::Output)?;
+        }
+        made.push(spec);
+    }
+    Ok(())
+}
+
+/// Estimates the time that is left from the cells measured so far.
+#[derive(Default)]
+struct Pace {
+    /// Seconds of each cell, and sum and number for each experiment.
+    cells: BTreeMap<Cell, f64>,
+    experiments: BTreeMap<Experiment, (f64, u32)>,
+}
+
+impl Pace {
+    fn add(&mut self, cell: &Cell, seconds: f64) {
+        self.cells.insert(cell.clone(), seconds);
+        let (sum, count) = self.experiments.entry(cell.experiment).or_default();
+        *sum += seconds;
+        *count += 1;
+    }
+
+    /// The time for `cells`: of an equal cell in an earlier round, or the mean of the experiment, or of all
+    /// experiments.
+    fn rest<'a>(&self, cells: impl Iterator<Item = &'a Cell>) -> String {
+        let all = self.experiments.values().fold((0.0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+        let mean = |(sum, count): (f64, u32)| sum / f64::from(count.max(1));
+        let one = |cell: &Cell| match (self.cells.get(cell), self.experiments.get(&cell.experiment)) {
+            (Some(seconds), _) => *seconds,
+            (None, Some(of)) => mean(*of),
+            (None, None) => mean(all),
+        };
+        let seconds = cells.map(one).fold(0.0, |sum, one| sum + one);
+        if seconds < 90.0 {
+            format!("about {seconds:.0} s")
+        } else {
+            format!("about {:.0} min", seconds / 60.0)
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Finished cells, in a file with one JSON object per line. A run that was interrupted continues from it.
+//!
+//! The first line describes the program and the machine. Measurements of another program or machine are not
+//! mixed in: opening such a file is an error. A last line that is not whole is dropped.
+
+use super::cell::{Cell, Row};
+use crate::{Error, Result};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What a cell gave in one round.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Outcome {
+    /// Rows without the settings of the cell.
+    Rows(Vec<Row>),
+    /// Why it could not be measured: one line. That is a result too, such as a memory limit that is too low.
+    Failed(String),
+}
+
+/// A cell that was measured once.
+#[derive(Clone, Debug)]
+pub(super) struct FinishedCell {
+    /// Duration of the measurement.
+    pub(super) seconds: f64,
+    pub(super) outcome: Outcome,
+}
+
+/// All finished cells by cell and round, in memory and in the file.
+pub(super) struct ResultStore {
+    path: PathBuf,
+    file: File,
+    finished: BTreeMap<(String, usize), FinishedCell>,
+}
+
+impl ResultStore {
+    /// Opens the file, or creates it. `header` describes the program and the machine.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written, is malformed, or has another header.
+    pub(super) fn open(path: &Path, header: &Value) -> Result<ResultStore> {
+        let failed = |what: &str, error: std::io::Error| {
+            Error::Failed(format!("cannot {what} {}: {error}", path.display()))
+        };
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(failed("read", error)),
+        };
+        // A line without its end was being written when the program was stopped.
+        let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+        let mut lines = whole.lines().enumerate();
+        if let Some((_, first)) = lines.next()
+            && serde_json::from_str::<Value>(first).ok().as_ref() != Some(header)
+        {
+            return Err(Error::Usage(format!(
+                "{} has measurements of another version of the program, another machine or other flags; name another \
+                 --out, or remove the file",
+                path.display()
+            )));
+        }
+        let mut finished = BTreeMap::new();
+        for (number, line) in lines {
+            let (key, cell) = read_line(line).ok_or_else(|| {
+                Error::Failed(format!(
+                    "{}: line {} is malformed; remove the file",
+                    path.display(),
+                    number + 1
+                ))
+            })?;
+            finished.insert(key, cell);
+        }
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let file = file.map_err(|error| failed("create", error))?;
+        file.set_len(whole.len() as u64).map_err(|error| failed("write", error))?;
+        let mut store = ResultStore { path: path.to_path_buf(), file, finished };
+        if whole.is_empty() {
+            store.write(header)?;
+        }
+        Ok(store)
+    }
+
+    /// The result of a cell in a round, from 1 on.
+    pub(super) fn get(&self, cell: &Cell, round: usize) -> Option<&FinishedCell> {
+        self.finished.get(&(cell.to_string(), round))
+    }
+
+    /// Adds a result.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(super) fn add(&mut self, cell: &Cell, round: usize, finished: FinishedCell) -> Result<()> {
+        let mut line = json!({ "cell": cell.to_string(), "round": round, "seconds": finished.seconds });
+        match &finished.outcome {
+            Outcome::Rows(rows) => line["rows"] = json!(rows),
+            Outcome::Failed(why) => line["failed"] = json!(why),
+        }
+        self.write(&line)?;
+        self.finished.insert((cell.to_string(), round), finished);
+        Ok(())
+    }
+
+    fn write(&mut self, line: &Value) -> Result<()> {
+        self.file
+            .write_all(format!("{line}\n").as_bytes())
+            .map_err(|error| Error::Failed(format!("cannot write {}: {error}", self.path.display())))
+    }
+
+    /// The rows of a cell in all rounds, each with the settings of the cell.
+    pub(super) fn rows(&self, cell: &Cell) -> Vec<Row> {
+        let name = cell.to_string();
+        let rounds = self.finished.range((name.clone(), 0)..=(name, usize::MAX));
+        let mut all = Vec::new();
+        for ((_, round), finished) in rounds {
+            let Outcome::Rows(rows) = &finished.outcome else { continue };
+            for measured in rows {
+                let settings = cell.settings.iter().map(|(name, value)| (name.clone(), json!(value)));
+                let mut row: Row = settings.collect();
+                row.extend(measured.clone());
+                row.insert("round".to_string(), json!(round));
+                all.push(row);
+            }
+        }
+        all
+    }
+
+    /// Why a cell could not be measured, if it failed in a round.
+    pub(super) fn failure(&self, cell: &Cell) -> Option<&str> {
+        let name = cell.to_string();
+        let mut rounds = self.finished.range((name.clone(), 0)..=(name, usize::MAX));
+        rounds.find_map(|(_, finished)| match &finished.outcome {
+            Outcome::Failed(why) => Some(why.as_str()),
+            Outcome::Rows(_) => None,
+        })
+    }
+}
+
+fn read_line(line: &str) -> Option<((String, usize), FinishedCell)> {
+    let value: Value = serde_json::from_str(line).ok()?;
+    let rows =
+        || value["rows"].as_array()?.iter().map(|row| row.as_object().cloned()).collect::<Option<Vec<Row>>>();
+    let outcome = match value["failed"].as_str() {
+        Some(why) => Outcome::Failed(why.to_string()),
+        None => Outcome::Rows(rows()?),
+    };
+    let key = (value["cell"].as_str()?.to_string(), value["round"].as_u64()? as usize);
+    Some((key, FinishedCell { seconds: value["seconds"].as_f64()?, outcome }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::Experiment;
+    use super::*;
+
+    fn cell(size: &str) -> Cell {
+        Cell { experiment: Experiment::Sizes, settings: [("size".to_string(), size.to_string())].into() }
+    }
+
+    fn finished(qps: u32) -> FinishedCell {
+        let row = json!({ "qps": qps }).as_object().unwrap().clone();
+        FinishedCell { seconds: 0.5, outcome: Outcome::Rows(vec![row]) }
+    }
+
+    #[test]
+    fn finished_cells_are_read_back_and_a_torn_line_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, header) = (dir.path().join("cells.jsonl"), json!({ "machine": "this" }));
+        let mut store = ResultStore::open(&path, &header).unwrap();
+        store.add(&cell("5"), 1, finished(10)).unwrap();
+        store.add(&cell("5"), 2, finished(12)).unwrap();
+        let failed = FinishedCell { seconds: 0.1, outcome: Outcome::Failed("killed".to_string()) };
+        store.add(&cell("50"), 1, failed).unwrap();
+        drop(store);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{text}{{\"cell\": \"sizes si")).unwrap();
+
+        let mut store = ResultStore::open(&path, &header).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        let rows = store.rows(&cell("5"));
+        assert_eq!((rows.len(), &rows[1]["qps"], &rows[1]["size"]), (2, &json!(12), &json!("5")));
+        assert_eq!((store.failure(&cell("50")), store.failure(&cell("5"))), (Some("killed"), None));
+        assert!(store.get(&cell("5"), 2).is_some() && store.get(&cell("5"), 3).is_none());
+        store.add(&cell("7"), 1, finished(1)).unwrap();
+        drop(store);
+        assert_eq!(ResultStore::open(&path, &header).unwrap().rows(&cell("7")).len(), 1);
+    }
+
+    #[test]
+    fn measurements_of_another_machine_are_rejected() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("cells.jsonl");
+        drop(ResultStore::open(&path, &json!({ "machine": "this" })).unwrap());
+        let error = ResultStore::open(&path, &json!({ "machine": "other" })).err().unwrap();
+        assert!(matches!(&error, Error::Usage(message) if message.contains("--out")), "{error}");
+        fs::write(&path, "{\"machine\":\"this\"}\nnonsense\n").unwrap();
+        let error = ResultStore::open(&path, &json!({ "machine": "this" })).err().unwrap().to_string();
+        assert!(error.contains("line 2 is malformed"), "{error}");
+    }
+}

@@ -1,0 +1,19 @@
+//! `tierdex-bench paper`: tables and figures of five papers.
+
+use crate::cache::launch;
+use crate::failure::failure;
+use std::io::stdout;
+use tierdex::index::Stop;
+use tierdex_bench::paper::{Flags, list, run as make};
+use tierdex_cli::failure::Outcome;
+use tierdex_cli::interrupt;
+
+pub fn run(flags: &Flags) -> Outcome {
+    let mut out = stdout().lock();
+    if flags.list {
+        return list(&mut out).map_err(failure);
+    }
+    let stop = Stop::default();
+    let _watched = interrupt::raise_on_signal(stop.clone());
+    make(flags, &launch()?, &stop, &mut out).map_err(failure)
+}
