@@ -19,10 +19,16 @@ pub struct DeviceRates {
     pub bytes: Option<u64>,
 }
 
-/// A hard disk. The bandwidth is the sequential read bandwidth that the APCache thesis measured (table 5.2
-/// and section 8.2.3). The 120 reads per second are an assumption of this benchmark; the thesis gives only
-/// an average latency of 4.16 ms (table 5.2).
-pub const HDD: DeviceRates = DeviceRates { reads: Some(120), bytes: Some(181_000_000) };
+/// Reads per second of a hard disk: an assumption of this benchmark. The APCache thesis gives only an average
+/// latency of 4.16 ms (table 5.2).
+pub const HDD_READS: u64 = 120;
+
+/// Bytes per second of a hard disk: the sequential read bandwidth that the APCache thesis measured (table 5.2
+/// and section 8.2.3).
+pub const HDD_BYTES: u64 = 181_000_000;
+
+/// A hard disk.
+pub const HDD: DeviceRates = DeviceRates { reads: Some(HDD_READS), bytes: Some(HDD_BYTES) };
 
 /// A control group whose members read at the rates of a slower device.
 #[derive(Debug)]

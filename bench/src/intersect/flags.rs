@@ -30,10 +30,14 @@ pub struct Flags {
     /// Largest number of queries, taken at even distances from the file
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub limit: usize,
-    /// Sweep: threads, ratio, intersection, lists, codec, depth, memory, device or none; can be repeated
-    /// [default: all but device, which needs permission to throttle reads by a control group]
+    /// Sweep: threads, ratio, intersection, lists, codec, depth, memory or none; can be repeated [default:
+    /// all]
     #[arg(long, value_name = "NAME")]
     pub sweep: Vec<String>,
+    /// Read at the rates of a hard disk, 120 reads and 181 MB per second; needs permission to throttle reads
+    /// by a control group
+    #[arg(long)]
+    pub hdd: bool,
     /// Rounds; medians are reported [default: 3; 1 with --quick]
     #[arg(long, value_name = "N")]
     pub rounds: Option<usize>,
@@ -52,15 +56,15 @@ pub struct Flags {
     /// Bits of Bloom filter per id, 0 for no filters
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub filter: u32,
-    /// Reads in flight of direct
-    #[arg(long, value_name = "N", default_value_t = 128)]
-    pub depth: usize,
+    /// Reads in flight of direct [default: 128; 16 with --hdd]
+    #[arg(long, value_name = "N")]
+    pub depth: Option<usize>,
     /// Reads of 1 MiB in flight per thread of bl; the paper has one
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub bl_depth: usize,
-    /// Largest read of direct in bytes, a power of two from 4K to 1M
-    #[arg(long, value_name = "SIZE", default_value = "128K")]
-    pub read: String,
+    /// Largest read of direct in bytes, a power of two from 4K to 1M [default: 128K; 1M with --hdd]
+    #[arg(long, value_name = "SIZE")]
+    pub read: Option<String>,
     /// Memory region that direct reads into: dram, hugetlb, numa:NODE, dax:PATH or file:PATH
     #[arg(long, value_name = "REGION", default_value = "dram")]
     pub region: String,
@@ -83,7 +87,7 @@ impl Flags {
         let mut sweeps =
             self.sweep.iter().filter(|name| *name != "none").map(named).collect::<Result<Vec<_>>>()?;
         if self.sweep.is_empty() {
-            sweeps = Sweep::ALL.iter().copied().filter(|sweep| *sweep != Sweep::Device).collect();
+            sweeps = Sweep::ALL.to_vec();
         }
         let (short, long) = if self.quick { (100, 100_000) } else { (10_000, 10_000_000) };
         let (short, long) = (self.short.unwrap_or(short), self.long.unwrap_or(long));
@@ -95,7 +99,7 @@ impl Flags {
         }
         for (flag, number, most) in [
             ("--threads", self.threads, ReaderThreads::THREADS_MAX),
-            ("--depth", self.depth, EngineOptions::DEPTH_MAX),
+            ("--depth", self.depth(), EngineOptions::DEPTH_MAX),
             ("--bl-depth", self.bl_depth, 64),
             ("--rounds", self.rounds.unwrap_or(1), 1000),
             ("--limit", self.limit, 1 << 20),
@@ -104,12 +108,13 @@ impl Flags {
                 return wrong(format!("{flag} {number}: must be 1 to {most}"));
             }
         }
-        let size = self.read.parse::<Size>().map_err(|error| Error::Usage(format!("--read: {error}")))?;
+        let read = self.read();
+        let size = read.parse::<Size>().map_err(|error| Error::Usage(format!("--read: {error}")))?;
         let Size::Bytes(bytes) = size else {
-            return wrong(format!("--read {}: must be a number of bytes", self.read));
+            return wrong(format!("--read {read}: must be a number of bytes"));
         };
         if !bytes.is_power_of_two() || !(4096..=1 << 20).contains(&bytes) {
-            return wrong(format!("--read {}: must be a power of two from 4K to 1M", self.read));
+            return wrong(format!("--read {read}: must be a power of two from 4K to 1M"));
         }
         Ok(Settings {
             sweeps,
@@ -119,13 +124,24 @@ impl Flags {
             long,
             common: self.common / 100.0,
             filter: self.filter,
-            depth: self.depth,
+            hdd: self.hdd,
+            depth: self.depth(),
             bl_depth: self.bl_depth,
             read_bytes: bytes as usize,
             region: self.region.parse().map_err(|error| Error::Usage(format!("--region: {error}")))?,
             limit: self.limit,
             seed: self.seed,
         })
+    }
+
+    /// Reads in flight of direct.
+    fn depth(&self) -> usize {
+        self.depth.unwrap_or(if self.hdd { 16 } else { 128 })
+    }
+
+    /// Largest read of direct. On a slow device it is as long as those of bl.
+    fn read(&self) -> &str {
+        self.read.as_deref().unwrap_or(if self.hdd { "1M" } else { "128K" })
     }
 
     /// The command line. Of an absolute path only the last component is shown, because reports are
@@ -137,6 +153,7 @@ impl Flags {
         };
         let mut words = vec!["tierdex-bench intersect".to_string()];
         words.extend(self.quick.then(|| "--quick".to_string()));
+        words.extend(self.hdd.then(|| "--hdd".to_string()));
         for (flag, value) in [("--index", &self.index), ("--queries", &self.queries), ("--work", &self.work)]
         {
             words.extend(value.as_deref().map(|value| format!("{flag} {}", path(value))));
@@ -147,8 +164,8 @@ impl Flags {
         words.push(format!("--threads {}", self.threads));
         words.extend(self.short.map(|short| format!("--short {short}")));
         words.extend(self.long.map(|long| format!("--long {long}")));
-        words.push(format!("--common {} --filter {} --depth {}", self.common, self.filter, self.depth));
-        words.push(format!("--bl-depth {} --read {} --region {}", self.bl_depth, self.read, self.region));
+        words.push(format!("--common {} --filter {} --depth {}", self.common, self.filter, self.depth()));
+        words.push(format!("--bl-depth {} --read {} --region {}", self.bl_depth, self.read(), self.region));
         words.push(format!("--seed {}", self.seed));
         words.extend(self.out.as_deref().map(|dir| format!("--out {}", path(dir))));
         words.join(" ")

@@ -6,11 +6,10 @@
 //!    are written into files of pages, one file per codec.
 //! 2. A `sweep` varies one parameter. At each of its points all algorithms run in turn, round after round,
 //!    in an `IntersectionRunner`. Reads bypass the page cache, so that every read goes to the device.
-//!    Results are compared with an intersection in memory.
+//!    Results are compared with an intersection in memory. A hard disk is emulated by a throttle.
 //! 3. Medians are [`SweepRow`]s: tables, a report, JSON, and a plot per sweep.
 
 mod cpu_time;
-mod device;
 mod flags;
 mod lists;
 mod measure;
@@ -30,7 +29,6 @@ pub use results::Results;
 pub use row::SweepRow;
 
 use crate::{Result, output_dir, status};
-use settings::Sweep;
 use work_dir::WorkDir;
 
 /// Runs the sweeps that the flags select.
@@ -44,11 +42,8 @@ pub fn run(flags: &Flags) -> Result<Results> {
     }
     let work = WorkDir::new(flags)?;
     let mut results = Results::new(flags, &settings);
-    if settings.sweeps.iter().any(|sweep| !matches!(sweep, Sweep::Device | Sweep::Real)) {
+    if !settings.sweeps.is_empty() {
         sweep::synthetic(&work, &settings, &mut results)?;
-    }
-    if settings.sweeps.contains(&Sweep::Device) {
-        device::run(&work, &settings, &mut results)?;
     }
     if let (Some(index), Some(queries)) = (&flags.index, &flags.queries) {
         query_log::run(&work, &settings, (index, queries), &mut results)?;

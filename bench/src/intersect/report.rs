@@ -5,6 +5,7 @@ use super::results::Results;
 use super::row::SweepRow;
 use crate::Table;
 use crate::intersection::Algorithm;
+use tierdex::io::Size;
 
 /// The whole report.
 pub(super) fn markdown(results: &Results) -> String {
@@ -41,11 +42,15 @@ fn method(results: &Results) -> String {
         settings.filter,
         settings.threads,
         settings.depth,
-        results.flags.read,
+        Size::Bytes(settings.read_bytes as u64),
         settings.region,
         settings.bl_depth,
         settings.rounds
     );
+    if settings.hdd {
+        text += " **The device is emulated**: a throttle limits reads to the rates of a hard disk, without seeks; it admits \
+                 bursts of about a tenth of a second, so short times are unreliable.";
+    }
     if let Some(cost) = results.cost {
         text += &format!(
             "\n\nEngine: {}. Cost model: {:.1} us per read plus the bytes at {:.2} GB/s. So two pages are read together when \
@@ -85,7 +90,6 @@ fn about(sweep: &str) -> &'static str {
         "codec" => "codecs of the ids",
         "depth" => "reads in flight of direct",
         "memory" => "share of the pages of both lists in memory",
-        "device" => "lists of a tenth of the size, one round; the hdd is emulated by a throttle",
         _ => "queries of a log over the lists of an index (figure 5), sums over all queries",
     }
 }

@@ -6,6 +6,7 @@ use crate::Result;
 use crate::intersection::{
     Algorithm, Bl, CostModel, Direct, DirectOptions, IntersectionResult, PagedList, ReaderThreads, bf, sl, zz,
 };
+use crate::throttle::{HDD_BYTES, HDD_READS};
 use tierdex::io::{Disk, EngineKind, EngineOptions};
 
 /// Number of reads that measure the cost model.
@@ -16,6 +17,7 @@ pub(super) struct IntersectionRunner {
     readers: ReaderThreads,
     bl: Bl,
     direct: Direct,
+    hdd: bool,
     pub(super) threads: usize,
 }
 
@@ -37,12 +39,23 @@ impl IntersectionRunner {
             readers: ReaderThreads::new(&work.disk, engine(settings.bl_depth), threads)?,
             bl: Bl::new(),
             direct: Direct::new(&work.disk, &options)?,
+            hdd: settings.hdd,
             threads,
         })
     }
 
-    /// Measures the cost model on the longest of the lists.
+    /// Measures the cost model on the longest of the lists. That of the emulated hard disk is given by its
+    /// rates.
     pub(super) fn calibrate(&mut self, lists: &[PagedList]) -> Result<CostModel> {
+        if self.hdd {
+            let cost = CostModel {
+                read_seconds: 1.0 / HDD_READS as f64,
+                bytes_per_second: HDD_BYTES as f64,
+                ..CostModel::default()
+            };
+            self.set_cost(cost);
+            return Ok(cost);
+        }
         let longest = lists.iter().max_by_key(|list| list.pages());
         Ok(longest.map_or(Ok(self.direct.cost()), |list| self.direct.measure(list, COST_READS))?)
     }

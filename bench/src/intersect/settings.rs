@@ -13,6 +13,8 @@ pub(super) struct Settings {
     pub(super) long: u32,
     pub(super) common: f64,
     pub(super) filter: u32,
+    /// Whether reads are throttled to the rates of a hard disk.
+    pub(super) hdd: bool,
     pub(super) depth: usize,
     pub(super) bl_depth: usize,
     pub(super) read_bytes: usize,
@@ -31,14 +33,13 @@ pub(super) enum Sweep {
     Codec,
     Depth,
     Memory,
-    Device,
     /// No parameter: queries of a log over an index.
     Real,
 }
 
 impl Sweep {
     /// The sweeps that `--sweep` can name.
-    pub(super) const ALL: [Sweep; 8] = [
+    pub(super) const ALL: [Sweep; 7] = [
         Sweep::Threads,
         Sweep::Ratio,
         Sweep::Intersection,
@@ -46,7 +47,6 @@ impl Sweep {
         Sweep::Codec,
         Sweep::Depth,
         Sweep::Memory,
-        Sweep::Device,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -58,7 +58,6 @@ impl Sweep {
             Sweep::Codec => "codec",
             Sweep::Depth => "depth",
             Sweep::Memory => "memory",
-            Sweep::Device => "device",
             Sweep::Real => "real",
         }
     }

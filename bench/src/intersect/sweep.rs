@@ -48,6 +48,8 @@ impl SyntheticLists {
 pub(super) fn synthetic(work: &WorkDir, settings: &Settings, results: &mut Results) -> Result<()> {
     let mut data = SyntheticLists::new(settings);
     let query = data.query(work, Codec::Raw, settings.filter)?;
+    // Before the threads start, so that they read at the same rates.
+    let _throttled = work.throttle(settings)?;
     let default = (settings.threads, settings.depth);
     let mut runner = IntersectionRunner::new(work, settings, default)?;
     let cost = runner.calibrate(&query.0)?;
@@ -125,7 +127,7 @@ pub(super) fn synthetic(work: &WorkDir, settings: &Settings, results: &mut Resul
                     run(&mut runner, sweep, (f64::from(percent), format!("{percent}%")), &query)?;
                 }
             }
-            Sweep::Device | Sweep::Real => {}
+            Sweep::Real => {}
         }
     }
     Ok(())
@@ -135,14 +137,4 @@ pub(super) fn synthetic(work: &WorkDir, settings: &Settings, results: &mut Resul
 fn powers(base: u32, most: u32) -> impl Iterator<Item = u32> {
     std::iter::successors(Some(1u32), move |power| power.checked_mul(base))
         .take_while(move |power| *power <= most)
-}
-
-/// The default query with lists of a tenth of the size, for a slow device.
-pub(super) fn small(work: &WorkDir, settings: &Settings) -> Result<Query> {
-    let small = Settings {
-        short: (settings.short / 10).max(1),
-        long: (settings.long / 10).max(1),
-        ..settings.clone()
-    };
-    SyntheticLists::new(&small).query(work, Codec::Raw, settings.filter)
 }

@@ -1,10 +1,12 @@
 //! The directory for list files.
 
 use super::flags::Flags;
+use super::settings::Settings;
 use crate::intersection::{ListsOptions, ListsWriter, PagedList, PagedLists};
+use crate::throttle::{HDD, Joined, Throttle};
 use crate::{Error, Result};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tierdex::codec::Codec;
 use tierdex::io::{Disk, PosixDisk};
 
@@ -27,8 +29,10 @@ impl WorkDir {
         Ok(WorkDir { path, disk })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// Lets this process read at the rates of a hard disk until the result is dropped, if the settings demand
+    /// it.
+    pub(super) fn throttle(&self, settings: &Settings) -> Result<Option<Joined>> {
+        settings.hdd.then(|| Throttle::new(&self.path, HDD)?.join()).transpose()
     }
 
     /// Writes lists into a new file and opens it.
