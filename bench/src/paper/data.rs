@@ -2,7 +2,7 @@
 
 use super::cell::Cell;
 use crate::generate::{self, Collection};
-use crate::{Error, Result, output_dir};
+use crate::{Error, Random, Result, output_dir};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +21,9 @@ pub(super) struct IndexSpec {
     vocabulary: u64,
     codec: Codec,
 }
+
+/// Number of generated queries.
+const QUERIES: usize = 1000;
 
 /// The directory of the indexes.
 pub(super) struct DataSets {
@@ -103,6 +106,26 @@ impl DataSets {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         spec.collection()?.create(Arc::new(PosixDisk::create(&part)?), threads, stop)?;
         rename(&part, &path)
+    }
+
+    /// A file of queries of two to four terms of an index, in lines of words. The frequency of a term falls
+    /// with its rank, and the logarithm of the rank is uniform over the most frequent sixteenth of the terms.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(super) fn queries(&self, spec: &IndexSpec) -> Result<PathBuf> {
+        let collection = spec.collection()?;
+        let mut random = Random::new(1);
+        let most = f64::from(collection.vocabulary() / 16).max(2.0);
+        let mut text = String::new();
+        for _ in 0..QUERIES {
+            let count = 2 + random.below(3);
+            let terms = (0..count).map(|_| collection.term(most.powf(random.unit()) as u32));
+            text += &(terms.collect::<Vec<_>>().join(" ") + "\n");
+        }
+        let name = format!("queries-terms{}.txt", spec.vocabulary);
+        output_dir::write(&self.dir, &name, &text)?;
+        Ok(self.dir.join(name))
     }
 
     /// The index and copies of it, `count` directories in all.

@@ -1,6 +1,7 @@
 //! Cells of the experiment [`crate::intersect`]: a row for each algorithm at each point of a sweep.
 
 use super::super::cell::{Cell, Row};
+use super::super::data::IndexSpec;
 use super::context::Context;
 use super::settings::{object, parse};
 use crate::Result;
@@ -21,7 +22,13 @@ pub(super) fn flags(cell: &Cell, work: Option<&Path>) -> Result<Flags> {
     Ok(flags)
 }
 
+/// A cell with an index measures generated queries over its lists.
 pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
-    let results = intersect::run(&flags(cell, Some(context.data.dir()))?)?;
+    let mut flags = flags(cell, Some(context.data.dir()))?;
+    if let Some(spec) = IndexSpec::of(cell)? {
+        flags.queries = Some(context.data.queries(&spec)?);
+        flags.index = Some(context.data.path(&spec));
+    }
+    let results = intersect::run(&flags)?;
     Ok(results.rows().iter().map(|row| object(row.to_json())).collect())
 }

@@ -35,7 +35,7 @@ impl Missing {
         let is = |name: &str, values: &[&str]| cell.get(name).is_some_and(|value| values.contains(&value));
         let tier = is("region", &[TIER, DRAM_LIKE_TIER]) || is("meta-tier", &[TIER]);
         let tier = tier.then_some(&self.tier);
-        let throttle = is("devices", &["hdd", "sas"]).then_some(&self.throttle);
+        let throttle = (is("devices", &["hdd", "sas"]) || is("hdd", &["true"])).then_some(&self.throttle);
         // Without a memory limit the page cache would hold the whole index.
         let limited = cell.experiment == Experiment::Cache && is("modes", &["base", "base-prefetch"]);
         let groups = limited.then_some(&self.groups);

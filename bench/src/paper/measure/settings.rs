@@ -30,7 +30,7 @@ pub(super) fn parse<P: Parser>(cell: &Cell, first: &[String], own: &[&str]) -> R
 
 /// Flags without a value.
 fn is_switch(name: &str) -> bool {
-    name == "quick"
+    matches!(name, "quick" | "hdd")
 }
 
 /// The members of a JSON object.
