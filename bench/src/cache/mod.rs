@@ -16,6 +16,7 @@
 
 mod cell;
 mod device;
+mod explored;
 mod flags;
 mod json_object;
 mod measurement;
@@ -34,6 +35,7 @@ mod task;
 
 pub use cell::TableCell;
 pub use device::Device;
+pub use explored::{ExploredPostings, explored};
 pub use flags::Flags;
 pub use measurement::{CacheCounters, CellMeasurement};
 pub use mode::CellMode;

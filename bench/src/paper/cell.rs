@@ -20,6 +20,10 @@ pub(super) enum Experiment {
     Cache,
     /// Size and speed of codecs, see [`crate::codecs`].
     Codecs,
+    /// Postings that the queries of `cache` explore.
+    Explored,
+    /// Phases of indexing.
+    Indexing,
     /// Intersections on disk, see [`crate::intersect`].
     Intersect,
     /// Bytes of the parts of an index.
@@ -53,6 +57,8 @@ impl fmt::Display for Experiment {
         f.write_str(match self {
             Experiment::Cache => "cache",
             Experiment::Codecs => "codecs",
+            Experiment::Explored => "explored",
+            Experiment::Indexing => "indexing",
             Experiment::Intersect => "intersect",
             Experiment::Sizes => "sizes",
         })

@@ -59,7 +59,17 @@ impl IndexSpec {
         format!("docs{docs}-postings{postings}-terms{vocabulary}-{}", codec.name())
     }
 
-    fn collection(&self) -> Result<Collection> {
+    /// Number of documents.
+    pub(super) fn docs(&self) -> u64 {
+        self.docs
+    }
+
+    /// Number of terms.
+    pub(super) fn vocabulary(&self) -> u64 {
+        self.vocabulary
+    }
+
+    pub(super) fn collection(&self) -> Result<Collection> {
         Ok(Collection::new(&generate::Flags {
             docs: self.docs,
             postings: self.postings,
@@ -146,6 +156,32 @@ impl DataSets {
             all.push(copy);
         }
         Ok(all)
+    }
+}
+
+/// A directory of this process, removed when it is dropped.
+pub(super) struct TemporaryDir(PathBuf);
+
+impl TemporaryDir {
+    /// Chooses a name in `parent`. The directory is created by its user.
+    ///
+    /// # Errors
+    /// If it exists and cannot be removed.
+    pub(super) fn new(parent: &Path, name: &str) -> Result<TemporaryDir> {
+        let path = parent.join(format!("{name}-{}.part", std::process::id()));
+        remove(&path)?;
+        Ok(TemporaryDir(path))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TemporaryDir {
+    fn drop(&mut self) {
+        // If this fails, the name of the directory says what it is.
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -53,7 +53,7 @@ impl<'a> FigureResult<'a> {
             match (missing.of(cell), store.failure(cell)) {
                 (Some(why), _) => add(&mut machine, why.to_string()),
                 (None, Some(why)) => add(&mut failures, format!("failed: {why}")),
-                (None, None) if store.get(cell, 1).is_none() => add(&mut failures, "not run yet".to_string()),
+                (None, None) if !store.was_tried(cell, 1) => add(&mut failures, "not run yet".to_string()),
                 (None, None) => {}
             }
         }

@@ -63,7 +63,7 @@ impl RunPlan {
         let mut left: Vec<(&Cell, usize)> = Vec::new();
         for round in 1..=rounds {
             let cells = possible().filter(|planned| planned.rounds >= round).map(|planned| &planned.cell);
-            left.extend(cells.filter(|cell| store.get(cell, round).is_none()).map(|cell| (cell, round)));
+            left.extend(cells.filter(|cell| !store.has_rows(cell, round)).map(|cell| (cell, round)));
         }
         make_indexes(&left, context, out)?;
         let mut pace = Pace::default();
@@ -94,7 +94,8 @@ impl RunPlan {
 fn make_indexes(left: &[(&Cell, usize)], context: &Context<'_>, out: &mut dyn Write) -> Result<()> {
     let mut made: Vec<IndexSpec> = Vec::new();
     for (cell, _) in left {
-        let Some(spec) = IndexSpec::of(cell)?.filter(|spec| !made.contains(spec)) else { continue };
+        let spec = IndexSpec::of(cell)?.filter(|spec| !made.contains(spec));
+        let Some(spec) = spec.filter(|_| cell.experiment != Experiment::Indexing) else { continue };
         let began = Instant::now();
         let exists = context.data.path(&spec).exists();
         context.data.make(&spec, context.stop).map_err(|error| match context.stop.check() {

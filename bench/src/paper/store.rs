@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(super) enum Outcome {
     /// Rows without the settings of the cell.
     Rows(Vec<Row>),
-    /// Why it could not be measured: one line. That is a result too, such as a memory limit that is too low.
+    /// Why it could not be measured: one line. The next run tries again.
     Failed(String),
 }
 
@@ -82,9 +82,15 @@ impl ResultStore {
         Ok(store)
     }
 
-    /// The result of a cell in a round, from 1 on.
-    pub(super) fn get(&self, cell: &Cell, round: usize) -> Option<&FinishedCell> {
-        self.finished.get(&(cell.to_string(), round))
+    /// Whether a cell was tried in a round, from 1 on.
+    pub(super) fn was_tried(&self, cell: &Cell, round: usize) -> bool {
+        self.finished.contains_key(&(cell.to_string(), round))
+    }
+
+    /// Whether a cell has rows in a round.
+    pub(super) fn has_rows(&self, cell: &Cell, round: usize) -> bool {
+        let found = self.finished.get(&(cell.to_string(), round));
+        found.is_some_and(|finished| matches!(finished.outcome, Outcome::Rows(_)))
     }
 
     /// Adds a result.
@@ -181,7 +187,8 @@ mod tests {
         let rows = store.rows(&cell("5"));
         assert_eq!((rows.len(), &rows[1]["qps"], &rows[1]["size"]), (2, &json!(12), &json!("5")));
         assert_eq!((store.failure(&cell("50")), store.failure(&cell("5"))), (Some("killed"), None));
-        assert!(store.get(&cell("5"), 2).is_some() && store.get(&cell("5"), 3).is_none());
+        assert!(store.has_rows(&cell("5"), 2) && !store.has_rows(&cell("5"), 3));
+        assert!(store.was_tried(&cell("50"), 1) && !store.has_rows(&cell("50"), 1));
         store.add(&cell("7"), 1, finished(1)).unwrap();
         drop(store);
         assert_eq!(ResultStore::open(&path, &header).unwrap().rows(&cell("7")).len(), 1);

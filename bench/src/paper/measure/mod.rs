@@ -3,6 +3,8 @@
 mod cache;
 mod codecs;
 mod context;
+mod explored;
+mod indexing;
 mod intersect;
 mod missing;
 mod settings;
@@ -25,6 +27,8 @@ pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Outco
     let rows = match cell.experiment {
         Experiment::Cache => cache::measure(cell, context)?,
         Experiment::Codecs => Some(codecs::measure(cell, context)),
+        Experiment::Explored => Some(explored::measure(cell, context)),
+        Experiment::Indexing => Some(indexing::measure(cell, context)),
         Experiment::Intersect => Some(intersect::measure(cell, context)),
         Experiment::Sizes => Some(sizes::measure(&index(cell)?, context)),
     };
@@ -43,7 +47,10 @@ pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Outco
 pub(super) fn check(cell: &Cell) -> Result<()> {
     IndexSpec::of(cell)?;
     match cell.experiment {
-        Experiment::Cache => cache::flags(cell, "index", "dram", "dram", true).map(drop),
+        Experiment::Cache | Experiment::Explored => {
+            cache::flags(cell, "index", "dram", "dram", true).map(drop)
+        }
+        Experiment::Indexing => indexing::check(cell).map(drop),
         Experiment::Codecs => codecs::flags(cell, None).map(drop),
         Experiment::Intersect => intersect::flags(cell, None).map(drop),
         Experiment::Sizes => match cell.settings.keys().find(|name| !INDEX_SETTINGS.contains(&name.as_str()))

@@ -1,0 +1,21 @@
+//! Shares of the postings that the queries of [`crate::cache`] explore (thesis, figure 8.8).
+
+use super::super::cell::{Cell, Row};
+use super::cache::flags;
+use super::context::Context;
+use super::settings::{index, object};
+use crate::Result;
+use crate::cache::explored;
+use serde_json::json;
+
+pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
+    let dir = context.data.path(&index(cell)?).display().to_string();
+    let found = explored(&flags(cell, &dir, &context.region, "", false)?)?;
+    let percent = |postings: u64| 100.0 * postings as f64 / found.index.max(1) as f64;
+    Ok(vec![object(json!({
+        "postings": found.index,
+        "total_percent": percent(found.total),
+        "unique_percent": percent(found.unique),
+        "unique_share": found.unique as f64 / found.total.max(1) as f64,
+    }))])
+}

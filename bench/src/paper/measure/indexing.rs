@@ -1,0 +1,101 @@
+//! Duration of the phases of indexing, on one thread: a row for each phase.
+//!
+//! 1. *ingest*: words of documents are looked up and their postings appended.
+//! 2. *sort*: the postings of a batch of documents are sorted by term.
+//! 3. *transform*: batches are merged, encoded and written, and the commit is made durable.
+//!
+//! The documents are generated between the timed parts, so that no time is spent on reading them.
+
+use super::super::cell::{Cell, Row};
+use super::super::data::{IndexSpec, TemporaryDir};
+use super::context::Context;
+use super::settings::{index, object, parse};
+use crate::{Error, Random, Result};
+use clap::Parser;
+use serde_json::json;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tierdex::index::{BatchBuilder, IndexWriter, Manifest, Merge, OpenMode, WriterOptions};
+use tierdex::io::PosixDisk;
+
+/// Words of a document of 1 KB.
+const WORDS: usize = 110;
+/// Documents that are generated at once.
+const CHUNK: usize = 1000;
+
+#[derive(Parser)]
+struct IndexingLine {}
+
+/// Checks that a cell has no settings but those of its collection.
+pub(super) fn check(cell: &Cell) -> Result<IndexSpec> {
+    parse::<IndexingLine>(cell, &[], &[])?;
+    index(cell)
+}
+
+pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
+    let spec = check(cell)?;
+    let dir = TemporaryDir::new(context.data.dir(), "indexing")?;
+    let disk = Arc::new(PosixDisk::create(dir.path())?);
+    let options = WriterOptions { stop: context.stop.clone(), ..WriterOptions::default() };
+    let mut writer = IndexWriter::open(disk.clone(), spec.collection()?.schema(), OpenMode::New, options)?;
+    let mut batch = BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
+    let (mut ingest, mut sort, mut transform) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    let mut words = ZipfWords::new(spec.vocabulary());
+    let mut number = 0;
+    while number < spec.docs() {
+        context.stop.check().map_err(|_| Error::Interrupted)?;
+        let count = CHUNK.min((spec.docs() - number) as usize);
+        let texts: Vec<String> = (0..count).map(|_| words.document()).collect();
+        let began = Instant::now();
+        for text in &texts {
+            batch.add(&number.to_string(), "", text)?;
+            number += 1;
+        }
+        ingest += began.elapsed();
+        if batch.is_full() || number == spec.docs() {
+            let began = Instant::now();
+            let sealed = batch.seal()?;
+            sort += began.elapsed();
+            let began = Instant::now();
+            writer.push(sealed)?;
+            transform += began.elapsed();
+        }
+    }
+    let began = Instant::now();
+    writer.commit(Merge::Keep)?;
+    transform += began.elapsed();
+    let manifest = Manifest::read_newest(disk.as_ref())?;
+    let postings =
+        manifest.iter().flat_map(|one| &one.segments).map(|one| one.fields[0].postings).sum::<u64>();
+    let all = (ingest + sort + transform).as_secs_f64();
+    let row = |(phase, time): (&str, Duration)| {
+        let seconds = time.as_secs_f64();
+        object(
+            json!({ "phase": phase, "seconds": seconds, "share": seconds / all, "indexed_postings": postings }),
+        )
+    };
+    Ok([("ingest", ingest), ("sort", sort), ("transform", transform)].map(row).into())
+}
+
+/// Words whose logarithm of the rank is uniform, so that their frequency is about inverse to the rank.
+struct ZipfWords {
+    vocabulary: f64,
+    random: Random,
+}
+
+impl ZipfWords {
+    fn new(vocabulary: u64) -> ZipfWords {
+        ZipfWords { vocabulary: vocabulary as f64, random: Random::new(1) }
+    }
+
+    fn document(&mut self) -> String {
+        let mut text = String::with_capacity(WORDS * 10);
+        for _ in 0..WORDS {
+            let rank = self.vocabulary.powf(self.random.unit()) as u64;
+            // Writing to a string cannot fail.
+            let _ = write!(text, "t{rank:07} ");
+        }
+        text
+    }
+}
