@@ -15,17 +15,17 @@ struct Command {
     flags: intersect::Flags,
 }
 
-fn flags(words: &[&str]) -> intersect::Flags {
+fn run(words: &[&str]) -> tierdex_bench::Result<intersect::Results> {
     let mut flags = Command::parse_from(["intersect", "--quick"].iter().chain(words)).flags;
     flags.threads = flags.threads.min(4);
-    flags
+    intersect::run(&flags, &Stop::default())
 }
 
 #[test]
 fn a_quick_run_has_all_tables_and_plots() {
     let directory = tempfile::TempDir::new().unwrap();
     let out = directory.path().join("out");
-    let results = intersect::run(&flags(&["--out", out.to_str().unwrap()])).unwrap();
+    let results = run(&["--out", out.to_str().unwrap()]).unwrap();
     results.save().unwrap();
     let row = |sweep: &str, x: f64, algorithm| {
         let mut rows = results.rows().iter();
@@ -76,8 +76,7 @@ fn a_query_log_runs_over_an_index() {
     let words =
         ["--sweep", "none", "--index", index.to_str().unwrap(), "--queries", queries.to_str().unwrap()];
     let work = directory.path().join("work");
-    let results =
-        intersect::run(&flags(&[&words[..], &["--work", work.to_str().unwrap()]].concat())).unwrap();
+    let results = run(&[&words[..], &["--work", work.to_str().unwrap()]].concat()).unwrap();
     assert_eq!(results.rows().len(), 3 * Algorithm::ALL.len());
     assert!(results.rows().iter().all(|row| row.queries == 2 && row.found > 0));
     assert_eq!(fs::read_dir(&work).unwrap().count(), 0, "the list files are removed");
@@ -91,6 +90,6 @@ fn invalid_flags_are_rejected() {
     for wrong in
         [["--sweep", "x"], ["--short", "0"], ["--threads", "0"], ["--read", "5K"], ["--common", "101"]]
     {
-        assert!(matches!(intersect::run(&flags(&wrong)), Err(tierdex_bench::Error::Usage(_))), "{wrong:?}");
+        assert!(matches!(run(&wrong), Err(tierdex_bench::Error::Usage(_))), "{wrong:?}");
     }
 }

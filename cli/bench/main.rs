@@ -15,6 +15,7 @@ use read_flags::ReadFlags;
 use std::io::{stdin, stdout};
 use std::process::ExitCode;
 use tierdex::engine::{ExecutorOptions, THREADS_AUTO};
+use tierdex::index::Stop;
 use tierdex::io::ExitOutOfMemory;
 use tierdex_bench::{
     Error, cache as caches, codecs, generate as generator, intersect, latency, paper as papers, serve,
@@ -124,7 +125,7 @@ fn run_codecs(flags: &codecs::Flags) -> Result<(), Error> {
 }
 
 fn run_intersect(flags: &intersect::Flags) -> Result<(), Error> {
-    let results = intersect::run(flags)?;
+    let results = intersect::run(flags, &Stop::default())?;
     results.save()?;
     results.print(&mut stdout())
 }

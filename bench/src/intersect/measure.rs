@@ -4,6 +4,7 @@
 use super::cpu_time::cpu_seconds;
 use super::row::SweepRow;
 use super::runner::IntersectionRunner;
+use super::settings::Settings;
 use crate::intersection::{Algorithm, PagedList, ReadStats};
 use crate::{Error, Result, status};
 use std::time::Instant;
@@ -25,19 +26,20 @@ struct Round {
     reads: ReadStats,
 }
 
-/// Runs `rounds` rounds, after an untimed round of `bl`, which allocates its memory.
+/// Runs all rounds, after an untimed round of `bl`, which allocates its memory.
 pub(super) fn point(
     runner: &mut IntersectionRunner,
     point: &SweepPoint<'_>,
-    rounds: usize,
+    settings: &Settings,
 ) -> Result<Vec<SweepRow>> {
     status::show(&format!("{} {}", point.sweep, point.label));
     let mut taken: Vec<Vec<Round>> = point.algorithms.iter().map(|_| Vec::new()).collect();
     if point.algorithms.contains(&Algorithm::Bl) {
         round(runner, point, Algorithm::Bl)?;
     }
-    for _ in 0..rounds {
+    for _ in 0..settings.rounds {
         for (algorithm, taken) in point.algorithms.iter().zip(&mut taken) {
+            settings.stop.check().map_err(|_| Error::Interrupted)?;
             taken.push(round(runner, point, *algorithm)?);
         }
     }

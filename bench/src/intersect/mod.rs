@@ -29,14 +29,17 @@ pub use results::Results;
 pub use row::SweepRow;
 
 use crate::{Result, output_dir, status};
+use settings::Settings;
+use tierdex::index::Stop;
 use work_dir::WorkDir;
 
 /// Runs the sweeps that the flags select.
 ///
 /// # Errors
-/// If a flag is invalid, if an intersection is wrong, or if a file cannot be written or read.
-pub fn run(flags: &Flags) -> Result<Results> {
-    let settings = flags.settings()?;
+/// If a flag is invalid, if an intersection is wrong, or if a file cannot be written or read;
+/// [`Error::Interrupted`](crate::Error::Interrupted) if `stop` is raised.
+pub fn run(flags: &Flags, stop: &Stop) -> Result<Results> {
+    let settings = Settings { stop: stop.clone(), ..flags.settings()? };
     if let Some(dir) = &flags.out {
         output_dir::make(dir)?;
     }

@@ -53,7 +53,7 @@ pub(super) fn run(
             algorithms: &Algorithm::ALL,
             queries: &queries,
         };
-        results.add(point(&mut runner, &at, settings.rounds)?);
+        results.add(point(&mut runner, &at, settings)?);
     }
     Ok(())
 }

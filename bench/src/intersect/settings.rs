@@ -1,6 +1,7 @@
 //! The settings of a run: checked values of the flags, and the sweeps.
 
 use tierdex::codec::Codec;
+use tierdex::index::Stop;
 use tierdex::io::RegionKind;
 
 /// The parsed and checked flags.
@@ -21,6 +22,8 @@ pub(super) struct Settings {
     pub(super) region: RegionKind,
     pub(super) limit: usize,
     pub(super) seed: u64,
+    /// Checked before each measurement.
+    pub(super) stop: Stop,
 }
 
 /// The parameter that a sweep varies.

@@ -63,7 +63,7 @@ pub(super) fn synthetic(work: &WorkDir, settings: &Settings, results: &mut Resul
         let algorithms = if sweep == Sweep::Depth { &only[..] } else { &Algorithm::ALL };
         let queries = std::slice::from_ref(query);
         let at = SweepPoint { sweep: sweep.name(), x, label, algorithms, queries };
-        results.add(point(runner, &at, settings.rounds)?);
+        results.add(point(runner, &at, settings)?);
         Ok(())
     };
     for sweep in settings.sweeps.iter().copied() {

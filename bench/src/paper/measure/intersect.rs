@@ -29,6 +29,6 @@ pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
         flags.queries = Some(context.data.queries(&spec)?);
         flags.index = Some(context.data.path(&spec));
     }
-    let results = intersect::run(&flags)?;
+    let results = intersect::run(&flags, context.stop)?;
     Ok(results.rows().iter().map(|row| object(row.to_json())).collect())
 }
