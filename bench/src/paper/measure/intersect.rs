@@ -19,6 +19,8 @@ struct IntersectLine {
 pub(super) fn flags(cell: &Cell, work: Option<&Path>) -> Result<Flags> {
     let mut flags = parse::<IntersectLine>(cell, &[], &[])?.flags;
     flags.work = work.map(Path::to_path_buf);
+    // The runner repeats cells.
+    flags.rounds = Some(1);
     Ok(flags)
 }
 
