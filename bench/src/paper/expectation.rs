@@ -120,12 +120,12 @@ impl Expectation {
 
 /// Whether a point has all values of a selector. A list selects any of its values.
 fn matches(point: &Point, selector: &Selector) -> bool {
-    selector.iter().all(|(field, wanted)| {
+    selector.iter().all(|(field, value)| {
         let found = point.get(field);
-        let is = |wanted: &Value| found == Some(text(wanted).as_str());
-        match wanted {
+        let is = |value: &Value| found == Some(text(value).as_str());
+        match value {
             Value::Array(any) => any.iter().any(is),
-            wanted => is(wanted),
+            value => is(value),
         }
     })
 }

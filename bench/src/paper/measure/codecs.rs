@@ -29,6 +29,7 @@ pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
     let results = codecs::run(&flags(cell, index.as_deref())?, Vec::new())?;
     let Value::Array(rows) = results.rows().to_json() else { return Ok(Vec::new()) };
     // Left out are sums over all lengths, and copies of uncompressed values.
-    let wanted = |row: &Row| row.get("k") != Some(&Value::Null) && row.get("codec") != Some(&"memcpy".into());
-    Ok(rows.into_iter().map(object).filter(wanted).collect())
+    let measured =
+        |row: &Row| row.get("k") != Some(&Value::Null) && row.get("codec") != Some(&"memcpy".into());
+    Ok(rows.into_iter().map(object).filter(measured).collect())
 }

@@ -36,6 +36,7 @@ pub(super) fn row(spec: &IndexSpec, context: &Context<'_>) -> Result<Row> {
     let block_postings = sum(|lists| lists.block_postings).max(1);
     let lists = docs + freqs + short;
     let bits = |bytes: u64| 8.0 * bytes as f64 / block_postings as f64;
+    let percent = 100.0 * lists as f64 / (RAW_POSTING_BYTES * postings) as f64;
     Ok(object(json!({
         "docs_bytes": docs,
         "freqs_bytes": freqs,
@@ -43,7 +44,7 @@ pub(super) fn row(spec: &IndexSpec, context: &Context<'_>) -> Result<Row> {
         "skips_bytes": file(FileKind::Skips) - short.min(file(FileKind::Skips)),
         "terms_bytes": file(FileKind::Terms),
         "index_bytes": lists,
-        "index_percent": 100.0 * lists as f64 / (RAW_POSTING_BYTES * postings) as f64,
+        "index_percent": (percent * 100.0).round() / 100.0,
         "docs_bits": bits(docs),
         "freqs_bits": bits(freqs),
         "documents": manifest.documents(),
