@@ -41,6 +41,7 @@ use result::FigureResult;
 use runner::RunPlan;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
 use std::io::Write;
 use store::ResultStore;
 use tierdex::index::Stop;
@@ -72,7 +73,7 @@ pub fn list(out: &mut dyn Write) -> Result<()> {
 /// Makes the figures that the flags name: measures what is missing, and writes all reports.
 ///
 /// # Errors
-/// If a flag is wrong, a definition is malformed, a file cannot be written, or answers differ;
+/// If a flag is wrong, a definition is malformed, a file cannot be written, answers differ or cells fail;
 /// [`Error::Interrupted`] if `stop` was raised, after the reports of what was measured are written.
 pub fn run(flags: &Flags, launch: &Launch, stop: &Stop, out: &mut dyn Write) -> Result<()> {
     run_definitions(&Registry::new()?, flags, launch, stop, out)
@@ -106,7 +107,7 @@ fn run_definitions(
     for figure in registry.figures() {
         let result = FigureResult::new(figure, scale, &store, &missing)?;
         if figures.iter().any(|selected| selected.name() == figure.name()) {
-            let command = format!("tierdex-bench paper {} --scale {scale}", figure.name());
+            let command = format!("tierdex-bench paper {} --scale {scale}{}", figure.name(), options(flags));
             report::save(&dir.join(&figure.paper.name).join(&figure.figure.name), &result, &command)?;
         }
         all.push(result);
@@ -116,9 +117,31 @@ fn run_definitions(
     let line = format!("{}\n{}\n", summary::counts(&all), dir.join("summary.md").display());
     out.write_all(line.as_bytes()).map_err(Error::Output)?;
     match different_answers(all.iter().flat_map(|result| &result.rows)) {
-        Some(first) => Err(Error::Failed(format!("wrong answers: {first}"))),
-        None => Ok(()),
+        Some(first) => Err(Error::Failed(format!(
+            "wrong answers: {first}; to measure again, remove {}",
+            dir.join("cells.jsonl").display()
+        ))),
+        None => plan.check(&store, &missing),
     }
+}
+
+/// The flags that change what is measured, without the paths of this machine.
+fn options(flags: &Flags) -> String {
+    let named = |region: String| match region.split_once(':') {
+        Some((kind @ ("file" | "dax"), _)) => format!("{kind}:PATH"),
+        _ => region,
+    };
+    let mut text = format!(" --region {}", named(flags.region.to_string()));
+    text += &flags.tier.as_ref().map_or(String::new(), |tier| format!(" --tier {}", named(tier.to_string())));
+    text + if flags.no_group { " --no-group" } else { "" }
+}
+
+/// A hash of this program: results of another build are not mixed with its own.
+fn program_hash() -> u64 {
+    let program = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&program);
+    hasher.finish()
 }
 
 /// What must be equal for measurements to be compared: the first line of the file of finished cells. Paths
@@ -127,7 +150,7 @@ fn header(flags: &Flags) -> Value {
     let machine = Machine::here();
     let kind = |region: String| region.split(':').next().unwrap_or_default().to_string();
     json!({
-        "program": format!("tierdex-bench {}", env!("CARGO_PKG_VERSION")),
+        "program": format!("tierdex-bench {}, build {:016x}", env!("CARGO_PKG_VERSION"), program_hash()),
         "cpu": machine.cpu,
         "threads": machine.threads,
         "memory_bytes": machine.memory_bytes,

@@ -46,6 +46,18 @@ impl RunPlan {
         Ok(RunPlan { cells: planned.collect() })
     }
 
+    /// Checks that no cell failed.
+    ///
+    /// # Errors
+    /// The number of failed cells and the first reason.
+    pub(super) fn check(&self, store: &ResultStore, missing: &Missing) -> Result<()> {
+        let possible = self.cells.iter().filter(|planned| missing.of(&planned.cell).is_none());
+        let failures: Vec<&str> = possible.filter_map(|planned| store.failure(&planned.cell)).collect();
+        let Some(first) = failures.first() else { return Ok(()) };
+        let (count, all) = (failures.len(), self.cells.len());
+        Err(Error::Failed(format!("{count} of {all} cells failed, the first one: {first}")))
+    }
+
     /// Measures everything that is not in the store, and prints a line for each cell.
     ///
     /// # Errors

@@ -38,6 +38,8 @@ struct InFlightPages {
     first_page: u64,
     /// The frames that its pages are read into.
     frames: Vec<u32>,
+    /// Some of the pages were not requested.
+    has_gap: bool,
 }
 
 impl PageReader {
@@ -77,13 +79,12 @@ impl PageReader {
         wanted.sort_unstable_by_key(|wanted| (wanted.file.number(), wanted.page));
         let mut rest = wanted.drain(..).peekable();
         while let Some(PageRequest { file, page: first_page, frame, cell }) = rest.next() {
-            let (mut frames, mut cells) = (vec![frame], vec![cell]);
+            let (mut frames, mut cells, mut has_gap) = (vec![frame], vec![cell], false);
             while let Some(next) = rest.peek().filter(|next| next.file.number() == file.number()) {
                 let end = first_page + frames.len() as u64;
-                let is_near =
-                    next.page - end <= self.gap_max && next.page - first_page < READ_PAGES_MAX as u64;
-                if !is_near || !self.frames.fill_gap(file.number(), end..next.page, (&mut frames, &mut cells))
-                {
+                let fits = next.page - end <= self.gap_max && next.page - first_page < READ_PAGES_MAX as u64;
+                has_gap |= fits && next.page > end;
+                if !fits || !self.frames.fill_gap(file.number(), end..next.page, (&mut frames, &mut cells)) {
                     break;
                 }
                 if let Some(next) = rest.next() {
@@ -91,17 +92,21 @@ impl PageReader {
                     cells.push(next.cell);
                 }
             }
-            let Some(target) = ReadTarget::across(cells) else { continue };
-            let tag = self.in_flight.iter().position(Option::is_none).unwrap_or_else(|| {
-                self.in_flight.push(None);
-                self.in_flight.len() - 1
-            });
-            let file_read = Arc::clone(file.file());
-            self.in_flight[tag] = Some(InFlightPages { file, first_page, frames });
-            self.engine.submit(&file_read, first_page * PAGE, target, tag as u64);
+            self.submit(InFlightPages { file, first_page, frames, has_gap }, cells);
         }
         drop(rest);
         self.wanted = wanted;
+    }
+
+    fn submit(&mut self, pages: InFlightPages, cells: Vec<CellMut>) {
+        let Some(target) = ReadTarget::across(cells) else { return };
+        let tag = self.in_flight.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.in_flight.push(None);
+            self.in_flight.len() - 1
+        });
+        let (file, offset) = (Arc::clone(pages.file.file()), pages.first_page * PAGE);
+        self.in_flight[tag] = Some(pages);
+        self.engine.submit(&file, offset, target, tag as u64);
     }
 
     /// Processes completed reads; if `wait`, waits until a read completes. False when none has.
@@ -133,13 +138,16 @@ impl PageReader {
     /// A read has completed. Its pages are checked before they are readable.
     fn complete_read(&mut self, completion: Completion) {
         let Completion { tag, target, result, fell_back } = completion;
-        let Some(InFlightPages { file, first_page, frames }) = self.in_flight[tag as usize].take() else {
-            return;
-        };
+        let Some(pages) = self.in_flight[tag as usize].take() else { return };
         let counters = self.frames.counters();
         counters.reads.fetch_add(1, Ordering::Relaxed);
         counters.reads_fell_back.fetch_add(u64::from(fell_back), Ordering::Relaxed);
         counters.bytes_read.fetch_add(*result.as_ref().unwrap_or(&0) as u64, Ordering::Relaxed);
+        if pages.has_gap && result.is_err() {
+            drop(target);
+            return self.read_each(pages);
+        }
+        let InFlightPages { file, first_page, frames, .. } = pages;
         let mut left = result;
         let checked: Vec<Result<()>> = target
             .pieces()
@@ -154,6 +162,21 @@ impl PageReader {
         drop(target);
         for (frame, result) in frames.into_iter().zip(checked) {
             self.frames.complete(frame, result);
+        }
+    }
+}
+
+impl PageReader {
+    /// Reads each page by itself, after a read of all has failed: a page of a gap must not make requests of
+    /// other pages fail.
+    fn read_each(&mut self, InFlightPages { file, first_page, frames, .. }: InFlightPages) {
+        for (frame, page) in frames.into_iter().zip(first_page..) {
+            // The failed read has released its cells, and nobody reads a page before it is settled.
+            let cell =
+                self.frames.cells().write(frame as usize).expect("the cell of a page that is not settled");
+            let file = Arc::clone(&file);
+            let pages = InFlightPages { file, first_page: page, frames: vec![frame], has_gap: false };
+            self.submit(pages, vec![cell]);
         }
     }
 }

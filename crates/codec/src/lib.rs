@@ -390,9 +390,9 @@ impl Codec {
         }
     }
 
-    /// Whether the block at the front of `bytes`, decoded without error, is known to be strictly increasing
-    /// if its last value is greater than `prev`: its gaps are so small that it wraps at most once. Reads
-    /// only the header.
+    /// Whether the header of the block at the front of `bytes` limits its gaps so that their sum is at most
+    /// 2^31. The values of such a block, decoded without error, increase strictly if the last one is greater
+    /// than `prev`.
     #[inline]
     pub fn has_narrow_gaps(self, bytes: &[u8]) -> bool {
         match self {

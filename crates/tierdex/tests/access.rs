@@ -173,6 +173,7 @@ fn all_executor_modes_give_the_same_results() {
                 policy: PolicyKind::ALL[turn % PolicyKind::ALL.len()],
                 lookahead: [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(7)][turn % 3],
                 engine: EngineOptions { kind: EngineKind::Pread, depth: 4, direct: false },
+                gap_pages: Some(turn as u64 % 4),
                 threads: 1 + turn % 3,
                 reader_threads: 1 + turn % 2,
                 ..ExecutorOptions::default()

@@ -45,6 +45,7 @@ fn options(bytes: u64, policy: PolicyKind, lookahead: Lookahead, kind: EngineKin
         policy,
         lookahead,
         engine: EngineOptions { kind, depth: 4, direct: false },
+        gap_pages: Some(bytes / 4096 % 3),
         ..ExecutorOptions::default()
     }
 }

@@ -199,7 +199,12 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
 /// A batch with a cache, with resident or non-resident dictionary and skip data.
 fn batch(index: &Index, random: &mut Random) -> Result<(), Error> {
     let meta = random.pick(&[MetaTier::Disk, MetaTier::Terms]).clone();
-    let options = ExecutorOptions { dram: Some(24 << 20), hits_max: 10, ..ExecutorOptions::default() };
+    let options = ExecutorOptions {
+        dram: Some(24 << 20),
+        hits_max: 10,
+        gap_pages: Some(2),
+        ..ExecutorOptions::default()
+    };
     let options = options.complete(index, None, Some(meta));
     let executor = Executor::new(index, &options)?;
     let queries: Vec<Query> =

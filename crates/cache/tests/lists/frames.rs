@@ -178,6 +178,34 @@ fn pages_of_a_short_gap_are_read_too() {
 }
 
 #[test]
+fn an_error_of_a_read_with_a_gap_is_that_of_its_page_alone() {
+    let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+    let written = write(&disk, "a", PAGES);
+    let frames = frames(60, PolicyKind::S3Fifo);
+    let mut reader = PageReader::new(frames.clone(), engine(&disk, kinds()[0], 1), 2);
+    // The read of all three pages fails, and then that of the gap alone.
+    for (at, failed) in [(1, 0), (3, 1)] {
+        let first = 10 * at;
+        if failed > 0 {
+            let damaged = first + 1;
+            disk.inner().corrupt("a", |bytes| bytes[(damaged * PAGE) as usize] ^= 1);
+        }
+        let effect = Effect::Error(errno::EIO);
+        disk.arm(FaultPlan { class: OpClass::Read, at: 1, effect, repeat: Repeat::Once });
+        let mut pinned = Vec::new();
+        for page in [first, first + 2] {
+            reader.request(&frames, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
+        }
+        reader.finish();
+        pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+        assert_eq!(frames.stats().failures, failed);
+    }
+    assert_eq!(frames.stats().reads, 8);
+    drop(reader);
+    assert_idle(&frames);
+}
+
+#[test]
 fn only_the_damaged_page_of_a_read_is_an_error() {
     let disk = MemDisk::new();
     let written = write(&disk, "a", PAGES);

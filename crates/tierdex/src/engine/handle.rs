@@ -186,8 +186,8 @@ impl Engine {
                     Err(error) => ended = Err(error),
                 }
             }
-            // Half of the requests in progress end while this thread sleeps, not one: each wake-up takes as
-            // long as a query whose pages are cached.
+            // Wait for the middle request: one wake-up for half of the requests in progress instead of one
+            // for each. A wake-up takes as long as a query whose pages are cached.
             if let Some(Ok(middle)) = tickets.get(tickets.len() / 2)
                 && matches!(tickets.front(), Some(Ok(first)) if !first.is_ready())
             {

@@ -131,6 +131,8 @@ pub struct ExecutorOptions {
     pub lookahead: Lookahead,
     /// Interface and queue depth of reads.
     pub engine: EngineOptions,
+    /// Pages between two requested pages that [`Mode::Direct`] reads with them, at most; measured if `None`.
+    pub gap_pages: Option<u64>,
     /// Reader threads. [`Mode::Direct`] has none: its search threads read.
     pub reader_threads: usize,
     /// Search threads; [`THREADS_AUTO`] chooses by mode.
@@ -174,6 +176,7 @@ impl Default for ExecutorOptions {
             policy: PolicyKind::S3Fifo,
             lookahead: Lookahead::Adaptive,
             engine: EngineOptions { kind: tierdex_io::EngineKind::Auto, depth: 32, direct: true },
+            gap_pages: None,
             reader_threads: 1,
             threads: 1,
             hits_max: 1024,

@@ -18,11 +18,12 @@ pub(super) fn page_readers(
     let (cells, mut engines, name) = read_engines(index, options, options.threads)?;
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
     let longest = fields.map(|field| field.postings().file()).max_by_key(|file| file.len());
-    let gap = match (engines.first_mut(), longest) {
-        (Some(engine), Some(file)) => measure_gap(engine, &cells, file),
+    let gap = match (options.gap_pages, engines.first_mut(), longest) {
+        (Some(pages), ..) => pages,
+        (None, Some(engine), Some(file)) => measure_gap(engine, &cells, file),
         _ => 0,
     };
-    let joined = if gap > 0 { format!(", joined over gaps of {gap} x 4K") } else { String::new() };
+    let joined = if gap > 0 { format!(", joined over gaps of up to {gap} pages") } else { String::new() };
     let name = (name.0 + &joined, name.1);
     let frames = Frames::new(cells, options.policy)?;
     let readers = engines.into_iter().map(|engine| PageReader::new(frames.clone(), engine, gap)).collect();

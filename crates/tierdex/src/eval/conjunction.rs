@@ -2,9 +2,9 @@
 //! candidates one block at a time, and only where the sum of the max scores of all clauses reaches the
 //! threshold. Candidates are looked up in the other clauses, rarest first.
 //!
-//! With more than two scored lists, or if matches are counted, candidates are intersected first and scored
-//! afterwards, because few are usually left. With two, only the candidates of the lead that may reach the
-//! threshold are looked up in the other list.
+//! With more than two scored lists, if matches are counted, or as long as there is no threshold, candidates
+//! are intersected first and scored afterwards, because few are usually left. With two lists and a threshold,
+//! only the candidates of the lead that may reach it are looked up in the other list.
 
 use super::batch::CandidateBatch;
 use super::node::Node;

@@ -114,6 +114,7 @@ impl<'a> Opener<'a, '_> {
         if let Some(info) = &leaf.infos[self.number]
             && field.skips().resident().is_none()
         {
+            let impacts = impacts || leaf.share_bounds(self.segment).is_none();
             self.source.prefetch(field.skips(), field.record_range(info, impacts));
         }
     }

@@ -15,6 +15,7 @@ pub fn options(pages: u64, threads: usize) -> ExecutorOptions {
         region: RegionKind::Dram,
         size: Size::Bytes(4096 * pages),
         engine: EngineOptions { kind: EngineKind::Pread, depth: 4, direct: false },
+        gap_pages: Some(pages % 3),
         meta_tier: MetaTier::Disk,
         threads,
         ..ExecutorOptions::default()
