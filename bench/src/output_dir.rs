@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::Path;
 
 /// Creates the directory. Called before anything is measured, so that a failure costs no run.
@@ -21,6 +21,24 @@ pub fn make(dir: &Path) -> Result<()> {
 pub fn write(dir: &Path, name: &str, text: &str) -> Result<()> {
     let path = dir.join(name);
     fs::write(&path, text).map_err(|error| Error::Failed(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Locks a file of the directory or file `name`, which `flag` chooses, until it is closed.
+///
+/// # Errors
+/// If another process has locked it, or the file system has no locks.
+pub fn lock(file: &File, name: &Path, flag: &str) -> Result<()> {
+    file.try_lock().map_err(|error| {
+        Error::Failed(match error {
+            TryLockError::WouldBlock => {
+                format!(
+                    "another run uses {}; wait until it has ended, or name another {flag}",
+                    name.display()
+                )
+            }
+            TryLockError::Error(error) => format!("cannot lock {}: {error}", name.display()),
+        })
+    })
 }
 
 /// A JSON array with one row per line.

@@ -119,7 +119,7 @@ where
     let ys = panel.series.iter().flat_map(|line| &line.points).map(|point| point.1);
     let top = 1.1 * ys.fold(0.0, f64::max);
     let top = if top > 0.0 { top } else { 1.0 };
-    // So many that a name has the distance of one.
+    // One label for each name, and one for the margin on each side.
     let labels = if let Scale::Named(all) = &panel.scale { all.len() + 2 } else { LABELS };
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 15))

@@ -21,6 +21,7 @@ use tierdex_bench::{
     Error, cache as caches, codecs, generate as generator, intersect, latency, paper as papers, serve,
 };
 use tierdex_cli::failure::Outcome;
+use tierdex_cli::interrupt;
 use tierdex_cli::memory_flags::MemoryFlags;
 use tierdex_cli::open;
 
@@ -125,7 +126,9 @@ fn run_codecs(flags: &codecs::Flags) -> Result<(), Error> {
 }
 
 fn run_intersect(flags: &intersect::Flags) -> Result<(), Error> {
-    let results = intersect::run(flags, &Stop::default())?;
+    let stop = Stop::default();
+    let _watched = interrupt::raise_on_signal(stop.clone());
+    let results = intersect::run(flags, &stop)?;
     results.save()?;
     results.print(&mut stdout())
 }

@@ -3,12 +3,12 @@
 use super::cell::Cell;
 use crate::generate::{self, Collection};
 use crate::{Error, Random, Result, output_dir};
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tierdex::codec::Codec;
 use tierdex::index::Stop;
-use tierdex::io::PosixDisk;
+use tierdex::io::{FORMAT_VERSION, PosixDisk};
 
 /// Settings of cells that describe an index.
 pub(super) const INDEX_SETTINGS: [&str; 4] = ["docs", "postings", "vocabulary", "codec"];
@@ -25,9 +25,11 @@ pub(super) struct IndexSpec {
 /// Number of generated queries.
 const QUERIES: usize = 1000;
 
-/// The directory of the indexes.
+/// The directory of the indexes. One process uses it at a time.
 pub(super) struct DataSets {
     dir: PathBuf,
+    /// Locked.
+    _lock: File,
 }
 
 impl IndexSpec {
@@ -56,7 +58,7 @@ impl IndexSpec {
     /// The name of its directory.
     pub(super) fn name(&self) -> String {
         let IndexSpec { docs, postings, vocabulary, codec } = self;
-        format!("docs{docs}-postings{postings}-terms{vocabulary}-{}", codec.name())
+        format!("docs{docs}-postings{postings}-terms{vocabulary}-{}-format{FORMAT_VERSION}", codec.name())
     }
 
     /// Number of documents.
@@ -88,7 +90,11 @@ impl DataSets {
     /// If it cannot be created.
     pub(super) fn new(dir: &Path) -> Result<DataSets> {
         output_dir::make(dir)?;
-        Ok(DataSets { dir: dir.to_path_buf() })
+        let path = dir.join("lock");
+        let lock = File::create(&path)
+            .map_err(|error| Error::Failed(format!("cannot create {}: {error}", path.display())))?;
+        output_dir::lock(&lock, dir, "--data")?;
+        Ok(DataSets { dir: dir.to_path_buf(), _lock: lock })
     }
 
     /// The directory of all indexes.

@@ -43,9 +43,10 @@ pub(super) fn cells(
         for mut settings in combinations(&settings) {
             let rounds = settings.remove(ROUNDS).map_or(Ok(1), |rounds| rounds.parse::<usize>());
             let rounds = rounds.map_err(|_| malformed(paper, figure, "`rounds` is not a number"))?;
-            let planned = PlannedCell { cell: Cell { experiment, settings }, rounds };
-            if !cells.contains(&planned) {
-                cells.push(planned);
+            let cell = Cell { experiment, settings };
+            match cells.iter_mut().find(|planned: &&mut PlannedCell| planned.cell == cell) {
+                Some(planned) => planned.rounds = planned.rounds.max(rounds),
+                None => cells.push(PlannedCell { cell, rounds }),
             }
         }
     }

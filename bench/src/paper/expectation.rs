@@ -33,7 +33,7 @@ pub(super) struct Expectation {
     /// Smallest and largest ratio that agrees with the paper.
     at_least: Option<f64>,
     at_most: Option<f64>,
-    /// Why the paper's ordering does not hold here, if that is understood.
+    /// A possible reason why it does not hold on other machines than the paper's.
     pub(super) because: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! The result of a figure: rows of its cells, the points of its plot, and its checked expectations.
 
 use super::cell::{Cell, Row};
-use super::expand::cells;
+use super::expand::{PlannedCell, cells};
 use super::expectation::{Checked, Verdict};
 use super::measure::Missing;
 use super::points::{Point, points};
@@ -40,23 +40,23 @@ impl<'a> FigureResult<'a> {
         missing: &Missing,
     ) -> Result<FigureResult<'a>> {
         let definition = figure.figure;
-        let cells: Vec<Cell> =
-            cells(figure.paper, definition, scale)?.into_iter().map(|planned| planned.cell).collect();
-        let rows: Vec<Row> = cells.iter().flat_map(|cell| store.rows(cell)).collect();
+        let planned = cells(figure.paper, definition, scale)?;
         let (mut machine, mut failures): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         let add = |reasons: &mut Vec<String>, why: String| {
             if !reasons.contains(&why) {
                 reasons.push(why);
             }
         };
-        for cell in &cells {
+        for PlannedCell { cell, rounds } in &planned {
             match (missing.of(cell), store.failure(cell)) {
                 (Some(why), _) => add(&mut machine, why.to_string()),
                 (None, Some(why)) => add(&mut failures, format!("failed: {why}")),
-                (None, None) if !store.was_tried(cell, 1) => add(&mut failures, "not run yet".to_string()),
-                (None, None) => {}
+                (None, None) if (1..=*rounds).all(|round| store.has_rows(cell, round)) => {}
+                (None, None) => add(&mut failures, "not run yet".to_string()),
             }
         }
+        let cells: Vec<Cell> = planned.into_iter().map(|planned| planned.cell).collect();
+        let rows: Vec<Row> = cells.iter().flat_map(|cell| store.rows(cell)).collect();
         let (points, checks) = match &definition.plot {
             Some(plot) => {
                 let measures: Vec<&str> = plot.y.iter().map(String::as_str).collect();
@@ -68,13 +68,20 @@ impl<'a> FigureResult<'a> {
         Ok(FigureResult { figure, scale, cells, rows, points, checks, missing: machine, failures })
     }
 
-    /// The result and the reason of the n-th expectation.
+    /// The result of the n-th expectation, and a possible reason if it differs. If cells are missing, both
+    /// say why.
     pub(super) fn verdict(&self, number: usize) -> (&'static str, String) {
         let expected = &self.figure.figure.expect[number];
+        let partly = |reason: String| match self.reasons() {
+            missing if missing.is_empty() => reason,
+            missing if reason.is_empty() => format!("without some cells: {missing}"),
+            missing => format!("{reason}; without some cells: {missing}"),
+        };
         match self.checks[number].verdict {
-            Verdict::Agrees => ("agrees", String::new()),
+            Verdict::Agrees => ("agrees", partly(String::new())),
             Verdict::Differs => {
-                ("differs", expected.because.clone().unwrap_or_else(|| "not explained".to_string()))
+                let reason = expected.because.as_ref().map(|because| format!("possible reason: {because}"));
+                ("differs", partly(reason.unwrap_or_else(|| "not explained".to_string())))
             }
             Verdict::NotMeasured if !self.missing.is_empty() => ("not measurable here", self.reasons()),
             Verdict::NotMeasured => ("not measured", self.reasons()),

@@ -1,17 +1,18 @@
 //! Finished cells, in a file with one JSON object per line. A run that was interrupted continues from it.
 //!
 //! The first line describes the program and the machine. Measurements of another program or machine are not
-//! mixed in: opening such a file is an error. A last line that is not whole is dropped.
+//! mixed in: opening such a file is an error, and so is a file that another process writes. A last line that
+//! is not whole is dropped.
 
 use super::cell::{Cell, Row};
-use crate::{Error, Result};
+use crate::{Error, Result, output_dir};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What a cell gave in one round.
+/// Result of a cell in one round.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Outcome {
     /// Rows without the settings of the cell.
@@ -39,16 +40,16 @@ impl ResultStore {
     /// Opens the file, or creates it. `header` describes the program and the machine.
     ///
     /// # Errors
-    /// If the file cannot be read or written, is malformed, or has another header.
+    /// If the file cannot be read or written, is malformed, has another header, or is used by another
+    /// process.
     pub(super) fn open(path: &Path, header: &Value) -> Result<ResultStore> {
         let failed = |what: &str, error: std::io::Error| {
             Error::Failed(format!("cannot {what} {}: {error}", path.display()))
         };
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(failed("read", error)),
-        };
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let file = file.map_err(|error| failed("create", error))?;
+        output_dir::lock(&file, path, "--out")?;
+        let text = fs::read_to_string(path).map_err(|error| failed("read", error))?;
         // A line without its end was being written when the program was stopped.
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
         let mut lines = whole.lines().enumerate();
@@ -72,8 +73,6 @@ impl ResultStore {
             })?;
             finished.insert(key, cell);
         }
-        let file = OpenOptions::new().create(true).append(true).open(path);
-        let file = file.map_err(|error| failed("create", error))?;
         file.set_len(whole.len() as u64).map_err(|error| failed("write", error))?;
         let mut store = ResultStore { path: path.to_path_buf(), file, finished };
         if whole.is_empty() {
@@ -82,12 +81,7 @@ impl ResultStore {
         Ok(store)
     }
 
-    /// Whether a cell was tried in a round, from 1 on.
-    pub(super) fn was_tried(&self, cell: &Cell, round: usize) -> bool {
-        self.finished.contains_key(&(cell.to_string(), round))
-    }
-
-    /// Whether a cell has rows in a round.
+    /// Whether a cell has rows in a round, from 1 on.
     pub(super) fn has_rows(&self, cell: &Cell, round: usize) -> bool {
         let found = self.finished.get(&(cell.to_string(), round));
         found.is_some_and(|finished| matches!(finished.outcome, Outcome::Rows(_)))
@@ -188,10 +182,21 @@ mod tests {
         assert_eq!((rows.len(), &rows[1]["qps"], &rows[1]["size"]), (2, &json!(12), &json!("5")));
         assert_eq!((store.failure(&cell("50")), store.failure(&cell("5"))), (Some("killed"), None));
         assert!(store.has_rows(&cell("5"), 2) && !store.has_rows(&cell("5"), 3));
-        assert!(store.was_tried(&cell("50"), 1) && !store.has_rows(&cell("50"), 1));
+        assert!(store.failure(&cell("50")).is_some() && !store.has_rows(&cell("50"), 1));
         store.add(&cell("7"), 1, finished(1)).unwrap();
         drop(store);
         assert_eq!(ResultStore::open(&path, &header).unwrap().rows(&cell("7")).len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_another_run_writes_is_rejected() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("cells.jsonl");
+        let store = ResultStore::open(&path, &json!({})).unwrap();
+        let error = ResultStore::open(&path, &json!({})).err().unwrap().to_string();
+        assert!(error.contains("another run") && error.contains("--out"), "{error}");
+        drop(store);
+        ResultStore::open(&path, &json!({})).unwrap();
     }
 
     #[test]

@@ -112,6 +112,8 @@ pub struct Frames {
 pub(crate) struct Counters {
     hits: AtomicU64,
     misses: AtomicU64,
+    /// Pages of gaps that were taken into the cache: nobody has requested them.
+    unrequested: AtomicU64,
     /// Lookups for which all frames of the shard were pinned.
     pub(crate) no_frame: AtomicU64,
     evictions: AtomicU64,
@@ -209,7 +211,7 @@ impl Frames {
             misses: of(&counters.misses),
             streamed: of(&counters.no_frame),
             // The counters are read one after the other, while threads change them.
-            fetched: of(&counters.misses)
+            fetched: (of(&counters.misses) + of(&counters.unrequested))
                 .saturating_sub(of(&counters.no_frame) + of(&counters.failures) + loading),
             evictions: of(&counters.evictions),
             failures: of(&counters.failures),
@@ -237,10 +239,16 @@ impl Frames {
             return Some(PageLookup::Pinned(self.pin(self.frame_number(number, frame))));
         }
         self.counters.misses.fetch_add(1, Ordering::Relaxed);
-        let Some(frame) = self.free_frame(number, &mut shard) else {
+        let filled = self.fill((number, &mut shard), key);
+        if filled.is_none() {
             self.counters.no_frame.fetch_add(1, Ordering::Relaxed);
-            return None;
-        };
+        }
+        filled.map(|(pin, cell)| PageLookup::Fill(pin, cell))
+    }
+
+    /// Takes a frame of the shard for a page that has none; `None` if all are pinned.
+    fn fill(&self, (number, shard): (usize, &mut Shard), key: PageKey) -> Option<(Pin<'_>, CellMut)> {
+        let frame = self.free_frame(number, shard)?;
         let global = self.frame_number(number, frame);
         let Some(cell) = self.cells.write(global as usize) else {
             // Only a pinned frame has a cell in use.
@@ -251,34 +259,34 @@ impl Frames {
         shard.keys[frame as usize] = key;
         shard.table.insert(key, frame);
         shard.policy.insert(frame, key.hash(), 1);
-        Some(PageLookup::Fill(self.pin(global), cell))
+        Some((self.pin(global), cell))
     }
 
-    /// Takes frames for pages that nobody has requested, and appends them to `frames` and `cells`, which the
-    /// caller fills. False if one of the pages is in the cache or has no frame; those before it may have
-    /// been appended.
+    /// Takes frames for the pages of a gap, which nobody has requested, and appends them to `frames` and
+    /// `cells`, which the caller fills. False if one of the pages is in the cache or has no frame; those
+    /// before it may have been appended.
     pub(crate) fn fill_gap(
         &self,
         file: u64,
         pages: Range<u64>,
         (frames, cells): (&mut Vec<u32>, &mut Vec<CellMut>),
     ) -> bool {
-        let is_cached = |page| {
-            let key = PageKey::of(file, page);
-            lock(&self.shards[self.shard_of(key)]).table.contains_key(&key)
-        };
+        let key = |page| PageKey::of(file, page);
+        let is_cached = |page| lock(&self.shards[self.shard_of(key(page))]).table.contains_key(&key(page));
         if pages.clone().any(is_cached) {
             return false;
         }
         for page in pages {
+            let number = self.shard_of(key(page));
+            let mut shard = lock(&self.shards[number]);
+            // Another thread may have requested it in the meantime.
+            let is_cached = shard.table.contains_key(&key(page));
+            let filled = if is_cached { None } else { self.fill((number, &mut shard), key(page)) };
+            let Some((pin, cell)) = filled else { return false };
+            self.counters.unrequested.fetch_add(1, Ordering::Relaxed);
             // A frame that is being filled is not evicted, so it need not be pinned.
-            match self.lookup(PageKey::of(file, page)) {
-                Some(PageLookup::Fill(pin, cell)) => {
-                    frames.push(pin.frame());
-                    cells.push(cell);
-                }
-                _ => return false,
-            }
+            frames.push(pin.frame());
+            cells.push(cell);
         }
         true
     }

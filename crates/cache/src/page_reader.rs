@@ -12,6 +12,9 @@ use crate::frames::{Frames, PageKey, PageLookup, Pin};
 /// Pages of a read, at most.
 pub const READ_PAGES_MAX: usize = 64;
 
+/// Pages of gaps in flight take at most this part of the frames: the others are for requested pages.
+const GAP_FRAMES_DIVISOR: usize = 16;
+
 /// Reads pages for one thread. Dropping it waits for the reads in flight.
 pub struct PageReader {
     frames: Arc<Frames>,
@@ -22,6 +25,8 @@ pub struct PageReader {
     in_flight: Vec<Option<InFlightPages>>,
     /// Pages between two requested pages that are read with them, at most.
     gap_max: u64,
+    /// Pages of gaps in flight.
+    in_gaps: usize,
 }
 
 /// A page, and the frame that it is read into.
@@ -38,15 +43,15 @@ struct InFlightPages {
     first_page: u64,
     /// The frames that its pages are read into.
     frames: Vec<u32>,
-    /// Some of the pages were not requested.
-    has_gap: bool,
+    /// Number of the pages that were not requested.
+    in_gaps: usize,
 }
 
 impl PageReader {
     /// Reads into `frames` by `engine`, and at most `gap_max` unrequested pages between two requested ones
     /// ([`measure_gap`](crate::measure_gap)).
     pub fn new(frames: Arc<Frames>, engine: ReadEngine, gap_max: u64) -> PageReader {
-        PageReader { frames, engine, wanted: Vec::new(), in_flight: Vec::new(), gap_max }
+        PageReader { frames, engine, wanted: Vec::new(), in_flight: Vec::new(), gap_max, in_gaps: 0 }
     }
 
     /// Pins these pages, and calls `pinned` with the pin of each. Pages that are not in the cache are read
@@ -79,20 +84,25 @@ impl PageReader {
         wanted.sort_unstable_by_key(|wanted| (wanted.file.number(), wanted.page));
         let mut rest = wanted.drain(..).peekable();
         while let Some(PageRequest { file, page: first_page, frame, cell }) = rest.next() {
-            let (mut frames, mut cells, mut has_gap) = (vec![frame], vec![cell], false);
+            let (mut frames, mut cells, mut requested) = (vec![frame], vec![cell], 1);
             while let Some(next) = rest.peek().filter(|next| next.file.number() == file.number()) {
                 let end = first_page + frames.len() as u64;
-                let fits = next.page - end <= self.gap_max && next.page - first_page < READ_PAGES_MAX as u64;
-                has_gap |= fits && next.page > end;
+                let gap = next.page - end;
+                let in_gaps = self.in_gaps + (frames.len() - requested) + gap as usize;
+                let fits = gap <= self.gap_max && next.page - first_page < READ_PAGES_MAX as u64;
+                let fits = fits && (gap == 0 || in_gaps <= self.frames.frames() / GAP_FRAMES_DIVISOR);
                 if !fits || !self.frames.fill_gap(file.number(), end..next.page, (&mut frames, &mut cells)) {
                     break;
                 }
                 if let Some(next) = rest.next() {
                     frames.push(next.frame);
                     cells.push(next.cell);
+                    requested += 1;
                 }
             }
-            self.submit(InFlightPages { file, first_page, frames, has_gap }, cells);
+            let in_gaps = frames.len() - requested;
+            self.in_gaps += in_gaps;
+            self.submit(InFlightPages { file, first_page, frames, in_gaps }, cells);
         }
         drop(rest);
         self.wanted = wanted;
@@ -143,7 +153,8 @@ impl PageReader {
         counters.reads.fetch_add(1, Ordering::Relaxed);
         counters.reads_fell_back.fetch_add(u64::from(fell_back), Ordering::Relaxed);
         counters.bytes_read.fetch_add(*result.as_ref().unwrap_or(&0) as u64, Ordering::Relaxed);
-        if pages.has_gap && result.is_err() {
+        self.in_gaps -= pages.in_gaps;
+        if pages.in_gaps > 0 && result.is_err() {
             drop(target);
             return self.read_each(pages);
         }
@@ -164,9 +175,7 @@ impl PageReader {
             self.frames.complete(frame, result);
         }
     }
-}
 
-impl PageReader {
     /// Reads each page by itself, after a read of all has failed: a page of a gap must not make requests of
     /// other pages fail.
     fn read_each(&mut self, InFlightPages { file, first_page, frames, .. }: InFlightPages) {
@@ -175,7 +184,7 @@ impl PageReader {
             let cell =
                 self.frames.cells().write(frame as usize).expect("the cell of a page that is not settled");
             let file = Arc::clone(&file);
-            let pages = InFlightPages { file, first_page: page, frames: vec![frame], has_gap: false };
+            let pages = InFlightPages { file, first_page: page, frames: vec![frame], in_gaps: 0 };
             self.submit(pages, vec![cell]);
         }
     }

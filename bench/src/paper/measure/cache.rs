@@ -1,6 +1,6 @@
 //! Cells of the experiment [`crate::cache`], each in a process of its own.
 //!
-//! `cores` is a setting of this module: so many processes run at the same time, each with a copy of the index
+//! The setting `cores` is the number of processes that run at the same time, each with a copy of the index
 //! and a cache of its own (thesis, section 8.2.3). Their queries per second are summed, and their latencies
 //! averaged.
 
@@ -48,8 +48,13 @@ fn cores(cell: &Cell) -> Result<usize> {
 
 /// Measures a cell; `None` if the stop signal was raised.
 pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Result<Vec<Row>>>> {
-    let spec = index(cell)?;
-    let indexes = context.data.copies(&spec, cores(cell)?)?;
+    let (spec, cores) = (index(cell)?, cores(cell)?);
+    if cores > 1 && ["file:", "dax:"].iter().any(|kind| context.region.starts_with(kind)) {
+        let why =
+            format!("{cores} processes cannot share the region {}; use dram or hugetlb", context.region);
+        return Ok(Some(Err(Error::Failed(why))));
+    }
+    let indexes = context.data.copies(&spec, cores)?;
     let dir = context.data.path(&spec).display().to_string();
     let tier = context.tier.as_deref().unwrap_or_default();
     let flags = flags(cell, &dir, &context.region, tier, context.groups)?;
@@ -58,7 +63,7 @@ pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Resul
         Ok(None) => return Ok(None),
         Err(error) => return Ok(Some(Err(error))),
     };
-    Ok(Some(joined(&rows).and_then(|mut row| {
+    Ok(Some(sum_of_processes(&rows).and_then(|mut row| {
         row.extend(sizes::row(&spec, context)?);
         let mut all = lookahead(&mut row);
         all.insert(0, row);
@@ -67,12 +72,17 @@ pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Resul
 }
 
 /// The row of a cell whose processes ran at the same time.
-fn joined(rows: &[CellRow]) -> Result<Row> {
+fn sum_of_processes(rows: &[CellRow]) -> Result<Row> {
     if let Some(why) = rows.iter().find_map(|row| row.outcome.as_ref().err()) {
         return Err(Error::Failed(why.clone()));
     }
     let all: Vec<Row> = rows.iter().map(|row| object(row.to_json())).collect();
     let mut row = all.first().cloned().unwrap_or_default();
+    if all.iter().any(|other| other.get("checksum") != row.get("checksum")) {
+        return Err(Error::Failed(
+            "the processes of a cell have different answers to the same queries".to_string(),
+        ));
+    }
     let sum = |field: &str| all.iter().filter_map(|row| row.get(field).and_then(Value::as_f64)).sum::<f64>();
     for field in ["qps", "first_qps"] {
         row.insert(field.to_string(), json!(sum(field)));

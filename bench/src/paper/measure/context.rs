@@ -1,10 +1,10 @@
-//! What all measurements of a run share, and the placeholders that it resolves.
+//! State shared by all measurements of a run, and placeholders for memory regions.
 
 use super::super::data::DataSets;
 use crate::cache::Launch;
 use tierdex::index::Stop;
 
-/// What all measurements of a run share.
+/// State shared by all measurements of a run.
 pub(in super::super) struct Context<'a> {
     pub(in super::super) data: &'a DataSets,
     pub(in super::super) launch: &'a Launch,

@@ -9,6 +9,8 @@ use crate::throttle::{HDD, Throttle};
 /// What this machine cannot do, each with the reason.
 pub(in super::super) struct Missing {
     groups: Option<String>,
+    /// All cells of [`Experiment::Cache`] run in groups, not only those that need a memory limit.
+    all_in_groups: bool,
     throttle: Option<String>,
     tier: Option<String>,
 }
@@ -22,6 +24,7 @@ impl Missing {
         let no_group = || Some("--no-group: no memory limits and no emulated devices".to_string());
         Missing {
             groups: if context.groups { reason(groups()) } else { no_group() },
+            all_in_groups: context.groups,
             throttle: if context.groups { reason(throttle()) } else { no_group() },
             tier: context
                 .tier
@@ -37,7 +40,8 @@ impl Missing {
         let tier = tier.then_some(&self.tier);
         let throttle = (is("devices", &["hdd", "sas"]) || is("hdd", &["true"])).then_some(&self.throttle);
         // Without a memory limit the page cache would hold the whole index.
-        let limited = cell.experiment == Experiment::Cache && is("modes", &["base", "base-prefetch"]);
+        let limited = self.all_in_groups || is("modes", &["base", "base-prefetch"]);
+        let limited = limited && cell.experiment == Experiment::Cache;
         let groups = limited.then_some(&self.groups);
         [tier, throttle, groups].into_iter().flatten().find_map(|why| why.as_deref())
     }
