@@ -298,6 +298,9 @@ fn evaluate(
             request.planned.get_or_init(|| MeasuredPlan { plan, memory })
         }
     };
+    if let Some(counted) = searcher.known_count(plan, options, &documents) {
+        return Ok(counted);
+    }
     let _reserved = source.reserve(*memory, request.priority)?;
     let threshold = request.threshold(|| searcher.shared_threshold((plan, source), options))?;
     searcher.search_part((plan, source), options, documents, &threshold)

@@ -153,6 +153,9 @@ impl Searcher {
     /// Finds the documents of `query`.
     pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<SearchResult> {
         let plan = self.plan(query, options, &FILES)?;
+        if let Some(counted) = self.known_count(&plan, options, &self.documents()) {
+            return Ok(counted.finish(options, plan.scale));
+        }
         let read_ahead = plan.working_memory(self.index.segments(), WORKING_MEMORY_BYTES).read_ahead;
         self.answer(&plan, options, &Files::new(read_ahead))
     }
@@ -171,6 +174,23 @@ impl Searcher {
             found = self.search_part((plan, source), options, self.documents(), &Arc::default())?;
         }
         Ok(found.finish(options, plan.scale))
+    }
+
+    /// The number of matches among these documents, if no hits are requested and it follows from the
+    /// dictionary. The part with the first document of a segment counts the whole segment.
+    pub(crate) fn known_count(
+        &self,
+        plan: &QueryPlan,
+        options: &SearchOptions,
+        documents: &Range<u32>,
+    ) -> Option<PartialResult> {
+        let segments = self.index.segments().iter().enumerate();
+        let count = |(number, segment): (usize, &Arc<Segment>)| {
+            let count = plan.known_count(number, segment)?;
+            Some(if documents.contains(&self.bases[number]) { count } else { 0 })
+        };
+        let total = if options.k == 0 { segments.map(count).sum::<Option<u64>>()? } else { return None };
+        Some(PartialResult { hits: Vec::new(), total, complete: true })
     }
 
     /// The threshold that the evaluations of a query share. It starts at the initial threshold, which is
