@@ -13,11 +13,10 @@
 //! 4. A page that cannot be read is removed from the table at once, so that the next lookup tries again.
 //!    Its frame is reused when the last pin is gone.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
+use hashbrown::HashTable;
 use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result};
 
 use crate::key::mix;
@@ -50,30 +49,6 @@ impl PageKey {
     }
 }
 
-impl std::hash::Hash for PageKey {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(PageKey::hash(*self));
-    }
-}
-
-/// Hasher of keys that are already hashed.
-#[derive(Default)]
-struct PreHashed(u64);
-
-impl Hasher for PreHashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are hashed as one number");
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
 /// States of a frame: not readable yet, checked, or failed.
 const LOADING: u32 = 0;
 const READY: u32 = 1;
@@ -85,8 +60,8 @@ struct FrameState {
 }
 
 struct Shard {
-    /// The frame of each page, by its number in the shard.
-    table: HashMap<PageKey, u32, BuildHasherDefault<PreHashed>>,
+    /// The frame of each page, by its number in the shard. The pages are in `keys`.
+    table: HashTable<u32>,
     /// The page of each frame.
     keys: Box<[PageKey]>,
     free: Vec<u32>,
@@ -171,7 +146,7 @@ impl Frames {
     /// Bytes of memory outside the region for each frame, at most.
     pub fn metadata_bytes_max(policy: PolicyKind) -> usize {
         // A table is at least seven sixteenths full, and takes one byte more for each slot.
-        let table = 16 * (size_of::<(PageKey, u32)>() + 1) / 7;
+        let table = 16 * (size_of::<u32>() + 1) / 7;
         let cell = size_of::<u32>();
         let shard = size_of::<PageKey>() + size_of::<u32>() + table + policy.bytes_per_entry_max();
         size_of::<FrameState>() + cell + shard
@@ -197,7 +172,7 @@ impl Frames {
         for (number, shard) in self.shards.iter().enumerate() {
             let shard = lock(shard);
             free += (shard.free.len() + shard.failed.len()) as u64;
-            for frame in shard.table.values() {
+            for frame in &shard.table {
                 let state = &self.states[self.frame_number(number, *frame) as usize];
                 let is_loading = state.state.load(Ordering::Relaxed) == LOADING;
                 loading += u64::from(is_loading);
@@ -233,7 +208,7 @@ impl Frames {
     pub(crate) fn lookup(&self, key: PageKey) -> Option<PageLookup<'_>> {
         let number = self.shard_of(key);
         let mut shard = lock(&self.shards[number]);
-        if let Some(frame) = shard.table.get(&key).copied() {
+        if let Some(frame) = shard.find(key) {
             shard.policy.touch(frame);
             self.counters.hits.fetch_add(1, Ordering::Relaxed);
             return Some(PageLookup::Pinned(self.pin(self.frame_number(number, frame))));
@@ -256,8 +231,7 @@ impl Frames {
             return None;
         };
         self.states[global as usize].state.store(LOADING, Ordering::Relaxed);
-        shard.keys[frame as usize] = key;
-        shard.table.insert(key, frame);
+        shard.insert(key, frame);
         shard.policy.insert(frame, key.hash(), 1);
         Some((self.pin(global), cell))
     }
@@ -272,7 +246,7 @@ impl Frames {
         (frames, cells): (&mut Vec<u32>, &mut Vec<CellMut>),
     ) -> bool {
         let key = |page| PageKey::of(file, page);
-        let is_cached = |page| lock(&self.shards[self.shard_of(key(page))]).table.contains_key(&key(page));
+        let is_cached = |page| lock(&self.shards[self.shard_of(key(page))]).find(key(page)).is_some();
         if pages.clone().any(is_cached) {
             return false;
         }
@@ -280,7 +254,7 @@ impl Frames {
             let number = self.shard_of(key(page));
             let mut shard = lock(&self.shards[number]);
             // Another thread may have requested it in the meantime.
-            let is_cached = shard.table.contains_key(&key(page));
+            let is_cached = shard.find(key(page)).is_some();
             let filled = if is_cached { None } else { self.fill((number, &mut shard), key(page)) };
             let Some((pin, cell)) = filled else { return false };
             self.counters.unrequested.fetch_add(1, Ordering::Relaxed);
@@ -301,8 +275,7 @@ impl Frames {
                 let (number, own) = (frame as usize % self.shards.len(), frame / self.shards.len() as u32);
                 let mut shard = lock(&self.shards[number]);
                 state.state.store(FAILED, Ordering::SeqCst);
-                let key = shard.keys[own as usize];
-                shard.table.remove(&key);
+                shard.remove(own);
                 shard.policy.remove(own);
                 shard.failed.push((own, error));
             }
@@ -338,13 +311,13 @@ impl Frames {
     pub fn forget(&self, files: &[u64]) {
         for (at, shard) in self.shards.iter().enumerate() {
             let mut shard = lock(shard);
-            let Shard { table, free, policy, .. } = &mut *shard;
-            table.retain(|key, frame| {
+            let Shard { table, keys, free, policy, .. } = &mut *shard;
+            table.retain(|frame| {
                 let state = &self.states[self.frame_number(at, *frame) as usize];
                 // Acquire: as in `free_frame`.
                 let is_used =
                     state.pins.load(Ordering::Acquire) > 0 || state.state.load(Ordering::Acquire) != READY;
-                let keep = is_used || !files.contains(&key.file);
+                let keep = is_used || !files.contains(&keys[*frame as usize].file);
                 if !keep {
                     policy.remove(*frame);
                     free.push(*frame);
@@ -369,8 +342,7 @@ impl Frames {
         }
         let victim = shard.policy.victim(&|frame| pins(frame) == (0, READY))?;
         shard.policy.remove(victim);
-        let key = shard.keys[victim as usize];
-        shard.table.remove(&key);
+        shard.remove(victim);
         self.counters.evictions.fetch_add(1, Ordering::Relaxed);
         Some(victim)
     }
@@ -396,11 +368,29 @@ impl Shard {
         let own = (frames - number).div_ceil(shards) as u32;
         let none = PageKey { file: u64::MAX, page: 0 };
         Shard {
-            table: HashMap::with_capacity_and_hasher(own as usize, BuildHasherDefault::default()),
+            table: HashTable::with_capacity(own as usize),
             keys: (0..own).map(|_| none).collect(),
             free: (0..own).rev().collect(),
             failed: Vec::new(),
             policy: policy.policy(own),
+        }
+    }
+
+    /// The frame of a page, by its number in the shard.
+    fn find(&self, key: PageKey) -> Option<u32> {
+        self.table.find(key.hash(), |frame| self.keys[*frame as usize] == key).copied()
+    }
+
+    fn insert(&mut self, key: PageKey, frame: u32) {
+        self.keys[frame as usize] = key;
+        self.table.insert_unique(key.hash(), frame, |frame| self.keys[*frame as usize].hash());
+    }
+
+    /// Removes the page of a frame.
+    fn remove(&mut self, frame: u32) {
+        let hash = self.keys[frame as usize].hash();
+        if let Ok(entry) = self.table.find_entry(hash, |other| *other == frame) {
+            entry.remove();
         }
     }
 }
