@@ -57,9 +57,10 @@ impl MemoryFlags {
 
 /// Formats read mode, memory tiers and cache.
 pub fn describe(options: &ExecutorOptions) -> String {
+    let norms = options.metadata_region().map_or("dram".to_string(), |region| region.to_string());
     let tiers = match &options.meta_tier {
-        MetaTier::Disk => "dictionary and skip data on disk, norms on dram".to_string(),
-        MetaTier::Terms => "dictionary and norms on dram, skip data on disk".to_string(),
+        MetaTier::Disk => format!("dictionary and skip data on disk, norms on {norms}"),
+        MetaTier::Terms => format!("dictionary on dram, skip data on disk, norms on {norms}"),
         tier => format!("dictionary, skip data and norms on {tier}"),
     };
     let mut out = format!("mode {}, {tiers}", options.mode);

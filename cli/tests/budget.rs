@@ -96,10 +96,13 @@ fn a_batch_within_a_budget_has_the_same_run_and_is_not_killed() {
         &[&words.iter().map(String::as_str).collect::<Vec<_>>()[..], &["--mode", "base"]].concat(),
     ));
     let (dram, cache) = (DRAM.to_string(), format!("dram:{CACHE}"));
-    // With the cache outside the budget, and inside it.
+    let shared = format!("file:/dev/shm/tierdex-budget-{}:{CACHE}", std::process::id());
+    // With the cache outside the budget, inside it, and in another region together with norms and page
+    // checksums.
     for (limit, tier, flags) in [
         (DRAM + DRAM / 5 + CACHE, "dram", &["--cache", &cache][..]),
         (DRAM + DRAM / 5, "disk", &["--threads", "2", "--count"][..]),
+        (DRAM + DRAM / 5 + CACHE + (4 << 20), "disk", &["--cache", &shared][..]),
     ] {
         let Some(group) = ControlGroup::new("budget", limit) else {
             eprintln!("skipped: no permission to create a memory control group");
@@ -113,6 +116,10 @@ fn a_batch_within_a_budget_has_the_same_run_and_is_not_killed() {
         let tiers =
             if tier == "disk" { "dictionary and skip data on disk" } else { "skip data and norms on dram" };
         assert!(report.contains(tiers), "{report}");
+        let row = |name: &str| report.lines().find(|line| line.contains(name)).unwrap_or_default();
+        for name in ["  norms", "  page checksums"] {
+            assert_eq!(row(name).contains("(in file:"), flags.contains(&shared.as_str()), "{report}");
+        }
         assert_eq!(group.kills(), 0);
         assert!(fs::read(&bound).unwrap() == fs::read(&free).unwrap(), "the run differs: {report}");
     }

@@ -25,7 +25,7 @@ impl PagedLists {
     /// When the file is damaged or cannot be read.
     pub fn open(disk: &dyn Disk, name: &str, seal: Seal) -> Result<PagedLists> {
         let file = SealedFile::open(disk, name, IDENTITY, seal)?;
-        file.load_tables()?;
+        file.load_tables(None)?;
         let payload = file.payload();
         let corrupt = |what: &str| Error::corrupt(name, payload.end, what);
         let tail_at = payload.end.checked_sub(TAIL as u64).filter(|at| *at >= PAGE);

@@ -29,7 +29,7 @@ pub fn write(disk: &dyn Disk, name: &str, pages: usize) -> TestFile {
     writer.write(&bytes).unwrap();
     let seal = writer.finish().unwrap();
     let file = SealedFile::open(disk, name, identity, seal).unwrap();
-    file.load_tables().unwrap();
+    file.load_tables(None).unwrap();
     TestFile { file: Arc::new(file), bytes }
 }
 

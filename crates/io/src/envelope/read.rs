@@ -25,7 +25,8 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 /// A sealed file, open for reading by any number of threads. It returns checked bytes only.
 ///
 /// Memory: the top table (1 MiB per TiB), 24 bytes per group of 4 MiB, and the groups read so far, 4 KiB
-/// each. The size of an allocation is first checked against the actual length of the file.
+/// each, or the whole page table. The size of an allocation is first checked against the actual length of
+/// the file.
 pub struct SealedFile {
     number: u64,
     file: Arc<dyn ReadFile>,
@@ -35,7 +36,9 @@ pub struct SealedFile {
     footer: Footer,
     top_table: Box<[u32]>,
     /// The groups of the page table, each read on first use.
-    groups: Box<[OnceLock<Box<[u32]>>]>,
+    groups: Box<[OnceLock<Box<[u8]>>]>,
+    /// The whole page table, after [`SealedFile::load_tables`].
+    page_table: OnceLock<ResidentBytes>,
     /// The checked payload, after [`SealedFile::load`].
     resident: OnceLock<ResidentBytes>,
     bytes_read: AtomicU64,
@@ -206,13 +209,36 @@ impl SealedFile {
         self.check_pages(first_page, &bytes[..left.min(bytes.len())])
     }
 
-    /// Reads the whole page table, so that later checks read nothing: 4 bytes of memory per page of [`PAGE`]
-    /// bytes.
+    /// Reads the whole page table, into memory of `arena` if there is one, so that later checks read nothing.
+    /// It takes [`SealedFile::table_bytes`].
     ///
     /// # Errors
-    /// As [`SealedFile::read`].
-    pub fn load_tables(&self) -> Result<()> {
-        (0..self.layout().groups).try_for_each(|group| self.group(group).map(drop))
+    /// As [`SealedFile::read`]; [`ErrorKind::NoSpace`] when the arena has too little memory left.
+    pub fn load_tables(&self, arena: Option<&mut Arena>) -> Result<()> {
+        if self.page_table.get().is_some() {
+            return Ok(());
+        }
+        let fill = |table: &mut [u8]| {
+            let mut groups = table.chunks_mut(PAGE_LEN).zip(0..);
+            groups.try_for_each(|(entries, group)| self.read_group(group, entries))
+        };
+        let len = self.to_usize(self.table_bytes())?;
+        let table = match arena {
+            Some(arena) => arena.allocate(len, fill, &self.name)?,
+            None => {
+                let mut table = vec![0; len];
+                fill(&mut table)?;
+                table.into()
+            }
+        };
+        // Another thread may have loaded it in the meantime; both have the same bytes.
+        let _ = self.page_table.set(table);
+        Ok(())
+    }
+
+    /// Bytes of the page table: 4 for each page of [`PAGE`] bytes.
+    pub fn table_bytes(&self) -> u64 {
+        self.layout().pages * ENTRY_LEN
     }
 
     /// Reads the whole file again and checks header, footer, both tables and every page; the parts cover all
@@ -230,7 +256,7 @@ impl SealedFile {
         self.read_top_table(&footer)?;
         let mut pages = Vec::new();
         for group in 0..self.layout().groups {
-            let table = self.read_group(group)?;
+            let table = self.group_from_disk(group)?;
             self.verify_pages(group, &table, &mut pages)?;
         }
         Ok(())
@@ -257,6 +283,7 @@ impl SealedFile {
             footer: Footer { layout: nothing, top_crc: 0, seal: Seal { len: 0, crc: 0 } },
             top_table: Box::default(),
             groups: Box::default(),
+            page_table: OnceLock::new(),
             resident: OnceLock::new(),
             bytes_read: AtomicU64::new(0),
             reads: AtomicU64::new(0),
@@ -317,24 +344,36 @@ impl SealedFile {
         Ok(entries(&bytes))
     }
 
-    fn read_group(&self, group: u64) -> Result<Box<[u32]>> {
-        let part = self.layout().group(group);
-        let start = part.start;
-        let bytes = self.read_part(part)?;
-        if self.checksums.group(group, &bytes) != self.top_table[self.to_usize(group)?] {
+    /// Reads the entries of a group and checks them; `entries` has their length.
+    fn read_group(&self, group: u64, entries: &mut [u8]) -> Result<()> {
+        let start = self.layout().group(group).start;
+        self.read_at(start, entries)?;
+        if self.checksums.group(group, entries) != self.top_table[self.to_usize(group)?] {
             return Err(self.corrupt(start, "the page table's checksum does not match"));
         }
-        Ok(entries(&bytes))
+        Ok(())
+    }
+
+    fn group_from_disk(&self, group: u64) -> Result<Box<[u8]>> {
+        let part = self.layout().group(group);
+        let mut entries = vec![0; self.to_usize(part.end - part.start)?];
+        self.read_group(group, &mut entries)?;
+        Ok(entries.into())
     }
 
     /// The checked entries of a group. Concurrent first uses may each read it; errors are not cached.
-    fn group(&self, group: u64) -> Result<&[u32]> {
-        let slot = &self.groups[self.to_usize(group)?];
+    fn group(&self, group: u64) -> Result<&[u8]> {
+        let number = self.to_usize(group)?;
+        if let Some(table) = self.page_table.get() {
+            let start = number * PAGE_LEN;
+            return Ok(&table[start..table.len().min(start + PAGE_LEN)]);
+        }
+        let slot = &self.groups[number];
         match slot.get() {
-            Some(table) => Ok(table),
+            Some(entries) => Ok(entries),
             None => {
-                let table = self.read_group(group)?;
-                Ok(slot.get_or_init(|| table))
+                let entries = self.group_from_disk(group)?;
+                Ok(slot.get_or_init(|| entries))
             }
         }
     }
@@ -382,16 +421,17 @@ impl SealedFile {
         Ok(())
     }
 
-    /// `table` is the group of page `number`.
-    fn check_page(&self, number: u64, page: &[u8], table: &[u32]) -> Result<()> {
-        if self.checksums.page(number, page) == table[(number % GROUP) as usize] {
+    /// `group` has the entries of the group of page `number`.
+    fn check_page(&self, number: u64, page: &[u8], group: &[u8]) -> Result<()> {
+        let expected = group[((number % GROUP) * ENTRY_LEN) as usize..].first_chunk();
+        if expected.copied().map(u32::from_le_bytes) == Some(self.checksums.page(number, page)) {
             return Ok(());
         }
         Err(self.corrupt(number * PAGE, "the page's checksum does not match"))
     }
 
-    fn verify_pages(&self, group: u64, table: &[u32], pages: &mut Vec<u8>) -> Result<()> {
-        let end = group * GROUP + table.len() as u64;
+    fn verify_pages(&self, group: u64, table: &[u8], pages: &mut Vec<u8>) -> Result<()> {
+        let end = group * GROUP + table.len() as u64 / ENTRY_LEN;
         for first in (group * GROUP..end).step_by(VERIFY_PAGES as usize) {
             self.read_pages(first..end.min(first + VERIFY_PAGES), pages)?;
             for (page, number) in pages.chunks(PAGE_LEN).zip(first..) {
@@ -464,7 +504,7 @@ mod tests {
         writer.write(&payload).unwrap();
         let seal = writer.finish().unwrap();
         let file = SealedFile::open(&disk, "b", IDENTITY, seal).unwrap();
-        file.load_tables().unwrap();
+        file.load_tables(None).unwrap();
         let reads = file.reads();
         let mut bytes = disk.bytes("b").unwrap();
         let last = file.payload().end / PAGE;

@@ -59,10 +59,11 @@ const LISTS_DIVISOR: u64 = 16;
 const LISTS_BYTES_MAX: u64 = 256 << 20;
 
 /// Part of this memory for non-resident skip data: `SKIPS_DOCUMENT_BYTES` for each document of the largest
-/// segment, at most `SKIPS_BYTES_MAX`, but at least half a byte a document. The skip data of a term that all
-/// documents contain takes about an eighth of a byte a document.
+/// segment, at most `SKIPS_BYTES_MAX`, but at least a byte for `SKIPS_DOCUMENTS_MIN` documents: enough for
+/// the skip data, without impacts, of a term that all documents contain.
 const SKIPS_DOCUMENT_BYTES: u64 = 2;
 const SKIPS_BYTES_MAX: u64 = 2 << 20;
+const SKIPS_DOCUMENTS_MIN: u64 = 16;
 
 /// State of an in-flight read, and of each cell that it fills.
 const READ_STATE_BYTES: u64 = 256;
@@ -166,7 +167,9 @@ impl BudgetShares {
         } else {
             // Skip data of segments that are opened later may stay on disk.
             let least = if options.growth > 0 { SKIPS_BYTES_MAX } else { 0 };
-            (SKIPS_DOCUMENT_BYTES * documents).clamp(least, SKIPS_BYTES_MAX).max(documents / 2)
+            (SKIPS_DOCUMENT_BYTES * documents)
+                .clamp(least, SKIPS_BYTES_MAX)
+                .max(documents / SKIPS_DOCUMENTS_MIN)
         };
         let planned =
             (RESERVED_TERMS * (leaf_memory(segments.len()) + LIST_REQUEST_BYTES * segments.len())) as u64;
@@ -241,22 +244,21 @@ impl MemoryReport {
         let mut add = |what, bytes, region: Option<String>| rows.push(MemoryUse { what, bytes, region });
         add("program", PROGRAM_BYTES, None);
         add("first terms of dictionary pages", sizes.term_index, None);
-        add("page checksums", sizes.checksums, None);
-        let region = match &options.meta_tier {
-            MetaTier::Region(kind) => Some(kind.to_string()),
-            MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => None,
-        };
+        let region = options.metadata_places().region.map(|kind| kind.to_string());
+        add("page checksums", sizes.checksums, region.clone());
+        add("page checksums of stored texts and norms", sizes.other_checksums, None);
         if options.meta_tier != MetaTier::Disk {
+            let region = match &options.meta_tier {
+                MetaTier::Region(kind) => Some(kind.to_string()),
+                MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => None,
+            };
             add(DICTIONARIES, sizes.terms, region.clone());
             add("prefix keys of terms", sizes.term_heads, None);
-        }
-        if options.meta_tier.keeps_skips() {
-            add("skip data and short lists", sizes.skips, region.clone());
+            if options.meta_tier.keeps_skips() {
+                add("skip data and short lists", sizes.skips, region);
+            }
         }
         add("norms", sizes.norms, region);
-        if sizes.exact_norms > 0 {
-            add("exact norms", sizes.exact_norms, None);
-        }
         if options.mode.has_cache() {
             let cache = options.cache_bytes(index);
             add("cache", cache, (!options.cache_in_budget).then(|| options.region.to_string()));

@@ -49,7 +49,8 @@ impl ExecutorOptions {
             options.dram.map_or(Some(quarter), |dram| dram.checked_sub(needed))
         };
         let sizes = ResidentSizes::of(index);
-        let tiers = [(MetaTier::Dram, sizes.all()), (MetaTier::Terms, sizes.terms)];
+        let tiers =
+            [(MetaTier::Dram, sizes.terms + sizes.skips + sizes.norms), (MetaTier::Terms, sizes.terms)];
         let fits = |(tier, bytes): &(MetaTier, u64)| {
             let options = ExecutorOptions { meta_tier: tier.clone(), ..options.clone() };
             match options.dram {

@@ -149,7 +149,7 @@ impl Executor {
             let name = (engine.read_engine().to_string(), engine.fallback().map(str::to_string));
             (Backend::Pages(engine), name)
         } else {
-            load_metadata(index.segments(), &options.meta_tier)?;
+            load_metadata(index.segments(), &options.metadata_places())?;
             let (prefetch, name) = ListPrefetch::start(index, options)?;
             (Backend::Lists(prefetch), name)
         };

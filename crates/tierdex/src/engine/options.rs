@@ -62,18 +62,19 @@ impl FromStr for Mode {
     }
 }
 
-/// Memory tier of dictionaries, skip data and norms (thesis, figures 8.1 and 8.2). Scoring accesses norms at
-/// random: they are never left on disk, and exact norms are in DRAM in every tier.
+/// Memory tier of dictionaries, skip data, norms and page checksums (thesis, figures 8.1 and 8.2). Norms and
+/// checksums are accessed at random for each block, so they are never left on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetaTier {
     /// Dictionaries and skip data are on disk: a term lookup reads a page, and a list is fetched together
-    /// with its skip data. Norms are in DRAM.
+    /// with its skip data. Norms and checksums are in a region of the kind of the cache if the cache does not
+    /// count towards the budget, else in DRAM.
     Disk,
-    /// Dictionaries and norms are in DRAM, skip data is on disk.
+    /// As [`MetaTier::Disk`], with dictionaries in DRAM.
     Terms,
-    /// Dictionaries, skip data and norms are in DRAM.
+    /// All of them are in DRAM.
     Dram,
-    /// Dictionaries, skip data and norms are in a region of this kind.
+    /// All of them are in a region of this kind.
     Region(RegionKind),
 }
 
@@ -108,6 +109,15 @@ impl FromStr for MetaTier {
             }),
         }
     }
+}
+
+/// Where the metadata of segments is.
+#[derive(Clone, Debug)]
+pub(super) struct MetadataPlaces {
+    pub(super) tier: MetaTier,
+    /// The region of norms and page checksums, and of dictionaries and skip data if `tier` is a region;
+    /// `None`: DRAM.
+    pub(super) region: Option<RegionKind>,
 }
 
 /// Options of an [`super::Executor`] or [`super::Engine`]: read mode, cache, threads and memory budget.
@@ -198,6 +208,21 @@ impl ExecutorOptions {
             Size::BasisPoints(_) => bytes.max(CELLS_MIN * self.cell_bytes() as u64),
             Size::Bytes(_) => bytes,
         }
+    }
+
+    /// The kind of region that holds norms and page checksums; `None`: DRAM.
+    pub fn metadata_region(&self) -> Option<RegionKind> {
+        let cache_is_apart =
+            self.mode.has_cache() && !self.cache_in_budget && self.region != RegionKind::Dram;
+        match &self.meta_tier {
+            MetaTier::Disk | MetaTier::Terms => cache_is_apart.then(|| self.region.clone()),
+            MetaTier::Dram => None,
+            MetaTier::Region(kind) => Some(kind.clone()),
+        }
+    }
+
+    pub(super) fn metadata_places(&self) -> MetadataPlaces {
+        MetadataPlaces { tier: self.meta_tier.clone(), region: self.metadata_region() }
     }
 
     /// Bytes of a cell of the cache.

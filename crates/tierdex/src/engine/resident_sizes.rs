@@ -1,10 +1,9 @@
 //! Sizes of the metadata of segments: dictionaries, skip data, norms, page checksums.
 
-use super::options::MetaTier;
+use super::options::{MetaTier, MetadataPlaces};
 use crate::index::Index;
-use crate::schema::NormKind;
 use crate::segment::read::{FieldReader, Segment};
-use tierdex_io::{Arena, PAGE, SealedFile};
+use tierdex_io::{Arena, SealedFile};
 
 /// Bytes of the metadata of one segment or of several.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,16 +12,15 @@ pub(super) struct ResidentSizes {
     pub(super) terms: u64,
     /// Skip data.
     pub(super) skips: u64,
-    /// One-byte norms.
     pub(super) norms: u64,
-    /// Exact norms, always in DRAM.
-    pub(super) exact_norms: u64,
     /// First terms of dictionary pages, always in DRAM.
     pub(super) term_index: u64,
     /// Prefix keys of terms, in DRAM if dictionaries are resident.
     pub(super) term_heads: u64,
-    /// Page checksums, always in DRAM.
+    /// Page checksums of the files that evaluations read.
     pub(super) checksums: u64,
+    /// Page checksums of the other files, always in DRAM.
+    pub(super) other_checksums: u64,
     /// First documents of the pages of the index of external ids, always in DRAM.
     pub(super) id_index: u64,
 }
@@ -42,44 +40,43 @@ impl ResidentSizes {
 
     fn add_segment(&mut self, segment: &Segment) {
         self.id_index += segment.ids().memory();
-        self.checksums += segment.files().map(checksum_bytes).sum::<u64>();
-        segment.fields().iter().for_each(|field| self.add_field(segment, field));
+        let checksums: u64 = segment.evaluated_files().map(SealedFile::table_bytes).sum();
+        self.checksums +=
+            segment.evaluated_files().map(|file| Arena::allocation_bytes(file.table_bytes())).sum::<u64>();
+        self.other_checksums += segment.files().map(SealedFile::table_bytes).sum::<u64>() - checksums;
+        segment.fields().iter().for_each(|field| self.add_field(field));
     }
 
-    fn add_field(&mut self, segment: &Segment, field: &FieldReader) {
+    fn add_field(&mut self, field: &FieldReader) {
         self.terms += Arena::allocation_bytes(payload_bytes(field.terms().file()));
         self.skips += Arena::allocation_bytes(payload_bytes(field.skips()));
         self.term_index += field.terms().memory() as u64;
         self.term_heads += field.terms().restart_keys_memory();
-        match field.field().norms {
-            NormKind::Byte => self.norms += Arena::allocation_bytes(payload_bytes(field.norms_file())),
-            NormKind::Exact => self.exact_norms += 4 * u64::from(segment.documents()),
-        }
+        self.norms += Arena::allocation_bytes(payload_bytes(field.norms_file()));
     }
 
-    /// Bytes of DRAM with dictionaries, skip data and norms in that tier.
-    pub(super) fn resident(&self, tier: &MetaTier) -> u64 {
-        let always = self.term_index + self.checksums + self.id_index + self.exact_norms;
-        always
-            + match tier {
-                MetaTier::Disk => self.norms,
-                MetaTier::Terms => self.norms + self.terms + self.term_heads,
-                MetaTier::Dram => self.norms + self.terms + self.term_heads + self.skips,
-                MetaTier::Region(_) => self.term_heads,
-            }
+    /// Bytes of DRAM with the metadata in these places.
+    pub(super) fn in_dram(&self, places: &MetadataPlaces) -> u64 {
+        let always = self.term_index + self.other_checksums + self.id_index;
+        let lists = match places.tier {
+            MetaTier::Disk => 0,
+            MetaTier::Terms => self.terms + self.term_heads,
+            MetaTier::Dram => self.terms + self.term_heads + self.skips,
+            MetaTier::Region(_) => self.term_heads,
+        };
+        always + lists + if places.region.is_none() { self.norms + self.checksums } else { 0 }
     }
 
-    /// Bytes of a region that holds dictionaries, skip data and norms.
-    pub(super) fn all(&self) -> u64 {
-        self.terms + self.skips + self.norms
+    /// Bytes of the region of these places, if there is one.
+    pub(super) fn in_region(&self, places: &MetadataPlaces) -> u64 {
+        let lists = match places.tier {
+            MetaTier::Region(_) => self.terms + self.skips,
+            MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => 0,
+        };
+        lists + self.norms + self.checksums
     }
 }
 
 fn payload_bytes(file: &SealedFile) -> u64 {
     file.payload().end - file.payload().start
-}
-
-/// Bytes of the page checksums of a file.
-fn checksum_bytes(file: &SealedFile) -> u64 {
-    4 * file.payload().end.div_ceil(PAGE)
 }

@@ -95,7 +95,6 @@ impl EngineOptions {
 
     /// The options of an executor, with a memory tier and a cache size chosen for this index.
     pub(super) fn resolve(&self, index: &Index) -> ExecutorOptions {
-        let growth = || GROWTH_BYTES_MIN + ResidentSizes::of(index).resident(&MetaTier::Disk);
         let cache = self.cache.clone().map(|(region, bytes)| (region, Size::Bytes(bytes)));
         let options = ExecutorOptions {
             mode: Mode::Direct,
@@ -103,9 +102,19 @@ impl EngineOptions {
             hits_max: self.hits_max,
             previews: true,
             dram: self.dram,
-            growth: self.growth.or(self.dram.map(|_| growth())).unwrap_or(0),
+            growth: 0,
             ..ExecutorOptions::default()
         };
-        options.complete(index, cache, None)
+        let growth = || {
+            let (region, cache_in_budget) = match &cache {
+                Some((region, _)) => (region.clone(), false),
+                None => (RegionKind::Dram, true),
+            };
+            let least =
+                ExecutorOptions { region, cache_in_budget, meta_tier: MetaTier::Disk, ..options.clone() };
+            GROWTH_BYTES_MIN + ResidentSizes::of(index).in_dram(&least.metadata_places())
+        };
+        let growth = self.growth.or(self.dram.map(|_| growth())).unwrap_or(0);
+        ExecutorOptions { growth, ..options }.complete(index, cache, None)
     }
 }

@@ -4,7 +4,7 @@
 //! many snapshots share the segment. It is released, and the segment's cache entries are dropped, with the
 //! last of these snapshots.
 
-use super::options::{ExecutorOptions, MetaTier};
+use super::options::{ExecutorOptions, MetaTier, MetadataPlaces};
 use super::resident_sizes::ResidentSizes;
 use crate::error::{Error, Result};
 use crate::index::{HitIds, Index, SearchHit, Searcher};
@@ -33,8 +33,8 @@ struct ResidentSegment {
 
 /// Memory budget of the resident metadata of segments.
 pub(super) struct ResidentBudget {
-    /// The preferred memory tier.
-    meta_tier: MetaTier,
+    /// Where metadata is kept if it fits.
+    places: MetadataPlaces,
     /// Bytes allowed beyond those of the first snapshot; `None`: unlimited.
     growth: Option<u64>,
     bytes: Mutex<ResidentBytes>,
@@ -50,7 +50,7 @@ struct ResidentBytes {
 impl ResidentBudget {
     pub(super) fn new(options: &ExecutorOptions) -> ResidentBudget {
         ResidentBudget {
-            meta_tier: options.meta_tier.clone(),
+            places: options.metadata_places(),
             growth: options.dram.map(|_| options.growth),
             bytes: Mutex::default(),
         }
@@ -76,9 +76,9 @@ impl Snapshot {
         frames: &Arc<Frames>,
         budget: &Arc<ResidentBudget>,
     ) -> Result<Snapshot> {
-        load_metadata(index.segments(), &budget.meta_tier)?;
+        load_metadata(index.segments(), &budget.places)?;
         let resident = |segment: &Arc<Segment>| {
-            let bytes = ResidentSizes::of_segment(segment).resident(&budget.meta_tier);
+            let bytes = ResidentSizes::of_segment(segment).in_dram(&budget.places);
             let mut now = budget.lock();
             (now.first, now.used) = (now.first + bytes, now.used + bytes);
             ResidentSegment::new(segment, bytes, (frames, budget))
@@ -176,20 +176,20 @@ impl ResidentSegment {
         (frames, budget): (&Arc<Frames>, &Arc<ResidentBudget>),
     ) -> Result<Arc<ResidentSegment>> {
         let sizes = ResidentSizes::of_segment(segment);
-        let tiers = [budget.meta_tier.clone(), MetaTier::Terms, MetaTier::Disk];
+        let preferred = &budget.places;
         // First without skip data, then without dictionaries too.
-        let tiers =
-            tiers.into_iter().filter(|tier| sizes.resident(tier) <= sizes.resident(&budget.meta_tier));
-        for tier in tiers {
-            let bytes = sizes.resident(&tier);
+        let lower = |tier| MetadataPlaces { tier, region: preferred.region.clone() };
+        let all = [preferred.clone(), lower(MetaTier::Terms), lower(MetaTier::Disk)];
+        for places in all.iter().filter(|places| sizes.in_dram(places) <= sizes.in_dram(preferred)) {
+            let bytes = sizes.in_dram(places);
             if !budget.take(bytes) {
                 continue;
             }
             let resident = ResidentSegment::new(segment, bytes, (frames, budget));
-            load_metadata(std::slice::from_ref(segment), &tier)?;
+            load_metadata(std::slice::from_ref(segment), places)?;
             return Ok(resident);
         }
-        let least = sizes.resident(&MetaTier::Disk);
+        let least = sizes.in_dram(&lower(MetaTier::Disk));
         Err(Error::Limit(format!(
             "a new segment of {} documents keeps at least {least} bytes in memory, and the budget leaves less for new \
              segments; make it larger",
@@ -208,22 +208,23 @@ impl Drop for ResidentSegment {
     }
 }
 
-/// Loads dictionaries, skip data and norms into a memory tier.
-pub(super) fn load_metadata(segments: &[Arc<Segment>], tier: &MetaTier) -> Result<()> {
-    let mut arena = match tier {
-        MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => None,
-        MetaTier::Region(kind) => {
-            let bytes =
-                segments.iter().map(|segment| ResidentSizes::of_segment(segment).all()).sum::<u64>().max(1);
-            Some(Arena::new(Region::new(kind, bytes)?))
+/// Loads the metadata of segments into its places.
+pub(super) fn load_metadata(segments: &[Arc<Segment>], places: &MetadataPlaces) -> Result<()> {
+    let mut arena = match &places.region {
+        None => None,
+        Some(kind) => {
+            let sizes = segments.iter().map(|segment| ResidentSizes::of_segment(segment).in_region(places));
+            Some(Arena::new(Region::new(kind, sizes.sum::<u64>().max(1))?))
         }
     };
     for segment in segments {
-        if *tier != MetaTier::Disk {
-            segment.keep_terms(arena.as_mut())?;
+        // Dictionaries and skip data are in the region only if it is the tier.
+        let mut lists = arena.as_mut().filter(|_| matches!(places.tier, MetaTier::Region(_)));
+        if places.tier != MetaTier::Disk {
+            segment.keep_terms(lists.as_deref_mut())?;
         }
-        if tier.keeps_skips() {
-            segment.keep_skips(arena.as_mut())?;
+        if places.tier.keeps_skips() {
+            segment.keep_skips(lists)?;
         }
         segment.prepare(arena.as_mut())?;
     }

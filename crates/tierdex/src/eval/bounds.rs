@@ -142,7 +142,7 @@ mod tests {
                 for (frequency, length) in &postings {
                     let norms = match kind {
                         NormKind::Byte => Norms::Byte(vec![norm::encode(*length)].into()),
-                        NormKind::Exact => Norms::Exact(vec![*length]),
+                        NormKind::Exact => Norms::Exact([*length].as_slice().into()),
                     };
                     let score = scorer.score_of(&norms, 0, *frequency as f32);
                     prop_assert!(score <= bound, "{} of {} {:?}", score, bound, (frequency, length, kind));

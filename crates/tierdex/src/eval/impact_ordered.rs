@@ -1,6 +1,9 @@
 //! Impact-ordered evaluation of one scored term, with any filters and exclusions: blocks are evaluated in
 //! descending order of their block max scores.
 //!
+//! A list of more than [`SUPERBLOCKS_ORDERED`] superblocks is evaluated in parts of so many, which bounds the
+//! memory for sort keys. For each part:
+//!
 //! 1. First round: the blocks with the highest max scores, as many as the hits are expected to fill, are
 //!    selected with the help of the superblock max scores and evaluated in document order.
 //! 2. The other blocks whose max scores reach the threshold are evaluated in descending order: one by one if
@@ -19,7 +22,7 @@ use super::search::Search;
 use super::term::Term;
 use super::tuning::{
     FIRST_PREFETCHED, FIRST_SCORED_MAX, FIRST_SCORED_RATIO, IMPACT_ORDER_RATIO, INITIAL_THRESHOLD_HITS,
-    ONE_BY_ONE,
+    ONE_BY_ONE, SUPERBLOCKS_ORDERED,
 };
 use crate::bytes::View;
 use crate::error::{Error, Result};
@@ -28,6 +31,7 @@ use crate::query::plan::{Leaf, PlanNode, QueryPlan};
 use crate::schema::NormKind;
 use crate::segment::read::{BlockSource, FILES, Segment, SkipRecord};
 use crate::transform::impact;
+use std::ops::Range;
 use std::sync::Arc;
 use tierdex_codec::largest;
 
@@ -49,7 +53,11 @@ pub(super) fn impact_ordered(
 ) -> Result<u64> {
     let mut keys = std::mem::take(&mut search.scratch.keys);
     let mut selection = std::mem::take(&mut search.scratch.selection);
-    let done = run(term, refiners, search, &mut keys, &mut selection);
+    let superblocks = term.blocks.len().div_ceil(SUPERBLOCK);
+    let done = (0..superblocks).step_by(SUPERBLOCKS_ORDERED).try_fold(0, |evaluated, first| {
+        let part = first..superblocks.min(first + SUPERBLOCKS_ORDERED);
+        Ok(evaluated + run(term, refiners, (&part, search), &mut keys, &mut selection)?)
+    });
     keys.clear();
     (search.scratch.keys, search.scratch.selection) = (keys, selection);
     done
@@ -58,21 +66,21 @@ pub(super) fn impact_ordered(
 fn run<'a, 'b>(
     term: &mut Term<'a>,
     refiners: &mut Refiners<'_, 'b>,
-    search: &mut Search<'_>,
+    (part, search): (&Range<usize>, &mut Search<'_>),
     keys: &mut Vec<u64>,
     selection: &mut Vec<u64>,
 ) -> Result<u64> {
     let expected = refiners.expected_candidates(search.top.k(), search.documents);
     let prefetches = term.blocks.prefetches();
     let first = first_round(expected as usize).max(if prefetches { FIRST_PREFETCHED } else { 0 });
-    let first = first.min(term.blocks.len());
+    let first = first.min(part.len() * SUPERBLOCK).min(term.blocks.len());
     // Reading a block takes longer than decoding the impacts of many.
     let by_impacts = term.has_loose_bounds() && prefetches;
     // Each superblock contains a block with its max score, so `first` blocks reach the `first`-th best of
     // these.
-    let first_min =
-        nth_superblock_max((term, by_impacts), first, &mut search.scratch.bounds)?.max(search.min_score());
-    blocks_at_least((term, by_impacts), first_min, search, keys)?;
+    let first_min = nth_superblock_max((term, part, by_impacts), first, &mut search.scratch.bounds)?
+        .max(search.min_score());
+    blocks_at_least((term, part, by_impacts), first_min, search, keys)?;
     let first = first.min(keys.len());
     if keys.len() > first {
         largest(keys, first, selection);
@@ -82,7 +90,7 @@ fn run<'a, 'b>(
     run.in_order(&mut keys[..first], search)?;
     let min_score = search.min_score();
     if min_score < first_min {
-        blocks_at_least((run.term, by_impacts), min_score, search, keys)?;
+        blocks_at_least((run.term, part, by_impacts), min_score, search, keys)?;
     }
     // The remaining blocks: those with better keys have been evaluated.
     keys.retain(|key| *key < worst && bound_of(*key) >= min_score);
@@ -312,29 +320,32 @@ fn block_of(key: u64) -> usize {
     !(key as u32) as usize
 }
 
-/// The `n`-th largest superblock max score; 0 if there are at most `n` superblocks.
-fn nth_superblock_max((term, by_impacts): (&Term<'_>, bool), n: usize, bounds: &mut Vec<u32>) -> Result<u32> {
+/// The `n`-th largest superblock max score of a part of the list; 0 if it has at most `n` superblocks.
+fn nth_superblock_max(
+    (term, part, by_impacts): (&Term<'_>, &Range<usize>, bool),
+    n: usize,
+    bounds: &mut Vec<u32>,
+) -> Result<u32> {
     bounds.clear();
-    let superblocks = term.blocks.skips().map_or(0, |list| list.superblocks());
-    if superblocks <= n {
+    if term.blocks.skips().is_none() || part.len() <= n {
         return Ok(0);
     }
-    for superblock in 0..superblocks {
+    for superblock in part.clone() {
         bounds.push(term.superblock_max(superblock, by_impacts)?);
     }
     Ok(nth(bounds, n))
 }
 
-/// Collects the blocks of the searched range of documents with a max score of at least `min_score`,
-/// computed from impacts if `by_impacts`.
+/// Collects the blocks of a part of the list, in the searched range of documents, with a max score of at
+/// least `min_score`, computed from impacts if `by_impacts`.
 fn blocks_at_least(
-    (term, by_impacts): (&Term<'_>, bool),
+    (term, part, by_impacts): (&Term<'_>, &Range<usize>, bool),
     min_score: u32,
     search: &Search<'_>,
     keys: &mut Vec<u64>,
 ) -> Result<()> {
     keys.clear();
-    term.each_block_at_least(min_score, by_impacts, |block, bound| keys.push(key(bound, block)))?;
+    term.each_block_at_least(part, (min_score, by_impacts), |block, bound| keys.push(key(bound, block)))?;
     if !search.contains((0, search.documents - 1)) {
         let (first, last) = (term.blocks.find(0, search.first), term.blocks.find(0, search.end - 1));
         keys.retain(|key| (first..=last).contains(&block_of(*key)));

@@ -10,8 +10,9 @@ use super::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
 use super::scratch::RANGE_BYTES;
 use super::small_merge::is_small;
 use super::term::TERM_BYTES;
+use super::tuning::SUPERBLOCKS_ORDERED;
 use crate::cursor::{IN_ORDER_BYTES, POSITIONS_BUFFER};
-use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
+use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::plan::{Leaf, PlanNode, QueryPlan};
 use crate::rank::TermScorer;
 use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD, Segment, TermInfo};
@@ -60,7 +61,7 @@ struct SegmentMemory {
     aside: u64,
     /// Number of read buffers.
     buffers: u64,
-    /// Blocks of the longest list.
+    /// Blocks of the longest list that are put in impact order at a time.
     blocks: u64,
 }
 
@@ -153,14 +154,16 @@ impl Leaf {
     fn add_to(&self, (number, segment): (usize, &Segment), need: &mut SegmentMemory) {
         let Some(info) = &self.infos[number] else { return };
         need.bytes += LIST;
-        if segment.field(self.field).skips().resident().is_none() {
-            need.bytes += info.skips.end - info.skips.start;
+        let field = segment.field(self.field);
+        if field.skips().resident().is_none() {
+            let record = field.record_range(info, self.reads_impacts(info, true));
+            need.bytes += record.end - record.start;
         }
         if info.blocks.is_none() {
             return;
         }
         let blocks = u64::from(info.documents).div_ceil(BLOCK as u64);
-        need.blocks = need.blocks.max(blocks);
+        need.blocks = need.blocks.max(blocks.min((SUPERBLOCKS_ORDERED * SUPERBLOCK) as u64));
         need.buffers += PARTS;
     }
 

@@ -8,12 +8,13 @@ use super::phrase::Phrase;
 use super::scratch::Scratch;
 use super::slop::Alignments;
 use super::term::Term;
+use super::tuning::IMPACT_RECORD_BYTES_MAX;
 use crate::cursor::{ListsAhead, PostingsCursor};
 use crate::error::Result;
 use crate::query::plan::{Leaf, PlanGroup, PlanNode, QueryPlan};
 use crate::query::starting_with;
 use crate::rank::TermScorer;
-use crate::segment::read::{BlockSource, Segment};
+use crate::segment::read::{BlockSource, Segment, TermInfo};
 
 /// Opens the lists of a node of a plan in a segment; `None` if no document can match. Bytes that are not
 /// resident are read from `source`; impacts only if hits are `ranked`.
@@ -85,7 +86,7 @@ impl<'a> Opener<'a, '_> {
         let Some(info) = &leaf.infos[self.number] else { return Ok(None) };
         let field = self.segment.field(leaf.field);
         let bounds = leaf.share_bounds(self.segment);
-        let impacts = self.impacts || bounds.is_none();
+        let impacts = leaf.reads_impacts(info, self.impacts);
         Term::open(field, (leaf.number, info), (scorer, self.source), (bounds, impacts), self.scratch)
             .map(|term| Some(Box::new(term)))
     }
@@ -114,7 +115,7 @@ impl<'a> Opener<'a, '_> {
         if let Some(info) = &leaf.infos[self.number]
             && field.skips().resident().is_none()
         {
-            let impacts = impacts || leaf.share_bounds(self.segment).is_none();
+            let impacts = leaf.reads_impacts(info, impacts);
             self.source.prefetch(field.skips(), field.record_range(info, impacts));
         }
     }
@@ -181,6 +182,14 @@ impl Leaf {
     pub fn share_bounds(&self, segment: &Segment) -> Option<ShareBounds> {
         let lengths = self.scorer.lengths()?;
         Some(ShareBounds::new(segment.average_length(self.field), lengths))
+    }
+
+    /// Whether the impacts of a list are read from disk: if max shares do not bound its scores, or if its
+    /// postings are selected by impacts and the record is not so long that reading it costs more than
+    /// scoring whole blocks.
+    pub fn reads_impacts(&self, info: &TermInfo, selects: bool) -> bool {
+        let record = info.skips.end - info.skips.start;
+        self.scorer.lengths().is_none() || (selects && record <= IMPACT_RECORD_BYTES_MAX)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockList, BlockSource, FieldReader, Norms, TermInfo};
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
+use std::ops::Range;
 use tierdex_codec::{count_ones, values_at_least};
 
 /// Maximum bytes of the bitmap of a block.
@@ -167,12 +168,12 @@ impl<'a> Term<'a> {
         }
     }
 
-    /// Calls `body` with each block whose max score is at least `min_score`, and that max score, in document
-    /// order. Max scores are computed from impacts if `by_impacts`.
+    /// Calls `body` with each block of these superblocks whose max score is at least `min_score`, and that
+    /// max score, in document order. Max scores are computed from impacts if `by_impacts`.
     pub(super) fn each_block_at_least(
         &self,
-        min_score: u32,
-        by_impacts: bool,
+        superblocks: &Range<usize>,
+        (min_score, by_impacts): (u32, bool),
         mut body: impl FnMut(usize, u32),
     ) -> Result<()> {
         let Some(list) = self.blocks.skips() else {
@@ -180,10 +181,10 @@ impl<'a> Term<'a> {
             return Ok(());
         };
         let Some(bounds) = self.bounds else {
-            return self.each_block_by_frequency(list, min_score, body);
+            return self.each_block_by_frequency(superblocks, min_score, body);
         };
         let units = bounds.min_units(self.scorer.min_share(min_score));
-        for superblock in 0..list.superblocks() {
+        for superblock in superblocks.clone() {
             if list.superblock_max_share(superblock) < units
                 || by_impacts && min_score > 1 && self.superblock_max(superblock, true)? < min_score
             {
@@ -205,11 +206,11 @@ impl<'a> Term<'a> {
     /// As [`Term::each_block_at_least`], if shares are frequencies.
     fn each_block_by_frequency(
         &self,
-        list: &BlockList<'a>,
+        superblocks: &Range<usize>,
         min_score: u32,
         mut body: impl FnMut(usize, u32),
     ) -> Result<()> {
-        for superblock in 0..list.superblocks() {
+        for superblock in superblocks.clone() {
             if min_score > 1 && self.superblock_max(superblock, false)? < min_score {
                 continue;
             }

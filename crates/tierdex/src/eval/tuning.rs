@@ -48,6 +48,13 @@ pub(super) const IMPACT_ORDER_RATIO: f64 = 128.0;
 /// double.
 pub(super) const FIRST_PREFETCHED: usize = 4;
 
+/// Superblocks of a list whose blocks are put in impact order at a time: of 4 million postings. Few in debug
+/// builds, so that the lists of tests have several parts.
+pub(super) const SUPERBLOCKS_ORDERED: usize = if cfg!(debug_assertions) { 2 } else { 512 };
+
+/// Longest skip record, in bytes, that is read from disk with its impacts: of 8 million postings.
+pub(super) const IMPACT_RECORD_BYTES_MAX: u64 = 1 << 20;
+
 /// Largest k for which an initial threshold is computed: a larger k allows hardly any block to be pruned.
 pub(super) const INITIAL_THRESHOLD_HITS: usize = 1 << 11;
 

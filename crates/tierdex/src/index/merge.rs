@@ -57,7 +57,7 @@ fn merge_norms(fields: &[&FieldReader]) -> Result<(Option<Vec<u8>>, Vec<u8>)> {
         let norms = field.norms()?;
         codes.extend((0..field.documents()).map(|document| norms.code(document)));
         if let Norms::Exact(lengths) = norms {
-            exact.get_or_insert_with(Vec::new).extend(lengths.iter().flat_map(|length| length.to_le_bytes()));
+            exact.get_or_insert_with(Vec::new).extend_from_slice(lengths.bytes());
         }
     }
     Ok((exact, codes))

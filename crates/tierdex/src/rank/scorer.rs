@@ -194,7 +194,7 @@ impl TermScorer {
         };
         let k = match norms {
             Norms::Byte(codes) => lengths.by_code.get(codes[document as usize]),
-            Norms::Exact(of) => lengths.exact_k(of[document as usize]),
+            Norms::Exact(of) => lengths.exact_k(of.get(document)),
         };
         round(self.weight * (f / (f + k)))
     }
@@ -214,7 +214,7 @@ impl TermScorer {
             (Share::Saturating(lengths), Norms::Exact(of)) => {
                 for ((score, document), frequency) in scores.iter_mut().zip(documents).zip(frequencies) {
                     let f = *frequency as f32;
-                    *score = round(self.weight * (f / (f + lengths.exact_k(of[*document as usize]))));
+                    *score = round(self.weight * (f / (f + lengths.exact_k(of.get(*document)))));
                 }
             }
             (Share::Frequency(max), _) => {
@@ -246,7 +246,7 @@ mod tests {
         let lengths = Arc::new(LengthNorms::new(Bm25::default(), collection));
         let scale = ScoreScale::of(weight);
         let scorer = TermScorer::new(lengths, weight, scale);
-        let norms = Norms::Exact(vec![10, 20, 40]);
+        let norms = Norms::Exact([10, 20, 40].as_slice().into());
         for (document, length) in [(0, 10.0), (1, 20.0), (2, 40.0)] {
             for f in [1.0, 3.0, 100.0] {
                 let expected = weight * f / (f + 1.2 * (0.25 + 0.75 * length / 20.0));
@@ -279,7 +279,7 @@ mod tests {
     fn dot_scores_are_boost_times_frequency() {
         let scale = ScoreScale::of(2.5 * 300.0);
         let scorer = TermScorer::dot(300, 2.5, scale);
-        let norms = Norms::Exact(vec![1, 1000]);
+        let norms = Norms::Exact([1, 1000].as_slice().into());
         let mut scores = [0; 2];
         scorer.score_all(&norms, &[0, 1], &[7, 300], &mut scores);
         assert_eq!(scores.map(|score| scale.shown(score)), [17.5, 750.0]);

@@ -262,7 +262,7 @@ impl<'a> Checker<'a> {
         }
         for (document, &length) in (0u32..).zip(&self.lengths) {
             let same = match self.norms {
-                Norms::Exact(lengths) => lengths[document as usize] == length,
+                Norms::Exact(lengths) => lengths.get(document) == length,
                 Norms::Byte(codes) => codes[document as usize] == norm::encode(length),
             };
             if !same {

@@ -122,14 +122,18 @@ impl Segment {
         self.fields.iter().try_for_each(|field| Ok(field.skips.load_into(arena.as_deref_mut())?))
     }
 
-    /// Makes norms resident, in `arena` if given, and loads the checksum tables of the list files, so that
-    /// verifying a read needs no further read.
+    /// Makes norms and the page checksums of [`Segment::evaluated_files`] resident, in `arena` if given, so
+    /// that verifying a read needs no further read.
     pub fn prepare(&self, mut arena: Option<&mut Arena>) -> Result<()> {
         for field in &self.fields {
             field.norms_in(arena.as_deref_mut())?;
-            [&field.skips, &field.postings].into_iter().try_for_each(|file| file.load_tables())?;
         }
-        Ok(())
+        self.evaluated_files().try_for_each(|file| Ok(file.load_tables(arena.as_deref_mut())?))
+    }
+
+    /// The files that the evaluation of a query reads: dictionaries, skip data, postings, positions and ids.
+    pub fn evaluated_files(&self) -> impl Iterator<Item = &SealedFile> {
+        self.fields.iter().flat_map(FieldReader::list_files).chain([self.ids.file()])
     }
 
     /// All fields in schema order.
@@ -288,10 +292,13 @@ impl FieldReader {
         Ok(self.norms.get_or_init(|| norms))
     }
 
+    /// All files but the norms.
+    fn list_files(&self) -> impl Iterator<Item = &SealedFile> {
+        [self.terms.file(), &*self.skips, &self.postings].into_iter().chain(self.positions.as_deref())
+    }
+
     fn files(&self) -> impl Iterator<Item = &SealedFile> {
-        [self.terms.file(), &*self.skips, &self.postings, &self.norms_file]
-            .into_iter()
-            .chain(self.positions.as_deref())
+        self.list_files().chain([&self.norms_file])
     }
 }
 

@@ -5,19 +5,39 @@ use crate::schema::NormKind;
 use crate::transform::norm;
 use tierdex_io::{Arena, ResidentBytes, SealedFile};
 
-/// Bytes per read, a multiple of four.
-const PIECE: usize = 1 << 20;
-
 /// Lengths of all documents of a segment.
 pub enum Norms {
     /// Codes of [`crate::transform::norm`].
     Byte(ResidentBytes),
     /// Lengths in tokens.
-    Exact(Vec<u32>),
+    Exact(ExactLengths),
+}
+
+/// Lengths in tokens, as little-endian `u32`.
+pub struct ExactLengths(ResidentBytes);
+
+impl ExactLengths {
+    /// Length of a document.
+    #[inline]
+    pub fn get(&self, document: u32) -> u32 {
+        let start = 4 * document as usize;
+        u32::from_le_bytes(*self.0[start..].first_chunk().expect("a length has four bytes"))
+    }
+
+    /// The lengths as they are in the file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<&[u32]> for ExactLengths {
+    fn from(lengths: &[u32]) -> ExactLengths {
+        ExactLengths(lengths.iter().flat_map(|length| length.to_le_bytes()).collect::<Vec<u8>>().into())
+    }
 }
 
 impl Norms {
-    /// Reads the whole file. Codes are stored in `arena` if given.
+    /// Reads the whole file, into `arena` if given.
     pub fn read(
         file: &SealedFile,
         (kind, documents): (NormKind, u32),
@@ -31,30 +51,21 @@ impl Norms {
         if payload.end - payload.start != u64::from(documents) * width {
             return Err(Error::corrupt(file.name(), payload.end, "does not hold one length a document"));
         }
-        match kind {
-            NormKind::Byte => {
-                file.load_into(arena)?;
-                Ok(Norms::Byte(file.resident().expect("`load_into` makes the file resident").clone()))
-            }
-            NormKind::Exact => {
-                let mut lengths = Vec::with_capacity(documents as usize);
-                let mut piece = Vec::new();
-                for start in payload.clone().step_by(PIECE) {
-                    file.read_into(start, (payload.end - start).min(PIECE as u64) as usize, &mut piece)?;
-                    let numbers =
-                        piece.chunks_exact(4).map(|b| u32::from_le_bytes(*b.first_chunk().expect("four")));
-                    lengths.extend(numbers);
-                }
-                Ok(Norms::Exact(lengths))
-            }
-        }
+        file.load_into(arena)?;
+        let bytes = file.resident().expect("`load_into` makes the file resident").clone();
+        Ok(match kind {
+            NormKind::Byte => Norms::Byte(bytes),
+            NormKind::Exact => Norms::Exact(ExactLengths(bytes)),
+        })
     }
 
     /// Upper bound of the document lengths in tokens.
     pub fn longest(&self) -> u32 {
         match self {
             Norms::Byte(codes) => codes.iter().max().map_or(0, |code| norm::ceiling(*code)),
-            Norms::Exact(lengths) => lengths.iter().copied().max().unwrap_or(0),
+            Norms::Exact(lengths) => {
+                lengths.0.as_chunks().0.iter().map(|length| u32::from_le_bytes(*length)).max().unwrap_or(0)
+            }
         }
     }
 
@@ -62,7 +73,7 @@ impl Norms {
     pub fn code(&self, document: u32) -> u8 {
         match self {
             Norms::Byte(codes) => codes[document as usize],
-            Norms::Exact(lengths) => norm::encode(lengths[document as usize]),
+            Norms::Exact(lengths) => norm::encode(lengths.get(document)),
         }
     }
 
@@ -70,7 +81,7 @@ impl Norms {
     pub fn length(&self, document: u32) -> f32 {
         match self {
             Norms::Byte(codes) => norm::length(codes[document as usize]),
-            Norms::Exact(lengths) => lengths[document as usize] as f32,
+            Norms::Exact(lengths) => lengths.get(document) as f32,
         }
     }
 }
