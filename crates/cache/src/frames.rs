@@ -348,8 +348,8 @@ impl Frames {
     }
 
     fn shard_of(&self, key: PageKey) -> usize {
-        // The table uses the lower bits.
-        ((key.hash() >> 32) as usize * self.shards.len()) >> 32
+        // The table of the shard uses the lowest bits, and the seven highest as tags.
+        ((key.hash() >> 24) as u32 as usize * self.shards.len()) >> 32
     }
 
     /// The number of a shard's frame among all frames.

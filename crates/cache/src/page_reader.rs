@@ -12,7 +12,8 @@ use crate::frames::{Frames, PageKey, PageLookup, Pin};
 /// Pages of a read, at most.
 pub const READ_PAGES_MAX: usize = 64;
 
-/// Pages of gaps in flight take at most this part of the frames: the others are for requested pages.
+/// Pages of gaps that a reader has in flight take at most this part of the frames: the others are for
+/// requested pages.
 const GAP_FRAMES_DIVISOR: usize = 16;
 
 /// Reads pages for one thread. Dropping it waits for the reads in flight.

@@ -72,7 +72,6 @@ fn prefetch_line(_byte: &u8) {}
 
 impl From<Vec<u8>> for ResidentBytes {
     fn from(bytes: Vec<u8>) -> ResidentBytes {
-        let bytes: Arc<[u8]> = bytes.into();
         ResidentBytes { start: bytes.as_ptr(), len: bytes.len(), _owner: Arc::new(bytes) }
     }
 }

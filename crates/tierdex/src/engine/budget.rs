@@ -58,12 +58,13 @@ const RESERVED_TERMS: usize = 32;
 const LISTS_DIVISOR: u64 = 16;
 const LISTS_BYTES_MAX: u64 = 256 << 20;
 
-/// Part of this memory for non-resident skip data: `SKIPS_DOCUMENT_BYTES` for each document of the largest
-/// segment, at most `SKIPS_BYTES_MAX`, but at least a byte for `SKIPS_DOCUMENTS_MIN` documents: enough for
-/// the skip data, without impacts, of a term that all documents contain.
+/// Part of this memory for non-resident skip data, by the documents of the largest segment:
+/// `SKIPS_DOCUMENT_BYTES` for each, up to `SKIPS_BYTES_MAX`; at least half a byte, up to four times that;
+/// and in any case a byte for `DOCUMENTS_PER_SKIPS_BYTE` of them. The skip data of a term that all documents
+/// contain takes an eighth of a byte a document, and a twentieth without impacts.
 const SKIPS_DOCUMENT_BYTES: u64 = 2;
 const SKIPS_BYTES_MAX: u64 = 2 << 20;
-const SKIPS_DOCUMENTS_MIN: u64 = 16;
+const DOCUMENTS_PER_SKIPS_BYTE: u64 = 16;
 
 /// State of an in-flight read, and of each cell that it fills.
 const READ_STATE_BYTES: u64 = 256;
@@ -169,7 +170,8 @@ impl BudgetShares {
             let least = if options.growth > 0 { SKIPS_BYTES_MAX } else { 0 };
             (SKIPS_DOCUMENT_BYTES * documents)
                 .clamp(least, SKIPS_BYTES_MAX)
-                .max(documents / SKIPS_DOCUMENTS_MIN)
+                .max((documents / 2).min(4 * SKIPS_BYTES_MAX))
+                .max(documents / DOCUMENTS_PER_SKIPS_BYTE)
         };
         let planned =
             (RESERVED_TERMS * (leaf_memory(segments.len()) + LIST_REQUEST_BYTES * segments.len())) as u64;
@@ -244,7 +246,7 @@ impl MemoryReport {
         let mut add = |what, bytes, region: Option<String>| rows.push(MemoryUse { what, bytes, region });
         add("program", PROGRAM_BYTES, None);
         add("first terms of dictionary pages", sizes.term_index, None);
-        let region = options.metadata_places().region.map(|kind| kind.to_string());
+        let region = options.metadata_region().map(|kind| kind.to_string());
         add("page checksums", sizes.checksums, region.clone());
         add("page checksums of stored texts and norms", sizes.other_checksums, None);
         if options.meta_tier != MetaTier::Disk {

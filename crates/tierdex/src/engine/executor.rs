@@ -149,7 +149,7 @@ impl Executor {
             let name = (engine.read_engine().to_string(), engine.fallback().map(str::to_string));
             (Backend::Pages(engine), name)
         } else {
-            load_metadata(index.segments(), &options.metadata_places())?;
+            load_metadata(index.segments(), &options.metadata_location())?;
             let (prefetch, name) = ListPrefetch::start(index, options)?;
             (Backend::Lists(prefetch), name)
         };

@@ -113,7 +113,7 @@ impl FromStr for MetaTier {
 
 /// Where the metadata of segments is.
 #[derive(Clone, Debug)]
-pub(super) struct MetadataPlaces {
+pub(super) struct MetadataLocation {
     pub(super) tier: MetaTier,
     /// The region of norms and page checksums, and of dictionaries and skip data if `tier` is a region;
     /// `None`: DRAM.
@@ -212,17 +212,17 @@ impl ExecutorOptions {
 
     /// The kind of region that holds norms and page checksums; `None`: DRAM.
     pub fn metadata_region(&self) -> Option<RegionKind> {
-        let cache_is_apart =
+        let cache_is_outside_dram =
             self.mode.has_cache() && !self.cache_in_budget && self.region != RegionKind::Dram;
         match &self.meta_tier {
-            MetaTier::Disk | MetaTier::Terms => cache_is_apart.then(|| self.region.clone()),
+            MetaTier::Disk | MetaTier::Terms => cache_is_outside_dram.then(|| self.region.clone()),
             MetaTier::Dram => None,
             MetaTier::Region(kind) => Some(kind.clone()),
         }
     }
 
-    pub(super) fn metadata_places(&self) -> MetadataPlaces {
-        MetadataPlaces { tier: self.meta_tier.clone(), region: self.metadata_region() }
+    pub(super) fn metadata_location(&self) -> MetadataLocation {
+        MetadataLocation { tier: self.meta_tier.clone(), region: self.metadata_region() }
     }
 
     /// Bytes of a cell of the cache.

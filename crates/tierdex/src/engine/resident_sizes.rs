@@ -1,6 +1,6 @@
 //! Sizes of the metadata of segments: dictionaries, skip data, norms, page checksums.
 
-use super::options::{MetaTier, MetadataPlaces};
+use super::options::{MetaTier, MetadataLocation};
 use crate::index::Index;
 use crate::segment::read::{FieldReader, Segment};
 use tierdex_io::{Arena, SealedFile};
@@ -55,21 +55,21 @@ impl ResidentSizes {
         self.norms += Arena::allocation_bytes(payload_bytes(field.norms_file()));
     }
 
-    /// Bytes of DRAM with the metadata in these places.
-    pub(super) fn in_dram(&self, places: &MetadataPlaces) -> u64 {
+    /// Bytes of DRAM with the metadata in these location.
+    pub(super) fn in_dram(&self, location: &MetadataLocation) -> u64 {
         let always = self.term_index + self.other_checksums + self.id_index;
-        let lists = match places.tier {
+        let lists = match location.tier {
             MetaTier::Disk => 0,
             MetaTier::Terms => self.terms + self.term_heads,
             MetaTier::Dram => self.terms + self.term_heads + self.skips,
             MetaTier::Region(_) => self.term_heads,
         };
-        always + lists + if places.region.is_none() { self.norms + self.checksums } else { 0 }
+        always + lists + if location.region.is_none() { self.norms + self.checksums } else { 0 }
     }
 
-    /// Bytes of the region of these places, if there is one.
-    pub(super) fn in_region(&self, places: &MetadataPlaces) -> u64 {
-        let lists = match places.tier {
+    /// Bytes of the region of these location, if there is one.
+    pub(super) fn in_region(&self, location: &MetadataLocation) -> u64 {
+        let lists = match location.tier {
             MetaTier::Region(_) => self.terms + self.skips,
             MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => 0,
         };

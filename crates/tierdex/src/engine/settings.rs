@@ -112,7 +112,7 @@ impl EngineOptions {
             };
             let least =
                 ExecutorOptions { region, cache_in_budget, meta_tier: MetaTier::Disk, ..options.clone() };
-            GROWTH_BYTES_MIN + ResidentSizes::of(index).in_dram(&least.metadata_places())
+            GROWTH_BYTES_MIN + ResidentSizes::of(index).in_dram(&least.metadata_location())
         };
         let growth = self.growth.or(self.dram.map(|_| growth())).unwrap_or(0);
         ExecutorOptions { growth, ..options }.complete(index, cache, None)

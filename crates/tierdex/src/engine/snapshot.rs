@@ -4,7 +4,7 @@
 //! many snapshots share the segment. It is released, and the segment's cache entries are dropped, with the
 //! last of these snapshots.
 
-use super::options::{ExecutorOptions, MetaTier, MetadataPlaces};
+use super::options::{ExecutorOptions, MetaTier, MetadataLocation};
 use super::resident_sizes::ResidentSizes;
 use crate::error::{Error, Result};
 use crate::index::{HitIds, Index, SearchHit, Searcher};
@@ -12,7 +12,7 @@ use crate::schema::Schema;
 use crate::segment::read::{Segment, StoredDocument};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tierdex_cache::Frames;
-use tierdex_io::{Arena, Region, SealedFile};
+use tierdex_io::{Arena, Region, RegionKind, SealedFile};
 
 /// One commit of an index, opened by an [`Engine`](super::Engine). It never changes. Its files stay open
 /// for as long as a snapshot, a request or [`Hits`](super::Hits) refers to it.
@@ -34,7 +34,9 @@ struct ResidentSegment {
 /// Memory budget of the resident metadata of segments.
 pub(super) struct ResidentBudget {
     /// Where metadata is kept if it fits.
-    places: MetadataPlaces,
+    location: MetadataLocation,
+    /// The region of norms and page checksums in the tiers `terms` and `disk`.
+    cache_region: Option<RegionKind>,
     /// Bytes allowed beyond those of the first snapshot; `None`: unlimited.
     growth: Option<u64>,
     bytes: Mutex<ResidentBytes>,
@@ -50,7 +52,8 @@ struct ResidentBytes {
 impl ResidentBudget {
     pub(super) fn new(options: &ExecutorOptions) -> ResidentBudget {
         ResidentBudget {
-            places: options.metadata_places(),
+            location: options.metadata_location(),
+            cache_region: ExecutorOptions { meta_tier: MetaTier::Disk, ..options.clone() }.metadata_region(),
             growth: options.dram.map(|_| options.growth),
             bytes: Mutex::default(),
         }
@@ -76,9 +79,9 @@ impl Snapshot {
         frames: &Arc<Frames>,
         budget: &Arc<ResidentBudget>,
     ) -> Result<Snapshot> {
-        load_metadata(index.segments(), &budget.places)?;
+        load_metadata(index.segments(), &budget.location)?;
         let resident = |segment: &Arc<Segment>| {
-            let bytes = ResidentSizes::of_segment(segment).in_dram(&budget.places);
+            let bytes = ResidentSizes::of_segment(segment).in_dram(&budget.location);
             let mut now = budget.lock();
             (now.first, now.used) = (now.first + bytes, now.used + bytes);
             ResidentSegment::new(segment, bytes, (frames, budget))
@@ -176,20 +179,20 @@ impl ResidentSegment {
         (frames, budget): (&Arc<Frames>, &Arc<ResidentBudget>),
     ) -> Result<Arc<ResidentSegment>> {
         let sizes = ResidentSizes::of_segment(segment);
-        let preferred = &budget.places;
+        let preferred = &budget.location;
         // First without skip data, then without dictionaries too.
-        let lower = |tier| MetadataPlaces { tier, region: preferred.region.clone() };
-        let all = [preferred.clone(), lower(MetaTier::Terms), lower(MetaTier::Disk)];
-        for places in all.iter().filter(|places| sizes.in_dram(places) <= sizes.in_dram(preferred)) {
-            let bytes = sizes.in_dram(places);
+        let with_tier = |tier| MetadataLocation { tier, region: budget.cache_region.clone() };
+        let all = [preferred.clone(), with_tier(MetaTier::Terms), with_tier(MetaTier::Disk)];
+        for location in all.iter().filter(|location| sizes.in_dram(location) <= sizes.in_dram(preferred)) {
+            let bytes = sizes.in_dram(location);
             if !budget.take(bytes) {
                 continue;
             }
             let resident = ResidentSegment::new(segment, bytes, (frames, budget));
-            load_metadata(std::slice::from_ref(segment), places)?;
+            load_metadata(std::slice::from_ref(segment), location)?;
             return Ok(resident);
         }
-        let least = sizes.in_dram(&lower(MetaTier::Disk));
+        let least = sizes.in_dram(&with_tier(MetaTier::Disk));
         Err(Error::Limit(format!(
             "a new segment of {} documents keeps at least {least} bytes in memory, and the budget leaves less for new \
              segments; make it larger",
@@ -208,25 +211,26 @@ impl Drop for ResidentSegment {
     }
 }
 
-/// Loads the metadata of segments into its places.
-pub(super) fn load_metadata(segments: &[Arc<Segment>], places: &MetadataPlaces) -> Result<()> {
-    let mut arena = match &places.region {
+/// Loads the metadata of segments into its location.
+pub(super) fn load_metadata(segments: &[Arc<Segment>], location: &MetadataLocation) -> Result<()> {
+    let mut arena = match &location.region {
         None => None,
         Some(kind) => {
-            let sizes = segments.iter().map(|segment| ResidentSizes::of_segment(segment).in_region(places));
+            let sizes = segments.iter().map(|segment| ResidentSizes::of_segment(segment).in_region(location));
             Some(Arena::new(Region::new(kind, sizes.sum::<u64>().max(1))?))
         }
     };
     for segment in segments {
+        // First, because it loads the page checksums with which the other files are checked.
+        segment.prepare(arena.as_mut())?;
         // Dictionaries and skip data are in the region only if it is the tier.
-        let mut lists = arena.as_mut().filter(|_| matches!(places.tier, MetaTier::Region(_)));
-        if places.tier != MetaTier::Disk {
+        let mut lists = arena.as_mut().filter(|_| matches!(location.tier, MetaTier::Region(_)));
+        if location.tier != MetaTier::Disk {
             segment.keep_terms(lists.as_deref_mut())?;
         }
-        if places.tier.keeps_skips() {
+        if location.tier.keeps_skips() {
             segment.keep_skips(lists)?;
         }
-        segment.prepare(arena.as_mut())?;
     }
     Ok(())
 }

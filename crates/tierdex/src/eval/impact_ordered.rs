@@ -1,8 +1,8 @@
 //! Impact-ordered evaluation of one scored term, with any filters and exclusions: blocks are evaluated in
 //! descending order of their block max scores.
 //!
-//! A list of more than [`SUPERBLOCKS_ORDERED`] superblocks is evaluated in parts of so many, which bounds the
-//! memory for sort keys. For each part:
+//! A long list is evaluated in parts of [`SUPERBLOCKS_ORDERED`] superblocks, which bounds the memory for sort
+//! keys. For each part:
 //!
 //! 1. First round: the blocks with the highest max scores, as many as the hits are expected to fill, are
 //!    selected with the help of the superblock max scores and evaluated in document order.

@@ -187,9 +187,9 @@ impl Leaf {
     /// Whether the impacts of a list are read from disk: if max shares do not bound its scores, or if its
     /// postings are selected by impacts and the record is not so long that reading it costs more than
     /// scoring whole blocks.
-    pub fn reads_impacts(&self, info: &TermInfo, selects: bool) -> bool {
+    pub fn reads_impacts(&self, info: &TermInfo, selects_by_impacts: bool) -> bool {
         let record = info.skips.end - info.skips.start;
-        self.scorer.lengths().is_none() || (selects && record <= IMPACT_RECORD_BYTES_MAX)
+        self.scorer.lengths().is_none() || (selects_by_impacts && record <= IMPACT_RECORD_BYTES_MAX)
     }
 }
 

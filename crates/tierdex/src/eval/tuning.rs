@@ -48,11 +48,11 @@ pub(super) const IMPACT_ORDER_RATIO: f64 = 128.0;
 /// double.
 pub(super) const FIRST_PREFETCHED: usize = 4;
 
-/// Superblocks of a list whose blocks are put in impact order at a time: of 4 million postings. Few in debug
-/// builds, so that the lists of tests have several parts.
-pub(super) const SUPERBLOCKS_ORDERED: usize = if cfg!(debug_assertions) { 2 } else { 512 };
+/// Superblocks of a list whose blocks are put in impact order at a time; 512 have 4 million postings. Few in
+/// debug builds, so that the lists of tests have several parts.
+pub(super) const SUPERBLOCKS_ORDERED: usize = if cfg!(debug_assertions) { 6 } else { 512 };
 
-/// Longest skip record, in bytes, that is read from disk with its impacts: of 8 million postings.
+/// Longest skip record, in bytes, that is read from disk with its impacts: that of about 8 million postings.
 pub(super) const IMPACT_RECORD_BYTES_MAX: u64 = 1 << 20;
 
 /// Largest k for which an initial threshold is computed: a larger k allows hardly any block to be pruned.
