@@ -150,8 +150,11 @@ impl Cache {
         }
     }
 
-    /// Wakes the query threads if something has changed, and sleeps until there is work for a worker.
-    pub(crate) fn sleep<'a>(&'a self, mut state: MutexGuard<'a, CacheState>) -> MutexGuard<'a, CacheState> {
+    /// Wakes the query threads if something has changed, and waits for a signal that there is work.
+    pub(crate) fn wait_for_work<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, CacheState>,
+    ) -> MutexGuard<'a, CacheState> {
         if std::mem::take(&mut state.changed) && state.waiting_threads > 0 {
             self.done.notify_all();
         }

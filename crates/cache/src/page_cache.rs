@@ -169,8 +169,8 @@ impl PageWorker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sleeps until there is work for the worker.
-    fn sleep<'a>(&self, mut state: MutexGuard<'a, PageQueue>) -> MutexGuard<'a, PageQueue> {
+    /// Waits for a signal that there is work for the worker.
+    fn wait_for_work<'a>(&self, mut state: MutexGuard<'a, PageQueue>) -> MutexGuard<'a, PageQueue> {
         state.sleeping = true;
         let mut state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
         state.sleeping = false;
@@ -205,7 +205,7 @@ impl PageWorker {
         let mut state = self.lock();
         while !self.is_stopping() {
             let Some((number, requests)) = state.take_query() else {
-                state = self.sleep(state);
+                state = self.wait_for_work(state);
                 continue;
             };
             drop(state);

@@ -266,7 +266,7 @@ impl FetchWorker {
                     self.complete_read(completion);
                     ended = self.engine.next(false);
                 }
-            } else if self.fills.iter().all(Option::is_none) && !self.sleep() {
+            } else if self.fills.iter().all(Option::is_none) && !self.wait_for_task() {
                 return;
             }
         }
@@ -364,8 +364,8 @@ impl FetchWorker {
         self.start_fill(taken)
     }
 
-    /// Sleeps until there is a task, and takes it. False after a stop request.
-    fn sleep(&mut self) -> bool {
+    /// Waits for a task, and takes it. False after a stop request.
+    fn wait_for_task(&mut self) -> bool {
         let cache = Arc::clone(&self.cache);
         let mut state = cache.lock();
         loop {
@@ -377,7 +377,7 @@ impl FetchWorker {
                 cache.publish(state);
                 return self.start_fill(Some(fill));
             }
-            state = cache.sleep(state);
+            state = cache.wait_for_work(state);
         }
     }
 

@@ -9,10 +9,11 @@ use support::corpus::{Shape, corpus};
 use support::random::Random;
 use support::requests::{bits, options, parse};
 use support::{Growth, build, open_writer};
-use tierdex::engine::{Engine, ExecutorOptions, Hits, Priority, SearchRequest, TotalHits};
+use tierdex::engine::{Engine, ExecutorOptions, Hits, MetaTier, Priority, SearchRequest, TotalHits};
 use tierdex::index::{Index, Merge, OpenMode, SearchHit, SearchOptions};
 use tierdex::io::{
-    Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, Repeat,
+    Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind,
+    Repeat,
 };
 use tierdex::rank::Statistics;
 use tierdex::{Error, Result};
@@ -287,6 +288,33 @@ fn the_budget_includes_hits_queued_requests_and_later_commits() {
     );
     assert!(roomy.refresh().unwrap());
     let answer = search(&roomy, "all").unwrap();
+    assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, "all"));
+}
+
+#[test]
+fn norms_of_a_new_segment_are_in_the_region_of_the_cache_if_the_budget_is_too_small() {
+    let bounded = |region: Option<RegionKind>| {
+        let disk = small(2, 20_000);
+        let index = Index::open_on(disk.clone()).unwrap();
+        let region = region.unwrap_or(RegionKind::Dram);
+        // All metadata of the first commit is in DRAM. The reserve is too small for the norms of the next.
+        let options = ExecutorOptions {
+            dram: Some(64 << 20),
+            growth: 8 << 10,
+            meta_tier: MetaTier::Dram,
+            region,
+            ..options(1000, 1)
+        };
+        (Engine::with_options(&index, &options).unwrap(), disk)
+    };
+    let (engine, disk) = bounded(None);
+    append(&disk, 6, 20_000, Merge::Keep);
+    assert!(matches!(engine.refresh().err().unwrap(), Error::Limit(_)));
+    let path = format!("/dev/shm/tierdex-engine-{}", std::process::id());
+    let (engine, disk) = bounded(Some(RegionKind::File(path.into())));
+    append(&disk, 6, 20_000, Merge::Keep);
+    assert!(engine.refresh().unwrap());
+    let answer = search(&engine, "all").unwrap();
     assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, "all"));
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The resident metadata of a segment (dictionary, skip data, norms, checksums) is counted once, however
 //! many snapshots share the segment. It is released, and the segment's cache entries are dropped, with the
-//! last of these snapshots.
+//! last of these snapshots. Segments that are loaded together share a region: its memory is released with
+//! the last of them.
 
 use super::options::{ExecutorOptions, MetaTier, MetadataLocation};
 use super::resident_sizes::ResidentSizes;

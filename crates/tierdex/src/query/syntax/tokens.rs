@@ -28,7 +28,7 @@ pub(super) fn tokenize(
     problems: &mut Problems,
 ) -> Result<Vec<(usize, QueryToken)>> {
     let mut tokenizer = QueryTokenizer { text, at: 0, fields, problems };
-    let mut tokens = Vec::with_capacity(4);
+    let mut tokens = Vec::new();
     while let Some(c) = tokenizer.peek() {
         let at = tokenizer.at;
         if c.is_whitespace() {
